@@ -1,5 +1,6 @@
-//! Maintenance windows that move orders: what waits or retries until a time within the window is moved behind its end
-//! (DSP-11, DSP-16). Nothing here opens or closes a window: that follows from the time.
+//! Maintenance windows and stops for planned works that move orders: what waits, retries or runs out within them is moved
+//! behind their end (DSP-11, DSP-16), also what comes while they last. Nothing here opens or closes one: that follows from
+//! the time.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,8 +11,10 @@ use pagurus_domain::maintenance::Occurrence;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level};
+use pagurus_store::stops::{self, ShiftingStop};
 use pagurus_store::windows::{self, StoredWindow};
-use pagurus_store::{Error, revision};
+use pagurus_store::{Client, Error, revision};
+use pagurus_wire::problem::Problem;
 
 use crate::recover::note;
 
@@ -24,7 +27,10 @@ const WALK_EVERY: Duration = Duration::from_secs(2);
 /// Walks take at most one part in so many of the time.
 const SHARE_OF_TIME: u32 = 10;
 
-/// Moves orders for the windows that ask for it, until the process is to stop.
+/// Stops for planned works that are looked at, at most.
+const MOST_STOPS: i64 = 1000;
+
+/// Moves orders for the windows and stops that ask for it, until the process is to stop.
 pub(crate) async fn shift(host: Host) -> anyhow::Result<()> {
     let commands = Commands::of(host.clone());
     let by = Principal::node(&host.name);
@@ -45,49 +51,99 @@ pub(crate) async fn shift(host: Host) -> anyhow::Result<()> {
 #[derive(Debug, Default)]
 struct Walks {
     /// The rules as they were read last, by their revision.
-    known: Option<(i64, Vec<StoredWindow>)>,
-    /// End of the last whole walk of each occurrence, and how long it took.
-    walked: HashMap<(i64, Timestamp), (Instant, Duration)>,
+    known: Option<(i64, Rules)>,
+    /// End of the last whole walk for each, and how long it took.
+    walked: HashMap<WorksKey, (Instant, Duration)>,
+}
+
+/// Windows that are open or to come, and stops for planned works.
+#[derive(Debug)]
+struct Rules {
+    windows: Vec<StoredWindow>,
+    stops: Vec<ShiftingStop>,
+}
+
+/// Works for which orders are moved now.
+#[derive(Clone, Debug)]
+enum Works {
+    /// An occurrence of a window.
+    Window(StoredWindow, Occurrence),
+    /// A stop by hand for a time.
+    Stop(ShiftingStop),
+}
+
+/// What tells works apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum WorksKey {
+    /// Number of the window, and begin of the occurrence.
+    Window(i64, Timestamp),
+    /// Number of the stop.
+    Stop(i64),
+}
+
+impl Rules {
+    async fn read(client: &Client) -> Result<Self, Error> {
+        Ok(Self { windows: windows::held(client).await?, stops: stops::shifting(client, MOST_STOPS).await? })
+    }
+
+    /// The works that last, or are about to begin.
+    fn due(&self, now: Timestamp) -> Vec<Works> {
+        let soon = now.checked_add(AHEAD).unwrap_or(Timestamp::MAX);
+        let windows = self.windows.iter().filter(|window| window.shifts);
+        let windows = windows.filter_map(|window| Some(Works::Window(window.clone(), near(window, now)?)));
+        let lasts = |stop: &&ShiftingStop| stop.moves.window.from <= soon && now < stop.moves.window.until;
+        windows.chain(self.stops.iter().filter(lasts).cloned().map(Works::Stop)).collect()
+    }
+}
+
+impl Works {
+    const fn key(&self) -> WorksKey {
+        match self {
+            Self::Window(window, occurrence) => WorksKey::Window(window.rule.no, occurrence.begin),
+            Self::Stop(stop) => WorksKey::Stop(stop.no),
+        }
+    }
+
+    /// Moves some orders; true if there is more to move at once.
+    async fn shift(&self, commands: &Commands, by: &Principal) -> Result<bool, Problem> {
+        match self {
+            Self::Window(window, occurrence) => commands.shift_for_window(window, *occurrence, by).await,
+            Self::Stop(stop) => commands.shift_for_stop(stop, by).await,
+        }
+    }
 }
 
 impl Walks {
-    /// Some orders of each window; true if there is more to move at once.
+    /// Some orders of each works; true if there is more to move at once.
     async fn turn(&mut self, host: &Host, commands: &Commands, by: &Principal) -> Result<bool, Error> {
         let client = host.store.operations().await?;
         let revision = revision::revision(&client).await?;
         if self.known.as_ref().is_none_or(|(known, _)| *known != revision) {
-            self.known = Some((revision, windows::held(&client).await?));
+            self.known = Some((revision, Rules::read(&client).await?));
         }
         drop(client);
         let now = Timestamp::now();
-        let held = self.known.iter().flat_map(|(_, windows)| windows);
-        show(host, held.clone(), now);
-        let due: Vec<(StoredWindow, Occurrence)> = held
-            .filter(|window| window.shifts)
-            .filter_map(|window| Some((window.clone(), near(window, now)?)))
-            .collect();
-        self.walked.retain(|key, _| due.iter().any(|(window, one)| (window.rule.no, one.begin) == *key));
+        let Some((_, rules)) = &self.known else { return Ok(false) };
+        show(host, rules.windows.iter(), now);
+        let due = rules.due(now);
+        self.walked.retain(|key, _| due.iter().any(|works| works.key() == *key));
         let mut has_more = false;
-        for (window, occurrence) in due {
-            let key = (window.rule.no, occurrence.begin);
+        for works in due {
+            let key = works.key();
             let rests =
                 |(at, took): &(Instant, Duration)| at.elapsed() < WALK_EVERY.max(*took * SHARE_OF_TIME);
             if self.walked.get(&key).is_some_and(rests) {
                 continue;
             }
             let begun = Instant::now();
-            match commands.shift_for_window(&window, occurrence, by).await {
+            match works.shift(commands, by).await {
                 Ok(true) => has_more = true,
                 Ok(false) => {
                     self.walked.insert(key, (Instant::now(), begun.elapsed()));
                 }
                 Err(problem) => {
                     host.metrics.count(Count::StoreErrors, "window shift", 1);
-                    tracing::warn!(
-                        window = window.rule.no,
-                        problem = problem.detail,
-                        "orders could not be moved yet"
-                    );
+                    tracing::warn!(works = ?key, problem = problem.detail, "orders could not be moved yet");
                 }
             }
         }

@@ -142,6 +142,7 @@ fn shown(system: &SystemView, screen: &Screen) -> String {
         ("limit", record.limit.map(|limit| limit.to_string())),
         ("in progress", Some(record.in_progress.to_string())),
         ("calls a second", Some(format!("{:.1}", record.throughput))),
+        ("stopped since", record.stopped_since.map(time)),
         ("closed until", record.closed_until.map(time)),
         ("ordered", order),
         ("maintenance", maintenance.as_ref().map(held_by)),

@@ -73,15 +73,22 @@ impl Closed {
         if !self.any.load(Ordering::Relaxed) {
             return None;
         }
-        let left = match need {
-            Need::Http(call) => self.left(&call.system_by(names)),
-            Need::Parallel(calls) => calls.iter().filter_map(|call| self.left(&call.system_by(names))).max(),
-            Need::Publish(message) => self.left(&message.system_by(names, vhost)),
+        let (left, system) = match need {
+            Need::Http(call) => self.left_of(call.system_by(names)),
+            Need::Parallel(calls) => {
+                calls.iter().filter_map(|call| self.left_of(call.system_by(names))).max()
+            }
+            Need::Publish(message) => self.left_of(message.system_by(names, vhost)),
             _ => None,
         }?;
         let rest = left + SPREAD.mul_f64(dice.clamp(0.0, 1.0));
         let until = SignedDuration::try_from(rest).ok().and_then(|rest| now.checked_add(rest).ok());
-        Some(Answer::Held { until: until? })
+        Some(Answer::Held { until: until?, system })
+    }
+
+    /// For how long a system is still closed, with its name.
+    fn left_of(&self, system: String) -> Option<(Duration, String)> {
+        Some((self.left(&system)?, system))
     }
 
     /// For how long a system is still closed.

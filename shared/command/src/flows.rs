@@ -10,6 +10,7 @@ use pagurus_domain::document::parse_duration;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Effects;
 use pagurus_store::audit::AuditEntry;
+use pagurus_store::shift::{Shift, Window};
 use pagurus_store::stops::{self, NewStop, StoredStop};
 use pagurus_store::{cluster, flows};
 use pagurus_wire::flows::{
@@ -20,6 +21,8 @@ use serde_json::json;
 
 use crate::Commands;
 use crate::request::RequestKey;
+use crate::shift::begin_for_stop;
+use crate::texts::checked;
 use crate::tries::Tries;
 
 /// Longest keyword, reason and name of a system, in bytes.
@@ -56,6 +59,8 @@ impl Commands {
         if asked.dry_run {
             return Ok(outcome);
         }
+        let times = end.map(|until| Window { from, until });
+        let shift = times.map(|times| Shift::behind(&asked.keyword, times, asked.reason.clone()));
         let made_by = by.to_value().to_string();
         let key = RequestKey::of_our_own();
         let stop = NewStop {
@@ -67,17 +72,21 @@ impl Commands {
             by: &made_by,
         };
         let mut tries = Tries::default();
-        let (no, revision) = loop {
+        let ((no, revision), shift_no) = loop {
             let made = async {
                 let mut client = self.host.store.operations().await?;
                 let tx = client.transaction().await?;
                 let made = stops::stop(&tx, &stop).await?;
+                let shift_no = match &shift {
+                    Some(shift) => Some(begin_for_stop(&tx, made.0, shift, by).await?),
+                    None => None,
+                };
                 AuditEntry::new("stop", (AuditKind::Flow, &asked.keyword), by, Some(&asked.reason))
                     .with(&json!({"stop": made.0, "from": from, "until": stop.until}))
                     .record(&tx)
                     .await?;
                 tx.commit().await?;
-                Ok(Ok(made))
+                Ok(Ok((made, shift_no)))
             };
             if let Some(done) = tries.judge(&self.host, "stop", made.await).await {
                 break done?;
@@ -86,8 +95,9 @@ impl Commands {
         self.note("flows_stopped", by.door, 1);
         outcome.stops = vec![no];
         outcome.confirmation = self.confirmed(revision).await?;
-        if let Some(end) = end {
-            outcome.shift = Some(self.shift_window(&asked.keyword, from, end, &asked.reason, by).await?);
+        // What comes to wait while the stop holds is moved by the activators.
+        if let Some((no, shift)) = shift_no.zip(shift) {
+            outcome.shift = Some(self.move_for_request(no, &shift, by).await?);
         }
         Ok(outcome)
     }
@@ -278,20 +288,6 @@ fn end_of(from: Timestamp, duration: Option<&str>) -> Result<Option<Timestamp>, 
     }
     let end = SignedDuration::try_from(duration).ok().and_then(|duration| from.checked_add(duration).ok());
     end.and_then(pagurus_domain::time::within_range).map(Some).ok_or_else(|| bad("it is too long".to_owned()))
-}
-
-/// Refuses a text that is empty, too long, or that the database does not take.
-pub(crate) fn checked(name: &str, text: &str, most: usize) -> Result<(), Problem> {
-    let told = if text.is_empty() {
-        format!("/{name} is missing")
-    } else if text.len() > most {
-        format!("/{name} is longer than {most} bytes")
-    } else if text.chars().any(char::is_control) {
-        format!("/{name} holds control characters")
-    } else {
-        return Ok(());
-    };
-    Err(Problem::new(Type::Invalid, told).at(format!("/{name}")))
 }
 
 fn nothing_to_lift(held: &[StoredStop]) -> Problem {

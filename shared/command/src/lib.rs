@@ -24,6 +24,7 @@ mod restart;
 mod searches;
 pub mod shift;
 mod terms;
+mod texts;
 mod tries;
 mod windows;
 

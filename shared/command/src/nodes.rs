@@ -11,7 +11,7 @@ use pagurus_wire::nodes::{NodeOrderOutcome, NodeOrderRequest};
 use pagurus_wire::problem::{Problem, Type};
 
 use crate::Commands;
-use crate::flows::checked;
+use crate::texts::checked;
 use crate::tries::Tries;
 
 /// Longest reason, in bytes.

@@ -26,8 +26,8 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
 use crate::Commands;
-use crate::flows::checked;
 use crate::request::RequestKey;
+use crate::texts::checked;
 use crate::tries::Tries;
 
 pub use action::BulkAction;

@@ -10,7 +10,7 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
 use crate::Commands;
-use crate::flows::checked;
+use crate::texts::checked;
 
 /// Longest name, in bytes.
 const MAX_NAME: usize = 255;

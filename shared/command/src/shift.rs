@@ -18,18 +18,23 @@ use pagurus_store::audit::AuditEntry;
 use pagurus_store::control::LockedOrders;
 use pagurus_store::history::NewEvent;
 use pagurus_store::shift::{DueOrder, DueWalk, Shift, Window};
-use pagurus_store::{Error, amend, control, history, shift};
+use pagurus_store::stops::{self, ShiftingStop};
+use pagurus_store::{Error, Tx, amend, control, history, shift};
 use pagurus_wire::flows::{ShiftOutcome, ShiftRequest};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
 
-use crate::flows::checked;
+use crate::texts::checked;
 use crate::{Commands, caused, read_snapshot};
 
 /// Orders of one transaction.
 const BATCH: i64 = 200;
 /// A request moves orders for so long at most; what is left is moved by the next.
 const ONE_REQUEST: Duration = Duration::from_secs(20);
+/// An activator moves the orders of one stop or window for so long in one go.
+pub(crate) const ONE_GO: Duration = Duration::from_secs(2);
+/// Time for which the node that moves orders is alone at it. If it dies, another one goes on after that.
+pub(crate) const HOLD: Duration = Duration::from_secs(30);
 /// Longest keyword and reason, in bytes.
 const MAX_TEXT: usize = 1024;
 /// Tries of a batch of which somebody holds an order.
@@ -43,6 +48,31 @@ struct Batch<'a> {
     kind: &'static str,
     reason: &'a str,
     by: &'a Principal,
+}
+
+/// Begins a shift; its number.
+async fn begin(tx: &Tx<'_>, shift: &Shift, by: &Principal) -> Result<i64, Error> {
+    let no = shift::begin(tx, shift, &by.to_value().to_string()).await?;
+    AuditEntry::new("shift", (AuditKind::Flow, &shift.keyword), by, Some(&shift.reason))
+        .with(&json!({"shift": no, "seconds": shift.distance.as_secs()}))
+        .record(tx)
+        .await?;
+    Ok(no)
+}
+
+/// Begins the shift of a stop that is made in this transaction, or finds the one that it has: the request was repeated.
+pub(crate) async fn begin_for_stop(
+    tx: &Tx<'_>,
+    stop: i64,
+    shift: &Shift,
+    by: &Principal,
+) -> Result<i64, Error> {
+    if let Some(known) = stops::shift_of(tx, stop).await? {
+        return Ok(known);
+    }
+    let no = begin(tx, shift, by).await?;
+    stops::note_shift(tx, stop, no).await?;
+    Ok(no)
 }
 
 impl Commands {
@@ -69,7 +99,7 @@ impl Commands {
             }
             (None, None, Some(no), None) => {
                 let found = self.found_shift(no).await?;
-                self.move_more(no, &found, by, Instant::now() + ONE_REQUEST).await
+                self.move_for_request(no, &found, by).await
             }
             (None, None, None, Some(no)) => self.undo_shift(no, &asked.reason, by).await,
             _ => Err(Problem::new(Type::Invalid, "name `flow` and `by`, or `goOn`, or `undo`")),
@@ -86,23 +116,20 @@ impl Commands {
         self.count_in(keyword, Window { from, until }).await
     }
 
-    /// Moves what is due while flows are stopped behind the end, each by the length of the stop: so they come at their
-    /// pace afterwards, too.
-    pub(crate) async fn shift_window(
-        &self,
-        keyword: &str,
-        from: Timestamp,
-        until: Timestamp,
-        reason: &str,
-        by: &Principal,
-    ) -> Result<ShiftOutcome, Problem> {
-        let shift = Shift {
-            keyword: keyword.to_owned(),
-            distance: until.duration_since(from).unsigned_abs(),
-            window: Window { from, until },
-            reason: reason.to_owned(),
+    /// Moves some orders of a stop for planned works, for a short while. True if there may be more to move now. Nothing is
+    /// done while another node is at it.
+    ///
+    /// # Errors
+    /// The problem that kept it from being done.
+    pub async fn shift_for_stop(&self, stop: &ShiftingStop, by: &Principal) -> Result<bool, Problem> {
+        let taken = async {
+            let client = self.host.store.operations().await?;
+            stops::take_shift(&client, stop.no, (by.source(), HOLD)).await
         };
-        self.begin_shift(shift, by).await
+        if !taken.await.map_err(self.failed("shift"))? {
+            return Ok(false);
+        }
+        Ok(self.move_more(stop.shift, &stop.moves, by, Instant::now() + ONE_GO).await?.more)
     }
 
     async fn count_in(&self, keyword: &str, window: Window) -> Result<ShiftOutcome, Problem> {
@@ -112,20 +139,25 @@ impl Commands {
     }
 
     async fn begin_shift(&self, shift: Shift, by: &Principal) -> Result<ShiftOutcome, Problem> {
-        let text = by.to_value().to_string();
         let begun = async {
             let mut client = self.host.store.operations().await?;
             let tx = client.transaction().await?;
-            let no = shift::begin(&tx, &shift, &text).await?;
-            AuditEntry::new("shift", (AuditKind::Flow, &shift.keyword), by, Some(&shift.reason))
-                .with(&json!({"shift": no, "seconds": shift.distance.as_secs()}))
-                .record(&tx)
-                .await?;
+            let no = begin(&tx, &shift, by).await?;
             tx.commit().await?;
             Ok(no)
         };
         let no = begun.await.map_err(self.failed("shift"))?;
-        self.move_more(no, &shift, by, Instant::now() + ONE_REQUEST).await
+        self.move_for_request(no, &shift, by).await
+    }
+
+    /// Goes on with a shift for as long as a request may take.
+    pub(crate) async fn move_for_request(
+        &self,
+        no: i64,
+        shift: &Shift,
+        by: &Principal,
+    ) -> Result<ShiftOutcome, Problem> {
+        self.move_more(no, shift, by, Instant::now() + ONE_REQUEST).await
     }
 
     async fn found_shift(&self, no: i64) -> Result<Shift, Problem> {
@@ -272,12 +304,7 @@ impl Commands {
         Ok(due.len() as u64)
     }
 
-    async fn tell_histories(
-        &self,
-        tx: &pagurus_store::Tx<'_>,
-        batch: &Batch<'_>,
-        due: &[DueOrder],
-    ) -> Result<(), Error> {
+    async fn tell_histories(&self, tx: &Tx<'_>, batch: &Batch<'_>, due: &[DueOrder]) -> Result<(), Error> {
         let details: Vec<String> = due
             .iter()
             .map(|order| {

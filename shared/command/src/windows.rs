@@ -1,7 +1,7 @@
 //! Maintenance windows (DSP-16): made, ended early, called off and removed. Each is a stored rule; the answer waits for the
 //! active dispatcher to say that it goes by it.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use jiff::Timestamp;
 use pagurus_domain::audit::AuditKind;
@@ -16,19 +16,15 @@ use pagurus_wire::windows::{WindowActionRequest, WindowOutcome, WindowRequest};
 use serde_json::json;
 
 use crate::Commands;
-use crate::flows::checked;
 use crate::request::RequestKey;
+use crate::shift::{HOLD, ONE_GO};
+use crate::texts::checked;
 use crate::tries::Tries;
 
 /// Longest keyword, reason and name of a system, in bytes.
 const MAX_TEXT: usize = 1024;
 /// Occurrences that an answer names.
 const TOLD_AHEAD: usize = 5;
-/// Orders are moved for so long in one go.
-const ONE_GO: Duration = Duration::from_secs(2);
-/// Time for which the node that moves orders is alone at it. If it dies, another one goes on after that: begun a minute
-/// ahead, the first orders are moved in time all the same.
-const HOLD: Duration = Duration::from_secs(30);
 
 /// Actions on a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,12 +217,8 @@ impl Commands {
     ) -> Result<bool, Problem> {
         let WindowTarget::Flows(keyword) = &window.rule.target else { return Ok(false) };
         let no = window.rule.no;
-        let shift = Shift {
-            keyword: keyword.clone(),
-            distance: occurrence.end.duration_since(occurrence.begin).unsigned_abs(),
-            window: Window { from: occurrence.begin, until: occurrence.end },
-            reason: format!("maintenance window {no}: {}", window.reason),
-        };
+        let times = Window { from: occurrence.begin, until: occurrence.end };
+        let shift = Shift::behind(keyword, times, format!("maintenance window {no}: {}", window.reason));
         let failed = self.failed("window shift");
         let Some(known) = self.take_shift(no, occurrence, &shift, by).await.map_err(failed)? else {
             return Ok(false);

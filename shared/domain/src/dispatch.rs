@@ -47,6 +47,7 @@ mod limit;
 mod line;
 mod node;
 mod outcome;
+mod patience;
 mod progress;
 mod queue;
 mod ready;
@@ -78,7 +79,9 @@ pub use event::{
 };
 pub use limit::{Capacity, FlowShare};
 pub use node::NodeState;
-pub use record::{ByPriority, Decision, FlowRecord, FlowState, Quantiles, SystemRecord, SystemState};
+pub use record::{
+    ByPriority, Decision, FlowRecord, FlowState, Quantiles, QueuePace, SystemRecord, SystemState,
+};
 pub use rules::{
     DistributionMode, FlowPolicy, FlowRules, FlowStop, SystemOrder, SystemOverride, SystemRules,
 };
@@ -375,6 +378,9 @@ impl Dispatcher {
     /// Lets a ready stage go, and its queue's next one come.
     fn remove_waiting(&mut self, slot: Slot) {
         let stage = *self.waiting.stage(slot);
+        if let Some(flow) = self.flows.get_mut(stage.flow) {
+            flow.known.queue_waits.leaves(stage.no);
+        }
         if let Some(queue) = stage.queue() {
             self.queues.leave(queue, stage.position, slot);
         }

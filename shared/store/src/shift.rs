@@ -115,6 +115,15 @@ pub struct Shift {
     pub reason: String,
 }
 
+impl Shift {
+    /// What is due while flows are stopped, moved by the length of the stop: so it comes at its pace afterwards, too.
+    #[must_use]
+    pub fn behind(keyword: &str, window: Window, reason: String) -> Self {
+        let distance = window.until.duration_since(window.from).unsigned_abs();
+        Self { keyword: keyword.to_owned(), distance, window, reason }
+    }
+}
+
 /// An order with the time at which it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DueOrder {
@@ -217,12 +226,16 @@ fn read_due(row: &Row) -> DueOrder {
 /// The database fails.
 pub async fn find(client: &Client, shift: i64) -> Result<Option<Shift>> {
     let row = client.query_opt(&client.prepare_cached(SHIFT).await?, &[&shift]).await?;
-    Ok(row.map(|row| Shift {
+    Ok(row.as_ref().map(read_shift))
+}
+
+pub(crate) fn read_shift(row: &Row) -> Shift {
+    Shift {
         keyword: row.get("keyword"),
         distance: Duration::try_from_secs_f64(row.get("seconds")).unwrap_or_default(),
         window: Window { from: row.get("from_at"), until: row.get("until_at") },
         reason: row.get("reason"),
-    }))
+    }
 }
 
 /// The orders that a shift has moved, after this one, so many at most.

@@ -2,6 +2,8 @@
 //! maintenance windows stand beside (`windows`). Each change gives the rules the next revision, and the active
 //! dispatcher tells which one it goes by.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use pagurus_domain::dispatch::{FlowStop, SystemOrder, SystemOverride};
 use pagurus_domain::id::Epoch;
@@ -9,6 +11,7 @@ use pagurus_domain::maintenance::MaintenanceWindow;
 
 use crate::revision::{revise, revision};
 use crate::row::word;
+use crate::shift::{Shift, read_shift};
 use crate::sql::statements;
 use crate::{Client, Result, Tx, windows};
 
@@ -48,9 +51,23 @@ statements! {
         ON CONFLICT (system) DO UPDATE
            SET what = excluded.what, from_at = excluded.from_at, until_at = excluded.until_at, reason = excluded.reason,
                made_by = excluded.made_by, made_at = now()";
+    NOTE_STOP_SHIFT = "UPDATE flow_stops SET shift = $2 WHERE no = $1 AND shift IS NULL";
+    SHIFT_OF_STOP = "SELECT shift FROM flow_stops WHERE no = $1";
+    SHIFTING_STOPS = "
+        SELECT f.no, f.shift, s.keyword, s.seconds, s.from_at, s.until_at, s.reason
+          FROM flow_stops f JOIN shifts s ON s.no = f.shift
+         WHERE f.lifted_at IS NULL AND s.undone_at IS NULL AND s.until_at > clock_timestamp() ORDER BY f.no LIMIT $1";
+    TAKE_STOP_SHIFT = "
+        UPDATE flow_stops f SET shift_held_by = $2, shift_held_until = clock_timestamp() + make_interval(secs => $3)
+          FROM shifts s
+         WHERE f.no = $1 AND f.lifted_at IS NULL AND s.no = f.shift AND s.undone_at IS NULL
+           AND (f.shift_held_by = $2 OR f.shift_held_until IS NULL OR f.shift_held_until < clock_timestamp())";
     CLEAR = "DELETE FROM system_overrides WHERE system = $1";
     OVERRIDE_VIEWS = "
         SELECT system, what, from_at, until_at, reason, made_by, made_at FROM system_overrides ORDER BY system LIMIT $1";
+    OVERRIDE_OF_SYSTEM = "
+        SELECT system, what, from_at, until_at, reason, made_by, made_at FROM system_overrides
+         WHERE system = $1 AND from_at <= clock_timestamp() AND (until_at IS NULL OR until_at > clock_timestamp())";
 }
 
 /// A stop that is to be made.
@@ -91,6 +108,57 @@ pub async fn lift(tx: &Tx<'_>, stops: &[i64], by: &str, reason: &str) -> Result<
     let statement = tx.prepare_cached(LIFT).await?;
     let rows = tx.query(&statement, &[&stops, &by, &reason]).await?;
     Ok((rows.iter().map(|row| row.get("no")).collect(), revise(tx).await?))
+}
+
+/// A stop for planned works, which moves what would run out within them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShiftingStop {
+    /// Number of the stop.
+    pub no: i64,
+    /// Number of its shift.
+    pub shift: i64,
+    /// What is moved.
+    pub moves: Shift,
+}
+
+/// Notes that a stop has this shift, which was begun in the same transaction.
+///
+/// # Errors
+/// The database fails.
+pub async fn note_shift(tx: &Tx<'_>, stop: i64, shift: i64) -> Result<()> {
+    tx.execute(&tx.prepare_cached(NOTE_STOP_SHIFT).await?, &[&stop, &shift]).await?;
+    Ok(())
+}
+
+/// The shift of a stop, where it has one.
+///
+/// # Errors
+/// The database fails.
+pub async fn shift_of(tx: &Tx<'_>, stop: i64) -> Result<Option<i64>> {
+    let row = tx.query_opt(&tx.prepare_cached(SHIFT_OF_STOP).await?, &[&stop]).await?;
+    Ok(row.and_then(|row| row.get("shift")))
+}
+
+/// The stops for planned works that are not over, so many at most.
+///
+/// # Errors
+/// The database fails.
+pub async fn shifting(client: &Client, limit: i64) -> Result<Vec<ShiftingStop>> {
+    let rows = client.query(&client.prepare_cached(SHIFTING_STOPS).await?, &[&limit]).await?;
+    Ok(rows
+        .iter()
+        .map(|row| ShiftingStop { no: row.get("no"), shift: row.get("shift"), moves: read_shift(row) })
+        .collect())
+}
+
+/// This node moves the orders of a stop, and no other will for a while; false where another one is at it, or the stop was
+/// lifted, or its shift undone.
+///
+/// # Errors
+/// The database fails.
+pub async fn take_shift(client: &Client, stop: i64, (node, hold): (&str, Duration)) -> Result<bool> {
+    let statement = client.prepare_cached(TAKE_STOP_SHIFT).await?;
+    Ok(client.execute(&statement, &[&stop, &node, &hold.as_secs_f64()]).await? == 1)
 }
 
 /// The rules of operators, and the revision that they have at least.
@@ -264,20 +332,28 @@ pub async fn clear_system(tx: &Tx<'_>, system: &str) -> Result<Option<i64>> {
 /// The database fails, or holds a word that is not known.
 pub async fn overrides(client: &Client, limit: i64) -> Result<Vec<StoredOverride>> {
     let statement = client.prepare_cached(OVERRIDE_VIEWS).await?;
-    let rows = client.query(&statement, &[&limit]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(StoredOverride {
-                rule: SystemOverride {
-                    system: row.get("system"),
-                    order: word(row, "what", "system_overrides.what")?,
-                    from: row.get("from_at"),
-                    until: row.get("until_at"),
-                },
-                reason: row.get("reason"),
-                made_by: row.get("made_by"),
-                made_at: row.get("made_at"),
-            })
-        })
-        .collect()
+    client.query(&statement, &[&limit]).await?.iter().map(read_override).collect()
+}
+
+/// The order about this system that holds now.
+///
+/// # Errors
+/// The database fails, or holds a word that is not known.
+pub async fn override_of(client: &Client, system: &str) -> Result<Option<StoredOverride>> {
+    let statement = client.prepare_cached(OVERRIDE_OF_SYSTEM).await?;
+    client.query_opt(&statement, &[&system]).await?.as_ref().map(read_override).transpose()
+}
+
+fn read_override(row: &tokio_postgres::Row) -> Result<StoredOverride> {
+    Ok(StoredOverride {
+        rule: SystemOverride {
+            system: row.get("system"),
+            order: word(row, "what", "system_overrides.what")?,
+            from: row.get("from_at"),
+            until: row.get("until_at"),
+        },
+        reason: row.get("reason"),
+        made_by: row.get("made_by"),
+        made_at: row.get("made_at"),
+    })
 }

@@ -4,6 +4,7 @@ mod capacity;
 mod eta;
 mod flow;
 mod promise;
+mod system;
 
 use std::time::Duration;
 
@@ -254,6 +255,11 @@ async fn suspended(
 ) -> Result<String, Error> {
     Ok(match row.status {
         Status::Wait => {
+            if let Some(position) = snapshot(row)
+                && let Some(held) = system::held(client, &position, due).await?
+            {
+                return Ok(held);
+            }
             let requests = requests::of_order(client, row.no).await?;
             let open = requests.iter().filter(|one| one.status == "open" && one.awaited);
             let open: Vec<&str> = open.map(|request| request.name.as_str()).collect();

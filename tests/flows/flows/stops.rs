@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use pagurus_harness::nodes::Role;
-use pagurus_harness::world::program::Program;
+use pagurus_harness::world::program::{Program, Step};
 use serde_json::{Value, json};
 
 use super::{explained, resume, state_of, stop};
-use crate::installation::{Installation, PATIENCE, call, until};
+use crate::installation::{Installation, PATIENCE, call, until, with_actions};
 
 #[tokio::test]
 async fn dsp_10_a_stop_is_confirmed_holds_over_restarts_and_only_a_resumption_lifts_it() {
@@ -137,8 +137,8 @@ async fn dsp_11_a_shift_moves_what_waits_with_all_its_deadlines_and_can_be_undon
     let after = engine.order("r").await.unwrap();
     assert_eq!(due(&after).duration_since(due(&before)).as_secs(), 3 * 3600);
     assert_eq!(
-        after["retry"]["cycleEndsAt"],
-        moved_by_three_hours(&before["retry"]["cycleEndsAt"]),
+        after["retry"]["endsAt"],
+        moved_by_three_hours(&before["retry"]["endsAt"]),
         "the cycle would be over before its next attempt: {after}"
     );
     let events = engine.part("r", "events").await.to_string();
@@ -169,4 +169,54 @@ async fn dsp_11_planned_works_move_what_is_due_meanwhile_behind_their_end() {
     assert_eq!(short["shift"]["orders"], 0, "{short}");
     let long = stop(&engine, "retries", json!({"for": "3h"})).await;
     assert_eq!(long["shift"]["orders"], 1, "{long}");
+}
+
+// What runs when the stop begins runs on, and may come to retry or wait; and orders are registered meanwhile.
+#[tokio::test]
+async fn dsp_11_what_comes_while_flows_are_stopped_is_moved_behind_the_end_too_and_no_more_once_it_is_undone()
+{
+    let mut engine = Installation::configured("dsp_11_later", HOURLY).await;
+    let (release, held) = tokio::sync::watch::channel(false);
+    let fails = Step { hold: Some(held), ..Step::answer(503, json!({})) };
+    engine.world().program(Program::at("/down").first(100, &fails));
+    engine.actions("works-run", &call("/down").replace("5s", "60s")).await;
+    engine
+        .scenario("works-new", &format!("timeouts: {{process: 1h}}\n{}", with_actions(&call("/fine"))))
+        .await;
+    engine.accepted(json!({"id": "runs", "scenario": "works-run"})).await;
+    engine.calls("/down", 1).await;
+
+    let stopped = stop(&engine, "works", json!({"for": "2h"})).await;
+    assert_eq!(stopped["shift"]["orders"], 0, "nothing waits yet: {stopped}");
+    release.send(true).unwrap();
+    engine.accepted(json!({"id": "new", "scenario": "works-new"})).await;
+    // The activator that moves them may be another one by then.
+    engine.node(Role::Activator).kill().await.unwrap();
+    engine.restart(Role::Activator).await;
+    let database = engine.database().await;
+    let deadline = async || -> i64 {
+        let left = "SELECT extract(epoch FROM l.at - o.created_at)::bigint FROM deadlines l JOIN orders o ON o.no = l.order_no
+                     WHERE o.id = 'new' AND l.kind = 'process'";
+        database.query_one(left, &[]).await.unwrap().get(0)
+    };
+    until("both are moved", Duration::from_secs(60), async || {
+        let moved = async |id: &str| engine.part(id, "events").await.to_string().contains("\"shifted\"");
+        moved("runs").await && moved("new").await
+    })
+    .await;
+    let runs = engine.order("runs").await.unwrap();
+    let (now, hours) = (jiff::Timestamp::now(), |count| jiff::SignedDuration::from_hours(count));
+    let due = runs["dueAt"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    assert!(due > now + hours(2) && due < now + hours(4), "an hour later, and two: {runs}");
+    let cycle = runs["retry"]["endsAt"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    assert!(cycle > due, "{runs}");
+    assert_eq!(deadline().await, 3 * 3600);
+
+    let undo = json!({"undo": stopped["shift"]["shift"], "reason": "earlier"});
+    let undone = engine.post("/v1/flows/shift", &undo).await.unwrap().success().unwrap();
+    assert_eq!(undone["orders"], 2, "{undone}");
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(deadline().await, 3600, "nobody moves it again");
+    resume(&engine, json!({"keyword": "works"})).await;
+    engine.reach("new", "success").await;
 }

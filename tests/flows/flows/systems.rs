@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use pagurus_harness::world::program::{Program, Step, Then};
 use serde_json::json;
 
+use super::explained;
 use crate::installation::{Installation, PATIENCE, call, until};
 
 #[tokio::test]
@@ -23,7 +24,18 @@ async fn dsp_16_a_system_that_asks_to_be_left_alone_is_left_alone_by_all_and_nob
         let scenario = if n % 2 == 0 { "limited" } else { "middle" };
         engine.accepted(json!({"id": format!("o{n}"), "scenario": scenario})).await;
     }
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    until("those that came to it in the middle are explained", PATIENCE, async || {
+        let told = explained(&engine, "o1").await;
+        assert!(!told.contains("a call from outside"), "{told}");
+        told.starts_with("it rests in state `") && told.contains(" before it calls the system `")
+    })
+    .await;
+    until("the cause is told", Duration::from_secs(2), async || {
+        let told = explained(&engine, "o1").await;
+        told.contains("(it asked to be called again after 3 s): a few orders try it from 2")
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(1).saturating_sub(begun.elapsed())).await;
     assert_eq!(engine.world().calls("/limited").len(), 1, "it is not called before its time");
     for n in 0..10 {
         let order = engine.reach(&format!("o{n}"), "success").await;
@@ -41,6 +53,7 @@ async fn dsp_16_an_operator_keeps_a_system_stopped_and_lets_it_go() {
     )
     .await;
     engine.actions("bills", &call("/billing/pay")).await;
+    engine.actions("middle", &format!("{}\n{}", call("/elsewhere"), call("/billing/pay"))).await;
     engine.run(json!({"id": "before", "scenario": "bills"}), "success").await;
     until("the system is known", PATIENCE, async || {
         engine.get("/v1/systems/billing").await.unwrap().body["state"] == "healthy"
@@ -53,10 +66,27 @@ async fn dsp_16_an_operator_keeps_a_system_stopped_and_lets_it_go() {
         engine.get("/v1/systems/billing").await.unwrap().body["state"] == "stopped"
     })
     .await;
+    // One that is ready, and one that comes to the system in the middle of its stage, know the same cause.
+    engine.accepted(json!({"id": "middle", "scenario": "middle"})).await;
+    engine.reach("middle", "wait").await;
+    let shown = engine.get("/v1/systems/billing").await.unwrap().success().unwrap();
+    let cause = format!(
+        "the system `billing`, which an operator keeps stopped since {}, until `pagurus systems clear billing`: works",
+        shown["order"]["from"].as_str().unwrap()
+    );
+    let told = explained(&engine, "middle").await;
+    assert!(told.starts_with("it rests in state `") && told.contains(&cause), "{told}");
+    until("the ready one tells it", PATIENCE, async || {
+        let told = explained(&engine, "held").await;
+        told.contains("its flow `bills` calls") && told.contains(&cause)
+    })
+    .await;
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(engine.world().calls("/billing/pay").len(), 1);
     let shown = engine.get("/v1/systems").await.unwrap().success().unwrap();
-    assert_eq!(shown["items"][0]["order"]["order"], "keep_stopped", "{shown}");
+    let billing = shown["items"].as_array().unwrap().iter().find(|one| one["system"] == "billing").unwrap();
+    assert_eq!(billing["order"]["order"], "keep_stopped", "{shown}");
     engine.post("/v1/systems/billing/clear", &json!({})).await.unwrap().success().unwrap();
     engine.reach("held", "success").await;
+    engine.reach("middle", "success").await;
 }

@@ -41,6 +41,7 @@ pub(super) fn shown(flow: &FlowView, screen: &Screen) -> String {
     let pairs = [
         ("flow", Some(record.flow.clone())),
         ("state", Some(record.state.to_string())),
+        ("stopped since", record.stopped_since.map(time)),
         ("maintenance", maintenance.as_ref().map(held_by)),
         ("limit", record.limit.map(|limit| limit.to_string())),
         ("in progress", Some(record.in_progress.to_string())),

@@ -154,6 +154,8 @@ pub(super) struct Control {
     doubt: Option<Timestamp>,
     /// Pauses in a row.
     pauses: u32,
+    /// Begin of the first of the pauses; none while it is open.
+    stopped_since: Option<Timestamp>,
     resumed_at: Option<Timestamp>,
     /// In use before the last stop.
     borne: Option<f64>,
@@ -172,6 +174,7 @@ impl Control {
             failures: Failures::default(),
             doubt: None,
             pauses: 0,
+            stopped_since: None,
             resumed_at: None,
             borne: None,
             is_sampled: false,
@@ -182,6 +185,11 @@ impl Control {
     /// Where it is.
     pub(super) const fn phase(&self) -> Phase {
         self.phase
+    }
+
+    /// Begin of the time for which nothing goes but to try; none while it is open.
+    pub(super) const fn stopped_since(&self) -> Option<Timestamp> {
+        self.stopped_since
     }
 
     /// Number that may be in use while it is open; none without a limit.
@@ -227,7 +235,7 @@ impl Control {
         match self.phase {
             Phase::Open => {
                 self.is_sampled = true;
-                self.failures.note(calls.good, calls.limiting, now);
+                self.failures.note(calls.good, calls.limiting, calls.times, now);
                 self.collected.note(calls, in_use, now);
                 Moved::No
             }
@@ -240,7 +248,7 @@ impl Control {
     /// Requests were taken, to be answered later: the system is there.
     pub(super) fn accepted(&mut self, count: u32, in_use: u32, now: Timestamp) {
         if self.phase == Phase::Open {
-            self.failures.note(count, 0, now);
+            self.failures.note_accepted(count, now);
             self.collected.note_accepted(count, in_use, now);
         }
     }
@@ -297,6 +305,7 @@ impl Control {
             self.borne = Some(self.rule.borne().or(self.rule.limit()).unwrap_or(f64::from(in_use)));
         }
         self.phase = Phase::Stopped(until);
+        self.stopped_since.get_or_insert(now);
         self.doubt = None;
         self.decide(bounds, now, why.to_owned());
     }
@@ -349,10 +358,12 @@ impl Control {
         self.pauses = self.pauses.saturating_add(1);
         self.doubt = None;
         self.phase = Phase::Stopped(later(now, pause));
+        self.stopped_since.get_or_insert(now);
     }
 
     fn resume(&mut self, bounds: Bounds, now: Timestamp, why: &str) {
         self.phase = Phase::Open;
+        self.stopped_since = None;
         self.rule.begin(f64::from(bounds.initial.max(1)), self.borne, now);
         self.failures = Failures::default();
         self.doubt = None;

@@ -117,6 +117,7 @@ impl Dispatcher {
         for (index, is_stopped) in changed {
             let Some(flow) = self.flows.get_mut(index) else { continue };
             flow.is_stopped = is_stopped;
+            flow.known.queue_waits.forget_watched();
             if !is_stopped {
                 flow.control.begin(flow.bounds, now, "the last stop by hand or maintenance window is over");
             }

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use super::record::{FlowRecord, FlowState};
+use super::record::{FlowRecord, FlowState, QueuePace};
 
 /// Less than this many stages in a second is no rate to reckon with.
 const LEAST_RATE: f64 = 1.0 / 3600.0;
+/// A line that takes less than so many seconds is no longer than the ways between the services.
+const SHORT: f64 = 1.0;
 /// How much longer than expected nine of ten waits last at the most, where only the rate is known: rates of busy flows
 /// vary by about so much within the time that is looked ahead.
 const SPREAD: f64 = 1.5;
@@ -27,14 +29,18 @@ pub fn start_estimate(flow: &FlowRecord, position: u32) -> Option<StartEstimate>
         return None;
     }
     let rate = pace(flow)?;
-    // With nothing before it a stage waits as others did of late.
-    let own = flow.waits.p50_ms.filter(|_| position == 0).unwrap_or_default() / 1000.0;
+    // With hardly anything before it a stage waits as others did of late; longer waits of others were made of lines.
+    let [own, own_far] = [flow.waits.p50_ms, flow.waits.p99_ms].map(|ms| ms.unwrap_or_default() / 1000.0);
     let ahead = f64::from(position) / rate;
     // The more go before, the better single differences cancel each other out.
     let doubt = 1.0 + (SPREAD - 1.0) * (1.0 + 1.0 / f64::from(position.max(1)).sqrt());
-    let far = if position == 0 { flow.waits.p99_ms.unwrap_or_default() / 1000.0 } else { ahead * doubt };
+    let (middle, far) = match position {
+        0 => (own, own_far),
+        _ if ahead < SHORT => (ahead.max(own.min(SHORT)), (ahead * doubt).max(own_far.min(SHORT))),
+        _ => (ahead, ahead * doubt),
+    };
     let time = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-    Some(StartEstimate { p50: time(ahead + own), p90: time(far.max(ahead + own)) })
+    Some(StartEstimate { p50: time(middle), p90: time(far.max(middle)) })
 }
 
 /// The time until an order starts before which so many stand in its queue: each of them has a stage, at least, and they
@@ -44,22 +50,25 @@ pub fn queue_estimate(flow: &FlowRecord, before: u32) -> Option<StartEstimate> {
     if matches!(flow.state, FlowState::Stopped | FlowState::Probing | FlowState::DisabledManually) {
         return None;
     }
+    let before = f64::from(before);
+    let time = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+    if let Some(QueuePace { turn, doubt }) = flow.queue_pace {
+        let expected = before * turn;
+        return Some(StartEstimate { p50: time(expected), p90: time(expected + doubt * before.sqrt()) });
+    }
     let known = [flow.short_term, flow.long_term].into_iter().find(|times| times.p50_ms.is_some())?;
     let (middle, far) = (known.p50_ms? / 1000.0, known.p99_ms.or(known.p50_ms)? / 1000.0);
-    let wait = flow.waits.p50_ms.unwrap_or_default() / 1000.0;
-    let before = f64::from(before);
     // Sums of many differ less from their middle than one does.
     let doubt = (far - middle).max(0.0) * before.sqrt();
-    let time = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-    let expected = before * (middle + wait);
+    let expected = before * middle;
     Some(StartEstimate { p50: time(expected), p90: time(expected + doubt) })
 }
 
 /// Stages that start in a second: as many as ended of late; before any has ended, as its stages in progress and their
 /// time tell.
 fn pace(flow: &FlowRecord) -> Option<f64> {
-    if flow.throughput >= LEAST_RATE {
-        return Some(flow.throughput);
+    if let Some(known) = [flow.pace, flow.throughput].into_iter().find(|rate| *rate >= LEAST_RATE) {
+        return Some(known);
     }
     let took = flow.short_term.p50().or_else(|| flow.long_term.p50())?.as_secs_f64().max(1e-3);
     let places = flow.limit.unwrap_or(flow.in_progress).max(1);
@@ -83,6 +92,15 @@ mod tests {
         let waits = Quantiles { p50_ms: Some(20.0), p99_ms: Some(90.0) };
         let at_once = start_estimate(&FlowRecord { waits, ..flow }, 0).unwrap();
         assert_eq!(at_once, StartEstimate { p50: Duration::from_millis(20), p90: Duration::from_millis(90) });
+        let quick = FlowRecord { throughput: 1000.0, waits, ..FlowRecord::default() };
+        assert_eq!(
+            start_estimate(&quick, 1),
+            Some(at_once),
+            "one in front does not make it start earlier than none"
+        );
+        let waits = Quantiles { p50_ms: Some(80_000.0), p99_ms: Some(90_000.0) };
+        let long = start_estimate(&FlowRecord { waits, ..quick }, 2000).unwrap();
+        assert_eq!(long.p50, Duration::from_secs(2), "others waited in lines that were longer");
     }
 
     #[test]
@@ -102,6 +120,16 @@ mod tests {
         let flow = FlowRecord { short_term, ..FlowRecord::default() };
         let estimate = queue_estimate(&flow, 4).unwrap();
         assert_eq!((estimate.p50, estimate.p90), (Duration::from_secs(4), Duration::from_secs(8)));
+        let seen = FlowRecord { queue_pace: Some(QueuePace { turn: 2.0, doubt: 1.5 }), ..flow.clone() };
+        let estimate = queue_estimate(&seen, 4).unwrap();
+        assert_eq!(
+            (estimate.p50, estimate.p90),
+            (Duration::from_secs(8), Duration::from_secs(11)),
+            "as waits were"
+        );
+        // The waits of a flow are those of its queues: none of them is counted for each that goes before.
+        let waits = Quantiles { p50_ms: Some(90_000.0), p99_ms: None };
+        assert_eq!(queue_estimate(&FlowRecord { waits, ..flow.clone() }, 4), queue_estimate(&flow, 4));
         let stopped = FlowRecord { state: FlowState::Stopped, ..flow };
         assert_eq!(queue_estimate(&stopped, 4), None);
         assert_eq!(queue_estimate(&FlowRecord::default(), 4), None, "nothing is known");

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::control::{Bounds, Control, Rule};
 use super::event::StageMeasured;
+use super::patience::QueueWaits;
 use super::slab::Slab;
 use super::system::{DueKey, SystemIndex};
 use super::timing::{Rate, Timing, between, faded};
@@ -83,6 +84,10 @@ pub(super) struct Known {
     pub(super) waits: Timing,
     /// Stages that ended.
     pub(super) ended: Rate,
+    /// The same, of the last moments.
+    present: Rate,
+    /// Waits in queues.
+    pub(super) queue_waits: QueueWaits,
     /// Stages that ended with an error, by class.
     pub(super) errors: BTreeMap<Arc<str>, f64>,
     settled_at: Timestamp,
@@ -92,9 +97,14 @@ pub(super) struct Known {
 impl Known {
     /// Measurements of another dispatcher.
     pub(super) fn of(stages: Timing, waits: Timing, ended: Rate, now: Timestamp) -> Self {
-        let mut known = Self { stages, waits, ended, settled_at: now, ..Self::default() };
+        let mut known = Self { stages, waits, ended, present: ended, settled_at: now, ..Self::default() };
         known.expect();
         known
+    }
+
+    /// Stages that end in a second, as it is reckoned with.
+    pub(super) fn pace(&self) -> f64 {
+        self.present.instead_of(self.ended)
     }
 
     /// How long a stage is expected to take, in microseconds.
@@ -107,6 +117,7 @@ impl Known {
         self.stages.note(measured.took);
         self.waits.note(measured.waited);
         self.ended.note(1);
+        self.present.note(1);
         let Some(class) = &measured.class else { return };
         if let Some(count) = self.errors.get_mut(class) {
             *count += 1.0;
@@ -122,6 +133,7 @@ impl Known {
         self.stages.settle(passed);
         self.waits.settle(passed);
         self.ended.settle(passed);
+        self.present.settle_quickly(passed);
         let left = f64::from(faded(passed, ERRORS_HALF_LIFE));
         self.errors.values_mut().for_each(|count| *count *= left);
         self.errors.retain(|_, count| *count >= 0.5);

@@ -12,6 +12,7 @@ use super::control::{Calls, Phase};
 use super::event::StageMeasured;
 use super::flow::{FlowIndex, Known, Link};
 use super::gate::Subject;
+use super::patience::QueueWaits;
 use super::record::{FlowRecord, FlowState, SystemRecord, SystemState};
 use super::rules::SystemOrder;
 use super::system::SystemIndex;
@@ -143,6 +144,7 @@ impl Dispatcher {
         flow.control.recall(&record.memory["control"], &record.decisions, now);
         let [stages, waits] = ["stages", "waits"].map(|key| Timing::recall(&record.memory[key]));
         flow.known = Known::of(stages, waits, Rate::of(record.throughput), now);
+        flow.known.queue_waits = QueueWaits::recall(record.queue_pace);
         flow.known.errors =
             record.errors.iter().map(|(class, count)| (Arc::from(&**class), *count as f64)).collect();
         flow.seen_at = record.seen_at;

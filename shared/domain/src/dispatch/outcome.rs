@@ -48,7 +48,22 @@ impl Dispatcher {
         let place = row.place.as_ref();
         let place = place.map(|place| (self.queues.enter(&place.queue), place.position));
         let stage = Stage::new(row.no, row.attempt, flow, row.priority, row.lane);
+        self.watch(&stage.in_queue(place));
         self.add_waiting(stage.in_queue(place), End::Back);
+    }
+
+    /// Some of those that wait in queues are watched.
+    fn watch(&mut self, stage: &Stage) {
+        let now = self.now;
+        let Some(queue) = stage.queue() else { return };
+        let Some(flow) = self.flows.get_mut(stage.flow) else { return };
+        if flow.is_stopped || !flow.known.queue_waits.has_room(now) {
+            return;
+        }
+        let before = self.queues.before(&self.waiting, queue, stage.position);
+        if before > 0 {
+            flow.known.queue_waits.ready(stage.no, before, now);
+        }
     }
 
     pub(super) fn left_ready(&mut self, no: OrderNo, attempt: Attempt) {

@@ -27,6 +27,9 @@ const NONE: u32 = u32::MAX;
 /// many turns of some microseconds to a millisecond each.
 const LOOK_AT: u32 = 65_536;
 
+/// Members of a queue that are counted before another, at most.
+const MOST_COUNTED: usize = 200;
+
 /// Bytes of one member in the ordered map: nodes of eleven entries, half full when they were
 /// filled in ascending order, and the nodes above.
 const BEHIND_BYTES: usize = 50;
@@ -142,6 +145,17 @@ impl Queues {
     /// The name of a queue.
     pub(super) fn name(&self, index: QueueIndex) -> &str {
         &self.queues[index].name
+    }
+
+    /// Members that are known to go before a position: those that are ready, up to some, and one in progress.
+    pub(super) fn before(&self, waiting: &Waiting, index: QueueIndex, position: i64) -> u32 {
+        let Some(queue) = self.queues.get(index) else { return 0 };
+        let is_first = queue.front == NONE || waiting.stage(queue.front).position >= position;
+        if is_first {
+            return queue.in_progress;
+        }
+        let behind = self.behind.range((index, i64::MIN)..(index, position)).take(MOST_COUNTED).count();
+        u32::try_from(behind).unwrap_or(u32::MAX) + queue.in_progress + 1
     }
 
     /// The ready member with the smallest position.

@@ -89,6 +89,11 @@ pub struct FlowRecord {
     pub long_term: Quantiles,
     /// Time from ready to claimed, of late.
     pub waits: Quantiles,
+    /// Stages that start in a second, as it is reckoned with for others: sudden changes show in it at once.
+    pub pace: f64,
+    /// Waits in its queues of late; none while too few were seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_pace: Option<QueuePace>,
     /// Seconds until all that is ready has gone, at the present rate; none while nothing goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds_to_empty: Option<f64>,
@@ -98,6 +103,9 @@ pub struct FlowRecord {
     pub systems: Vec<String>,
     /// The last changes of state and limit, the newest last.
     pub decisions: Vec<Decision>,
+    /// Begin of the time for which nothing of it goes but to try; none while it goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_since: Option<Timestamp>,
     /// Time at which a stage of it was ready or ended last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<Timestamp>,
@@ -122,6 +130,9 @@ pub struct SystemRecord {
     /// It is not called before this time, because it said so or an operator did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_until: Option<Timestamp>,
+    /// Begin of the time for which it is called only to try, by its failures or its own word; none while it is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_since: Option<Timestamp>,
     /// Calls that ended in a second, of late.
     pub throughput: f64,
     /// Time of a call over the last minute or so.
@@ -175,6 +186,16 @@ pub struct Quantiles {
     /// All but one in a hundred took at most so many milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_ms: Option<f64>,
+}
+
+/// How long orders wait behind others of their queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct QueuePace {
+    /// Seconds for each order in front, in the middle.
+    pub turn: f64,
+    /// Seconds by which nine of ten waits behind a single order were not longer; behind more, by the root of their number.
+    pub doubt: f64,
 }
 
 impl Quantiles {

@@ -103,10 +103,15 @@ impl Dispatcher {
             short_term: flow.known.stages.short().quantiles(),
             long_term: flow.known.stages.long().quantiles(),
             waits: flow.known.waits.short().quantiles(),
+            pace: flow.known.pace(),
+            queue_pace: flow.known.queue_waits.pace(),
             seconds_to_empty: goes.then(|| f64::from(ready.sum()) / throughput),
             errors: counts(&flow.known.errors),
             systems: systems.map(|system| system.name.to_string()).collect(),
             decisions: told(flow.control.decisions(), flow_word),
+            stopped_since: flow.control.stopped_since().or_else(|| {
+                self.away_systems(flow).filter_map(|system| system.control.stopped_since()).min()
+            }),
             seen_at: flow.seen_at,
             memory: json!({
                 "control": flow.control.remember(),
@@ -116,9 +121,14 @@ impl Dispatcher {
         }
     }
 
+    /// The systems that a flow calls and that are left alone now.
+    fn away_systems(&self, flow: &Flow) -> impl Iterator<Item = &System> {
+        flow.links.iter().filter_map(|link| self.systems.get(link.system)).filter(|system| system.is_away())
+    }
+
     fn flow_state(&self, flow: &Flow) -> FlowState {
         let systems = || flow.links.iter().filter_map(|link| self.systems.get(link.system));
-        let away = || systems().filter(|system| system.is_away());
+        let away = || self.away_systems(flow);
         let tries = |phase| matches!(phase, Phase::Probing(_));
         if flow.is_stopped {
             FlowState::DisabledManually
@@ -152,6 +162,7 @@ impl Dispatcher {
             limit: system.limit(),
             in_progress: system.in_use,
             closed_until,
+            stopped_since: system.control.stopped_since(),
             throughput: system.ended.per_second(),
             short_term: system.calls.short().quantiles(),
             long_term: system.calls.long().quantiles(),

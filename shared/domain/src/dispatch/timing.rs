@@ -18,6 +18,10 @@ const SHORT_HALF_LIFE: Duration = Duration::from_secs(60);
 const LONG_HALF_LIFE: Duration = Duration::from_secs(4 * 3600);
 /// Rates follow with this delay.
 const RATE_DELAY: f64 = 10.0;
+/// Those that are to show a sudden change follow with this one.
+const QUICK_DELAY: f64 = 2.0;
+/// By so many standard deviations chance makes a quick rate differ from a slow one, at most.
+const CHANCE: f64 = 4.0;
 
 impl Spread {
     /// The median and the 99th percentile.
@@ -97,10 +101,27 @@ impl Rate {
 
     /// Takes in what happened in the time since it was settled last.
     pub(super) fn settle(&mut self, passed: Duration) {
+        self.settle_over(passed, RATE_DELAY);
+    }
+
+    /// Takes it in so that a sudden change shows at once.
+    pub(super) fn settle_quickly(&mut self, passed: Duration) {
+        self.settle_over(passed, QUICK_DELAY);
+    }
+
+    /// This rate of the last moments where it differs from the usual one by more than chance, and else the usual one.
+    pub(super) fn instead_of(self, usual: Self) -> f64 {
+        let (present, usual) = (self.per_second(), usual.per_second());
+        // An average that fades looks back on twice its delay.
+        let chance = CHANCE * (usual.max(present) / (2.0 * QUICK_DELAY)).sqrt();
+        if (present - usual).abs() > chance { present } else { usual }
+    }
+
+    fn settle_over(&mut self, passed: Duration, delay: f64) {
         let seconds = passed.as_secs_f64();
         if seconds > 0.0 {
             let present = f64::from(self.unsettled) / seconds;
-            let part = 1.0 - (-seconds / RATE_DELAY).exp();
+            let part = 1.0 - (-seconds / delay).exp();
             self.average += (present - self.average) * part;
             self.known += (1.0 - self.known) * part;
             self.unsettled = 0;
@@ -154,6 +175,27 @@ mod tests {
         let again = Timing::recall(&timing.remember());
         assert!((median(again.short()) - median(timing.short())).abs() < 0.1, "{again:?}");
         assert!(Timing::recall(&json!("nonsense")).short().quantile(0.5).is_none());
+    }
+
+    #[test]
+    fn ord_30_a_sudden_change_of_the_pace_shows_at_once_and_chance_does_not() {
+        let (mut quick, mut slow) = (Rate::default(), Rate::default());
+        let mut second = |count| {
+            quick.note(count);
+            slow.note(count);
+            quick.settle_quickly(Duration::from_secs(1));
+            slow.settle(Duration::from_secs(1));
+            (quick.instead_of(slow), slow.per_second())
+        };
+        for index in 0..60 {
+            let (pace, slow) = second(if index % 2 == 0 { 390 } else { 410 });
+            assert!((pace - slow).abs() < f64::EPSILON, "{pace} {slow}");
+        }
+        for _ in 0..5 {
+            second(100);
+        }
+        let (pace, slow) = second(100);
+        assert!(pace < 120.0 && slow > 200.0, "{pace} {slow}");
     }
 
     #[test]

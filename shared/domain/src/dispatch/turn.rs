@@ -68,6 +68,9 @@ impl Dispatcher {
             // Before the slot goes, or the queue would put the next one in line.
             self.queues.start(queue);
         }
+        if let Some(flow) = self.flows.get_mut(stage.flow) {
+            flow.known.queue_waits.starts(stage.no, now);
+        }
         let expected = self.flows.get(stage.flow).map_or(0, |flow| flow.known.expected());
         let cost = self.pay(stage.flow, expected);
         self.count_start(stage.flow, stage.mode());

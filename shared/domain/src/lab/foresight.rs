@@ -1,9 +1,11 @@
 //! Foresight put to the test (ORD-30): what would be told of the start of an order that has to wait, and when it started.
 
+use std::iter::Sum;
 use std::time::Duration;
 
+use super::plan::LabChange;
 use super::simulation::{SECOND, Simulation};
-use crate::dispatch::{Dispatcher, StartEstimate, queue_estimate, start_estimate};
+use crate::dispatch::{Dispatcher, Lane, StartEstimate, queue_estimate, start_estimate};
 
 /// Nothing is asked before this time: of the first seconds nobody knows anything.
 const KNOWN_AFTER: u64 = 20 * SECOND;
@@ -17,6 +19,25 @@ pub struct Foretold {
     pub by_p50: u64,
     /// Those that had started at the far end.
     pub by_p90: u64,
+    /// Those whose system changed after they were told, and before they started: nobody could foresee it.
+    pub surprised: u64,
+    /// Of these, those that had started at the middle all the same.
+    pub surprised_by_p50: u64,
+    /// And those that had started at the far end.
+    pub surprised_by_p90: u64,
+}
+
+impl Sum for Foretold {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            told: sum.told + one.told,
+            by_p50: sum.by_p50 + one.by_p50,
+            by_p90: sum.by_p90 + one.by_p90,
+            surprised: sum.surprised + one.surprised,
+            surprised_by_p50: sum.surprised_by_p50 + one.surprised_by_p50,
+            surprised_by_p90: sum.surprised_by_p90 + one.surprised_by_p90,
+        })
+    }
 }
 
 impl Foretold {
@@ -26,7 +47,25 @@ impl Foretold {
         self.by_p90 as f64 / self.told.max(1) as f64
     }
 
-    fn add(&mut self, estimate: StartEstimate, waited: Duration) {
+    /// Those that were told while their system stayed as it was until they started.
+    #[must_use]
+    pub const fn foreseeable(self) -> Self {
+        Self {
+            told: self.told - self.surprised,
+            by_p90: self.by_p90 - self.surprised_by_p90,
+            surprised: 0,
+            surprised_by_p50: 0,
+            surprised_by_p90: 0,
+            by_p50: self.by_p50 - self.surprised_by_p50,
+        }
+    }
+
+    fn add(&mut self, estimate: StartEstimate, waited: Duration, is_surprised: bool) {
+        if is_surprised {
+            self.surprised += 1;
+            self.surprised_by_p50 += u64::from(waited <= estimate.p50);
+            self.surprised_by_p90 += u64::from(waited <= estimate.p90);
+        }
         self.told += 1;
         self.by_p50 += u64::from(waited <= estimate.p50);
         self.by_p90 += u64::from(waited <= estimate.p90);
@@ -44,7 +83,13 @@ impl<F: Fn() -> Dispatcher> Simulation<'_, F> {
         match before.filter(|before| *before > 0) {
             Some(before) => queue_estimate(record, u32::try_from(before).unwrap_or(u32::MAX)),
             None => {
-                let position = instance.ready.saturating_sub(1);
+                // As the tables tell: what has run before has a smaller number than anything fresh that still waits.
+                let [fresh, woken] = instance.ready;
+                let position = match known.lane {
+                    Lane::Fresh => fresh + woken,
+                    Lane::Woken => woken,
+                };
+                let position = position.saturating_sub(1);
                 start_estimate(record, position).filter(|_| position > 0)
             }
         }
@@ -54,18 +99,34 @@ impl<F: Fn() -> Dispatcher> Simulation<'_, F> {
     pub(super) fn starts(&mut self, order: usize) {
         let known = &mut self.orders[order];
         if let Some(estimate) = known.foretold.take() {
-            let waited = Duration::from_micros(self.now - known.ready_at);
-            self.instances[known.flow].foretold.add(estimate, waited);
+            let (flow, since) = (known.flow, known.ready_at);
+            let is_surprised = self.changes_within(flow, since);
+            let waited = Duration::from_micros(self.now - since);
+            self.instances[flow].foretold.add(estimate, waited, is_surprised);
         }
     }
 
     /// At the end, those that wait still, and longer than was told.
     pub(super) fn still_waiting(&mut self) {
-        for order in &mut self.orders {
-            let waited = Duration::from_micros(self.now.saturating_sub(order.ready_at));
+        for index in 0..self.orders.len() {
+            let order = &mut self.orders[index];
+            let (flow, since) = (order.flow, order.ready_at);
+            let waited = Duration::from_micros(self.now.saturating_sub(since));
             if let Some(estimate) = order.foretold.take().filter(|estimate| waited > estimate.p90) {
-                self.instances[order.flow].foretold.add(estimate, waited);
+                let is_surprised = self.changes_within(flow, since);
+                self.instances[flow].foretold.add(estimate, waited, is_surprised);
             }
         }
+    }
+
+    /// True if the system of a flow has changed at once after this time.
+    fn changes_within(&self, flow: usize, since: u64) -> bool {
+        let plan = &self.plan.flows[self.instances[flow].plan];
+        let changes = plan.calls.map(|system| &self.plan.systems[system].changes);
+        let within = |change: &LabChange| {
+            let at = change.at.as_micros() as u64;
+            change.until <= change.at && at > since && at <= self.now
+        };
+        changes.is_some_and(|changes| changes.iter().any(within))
     }
 }

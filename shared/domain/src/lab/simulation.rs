@@ -98,8 +98,8 @@ pub(super) struct Instance {
     pub(super) ended: u64,
     /// Orders that came.
     pub(super) came: u64,
-    /// Orders that are ready.
-    pub(super) ready: u32,
+    /// Orders that are ready, fresh and woken.
+    pub(super) ready: [u32; 2],
     /// From ready to the end of the stage, in seconds, with when it ended.
     pub(super) dwells: Vec<(u64, f32)>,
     /// What was told of starts, held against them.

@@ -31,7 +31,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
                 worked: 0.0,
                 ended: 0,
                 came: 0,
-                ready: 0,
+                ready: [0; 2],
                 dwells: Vec::new(),
                 foretold: Foretold::default(),
             });
@@ -93,7 +93,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         let known = &mut self.orders[order];
         known.state = OrderStand::Ready;
         known.ready_at = self.now;
-        self.instances[known.flow].ready += 1;
+        self.instances[known.flow].ready[known.lane as usize] += 1;
         self.orders[order].foretold = self.foretell(order);
         let row = self.row(order);
         self.news.ready(row);
@@ -137,9 +137,9 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         let known = &mut self.orders[order];
         known.state = OrderStand::Running(hand_out.node);
         known.began_at = self.now;
-        let instance = known.flow;
+        let (instance, lane) = (known.flow, known.lane);
         self.starts(order);
-        self.instances[instance].ready -= 1;
+        self.instances[instance].ready[lane as usize] -= 1;
         if calls {
             self.plan_at(self.now + own, Happening::Calls(order));
         } else {

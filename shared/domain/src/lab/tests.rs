@@ -151,33 +151,43 @@ fn dsp_15_no_queue() {
     check("no-queue");
 }
 
-/// Situations differ: where a system gets slower all the time the far end comes too early, where it recovers too late.
-/// Over all of them, each as much as the other, and over all orders, the promise of the far end holds.
+/// Fewer orders than this say nothing of a situation.
+const ENOUGH: u64 = 500;
+
+/// Over all situations, each as much as the other, and over all orders, the promise of the far end holds. Within each it
+/// holds for the orders whose system did not change between the promise and their start: the others nobody could foresee.
 #[test]
 fn ord_30_of_what_has_to_wait_nine_of_ten_start_when_it_was_told() {
     let mut whole = Foretold::default();
-    let mut covered = Vec::new();
+    let (mut covered, mut broken) = (Vec::new(), Vec::new());
     for file in std::fs::read_dir(folder()).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_none_or(|extension| extension != "yaml") {
             continue;
         }
         let run = run(&read(&std::fs::read_to_string(&path).unwrap()).unwrap());
-        let mut all = Foretold::default();
-        for Foretold { told, by_p50, by_p90 } in run.foretold {
-            all.told += told;
-            all.by_p50 += by_p50;
-            all.by_p90 += by_p90;
-        }
-        whole.told += all.told;
-        whole.by_p50 += all.by_p50;
-        whole.by_p90 += all.by_p90;
+        let all = run.foretold.into_iter().sum::<Foretold>();
+        whole = [whole, all].into_iter().sum();
         if all.told > 0 {
-            println!("{}: {all:?}, {:.3}", path.display(), all.covered());
+            let (name, foreseeable) = (path.file_stem().unwrap().to_string_lossy(), all.foreseeable());
+            println!("{name}: {all:?}, {:.3}, foreseeable {:.3}", all.covered(), foreseeable.covered());
             covered.push(all.covered());
+            if foreseeable.told >= ENOUGH && foreseeable.covered() < 0.85 {
+                broken.push(format!("{name}: {foreseeable:?}"));
+            }
         }
     }
     let mean = covered.iter().sum::<f64>() / covered.len() as f64;
     println!("{whole:?}: {:.3} of orders, {mean:.3} of situations", whole.covered());
     assert!((0.85..=0.95).contains(&whole.covered()) && (0.85..=0.95).contains(&mean), "{whole:?} {mean}");
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// Half of the waits in queues end by the middle, more or less: the waits of others are not counted for each in front.
+#[test]
+fn ord_30_the_middle_of_waits_in_queues_is_near_the_middle() {
+    let text = std::fs::read_to_string(folder().join("queues.yaml")).unwrap();
+    let all = run(&read(&text).unwrap()).foretold.into_iter().sum::<Foretold>();
+    let middle = all.by_p50 as f64 / all.told as f64;
+    assert!((0.3..=0.9).contains(&middle), "{all:?}");
 }

@@ -88,7 +88,7 @@ impl Trace {
                 worked: instance.worked as f32,
                 ended: instance.ended as u32,
                 came: instance.came as u32,
-                ready: instance.ready,
+                ready: instance.ready.iter().sum(),
                 limit: records.get(&*instance.name).and_then(|record| record.limit),
             });
         }

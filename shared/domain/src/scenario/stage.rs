@@ -34,9 +34,9 @@ pub use need::{
 };
 pub use sample::CallMade;
 pub use snapshot::{
-    AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, EachProgress, ElementEnd, ElementProgress,
-    EntryPoint, FailedElement, Frame, Handling, Mover, OpenRequest, Polling, Remembered, Rest, RetryTime,
-    Savepoint, Snapshot, SnapshotError, SyncRetry, TaskTimes, Visit,
+    ActionHold, AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, EachProgress, ElementEnd,
+    ElementProgress, EntryPoint, FailedElement, Frame, Handling, Mover, OpenRequest, Polling, Remembered,
+    Rest, RetryTime, Savepoint, Snapshot, SnapshotError, SyncRetry, TaskTimes, Visit,
 };
 pub use step::{Asking, StepMade, StepOutcome};
 pub use task::{
@@ -322,9 +322,9 @@ impl Run {
             }
             (
                 Pending::Http(_) | Pending::Parallel(_) | Pending::Publication | Pending::Each(_),
-                Answer::Held { until },
+                Answer::Held { until, system },
             ) => {
-                self.hold(until, turn);
+                self.hold(until, system, turn);
             }
             (Pending::Release, Answer::Released) => {
                 self.end.released = true;

@@ -6,6 +6,7 @@ use pagurus_store::stops::{self, StoredStop};
 use pagurus_store::{Client, Error, flows, windows};
 use pagurus_wire::flows::OpenWindowView;
 
+use super::system::SystemStand;
 use crate::windows::open_window;
 
 /// What keeps the orders of a flow back; none where nothing does. `whose` begins the sentence: its flow, or another's.
@@ -22,11 +23,10 @@ pub(super) async fn hindrance(client: &Client, flow: &str, whose: &str) -> Resul
     }
     let Some(known) = flows::one(client, flow).await? else { return Ok(None) };
     let record = &known.record;
-    for system in record.systems.iter().filter(|_| record.state == FlowState::Stopped) {
-        let of_it = held.iter().filter(|window| window.rule.target.has_system(system));
-        if let Some(open) = open_window(of_it) {
-            let told = format!("{whose} `{flow}` calls the system `{system}`, which is left alone");
-            return Ok(Some(in_window(&open, &told)));
+    let is_away = matches!(record.state, FlowState::Stopped | FlowState::Probing);
+    for system in record.systems.iter().filter(|_| is_away) {
+        if let Some(closed) = SystemStand::read(client, system, &held).await?.told() {
+            return Ok(Some(format!("{whose} `{flow}` calls the system `{system}`, {closed}")));
         }
     }
     Ok(held_back(record, whose))
@@ -49,7 +49,9 @@ fn held_back(record: &FlowRecord, whose: &str) -> Option<String> {
     let flow = &record.flow;
     let decided = record.decisions.last();
     let why = decided.map_or_else(String::new, |decision| format!(": {}", decision.why));
-    let since = decided.map_or_else(String::new, |decision| format!(" since {}", decision.at));
+    // The last decision may be but one more pause of a longer stop.
+    let since = record.stopped_since.or(decided.map(|decision| decision.at));
+    let since = since.map_or_else(String::new, |at| format!(" since {at}"));
     match record.state {
         FlowState::Stopped => Some(format!("{whose} `{flow}` is stopped{since}{why}")),
         FlowState::Probing => Some(format!(

@@ -133,7 +133,7 @@ impl Driven {
             let wait = core.chance.between(500, 4_000);
             core.tables.witness.saw("a call was held back");
             let until = stamp(core.now + wait);
-            return Met::Answered(Answer::Held { until });
+            return Met::Answered(Answer::Held { until, system: "called".into() });
         }
         let wanted = core.now + millis(WORK).max(millis(CALL_TIMEOUT) + 30_000);
         if self.until + millis(WORK) / 4 < wanted {

@@ -17,7 +17,7 @@ impl Control {
         };
         json!({
             "phase": phase, "rule": self.rule.remember(), "pauses": self.pauses, "borne": self.borne,
-            "sampled": self.is_sampled,
+            "sampled": self.is_sampled, "stoppedSince": self.stopped_since.map(Timestamp::as_millisecond),
         })
     }
 
@@ -37,6 +37,8 @@ impl Control {
         };
         self.pauses = memory.get("pauses").and_then(Value::as_u64).map_or(0, |pauses| pauses.min(99) as u32);
         self.borne = memory.get("borne").and_then(Value::as_f64).filter(|borne| borne.is_finite());
+        let since = memory.get("stoppedSince").and_then(Value::as_i64);
+        self.stopped_since = since.and_then(|since| Timestamp::from_millisecond(since).ok());
         self.is_sampled = memory.get("sampled").and_then(Value::as_bool).unwrap_or_default();
         self.decisions = decisions.iter().rev().take(MAX_DECISIONS).rev().cloned().collect();
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, Event, ScenarioKind, State, StateId, StateKind, TerminalOutcome};
 use super::failing::Failing;
-use super::snapshot::{Answers, EntryPoint, Polling, Savepoint};
+use super::snapshot::{ActionHold, Answers, EntryPoint, Polling, Savepoint};
 use super::{Need, Run, Then, Transition, Turn, Wake, error_value, later};
 use crate::order::{Mode, OrderError, PROCESS_TIMEOUT, ScenarioStatus, Status};
 
@@ -75,18 +75,18 @@ impl Run {
     }
 
     /// The order rests before the action under the cursor, which was not carried out.
-    pub(super) fn hold(&mut self, until: Timestamp, turn: &Turn<'_>) {
+    pub(super) fn hold(&mut self, until: Timestamp, system: String, turn: &Turn<'_>) {
         // Its request was noted last. What an earlier attempt has sent may still be answered.
         if self.cursor.frame().retry.is_none() && self.present(turn).and_then(Action::request).is_some() {
             self.cursor.requests.pop();
         }
-        self.cursor.frame_mut().held = Some(turn.now);
+        self.cursor.frame_mut().held = Some(ActionHold { since: turn.now, system: Some(system) });
         self.end.over(Then::Hold { until });
     }
 
     /// The stage has lasted as long as one of a sequential order may: what comes next has a stage of its own.
     fn go_on_in_another_stage(&mut self, turn: &Turn<'_>) {
-        self.cursor.frame_mut().held = Some(turn.now);
+        self.cursor.frame_mut().held = Some(ActionHold { since: turn.now, system: None });
         self.end.over(Then::Hold { until: turn.now });
     }
 

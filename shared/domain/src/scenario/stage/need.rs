@@ -169,6 +169,8 @@ pub enum Answer {
     Held {
         /// Time at which it is tried again.
         until: Timestamp,
+        /// The system.
+        system: String,
     },
 }
 

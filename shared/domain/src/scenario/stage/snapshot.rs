@@ -13,7 +13,7 @@ mod stored;
 
 pub use awaiting::{Awaiting, TaskTimes};
 pub use each::{EachProgress, ElementEnd, ElementProgress, FailedElement};
-pub use frame::{AnsweredCall, Answers, Frame, Rest, SyncRetry};
+pub use frame::{ActionHold, AnsweredCall, Answers, Frame, Rest, SyncRetry};
 pub use life::{EntryPoint, Savepoint};
 pub use request::{Destination, OpenRequest};
 
@@ -174,6 +174,12 @@ impl Snapshot {
         self.frame().rest.as_ref()
     }
 
+    /// The action under the cursor must not be carried out yet: the hold, where there is one.
+    #[must_use]
+    pub fn hold(&self) -> Option<&ActionHold> {
+        self.frame().held.as_ref()
+    }
+
     /// The requests whose answers end the present rest.
     #[must_use]
     pub fn awaited(&self) -> Vec<RequestId> {
@@ -283,8 +289,8 @@ impl Snapshot {
     /// The action at which the order was held is carried out after all. The time that passed is nobody's
     /// failure: it counts in no cycle.
     pub(super) fn end_hold(&mut self, now: Timestamp) {
-        let Some(since) = self.frame_mut().held.take() else { return };
-        let held = now.duration_since(since).max(SignedDuration::ZERO);
+        let Some(hold) = self.frame_mut().held.take() else { return };
+        let held = now.duration_since(hold.since).max(SignedDuration::ZERO);
         self.frame_mut().retry.iter_mut().for_each(|retry| retry.cycle.shift(held));
         if self.handling.is_none() {
             self.asynchronous.iter_mut().for_each(|retry| retry.cycle.shift(held));

@@ -284,7 +284,7 @@ impl Played {
                     match &self.calls.last().unwrap().2 {
                         _ if answer.starts_with("held ") => {
                             let held = parse_duration(&answer["held ".len()..]).unwrap();
-                            Answer::Held { until: later(*now, held) }
+                            Answer::Held { until: later(*now, held), system: "billing".into() }
                         }
                         Need::Parallel(made) => said_at_once(answer, made.len()),
                         _ => said(answer),

@@ -75,8 +75,18 @@ pub struct Frame {
     pub retry: Option<SyncRetry>,
     /// The suspension that goes on.
     pub rest: Option<Rest>,
-    /// Begin of the time for which the present action must not be carried out.
-    pub held: Option<Timestamp>,
+    /// The time for which the present action must not be carried out.
+    pub held: Option<ActionHold>,
+}
+
+/// The time for which an action must not be carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionHold {
+    /// Its begin.
+    pub since: Timestamp,
+    /// The called system that must be left alone; none where it is only that the stage has lasted as long as one may, and
+    /// none in positions that were stored before systems were noted.
+    pub system: Option<String>,
 }
 
 impl Frame {

@@ -12,7 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{
-    Answers, AsyncRetry, Frame, Handling, Mover, RetryTime, Snapshot, SnapshotError, SyncRetry, Visit,
+    ActionHold, Answers, AsyncRetry, Frame, Handling, Mover, RetryTime, Snapshot, SnapshotError, SyncRetry,
+    Visit,
 };
 use crate::retry::Cycle;
 
@@ -89,7 +90,7 @@ impl Serialize for Snapshot {
         out.put("movedBy", &mover.map(|call| call.no))?;
         out.put("event", &mover.map(|call| &call.event))?;
         out.put("answer", &call.map_or(moved, |call| call.answer.as_ref()))?;
-        out.put("held", &main.held)?;
+        out.put_hold(main.held.as_ref())?;
         out.0.end()
     }
 }
@@ -120,7 +121,7 @@ impl Serialize for StoredCall<'_> {
         out.put("rest", &frame.rest)?;
         out.put("before", before)?;
         out.put("answer", moved)?;
-        out.put("held", &frame.held)?;
+        out.put_hold(frame.held.as_ref())?;
         out.0.end()
     }
 }
@@ -135,6 +136,11 @@ impl<M: SerializeMap> Fields<M> {
         value: &T,
     ) -> Result<(), M::Error> {
         if is_default(value) { Ok(()) } else { self.0.serialize_entry(name, value) }
+    }
+
+    fn put_hold(&mut self, hold: Option<&ActionHold>) -> Result<(), M::Error> {
+        self.put("held", &hold.map(|hold| hold.since))?;
+        self.put("heldFor", &hold.and_then(|hold| hold.system.as_deref()))
     }
 }
 
@@ -209,8 +215,14 @@ impl Stored {
             answered: self.take("answeredCall")?,
             retry: self.cycle("cycle")?.map(|cycle| SyncRetry { cycle, failed_at }),
             rest: self.take("rest")?,
-            held: self.take("held")?,
+            held: self.hold()?,
         })
+    }
+
+    fn hold(&mut self) -> serde_json::Result<Option<ActionHold>> {
+        let since: Option<Timestamp> = self.take("held")?;
+        let system = self.take("heldFor")?;
+        Ok(since.map(|since| ActionHold { since, system }))
     }
 
     fn handling(mut self, main: &mut Frame, moved: &mut Option<Value>) -> serde_json::Result<Box<Handling>> {

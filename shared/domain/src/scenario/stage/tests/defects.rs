@@ -43,7 +43,7 @@ fn an_answer_to_another_question_ends_the_order_visibly() {
         (CALL, Answer::Published),
         (CALL, Answer::Unpublished("no".into())),
         (CALL, registered()),
-        (MESSAGE, Answer::Held { until: now() }),
+        (MESSAGE, Answer::Held { until: now(), system: "billing".into() }),
         (MESSAGE, said("200")),
         (MESSAGE, said("down")),
         (MESSAGE, Answer::Published),

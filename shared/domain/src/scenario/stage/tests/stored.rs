@@ -120,7 +120,8 @@ fn frames() -> impl Strategy<Value = Frame> {
     });
     let retry = (cycles(), failed_at).prop_map(|(cycle, failed_at)| SyncRetry { cycle, failed_at });
     let steps = (vec(0..9_usize, 0..3), option::of(answered), option::of(each));
-    (0..9_usize, answers(), steps, option::of(retry), option::of(rest), option::of(time())).prop_map(
+    let hold = (time(), option::of(word())).prop_map(|(since, system)| ActionHold { since, system });
+    (0..9_usize, answers(), steps, option::of(retry), option::of(rest), option::of(hold)).prop_map(
         |(action, answers, (parallel_done, answered, each), retry, rest, held)| Frame {
             action,
             answers,

@@ -155,7 +155,8 @@ impl Runner<'_> {
             let asks = matches!(need, Need::Http(_) | Need::Parallel(_));
             let crash = if asks || !self.holds { self.crash() } else { None };
             if self.holds && crash.is_some() {
-                need = stage.answer(Answer::Held { until: later(now, Duration::from_secs(1)) }, now, 0.5);
+                let until = later(now, Duration::from_secs(1));
+                need = stage.answer(Answer::Held { until, system: "billing".into() }, now, 0.5);
                 continue;
             }
             if crash == Some(true) {

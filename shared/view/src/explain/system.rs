@@ -1,0 +1,307 @@
+//! Causes for which a called system is left alone (DSP-16): since when, what lets it be called again, and what a person
+//! can do. Orders rest for it in the middle of a stage, or stand ready with their flow.
+
+use jiff::Timestamp;
+use pagurus_domain::dispatch::{SystemOrder, SystemRecord, SystemState};
+use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_store::stops::{self, StoredOverride};
+use pagurus_store::windows::{self, StoredWindow};
+use pagurus_store::{Client, Error, flows};
+use pagurus_wire::flows::OpenWindowView;
+
+use crate::windows::open_window;
+
+/// What is known of a called system.
+#[derive(Debug, Default)]
+pub(super) struct SystemStand {
+    system: String,
+    record: Option<SystemRecord>,
+    order: Option<StoredOverride>,
+    window: Option<OpenWindowView>,
+}
+
+/// The cause for which a system is left alone. There is no other: where none of these holds, it may be called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Closure {
+    /// An operator keeps it stopped.
+    ByOperator { since: Timestamp, until: Option<Timestamp>, reason: String },
+    /// A maintenance window is open for it.
+    InWindow(OpenWindowView),
+    /// Its calls failed, or it asked to be left alone; then a few orders try it.
+    Stopped { since: Option<Timestamp>, until: Option<Timestamp>, why: String },
+    /// A few orders try it.
+    Probing { since: Option<Timestamp>, why: String },
+}
+
+impl SystemStand {
+    /// What is known of a system now; `held` are the windows that are open or to come.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub async fn read(client: &Client, system: &str, held: &[StoredWindow]) -> Result<Self, Error> {
+        Ok(Self {
+            system: system.to_owned(),
+            record: flows::system(client, system).await?.map(|known| known.record),
+            order: stops::override_of(client, system).await?,
+            window: open_window(held.iter().filter(|window| window.rule.target.has_system(system))),
+        })
+    }
+
+    /// The cause for which it is left alone, as a clause behind its name; none where it may be called.
+    pub fn told(&self) -> Option<String> {
+        Some(self.closure()?.told(&self.system))
+    }
+
+    fn closure(&self) -> Option<Closure> {
+        let order = self.order.as_ref();
+        if let Some(StoredOverride { rule, reason, .. }) = order
+            && rule.order == SystemOrder::KeepStopped
+        {
+            return Some(Closure::ByOperator { since: rule.from, until: rule.until, reason: reason.clone() });
+        }
+        // An operator who opened it before the window began did not mean the window.
+        let is_opened = |window: &OpenWindowView| order.is_some_and(|order| order.rule.from >= window.from);
+        if let Some(window) = self.window.as_ref().filter(|window| !is_opened(window)) {
+            return Some(Closure::InWindow(window.clone()));
+        }
+        let record = self.record.as_ref().filter(|_| order.is_none())?;
+        let since = record.stopped_since;
+        let last = |state: SystemState| {
+            let decided = record.decisions.iter().rev().find(|decision| decision.state == state.as_str());
+            decided.map(|decision| decision.why.clone()).unwrap_or_default()
+        };
+        let why = last(SystemState::Stopped);
+        match record.state {
+            SystemState::Stopped => Some(Closure::Stopped { since, until: record.closed_until, why }),
+            SystemState::Probing => Some(Closure::Probing { since, why }),
+            SystemState::Healthy | SystemState::Slowing | SystemState::Recovering => None,
+        }
+    }
+}
+
+impl Closure {
+    fn told(&self, system: &str) -> String {
+        let since_of =
+            |since: &Option<Timestamp>| since.map_or_else(String::new, |at| format!(" since {at}"));
+        let why_of = |why: &str| if why.is_empty() { String::new() } else { format!(" ({why})") };
+        match self {
+            Self::ByOperator { since, until: Some(until), reason } => format!(
+                "which an operator keeps stopped since {since} until {until}: {reason} \
+                 (`pagurus systems clear {system}` lets it be called before)"
+            ),
+            Self::ByOperator { since, until: None, reason } => format!(
+                "which an operator keeps stopped since {since}, until `pagurus systems clear {system}`: {reason}"
+            ),
+            Self::InWindow(OpenWindowView { window, from, until, reason }) => format!(
+                "which is left alone by maintenance window {window} since {from} until {until}: {reason} \
+                 (`pagurus windows end {window}` ends it now)"
+            ),
+            Self::Stopped { since, until, why } => {
+                let from = until.map_or_else(String::new, |at| format!(" from {at} on"));
+                format!(
+                    "which is stopped{}{}: a few orders try it{from}, and all go on once it answers \
+                     (see to the system; `pagurus systems open {system}` if it is well)",
+                    since_of(since),
+                    why_of(why)
+                )
+            }
+            Self::Probing { since, why } => format!(
+                "which was stopped{}{}: a few orders try it now, and all go on once it answers (see to the system)",
+                since_of(since),
+                why_of(why)
+            ),
+        }
+    }
+}
+
+/// Why an order rests at an action, which is carried out when the rest is over; none where it rests for something else.
+///
+/// # Errors
+/// The database fails.
+pub(super) async fn held(
+    client: &Client,
+    position: &Snapshot,
+    due: Timestamp,
+) -> Result<Option<String>, Error> {
+    let Some(hold) = position.hold() else { return Ok(None) };
+    let call = position.handling.as_ref().map(|call| call.name.as_str());
+    let Some(system) = &hold.system else {
+        return Ok(Some(resting(position.visit.state.as_deref(), call, None, due)));
+    };
+    let stand = SystemStand::read(client, system, &windows::held(client).await?).await?;
+    let told = stand.told();
+    Ok(Some(resting(position.visit.state.as_deref(), call, Some((system, told.as_deref())), due)))
+}
+
+/// The sentence of an order that rests at an action: for a system, with the cause if it is left alone still, or only
+/// because its stage has lasted as long as one may.
+fn resting(
+    state: Option<&str>,
+    call: Option<&str>,
+    system: Option<(&str, Option<&str>)>,
+    due: Timestamp,
+) -> String {
+    let whose = call.map_or_else(|| "it rests".to_owned(), |call| format!("its call `{call}` rests"));
+    let state = state.map_or_else(String::new, |state| format!(" in state `{state}`"));
+    let counted = "no attempt and no time of a retry is counted";
+    match system {
+        None => format!("{whose}{state} between two stages, and goes on at {due}"),
+        Some((system, Some(closed))) => format!(
+            "{whose}{state} before it calls the system `{system}`, {closed}; it looks again at {due}, and {counted}"
+        ),
+        Some((system, None)) => format!(
+            "{whose}{state} before it calls the system `{system}`, which was left alone and may be called again: \
+             it goes on at {due}, and {counted}"
+        ),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use pagurus_domain::dispatch::{Decision, SystemOverride};
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn record(state: SystemState) -> SystemRecord {
+        let decision = |state: &str, why: &str| Decision {
+            at: at(30),
+            state: state.into(),
+            limit: None,
+            why: why.into(),
+        };
+        SystemRecord {
+            system: "billing".into(),
+            state,
+            closed_until: Some(at(40)),
+            stopped_since: Some(at(10)),
+            decisions: vec![
+                decision("stopped", "5 of 5 calls failed"),
+                decision("probing", "3 of the oldest try"),
+            ],
+            ..SystemRecord::default()
+        }
+    }
+
+    fn order(order: SystemOrder, until: Option<Timestamp>) -> Option<StoredOverride> {
+        let rule = SystemOverride { system: "billing".into(), order, from: at(20), until };
+        Some(StoredOverride { rule, reason: "works".into(), made_by: "{}".into(), made_at: at(20) })
+    }
+
+    fn window(from: i64) -> Option<OpenWindowView> {
+        Some(OpenWindowView { window: 4, from: at(from), until: at(90), reason: "weekly".into() })
+    }
+
+    fn told(change: impl FnOnce(&mut SystemStand)) -> Option<String> {
+        let mut stand = SystemStand { system: "billing".into(), ..SystemStand::default() };
+        change(&mut stand);
+        stand.told()
+    }
+
+    /// What is set of a system of which nothing is known.
+    type Change = fn(&mut SystemStand);
+
+    #[test]
+    fn ord_28_a_system_is_left_alone_for_one_of_four_causes_each_with_what_lets_it_go() {
+        let cases: [(Change, Option<&str>); 11] = [
+            (|_| {}, None),
+            (|stand| stand.record = Some(record(SystemState::Healthy)), None),
+            (|stand| stand.record = Some(record(SystemState::Recovering)), None),
+            (
+                |stand| stand.record = Some(record(SystemState::Stopped)),
+                Some(
+                    "which is stopped since 1970-01-01T00:00:10Z (5 of 5 calls failed): a few orders try it from \
+                     1970-01-01T00:00:40Z on, and all go on once it answers (see to the system; `pagurus systems open \
+                     billing` if it is well)",
+                ),
+            ),
+            (
+                |stand| stand.record = Some(record(SystemState::Probing)),
+                Some(
+                    "which was stopped since 1970-01-01T00:00:10Z (5 of 5 calls failed): a few orders try it now, and \
+                     all go on once it answers (see to the system)",
+                ),
+            ),
+            (
+                |stand| {
+                    stand.record = Some(record(SystemState::Stopped));
+                    stand.order = order(SystemOrder::KeepStopped, None);
+                    stand.window = window(30);
+                },
+                Some(
+                    "which an operator keeps stopped since 1970-01-01T00:00:20Z, until `pagurus systems clear billing`: \
+                     works",
+                ),
+            ),
+            (
+                |stand| stand.order = order(SystemOrder::KeepStopped, Some(at(60))),
+                Some(
+                    "which an operator keeps stopped since 1970-01-01T00:00:20Z until 1970-01-01T00:01:00Z: works \
+                     (`pagurus systems clear billing` lets it be called before)",
+                ),
+            ),
+            (
+                |stand| {
+                    stand.window = window(30);
+                    stand.order = order(SystemOrder::ForceOpen, None);
+                },
+                Some(
+                    "which is left alone by maintenance window 4 since 1970-01-01T00:00:30Z until 1970-01-01T00:01:30Z: \
+                     weekly (`pagurus windows end 4` ends it now)",
+                ),
+            ),
+            (
+                |stand| {
+                    stand.window = window(15);
+                    stand.order = order(SystemOrder::ForceOpen, None);
+                },
+                None,
+            ),
+            (
+                |stand| {
+                    stand.record = Some(record(SystemState::Stopped));
+                    stand.order = order(SystemOrder::ForceOpen, None);
+                },
+                None,
+            ),
+            (
+                |stand| {
+                    let known = SystemRecord {
+                        decisions: vec![],
+                        stopped_since: None,
+                        ..record(SystemState::Probing)
+                    };
+                    stand.record = Some(known);
+                },
+                Some(
+                    "which was stopped: a few orders try it now, and all go on once it answers (see to the system)",
+                ),
+            ),
+        ];
+        for (change, expected) in cases {
+            assert_eq!(told(change).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn ord_28_a_rest_at_an_action_is_told_with_its_system_and_never_as_a_wait_for_a_call() {
+        let due = at(60);
+        assert_eq!(
+            resting(Some("pay"), None, Some(("billing", Some("which is stopped"))), due),
+            "it rests in state `pay` before it calls the system `billing`, which is stopped; it looks again at \
+             1970-01-01T00:01:00Z, and no attempt and no time of a retry is counted"
+        );
+        assert!(
+            resting(None, Some("ask"), Some(("billing", None)), due)
+                .starts_with("its call `ask` rests before")
+        );
+        assert_eq!(
+            resting(Some("pay"), None, None, due),
+            "it rests in state `pay` between two stages, and goes on at 1970-01-01T00:01:00Z"
+        );
+    }
+}

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V18__nodes_offline.sql, V19__consistency.sql, V1__orders.sql, V20__audit.sql, V21__searches.sql, V22__operations.sql, V23__refused.sql, V24__promises.sql, V25__asking.sql, V26__queue_heads.sql, V27__maintenance_windows.sql, V2__cluster.sql, V30__stages_that_yield.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 05e1ccadca244775)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V18__nodes_offline.sql, V19__consistency.sql, V1__orders.sql, V20__audit.sql, V21__searches.sql, V22__operations.sql, V23__refused.sql, V24__promises.sql, V25__asking.sql, V26__queue_heads.sql, V27__maintenance_windows.sql, V28__stops_that_shift.sql, V29__stages_that_yield.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 151c8f875edee215)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -220,8 +220,12 @@ CREATE TABLE flow_stops (
     lifted_by text,
     lift_reason text,
     key text DEFAULT (gen_random_uuid())::text NOT NULL,
+    shift bigint,
+    shift_held_by text,
+    shift_held_until timestamp with time zone,
     CONSTRAINT flow_stops_check CHECK ((until_at > from_at)),
-    CONSTRAINT flow_stops_check1 CHECK (((lifted_at IS NULL) = (lifted_by IS NULL)))
+    CONSTRAINT flow_stops_check1 CHECK (((lifted_at IS NULL) = (lifted_by IS NULL))),
+    CONSTRAINT flow_stops_check2 CHECK (((shift_held_by IS NULL) = (shift_held_until IS NULL)))
 );
 
 ALTER TABLE flow_stops ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (

@@ -216,8 +216,12 @@ async fn rec_12_an_operation_that_follows_takes_what_comes_to_match_and_a_key_ma
     engine.reach("o-1", "canceled").await;
     engine.accepted(json!({"id": "late", "scenario": "pay"})).await;
     engine.reach("late", "canceled").await;
-    let running = get(&engine, &format!("/v1/operations/{no}")).await;
-    assert_eq!((&running["state"], counts(&running)[1]), (&json!("running"), 3), "{running}");
+    // What came of a piece is noted after its orders were acted on.
+    until("the third is counted while the operation goes on", PATIENCE, async || {
+        let running = get(&engine, &format!("/v1/operations/{no}")).await;
+        (&running["state"], counts(&running)[1]) == (&json!("running"), 3)
+    })
+    .await;
 }
 
 #[tokio::test]

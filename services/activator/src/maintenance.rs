@@ -67,7 +67,7 @@ struct Rules {
 #[derive(Clone, Debug)]
 enum Works {
     /// An occurrence of a window.
-    Window(StoredWindow, Occurrence),
+    Window(Box<StoredWindow>, Occurrence),
     /// A stop by hand for a time.
     Stop(ShiftingStop),
 }
@@ -90,7 +90,8 @@ impl Rules {
     fn due(&self, now: Timestamp) -> Vec<Works> {
         let soon = now.checked_add(AHEAD).unwrap_or(Timestamp::MAX);
         let windows = self.windows.iter().filter(|window| window.shifts);
-        let windows = windows.filter_map(|window| Some(Works::Window(window.clone(), near(window, now)?)));
+        let windows =
+            windows.filter_map(|window| Some(Works::Window(Box::new(window.clone()), near(window, now)?)));
         let lasts = |stop: &&ShiftingStop| stop.moves.window.from <= soon && now < stop.moves.window.until;
         windows.chain(self.stops.iter().filter(lasts).cloned().map(Works::Stop)).collect()
     }

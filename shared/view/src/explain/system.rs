@@ -205,9 +205,15 @@ mod tests {
     /// What is set of a system of which nothing is known.
     type Change = fn(&mut SystemStand);
 
+    fn check<const N: usize>(cases: [(Change, Option<&str>); N]) {
+        for (change, expected) in cases {
+            assert_eq!(told(change).as_deref(), expected);
+        }
+    }
+
     #[test]
-    fn ord_28_a_system_is_left_alone_for_one_of_four_causes_each_with_what_lets_it_go() {
-        let cases: [(Change, Option<&str>); 11] = [
+    fn ord_28_a_system_that_failed_is_told_with_the_time_of_its_probes() {
+        check([
             (|_| {}, None),
             (|stand| stand.record = Some(record(SystemState::Healthy)), None),
             (|stand| stand.record = Some(record(SystemState::Recovering)), None),
@@ -226,6 +232,25 @@ mod tests {
                      all go on once it answers (see to the system)",
                 ),
             ),
+            (
+                |stand| {
+                    let known = SystemRecord {
+                        decisions: vec![],
+                        stopped_since: None,
+                        ..record(SystemState::Probing)
+                    };
+                    stand.record = Some(known);
+                },
+                Some(
+                    "which was stopped: a few orders try it now, and all go on once it answers (see to the system)",
+                ),
+            ),
+        ]);
+    }
+
+    #[test]
+    fn ord_28_a_system_that_rules_keep_closed_is_told_with_what_lets_it_go() {
+        check([
             (
                 |stand| {
                     stand.record = Some(record(SystemState::Stopped));
@@ -268,23 +293,7 @@ mod tests {
                 },
                 None,
             ),
-            (
-                |stand| {
-                    let known = SystemRecord {
-                        decisions: vec![],
-                        stopped_since: None,
-                        ..record(SystemState::Probing)
-                    };
-                    stand.record = Some(known);
-                },
-                Some(
-                    "which was stopped: a few orders try it now, and all go on once it answers (see to the system)",
-                ),
-            ),
-        ];
-        for (change, expected) in cases {
-            assert_eq!(told(change).as_deref(), expected);
-        }
+        ]);
     }
 
     #[test]

@@ -257,10 +257,11 @@ impl Runner<'_> {
 
     /// A child is started once for a visit, however often it is asked for.
     fn child(&mut self, registration: &Value, visit: u32) -> Answer {
+        let slot = CHILD + usize::try_from(registration["params"]["number"].as_u64().unwrap_or(0)).unwrap();
         let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, registration["id"].as_str().unwrap().as_bytes());
-        let known = *self.keys.entry((visit, CHILD, 0)).or_insert(id);
+        let known = *self.keys.entry((visit, slot, 0)).or_insert(id);
         assert_eq!(known, id, "one child for visit {visit}");
-        self.seen.calls.push(Made { visit, slot: CHILD, body: registration["params"]["n"].as_i64() });
+        self.seen.calls.push(Made { visit, slot, body: registration["params"]["n"].as_i64() });
         match self.world.takes_child(visit) {
             true => Answer::OrderStarted,
             false => Answer::OrderRefused("nobody knows its scenario".into()),

@@ -77,7 +77,7 @@ impl<'a> Walk<'a> {
             called: 0,
             repair: life.repair,
             queue: Queue::new(life.longest),
-            met: Met::new(life.begin.is_some()),
+            met: Met::new(life.begin.is_some(), false),
         };
         let mut at = begin;
         let end = loop {

@@ -37,11 +37,12 @@ pub struct Met {
     pub pairs: BTreeSet<(&'static str, &'static str)>,
     rests: BTreeSet<&'static str>,
     is_restarted: bool,
+    is_operation: bool,
 }
 
 impl Met {
-    pub fn new(is_restarted: bool) -> Self {
-        Self { pairs: BTreeSet::new(), rests: BTreeSet::new(), is_restarted }
+    pub fn new(is_restarted: bool, is_operation: bool) -> Self {
+        Self { pairs: BTreeSet::new(), rests: BTreeSet::new(), is_restarted, is_operation }
     }
 
     /// The order rests: was called, holds a queue, repeats something from its entry point.
@@ -55,16 +56,23 @@ impl Met {
             ("repeated", is_repeated),
             ("restart", self.is_restarted),
         ];
-        self.pairs.extend(with.into_iter().filter(|(_, met)| *met).map(|(with, _)| (name, with)));
+        for (with, _) in with.into_iter().filter(|(_, met)| *met) {
+            self.pairs.insert((name, with));
+            self.behind_savepoint(with);
+        }
+        self.behind_savepoint(name);
     }
 
     /// An operator repairs the order in this rest.
     pub fn repair(&mut self, rest: Rest) {
         self.pairs.insert((rest.name(), "repair"));
+        self.behind_savepoint("repair");
     }
 
-    /// The present part is one of an operation, behind a savepoint.
-    pub fn savepoint(&mut self, with: &'static str) {
-        self.pairs.insert((with, "savepoint"));
+    /// All that an operation does is behind a savepoint.
+    fn behind_savepoint(&mut self, met: &'static str) {
+        if self.is_operation {
+            self.pairs.insert((met, "savepoint"));
+        }
     }
 }

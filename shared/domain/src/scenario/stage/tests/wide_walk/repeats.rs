@@ -45,8 +45,9 @@ impl Walk<'_> {
                     continue;
                 }
                 let made = |class: &Bound| cycles.made(class.class);
-                let repeated = bound(status)
-                    .filter(|class| made(class) < class.allowed && self.queue.allows(class.wait(made(class))));
+                let repeated = bound(status).filter(|class| {
+                    made(class) < class.allowed && self.queue.allows(class.wait(made(class)))
+                });
                 match repeated {
                     Some(class) => {
                         aside.push(*slot);
@@ -64,7 +65,9 @@ impl Walk<'_> {
             if aside.is_empty() {
                 return Ok(true);
             }
-            let Some(wait) = self.repeats(&mut cycles, &std::mem::take(&mut failed)) else { return Ok(false) };
+            let Some(wait) = self.repeats(&mut cycles, &std::mem::take(&mut failed)) else {
+                return Ok(false);
+            };
             again.extend(&aside);
             open.append(&mut aside);
             open.sort_unstable();

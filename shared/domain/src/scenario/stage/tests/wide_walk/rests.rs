@@ -10,13 +10,7 @@ const WAIT: i64 = 300;
 const LONGEST_CHILD: i64 = 3600;
 
 impl Walk<'_> {
-    pub(super) fn ask(
-        &mut self,
-        at: usize,
-        requests: usize,
-        only: bool,
-        child: bool,
-    ) -> Result<usize, Left> {
+    pub(super) fn ask(&mut self, at: usize, requests: usize, only: bool, child: bool) -> Result<usize, Left> {
         let (here, fail) = (format!("s{at}"), self.states[at].fail);
         for number in 0..requests {
             if self.answered.contains(&(at, number)) {
@@ -48,7 +42,8 @@ impl Walk<'_> {
         self.open.clear();
         // A request of the same name that was made later is the one whose answer is known.
         let known = |open: &Open| {
-            let same = awaited.iter().filter(|other| (other.state, other.number) == (open.state, open.number));
+            let same =
+                awaited.iter().filter(|other| (other.state, other.number) == (open.state, open.number));
             self.world.came(same.map(|other| other.visit).max().unwrap(), open.number)
         };
         let failure = |open: &Open| match known(open) {

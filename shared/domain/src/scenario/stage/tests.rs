@@ -30,6 +30,7 @@ mod stored;
 mod tasks;
 mod told;
 mod wide;
+mod wide_met;
 mod wide_operation;
 mod wide_operation_property;
 mod wide_operation_walk;

@@ -1,6 +1,31 @@
-//! Features in pairs, because most defects were found where two of them meet.
+//! Features in pairs, because most defects were found where two of them meet: where each pair is tested.
 //!
-//! TABLE
+//! A name is that of a file of these tests; those with a slash are flows with real servers. `wide` stands for the
+//! property of random workflows, `wide_operation` for that of random operations; `wide_met` holds them to it that
+//! every pair meets in them.
+//!
+//! | | restart | repair | retry | savepoint | sleep |
+//! |---|---|---|---|---|---|
+//! | repair | ord/lives | | | | |
+//! | retry | lives, wide | lives, wide, ord/lives | judged, asynchronous | | |
+//! | savepoint | lives, operation, wide_operation | pairs, wide_operation | lives, operation, wide_operation | operation | |
+//! | sleep | wide, ord/operator | wide, ord/amend | holds, wide | lives, wide_operation | flow |
+//! | wait | lives, wide, ord/lives | lives, wide, ord/lives | asynchronous, wide | lives, operation, wide_operation | calls, wide |
+//! | polling | wide | wide | told, polling, wide | impossible (1) | pairs, wide (2) |
+//! | queue | wide, ord/sequence | wide, ord/amend | holds, failures, wide | pairs, wide_operation | holds, wide, ord/sequence |
+//! | child | pairs, wide | pairs, wide | judged, wide | pairs, wide_operation | wide, ord/lives |
+//! | call | wide | wide | judged, calls, wide | pairs, wide_operation | calls, wide |
+//!
+//! | | wait | polling | queue | child | call |
+//! |---|---|---|---|---|---|
+//! | wait | asynchronous | | | | |
+//! | polling | polling, pairs, wide (2) | polling | | | |
+//! | queue | flow, wide, ord/sequence | wide, flows/language | ord/sequence | | |
+//! | child | tasks, wide | wide (2) | pairs, wide | wide | |
+//! | call | calls, wide | polling, wide | holds, wide | pairs, calls, wide | calls |
+//!
+//! 1. Savepoints are those of operations, and operations have no states that could poll.
+//! 2. From one state to the next only: a polling state asks and is answered at once.
 
 use super::asynchronous::ASYNC;
 use super::*;
@@ -25,6 +50,13 @@ const FAILED: &str = r#"callback {"order": {"body": {"id": "c", "status": "fail"
 const PARENT: &str = "  a: {actions: [{http: {url: 'http://h/1'}}, {order: {scenario: c, wait: true}}, {http: {url: 'http://h/2'}}], on: {success: done, fail: failed}}
   done: {kind: terminal}
   failed: {kind: terminal, outcome: fail}\n";
+
+/// Why a scenario is refused.
+fn refused(text: &str) -> String {
+    let faults =
+        source::read(text, &Scripting::new(script::Limits::default()), &Bounds::default()).unwrap_err();
+    source::explain_faults(text, "s.yaml", &faults)
+}
 
 fn bodies(played: &Played) -> Vec<Value> {
     let bodies = played.http().into_iter().filter_map(|call| call.body.as_ref());
@@ -178,4 +210,35 @@ fn scn_6_scn_8_a_polling_behind_a_sleep_has_its_own_time_and_its_repeat_sleeps_a
     let keys: Vec<Uuid> = played.http().iter().map(|call| call.idempotency_key).collect();
     let distinct: std::collections::BTreeSet<_> = keys.iter().collect();
     assert_eq!(distinct.len(), keys.len(), "each attempt of each visit asks anew");
+}
+
+#[test]
+fn err_9_a_wait_and_a_polling_that_run_out_of_time_by_turns_have_a_cycle_each() {
+    let text = "  a: {actions: [{http: {url: 'http://h/1', request: r}}, {wait: {timeout: 5m}}], on: {wait: w, fail: failed}}
+  w: {kind: waiting, on: {callback: p, timeout: failed}}
+  p: {kind: polling, poll: {interval: 1h, timeout: 1h}, actions: [{http: {url: 'http://h/p'}}, {script: 'if response.body == 0 { poll() }'}], on: {success: done, fail: failed, timeout: failed}}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}\n";
+    let came = "callback {\"r\": {\"body\": 1}}";
+    let mut answers = ["200", "timeout", "200", came, "200 0", "200 0"].repeat(2);
+    answers.extend(["200", came, "200 1"]);
+    let played = Play::of(text).errors(&format!("{ERRORS}{ASYNC}")).forgetting().go(&answers);
+    let turn = "wait, retry, wait, polling, retry";
+    assert_eq!(
+        played.statuses(),
+        format!("{turn}, {turn}, wait, success"),
+        "two repeats of each are allowed"
+    );
+}
+
+#[test]
+fn scn_8_scn_10_an_operation_does_not_poll_and_who_polls_does_not_rest_for_anything_else() {
+    let told = refused("scenario: s\nkind: operation\nactions:\n  - script: 'poll()'\n");
+    assert!(told.contains("polling"), "{told}");
+    for rests in ["sleep: {for: 1h}", "wait: {timeout: 1h}", "order: {scenario: c, wait: true}"] {
+        let told = refused(&format!(
+            "scenario: s\ninitialState: a\nstates:\n  a: {{kind: polling, poll: {{interval: 1h, timeout: 2h}}, actions: [{{{rests}}}, {{script: 'poll()'}}], on: {{success: done, fail: done, timeout: done}}}}\n  done: {{kind: terminal}}\n"
+        ));
+        assert!(told.contains("a polling state asks and is answered at once"), "{rests}: {told}");
+    }
 }

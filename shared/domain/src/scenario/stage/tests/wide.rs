@@ -65,16 +65,16 @@ pub fn scenarios() -> impl Strategy<Value = Vec<Wide>> {
     ];
     let kind = prop_oneof![
         2 => prop::collection::vec(act, 1..4).prop_map(Kind::Plain),
-        2 => (1..3_usize, any::<bool>(), any::<bool>())
+        3 => (1..3_usize, any::<bool>(), any::<bool>())
             .prop_map(|(requests, only, child)| Kind::Ask { requests, only, child }),
-        1 => Just(Kind::Poll),
+        2 => Just(Kind::Poll),
         1 => Just(Kind::Turn),
-        1 => Just(Kind::Sleep),
-        1 => Just(Kind::Child),
+        2 => Just(Kind::Sleep),
+        3 => Just(Kind::Child),
     ];
-    let state = (kind, any::<bool>(), 0..6_usize, 0..6_usize);
+    let state = (kind, prop::bool::weighted(0.2), 0..8_usize, 0..8_usize);
     let state = state.prop_map(|(kind, entry, fail, late)| Wide { kind, entry, fail, late });
-    prop::collection::vec(state, 1..5)
+    prop::collection::vec(state, 1..8)
 }
 
 /// What an answer to an asynchronous request is.

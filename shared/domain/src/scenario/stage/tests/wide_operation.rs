@@ -27,16 +27,16 @@ pub enum Step {
 pub fn operations() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         3 => Just(Step::Add),
-        4 => any::<bool>().prop_map(|saves| Step::Http { saves }),
+        3 => any::<bool>().prop_map(|saves| Step::Http { saves }),
         1 => Just(Step::Ask),
-        2 => Just(Step::Wait),
+        3 => Just(Step::Wait),
         2 => Just(Step::Sleep),
-        2 => Just(Step::Child),
+        3 => Just(Step::Child),
         1 => Just(Step::Release),
         3 => Just(Step::Savepoint),
     ];
     // A savepoint alone is no operation.
-    prop::collection::vec(step, 1..9)
+    prop::collection::vec(step, 1..12)
         .prop_filter("does nothing", |steps| steps.iter().any(|step| *step != Step::Savepoint))
 }
 

@@ -37,7 +37,7 @@ proptest! {
     #[test]
     fn scn_10_an_operation_takes_the_way_of_the_naive_walk(
         steps in operations(),
-        repair in prop::option::of((1..6_usize, 0..9_usize)),
+        repair in prop::option::of((1..6_usize, 0..12_usize)),
         longest in prop::option::of(Just(LONG)),
         dice in dice(),
         crashes in prop::collection::vec(any::<u8>(), 1..30),
@@ -61,7 +61,7 @@ proptest! {
     #[test]
     fn ord_22_scn_10_the_next_life_of_an_operation_has_what_the_one_before_left(
         steps in operations(),
-        begin in prop::option::of(0..9_usize),
+        begin in prop::option::of(0..12_usize),
         dice in dice(),
         more in dice(),
     ) {

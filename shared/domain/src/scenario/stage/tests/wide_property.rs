@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 
-use super::wide::{Life, Seen, World, scenarios, text};
+use super::wide::{Act, Kind, Life, Seen, Wide, World, scenarios, text};
 use super::wide_play::{distinct, run};
 use super::wide_walk::Walk;
 use super::*;
@@ -30,12 +30,58 @@ fn queues() -> impl Strategy<Value = Option<i64>> {
 fn assert_crash_changes_nothing(life: &Life<'_>, crashes: &[u8]) -> Result<(), TestCaseError> {
     let (smooth, keys) = run(life, &[], false);
     // Whoever goes on at an entry point counts the moves without a rest from there.
-    prop_assume!(smooth.end != "loop");
+    if smooth.end == "loop" {
+        return Ok(());
+    }
     let (bumpy, bumpy_keys) = run(life, crashes, false);
     prop_assert_eq!(distinct(&smooth.calls), distinct(&bumpy.calls), "{}", text(life.states));
     prop_assert_eq!(keys, bumpy_keys);
     prop_assert_eq!(Seen { calls: smooth.calls.clone(), ..bumpy }, smooth);
     Ok(())
+}
+
+fn state(kind: Kind, entry: bool, fail: usize) -> Wide {
+    Wide { kind, entry, fail, late: 0 }
+}
+
+/// Lives that once went astray: the states, where a restart begins, what the world answers, when workers die.
+fn known() -> Vec<(Vec<Wide>, Option<usize>, Vec<u8>, Vec<u8>)> {
+    let http = || Kind::Plain(vec![Act::Http]);
+    let ask = |only| Kind::Ask { requests: 2, only, child: false };
+    vec![
+        (
+            vec![state(http(), false, 1), state(ask(false), true, 0)],
+            None,
+            vec![
+                54, 191, 252, 52, 81, 239, 123, 94, 156, 95, 82, 165, 192, 156, 159, 181, 225, 195, 44, 83,
+                148, 234, 38, 121, 26, 89,
+            ],
+            vec![],
+        ),
+        (
+            vec![state(ask(true), false, 0), state(ask(true), false, 0)],
+            None,
+            vec![0, 0, 44, 23, 28, 33, 225, 72, 10, 193, 132, 135, 98],
+            vec![],
+        ),
+        (
+            vec![state(http(), false, 1), state(http(), false, 2), state(http(), true, 0)],
+            Some(0),
+            vec![21],
+            vec![0, 139, 148, 103],
+        ),
+        (vec![state(Kind::Plain(vec![Act::Each, Act::Http]), false, 0)], Some(0), vec![6, 24], vec![0]),
+    ]
+}
+
+#[test]
+fn scn_1_lives_that_once_went_astray_take_the_way_of_the_naive_walk() {
+    for (states, begin, dice, crashes) in known() {
+        let world = World::from(dice);
+        let life = Life { begin, ..Life::of(&states, &world) };
+        assert_eq!(run(&life, &[], false).0, Walk::of(&life), "{}", text(&states));
+        assert_crash_changes_nothing(&life, &crashes).unwrap();
+    }
 }
 
 proptest! {
@@ -59,12 +105,13 @@ proptest! {
     #[test]
     fn ord_22_a_life_from_any_state_takes_the_way_of_the_naive_walk_from_there(
         states in scenarios(),
-        begin in 0..5_usize,
+        begin in 0..6_usize,
         dice in dice(),
         crashes in crashes(),
+        longest in queues(),
     ) {
         let world = World::from(dice);
-        let life = Life { begin: Some(begin % states.len()), ..Life::of(&states, &world) };
+        let life = Life { begin: Some(begin % states.len()), longest, ..Life::of(&states, &world) };
         prop_assert_eq!(&run(&life, &[], false).0, &Walk::of(&life), "{:?}: {}", life.begin, text(&states));
         assert_crash_changes_nothing(&life, &crashes)?;
     }
@@ -73,7 +120,7 @@ proptest! {
     fn ord_23_an_order_that_is_repaired_in_any_rest_takes_the_way_of_the_naive_walk_from_there(
         states in scenarios(),
         rest in 1..6_usize,
-        to in 0..5_usize,
+        to in 0..6_usize,
         dice in dice(),
         crashes in crashes(),
         longest in queues(),
@@ -88,7 +135,7 @@ proptest! {
     #[test]
     fn ord_12_a_queue_bounds_the_repeats_of_its_order_as_in_the_naive_walk(
         states in scenarios(),
-        repair in prop::option::of((1..6_usize, 0..5_usize)),
+        repair in prop::option::of((1..6_usize, 0..6_usize)),
         longest in 5..400_i64,
         dice in dice(),
     ) {

@@ -14,8 +14,8 @@ use super::wide_walk::{Met, Walk};
 
 /// Lives that one run plays of workflows: so many cases, six properties.
 const OF_WORKFLOWS: usize = 150 * 6;
-/// Lives that it plays of operations, by three properties.
-const OF_OPERATIONS: usize = 150 * 3;
+/// Lives that it plays of operations, by four properties.
+const OF_OPERATIONS: usize = 150 * 4;
 /// So many lives of them each pair meets in at least.
 const OFTEN: usize = 6;
 

@@ -20,15 +20,20 @@ fn dice() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Plays a life that begins here.
-fn play(course: &Course<'_>, begin: Snapshot, crashes: &[u8]) -> Ran {
+fn play(course: &Course<'_>, begin: Snapshot, crashes: &[u8], holds: bool) -> Ran {
     let parts = parts(course.steps);
     let repair = course.repair.map(|(rest, part, vars)| (rest, parts[part].name.clone(), Some(vars.map())));
     let (text, world, longest) = (text(course.steps), course.world, course.longest);
-    trial(Trial { text, world, begin, repair, longest, crashes, holds: false })
+    trial(Trial { text, world, begin, repair, longest, crashes, holds })
+}
+
+/// The begin of the first life.
+fn begin(course: &Course<'_>) -> Snapshot {
+    Snapshot { vars: course.vars.map(), ..Snapshot::default() }
 }
 
 fn first(course: &Course<'_>, crashes: &[u8]) -> Ran {
-    play(course, Snapshot { vars: course.vars.map(), ..Snapshot::default() }, crashes)
+    play(course, begin(course), crashes, false)
 }
 
 proptest! {
@@ -76,7 +81,7 @@ proptest! {
         let restarted = ran.last.remains().unwrap().restarted_at(&parts[begin].name);
         prop_assert_eq!(&restarted.vars, &vars.map(), "from {} of {}", begin, text(&steps));
         let course = Course { begin: Some(begin), vars, ..Course::of(&steps, &next) };
-        prop_assert_eq!(&play(&course, restarted, &[]).seen, &Walk::of(&course).seen, "{}", text(&steps));
+        prop_assert_eq!(&play(&course, restarted, &[], false).seen, &Walk::of(&course).seen, "{}", text(&steps));
     }
 
     #[test]
@@ -89,5 +94,18 @@ proptest! {
         let world = World { dice, is_quiet: true };
         let course = Course { longest: Some(longest), ..Course::of(&steps, &world) };
         prop_assert_eq!(&first(&course, &[]).seen, &Walk::of(&course).seen, "{} s: {}", longest, text(&steps));
+    }
+
+    #[test]
+    fn dsp_16_scn_10_a_hold_at_any_request_of_an_operation_changes_nothing_but_the_time(
+        steps in operations(),
+        dice in dice(),
+        holds in prop::collection::vec(any::<u8>(), 1..30),
+    ) {
+        let world = World::from(dice);
+        let course = Course::of(&steps, &world);
+        let (smooth, held) = (first(&course, &[]), play(&course, begin(&course), &holds, true));
+        prop_assume!(smooth.seen.end != "loop");
+        prop_assert_eq!((smooth.seen, smooth.keys), (held.seen, held.keys), "{}", text(&steps));
     }
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::wide::{Seen, World};
 use super::wide_operation::{Course, Vars, operations, parts, text};
 use super::wide_operation_walk::Walk;
-use super::wide_play::{Ran, Trial, distinct, trial};
+use super::wide_play::{Ran, Repair, Trial, distinct, trial};
 use super::*;
 
 /// A bound that no play comes to.
@@ -22,7 +22,10 @@ fn dice() -> impl Strategy<Value = Vec<u8>> {
 /// Plays a life that begins here.
 fn play(course: &Course<'_>, begin: Snapshot, crashes: &[u8], holds: bool) -> Ran {
     let parts = parts(course.steps);
-    let repair = course.repair.map(|(rest, part, vars)| (rest, parts[part].name.clone(), Some(vars.map())));
+    let repair = course.repair.map(|(rest, part, vars)| {
+        let (state, vars) = (parts[part].name.clone(), Some(vars.map()));
+        Repair { rest, state, vars }
+    });
     let (text, world, longest) = (text(course.steps), course.world, course.longest);
     trial(Trial { text, world, begin, repair, longest, crashes, holds })
 }

@@ -316,14 +316,14 @@ impl<'a> Walk<'a> {
         self.called += 1;
         let mut cycles = Cycles::default();
         let answer = loop {
-            if self.call(slot, None) == 200 {
+            let status = self.call(slot, None);
+            if status == 200 {
                 // What was answered stays, whatever is repeated.
                 self.vars.called += 1;
                 self.entry.1.called = self.vars.called;
                 break Some(self.world.number(self.visit, slot, 0, false));
             }
-            let status = self.world.status(self.visit, slot, self.tries[&(self.visit, slot)]);
-            if !bound(status).is_some_and(|class| cycles.repeat(&[class]).is_some()) {
+            if bound(status).is_none_or(|class| cycles.repeat(&[class]).is_none()) {
                 break None;
             }
         };

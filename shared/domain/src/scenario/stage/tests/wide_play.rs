@@ -13,15 +13,23 @@ const TIMES: SampleTimes =
 /// A key belongs to one request of one attempt of one visit.
 pub type Keys = BTreeMap<(u32, usize, u32), Uuid>;
 
+/// An operator repairs the order.
+pub struct Repair {
+    /// The rest in which it is.
+    pub rest: usize,
+    /// The state from which it goes on.
+    pub state: String,
+    /// Its variables from there on; without any it keeps its own.
+    pub vars: Option<serde_json::Map<String, Value>>,
+}
+
 /// A scenario that is to be played, and what happens to its order.
 pub struct Trial<'a> {
     pub text: String,
     pub world: &'a World,
     /// Where the order begins.
     pub begin: Snapshot,
-    /// The rest in which an operator repairs the order, the state from which it goes on, and with which variables;
-    /// without any it keeps its own.
-    pub repair: Option<(usize, String, Option<serde_json::Map<String, Value>>)>,
+    pub repair: Option<Repair>,
     /// How many seconds a sequential order may hold its queue in retries; none for a parallel order.
     pub longest: Option<i64>,
     /// When workers die: one number for each question of the stage, over and over.
@@ -59,7 +67,7 @@ struct Runner<'a> {
     saved: Option<Snapshot>,
     waiting: Vec<Call>,
     called: usize,
-    repair: Option<(usize, String, Option<serde_json::Map<String, Value>>)>,
+    repair: Option<Repair>,
 }
 
 impl Runner<'_> {
@@ -116,7 +124,7 @@ impl Runner<'_> {
                     }
                 }
                 resting = None;
-                if let Some((_, state, vars)) = self.repair.take_if(|(rest, ..)| *rest == rests) {
+                if let Some(Repair { state, vars, .. }) = self.repair.take_if(|repair| repair.rest == rests) {
                     let vars = vars.unwrap_or_else(|| snapshot.vars.clone());
                     snapshot = snapshot.repaired_at(&state, vars, self.play.scenario.kind);
                     // What it waited for is over, and is late when it comes.
@@ -314,7 +322,7 @@ pub fn run(life: &Life<'_>, crashes: &[u8], holds: bool) -> (Seen, Keys) {
     let begin = life.begin.map_or_else(Snapshot::default, |state| {
         Snapshot::entering(&format!("s{state}"), serde_json::Map::new())
     });
-    let repair = life.repair.map(|(rest, state)| (rest, format!("s{state}"), None));
+    let repair = life.repair.map(|(rest, state)| Repair { rest, state: format!("s{state}"), vars: None });
     let (text, world) = (text(life.states), life.world);
     let ran = trial(Trial { text, world, begin, repair, longest: life.longest, crashes, holds });
     (ran.seen, ran.keys)

@@ -44,43 +44,55 @@ fn state(kind: Kind, entry: bool, fail: usize) -> Wide {
     Wide { kind, entry, fail, late: 0 }
 }
 
-/// Lives that once went astray: the states, where a restart begins, what the world answers, when workers die.
-fn known() -> Vec<(Vec<Wide>, Option<usize>, Vec<u8>, Vec<u8>)> {
+/// A life that once went astray.
+struct Known {
+    states: Vec<Wide>,
+    begin: Option<usize>,
+    dice: &'static [u8],
+    crashes: &'static [u8],
+}
+
+fn known() -> [Known; 4] {
     let http = || Kind::Plain(vec![Act::Http]);
     let ask = |only| Kind::Ask { requests: 2, only, child: false };
-    vec![
-        (
-            vec![state(http(), false, 1), state(ask(false), true, 0)],
-            None,
-            vec![
+    [
+        Known {
+            states: vec![state(http(), false, 1), state(ask(false), true, 0)],
+            begin: None,
+            dice: &[
                 54, 191, 252, 52, 81, 239, 123, 94, 156, 95, 82, 165, 192, 156, 159, 181, 225, 195, 44, 83,
                 148, 234, 38, 121, 26, 89,
             ],
-            vec![],
-        ),
-        (
-            vec![state(ask(true), false, 0), state(ask(true), false, 0)],
-            None,
-            vec![0, 0, 44, 23, 28, 33, 225, 72, 10, 193, 132, 135, 98],
-            vec![],
-        ),
-        (
-            vec![state(http(), false, 1), state(http(), false, 2), state(http(), true, 0)],
-            Some(0),
-            vec![21],
-            vec![0, 139, 148, 103],
-        ),
-        (vec![state(Kind::Plain(vec![Act::Each, Act::Http]), false, 0)], Some(0), vec![6, 24], vec![0]),
+            crashes: &[],
+        },
+        Known {
+            states: vec![state(ask(true), false, 0), state(ask(true), false, 0)],
+            begin: None,
+            dice: &[0, 0, 44, 23, 28, 33, 225, 72, 10, 193, 132, 135, 98],
+            crashes: &[],
+        },
+        Known {
+            states: vec![state(http(), false, 1), state(http(), false, 2), state(http(), true, 0)],
+            begin: Some(0),
+            dice: &[21],
+            crashes: &[0, 139, 148, 103],
+        },
+        Known {
+            states: vec![state(Kind::Plain(vec![Act::Each, Act::Http]), false, 0)],
+            begin: Some(0),
+            dice: &[6, 24],
+            crashes: &[0],
+        },
     ]
 }
 
 #[test]
 fn scn_1_lives_that_once_went_astray_take_the_way_of_the_naive_walk() {
-    for (states, begin, dice, crashes) in known() {
-        let world = World::from(dice);
+    for Known { states, begin, dice, crashes } in known() {
+        let world = World::from(dice.to_vec());
         let life = Life { begin, ..Life::of(&states, &world) };
         assert_eq!(run(&life, &[], false).0, Walk::of(&life), "{}", text(&states));
-        assert_crash_changes_nothing(&life, &crashes).unwrap();
+        assert_crash_changes_nothing(&life, crashes).unwrap();
     }
 }
 

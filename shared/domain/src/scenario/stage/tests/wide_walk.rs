@@ -228,7 +228,7 @@ impl<'a> Walk<'a> {
             if status == 200 {
                 break Some(self.world.number(self.visit, slot, 0, false));
             }
-            if !bound(status).is_some_and(|class| cycles.repeat(&[class]).is_some()) {
+            if bound(status).is_none_or(|class| cycles.repeat(&[class]).is_none()) {
                 break None;
             }
         };

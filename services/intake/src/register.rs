@@ -1,6 +1,7 @@
 //! Registration: many orders in one transaction, whichever door they came through.
 
 mod after;
+mod dry_run;
 mod reader;
 
 use std::collections::{HashMap, HashSet};
@@ -23,6 +24,8 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
 use crate::traced::RegistrationTrace;
+
+pub(crate) use self::dry_run::Earlier;
 
 /// One registration, read.
 #[derive(Clone, Debug)]
@@ -67,6 +70,12 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
+    /// The outcome of an order that was not taken. One that may be taken later is not at fault: whoever looks at the status
+    /// would drop a good order, which may even be registered.
+    pub const fn refused(problem: Problem) -> Self {
+        if matches!(problem.status, 429 | 503) { Self::Unavailable(problem) } else { Self::Rejected(problem) }
+    }
+
     /// The word that receipts and answers use.
     pub const fn word(&self) -> &'static str {
         match self {
@@ -140,6 +149,14 @@ pub(crate) fn weight(text: &[u8]) -> usize {
     text.iter().map(|byte| of(*byte)).sum()
 }
 
+/// End of the transaction of a registration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Commit,
+    /// Nothing of it stays.
+    TakeBack,
+}
+
 /// Registers batches.
 #[derive(Clone)]
 pub(crate) struct Registrar {
@@ -208,11 +225,33 @@ impl Registrar {
 
     async fn register_checked(
         &self,
-        mut client: Client,
+        client: Client,
         batch: &[Submission],
         known: Vec<Option<Known>>,
     ) -> Result<Vec<Outcome>, Error> {
         let begun = Instant::now();
+        let (outcomes, registered) = self.judge(client, batch, known, End::Commit).await?;
+        self.tell(&registered).await;
+        for (outcome, submission) in outcomes.iter().zip(batch) {
+            self.host.metrics.count(Count::Registrations, outcome.word(), 1);
+            let Request { id, scenario, .. } = &*submission.request;
+            submission.trace.told(id, scenario, outcome.word(), outcome.problem().as_ref());
+            if matches!(outcome, Outcome::Accepted { .. }) {
+                self.host.stats.count(Series::Registered, &submission.request.scenario);
+            }
+        }
+        self.host.metrics.span(Span::Batch, "register", begun.elapsed());
+        Ok(outcomes)
+    }
+
+    /// Checks orders and writes those that may be registered; what became of each, and what was written.
+    async fn judge(
+        &self,
+        mut client: Client,
+        batch: &[Submission],
+        known: Vec<Option<Known>>,
+        end: End,
+    ) -> Result<(Vec<Outcome>, Vec<Registered>), Error> {
         let rules = self.host.settings().registration_rules();
         let mut checked: Vec<Result<NewOrder, Problem>> = batch
             .iter()
@@ -235,7 +274,7 @@ impl Registrar {
             Vec::new()
         } else {
             let patience = self.host.store.patience();
-            store(&mut client, &new, patience).await.inspect_err(|error| patience.note(error))?
+            store(&mut client, &new, patience, end).await.inspect_err(|error| patience.note(error))?
         };
         // The repeat of what was taken once is answered so, whatever would be refused by now (ORD-2).
         let refused: Vec<&str> = checked
@@ -247,9 +286,8 @@ impl Registrar {
         let known =
             if refused.is_empty() { HashMap::new() } else { orders::known(&client, &refused).await? };
         drop(client);
-        self.tell(&registered).await;
         let mut taken = vec![false; new.len()];
-        let outcomes: Vec<Outcome> = checked
+        let outcomes = checked
             .iter()
             .zip(batch)
             .map(|(order, submission)| match order {
@@ -267,16 +305,7 @@ impl Registrar {
                 }
             })
             .collect();
-        for (outcome, submission) in outcomes.iter().zip(batch) {
-            self.host.metrics.count(Count::Registrations, outcome.word(), 1);
-            let Request { id, scenario, .. } = &*submission.request;
-            submission.trace.told(id, scenario, outcome.word(), outcome.problem().as_ref());
-            if matches!(outcome, Outcome::Accepted { .. }) {
-                self.host.stats.count(Series::Registered, &submission.request.scenario);
-            }
-        }
-        self.host.metrics.span(Span::Batch, "register", begun.elapsed());
-        Ok(outcomes)
+        Ok((outcomes, registered))
     }
 
     /// Tells the dispatcher what may run. A hint: what is lost is found by its re-reading.
@@ -333,11 +362,19 @@ fn is_costly(submission: &Submission, known: Option<&Known>) -> bool {
     scenario.is_some_and(|scenario| registration::is_costly(&submission.request.params, scenario))
 }
 
-async fn store(client: &mut Client, new: &[NewOrder], patience: &Patience) -> Result<Vec<Registered>, Error> {
+async fn store(
+    client: &mut Client,
+    new: &[NewOrder],
+    patience: &Patience,
+    end: End,
+) -> Result<Vec<Registered>, Error> {
     let tx = client.transaction().await?;
     patience.bound(&tx).await?;
     let registered = orders::register(&tx, new).await?;
-    tx.commit().await?;
+    match end {
+        End::Commit => tx.commit().await?,
+        End::TakeBack => tx.rollback().await?,
+    }
     Ok(registered)
 }
 

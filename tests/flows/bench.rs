@@ -55,7 +55,6 @@ async fn ui_a_measurement_tells_how_many_orders_were_accepted_and_ended() {
 async fn ui_a_measurement_that_is_broken_off_shows_what_was_measured() {
     let engine = Installation::start("ui_bench_stop").await;
     engine.actions("good", LOG).await;
-    engine.actions("rests", "- sleep: {for: 1h}").await;
     let (code, told) = bench(&engine, "--scenario good --for 1s --parallel 1 --batch 5").await;
     assert_eq!((code, &told["notEnded"]), (0, &json!(0)), "{told}");
     assert!(told["sent"].as_u64().unwrap() > 5, "{told}");

@@ -102,7 +102,7 @@ fn noted(
             continue;
         }
         let kind =
-            one.error.as_ref().and_then(|problem| problem.type_.rsplit('/').next()).unwrap_or(&one.status);
+            one.error.as_ref().and_then(|problem| problem.type_.rsplit(':').next()).unwrap_or(&one.status);
         state.figures.fail(&format!("not registered: {kind}"), 1);
     }
     state.figures.accept(taken, took);

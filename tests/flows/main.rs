@@ -9,6 +9,7 @@ mod actors;
 mod amqp;
 mod api;
 mod asyncapi;
+mod bench;
 mod callbacks;
 mod calls;
 mod clients;

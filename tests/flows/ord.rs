@@ -2,6 +2,7 @@
 
 mod amend;
 mod dependencies;
+mod dry_run;
 mod explain;
 mod jeopardy;
 mod lives;

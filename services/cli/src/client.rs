@@ -88,6 +88,11 @@ impl Client {
         Ok(Self { http, base })
     }
 
+    /// Address of the server.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
     /// `GET`
     pub async fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Reply, Failure> {
         self.send(self.request(Method::GET, path).query(query), READ_TIMEOUT).await

@@ -9,6 +9,7 @@ use clap::Command;
 const EXAMPLES: &[&str] = &[
     "pagurus order submit --scenario change-tariff --param msisdn=79110000001 --wait",
     "pagurus order submit --file orders.ndjson",
+    "pagurus order submit --file orders.ndjson --dry-run",
     "pagurus order get o-1",
     "pagurus order get o-1 --output yaml",
     "pagurus order list --status fail --class http.5xx --created-since 2h",
@@ -108,6 +109,8 @@ const EXAMPLES: &[&str] = &[
     "pagurus config check pagurus.yaml",
     "pagurus config show --defaults",
     "pagurus config show --server http://127.0.0.1:8080",
+    "pagurus bench --scenario one-action --orders 10000 --parallel 8 --batch 200",
+    "pagurus bench --scenario change-tariff --params '{\"msisdn\": \"79110000001\"}' --for 2m --yes --json",
     "pagurus lab outage.yaml --out report.html --compare",
     "pagurus migrate --config pagurus.yaml",
     "pagurus recover --config pagurus.yaml --reason 'restored from the backup of the night'",

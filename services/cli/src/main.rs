@@ -4,12 +4,15 @@
 //! the database.
 
 mod audit;
+mod bench;
 mod callbacks;
 mod classify;
 mod client;
 mod config;
 mod dev;
 mod doctor;
+#[cfg(test)]
+mod documented;
 mod errors;
 mod examples;
 mod failure;
@@ -175,6 +178,8 @@ enum Command {
     Config(config::Command),
     /// Run the dispatcher in virtual time with the flows and called systems of a file, without a server
     Lab(lab::Arguments),
+    /// Load an installation with real orders of one scenario, and tell how soon they were accepted and ended
+    Bench(bench::Arguments),
     /// Bring the database schema up to date
     Migrate,
     /// After a restore of the database from a backup: raise all numbers above what was given since, before the services start
@@ -278,6 +283,7 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), F
         Command::Config(command) => config::run(command, config, screen),
         Command::Top(arguments) => top::run(&arguments, &client()?, screen).await,
         Command::Doctor(arguments) => doctor::run(&arguments, &client()?, screen).await,
+        Command::Bench(arguments) => bench::run(&arguments, &client()?, screen).await,
         Command::Lab(arguments) => lab::run(&arguments, screen),
         Command::Migrate => migrate::run(config, screen).await,
         Command::Recover(arguments) => recover::run(&arguments, config, screen).await,

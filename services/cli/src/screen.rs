@@ -36,7 +36,7 @@ impl Paint {
     /// The paint for a status of an order or of a node; none where it says nothing.
     pub fn of_status(status: &str) -> Option<Self> {
         match status {
-            "success" | "accepted" | "target" => Some(Self::Good),
+            "success" | "accepted" | "would_be_accepted" | "target" => Some(Self::Good),
             "fail" | "rejected" | "conflict" | "failed" | "off_target" => Some(Self::Bad),
             "interrupted" | "canceled" | "stopped" | "undefined" => Some(Self::Dim),
             "retry" | "starting" | "stopping" | "offline" => Some(Self::Under),

@@ -11,6 +11,7 @@ mod calls;
 mod cluster;
 mod description;
 mod document;
+mod dry_run;
 mod errors;
 mod flows;
 mod guard;

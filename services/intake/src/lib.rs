@@ -60,6 +60,8 @@ struct IntakeParts {
     /// Orders whose parameters take long to check, one at a time.
     costly: Batcher<Submission, Outcome, pagurus_store::Error>,
     answers: Batcher<NewAnswer, pagurus_store::answers::CallbackVerdict, pagurus_store::Error>,
+    /// Turn of the dry runs of registrations.
+    dry_runs: tokio::sync::Mutex<()>,
     /// The room for the bodies of requests.
     bodies: http::Bodies,
 }
@@ -131,6 +133,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
             },
         ),
         recorder,
+        dry_runs: tokio::sync::Mutex::default(),
         bodies: http::Bodies::new(settings.intake.max_bodies_bytes),
         host: host.clone(),
         catalogue,

@@ -1,6 +1,8 @@
 //! Registration: many orders in one transaction, whichever door they came through.
 
 mod after;
+mod dry_run;
+mod outcome;
 mod reader;
 
 use std::collections::{HashMap, HashSet};
@@ -8,7 +10,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
-use pagurus_command::CLAMPED;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
@@ -24,6 +25,9 @@ use serde_json::Value;
 
 use crate::traced::RegistrationTrace;
 
+pub(crate) use self::dry_run::Earlier;
+pub(crate) use self::outcome::Outcome;
+
 /// One registration, read.
 #[derive(Clone, Debug)]
 pub(crate) struct Submission {
@@ -37,75 +41,8 @@ pub(crate) struct Submission {
     pub trace: RegistrationTrace,
 }
 
-/// Said of an order whose notifications bear no id of the client.
-const UNCORRELATED: &str =
-    "`notify` has a `url` and no `correlationId`: the notification names the order by its `id` alone";
-
 /// Bytes, by estimate, from which on a value is a large one.
 const LARGE: usize = 1024 * 1024;
-
-/// The outcome of a registration.
-#[derive(Clone, Debug)]
-pub(crate) enum Outcome {
-    /// It is durable.
-    Accepted {
-        /// `new` or `postponed`.
-        status: Status,
-        /// True if the sending time lay in the future and was taken back to the receipt.
-        clamped: bool,
-        /// True if somebody is to be told of it without a `correlationId`, which belongs to every `url` (ORD-18).
-        uncorrelated: bool,
-    },
-    /// The same order was there before.
-    Duplicate(Status),
-    /// Another order bears the id.
-    Conflict(Status),
-    /// It was refused.
-    Rejected(Problem),
-    /// Not known to be registered or not; the same may be sent again.
-    Unavailable(Problem),
-}
-
-impl Outcome {
-    /// The word that receipts and answers use.
-    pub const fn word(&self) -> &'static str {
-        match self {
-            Self::Accepted { .. } => "accepted",
-            Self::Duplicate(_) => "duplicate",
-            Self::Conflict(_) => "conflict",
-            Self::Rejected(_) => "rejected",
-            Self::Unavailable(_) => "unavailable",
-        }
-    }
-
-    /// Present status of the order, where it exists.
-    pub const fn status(&self) -> Option<Status> {
-        match self {
-            Self::Accepted { status, .. } | Self::Duplicate(status) | Self::Conflict(status) => Some(*status),
-            Self::Rejected(_) | Self::Unavailable(_) => None,
-        }
-    }
-
-    /// Note of what was not done quite as asked for.
-    pub fn note(&self) -> Option<String> {
-        let Self::Accepted { clamped, uncorrelated, .. } = self else { return None };
-        let notes = [(*clamped, CLAMPED), (*uncorrelated, UNCORRELATED)];
-        let notes: Vec<&str> = notes.into_iter().filter_map(|(holds, note)| holds.then_some(note)).collect();
-        (!notes.is_empty()).then(|| notes.join("; "))
-    }
-
-    /// Why not.
-    pub fn problem(&self) -> Option<Problem> {
-        match self {
-            Self::Accepted { .. } | Self::Duplicate(_) => None,
-            Self::Conflict(status) => Some(
-                Problem::new(Type::Conflict, "an order with this id and other content is registered")
-                    .with_status(status),
-            ),
-            Self::Rejected(problem) | Self::Unavailable(problem) => Some(problem.clone()),
-        }
-    }
-}
 
 /// Reads a JSON value as a registration.
 ///
@@ -138,6 +75,14 @@ pub(crate) fn weight(text: &[u8]) -> usize {
         _ => 1,
     };
     text.iter().map(|byte| of(*byte)).sum()
+}
+
+/// End of the transaction of a registration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Commit,
+    /// Nothing of it stays.
+    TakeBack,
 }
 
 /// Registers batches.
@@ -208,11 +153,33 @@ impl Registrar {
 
     async fn register_checked(
         &self,
-        mut client: Client,
+        client: Client,
         batch: &[Submission],
         known: Vec<Option<Known>>,
     ) -> Result<Vec<Outcome>, Error> {
         let begun = Instant::now();
+        let (outcomes, registered) = self.judge(client, batch, known, End::Commit).await?;
+        self.tell(&registered).await;
+        for (outcome, submission) in outcomes.iter().zip(batch) {
+            self.host.metrics.count(Count::Registrations, outcome.word(), 1);
+            let Request { id, scenario, .. } = &*submission.request;
+            submission.trace.told(id, scenario, outcome.word(), outcome.problem().as_ref());
+            if matches!(outcome, Outcome::Accepted { .. }) {
+                self.host.stats.count(Series::Registered, &submission.request.scenario);
+            }
+        }
+        self.host.metrics.span(Span::Batch, "register", begun.elapsed());
+        Ok(outcomes)
+    }
+
+    /// Checks orders and writes those that may be registered; what became of each, and what was written.
+    async fn judge(
+        &self,
+        mut client: Client,
+        batch: &[Submission],
+        known: Vec<Option<Known>>,
+        end: End,
+    ) -> Result<(Vec<Outcome>, Vec<Registered>), Error> {
         let rules = self.host.settings().registration_rules();
         let mut checked: Vec<Result<NewOrder, Problem>> = batch
             .iter()
@@ -235,7 +202,7 @@ impl Registrar {
             Vec::new()
         } else {
             let patience = self.host.store.patience();
-            store(&mut client, &new, patience).await.inspect_err(|error| patience.note(error))?
+            store(&mut client, &new, patience, end).await.inspect_err(|error| patience.note(error))?
         };
         // The repeat of what was taken once is answered so, whatever would be refused by now (ORD-2).
         let refused: Vec<&str> = checked
@@ -247,9 +214,8 @@ impl Registrar {
         let known =
             if refused.is_empty() { HashMap::new() } else { orders::known(&client, &refused).await? };
         drop(client);
-        self.tell(&registered).await;
         let mut taken = vec![false; new.len()];
-        let outcomes: Vec<Outcome> = checked
+        let outcomes = checked
             .iter()
             .zip(batch)
             .map(|(order, submission)| match order {
@@ -267,16 +233,7 @@ impl Registrar {
                 }
             })
             .collect();
-        for (outcome, submission) in outcomes.iter().zip(batch) {
-            self.host.metrics.count(Count::Registrations, outcome.word(), 1);
-            let Request { id, scenario, .. } = &*submission.request;
-            submission.trace.told(id, scenario, outcome.word(), outcome.problem().as_ref());
-            if matches!(outcome, Outcome::Accepted { .. }) {
-                self.host.stats.count(Series::Registered, &submission.request.scenario);
-            }
-        }
-        self.host.metrics.span(Span::Batch, "register", begun.elapsed());
-        Ok(outcomes)
+        Ok((outcomes, registered))
     }
 
     /// Tells the dispatcher what may run. A hint: what is lost is found by its re-reading.
@@ -333,11 +290,19 @@ fn is_costly(submission: &Submission, known: Option<&Known>) -> bool {
     scenario.is_some_and(|scenario| registration::is_costly(&submission.request.params, scenario))
 }
 
-async fn store(client: &mut Client, new: &[NewOrder], patience: &Patience) -> Result<Vec<Registered>, Error> {
+async fn store(
+    client: &mut Client,
+    new: &[NewOrder],
+    patience: &Patience,
+    end: End,
+) -> Result<Vec<Registered>, Error> {
     let tx = client.transaction().await?;
     patience.bound(&tx).await?;
     let registered = orders::register(&tx, new).await?;
-    tx.commit().await?;
+    match end {
+        End::Commit => tx.commit().await?,
+        End::TakeBack => tx.rollback().await?,
+    }
     Ok(registered)
 }
 

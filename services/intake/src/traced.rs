@@ -38,6 +38,11 @@ impl RegistrationTrace {
         Self::of(message(host, delivery, &host.broker.names().orders_in))
     }
 
+    /// Of nothing that anybody would look for.
+    pub const fn none() -> Self {
+        Self { context: None, span: None }
+    }
+
     fn of(span: TraceSpan) -> Self {
         let context = span.context().cloned();
         let span = span.is_recorded().then(|| Arc::new(Mutex::new(span)));

@@ -52,7 +52,7 @@ pub use effects::Effects;
 pub use health::Readiness;
 pub use host::{Host, HostParts};
 pub use metrics::Metrics;
-pub use signals::handle_signals;
+pub use signals::{handle_signals, interrupted};
 pub use stats::MinuteCounts;
 pub use telemetry::start_logging;
 pub use traces::Traces;

@@ -27,6 +27,14 @@ pub fn handle_signals(settings: &LiveSettings, draining: &CancellationToken) -> 
     Ok(())
 }
 
+/// Waits until a person presses Ctrl-C: for programs that are no service.
+pub async fn interrupted() {
+    if let Err(error) = tokio::signal::ctrl_c().await {
+        tracing::warn!(%error, "Ctrl-C ends the program at once");
+        std::future::pending::<()>().await;
+    }
+}
+
 /// The first SIGTERM or SIGINT begins the drain, the second ends the process at once.
 async fn drain(mut terminate: Signal, mut interrupt: Signal, draining: CancellationToken) {
     for first in [true, false] {

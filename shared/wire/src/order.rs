@@ -16,9 +16,9 @@ pub struct RegisteredView {
     /// The client's id; none where the item had none that could be read.
     pub id: Option<String>,
     /// `accepted`, `duplicate`, `conflict`, `rejected`, or, of a batch, `unavailable`: whether the item was
-    /// registered is not known, and the same one may be sent again.
+    /// registered is not known, and the same one may be sent again. Of a dry run `would_be_accepted` in place of `accepted`.
     pub status: String,
-    /// Present status of the order, where it exists.
+    /// Present status of the order, where it exists; of a dry run the one that it would begin with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_status: Option<String>,
     /// Said where something was changed silently, like a sending time in the future.

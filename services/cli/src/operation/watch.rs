@@ -37,8 +37,13 @@ pub(crate) async fn run(no: i64, client: &Client, screen: &Screen) -> Result<(),
 
 /// Asks a person.
 pub(crate) fn confirm(screen: &Screen) -> Result<(), Failure> {
+    confirm_or(screen, "say --yes, or --dry-run to see which")
+}
+
+/// Asks a person; `otherwise` tells what to do where nobody can be asked.
+pub(crate) fn confirm_or(screen: &Screen, otherwise: &str) -> Result<(), Failure> {
     if screen.json || !std::io::stdin().is_terminal() {
-        return Err(Failure::Usage("nobody can be asked here: say --yes, or --dry-run to see which".into()));
+        return Err(Failure::Usage(format!("nobody can be asked here: {otherwise}")));
     }
     eprint!("go on? [y/N] ");
     std::io::stderr().flush()?;

@@ -28,6 +28,9 @@ pub(crate) struct Arguments {
     file: Option<PathBuf>,
     #[command(flatten)]
     order: OrderArguments,
+    /// Check everything as for a registration, tell what would become of it, and register nothing
+    #[arg(long, conflicts_with = "wait")]
+    dry_run: bool,
     /// Wait for the end; the exit code is 0 if it is `success`, 6 if the time was over before, 1 otherwise
     #[arg(long)]
     wait: bool,
@@ -101,13 +104,13 @@ pub(super) async fn run(arguments: Arguments, client: &Client, screen: &Screen) 
     let (reply, many) = match &arguments.file {
         None => {
             let body = body_of(&arguments.order, &Uuid::now_v7().to_string())?;
-            (client.post("/v1/orders", &body).await?, false)
+            (client.post(&path_of("/v1/orders", arguments.dry_run), &body).await?, false)
         }
         Some(path) => {
             let text = input::text_of(path)?;
             let form =
                 form_of(&text).map_err(|why| Failure::Input(format!("{}: {why}", input::name_of(path))))?;
-            (send(form, text, client).await?, form != Form::One)
+            (send(form, text, arguments.dry_run, client).await?, form != Form::One)
         }
     };
     if screen.json {
@@ -131,13 +134,18 @@ pub(super) async fn run(arguments: Arguments, client: &Client, screen: &Screen) 
     verdict.and(end)
 }
 
-async fn send(form: Form, text: String, client: &Client) -> Result<Reply, Failure> {
+/// The path of a registration, or of a dry run of one.
+fn path_of(path: &str, dry_run: bool) -> String {
+    if dry_run { format!("{path}?dryRun=true") } else { path.to_owned() }
+}
+
+async fn send(form: Form, text: String, dry_run: bool, client: &Client) -> Result<Reply, Failure> {
     let (path, kind) = match form {
         Form::One => ("/v1/orders", "application/json"),
         Form::Array => ("/v1/orders/batch", "application/json"),
         Form::Lines => ("/v1/orders/batch", "application/x-ndjson"),
     };
-    client.send_text(Method::POST, path, kind, text).await
+    client.send_text(Method::POST, &path_of(path, dry_run), kind, text).await
 }
 
 async fn follow(
@@ -259,7 +267,8 @@ fn is_json(line: &str) -> bool {
 fn told(registered: &RegisteredView, screen: &Screen) -> String {
     let id = registered.id.as_deref().unwrap_or_default();
     let mut told = format!("{}: {}", harmless(id), screen.status(&registered.status));
-    if let Some(status) = registered.order_status.as_ref().filter(|_| registered.status != "accepted") {
+    let is_new = matches!(&*registered.status, "accepted" | "would_be_accepted");
+    if let Some(status) = registered.order_status.as_ref().filter(|_| !is_new) {
         told.push_str(&format!(", it is in status {}", screen.status(status)));
     }
     if let Some(note) = &registered.note {

@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use bytes::Bytes;
+use futures_util::future::join_all;
 use pagurus_domain::order::registration::Request;
 use pagurus_wire::order::RegisteredView;
 use pagurus_wire::problem::{Problem, Type};
@@ -17,7 +18,9 @@ use serde_json::value::RawValue;
 
 use self::count::{Count, Form};
 use super::body::{off_runtime, read_within};
+use super::dry_run::{DryRun, RegistrationQuery, would_be};
 use super::orders::{registered, submit};
+use super::query::Query;
 use super::{Answer, Outcome};
 use crate::Intake;
 use crate::register::{self, Outcome as Registration, weight};
@@ -32,6 +35,7 @@ const MAX_LISTED: usize = 1000;
 /// `POST /v1/orders/batch`: a JSON array, or one order a line.
 pub(super) async fn create(
     State(intake): State<Intake>,
+    Query(query): Query<RegistrationQuery>,
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Json<Vec<RegisteredView>>> {
@@ -49,6 +53,7 @@ pub(super) async fn create(
     let items = off_runtime(body.len(), || split(form, &body))?;
     let mut answers: Vec<RegisteredView> = Vec::with_capacity(items.len());
     let mut listed = 0;
+    let mut dry_run = if query.dry_run { Some(DryRun::of(&intake, &headers)?) } else { None };
     let mut rest = &items[..];
     while !rest.is_empty() {
         let (window, weight) = window(rest);
@@ -67,8 +72,11 @@ pub(super) async fn create(
         let read: Vec<Item> = off_runtime(bytes, || {
             window.iter().map(|item| Item::read(item, settings.max_body_bytes)).collect()
         });
-        let done = read.into_iter().map(|item| create_item(&intake, &headers, item));
-        for mut answer in futures_util::future::join_all(done).await {
+        let done = match &mut dry_run {
+            Some(dry_run) => tried(dry_run, read).await,
+            None => join_all(read.into_iter().map(|item| create_item(&intake, &headers, item))).await,
+        };
+        for mut answer in done {
             shorten(&mut answer, &mut listed);
             answers.push(answer);
         }
@@ -146,20 +154,18 @@ async fn create_item(intake: &Intake, headers: &HeaderMap, item: Item) -> Regist
         Err(problem) => Registration::Rejected(problem),
         Ok(request) => match submit(intake, request, headers).await {
             Ok(outcome) => outcome,
-            Err(Answer(problem)) => failed(problem),
+            Err(Answer(problem)) => Registration::refused(problem),
         },
     };
     registered(item.named, &outcome)
 }
 
-/// An item that the database did not take is not at fault: whoever looks at the status would drop a good
-/// order, which may even be registered.
-fn failed(problem: Problem) -> Registration {
-    if matches!(problem.status, 429 | 503) {
-        Registration::Unavailable(problem)
-    } else {
-        Registration::Rejected(problem)
-    }
+/// What would become of the items of a window.
+async fn tried(dry_run: &mut DryRun<'_>, items: Vec<Item>) -> Vec<RegisteredView> {
+    let (named, requests): (Vec<Option<String>>, Vec<_>) =
+        items.into_iter().map(|item| (item.named, item.request)).unzip();
+    let outcomes = dry_run.outcomes(requests).await;
+    named.into_iter().zip(&outcomes).map(|(id, outcome)| would_be(id, outcome)).collect()
 }
 
 fn shorten(answer: &mut RegisteredView, listed: &mut usize) {
@@ -217,7 +223,7 @@ mod tests {
 
     #[test]
     fn ord_1_what_the_database_did_not_do_may_be_repeated() {
-        let word = |kind: Type| failed(Problem::new(kind, "")).word();
+        let word = |kind: Type| Registration::refused(Problem::new(kind, "")).word();
         assert_eq!((word(Type::Unavailable), word(Type::Busy)), ("unavailable", "unavailable"));
         assert_eq!(word(Type::Internal), "rejected", "sending it again would not help");
     }

@@ -24,6 +24,7 @@ use serde::Deserialize;
 use super::body::{read_json_if_any, read_order};
 use super::caller::Caller;
 use super::document::{Table, told};
+use super::dry_run::{DryRun, RegistrationQuery};
 use super::query::{Path, Query, duration};
 use super::{Answer, Outcome, amendments, batch, parts, search, views};
 use crate::Intake;
@@ -47,7 +48,7 @@ pub(super) fn routes(table: Table) -> Table {
                 .header("request-sent-time", "Time of sending, RFC 3339 or milliseconds since 1970: `periodToStart` counts from it.")
                 .takes::<OrderBody>()
                 .gives::<RegisteredView>(201, "Registered.")
-                .gives::<RegisteredView>(200, "Registered before."),
+                .gives::<RegisteredView>(200, "Registered before, or a dry run."),
         )
         .get(
             "/v1/orders",
@@ -91,9 +92,17 @@ pub(super) fn routes(table: Table) -> Table {
 }
 
 /// `POST /v1/orders`
-async fn create(State(intake): State<Intake>, headers: HeaderMap, body: Body) -> Outcome<Response<Body>> {
+async fn create(
+    State(intake): State<Intake>,
+    Query(query): Query<RegistrationQuery>,
+    headers: HeaderMap,
+    body: Body,
+) -> Outcome<Response<Body>> {
     let mut body = read_order(&intake, body).await?;
     let request = register::read_value(body.take())?;
+    if query.dry_run {
+        return Ok(DryRun::of(&intake, &headers)?.one(request).await?.into_response());
+    }
     register_one(&intake, request, &headers).await
 }
 

@@ -1,0 +1,101 @@
+//! Dry runs over HTTP: what would become of orders, and nothing that becomes of them.
+
+use axum::Json;
+use axum::http::HeaderMap;
+use jiff::Timestamp;
+use pagurus_domain::order::registration::Request;
+use pagurus_runtime::trouble::store_problem;
+use pagurus_wire::order::RegisteredView;
+use pagurus_wire::problem::Problem;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::orders::registered;
+use super::{Answer, Outcome};
+use crate::Intake;
+use crate::headers::sent_time_of;
+use crate::register::{Earlier, Outcome as Registration, Registrar, Submission};
+use crate::traced::RegistrationTrace;
+
+/// Said of an order that would be registered.
+const WOULD_BE_ACCEPTED: &str = "would_be_accepted";
+
+/// Query of a registration.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RegistrationQuery {
+    /// True for a dry run: everything is checked as for a registration, and nothing is registered. An order that would be
+    /// has the status `would_be_accepted`, and in `orderStatus` the one that it would begin with.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// A dry run of one request, part by part.
+pub(super) struct DryRun<'r> {
+    intake: &'r Intake,
+    registrar: Registrar,
+    sent_at: Option<Timestamp>,
+    earlier: Earlier,
+}
+
+impl<'r> DryRun<'r> {
+    pub(super) fn of(intake: &'r Intake, headers: &HeaderMap) -> Outcome<Self> {
+        let registrar = Registrar { host: intake.host.clone(), catalogue: intake.catalogue.clone() };
+        Ok(Self { intake, registrar, sent_at: sent_time_of(headers)?, earlier: Earlier::new() })
+    }
+
+    /// What would become of each order of a part.
+    pub(super) async fn outcomes(&mut self, part: Vec<Result<Request, Problem>>) -> Vec<Registration> {
+        // One at a time: dry runs that take long wait for one another, and no registration for them.
+        let _turn = self.intake.dry_runs.lock().await;
+        let mut outcomes = Vec::with_capacity(part.len());
+        let mut batch = Vec::with_capacity(part.len());
+        for request in part {
+            match self.checked(request).await {
+                Ok(submission) => {
+                    batch.push(submission);
+                    outcomes.push(None);
+                }
+                Err(problem) => outcomes.push(Some(Registration::refused(problem))),
+            }
+        }
+        let judged = self.registrar.dry_run(&batch, &mut self.earlier).await;
+        let judged = judged.unwrap_or_else(|error| {
+            let problem = store_problem(&self.intake.host, "dry_run", &error);
+            batch.iter().map(|_| Registration::refused(problem.clone())).collect()
+        });
+        let mut judged = judged.into_iter();
+        outcomes.into_iter().filter_map(|outcome| outcome.or_else(|| judged.next())).collect()
+    }
+
+    async fn checked(&self, request: Result<Request, Problem>) -> Result<Submission, Problem> {
+        let request = request?;
+        self.intake.backlog.check(&self.intake.host, &request).await?;
+        let trace = RegistrationTrace::none();
+        Ok(Submission {
+            request: request.into(),
+            sent_at: self.sent_at,
+            received_at: Timestamp::now(),
+            trace,
+        })
+    }
+
+    /// What would become of an order that comes alone.
+    pub(super) async fn one(&mut self, request: Request) -> Outcome<Json<RegisteredView>> {
+        let id = request.id.clone();
+        let outcome = self.outcomes(vec![Ok(request)]).await.remove(0);
+        match outcome.problem() {
+            Some(problem) => Err(Answer(problem)),
+            None => Ok(Json(would_be(Some(id), &outcome))),
+        }
+    }
+}
+
+/// The answer of a dry run.
+pub(super) fn would_be(id: Option<String>, outcome: &Registration) -> RegisteredView {
+    let mut view = registered(id, outcome);
+    if matches!(outcome, Registration::Accepted { .. }) {
+        WOULD_BE_ACCEPTED.clone_into(&mut view.status);
+    }
+    view
+}

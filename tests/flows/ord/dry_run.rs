@@ -1,0 +1,78 @@
+//! Dry runs of registrations: what would become of an order, and nothing that becomes of it (ORD-1).
+
+use serde_json::{Value, json};
+
+use crate::err::pagurus;
+use crate::installation::{Installation, LOG};
+
+/// Status of the answer to a dry run, and its body.
+async fn tried(engine: &Installation, path: &str, body: &Value) -> (u16, Value) {
+    let answer = engine.post(&format!("{path}?dryRun=true"), body).await.unwrap();
+    (answer.status, answer.body)
+}
+
+async fn orders(engine: &Installation) -> i64 {
+    engine.database().await.query_one("SELECT count(*) FROM orders", &[]).await.unwrap().get(0)
+}
+
+#[tokio::test]
+async fn ord_1_a_dry_run_tells_what_a_registration_would_and_registers_nothing() {
+    let engine = Installation::start("ord_1_dry_run").await;
+    let schema = "params:\n  type: object\n  required: [n]\n  properties: {n: {type: integer}}\n";
+    let rest = crate::installation::with_actions(LOG);
+    engine.scenario("log", &format!("{schema}{rest}")).await;
+    let order = |id: &str| json!({"id": id, "scenario": "log", "params": {"n": 1}});
+    engine.run(order("there"), "success").await;
+
+    let (status, told) = tried(&engine, "/v1/orders", &order("new")).await;
+    let expected = json!({"id": "new", "status": "would_be_accepted", "orderStatus": "new"});
+    let mut known = told.clone();
+    known.as_object_mut().unwrap().retain(|key, _| key != "note");
+    assert_eq!((status, known), (200, expected));
+    let later = json!({"id": "l", "scenario": "log", "params": {"n": 1}, "lifecycle": {"startAt": "2100-01-01T00:00:00Z"}});
+    assert_eq!(tried(&engine, "/v1/orders", &later).await.1["orderStatus"], "postponed");
+    let (status, told) = tried(&engine, "/v1/orders", &order("there")).await;
+    assert_eq!(
+        (status, &told["status"], &told["orderStatus"]),
+        (200, &json!("duplicate"), &json!("success"))
+    );
+
+    // Whatever a registration refuses, with the very same words.
+    let itself = json!([{"order": "c", "states": ["done"]}]);
+    let refused = [
+        (json!({"id": "there", "scenario": "log", "params": {"n": 2}}), 409),
+        (json!({"id": "a", "scenario": "nobody"}), 422),
+        (json!({"id": "a", "scenario": "log", "params": {"n": "x"}}), 422),
+        (json!({"id": "a", "scenario": "log", "params": {"n": 1}, "priority": "urgent"}), 422),
+        (
+            json!({"id": "a", "scenario": "log", "params": {"n": 1}, "notify": {"url": "amqp://?exchange=amq.topic&key=k"}}),
+            422,
+        ),
+        (json!({"id": "c", "scenario": "log", "params": {"n": 1}, "lifecycle": {"after": itself}}), 422),
+    ];
+    for (order, expected) in refused {
+        let (status, told) = tried(&engine, "/v1/orders", &order).await;
+        let real = engine.submit(&order).await;
+        assert_eq!((status, &told), (real.status, &real.body), "{order}");
+        assert_eq!(status, expected, "{order}: {told}");
+    }
+
+    // A batch: also the same id twice, beyond the window in which items are looked at together.
+    let mut batch: Vec<Value> = (0..1100).map(|n| order(&format!("b-{n}"))).collect();
+    batch.push(order("b-0"));
+    batch.push(json!({"id": "b-1", "scenario": "log", "params": {"n": 7}}));
+    batch.push(json!({"id": 7}));
+    let (status, told) = tried(&engine, "/v1/orders/batch", &json!(batch)).await;
+    let word = |index: usize| told[index]["status"].as_str().unwrap();
+    assert_eq!((status, word(0), word(1099)), (200, "would_be_accepted", "would_be_accepted"));
+    assert_eq!((word(1100), word(1101), word(1102)), ("duplicate", "conflict", "rejected"), "{}", told[1102]);
+
+    // The command line, which tells the same.
+    let line = ["--server", engine.base(), "order", "submit", "--scenario", "log", "-p", "n:=1", "--dry-run"];
+    let output = pagurus(&line).await;
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && shown.contains("would_be_accepted"), "{shown}");
+
+    assert_eq!(orders(&engine).await, 1, "nothing was registered");
+    assert_eq!(engine.submit(&order("new")).await.status, 201, "and nothing stands in the way");
+}

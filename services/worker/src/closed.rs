@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use pagurus_domain::scenario::stage::{Answer, CallMade, Need};
+use pagurus_domain::scenario::stage::{Answer, CallMade, Need, system_of_task};
 use pagurus_domain::system::SystemNames;
 use pagurus_wire::message::SystemsClosed;
 
@@ -79,6 +79,8 @@ impl Closed {
                 calls.iter().filter_map(|call| self.left_of(call.system_by(names))).max()
             }
             Need::Publish(message) => self.left_of(message.system_by(names, vhost)),
+            // A task is held before its hand-out is registered, so that no work time-out runs.
+            Need::Register { name, task: Some(_), .. } => self.left_of(system_of_task(name)?),
             _ => None,
         }?;
         let rest = left + SPREAD.mul_f64(dice.clamp(0.0, 1.0));

@@ -106,7 +106,7 @@ pub struct Failure<'a> {
     pub scenario: &'a str,
     /// The class that a rule or a script gave it.
     pub class: Option<&'a ErrorClass>,
-    /// Pause that a 429 or 503 answer asked for.
+    /// Pause that was asked for: by a 429 or 503 answer, a callback, or the decision of an actor.
     pub retry_after: Option<Duration>,
     /// Since when a sequential order has been holding its queue in retries.
     pub sequential_since: Option<Timestamp>,

@@ -111,6 +111,7 @@ impl Systems {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
+    use pagurus_domain::scenario::stage::TaskTerms;
     use pagurus_domain::system::{CallKind, CallOutcome};
     use pagurus_wire::message::ClosedSystem;
 
@@ -134,6 +135,28 @@ mod tests {
         let left = closed.left("billing").unwrap();
         assert!(left <= Duration::from_secs(60) && left > Duration::from_secs(55), "{left:?}");
         assert_eq!(closed.left("crm"), None);
+    }
+
+    #[test]
+    fn dsp_16_the_hand_out_of_a_task_is_held_while_its_actor_is_closed_and_no_other_request() {
+        let closed = Closed::default();
+        closed.note(&[asked_for("actor:scoring", 60)], Duration::from_secs(60), Instant::now());
+        let terms = TaskTerms {
+            hand_out: 1,
+            work_timeout: Duration::from_secs(60),
+            accept_first: false,
+            task_ends_at: None,
+            force_finish: false,
+            wait_ends_at: Timestamp::MAX,
+        };
+        let held = |name: &str, task: Option<TaskTerms>| {
+            let need = Need::Register { name: name.to_owned(), visit: 1, action: 0, task };
+            closed.holds(&need, &SystemNames::default(), "/", Timestamp::UNIX_EPOCH, 0.0)
+        };
+        let Some(Answer::Held { until, system }) = held("actor.scoring", Some(terms)) else { panic!("not held") };
+        assert_eq!(system, "actor:scoring");
+        assert!(until > Timestamp::UNIX_EPOCH && until.as_second() <= 60, "{until}");
+        assert_eq!((held("actor.other", Some(terms)), held("scoring", None)), (None, None));
     }
 
     #[test]

@@ -141,7 +141,9 @@ async fn dsp_16_a_decision_closes_its_actor_for_all_and_a_failed_task_comes_back
     actor.amqp.publish(&exchange, "actor.decision", busy.as_bytes(), &properties).await.unwrap();
     engine.reach("a", "retry").await;
     // Of another flow, which is not known to have anything to do with this actor: it comes to it in its stage.
-    engine.actions("other", "- actor: {name: scoring, workTimeout: 2s, restartAfterWorkTimeout: false}").await;
+    engine
+        .actions("other", "- actor: {name: scoring, workTimeout: 2s, restartAfterWorkTimeout: false}")
+        .await;
     engine.accepted(json!({"id": "b", "scenario": "other"})).await;
     engine.reach("b", "wait").await;
     let told = engine.get("/v1/orders/b/explain").await.unwrap().success().unwrap();

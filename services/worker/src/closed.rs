@@ -153,7 +153,9 @@ mod tests {
             let need = Need::Register { name: name.to_owned(), visit: 1, action: 0, task };
             closed.holds(&need, &SystemNames::default(), "/", Timestamp::UNIX_EPOCH, 0.0)
         };
-        let Some(Answer::Held { until, system }) = held("actor.scoring", Some(terms)) else { panic!("not held") };
+        let Some(Answer::Held { until, system }) = held("actor.scoring", Some(terms)) else {
+            panic!("not held")
+        };
         assert_eq!(system, "actor:scoring");
         assert!(until > Timestamp::UNIX_EPOCH && until.as_second() <= 60, "{until}");
         assert_eq!((held("actor.other", Some(terms)), held("scoring", None)), (None, None));

@@ -219,14 +219,13 @@ impl Search {
             && matches!(self.path(), AccessPath::ByNumber { since: None, .. })
         {
             let told = "is looked for in narrowed searches only, because no index has it";
-            let narrower = "add `createdSince`, a status of orders that have not ended, `fail`, or an `idPrefix`";
+            let narrower =
+                "add `createdSince`, a status of orders that have not ended, `fail`, or an `idPrefix`";
             let declared = match field {
                 "source" => "",
                 _ => "; or let the scenario declare it under `search`",
             };
-            return Err(
-                Fault::placed(None, format!("/{field}"), told).hint(format!("{narrower}{declared}"))
-            );
+            return Err(Fault::placed(None, format!("/{field}"), told).hint(format!("{narrower}{declared}")));
         }
         Ok(())
     }

@@ -60,7 +60,8 @@ async fn dsp_16_a_callback_over_http_or_amqp_closes_its_system_for_all_and_nobod
         let url = engine.calls("/slow", round + 1).await[round].headers["x-callback-url"].clone();
         let begun = Instant::now();
         if over == "http" {
-            let callback = engine.env().http().post(&url).header("Retry-After", "3").json(&json!({"code": 0}));
+            let callback =
+                engine.env().http().post(&url).header("Retry-After", "3").json(&json!({"code": 0}));
             assert_eq!(callback.send().await.unwrap().status().as_u16(), 200);
         } else {
             let mut headers = FieldTable::default();
@@ -82,7 +83,11 @@ async fn dsp_16_a_callback_over_http_or_amqp_closes_its_system_for_all_and_nobod
             engine.accepted(json!({"id": format!("{over}-{n}"), "scenario": "limited"})).await;
         }
         tokio::time::sleep(Duration::from_millis(1800).saturating_sub(begun.elapsed())).await;
-        assert_eq!(engine.world().calls("/limited").len(), called, "{over}: it is not called before its time");
+        assert_eq!(
+            engine.world().calls("/limited").len(),
+            called,
+            "{over}: it is not called before its time"
+        );
         assert_eq!(engine.world().calls("/after").len(), after, "{over}");
         engine.reach(&first, "success").await;
         for n in 0..5 {

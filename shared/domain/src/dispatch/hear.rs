@@ -48,8 +48,7 @@ impl Dispatcher {
             let Some(system) = self.enter_system(&one.system) else { continue };
             self.link(flow, system);
             self.count_open(flow, system, one);
-            let says_nothing =
-                matches!(&one.outcome, CallOutcome::Failed(class) if &**class == UNCLASSIFIED);
+            let says_nothing = matches!(&one.outcome, CallOutcome::Failed(class) if &**class == UNCLASSIFIED);
             if one.outcome != CallOutcome::Sent && !says_nothing {
                 concerned.insert(self.learn(flow, system, one));
             }

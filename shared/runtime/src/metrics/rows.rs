@@ -42,7 +42,11 @@ pub(super) const COUNTERS: &[Row] = &[
     ),
     ("system_calls", "HTTP calls by called system and outcome", &["system", "outcome"]),
     ("ended", "Lives of orders that ended", &["scenario", "status"]),
-    ("stage_errors", "Stages that left an error, by flow and class; the class is empty where it has none", &["flow", "class"]),
+    (
+        "stage_errors",
+        "Stages that left an error, by flow and class; the class is empty where it has none",
+        &["flow", "class"],
+    ),
     ("stale_acknowledgements", "Acknowledgements that came too late to count", &[]),
     (
         "inconsistencies",
@@ -153,5 +157,9 @@ pub(super) const HISTOGRAMS: &[Row] = &[
     ("system_call_seconds", "Time of an HTTP call by called system", &["system"]),
     ("start_delay_seconds", "Time between registration, or restart, and the first stage", &["scenario"]),
     ("ready_wait_seconds", "Time for which a stage could have run before a worker claimed it", &["mode"]),
-    ("activation_delay_seconds", "Time between the moment at which an order was due and its waking", &["flow"]),
+    (
+        "activation_delay_seconds",
+        "Time between the moment at which an order was due and its waking",
+        &["flow"],
+    ),
 ];

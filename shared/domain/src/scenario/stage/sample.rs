@@ -25,7 +25,6 @@ pub struct CallMade {
     pub retry_after: Option<Duration>,
 }
 
-
 impl HttpCall {
     /// The called system: its name in the configuration, else its host.
     #[must_use]

@@ -268,8 +268,11 @@ impl Played {
                     told.append(&mut reached.answers);
                     Answer::Saved
                 }
-                Need::Register { task: Some(_), .. } if answers.front().is_some_and(|answer| answer.starts_with("held ")) => {
-                    let held = answers.pop_front().and_then(|answer| parse_duration(&answer["held ".len()..]).ok());
+                Need::Register { task: Some(_), .. }
+                    if answers.front().is_some_and(|answer| answer.starts_with("held ")) =>
+                {
+                    let held =
+                        answers.pop_front().and_then(|answer| parse_duration(&answer["held ".len()..]).ok());
                     Answer::Held { until: later(*now, held.unwrap()), system: "actor:scoring".into() }
                 }
                 Need::Register { visit, action, .. } => {

@@ -102,7 +102,10 @@ fn dsp_16_a_callback_says_how_long_its_system_is_to_be_left_alone() {
             r#"callback {{"r": {{"body": "yes"}}, "q": {{"body": "no", "stepStatus": "k21", "headers": {{"Retry-After": {seconds}}}}}}}"#
         );
         let played = with_rules(&asking("", "")).go(&["200", "published", &bad, "200", "published", GOOD]);
-        assert_eq!((played.delays(), played.path().as_str()), (vec![delay], "wait w, retry a, wait w, callback done"));
+        assert_eq!(
+            (played.delays(), played.path().as_str()),
+            (vec![delay], "wait w, retry a, wait w, callback done")
+        );
         assert_eq!(wishes(&played)[1], ("amqp:e".to_owned(), false, Some(seconds)));
     }
 }

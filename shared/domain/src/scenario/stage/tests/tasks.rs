@@ -128,13 +128,18 @@ fn wishes(played: &Played) -> Vec<(String, u64)> {
 
 #[test]
 fn dsp_16_a_decision_says_how_long_its_actor_is_to_be_left_alone() {
-    let good = r#"callback {"actor.scoring": {"body": {"decision": "success"}, "headers": {"Retry-After": 90}}}"#;
+    let good =
+        r#"callback {"actor.scoring": {"body": {"decision": "success"}, "headers": {"Retry-After": 90}}}"#;
     let played = play(&acting(""), &["200 3", "published", good, "200"]);
     assert_eq!((played.statuses().as_str(), played.path().as_str()), ("wait, success", "success done"));
     assert_eq!(wishes(&played), [("actor:scoring".to_owned(), 90)]);
     let busy = r#"callback {"actor.scoring": {"body": {"decision": "fail", "error": {"class": "busy"}}, "headers": {"retry-after": "90"}}}"#;
     let played = play(&acting(""), &["200 3", "published", busy, "published", SUCCESS, "200"]);
-    assert_eq!((played.delays(), played.path().as_str()), (vec![90], "success done"), "not the ten of the policy");
+    assert_eq!(
+        (played.delays(), played.path().as_str()),
+        (vec![90], "success done"),
+        "not the ten of the policy"
+    );
     assert_eq!(wishes(&played), [("actor:scoring".to_owned(), 90)]);
     assert!(wishes(&play(&acting(""), &["200 3", "published", SUCCESS, "200"])).is_empty());
 }
@@ -153,7 +158,10 @@ fn dsp_16_a_task_for_an_actor_that_is_to_be_left_alone_is_held_and_no_time_of_it
     // The retry of a failed task is held, too, and its cycle loses no time by it.
     let busy = r#"callback {"actor.scoring": {"body": {"decision": "fail", "error": {"class": "busy"}}}}"#;
     let played = play(&acting(""), &["200 3", "published", busy, "held 2d", "published", SUCCESS, "200"]);
-    assert_eq!((played.statuses().as_str(), played.path().as_str()), ("wait, retry, wait, wait, success", "success done"));
+    assert_eq!(
+        (played.statuses().as_str(), played.path().as_str()),
+        ("wait, retry, wait, wait, success", "success done")
+    );
 }
 
 #[test]

@@ -338,7 +338,7 @@ mod tests {
     fn the_tables_are_as_long_as_their_enums() {
         assert_eq!(COUNTERS.len(), Count::StreamEvents as usize + 1);
         assert_eq!(GAUGES.len(), Level::MaintenanceWindows as usize + 1);
-        assert_eq!(HISTOGRAMS.len(), Span::ReadyWait as usize + 1);
+        assert_eq!(HISTOGRAMS.len(), Span::ActivationDelay as usize + 1);
     }
 
     #[test]

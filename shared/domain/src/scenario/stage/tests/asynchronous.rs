@@ -84,7 +84,10 @@ fn err_6_an_answer_of_a_class_with_a_policy_is_asked_for_again_from_the_entry_po
 fn dsp_16_a_callback_says_how_long_its_system_is_to_be_left_alone() {
     let wishes = |played: &Played| -> Vec<(String, bool, Option<u64>)> {
         let calls = played.ends.iter().flat_map(|end| &end.calls);
-        let ended = calls.filter(|call| call.outcome != crate::system::CallOutcome::Sent);
+        let ended = calls.filter(|call| {
+            call.kind == crate::system::CallKind::Asynchronous
+                && call.outcome != crate::system::CallOutcome::Sent
+        });
         let told = ended.map(|call| {
             let is_good = call.outcome == crate::system::CallOutcome::Answered;
             (call.system.clone(), is_good, call.retry_after.map(|wish| wish.as_secs()))

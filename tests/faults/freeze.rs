@@ -107,6 +107,7 @@ async fn rec_7_a_process_whose_name_another_has_taken_ends_and_says_why() {
     assert!(present.identity.alive());
     let log = std::fs::read_to_string(&former.spec.log).unwrap();
     assert!(log.contains("another process has registered as worker-1, role worker"), "{log}");
+    engine.holds().await;
 }
 
 async fn until(mut holds: impl AsyncFnMut() -> bool) {

@@ -118,6 +118,7 @@ async fn rec_7_a_partition_of_all_nodes_from_postgres_costs_no_node_its_life_and
     let nodes = items(engine.api.get("/v1/nodes").await.unwrap().success().unwrap());
     let lost: Vec<_> = nodes.iter().filter(|node| node["status"] == "lost").collect();
     assert!(lost.is_empty() && nodes.len() == Role::ALL.len(), "{nodes:#?}");
+    engine.holds().await;
     // A node that really is dead is found after that as ever.
     engine.node(Role::Worker).kill().await.unwrap();
     engine.wait_item("/v1/nodes", |node| node["name"] == "worker-1" && node["status"] == "lost").await;

@@ -198,6 +198,7 @@ async fn amqp_2_under_a_memory_alarm_what_runs_ends_and_the_rest_waits_and_is_do
         waiting.len(),
         lifted.elapsed()
     );
+    engine.holds().await;
     drop(engine);
     broker.stop().await.unwrap();
     // A folder that stays costs only space.

@@ -55,12 +55,16 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
     let name = work.scenario.as_ref().map(|known| known.reference.clone());
     let waited = Duration::from_millis(claimed.waited_ms());
     worker.host.metrics.span(Span::ReadyWait, claimed.head.mode.as_str(), waited);
-    note_start(worker, &claimed, name.as_ref().map_or("", |name| &name.name));
     let has_deadlines = claimed.start_deadline.is_some()
         || worker.host.settings().recovery.process_timeout.is_some()
         || scenario.as_ref().is_ok_and(|(scenario, _)| scenario.timeouts.process.is_some());
     let takes_calls = scenario.as_ref().is_ok_and(|(scenario, _)| scenario.takes_calls());
-    let outcome = if missed_deadline(&claimed) {
+    let is_missed = missed_deadline(&claimed);
+    let has_begun = !is_missed && scenario.is_ok();
+    if has_begun {
+        note_start(worker, &claimed, name.as_ref().map_or("", |name| &name.name));
+    }
+    let outcome = if is_missed {
         worker.host.metrics.count(Count::StartMissed, name.as_ref().map_or("", |name| &name.name), 1);
         Ok(Err(broken(DEADLINE_EXCEEDED, "the deadline to start had passed before anything was executed")))
     } else {
@@ -90,6 +94,7 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
         return;
     };
     let mut end = End::new(claimed, name, outcome, clock.now(), begun.elapsed());
+    end.finished.has_begun = has_begun;
     end.finished.has_deadlines = has_deadlines;
     end.finished.takes_calls = takes_calls;
     end.trace = span.context().filter(|_| worker.host.traces.is_on()).map(TraceContext::stored);

@@ -136,7 +136,7 @@ impl End {
             result: self.result.as_ref(),
             message: self.finished.message.as_deref(),
             error: error.as_ref(),
-            started_at: Some(claimed.head.started_at.unwrap_or(claimed.now)),
+            started_at: claimed.head.started_at.or(self.finished.has_begun.then_some(claimed.now)),
             finished_at,
             stages: claimed.head.stages + i32::from(self.finished.ran()),
             retries: claimed.head.retries + i32::from(self.finished.repeated()),

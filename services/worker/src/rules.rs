@@ -97,5 +97,6 @@ fn stage_settings(
         max_acquisition_duration: settings.resource_control.max_acquisition_duration,
         max_wait_sequential: settings.resource_control.max_wait_sequential,
         max_wait_parallel: settings.resource_control.max_wait_parallel,
+        max_retry_after: settings.systems.rules.max_retry_after,
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::consistency::{ConsistencyRepair, Found, Inconsistency, OrderFacts, judge};
 use pagurus_domain::id::OrderNo;
+use pagurus_domain::invariants::{Invariant, Violation};
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::recovery::Finding;
 use pagurus_runtime::metrics::Count;
@@ -36,6 +37,15 @@ pub struct Suspect {
     pub no: OrderNo,
     /// The findings.
     pub kinds: Vec<Inconsistency>,
+    /// Invariants that the rows break, as the second judgement has it.
+    pub broken: Vec<Invariant>,
+}
+
+impl Suspect {
+    /// True where nothing was found.
+    fn is_clear(&self) -> bool {
+        self.kinds.is_empty() && self.broken.is_empty()
+    }
 }
 
 /// Outcome of the check of one order.
@@ -88,7 +98,7 @@ impl Commands {
                 return ids.iter().map(|_| Err(problem.clone())).collect();
             }
         };
-        if suspects.iter().any(|suspect| !suspect.kinds.is_empty()) {
+        if suspects.iter().any(|suspect| !suspect.is_clear()) {
             tokio::time::sleep(CONFIRM).await;
         }
         let mut outcomes = Vec::with_capacity(ids.len());
@@ -113,8 +123,12 @@ impl Commands {
 pub async fn suspects(client: &Client, nos: &[i64]) -> Result<Vec<Suspect>, Error> {
     let marked = marks::marked(client, nos).await?;
     let facts = consistency::facts(client, nos).await?;
-    let looked = facts.iter().map(|facts| Suspect { no: facts.no, kinds: kinds(&judge(facts)) });
-    Ok(looked.filter(|one| !one.kinds.is_empty() || marked.contains(&one.no.0)).collect())
+    let looked = facts.iter().map(|facts| Suspect {
+        no: facts.no,
+        kinds: kinds(&judge(facts)),
+        broken: facts.violations().iter().map(|one| one.invariant).collect(),
+    });
+    Ok(looked.filter(|one| !one.is_clear() || marked.contains(&one.no.0)).collect())
 }
 
 fn kinds(found: &[Found]) -> Vec<Inconsistency> {
@@ -137,6 +151,8 @@ pub async fn settle(
     let no = suspect.no;
     let locked = control::lock_as_they_are(&tx, &[no.0]).await?;
     let before = look(&tx, no).await?;
+    let mut violations = before.violations();
+    violations.retain(|one| suspect.broken.contains(&one.invariant));
     let mut effects = Effects::default();
     let has_changed = mend(host, &mut tx, suspect, &mut effects).await?;
     let after = look(&tx, no).await?;
@@ -162,6 +178,10 @@ pub async fn settle(
     tx.commit().await?;
     drop(client);
     note(host, no, &checked, changes_mark);
+    // What is left for a person is the same in each round.
+    if changes_mark || checked.left.is_empty() {
+        count(host, &violations);
+    }
     effects.send(host).await;
     Ok(checked)
 }
@@ -250,6 +270,14 @@ fn note(host: &Host, no: OrderNo, checked: &Checked, changes_mark: bool) {
     }
     if changes_mark || !checked.repaired.is_empty() {
         tracing::warn!(order = %no, outcome = checked.told(), "the consistency check has looked at an order");
+    }
+}
+
+/// Counts what the engine itself must never bring about.
+fn count(host: &Host, violations: &[Violation]) {
+    for violation in violations {
+        host.metrics.count(Count::InvariantViolations, violation.invariant.as_str(), 1);
+        tracing::error!(violation = %violation, "an invariant is broken");
     }
 }
 

@@ -71,6 +71,10 @@ impl Commands {
         *former = Some(id.clone());
         let tx = client.transaction().await?;
         let Some(order) = control::lock(&tx, &id).await? else { return Ok(Err(nobody())) };
+        // It may have slept since and stand at the tail, or have left: then the queue has another owner.
+        if queues::holder(&tx, queue).await?.is_none_or(|holder| holder.id != id) {
+            return Err(Error::Contended);
+        }
         debug_assert!(order.head.mode == Mode::Sequential, "only sequential orders are in queues");
         stages::leave_queue(&tx, order.head.no).await?;
         queues::leave(&tx, &[order.head.no.0]).await?;

@@ -5,12 +5,13 @@
 //! that no snapshot shows half of a change; who repairs looks a second time all the same.
 
 mod judge;
+mod standing;
 
 use jiff::Timestamp;
 
 use crate::activation::Stream;
 use crate::id::{Attempt, Life, OrderNo, RequestId, spelled};
-use crate::order::Status;
+use crate::order::{Mode, Status};
 
 pub use judge::judge;
 
@@ -198,6 +199,8 @@ pub struct OrderFacts {
 pub struct OrderRowFacts {
     /// Status as it is stored.
     pub status: Status,
+    /// Parallel or sequential.
+    pub mode: Mode,
     /// Which life.
     pub life: Life,
     /// Last hand-out that left something behind.

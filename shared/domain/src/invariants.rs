@@ -1,7 +1,7 @@
 //! Invariants of the engine, written once: what must hold at every moment, and what must hold of a whole run.
 //!
 //! Each is a function over plain data, which says what is broken and changes nothing. Property tests, the simulation, the
-//! tests of faults and the running services bring the data: rows of the tables, calls that a called system got,
+//! tests of faults and the running services (the consistency check) bring the data: rows of the tables, calls that a called system got,
 //! notifications that a client got. Nothing here is shared with the code that it judges but its words: the graph of
 //! statuses, for one, is written a second time.
 //!

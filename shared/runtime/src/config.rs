@@ -358,6 +358,7 @@ impl Settings {
             max_acquisition_duration: control.max_acquisition_duration,
             max_wait_sequential: control.max_wait_sequential,
             max_wait_parallel: control.max_wait_parallel,
+            max_retry_after: self.systems.rules.max_retry_after,
             process_timeout: self.recovery.process_timeout,
         }
     }

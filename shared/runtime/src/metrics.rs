@@ -88,6 +88,8 @@ pub enum Count {
     StaleAcknowledgements,
     /// Contradictions between the rows of orders, by finding and outcome.
     Inconsistencies,
+    /// Invariants that the consistency check found broken twice, by invariant.
+    InvariantViolations,
     /// Orders that stood still for a whole idle period, by cause.
     Idle,
     /// Orders that were removed, by the status that they had.

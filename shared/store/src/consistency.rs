@@ -42,7 +42,7 @@ statements! {
     NUMBERED = "SELECT id, no FROM orders WHERE id = ANY($1::text[])";
     // The position of an order that has ended is kept for a restart, and judged then.
     FACTS = "
-        SELECT n.no, o.no IS NOT NULL AS is_order, o.status, o.life, o.attempt, o.start_at, o.start_deadline,
+        SELECT n.no, o.no IS NOT NULL AS is_order, o.status, o.mode, o.life, o.attempt, o.start_at, o.start_deadline,
                o.started_at IS NOT NULL AS has_started, o.events::bigint AS events, told.events_told,
                EXISTS (SELECT FROM scenarios s WHERE s.no = o.scenario) AS has_scenario,
                conditions.open_conditions, waiting.waiting_calls, lives.greatest_life,
@@ -165,6 +165,7 @@ fn read_order(row: &Row) -> Result<OrderRowFacts> {
     let life = Life(row.get("life"));
     Ok(OrderRowFacts {
         status: word(row, "status", "orders.status")?,
+        mode: word(row, "mode", "orders.mode")?,
         life,
         attempt: Attempt(row.get("attempt")),
         start_at: row.get("start_at"),

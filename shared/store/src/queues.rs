@@ -9,7 +9,7 @@ use pagurus_domain::order::Status;
 use crate::columns::columns;
 use crate::row::word;
 use crate::sql::{shown_status, statements};
-use crate::{Client, Result, Tx};
+use crate::{Client, Connection, Result, Tx};
 
 statements! {
     // A position is the present millisecond, or the one after the last given: it grows with every
@@ -215,7 +215,7 @@ pub struct QueueHolder {
 ///
 /// # Errors
 /// The database fails.
-pub async fn holder(client: &Client, queue: &str) -> Result<Option<QueueHolder>> {
+pub async fn holder(client: &impl Connection, queue: &str) -> Result<Option<QueueHolder>> {
     let row = client.query_opt(&client.prepare_cached(HOLDER).await?, &[&queue]).await?;
     Ok(row.map(|row| QueueHolder { id: row.get("id"), flow: row.get("flow"), since: row.get("since") }))
 }

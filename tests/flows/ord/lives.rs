@@ -94,17 +94,29 @@ states:
     let order = json!({"id": "a", "scenario": "seen", "lifecycle": {"periodToStart": 60}});
     engine.run(order, "fail").await;
     let restart = engine.env().http().post(format!("{}/v1/orders/a/restart", engine.base()));
+    let worker = engine.node(Role::Worker);
+    let counts = async || {
+        let names = ["started_total", "start_missed_total", "start_delay_seconds_count"];
+        let mut counts = Vec::new();
+        for name in names {
+            counts.push(engine.metric(worker, &format!("pagurus_{name}")).await);
+        }
+        counts
+    };
+    assert_eq!(counts().await, [1.0, 0.0, 1.0]);
     let sent =
         restart.header("request-sent-time", "2020-01-01T00:00:00Z").json(&json!({})).send().await.unwrap();
     assert_eq!(sent.status(), 200);
     let missed = engine.reach("a", "fail").await;
+    assert_eq!(missed["startedAt"], Value::Null, "nothing of this life ran: {missed}");
+    assert_eq!(counts().await, [1.0, 1.0, 1.0], "a start that was missed is none");
     assert_eq!(missed["error"]["class"], "deadline.exceeded", "{missed}");
     assert_eq!((&missed["entryPoint"], &missed["vars"]), (&json!("two"), &json!({"seen": 7})), "{missed}");
     assert_eq!(engine.act("a", "restart", &json!({})).await.status, 200);
     engine.reach("a", "success").await;
     assert_eq!(engine.world().calls("/two")[1].body["seen"], 7);
+    assert_eq!(counts().await, [2.0, 1.0, 2.0]);
     // Its delay is counted from the restart, not from the registration.
-    let worker = engine.node(Role::Worker);
     let before = engine.metric(worker, "pagurus_start_delay_seconds_sum").await;
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(engine.act("a", "restart", &json!({})).await.status, 200);

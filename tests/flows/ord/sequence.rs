@@ -199,6 +199,34 @@ async fn ord_13_failure_release_and_an_operator_free_the_queue() {
     assert_eq!(event["payload"]["reason"], "the network is down");
 }
 
+// The owner slept and came back to the tail between the look at the queue and the lock of the order.
+#[tokio::test]
+async fn ord_13_a_release_takes_the_queue_from_its_owner_of_that_moment() {
+    let engine = Installation::start("ord_13_owner").await;
+    engine.scenario("stuck", &asking("/silent", "10m")).await;
+    engine.accepted(queued("first", "stuck", "S")).await;
+    engine.reach("first", "wait").await;
+    engine.accepted(queued("second", "stuck", "S")).await;
+    let (mut session, watching) = (engine.database().await, engine.database().await);
+    let moving = session.transaction().await.unwrap();
+    moving.query("SELECT FROM orders WHERE id = 'first' FOR UPDATE", &[]).await.unwrap();
+    let released = async { engine.post("/v1/queues/S/release", &json!({"reason": "r"})).await.unwrap() };
+    let moved = async {
+        let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        while watching.query_one(waits, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let tail = "UPDATE queued SET position = position + 1000000 WHERE order_no = (SELECT no FROM orders WHERE id = 'first')";
+        assert_eq!(moving.execute(tail, &[]).await.unwrap(), 1);
+        moving.commit().await.unwrap();
+    };
+    let (released, ()) = tokio::join!(released, moved);
+    assert_eq!((released.status, &released.body["released"]), (200, &json!("second")), "{released:?}");
+    engine.reach("second", "wait").await;
+    let queue = engine.get("/v1/queues/S").await.unwrap().success().unwrap();
+    assert_eq!((&queue["holder"]["order"], &queue["orders"]), (&json!("first"), &json!(1)), "{queue}");
+}
+
 #[tokio::test]
 async fn ord_10_13_the_queue_outlives_the_death_of_worker_and_dispatcher() {
     let engine = Installation::with(

@@ -116,6 +116,12 @@ async fn soak(options: &Options, seed: u64, ground: &mut Ground) -> Result<Table
     table.events(&verdict, &counts, ground);
     table.sizes(&watched);
     verdict.extend(watched.violations);
+    let broken = counts.sum("pagurus_invariant_violations_total");
+    verdict.extend(vec![verdict::Violation::of(
+        "invariants broken, as the check counts them",
+        broken,
+        String::new(),
+    )]);
     table.verdict(&verdict);
     Ok(table)
 }

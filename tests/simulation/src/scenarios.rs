@@ -64,6 +64,7 @@ impl Deployment {
             max_acquisition_duration: hour,
             max_wait_sequential: hour,
             max_wait_parallel: hour,
+            max_retry_after: hour,
         })))
     }
 }

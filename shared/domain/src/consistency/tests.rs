@@ -10,7 +10,8 @@ use super::{
 };
 use crate::activation::Stream;
 use crate::id::{Attempt, Life, OrderNo};
-use crate::order::Status;
+use crate::invariants::Invariant;
+use crate::order::{Mode, Status};
 
 const RESTS: &str =
     r#"{"state": "a", "visit": 1, "rest": {"status": "STATUS", "until": "2026-01-01T00:00:00Z"}}"#;
@@ -28,6 +29,7 @@ fn nowhere(status: Status) -> OrderFacts {
         no: OrderNo(7),
         order: Some(OrderRowFacts {
             status,
+            mode: Mode::Sequential,
             life: Life(1),
             attempt: Attempt(i32::from(has_started)),
             start_at: None,
@@ -102,7 +104,24 @@ fn healthy() -> Vec<OrderFacts> {
 fn rec_6_nothing_is_found_in_what_is_well() {
     for facts in healthy() {
         assert_eq!(judge(&facts), [], "{facts:?}");
+        assert_eq!(facts.violations(), [], "{facts:?}");
     }
+}
+
+#[test]
+fn qlt_14_the_invariants_judge_the_same_rows_on_their_own() {
+    let broken = |facts: OrderFacts| -> Vec<Invariant> {
+        facts.violations().into_iter().map(|one| one.invariant).collect()
+    };
+    assert_eq!(broken(nowhere(Status::New)), [Invariant::WillWake]);
+    assert_eq!(broken(OrderFacts { ready: ready().ready, ..running() }), [Invariant::OneAttempt; 2]);
+    assert_eq!(broken(OrderFacts { queued: None, ..ready() }), [Invariant::OneOwner]);
+    assert_eq!(broken(OrderFacts { has_deadlines: true, ..nowhere(Status::Success) }), [Invariant::OneEnd]);
+    assert_eq!(broken(due(Status::Sleep, Stream::Retry)), [Invariant::WillWake]);
+    let mut unknown = due(Status::Sleep, Stream::Oldest);
+    unknown.due = Some(DueFacts { stream: 99 });
+    assert_eq!(broken(unknown), [], "the other judgement names it");
+    assert_eq!(broken(OrderFacts { order: None, ..ready() }), []);
 }
 
 /// A way to break what is well, with what is to be found.

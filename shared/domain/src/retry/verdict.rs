@@ -9,10 +9,6 @@ use serde_json::{Value, json};
 use super::layers::{Found, Half, LayeredRetries};
 use super::{DurationControl, ErrorClass, ErrorRules};
 
-/// How long a called system can keep an order away with `Retry-After`. Longer wishes are more
-/// often a mistake of the other side than a plan, and they would outlast any policy.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(15 * 60);
-
 /// A row of failures of one class without a success between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
@@ -106,7 +102,7 @@ pub struct Failure<'a> {
     pub scenario: &'a str,
     /// The class that a rule or a script gave it.
     pub class: Option<&'a ErrorClass>,
-    /// Pause that was asked for: by a 429 or 503 answer, a callback, or the decision of an actor.
+    /// Pause that the called system or actor asked for, as far as it is believed.
     pub retry_after: Option<Duration>,
     /// Since when a sequential order has been holding its queue in retries.
     pub sequential_since: Option<Timestamp>,
@@ -294,8 +290,7 @@ fn next_attempt(
     }
     cycle.attempts = cycle.attempts.saturating_add(1);
     policy.name.clone_into(&mut cycle.policy);
-    let wished = failure.retry_after.map_or(Duration::ZERO, |wish| wish.min(MAX_RETRY_AFTER));
-    let delay = policy.interval(cycle.attempts, dice).max(wished);
+    let delay = policy.interval(cycle.attempts, dice).max(failure.retry_after.unwrap_or_default());
 
     let spent = elapsed(cycle.started_at, now).saturating_sub(left_out(retries.control, &cycle));
     let spent_then = spent.saturating_add(delay);

@@ -53,6 +53,11 @@ pub(super) const COUNTERS: &[Row] = &[
         "Contradictions between the rows of orders, repaired or left for a person",
         &["finding", "outcome"],
     ),
+    (
+        "invariant_violations",
+        "Invariants of the engine that the consistency check found broken, by their numbers",
+        &["invariant"],
+    ),
     ("idle", "Orders that stood still for a whole idle period", &["cause"]),
     ("removed", "Orders that were removed because their time was over", &["status"]),
     (

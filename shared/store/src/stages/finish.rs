@@ -86,6 +86,8 @@ pub struct Finished {
     pub distance: Option<i32>,
     /// Begin of the stage.
     pub started_at: Timestamp,
+    /// False where the stage ended before anything was executed: then the order has not started by it.
+    pub has_begun: bool,
     /// Result, as JSON.
     pub result: Option<String>,
     /// Message of the scenario.
@@ -129,6 +131,7 @@ impl Finished {
             visited: 0,
             distance: None,
             started_at: claimed.now,
+            has_begun: true,
             result: None,
             message: None,
             snapshot: None,
@@ -235,7 +238,7 @@ async fn update_orders(tx: &Tx<'_>, node: &str, finished: &[&Finished]) -> Resul
         attempt: i32 = end.attempt.0,
         visited: i32 = end.visited,
         distance: Option<i32> = end.distance,
-        started_at: Timestamp = end.started_at,
+        started_at: Option<Timestamp> = end.has_begun.then_some(end.started_at),
         ended: bool = end.ended(),
         result: Option<&str> = end.result.as_deref(),
         message: Option<&str> = end.message.as_deref(),

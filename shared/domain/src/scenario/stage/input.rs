@@ -65,6 +65,8 @@ pub struct StageSettings {
     pub max_wait_sequential: Duration,
     /// Longest wait of parallel orders (ORD-12).
     pub max_wait_parallel: Duration,
+    /// Longest pause for which a called system is believed that asks for one (ERR-8).
+    pub max_retry_after: Duration,
 }
 
 /// Why the stage runs.

@@ -206,6 +206,8 @@ impl Run {
         let errors = turn.errors();
         let ends_at = |retry: &AsyncRetry| errors.async_cycle_ends_at(&turn.scenario.name, &retry.cycle);
         let latest = self.cursor.asynchronous.as_ref().map(ends_at);
+        // Longer wishes are more often a mistake of the other side than a plan, and they would outlast any policy.
+        let retry_after = retry_after.map(|wish| wish.min(turn.settings.max_retry_after));
         let failure = retry::Failure { retry_after, latest, ..self.failure(class.as_ref(), turn) };
         let before = self.cursor.frame().retry.as_ref().map(|retry| &retry.cycle);
         retry::on_failure(errors, &failure, before, turn.now, turn.dice)

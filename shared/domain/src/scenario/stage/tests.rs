@@ -128,6 +128,7 @@ impl Play {
             max_acquisition_duration: Duration::from_secs(60 * 60),
             max_wait_sequential: Duration::from_secs(3600),
             max_wait_parallel: Duration::from_secs(8_035_200),
+            max_retry_after: Duration::from_secs(15 * 60),
         };
         let facts = Facts {
             id: "o-1".into(),

@@ -85,7 +85,8 @@ impl Run {
         let before = self.cursor.asynchronous.as_ref().map(|retry| &retry.cycle);
         let judged = |Failed { error, retry_after }: &Failed| {
             let class = error.class.as_deref().map(ErrorClass::from);
-            let failure = retry::Failure { retry_after: *retry_after, ..self.failure(class.as_ref(), turn) };
+            let retry_after = retry_after.map(|wish| wish.min(turn.settings.max_retry_after));
+            let failure = retry::Failure { retry_after, ..self.failure(class.as_ref(), turn) };
             retry::on_async_failure(turn.errors(), &failure, before, turn.now, turn.dice)
         };
         let (place, at, cycle) = match retry::together(failures.iter().map(judged).collect()) {

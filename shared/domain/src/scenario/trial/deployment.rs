@@ -19,6 +19,8 @@ pub struct Deployment {
     pub max_wait_sequential: Duration,
     /// Longest wait of parallel orders.
     pub max_wait_parallel: Duration,
+    /// Longest pause for which a called system is believed that asks for one.
+    pub max_retry_after: Duration,
     /// Longest time of an order in all whose scenario says nothing of it; none is any time.
     pub process_timeout: Option<Duration>,
 }
@@ -31,6 +33,7 @@ impl Default for Deployment {
             max_acquisition_duration: HOUR,
             max_wait_sequential: HOUR,
             max_wait_parallel: HOUR * 24 * 93,
+            max_retry_after: HOUR / 4,
             process_timeout: None,
         }
     }

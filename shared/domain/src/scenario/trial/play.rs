@@ -80,6 +80,7 @@ fn settings(deployment: &Deployment, trial: &Trial) -> StageSettings {
         max_acquisition_duration: deployment.max_acquisition_duration,
         max_wait_sequential: deployment.max_wait_sequential,
         max_wait_parallel: deployment.max_wait_parallel,
+        max_retry_after: deployment.max_retry_after,
     }
 }
 

@@ -71,6 +71,15 @@ fn err_8_waits_grow_and_retry_after_is_their_lower_bound() {
 }
 
 #[test]
+fn err_8_a_pause_is_believed_as_far_as_the_deployment_believes_it() {
+    for (believed, delay) in [(300, 300), (900, 900), (3600, 3600), (7200, 4000)] {
+        let play = Play::of(ONE).set(|settings| settings.max_retry_after = Duration::from_secs(believed));
+        let played = play.go(&["503 retry-after=4000", "200"]);
+        assert_eq!(played.delays(), [delay], "{believed}");
+    }
+}
+
+#[test]
 fn err_8_jitter_follows_the_dice() {
     let text = ERRORS.replace("jitter: 0, max_attempts: 3", "jitter: 0.5, max_attempts: 3");
     for (dice, expected) in [(0.0, 5), (0.5, 10), (1.0, 15)] {

@@ -247,12 +247,6 @@ impl Stage {
         in_order(&self.run.end.log, &self.run.end.transitions)
     }
 
-    /// Calls that came to an end so far, or were sent.
-    #[must_use]
-    pub fn calls(&self) -> &[CallMade] {
-        &self.run.end.calls
-    }
-
     /// The last failure that went to the scenario.
     #[must_use]
     pub const fn failure(&self) -> Option<&OrderError> {

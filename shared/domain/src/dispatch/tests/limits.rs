@@ -18,7 +18,7 @@ fn stopping() -> Dispatcher {
     dispatcher(with(rules(DistributionMode::StoppedFlows), &[]))
 }
 
-fn calls(flow: &str, system: &str, outcome: CallOutcome, count: u32) -> CallSamples {
+pub(super) fn calls(flow: &str, system: &str, outcome: CallOutcome, count: u32) -> CallSamples {
     let step = step_of(Duration::from_millis(100));
     CallSamples {
         flow: Arc::from(flow),
@@ -32,11 +32,11 @@ fn calls(flow: &str, system: &str, outcome: CallOutcome, count: u32) -> CallSamp
     }
 }
 
-fn failed(class: &str) -> CallOutcome {
+pub(super) fn failed(class: &str) -> CallOutcome {
     CallOutcome::Failed(Arc::from(class))
 }
 
-fn tell(dispatcher: &mut Dispatcher, samples: CallSamples, at: i64) {
+pub(super) fn tell(dispatcher: &mut Dispatcher, samples: CallSamples, at: i64) {
     dispatcher.handle(DispatchEvent::Called(vec![samples]), second(at));
 }
 
@@ -240,46 +240,6 @@ fn dsp_16_retry_after_closes_a_system_for_all_flows_that_call_it() {
     assert_eq!(polled(&mut dispatcher, 901), [1, 2, 3], "then a few try");
     tell(&mut dispatcher, calls("order", "stock", CallOutcome::Answered, 3), 902);
     assert_eq!(polled(&mut dispatcher, 902).len(), 2);
-}
-
-#[test]
-fn dsp_16_callbacks_and_actors_close_a_system_too_and_nothing_else_is_learnt_from_a_decision() {
-    let mut dispatcher = dispatcher(settings(100, 100));
-    let sent = CallSamples { kind: CallKind::Asynchronous, ..calls("order", "stock", CallOutcome::Sent, 4) };
-    tell(&mut dispatcher, sent, 0);
-    tell(&mut dispatcher, calls("other", "stock", CallOutcome::Answered, 1), 0);
-    let callback = CallSamples {
-        kind: CallKind::Asynchronous,
-        retry_after: Some(Duration::from_secs(30)),
-        ..calls("order", "stock", CallOutcome::Answered, 1)
-    };
-    tell(&mut dispatcher, callback, 1);
-    let system = dispatcher.changed_systems(second(1)).pop().unwrap();
-    assert_eq!((system.state, system.closed_until), (SystemState::Stopped, Some(second(31))));
-    assert_eq!(system.in_progress, 3, "one of four requests was answered");
-    dispatcher.handle(DispatchEvent::Ready(vec![of_flow("other", parallel(1))]), second(2));
-    assert_eq!(polled(&mut dispatcher, 2), NOBODY, "closed for all that call it");
-
-    let decision = CallSamples {
-        retry_after: Some(Duration::from_secs(30)),
-        ..calls("third", "actor:scoring", failed(""), 1)
-    };
-    tell(&mut dispatcher, decision, 3);
-    let systems = dispatcher.changed_systems(second(3));
-    let actor = systems.iter().find(|system| system.system == "actor:scoring").unwrap();
-    assert_eq!((actor.state, actor.closed_until), (SystemState::Stopped, Some(second(33))));
-    assert!(actor.errors.is_empty() && actor.seen_at == Some(second(3)), "{actor:?}");
-    dispatcher.handle(DispatchEvent::Ready(vec![of_flow("third", parallel(2))]), second(4));
-    assert_eq!(polled(&mut dispatcher, 4), NOBODY);
-    // Nobody tells of its calls: what ended without an error opens it.
-    assert_eq!(polled(&mut dispatcher, 33), [1, 2]);
-    dispatcher.handle(measured(2, None), second(34));
-    dispatcher.handle(measured(1, None), second(34));
-    polled(&mut dispatcher, 36);
-    let systems = dispatcher.changed_systems(second(36));
-    assert!(systems.iter().all(|system| system.state != SystemState::Stopped), "{systems:?}");
-    dispatcher.handle(DispatchEvent::Ready(vec![of_flow("third", parallel(3))]), second(36));
-    assert_eq!(polled(&mut dispatcher, 36), [3]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::snapshot::{Destination, OpenRequest};
-use super::{Callback, HttpCall, Publication, Response, Run, Turn};
+use super::{Callback, HttpCall, Publication, Response, Run, Stage, Turn};
 use crate::order::OrderError;
 use crate::system::{CallKind, CallOutcome, SystemNames, UNCLASSIFIED, host_and_path};
 
@@ -23,6 +23,14 @@ pub struct CallMade {
     pub took: Option<Duration>,
     /// Time for which the system asked to be left alone.
     pub retry_after: Option<Duration>,
+}
+
+impl Stage {
+    /// Calls that came to an end so far, or were sent.
+    #[must_use]
+    pub fn calls(&self) -> &[CallMade] {
+        &self.run.end.calls
+    }
 }
 
 impl HttpCall {

@@ -32,12 +32,12 @@ pub(super) const ASYNC: &str = r#"async:
 "#;
 
 /// The play with rules for callbacks.
-fn with_rules(text: &str) -> Play {
+pub(super) fn with_rules(text: &str) -> Play {
     Play::of(text).errors(&format!("{ERRORS}{ASYNC}"))
 }
 
 /// Asks twice and waits; `on` and `more` are for the waiting state.
-fn asking(on: &str, more: &str) -> String {
+pub(super) fn asking(on: &str, more: &str) -> String {
     format!(
         "  a:
     entryPoint: true
@@ -52,7 +52,7 @@ fn asking(on: &str, more: &str) -> String {
     .replace("  bad", if on.is_empty() { "# bad" } else { "  bad" })
 }
 
-const GOOD: &str = r#"callback {"r": {"body": "yes"}, "q": {"body": "yes"}}"#;
+pub(super) const GOOD: &str = r#"callback {"r": {"body": "yes"}, "q": {"body": "yes"}}"#;
 const BAD: &str = r#"callback {"r": {"body": "yes"}, "q": {"body": "no", "stepStatus": "k21"}}"#;
 const ODD: &str = r#"callback {"r": {"body": "yes"}, "q": {"body": "odd"}}"#;
 
@@ -77,39 +77,6 @@ fn err_6_an_answer_of_a_class_with_a_policy_is_asked_for_again_from_the_entry_po
             with_rules(&asking("", "")).go(&["200", "published", callback]).path(),
             "wait w, callback done"
         );
-    }
-}
-
-#[test]
-fn dsp_16_a_callback_says_how_long_its_system_is_to_be_left_alone() {
-    let wishes = |played: &Played| -> Vec<(String, bool, Option<u64>)> {
-        let calls = played.ends.iter().flat_map(|end| &end.calls);
-        let ended = calls.filter(|call| {
-            call.kind == crate::system::CallKind::Asynchronous
-                && call.outcome != crate::system::CallOutcome::Sent
-        });
-        let told = ended.map(|call| {
-            let is_good = call.outcome == crate::system::CallOutcome::Answered;
-            (call.system.clone(), is_good, call.retry_after.map(|wish| wish.as_secs()))
-        });
-        told.collect()
-    };
-    // A good answer stays one.
-    let good = r#"callback {"r": {"body": "yes", "headers": {"retry-after": "60"}}, "q": {"body": "yes"}}"#;
-    let played = with_rules(&asking("", "")).go(&["200", "published", good]);
-    assert_eq!(played.path(), "wait w, callback done");
-    assert_eq!(wishes(&played), [("h".to_owned(), true, Some(60)), ("amqp:e".to_owned(), true, None)]);
-    // A failed one is repeated no sooner, and no later than by its policy.
-    for (seconds, delay) in [(90, 90), (5, 30)] {
-        let bad = format!(
-            r#"callback {{"r": {{"body": "yes"}}, "q": {{"body": "no", "stepStatus": "k21", "headers": {{"Retry-After": {seconds}}}}}}}"#
-        );
-        let played = with_rules(&asking("", "")).go(&["200", "published", &bad, "200", "published", GOOD]);
-        assert_eq!(
-            (played.delays(), played.path().as_str()),
-            (vec![delay], "wait w, retry a, wait w, callback done")
-        );
-        assert_eq!(wishes(&played)[1], ("amqp:e".to_owned(), false, Some(seconds)));
     }
 }
 

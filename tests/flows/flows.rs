@@ -31,6 +31,11 @@ pub async fn state_of(engine: &Installation, flow: &str) -> String {
     answer.body["state"].as_str().unwrap_or_default().to_owned()
 }
 
+/// Reason for which an order does not run, in one word.
+pub async fn reason(engine: &Installation, id: &str) -> String {
+    engine.part(id, "explain").await["reason"].as_str().unwrap().to_owned()
+}
+
 pub async fn explained(engine: &Installation, id: &str) -> String {
     engine.part(id, "explain").await["explanation"].as_str().unwrap().to_owned()
 }

@@ -213,6 +213,9 @@ async fn telemetry_no_dispatcher_is_told_in_the_log_and_in_metrics() {
         std::fs::read_to_string(&log).is_ok_and(|log| log.contains("no dispatcher leads"))
     })
     .await;
+    let ready = format!("{}/readyz", engine.node(Role::Activator).url());
+    let page: Value = engine.env().http().get(ready).send().await.unwrap().json().await.unwrap();
+    assert_eq!(page["warning"], "no dispatcher leads, so nothing is handed out", "{page}");
 }
 
 #[tokio::test]

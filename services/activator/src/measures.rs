@@ -15,6 +15,9 @@ const EVERY: Duration = Duration::from_secs(15);
 /// Time without a leader before it is told: a take-over is no trouble.
 const BEAR: Duration = Duration::from_secs(15);
 
+/// Warning of an activator that finds no dispatcher at work.
+const LEADERLESS: &str = "no dispatcher leads, so nothing is handed out";
+
 /// Orders in jeopardy are counted up to this number.
 const MOST_IN_JEOPARDY: i64 = 100_000;
 
@@ -26,8 +29,9 @@ pub(crate) async fn look(host: Host) -> anyhow::Result<()> {
         match is_led(&host).await {
             Ok(is_led) => {
                 if leaderless.look(!is_led, Instant::now()) {
-                    tracing::warn!("no dispatcher leads, so nothing is handed out: start one");
+                    tracing::warn!("{LEADERLESS}: start one");
                 }
+                host.readiness.note(leaderless.is_there().then_some(LEADERLESS));
             }
             Err(error) => note(&host, "leases", Err(error)),
         }

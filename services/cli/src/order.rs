@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use pagurus_domain::order::Status;
+use pagurus_wire::explain::Explanation;
 use pagurus_wire::foresight::EtaView;
-use pagurus_wire::order::{EventView, Explanation, LogLineView, OrderLine, OrderView, Page, StatusView};
+use pagurus_wire::order::{EventView, LogLineView, OrderLine, OrderView, Page, StatusView};
 use serde_json::{Map, Value, json};
 
 use crate::client::{Client, order_path};

@@ -336,9 +336,10 @@ impl Leader<'_> {
                  distribution.capacity and worker.concurrency, or start more workers"
             );
         }
-        self.host
-            .readiness
-            .note(self.shortage.is_there().then_some("stages may run, and no worker takes any"));
+        let shortage = self.shortage.is_there().then_some("stages may run, and no worker takes any");
+        let fullness =
+            self.fullness.is_there().then_some("all places of stages are in use while others wait");
+        self.host.readiness.note(shortage.or(fullness));
     }
 
     fn trouble(&self, operation: &'static str, error: &pagurus_store::Error) {

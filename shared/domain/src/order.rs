@@ -9,6 +9,7 @@ pub mod notification;
 pub mod principal;
 pub mod registration;
 pub mod transition;
+pub mod wait_reason;
 
 use jiff::Timestamp;
 

@@ -20,6 +20,12 @@ impl Lasting {
         Self { bear, began: None, told: None }
     }
 
+    /// True while it was there at the last look.
+    #[must_use]
+    pub const fn is_there(&self) -> bool {
+        self.began.is_some()
+    }
+
     /// Looks once more. True if it is to be told now.
     pub fn look(&mut self, is_there: bool, now: Instant) -> bool {
         if !is_there {

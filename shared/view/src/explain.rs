@@ -12,6 +12,7 @@ use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
 use pagurus_domain::order::transition::{self, Cause};
+use pagurus_domain::order::wait_reason::WaitReason;
 use pagurus_runtime::config::Settings;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::consistency::marks::{self, Mark};
@@ -20,7 +21,7 @@ use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::outbox::shown::Unsent;
 use pagurus_store::queues::QueueHolder;
 use pagurus_store::{Client, Error, outbox, queues, requests};
-use pagurus_wire::order::Explanation;
+use pagurus_wire::explain::Explanation;
 use pagurus_wire::parts::AskingView;
 use pagurus_wire::problem::Problem;
 
@@ -44,16 +45,18 @@ impl Views {
             let known = self.catalogue.get(&client, ScenarioNo(row.scenario_no)).await?;
             let scenario = known.and_then(Known::readable);
             let cycles = retry::cycles(settings, scenario.as_deref(), &row, jiff::Timestamp::now());
-            let mut explanation = sentence(&client, &row, &cycles, settings).await?;
+            let (reason, mut explanation) = sentence(&client, &row, &cycles, settings).await?;
             explanation.extend(self.unserved(&client, &row).await?);
             explanation.extend(marks::of_order(&client, row.no).await?.map(|mark| marked(&mark)));
             explanation.extend(undelivered(&outbox::shown::of_order(&client, row.no).await?));
             let promise = promise::of_order(&client, &row).await?;
             explanation.extend(promise.as_ref().and_then(foresight::told));
-            Ok((explanation, eta::of(&client, &row, settings, jiff::Timestamp::now()).await?, promise))
+            let eta = eta::of(&client, &row, settings, jiff::Timestamp::now()).await?;
+            Ok((reason, explanation, eta, promise))
         };
-        let (explanation, eta, promise) = read.await.map_err(self.failed("read"))?;
-        Ok(Explanation { id: row.id, status: row.status.to_string(), explanation, eta, promise })
+        let (reason, explanation, eta, promise) = read.await.map_err(self.failed("read"))?;
+        let (status, reason) = (row.status.to_string(), reason.to_string());
+        Ok(Explanation { id: row.id, status, reason, explanation, eta, promise })
     }
 }
 
@@ -101,15 +104,20 @@ fn undelivered(unsent: &[Unsent]) -> Option<String> {
     ))
 }
 
-/// Where an order stands and what it waits for, in one sentence.
+/// A reason with its sentence.
+type Told = (WaitReason, String);
+
+/// The place of an order and what it waits for, in one word and in one sentence.
 ///
 /// # Errors
 /// The database fails.
-async fn sentence(client: &Client, row: &Row, cycles: &Cycles, settings: &Settings) -> Result<String, Error> {
+async fn sentence(client: &Client, row: &Row, cycles: &Cycles, settings: &Settings) -> Result<Told, Error> {
     Ok(match row.status {
         Status::Running if row.running.is_some() => {
             let asking = asking_of(client, row).await?;
-            format!("{}{}", running(row), asking.as_ref().map(waits_for_answer).unwrap_or_default())
+            let told =
+                format!("{}{}", running(row), asking.as_ref().map(waits_for_answer).unwrap_or_default());
+            (WaitReason::Running, told)
         }
         Status::Running => {
             let again = running(row);
@@ -118,24 +126,26 @@ async fn sentence(client: &Client, row: &Row, cycles: &Cycles, settings: &Settin
                 hindrance => hindrance,
             };
             match hindrance {
-                Some(hindrance) => format!("{again}; {hindrance}"),
-                None => again,
+                Some((reason, hindrance)) => (reason, format!("{again}; {hindrance}")),
+                None => (WaitReason::Worker, again),
             }
         }
-        status if status.is_final() => ended(row),
+        status if status.is_final() => (WaitReason::Ended, ended(row)),
         _ => match (row.ready_since, row.due_at) {
             (Some(since), _) => ready(client, row, since, settings).await?,
             (None, Some(due)) => suspended(client, row, due, cycles).await?,
             (None, None) if row.status == Status::Postponed => {
                 let later = row.start_at.filter(|at| *at > jiff::Timestamp::now());
                 let reasons = waiting(client, row).await?;
-                later.map_or_else(
+                let told = later.map_or_else(
                     || reasons.clone(),
                     |at| format!("{reasons}; and it is not to start before {at}"),
-                )
+                );
+                (WaitReason::Dependent, told)
             }
             (None, None) => {
-                "it has neither a place among what may run nor a timer; the consistency check finds and repairs that".into()
+                let told = "it has neither a place among what may run nor a timer; the consistency check finds and repairs that";
+                (WaitReason::Nowhere, told.into())
             }
         },
     })
@@ -183,7 +193,7 @@ async fn ready(
     row: &Row,
     since: jiff::Timestamp,
     settings: &Settings,
-) -> Result<String, Error> {
+) -> Result<Told, Error> {
     if let (Some(queue), Some(position)) = (&row.queue, row.position) {
         let before = queues::before(client, queue, position).await?;
         if let Some(QueueHolder { id, flow, since }) =
@@ -196,7 +206,8 @@ async fn ready(
             };
             // Whatever its own flow is: the queue does not move before its head does.
             let held = flow::hindrance(client, &flow, "the flow of that order").await?;
-            return Ok(held.map_or_else(|| place.clone(), |held| format!("{place}; {held}")));
+            let told = held.map_or_else(|| place.clone(), |(_, held)| format!("{place}; {held}"));
+            return Ok((WaitReason::Queue, told));
         }
     }
     let hindrance = match flow::hindrance(client, &row.flow, "its flow").await? {
@@ -204,8 +215,12 @@ async fn ready(
         hindrance => hindrance,
     };
     Ok(match hindrance {
-        Some(hindrance) => format!("it may run since {since}, and {hindrance}"),
-        None => format!("it may run since {since} and waits for the dispatcher to hand it to a worker"),
+        Some((reason, hindrance)) => (reason, format!("it may run since {since}, and {hindrance}")),
+        None => {
+            let told =
+                format!("it may run since {since} and waits for the dispatcher to hand it to a worker");
+            (WaitReason::Worker, told)
+        }
     })
 }
 
@@ -247,12 +262,7 @@ fn reason(edge: &Edge, node: Option<&Node>) -> String {
     format!("waits for order `{order}` to end in: {states}; that ended `{}`{step}: {then}", node.status)
 }
 
-async fn suspended(
-    client: &Client,
-    row: &Row,
-    due: jiff::Timestamp,
-    cycles: &Cycles,
-) -> Result<String, Error> {
+async fn suspended(client: &Client, row: &Row, due: jiff::Timestamp, cycles: &Cycles) -> Result<Told, Error> {
     Ok(match row.status {
         Status::Wait => {
             if let Some(position) = snapshot(row)
@@ -263,18 +273,19 @@ async fn suspended(
             let requests = requests::of_order(client, row.no).await?;
             let open = requests.iter().filter(|one| one.status == "open" && one.awaited);
             let open: Vec<&str> = open.map(|request| request.name.as_str()).collect();
-            format!("waits for {} until {due}", awaited(&open))
+            (WaitReason::Wait, format!("waits for {} until {due}", awaited(&open)))
         }
-        Status::Polling => polling(row, due),
+        Status::Polling => (WaitReason::Polling, polling(row, due)),
         Status::Retry => {
             let class = row.error_class.as_deref().unwrap_or("unclassified");
             let message = row.error_message.as_deref().unwrap_or_default();
             let cycle =
                 cycles.waiting.as_ref().map_or_else(String::new, |view| format!(", {}", retry::told(view)));
-            format!("waits to repeat after `{class}` ({message}); next attempt at {due}{cycle}")
+            let told = format!("waits to repeat after `{class}` ({message}); next attempt at {due}{cycle}");
+            (WaitReason::Retry, told)
         }
-        Status::Postponed => format!("it is not to start before {due}"),
-        _ => format!("it sleeps until {due}"),
+        Status::Postponed => (WaitReason::Postponed, format!("it is not to start before {due}")),
+        _ => (WaitReason::Sleep, format!("it sleeps until {due}")),
     })
 }
 

@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod consistency;
 pub mod doctor;
 pub mod errors;
+pub mod explain;
 pub mod export;
 pub mod flows;
 pub mod foresight;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Problem;
 use crate::consistency::InconsistencyView;
-use crate::foresight::{EtaView, PromiseView};
+use crate::foresight::PromiseView;
 
 /// The answer to a registration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -380,21 +380,4 @@ pub struct StatusView {
     /// Said where something was not done quite as asked for, like a sending time in the future.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-}
-
-/// Why an order does not run, in one sentence (ORD-28).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Explanation {
-    /// The client's id.
-    pub id: String,
-    /// Present status.
-    pub status: String,
-    /// The plain answer.
-    pub explanation: String,
-    /// Time at which it will start; none where that is not known, its flow is stopped, or nobody hands out or takes stages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub eta: Option<EtaView>,
-    /// Outlook on the promise, where a time was promised.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub promise: Option<PromiseView>,
 }

@@ -6,7 +6,7 @@ use pagurus_harness::nodes::Role;
 use pagurus_harness::world::program::{Program, Step};
 use serde_json::{Value, json};
 
-use super::{explained, resume, state_of, stop};
+use super::{explained, reason, resume, state_of, stop};
 use crate::installation::{Installation, PATIENCE, call, until, with_actions};
 
 #[tokio::test]
@@ -35,6 +35,7 @@ async fn dsp_10_a_stop_is_confirmed_holds_over_restarts_and_only_a_resumption_li
     })
     .await;
     let told = explained(&engine, "a").await;
+    assert_eq!(reason(&engine, "a").await, "flow_stopped");
     assert!(
         told.contains("its flow `tariff-a` is stopped by hand since") && told.ends_with(": works"),
         "{told}"
@@ -96,6 +97,7 @@ async fn dsp_10_the_head_of_a_queue_in_a_stopped_flow_holds_the_queue_and_explai
     engine.run(json!({"id": "free", "scenario": "behind"}), "success").await;
     assert_eq!(engine.order("second").await.unwrap()["status"], "new");
     let told = explained(&engine, "second").await;
+    assert_eq!(reason(&engine, "second").await, "queue");
     assert!(
         told.contains("of which order `head` is the next; the flow of that order `held` is stopped"),
         "{told}"

@@ -7,7 +7,7 @@ use lapin::types::{AMQPValue, FieldTable};
 use pagurus_harness::world::program::{Program, Step, Then};
 use serde_json::json;
 
-use super::explained;
+use super::{explained, reason};
 use crate::installation::{Installation, PATIENCE, asking, call, until};
 
 #[tokio::test]
@@ -129,6 +129,7 @@ async fn dsp_16_an_operator_keeps_a_system_stopped_and_lets_it_go() {
     );
     let told = explained(&engine, "middle").await;
     assert!(told.starts_with("it rests in state `") && told.contains(&cause), "{told}");
+    assert_eq!(reason(&engine, "middle").await, "system");
     until("the ready one tells it", PATIENCE, async || {
         let told = explained(&engine, "held").await;
         told.contains("its flow `bills` calls") && told.contains(&cause)

@@ -1,6 +1,6 @@
 //! "Why is it not running?" where the answer was once the wrong one (ORD-28).
 
-use pagurus_harness::nodes::Role;
+use pagurus_harness::nodes::{Node, Role};
 use pagurus_harness::world::program::Program;
 use serde_json::{Value, json};
 
@@ -8,6 +8,18 @@ use crate::installation::{Installation, LOG, PATIENCE, asking, call, until};
 
 async fn told(engine: &Installation, id: &str) -> String {
     engine.part(id, "explain").await["explanation"].as_str().unwrap().to_owned()
+}
+
+async fn reason(engine: &Installation, id: &str) -> String {
+    engine.part(id, "explain").await["reason"].as_str().unwrap().to_owned()
+}
+
+/// Warning of a node that is ready all the same; none where it has none.
+async fn warning(engine: &Installation, node: &Node) -> Option<String> {
+    let page = engine.env().http().get(format!("{}/readyz", node.url())).send().await.unwrap();
+    let page: Value = page.json().await.unwrap();
+    assert_eq!(page["ready"], true, "{page}");
+    Some(page["warning"].as_str()?.to_owned())
 }
 
 #[tokio::test]
@@ -34,6 +46,9 @@ async fn ord_28_of_a_pre_condition_that_was_given_up_no_restart_is_promised() {
         open.contains("`waits`, now `wait`") && open.contains("not to start before 2099-01-01"),
         "{open}"
     );
+    assert_eq!(reason(&engine, "after%20waits").await, "dependent");
+    assert_eq!(reason(&engine, "stopped").await, "postponed");
+    assert_eq!(reason(&engine, "failed").await, "ended");
     assert_eq!(engine.act("stopped", "interrupt", &json!({})).await.status, 200);
     assert_eq!(engine.act("canceled", "cancel", &json!({})).await.status, 200);
     for (before, restart) in [("stopped", false), ("canceled", false), ("failed", true)] {
@@ -64,9 +79,12 @@ async fn ord_28_a_polling_and_a_task_are_told_as_what_they_are() {
     engine.run(json!({"id": "polls", "scenario": "polls"}), "polling").await;
     let words = told(&engine, "polls").await;
     assert!(words.starts_with("polls in state `ask`: attempt 1 is due at "), "{words}");
+    assert_eq!(reason(&engine, "polls").await, "polling");
     engine.run(json!({"id": "task", "scenario": "task"}), "wait").await;
     let words = told(&engine, "task").await;
     assert!(words.starts_with("waits for the decision of actor `scoring` until "), "{words}");
+    assert!(words.ends_with("; no program takes tasks of actor `scoring`: start one"), "{words}");
+    assert_eq!(reason(&engine, "task").await, "wait");
 }
 
 #[tokio::test]
@@ -76,14 +94,14 @@ async fn ord_28_of_a_ready_order_it_is_told_that_nobody_hands_it_out_or_takes_it
     engine.accepted(json!({"id": "a", "scenario": "quick"})).await;
     let words = told(&engine, "a").await;
     assert!(words.contains("there is no active dispatcher, and never was one"), "{words}");
+    assert_eq!(reason(&engine, "a").await, "no_dispatcher");
     let dispatcher = engine.add(Role::Dispatcher, "dispatcher-1").await;
     until("the dispatcher leads", PATIENCE, async || told(&engine, "a").await.contains("no worker is alive"))
         .await;
     assert!(told(&engine, "a").await.ends_with("no worker is alive (there never was one): start one"));
+    assert_eq!(reason(&engine, "a").await, "no_worker");
     until("the dispatcher tells of it", PATIENCE, async || {
-        let page = engine.env().http().get(format!("{}/readyz", dispatcher.url())).send().await.unwrap();
-        let page: Value = page.json().await.unwrap();
-        page["ready"] == true && page["warning"] == "stages may run, and no worker takes any"
+        warning(&engine, &dispatcher).await.as_deref() == Some("stages may run, and no worker takes any")
     })
     .await;
     until("the metrics tell of it", PATIENCE, async || {
@@ -92,11 +110,7 @@ async fn ord_28_of_a_ready_order_it_is_told_that_nobody_hands_it_out_or_takes_it
     .await;
     let worker = engine.add(Role::Worker, "worker-1").await;
     engine.reach("a", "success").await;
-    until("the warning is over", PATIENCE, async || {
-        let page = engine.env().http().get(format!("{}/readyz", dispatcher.url())).send().await.unwrap();
-        page.json::<Value>().await.unwrap().get("warning").is_none()
-    })
-    .await;
+    until("the warning is over", PATIENCE, async || warning(&engine, &dispatcher).await.is_none()).await;
     // Of one that died nobody has said so yet: its silence tells.
     worker.kill().await.unwrap();
     engine.accepted(json!({"id": "b", "scenario": "quick"})).await;
@@ -125,6 +139,15 @@ async fn ord_28_of_a_ready_order_it_is_told_that_the_workers_are_full() {
         words.ends_with("and 1 of 1 places of the 1 workers are taken (`worker.concurrency`)"),
         "{words}"
     );
+    assert_eq!(
+        (reason(&engine, "a").await, reason(&engine, "b").await),
+        ("running".into(), "capacity".into())
+    );
+    let dispatcher = engine.node(Role::Dispatcher);
+    until("the dispatcher tells of it", PATIENCE, async || {
+        warning(&engine, dispatcher).await.is_some_and(|told| told.starts_with("all places of stages"))
+    })
+    .await;
     let nodes = engine.get("/v1/nodes").await.unwrap().success().unwrap();
     let worker = nodes["items"].as_array().unwrap().iter().find(|node| node["role"] == "worker").unwrap();
     assert_eq!((&worker["stages"], &worker["concurrency"]), (&json!(1), &json!(1)), "{nodes}");

@@ -2,9 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use pagurus_wire::order::{
-    DependencyGraph, EventView, Explanation, LogLineView, OrderView, StatusView, TransitionView,
-};
+use pagurus_wire::explain::Explanation;
+use pagurus_wire::order::{DependencyGraph, EventView, LogLineView, OrderView, StatusView, TransitionView};
 use pagurus_wire::parts::{CallbackView, ProgressView, RequestView, StepView, TaskView};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -10,7 +10,6 @@ use base64::engine::general_purpose::STANDARD_NO_PAD as BASE64;
 use serde_json::Value;
 
 use super::mask::MASKED;
-pub(super) use spelling::percent_decode;
 
 /// Shorter values would mask half of every text, and are no secrets.
 const SHORTEST: usize = 4;

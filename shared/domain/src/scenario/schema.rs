@@ -6,9 +6,8 @@
 
 use std::collections::HashMap;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
-
-use super::conceal::percent_decode;
 
 /// Evaluations at one place of the parameters that a schema may ask for when it is stored.
 pub const MAX_EXPANSION: u64 = 10_000;
@@ -230,7 +229,7 @@ impl<'s> Counter<'s> {
     /// Schemas that a reference may lead to. One that leads nowhere is told by the validator.
     fn targets(&self, target: &str) -> Vec<&'s Value> {
         let Some(fragment) = target.strip_prefix('#') else { return Vec::new() };
-        let fragment = percent_decode(fragment);
+        let fragment = percent_decode_str(fragment).decode_utf8_lossy();
         if fragment.is_empty() || fragment.starts_with('/') {
             return self.resources.iter().filter_map(|resource| resource.pointer(&fragment)).collect();
         }

@@ -4,10 +4,13 @@
 use jiff::Timestamp;
 use pagurus_domain::dispatch::{Capacity, FlowShare};
 use pagurus_domain::order::Mode;
+use pagurus_domain::order::wait_reason::WaitReason;
 use pagurus_runtime::config::Settings;
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::presence::{self, Leader, NodeLoad, WorkerSeen};
 use pagurus_store::{Client, Error, stages};
+
+use super::Told;
 
 /// What keeps a ready stage from a worker, read from the tables; none where a hand-out is about to come.
 ///
@@ -17,7 +20,7 @@ pub(super) async fn hindrance(
     client: &Client,
     row: &Row,
     settings: &Settings,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Told>, Error> {
     let count = |setting: usize| u32::try_from(setting).unwrap_or(u32::MAX);
     let distribution = &settings.distribution;
     let scene = Scene {
@@ -56,18 +59,25 @@ struct Scene {
 }
 
 impl Scene {
-    fn hindrance(&self, mode: Mode, flow: &str) -> Option<String> {
-        self.nobody_leads().or_else(|| self.nobody_takes()).or_else(|| self.is_full(mode)).or_else(|| {
-            let places = self.places();
-            let full = !self.share.admits(self.capacity, places, mode, self.of_flow) && places > 0;
-            full.then(|| {
-                format!(
-                    "its flow `{flow}` has {} stages in progress, which is as much as one flow may have \
-                     (`distribution.flows.max_share_percentage`: {})",
-                    self.of_flow[0].saturating_add(self.of_flow[1]),
-                    self.share.percentage
-                )
-            })
+    fn hindrance(&self, mode: Mode, flow: &str) -> Option<Told> {
+        let told = |reason| move |told| (reason, told);
+        self.nobody_leads()
+            .map(told(WaitReason::NoDispatcher))
+            .or_else(|| self.nobody_takes().map(told(WaitReason::NoWorker)))
+            .or_else(|| self.is_full(mode).map(told(WaitReason::Capacity)))
+            .or_else(|| self.has_its_share(mode, flow).map(told(WaitReason::FlowLimited)))
+    }
+
+    fn has_its_share(&self, mode: Mode, flow: &str) -> Option<String> {
+        let places = self.places();
+        let full = !self.share.admits(self.capacity, places, mode, self.of_flow) && places > 0;
+        full.then(|| {
+            format!(
+                "its flow `{flow}` has {} stages in progress, which is as much as one flow may have \
+                 (`distribution.flows.max_share_percentage`: {})",
+                self.of_flow[0].saturating_add(self.of_flow[1]),
+                self.share.percentage
+            )
         })
     }
 
@@ -163,7 +173,7 @@ mod tests {
     fn told(change: impl FnOnce(&mut Scene)) -> Option<String> {
         let mut scene = scene();
         change(&mut scene);
-        scene.hindrance(Mode::Parallel, "f")
+        scene.hindrance(Mode::Parallel, "f").map(|(_, told)| told)
     }
 
     /// What is changed of a scene in which nothing hinders.

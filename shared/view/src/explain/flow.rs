@@ -2,10 +2,12 @@
 //! limited for the sake of its called system.
 
 use pagurus_domain::dispatch::{FlowRecord, FlowState};
+use pagurus_domain::order::wait_reason::WaitReason;
 use pagurus_store::stops::{self, StoredStop};
 use pagurus_store::{Client, Error, flows, windows};
 use pagurus_wire::flows::OpenWindowView;
 
+use super::Told;
 use super::system::SystemStand;
 use crate::windows::open_window;
 
@@ -13,20 +15,21 @@ use crate::windows::open_window;
 ///
 /// # Errors
 /// The database fails.
-pub(super) async fn hindrance(client: &Client, flow: &str, whose: &str) -> Result<Option<String>, Error> {
+pub(super) async fn hindrance(client: &Client, flow: &str, whose: &str) -> Result<Option<Told>, Error> {
+    use WaitReason::{FlowStopped, System};
     if let Some(stop) = stops::of_flow(client, flow).await?.first() {
-        return Ok(Some(stopped_by_hand(stop, flow, whose)));
+        return Ok(Some((FlowStopped, stopped_by_hand(stop, flow, whose))));
     }
     let held = windows::held(client).await?;
     if let Some(open) = open_window(held.iter().filter(|window| window.rule.target.has_flow(flow))) {
-        return Ok(Some(in_window(&open, &format!("{whose} `{flow}` is stopped"))));
+        return Ok(Some((FlowStopped, in_window(&open, &format!("{whose} `{flow}` is stopped")))));
     }
     let Some(known) = flows::one(client, flow).await? else { return Ok(None) };
     let record = &known.record;
     let is_away = matches!(record.state, FlowState::Stopped | FlowState::Probing);
     for system in record.systems.iter().filter(|_| is_away) {
         if let Some(closed) = SystemStand::read(client, system, &held).await?.told() {
-            return Ok(Some(format!("{whose} `{flow}` calls the system `{system}`, {closed}")));
+            return Ok(Some((System, format!("{whose} `{flow}` calls the system `{system}`, {closed}"))));
         }
     }
     Ok(held_back(record, whose))
@@ -45,7 +48,8 @@ fn stopped_by_hand(stop: &StoredStop, flow: &str, whose: &str) -> String {
     format!("{whose} `{flow}` is stopped by hand since {} {until}: {}", stop.rule.from, stop.reason)
 }
 
-fn held_back(record: &FlowRecord, whose: &str) -> Option<String> {
+fn held_back(record: &FlowRecord, whose: &str) -> Option<Told> {
+    use WaitReason::{FlowLimited, FlowStopped};
     let flow = &record.flow;
     let decided = record.decisions.last();
     let why = decided.map_or_else(String::new, |decision| format!(": {}", decision.why));
@@ -53,10 +57,12 @@ fn held_back(record: &FlowRecord, whose: &str) -> Option<String> {
     let since = record.stopped_since.or(decided.map(|decision| decision.at));
     let since = since.map_or_else(String::new, |at| format!(" since {at}"));
     match record.state {
-        FlowState::Stopped => Some(format!("{whose} `{flow}` is stopped{since}{why}")),
-        FlowState::Probing => Some(format!(
-            "a few of the oldest orders of {whose} `{flow}` try whether its system is back{why}"
-        )),
+        FlowState::Stopped => Some((FlowStopped, format!("{whose} `{flow}` is stopped{since}{why}"))),
+        FlowState::Probing => {
+            let told =
+                format!("a few of the oldest orders of {whose} `{flow}` try whether its system is back{why}");
+            Some((FlowStopped, told))
+        }
         FlowState::Limited => {
             let in_use = record.in_progress.saturating_add(record.open_requests);
             let limit = record.limit.filter(|limit| in_use >= *limit)?;
@@ -65,10 +71,11 @@ fn held_back(record: &FlowRecord, whose: &str) -> Option<String> {
             } else {
                 String::new()
             };
-            Some(format!(
+            let told = format!(
                 "{whose} `{flow}` is limited to {limit}, with {} stages in progress{open}{why}",
                 record.in_progress
-            ))
+            );
+            Some((FlowLimited, told))
         }
         // The stop may have been lifted a moment ago; the record is a second old.
         FlowState::Enabled | FlowState::DisabledManually => None,
@@ -98,7 +105,7 @@ mod tests {
             decisions: vec![decision.clone()],
             ..FlowRecord::default()
         };
-        let told = |record: &FlowRecord| held_back(record, "its flow");
+        let told = |record: &FlowRecord| held_back(record, "its flow").map(|(_, told)| told);
         assert_eq!(told(&record(FlowState::Enabled, 5, None)), None);
         assert_eq!(told(&record(FlowState::Limited, 4, Some(5))), None, "there is room");
         assert_eq!(

@@ -92,7 +92,7 @@ pub async fn plain_reason(
     let known = catalogue.get(client, ScenarioNo(row.scenario_no)).await?;
     let scenario = known.and_then(Known::readable);
     let cycles = retry::cycles(settings, scenario.as_deref(), &row, Timestamp::now());
-    sentence(client, &row, &cycles, settings).await.map(Some)
+    sentence(client, &row, &cycles, settings).await.map(|(_, told)| Some(told))
 }
 
 /// The promise of an order with what is expected now, where it has one.

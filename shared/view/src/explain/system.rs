@@ -3,12 +3,14 @@
 
 use jiff::Timestamp;
 use pagurus_domain::dispatch::{SystemOrder, SystemRecord, SystemState};
+use pagurus_domain::order::wait_reason::WaitReason;
 use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_store::stops::{self, StoredOverride};
 use pagurus_store::windows::{self, StoredWindow};
 use pagurus_store::{Client, Error, flows};
 use pagurus_wire::flows::OpenWindowView;
 
+use super::Told;
 use crate::windows::open_window;
 
 /// What is known of a called system.
@@ -122,15 +124,16 @@ pub(super) async fn held(
     client: &Client,
     position: &Snapshot,
     due: Timestamp,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Told>, Error> {
     let Some(hold) = position.hold() else { return Ok(None) };
     let call = position.handling.as_ref().map(|call| call.name.as_str());
     let Some(system) = &hold.system else {
-        return Ok(Some(resting(position.visit.state.as_deref(), call, None, due)));
+        return Ok(Some((WaitReason::Worker, resting(position.visit.state.as_deref(), call, None, due))));
     };
     let stand = SystemStand::read(client, system, &windows::held(client).await?).await?;
     let told = stand.told();
-    Ok(Some(resting(position.visit.state.as_deref(), call, Some((system, told.as_deref())), due)))
+    let told = resting(position.visit.state.as_deref(), call, Some((system, told.as_deref())), due);
+    Ok(Some((WaitReason::System, told)))
 }
 
 /// The sentence of an order that rests at an action: for a system, with the cause if it is left alone still, or only

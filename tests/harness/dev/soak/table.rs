@@ -27,7 +27,11 @@ impl Table {
     /// With the head that says what was done.
     pub fn new(seed: u64, options: &Options, under_load: Duration) -> Self {
         let mut table = Self { lines: String::new(), violations: 0, under_load };
-        let build = if options.release { "release" } else { "debug" };
+        let build = match (std::env::var_os("PAGURUS_PROGRAMS"), options.release) {
+            (Some(_), _) => "programs that were given",
+            (None, true) => "release",
+            (None, false) => "debug",
+        };
         table.line("what", "figure");
         table.line("---", "---");
         table.line("seed, length under load", format!("{seed}, {:.1} min", minutes(under_load)));

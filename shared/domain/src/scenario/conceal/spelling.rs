@@ -1,6 +1,8 @@
 //! Finding a text in another one that may spell its characters otherwise: escaped as in JSON, percent-encoded
 //! as in URLs, with `+` for a blank as in forms.
 
+use percent_encoding::percent_decode;
+
 /// The text with every occurrence replaced, however it is spelled.
 pub(super) fn replace(text: &str, wanted: &str, by: &str) -> String {
     let bytes = text.as_bytes();
@@ -90,15 +92,9 @@ fn spellings(bytes: &[u8], at: usize, character: char, found: &mut dyn FnMut(usi
 /// Length of the percent-encoded bytes, if all of them stand here; those that need no encoding may be
 /// encoded, too.
 fn percent_length(rest: &[u8], literal: &[u8]) -> Option<usize> {
-    let encoded = rest.chunks_exact(3).take(literal.len());
-    let same = encoded.zip(literal).filter(|(chunk, byte)| percent_byte(chunk) == Some(**byte));
-    (same.count() == literal.len()).then_some(literal.len() * 3)
-}
-
-fn percent_byte(chunk: &[u8]) -> Option<u8> {
-    let digits = chunk.strip_prefix(b"%")?;
-    let text = std::str::from_utf8(digits).ok()?;
-    u8::from_str_radix(text, 16).ok()
+    // Three bytes for each one of the text are as many only where all of them are encoded.
+    let length = literal.len() * 3;
+    percent_decode(rest.get(..length)?).eq(literal.iter().copied()).then_some(length)
 }
 
 /// The letter that stands for the character behind a backslash.
@@ -129,17 +125,4 @@ fn unicode_length(after: &[u8], character: char) -> Option<usize> {
         length += 5;
     }
     Some(length)
-}
-
-/// The text with its percent-encoded characters as they are.
-pub(in super::super) fn percent_decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let decoded = bytes.get(at..at + 3).and_then(percent_byte);
-        out.push(decoded.unwrap_or(bytes[at]));
-        at += if decoded.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }

@@ -113,6 +113,9 @@ impl Run {
 
     fn close_call(&mut self, outcome: Result<Value, OrderError>) {
         let Some(call) = self.cursor.handling.take() else { return };
+        if let (Ok(_), Some(before)) = (&outcome, call.before) {
+            self.cursor.keep_behind_savepoint(&before.vars.into_map(), &self.context.vars);
+        }
         self.end.answer(call.no, outcome);
         self.cursor.sum_up_retries();
         self.context.event = self.cursor.mover.as_ref().map(|mover| mover.event.clone());

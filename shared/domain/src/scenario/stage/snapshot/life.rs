@@ -83,6 +83,26 @@ impl Snapshot {
         }
     }
 
+    /// What a call from outside has set stays where a repeat goes back to a savepoint, and a restart: its caller was
+    /// told that it is done.
+    pub(in super::super) fn keep_behind_savepoint(
+        &mut self,
+        before: &Map<String, Value>,
+        now: &Map<String, Value>,
+    ) {
+        if before == now {
+            return;
+        }
+        let Some(saved) = self.entry_point.as_mut().and_then(|entry| entry.savepoint.as_mut()) else {
+            return;
+        };
+        let mut vars = std::mem::replace(&mut saved.vars, Value::Null.into()).into_map();
+        vars.retain(|name, _| now.contains_key(name) || !before.contains_key(name));
+        let set = now.iter().filter(|(name, value)| before.get(*name) != Some(*value));
+        vars.extend(set.map(|(name, value)| (name.clone(), value.clone())));
+        saved.vars = Value::Object(vars).into();
+    }
+
     /// Number of states that were entered in this life, as it is stored.
     #[must_use]
     pub fn visited(&self) -> i32 {

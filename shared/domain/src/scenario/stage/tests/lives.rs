@@ -1,22 +1,5 @@
 //! Where repeats and restarts go back to, and with what: ORD-22, ORD-23, ERR-11, SCN-3, SCN-10.
-//!
-//! Features are tested in pairs, because most defects were found where two of them meet. A name is that of a file
-//! of these tests; those with a slash are flows with real servers; `wide` is the property of random scenarios, which
-//! joins retry, wait, polling, call and crash with every beginning of a life.
-//!
-//! | | restart | repair | retry | savepoint | sleep | wait | polling | queue | child |
-//! |---|---|---|---|---|---|---|---|---|---|
-//! | repair | ord/lives | | | | | | | | |
-//! | retry | lives, wide | lives, ord/lives | judged | lives, operation | holds | asynchronous, wide | told, polling | holds, failures | – |
-//! | savepoint | lives, operation | – | | | lives | lives, operation | – | – | – |
-//! | sleep | ord/operator | ord/amend | | | flow | calls | – | holds, ord/sequence | ord/lives |
-//! | wait | lives, ord/lives | lives, ord/lives | | | | flow | polling | flow, ord/sequence | tasks |
-//! | polling | wide | – | | | | | polling | – | – |
-//! | queue | ord/sequence | ord/amend | | | | | | ord/sequence | – |
-//! | child | – | – | judged | | ord/lives | | | | tasks |
-//! | call | wide | – | judged, calls, wide | – | calls | calls, wide | polling, wide | holds | – |
-//!
-//! A dash is a pair that no test joins.
+//! Other pairs of features: `pairs`.
 
 use super::asynchronous::ASYNC;
 use super::*;

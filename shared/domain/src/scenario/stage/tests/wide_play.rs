@@ -3,16 +3,48 @@
 use std::collections::BTreeMap;
 
 use super::model::MAX_MOVES;
-use super::wide::{CALLS, Came, MAX_RESTS, Made, Seen, Wide, World, text};
+use super::wide::{CALLS, CHILD, Came, Life, MAX_RESTS, Made, OF_CHILD, Seen, World, text};
 use super::*;
 use crate::retry::sample::{SampleTimes, sample_rules};
-use crate::scenario::ScenarioKind;
 
 const TIMES: SampleTimes =
     SampleTimes { longest: "100d", busy: ("10s", "1m", 0.0), down: "8s", refused: "30s", late: ("60s", 2) };
 
 /// A key belongs to one request of one attempt of one visit.
 pub type Keys = BTreeMap<(u32, usize, u32), Uuid>;
+
+/// An operator repairs the order.
+pub struct Repair {
+    /// The rest in which it is.
+    pub rest: usize,
+    /// The state from which it goes on.
+    pub state: String,
+    /// Its variables from there on; without any it keeps its own.
+    pub vars: Option<serde_json::Map<String, Value>>,
+}
+
+/// A scenario that is to be played, and what happens to its order.
+pub struct Trial<'a> {
+    pub text: String,
+    pub world: &'a World,
+    /// Where the order begins.
+    pub begin: Snapshot,
+    pub repair: Option<Repair>,
+    /// How many seconds a sequential order may hold its queue in retries; none for a parallel order.
+    pub longest: Option<i64>,
+    /// When workers die: one number for each question of the stage, over and over.
+    pub crashes: &'a [u8],
+    /// True if the stage is held instead, where it asks the world.
+    pub holds: bool,
+}
+
+/// What came of it.
+pub struct Ran {
+    pub seen: Seen,
+    pub keys: Keys,
+    /// The position at its end, or where it was left.
+    pub last: Snapshot,
+}
 
 struct Runner<'a> {
     play: Play,
@@ -35,13 +67,12 @@ struct Runner<'a> {
     saved: Option<Snapshot>,
     waiting: Vec<Call>,
     called: usize,
-    /// The rest in which an operator repairs the order, and the state from which it goes on.
-    repair: Option<(usize, usize)>,
+    repair: Option<Repair>,
 }
 
 impl Runner<'_> {
     #[allow(clippy::too_many_lines, reason = "one loop, an arm for each way a stage can end")]
-    fn run(mut self, mut snapshot: Snapshot) -> (Seen, Keys) {
+    fn run(mut self, mut snapshot: Snapshot) -> Ran {
         let mut wake = Wake::Start;
         let (mut due, mut now): (Timestamp, Timestamp) = (START.parse().unwrap(), START.parse().unwrap());
         let (mut rests, mut stages) = (0, 0);
@@ -93,9 +124,9 @@ impl Runner<'_> {
                     }
                 }
                 resting = None;
-                if let Some((_, state)) = self.repair.take_if(|(rest, _)| *rest == rests) {
-                    let vars = snapshot.vars.clone();
-                    snapshot = snapshot.repaired_at(&format!("s{state}"), vars, ScenarioKind::Workflow);
+                if let Some(Repair { state, vars, .. }) = self.repair.take_if(|repair| repair.rest == rests) {
+                    let vars = vars.unwrap_or_else(|| snapshot.vars.clone());
+                    snapshot = snapshot.repaired_at(&state, vars, self.play.scenario.kind);
                     // What it waited for is over, and is late when it comes.
                     self.latest.clear();
                     (wake, due) = (Wake::Start, now);
@@ -128,7 +159,7 @@ impl Runner<'_> {
             };
             now = now.max(due);
         }
-        (self.seen, self.keys)
+        Ran { seen: self.seen, keys: self.keys, last: snapshot }
     }
 
     /// The end of a stage is written, or how far it has come: what it did counts.
@@ -187,6 +218,13 @@ impl Runner<'_> {
                     latest.insert(name, (number, visit));
                     Answer::Registered(id)
                 }
+                Need::Release => {
+                    // It is done at once, whatever becomes of the stage.
+                    self.seen.released += 1;
+                    self.play.facts.queue = None;
+                    Answer::Released
+                }
+                Need::Order(child) => self.child(&child.registration, visit),
                 Need::Http(call) => match self.http(&call, visit, attempt, &mut tries) {
                     Ok(response) => Answer::Response(response),
                     Err(failure) => Answer::Failed(failure),
@@ -206,21 +244,36 @@ impl Runner<'_> {
     /// The answers to the last request of each name, as far as they came.
     fn callbacks(&self) -> Vec<Callback> {
         let came = self.latest.iter().filter_map(|(name, (number, visit))| {
-            let step_status = match self.world.came(*visit, *number) {
-                Came::Good => "fine",
-                Came::Refused => "refused",
-                Came::Odd => "odd",
+            let (step_status, end) = match self.world.came(*visit, *number) {
+                Came::Good => ("fine", "success"),
+                Came::Refused => ("refused", "fail"),
+                Came::Odd => ("odd", "terminated"),
                 Came::Nothing => return None,
             };
+            let is_child = *number == OF_CHILD;
+            let value = if is_child { json!({"body": {"id": "child", "status": end}}) } else { json!({}) };
             Some(Callback {
                 name: name.clone(),
-                value: json!({}).into(),
+                value: value.into(),
                 received_at: None,
                 body: String::new(),
-                step_status: Some(step_status.into()),
+                step_status: (!is_child).then(|| step_status.into()),
             })
         });
         came.collect()
+    }
+
+    /// A child is started once for a visit, however often it is asked for.
+    fn child(&mut self, registration: &Value, visit: u32) -> Answer {
+        let slot = CHILD + usize::try_from(registration["params"]["number"].as_u64().unwrap_or(0)).unwrap();
+        let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, registration["id"].as_str().unwrap().as_bytes());
+        let known = *self.keys.entry((visit, slot, 0)).or_insert(id);
+        assert_eq!(known, id, "one child for visit {visit}");
+        self.seen.calls.push(Made { visit, slot, body: registration["params"]["n"].as_i64() });
+        match self.world.takes_child(visit) {
+            true => Answer::OrderStarted,
+            false => Answer::OrderRefused("nobody knows its scenario".into()),
+        }
     }
 
     fn http(
@@ -264,23 +317,27 @@ impl Runner<'_> {
     }
 }
 
-/// A life from the initial state.
-pub fn run(states: &[Wide], world: &World, crashes: &[u8], holds: bool) -> (Seen, Keys) {
-    run_from(Snapshot::default(), states, world, crashes, holds, None)
+/// Plays a life of the small language.
+pub fn run(life: &Life<'_>, crashes: &[u8], holds: bool) -> (Seen, Keys) {
+    let begin = life.begin.map_or_else(Snapshot::default, |state| {
+        Snapshot::entering(&format!("s{state}"), serde_json::Map::new())
+    });
+    let repair = life.repair.map(|(rest, state)| Repair { rest, state: format!("s{state}"), vars: None });
+    let (text, world) = (text(life.states), life.world);
+    let ran = trial(Trial { text, world, begin, repair, longest: life.longest, crashes, holds });
+    (ran.seen, ran.keys)
 }
 
-/// A life from this position.
-pub fn run_from(
-    begin: Snapshot,
-    states: &[Wide],
-    world: &World,
-    crashes: &[u8],
-    holds: bool,
-    repair: Option<(usize, usize)>,
-) -> (Seen, Keys) {
-    let mut play = Play::whole(&text(states)).errors(&sample_rules(&TIMES)).set(|settings| {
+pub fn trial(trial: Trial<'_>) -> Ran {
+    let Trial { text, world, begin, repair, longest, crashes, holds } = trial;
+    let mut play = Play::whole(&text).errors(&sample_rules(&TIMES)).set(|settings| {
         settings.bounds.max_transitions_per_stage = MAX_MOVES;
     });
+    if let Some(longest) = longest {
+        play = play.sequential().set(|settings| {
+            settings.max_acquisition_duration = Duration::from_secs(longest.unsigned_abs());
+        });
+    }
     let none = Play::of("  a: {on: {success: done}}\n  done: {kind: terminal}\n").settings;
     let settings = Arc::new(std::mem::replace(&mut play.settings, none));
     let runner = Runner {

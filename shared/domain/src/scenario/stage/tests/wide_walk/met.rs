@@ -1,0 +1,78 @@
+//! Which features met in a walk.
+
+use std::collections::BTreeSet;
+
+/// What an order rests for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rest {
+    /// A repeat right where it failed, in so many seconds.
+    Retry(i64),
+    /// A repeat from the entry point, in so many seconds.
+    Later(i64),
+    Sleep,
+    /// So many seconds.
+    Wait(i64),
+    /// Until this second.
+    Poll(i64),
+    /// A child order, for so many seconds.
+    Child(i64),
+}
+
+impl Rest {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Retry(_) => "retry",
+            Self::Later(_) => "retry from the entry point",
+            Self::Sleep => "sleep",
+            Self::Wait(_) => "wait",
+            Self::Poll(_) => "polling",
+            Self::Child(_) => "child",
+        }
+    }
+}
+
+/// Pairs of features: rests that came one behind the other in one life, and what came to a rest.
+#[derive(Debug)]
+pub struct Met {
+    pub pairs: BTreeSet<(&'static str, &'static str)>,
+    rests: BTreeSet<&'static str>,
+    is_restarted: bool,
+    is_operation: bool,
+}
+
+impl Met {
+    pub fn new(is_restarted: bool, is_operation: bool) -> Self {
+        Self { pairs: BTreeSet::new(), rests: BTreeSet::new(), is_restarted, is_operation }
+    }
+
+    /// The order rests: was called, holds a queue, repeats something from its entry point.
+    pub fn rest(&mut self, rest: Rest, is_called: bool, is_queued: bool, is_repeated: bool) {
+        let name = rest.name();
+        self.pairs.extend(self.rests.iter().map(|before| (*before.min(&name), *before.max(&name))));
+        self.rests.insert(name);
+        let with = [
+            ("call", is_called),
+            ("queue", is_queued),
+            ("repeated", is_repeated),
+            ("restart", self.is_restarted),
+        ];
+        for (with, _) in with.into_iter().filter(|(_, met)| *met) {
+            self.pairs.insert((name, with));
+            self.behind_savepoint(with);
+        }
+        self.behind_savepoint(name);
+    }
+
+    /// An operator repairs the order in this rest.
+    pub fn repair(&mut self, rest: Rest) {
+        self.pairs.insert((rest.name(), "repair"));
+        self.behind_savepoint("repair");
+    }
+
+    /// All that an operation does is behind a savepoint.
+    fn behind_savepoint(&mut self, met: &'static str) {
+        if self.is_operation {
+            self.pairs.insert((met, "savepoint"));
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Answer to why an order does not run.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::foresight::{EtaView, PromiseView};
+
+/// Reason for which an order does not run, in one word and in one sentence (ORD-28).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    /// The client's id.
+    pub id: String,
+    /// Present status.
+    pub status: String,
+    /// The same in one word of a closed list, for programs.
+    pub reason: String,
+    /// The plain answer.
+    pub explanation: String,
+    /// Time at which it will start; none where that is not known, its flow is stopped, or nobody hands out or takes stages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eta: Option<EtaView>,
+    /// Outlook on the promise, where a time was promised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise: Option<PromiseView>,
+}

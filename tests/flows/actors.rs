@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use lapin::BasicProperties;
 use lapin::options::BasicGetOptions;
+use lapin::types::{AMQPValue, FieldTable};
 use pagurus_harness::client::amqp::{Amqp, Inbox, Message};
 use pagurus_harness::nodes::Role;
 use serde_json::{Value, json};
@@ -125,6 +126,40 @@ async fn scn_11_a_task_goes_out_and_its_decision_comes_back() {
     let order = engine.reach("a", "success").await;
     assert_eq!(order["result"], json!({"score": 0.5}));
     assert_eq!(actor.tasks(1).await.len(), 1, "one task, handed out once");
+}
+
+#[tokio::test]
+async fn dsp_16_a_decision_closes_its_actor_for_all_and_a_failed_task_comes_back_no_sooner() {
+    let (engine, actor) = scoring("dsp_16_actor", "workTimeout: 2s, restartAfterWorkTimeout: false").await;
+    let task = actor.tasks(1).await.remove(0);
+    let begun = Instant::now();
+    let mut headers = FieldTable::default();
+    headers.insert("retry-after".into(), AMQPValue::LongInt(3));
+    let properties = BasicProperties::default().with_correlation_id(pass(&task).into()).with_headers(headers);
+    let busy = json!({"decision": "fail", "error": {"class": "score.busy"}}).to_string();
+    let exchange = format!("{}.callbacks", actor.prefix);
+    actor.amqp.publish(&exchange, "actor.decision", busy.as_bytes(), &properties).await.unwrap();
+    engine.reach("a", "retry").await;
+    // Of another flow, which is not known to have anything to do with this actor: it comes to it in its stage.
+    engine
+        .actions("other", "- actor: {name: scoring, workTimeout: 2s, restartAfterWorkTimeout: false}")
+        .await;
+    engine.accepted(json!({"id": "b", "scenario": "other"})).await;
+    engine.reach("b", "wait").await;
+    let told = engine.get("/v1/orders/b/explain").await.unwrap().success().unwrap();
+    assert!(told["explanation"].as_str().unwrap().contains("the system `actor:scoring`"), "{told}");
+    let tasks = actor.tasks(3).await;
+    assert!(begun.elapsed() > Duration::from_millis(2500), "{:?}", begun.elapsed());
+    for task in &tasks[1..] {
+        actor.decide(task, json!(1)).await;
+    }
+    for id in ["a", "b"] {
+        engine.reach(id, "success").await;
+    }
+    assert_eq!(actor.tasks(3).await.len(), 3, "no hand-out was lost to the wait");
+    let system = engine.get("/v1/systems/actor:scoring").await.unwrap().success().unwrap();
+    let why = system["decisions"][0]["why"].as_str().unwrap();
+    assert!(why.contains("it asked to be called again after"), "{system}");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Bulk operations (REC-12), and the audit of what operators do (ORD-24).
 
+mod held_back;
+
 use std::time::Duration;
 
 use pagurus_harness::nodes::Role;

@@ -1,11 +1,13 @@
 //! Retention (ORD-26): what is over goes with everything that belongs to it, and can be exported before.
 
+use pagurus_harness::nodes::Role;
+use pagurus_harness::world::program::{CallBack, Program};
 use serde_json::{Value, json};
 
 use crate::installation::{Installation, PATIENCE, asking, call, until};
 
 /// Tables with a row of an order, each with its column.
-const TABLES: [&str; 15] = [
+const TABLES: [&str; 19] = [
     "payloads",
     "contexts",
     "ready",
@@ -21,6 +23,10 @@ const TABLES: [&str; 15] = [
     "suspensions",
     "promises",
     "dependencies",
+    "children",
+    "search_values",
+    "callbacks",
+    "inconsistencies",
 ];
 
 async fn rows(engine: &Installation, no: i64) -> i64 {
@@ -98,6 +104,48 @@ async fn ord_26_what_is_over_is_exported_and_removed_and_what_never_ends_is_ende
     let queues = "SELECT count(*) FROM queues";
     until("the empty queue is gone", 3 * PATIENCE, async || {
         engine.database().await.query_one(queues, &[]).await.unwrap().get::<_, i64>(0) == 0
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ord_26_children_values_callbacks_and_marks_go_with_their_order_and_ended_nodes_in_their_time() {
+    let mut engine = Installation::start("ord_26_kin").await;
+    let asks = asking("/asked", "1h");
+    engine.world().program(Program::at("/asked").calling_back(CallBack::with(json!({"code": 0}))));
+    engine.scenario("kin", &format!("search: {{customer: params.customer}}\n{asks}")).await;
+    engine
+        .actions(
+            "parent",
+            "- order: {scenario: kin, params: {customer: 7}, id: the-child, request: child, wait: true}",
+        )
+        .await;
+    engine.run(json!({"id": "parent", "scenario": "parent"}), "success").await;
+    let no = engine.reach("the-child", "success").await["no"].as_i64().unwrap();
+    let database = engine.database().await;
+    let mark = format!("INSERT INTO inconsistencies (order_no, findings) VALUES ({no}, '{{no_place}}')");
+    database.execute(&mark, &[]).await.unwrap();
+    for table in &TABLES[15..] {
+        let query = format!("SELECT count(*) FROM {table} WHERE order_no = {no}");
+        let rows: i64 = database.query_one(&query, &[]).await.unwrap().get(0);
+        assert!(rows > 0, "the trial shows nothing of {table}");
+    }
+    let past = "UPDATE orders SET finished_at = finished_at - interval '100 days' WHERE id IN ('the-child', 'parent')";
+    database.execute(past, &[]).await.unwrap();
+    until("the child is removed", PATIENCE, async || rows(&engine, no).await == 0).await;
+
+    // A node that ended, and has a successor of its role.
+    let gone = engine.add(Role::Worker, "gone").await;
+    gone.kill().await.unwrap();
+    engine.add(Role::Worker, "next").await;
+    until("its end is noted", PATIENCE, async || {
+        let query = "UPDATE nodes SET ended_at = ended_at - interval '1000 days' WHERE name = 'gone' AND ended_at IS NOT NULL";
+        engine.database().await.execute(query, &[]).await.unwrap() == 1
+    })
+    .await;
+    until("the ended node is removed", 3 * PATIENCE, async || {
+        let query = "SELECT count(*) FROM nodes WHERE name = 'gone'";
+        engine.database().await.query_one(query, &[]).await.unwrap().get::<_, i64>(0) == 0
     })
     .await;
 }

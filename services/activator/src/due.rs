@@ -163,7 +163,9 @@ async fn turn(host: &Host, stream: Stream, waker: &mut Waker) -> Result<Duration
     let Turned { woken, rest } = waker.turn(host, next, repeat).await?;
     let scan = if matches!(stream, Stream::Wait | Stream::Polling) { "scan_calls" } else { "scan_timers" };
     host.metrics.span(Span::Batch, scan, begun.elapsed());
-    for Woken { stage, overdue, .. } in &woken {
+    for Woken { stage, due_at, overdue } in &woken {
+        let delay = Duration::try_from(now.duration_since(*due_at)).unwrap_or_default();
+        host.metrics.span(Span::ActivationDelay, &stage.flow, delay);
         host.metrics.count_by(Count::Activations, &[stream.as_str(), &stage.flow], 1);
         if let Some(task) = overdue {
             host.metrics.count_by(Count::WorkTimeouts, &[&task.scenario, &task.actor], 1);

@@ -1,12 +1,14 @@
 //! Bulk operations, piece by piece (REC-12): the most urgent first, side by side with other activators, never faster
 //! than the flows of the orders take them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use pagurus_command::Commands;
 use pagurus_command::operations::{OperationPiece, Selected};
+use pagurus_domain::dispatch::FlowRecord;
 use pagurus_domain::operation::OperationState;
+use pagurus_domain::operation::pace::{MOST_READY, OperationPace};
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
 use pagurus_store::operations::{self, StoredOperation};
@@ -23,8 +25,8 @@ const SETTLE_EVERY: Duration = Duration::from_secs(2);
 const SELECTED_FOR: Duration = Duration::from_secs(1);
 /// Between two walks of a selection that follows.
 const FOLLOW_EVERY: Duration = Duration::from_secs(5);
-/// Ready stages of a flow beyond which an operation adds no more of it: some seconds of work of a busy flow.
-const MOST_READY: i64 = 2000;
+/// Time for which what is known of flows is good: the dispatcher writes it as often.
+const FLOWS_FOR: Duration = Duration::from_secs(2);
 /// Flows and operations that are looked at, at most.
 const MOST_FLOWS: i64 = 10_000;
 const MOST_OPERATIONS: i64 = 100;
@@ -59,6 +61,10 @@ struct Turns {
     after: HashMap<i64, i64>,
     /// Ends of the last walks of selections, by operation.
     selected_at: HashMap<i64, Instant>,
+    /// Flows that are held back, and when that was read.
+    held_back: Option<(Instant, Vec<FlowRecord>)>,
+    /// Orders that were let go on, by flow, and when.
+    let_go: VecDeque<(Instant, BTreeMap<String, u64>)>,
 }
 
 impl Turns {
@@ -86,10 +92,12 @@ impl Turns {
         if running.is_empty() {
             return Ok(pause);
         }
-        let full = flows::backlog(&host.store.operations().await?, MOST_READY, MOST_FLOWS).await?;
+        let most_ready = i64::try_from(MOST_READY).unwrap_or(i64::MAX);
+        let full = flows::backlog(&host.store.operations().await?, most_ready, MOST_FLOWS).await?;
         let full: Vec<String> = full.into_iter().map(|(flow, _)| flow).collect();
+        let mut pace = self.pace(host).await?;
         for operation in &running {
-            match self.piece(commands, operation.no, &full).await? {
+            match self.piece(commands, operation.no, &full, &mut pace).await? {
                 // The most urgent has the next turn, too.
                 Some(next) if next.is_zero() => return Ok(Duration::ZERO),
                 Some(next) => pause = pause.min(next),
@@ -97,6 +105,25 @@ impl Turns {
             }
         }
         Ok(pause)
+    }
+
+    /// Room that flows with a limit have now. What was let go on of late may not be counted in what is written of them.
+    async fn pace(&mut self, host: &Host) -> Result<OperationPace, Error> {
+        let now = Instant::now();
+        let is_old = |at: Instant| now.duration_since(at) >= FLOWS_FOR;
+        while self.let_go.front().is_some_and(|(at, _)| is_old(*at)) {
+            self.let_go.pop_front();
+        }
+        if self.held_back.as_ref().is_none_or(|(at, _)| is_old(*at)) {
+            let flows = flows::held_back(&host.store.operations().await?, MOST_FLOWS).await?;
+            self.held_back = Some((now, flows));
+        }
+        let flows = self.held_back.as_ref().map_or(&[][..], |(_, flows)| flows);
+        let mut let_go: BTreeMap<String, u64> = BTreeMap::new();
+        for (flow, count) in self.let_go.iter().flat_map(|(_, counts)| counts) {
+            *let_go.entry(flow.clone()).or_default() += count;
+        }
+        Ok(OperationPace::of(flows, &let_go))
     }
 
     /// One step of a selection; true if there is more.
@@ -118,9 +145,15 @@ impl Turns {
         commands: &Commands,
         no: i64,
         full: &[String],
+        pace: &mut OperationPace,
     ) -> Result<Option<Duration>, Error> {
         let after = self.after.get(&no).copied().unwrap_or(0);
-        Ok(match commands.carry_out(no, after, full).await? {
+        let mut let_go = BTreeMap::new();
+        let piece = commands.carry_out(no, after, full, pace, &mut let_go).await?;
+        if !let_go.is_empty() {
+            self.let_go.push_back((Instant::now(), let_go));
+        }
+        Ok(match piece {
             OperationPiece::Acted { last, .. } => {
                 self.after.insert(no, last);
                 Some(Duration::ZERO)

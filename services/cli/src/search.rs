@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use pagurus_domain::order::{Priority, Status};
+use pagurus_domain::order::{Mode, Priority, ScenarioStatus, Status};
 use pagurus_wire::order::Page;
 use pagurus_wire::search::{OrderCounts, SavedSearch};
 use serde_json::{Map, Value, json};
@@ -33,6 +33,9 @@ pub(crate) struct SearchArguments {
     /// interrupted or canceled
     #[arg(long, value_delimiter = ',')]
     status: Vec<Status>,
+    /// Orders with one of these scenario statuses: undefined, on_target, off_target, target or failed
+    #[arg(long, value_delimiter = ',')]
+    scenario_status: Vec<ScenarioStatus>,
     /// Orders of this scenario
     #[arg(long)]
     scenario: Option<String>,
@@ -60,6 +63,12 @@ pub(crate) struct SearchArguments {
     /// Orders of this urgency
     #[arg(long)]
     priority: Option<Priority>,
+    /// Orders of this mode: parallel or sequential
+    #[arg(long)]
+    mode: Option<Mode>,
+    /// Orders with an event of this source in their history: api, client, operation:NO, or the name of a node
+    #[arg(long)]
+    source: Option<String>,
     /// Orders that will probably be late for what their clients were promised
     #[arg(long)]
     jeopardy: bool,
@@ -99,10 +108,13 @@ impl SearchArguments {
             );
         }
         let statuses: Vec<&str> = self.status.iter().map(|status| status.as_str()).collect();
+        let scenario_statuses: Vec<&str> =
+            self.scenario_status.iter().map(|status| status.as_str()).collect();
         let mut body = Map::new();
         let lists = [
             ("ids", json!(ids)),
             ("status", json!(statuses)),
+            ("scenarioStatus", json!(scenario_statuses)),
             ("state", json!(self.state)),
             ("class", json!(self.class)),
             ("system", json!(self.system)),
@@ -121,6 +133,8 @@ impl SearchArguments {
             ("queue", self.queue.clone()),
             ("node", self.node.clone()),
             ("priority", self.priority.map(|priority| priority.to_string())),
+            ("mode", self.mode.map(|mode| mode.to_string())),
+            ("source", self.source.clone()),
             ("text", self.text.clone()),
             ("createdSince", self.created_since.clone()),
             ("createdUntil", self.created_until.clone()),
@@ -178,7 +192,7 @@ pub(crate) struct CountArguments {
     /// The saved search of this name, in place of conditions
     #[arg(long, value_name = "NAME")]
     saved: Option<String>,
-    /// By what: one or two of status, scenario, state, class, system, flow, queue, priority
+    /// By what: one or two of status, scenario, state, class, system, flow, queue, priority, scenarioStatus, mode
     #[arg(long, default_value = "status", value_name = "KEYS")]
     by: String,
 }

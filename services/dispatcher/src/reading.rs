@@ -14,7 +14,7 @@ use pagurus_runtime::Host;
 use pagurus_store::stages::{self, ReadyRow, ReadyStage};
 use pagurus_store::{Client, Error, cluster, queues};
 
-use crate::round::Round;
+use crate::round::{Round, Rounds};
 use crate::unheard::Unheard;
 
 /// Rows of one page: a few milliseconds each.
@@ -30,6 +30,8 @@ const SHARE_OF_TIME: u32 = 20;
 pub(crate) struct Reader {
     /// The round of what is ready that is under way.
     round: Option<Round>,
+    /// Memory from round to round.
+    rounds: Rounds,
     /// The longest that a stage of the round under way has waited.
     waited: Duration,
     /// The same of the last round that was read to its end.
@@ -48,6 +50,8 @@ impl Reader {
     pub async fn rebuild(&mut self, host: &Host, dispatcher: &mut Dispatcher) -> Result<usize, Error> {
         let client = host.store.recovery().await?;
         let mut count = 0;
+        // What was known of a former time is void: everything is read.
+        (self.round, self.rounds) = (None, Rounds::default());
         loop {
             let page = self.page(&client).await?;
             count += page.len();
@@ -104,13 +108,17 @@ impl Reader {
 
     /// The next page of the present round, or the first of a new one.
     async fn page(&mut self, client: &Client) -> Result<Vec<ReadyRow>, Error> {
-        let round = match self.round {
-            Some(round) => round,
-            None => Round::begin(stages::last_order(client).await?),
+        let begun = Instant::now();
+        let (is_first, round) = match self.round {
+            Some(round) => (false, round),
+            None => (true, self.rounds.begin(stages::last_order(client).await?, begun)),
         };
         let limit = i64::try_from(PAGE).unwrap_or(i64::MAX);
         let page = stages::ready_page(client, round.after, round.until, limit).await?;
         let numbers: Vec<OrderNo> = page.iter().map(|row| row.stage.no).collect();
+        if is_first {
+            self.rounds.begun(round, numbers.first().copied(), Instant::now(), begun.elapsed());
+        }
         self.round = round.after_page(&numbers, PAGE);
         self.waited = page.iter().map(|row| row.waited).fold(self.waited, Duration::max);
         if self.round.is_none() {

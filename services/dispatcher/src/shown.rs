@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use pagurus_domain::dispatch::{FlowRecord, FlowState, Stats, SystemRecord, SystemState};
+use pagurus_domain::dispatch::{
+    ByPriority, FlowRecord, FlowState, Quantiles, Stats, SystemRecord, SystemState,
+};
 use pagurus_domain::order::{Mode, Priority};
 use pagurus_runtime::metrics::{Level, Metrics};
 
@@ -30,12 +32,26 @@ pub(crate) fn is_full(stats: &Stats) -> bool {
 pub(crate) fn show_flows(metrics: &Metrics, flows: &[FlowRecord], systems: &[SystemRecord]) {
     for flow in flows {
         let name = flow.flow.as_str();
-        metrics.level(Level::FlowReady, name, f64::from(flow.ready.sum()));
+        let ByPriority { high, normal, low } = flow.ready;
+        for (priority, ready) in [(Priority::High, high), (Priority::Normal, normal), (Priority::Low, low)] {
+            metrics.level_of(Level::FlowReady, &[name, priority.as_str()], f64::from(ready));
+        }
         metrics.level(Level::FlowInProgress, name, f64::from(flow.in_progress));
         metrics.level(Level::FlowLimit, name, flow.limit.map_or(f64::NAN, f64::from));
         for state in FlowState::ALL {
             metrics.level_of(Level::FlowState, &[name, state.as_str()], one_if(flow.state == *state));
         }
+        metrics.level(Level::FlowThroughput, name, flow.throughput);
+        for (term, times) in [("short", flow.short_term), ("long", flow.long_term)] {
+            for (quantile, seconds) in quantiles(times) {
+                metrics.level_of(Level::FlowStage, &[name, term, quantile], seconds);
+            }
+        }
+        for (quantile, seconds) in quantiles(flow.waits) {
+            metrics.level_of(Level::FlowWait, &[name, quantile], seconds);
+        }
+        metrics.level(Level::FlowToEmpty, name, flow.seconds_to_empty.unwrap_or(f64::NAN));
+        metrics.level(Level::FlowOpenRequests, name, f64::from(flow.open_requests));
     }
     for system in systems {
         let name = system.system.as_str();
@@ -43,7 +59,15 @@ pub(crate) fn show_flows(metrics: &Metrics, flows: &[FlowRecord], systems: &[Sys
         for state in SystemState::ALL {
             metrics.level_of(Level::SystemState, &[name, state.as_str()], one_if(system.state == *state));
         }
+        metrics.level(Level::SystemInProgress, name, f64::from(system.in_progress));
+        metrics.level(Level::SystemThroughput, name, system.throughput);
     }
+}
+
+/// The middle and the far end of a distribution in seconds, by the value of the label.
+fn quantiles(times: Quantiles) -> [(&'static str, f64); 2] {
+    let seconds = |ms: Option<f64>| ms.map_or(f64::NAN, |ms| ms / 1000.0);
+    [("0.5", seconds(times.p50_ms)), ("0.99", seconds(times.p99_ms))]
 }
 
 const fn one_if(holds: bool) -> f64 {

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use pagurus_domain::scenario::stage::{Answer, CallMade, Need};
+use pagurus_domain::scenario::stage::{Answer, CallMade, Need, system_of_task};
 use pagurus_domain::system::SystemNames;
 use pagurus_wire::message::SystemsClosed;
 
@@ -79,6 +79,8 @@ impl Closed {
                 calls.iter().filter_map(|call| self.left_of(call.system_by(names))).max()
             }
             Need::Publish(message) => self.left_of(message.system_by(names, vhost)),
+            // A task is held before its hand-out is registered, so that no work time-out runs.
+            Need::Register { name, task: Some(_), .. } => self.left_of(system_of_task(name)?),
             _ => None,
         }?;
         let rest = left + SPREAD.mul_f64(dice.clamp(0.0, 1.0));
@@ -109,6 +111,7 @@ impl Systems {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
+    use pagurus_domain::scenario::stage::TaskTerms;
     use pagurus_domain::system::{CallKind, CallOutcome};
     use pagurus_wire::message::ClosedSystem;
 
@@ -132,6 +135,30 @@ mod tests {
         let left = closed.left("billing").unwrap();
         assert!(left <= Duration::from_secs(60) && left > Duration::from_secs(55), "{left:?}");
         assert_eq!(closed.left("crm"), None);
+    }
+
+    #[test]
+    fn dsp_16_the_hand_out_of_a_task_is_held_while_its_actor_is_closed_and_no_other_request() {
+        let closed = Closed::default();
+        closed.note(&[asked_for("actor:scoring", 60)], Duration::from_secs(60), Instant::now());
+        let terms = TaskTerms {
+            hand_out: 1,
+            work_timeout: Duration::from_secs(60),
+            accept_first: false,
+            task_ends_at: None,
+            force_finish: false,
+            wait_ends_at: Timestamp::MAX,
+        };
+        let held = |name: &str, task: Option<TaskTerms>| {
+            let need = Need::Register { name: name.to_owned(), visit: 1, action: 0, task };
+            closed.holds(&need, &SystemNames::default(), "/", Timestamp::UNIX_EPOCH, 0.0)
+        };
+        let Some(Answer::Held { until, system }) = held("actor.scoring", Some(terms)) else {
+            panic!("not held")
+        };
+        assert_eq!(system, "actor:scoring");
+        assert!(until > Timestamp::UNIX_EPOCH && until.as_second() <= 60, "{until}");
+        assert_eq!((held("actor.other", Some(terms)), held("scoring", None)), (None, None));
     }
 
     #[test]

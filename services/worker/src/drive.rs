@@ -174,6 +174,7 @@ async fn drive(
     };
     let mut pace = Pace::since(claimed.now, work);
     let mut need = stage.next(clock.now());
+    let mut noted = 0;
     loop {
         progress::keep_up(worker, claimed, &mut pace, &need, clock).await?;
         // What can be made again is not held while the world is asked.
@@ -182,15 +183,17 @@ async fn drive(
         let settings = worker.host.settings();
         let names = &settings.systems.names;
         let vhost = worker.host.broker.vhost();
+        let longest = settings.systems.rules.max_retry_after;
+        // The next call of the same stage is held as well.
+        let calls = stage.calls();
+        worker.closed.note(calls.get(noted..).unwrap_or_default(), longest, Instant::now());
+        noted = calls.len();
         if let Some(held) = worker.closed.holds(&need, names, vhost, clock.now(), rand_fraction()) {
             need = stage.answer(held, clock.now(), rand_fraction());
             continue;
         }
         let answer = match need {
-            Need::Done(end) => {
-                worker.closed.note(&end.calls, settings.systems.rules.max_retry_after, Instant::now());
-                return Ok(Ok(end));
-            }
+            Need::Done(end) => return Ok(Ok(end)),
             Need::Save(reached) => {
                 progress::enter(worker, claimed, &mut pace, *reached, &named, clock).await?;
                 Answer::Saved

@@ -372,7 +372,8 @@ fn count(host: &Host, end: &End) {
     host.stats.time(Series::Stages, status.as_str(), end.duration);
     if let Some(error) = error_of(then) {
         host.stats.error(error);
-        host.metrics.count(Count::StageErrors, error.class.as_deref().unwrap_or_default(), 1);
+        let class = error.class.as_deref().unwrap_or_default();
+        host.metrics.count_by(Count::StageErrors, &[&end.claimed.flow, class], 1);
     }
     host.count_end(end.scenario.as_ref().map_or("", |scenario| &scenario.name), status);
 }

@@ -1,6 +1,8 @@
 //! Bulk operations (REC-12): how many orders may be acted on now, and when an operation stops by itself. Pure: counts
 //! and times come from outside.
 
+pub mod pace;
+
 use std::time::Duration;
 
 use jiff::Timestamp;

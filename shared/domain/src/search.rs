@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::document::Fault;
-use crate::order::{Priority, Status};
+use crate::order::{Mode, Priority, ScenarioStatus, Status};
 use crate::scenario::attributes::values_at;
 
 pub use read::FIELDS;
@@ -38,6 +38,9 @@ pub struct Search {
     /// Statuses.
     #[serde(rename = "status", skip_serializing_if = "Vec::is_empty", with = "words")]
     pub statuses: Vec<Status>,
+    /// Scenario statuses.
+    #[serde(rename = "scenarioStatus", skip_serializing_if = "Vec::is_empty", with = "words")]
+    pub scenario_statuses: Vec<ScenarioStatus>,
     /// Scenario, all its versions unless one is named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
@@ -65,6 +68,12 @@ pub struct Search {
     /// Urgency.
     #[serde(skip_serializing_if = "Option::is_none", with = "word")]
     pub priority: Option<Priority>,
+    /// Parallel or sequential.
+    #[serde(skip_serializing_if = "Option::is_none", with = "word")]
+    pub mode: Option<Mode>,
+    /// Source of an event in the history of the order: `api`, `client`, `operation:NO`, or the name of a node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// True for orders that will probably be late, false for all others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jeopardy: Option<bool>,
@@ -184,6 +193,16 @@ impl Search {
         *self == told
     }
 
+    /// The first condition that costs much for each order: it reads what belongs to the order in another table.
+    fn costly(&self) -> Option<&'static str> {
+        let fields = [
+            ("params", !self.params.is_empty()),
+            ("vars", !self.vars.is_empty()),
+            ("source", self.source.is_some()),
+        ];
+        fields.into_iter().find_map(|(field, is_given)| is_given.then_some(field))
+    }
+
     /// True where values of parameters or variables are asked for, which are read order by order.
     #[must_use]
     pub fn reads_payloads(&self) -> bool {
@@ -196,15 +215,17 @@ impl Search {
     /// # Errors
     /// The condition, with what to add.
     pub fn check_path(&self) -> Result<(), Fault> {
-        if let Some(field) = [("params", &self.params), ("vars", &self.vars)]
-            .into_iter()
-            .find_map(|(field, values)| (!values.is_empty()).then_some(field))
+        if let Some(field) = self.costly()
             && matches!(self.path(), AccessPath::ByNumber { since: None, .. })
         {
-            let told = "values are looked for in narrowed searches only, because no index has them";
-            return Err(Fault::placed(None, format!("/{field}"), told).hint(
-                "add `createdSince`, a status of orders that have not ended, `fail`, or an `idPrefix`; or let the scenario declare it under `search`",
-            ));
+            let told = "is looked for in narrowed searches only, because no index has it";
+            let narrower =
+                "add `createdSince`, a status of orders that have not ended, `fail`, or an `idPrefix`";
+            let declared = match field {
+                "source" => "",
+                _ => "; or let the scenario declare it under `search`",
+            };
+            return Err(Fault::placed(None, format!("/{field}"), told).hint(format!("{narrower}{declared}")));
         }
         Ok(())
     }
@@ -229,37 +250,43 @@ fn is_same(found: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// A vocabulary as its words.
+/// Words of a vocabulary.
 mod words {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
     use serde::{Deserialize, Deserializer, Serializer};
 
-    use crate::order::Status;
-
-    pub fn serialize<S: Serializer>(statuses: &[Status], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(statuses.iter().map(|status| status.as_str()))
+    pub fn serialize<T: Display, S: Serializer>(words: &[T], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(words.iter().map(ToString::to_string))
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Status>, D::Error> {
+    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<T>, D::Error> {
         let words = Vec::<String>::deserialize(from)?;
         words.iter().map(|word| word.parse().map_err(serde::de::Error::custom)).collect()
     }
 }
 
-/// An urgency as its word.
+/// A word of a vocabulary, or none.
 mod word {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
     use serde::{Deserialize, Deserializer, Serializer};
 
-    use crate::order::Priority;
-
     #[allow(clippy::ref_option, reason = "the form that serde asks for")]
-    pub fn serialize<S: Serializer>(priority: &Option<Priority>, to: S) -> Result<S::Ok, S::Error> {
-        match priority {
-            Some(priority) => to.serialize_str(priority.as_str()),
+    pub fn serialize<T: Display, S: Serializer>(word: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
+        match word {
+            Some(word) => to.collect_str(word),
             None => to.serialize_none(),
         }
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Priority>, D::Error> {
+    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<T>, D::Error> {
         let word = Option::<String>::deserialize(from)?;
         word.map(|word| word.parse().map_err(serde::de::Error::custom)).transpose()
     }
@@ -334,6 +361,9 @@ mod tests {
         assert!(narrow.check_path().is_ok());
         let narrow = Search { created_since: Some(Timestamp::UNIX_EPOCH), ..wanted };
         assert!(narrow.check_path().is_ok());
+        let source = Search { source: Some("api".into()), ..Search::default() };
+        assert_eq!(source.check_path().unwrap_err().pointer, "/source");
+        assert!(Search { ids: vec!["a".into()], ..source }.check_path().is_ok());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::retry::mask::{Glob, PathMask};
 
-pub use sample::{CallKind, CallOutcome, CallSamples, Latencies, duration_of, step_of};
+pub use sample::{CallKind, CallOutcome, CallSamples, Latencies, UNCLASSIFIED, duration_of, step_of};
 
 /// The masks of one entry of the configuration, as text. An entry is for calls over HTTP or for an exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

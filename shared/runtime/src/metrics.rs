@@ -141,10 +141,24 @@ pub enum Level {
     FlowLimit,
     /// State of a flow, 1 for the present one.
     FlowState,
+    /// Stages of a flow that end in a second.
+    FlowThroughput,
+    /// Time of a stage of a flow in seconds, by term and quantile.
+    FlowStage,
+    /// Time from ready to claimed of a flow in seconds, by quantile.
+    FlowWait,
+    /// Seconds until a flow is empty.
+    FlowToEmpty,
+    /// Unanswered requests of a flow.
+    FlowOpenRequests,
     /// Limit of a called system.
     SystemLimit,
     /// State of a called system, 1 for the present one.
     SystemState,
+    /// Stages and open requests that concern a called system.
+    SystemInProgress,
+    /// Calls of a system that end in a second.
+    SystemThroughput,
     /// Flows of which the API takes no more orders.
     BacklogFull,
     /// Bulk operations, by state.
@@ -194,6 +208,8 @@ pub enum Span {
     StartDelay,
     /// Time for which a stage could have run before it was claimed, by mode.
     ReadyWait,
+    /// Time between the moment at which an order was due and its waking, by flow.
+    ActivationDelay,
 }
 
 /// The metric that tells what a process is.
@@ -324,7 +340,7 @@ mod tests {
     fn the_tables_are_as_long_as_their_enums() {
         assert_eq!(COUNTERS.len(), Count::StreamEvents as usize + 1);
         assert_eq!(GAUGES.len(), Level::MaintenanceWindows as usize + 1);
-        assert_eq!(HISTOGRAMS.len(), Span::ReadyWait as usize + 1);
+        assert_eq!(HISTOGRAMS.len(), Span::ActivationDelay as usize + 1);
     }
 
     #[test]

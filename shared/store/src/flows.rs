@@ -45,6 +45,7 @@ statements! {
     READY_BEFORE = "
         SELECT count(*) AS before FROM (SELECT FROM ready WHERE order_no < $2 AND flow = $1 LIMIT $3) AS earlier";
     BACKLOG = "SELECT flow, ready FROM flow_states WHERE ready >= $1 ORDER BY ready DESC LIMIT $2";
+    HELD_BACK = "SELECT record FROM flow_states WHERE state <> 'enabled' ORDER BY ready DESC LIMIT $1";
     FORGET_FLOWS = "
         DELETE FROM flow_states
          WHERE flow = ANY(ARRAY(SELECT flow FROM flow_states
@@ -202,6 +203,16 @@ pub async fn backlog(client: &Client, least: i64, limit: i64) -> Result<Vec<(Str
     let statement = client.prepare_cached(BACKLOG).await?;
     let rows = client.query(&statement, &[&least, &limit]).await?;
     Ok(rows.iter().map(|row| (row.get("flow"), row.get("ready"))).collect())
+}
+
+/// The flows that are held back: by a limit, because their system is away, or by an operator. A record that cannot be read
+/// is left out.
+///
+/// # Errors
+/// The database fails.
+pub async fn held_back(client: &Client, limit: i64) -> Result<Vec<FlowRecord>> {
+    let rows = client.query(&client.prepare_cached(HELD_BACK).await?, &[&limit]).await?;
+    Ok(rows.iter().filter_map(|row| read(row, "flow_states").ok()).collect())
 }
 
 /// How many stages of a flow that may run belong to orders registered before this one; so many at most are counted.

@@ -43,7 +43,11 @@ statements! {
                  WHERE queue = $1 AND position >= coalesce((SELECT k.head FROM queues k WHERE k.name = $1), 0)
                  ORDER BY position LIMIT 1) AS q
          WHERE u.name = $1 AND u.head < q.position";
-    HAS_MEMBERS = "SELECT count(*) >= $2 AS has FROM (SELECT FROM queued WHERE queue = $1 LIMIT $2) AS members";
+    HAS_MEMBERS = "
+        SELECT count(*) >= $2 AS has
+          FROM (SELECT FROM queued
+                 WHERE queue = $1 AND position >= coalesce((SELECT u.head FROM queues u WHERE u.name = ANY(ARRAY[$1])), 0)
+                 LIMIT $2) AS members";
     HOLDER = "SELECT o.id, o.flow, q.held_since AS since FROM queued q JOIN orders o ON o.no = ANY(ARRAY[q.order_no]) WHERE q.queue = $1 ORDER BY q.position LIMIT 1";
     MEMBERS = concat!("
         SELECT q.position, q.held_since, o.id, s.name AS scenario, now() AS now, ", shown_status!(), " AS status

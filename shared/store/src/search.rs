@@ -213,6 +213,8 @@ impl SearchWalk {
     fn parameters(&self, rows: usize) -> Vec<Parameter> {
         let search = &self.search;
         let statuses: Vec<&'static str> = search.statuses.iter().map(|status| status.as_str()).collect();
+        let scenario_statuses: Vec<&'static str> =
+            search.scenario_statuses.iter().map(|status| status.as_str()).collect();
         let text = search.text.as_ref().map(|text| text.to_lowercase());
         let mut parameters = Vec::from(self.place(rows));
         let conditions: Vec<Parameter> = vec![
@@ -235,6 +237,9 @@ impl SearchWalk {
             Box::new(search.attributes.keys().cloned().collect::<Vec<String>>()),
             Box::new(search.attributes.values().cloned().collect::<Vec<String>>()),
             Box::new(search.jeopardy),
+            Box::new((!scenario_statuses.is_empty()).then_some(scenario_statuses)),
+            Box::new(search.mode.map(|mode| mode.as_str())),
+            Box::new(search.source.clone()),
         ];
         parameters.extend(conditions);
         match search.path() {

@@ -86,7 +86,7 @@ pub struct OrdersFields {
 /// Conditions of counts, as the document names them.
 #[derive(Debug, JsonSchema)]
 pub struct CountsFields {
-    /// By what: one or two of status, scenario, state, class, system, flow, queue, priority, apart by a comma.
+    /// By what: one or two of status, scenario, state, class, system, flow, queue, priority, scenarioStatus, mode, apart by a comma.
     pub by: Option<String>,
     /// Conditions.
     #[schemars(flatten)]

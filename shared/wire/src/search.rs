@@ -58,6 +58,8 @@ pub struct SearchBody {
     pub transaction_id: Option<String>,
     /// Statuses.
     pub status: Vec<String>,
+    /// Scenario statuses: `undefined`, `on_target`, `off_target`, `target`, `failed`.
+    pub scenario_status: Vec<String>,
     /// Scenario, all its versions unless one is named.
     pub scenario: Option<String>,
     /// Version of it.
@@ -78,6 +80,10 @@ pub struct SearchBody {
     pub node: Option<String>,
     /// Urgency.
     pub priority: Option<String>,
+    /// `parallel` or `sequential`.
+    pub mode: Option<String>,
+    /// Source of an event in the history of the order: `api`, `client`, `operation:NO`, or the name of a node.
+    pub source: Option<String>,
     /// Text that the message of the order, or of its error, contains.
     pub text: Option<String>,
     /// Registered then or later.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lapin::BasicProperties;
 use pagurus_harness::nodes::Role;
 use pagurus_harness::world::program::Program;
 use serde_json::{Value, json};
@@ -27,6 +28,12 @@ async fn dsp_17_the_api_refuses_what_would_only_wait_and_messages_are_taken_all_
         answer.status == 429 && answer.body["detail"].as_str().unwrap().contains("the flow `piled`")
     })
     .await;
+    // A message is taken all the same: refused, it would be lost.
+    let amqp = engine.env().amqp().await.unwrap();
+    let message = json!({"id": "by-message", "scenario": "piled"});
+    amqp.publish_orders("order.create", &[message], &BasicProperties::default()).await.unwrap();
+    engine.reach("by-message", "new").await;
+    assert_eq!(engine.submit(&json!({"id": "more", "scenario": "piled"})).await.status, 429, "still capped");
     engine.run(json!({"id": "other", "scenario": "free"}), "success").await;
 
     let member =
@@ -43,6 +50,7 @@ async fn dsp_17_the_api_refuses_what_would_only_wait_and_messages_are_taken_all_
         engine.submit(&json!({"id": "again", "scenario": "piled"})).await.status == 201
     })
     .await;
+    engine.reach("by-message", "success").await;
 }
 
 #[tokio::test]

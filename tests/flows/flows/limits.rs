@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use pagurus_harness::nodes::Role;
 use pagurus_harness::world::program::{Program, Step};
 use serde_json::{Value, json};
 
@@ -103,4 +104,61 @@ async fn dsp_7_the_limit_of_a_flow_follows_what_its_system_bears() {
         "the limit is {limit}, and ten servers with a queue of forty stand behind it: {flow}"
     );
     assert!(rate > 150.0, "{rate} calls a second of 500 that are borne: {flow}");
+}
+
+#[tokio::test]
+async fn dsp_16_limits_that_were_learnt_and_orders_about_systems_survive_the_death_of_every_process() {
+    let settings =
+        format!("{}systems: {{named: [{{name: billing, path: '/billing/**'}}]}}\n", limiting().trim_start());
+    let mut engine = Installation::configured("dsp_16_death", &settings).await;
+    engine.actions("fragile", &call("/fragile")).await;
+    engine.actions("bills", &call("/billing/pay")).await;
+    engine.run(json!({"id": "before", "scenario": "bills"}), "success").await;
+    // Two calls at a time are borne.
+    let free = std::sync::Mutex::new(vec![Instant::now(); 2]);
+    engine.world().program(Program::at("/fragile").decided_by(move |_| {
+        let now = Instant::now();
+        let mut free = free.lock().unwrap();
+        let Some(first) = free.iter_mut().find(|free| **free <= now) else {
+            return Step::answer(503, json!({}));
+        };
+        *first = now + Duration::from_millis(50);
+        Step { delay: Duration::from_millis(50), ..Step::fine() }
+    }));
+    let orders: Vec<Value> =
+        (0..3000).map(|n| json!({"id": format!("f{n}"), "scenario": "fragile"})).collect();
+    engine.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
+    let stop = engine.post("/v1/systems/billing/stop", &json!({"reason": "works"})).await.unwrap();
+    stop.success().unwrap();
+    engine.accepted(json!({"id": "held", "scenario": "bills"})).await;
+    let flow =
+        async |engine: &Installation| engine.get("/v1/flows/fragile").await.unwrap().success().unwrap();
+    until("a limit is learnt", PATIENCE, async || flow(&engine).await["limit"].is_u64()).await;
+    until("the system is stopped", PATIENCE, async || {
+        engine.get("/v1/systems/billing").await.unwrap().body["state"] == "stopped"
+    })
+    .await;
+    let roles = [Role::Dispatcher, Role::Worker, Role::Activator, Role::Notifier, Role::Intake];
+    for role in roles {
+        engine.node(role).kill().await.unwrap();
+    }
+    let calls = engine.world().calls("/fragile").len();
+    for role in roles {
+        engine.restart(role).await;
+    }
+    until("the flow goes on", PATIENCE, async || engine.world().calls("/fragile").len() > calls).await;
+    let after = flow(&engine).await;
+    let state = after["state"].as_str().unwrap();
+    let limit = after["limit"].as_u64();
+    assert!(limit.is_some_and(|limit| limit < 100) || ["stopped", "probing"].contains(&state), "{after}");
+    assert!(after["decisions"].as_array().unwrap().len() > 1, "what was decided before is there: {after}");
+    let system = engine.get("/v1/systems/billing").await.unwrap().success().unwrap();
+    assert_eq!(
+        (&system["order"]["order"], &system["state"]),
+        (&json!("keep_stopped"), &json!("stopped")),
+        "{system}"
+    );
+    assert_eq!(engine.world().calls("/billing/pay").len(), 1, "it was left alone all the time");
+    engine.post("/v1/systems/billing/clear", &json!({})).await.unwrap().success().unwrap();
+    engine.reach("held", "success").await;
 }

@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use lapin::BasicProperties;
+use lapin::types::{AMQPValue, FieldTable};
 use pagurus_harness::world::program::{Program, Step, Then};
 use serde_json::json;
 
 use super::{explained, reason};
-use crate::installation::{Installation, PATIENCE, call, until};
+use crate::installation::{Installation, PATIENCE, asking, call, until};
 
 #[tokio::test]
 async fn dsp_16_a_system_that_asks_to_be_left_alone_is_left_alone_by_all_and_nobody_loses_an_attempt() {
@@ -43,6 +45,57 @@ async fn dsp_16_a_system_that_asks_to_be_left_alone_is_left_alone_by_all_and_nob
     }
     assert!(begun.elapsed() > Duration::from_secs(2), "{:?}", begun.elapsed());
     assert_eq!(engine.world().calls("/elsewhere").len(), 5, "what was done is not done again");
+}
+
+#[tokio::test]
+async fn dsp_16_a_callback_over_http_or_amqp_closes_its_system_for_all_and_nobody_loses_an_attempt() {
+    let engine = Installation::start("dsp_16_callback").await;
+    engine.scenario("asks", &asking("/slow", "10m")).await;
+    engine.actions("limited", &call("/limited")).await;
+    let amqp = engine.env().amqp().await.unwrap();
+    for (round, over) in ["http", "amqp"].into_iter().enumerate() {
+        let first = format!("first-{over}");
+        engine.accepted(json!({"id": first, "scenario": "asks"})).await;
+        engine.reach(&first, "wait").await;
+        let url = engine.calls("/slow", round + 1).await[round].headers["x-callback-url"].clone();
+        let begun = Instant::now();
+        if over == "http" {
+            let callback =
+                engine.env().http().post(&url).header("Retry-After", "3").json(&json!({"code": 0}));
+            assert_eq!(callback.send().await.unwrap().status().as_u16(), 200);
+        } else {
+            let mut headers = FieldTable::default();
+            headers.insert("Retry-After".into(), AMQPValue::LongInt(3));
+            let request = url.rsplit('/').next().unwrap();
+            let properties =
+                BasicProperties::default().with_correlation_id(request.into()).with_headers(headers);
+            let exchange = format!("{}.callbacks", engine.env().prefix());
+            amqp.publish(&exchange, "answer", b"{\"code\": 0}", &properties).await.unwrap();
+        }
+        // Its own next call is held as well, in the stage that took the answer.
+        until("the order has its answer", PATIENCE, async || {
+            engine.order(&first).await.unwrap()["step"] == "after"
+        })
+        .await;
+        let (after, called) = (engine.world().calls("/after").len(), engine.world().calls("/limited").len());
+        assert_eq!(after, round, "{over}");
+        for n in 0..5 {
+            engine.accepted(json!({"id": format!("{over}-{n}"), "scenario": "limited"})).await;
+        }
+        tokio::time::sleep(Duration::from_millis(1800).saturating_sub(begun.elapsed())).await;
+        assert_eq!(
+            engine.world().calls("/limited").len(),
+            called,
+            "{over}: it is not called before its time"
+        );
+        assert_eq!(engine.world().calls("/after").len(), after, "{over}");
+        engine.reach(&first, "success").await;
+        for n in 0..5 {
+            let order = engine.reach(&format!("{over}-{n}"), "success").await;
+            assert_eq!(order["retries"].as_i64().unwrap_or(0), 0, "{order}");
+        }
+        assert!(begun.elapsed() > Duration::from_millis(2500), "{over}: {:?}", begun.elapsed());
+    }
 }
 
 #[tokio::test]

@@ -1,11 +1,13 @@
 //! Pieces of an operation: some orders are taken under locks, acted on, and noted.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
+use pagurus_domain::operation::pace::OperationPace;
 use pagurus_domain::operation::{ItemOutcome, Next, OperationState, speed};
 use pagurus_domain::order::principal::Principal;
 use pagurus_store::operations::items::{self, NotedOrder, TakenOrder};
@@ -60,11 +62,19 @@ struct Came<'a> {
 }
 
 impl Commands {
-    /// Carries out the next piece of an operation, behind this order, without those of these flows.
+    /// Carries out the next piece of an operation, behind this order. Where its orders go on afterwards, those of the flows
+    /// that are full are passed over, and so is what the pace has no room for; `let_go` counts what was let go on, by flow.
     ///
     /// # Errors
     /// The database fails: what was carried out and not noted is known by its key in the next piece.
-    pub async fn carry_out(&self, no: i64, after: i64, full: &[String]) -> Result<OperationPiece, Error> {
+    pub async fn carry_out(
+        &self,
+        no: i64,
+        after: i64,
+        full: &[String],
+        pace: &mut OperationPace,
+        let_go: &mut BTreeMap<String, u64>,
+    ) -> Result<OperationPiece, Error> {
         let (operation, action, wanted) = match self.decide(no).await? {
             Ok(decided) => decided,
             Err(piece) => return Ok(piece),
@@ -81,7 +91,18 @@ impl Commands {
         let Some(to) = items::last_ahead(&tx, no, after, AHEAD).await? else {
             return Ok(OperationPiece::NothingNow { last: None });
         };
-        let taken = items::take(&tx, no, (after, to), limit, full).await?;
+        let adds_work = action.awaits_ends();
+        let without: Vec<String> = match adds_work {
+            true => full.iter().cloned().chain(pace.full().map(str::to_owned)).collect(),
+            false => Vec::new(),
+        };
+        let mut taken = items::take(&tx, no, (after, to), limit, &without).await?;
+        if adds_work {
+            taken.retain(|order| order.flow.as_deref().is_none_or(|flow| pace.takes(flow)));
+            for flow in taken.iter().filter_map(|order| order.flow.clone()) {
+                *let_go.entry(flow).or_default() += 1;
+            }
+        }
         let Some(last) = taken.last().map(|order| order.no) else {
             return Ok(OperationPiece::NothingNow { last: Some(to) });
         };

@@ -17,7 +17,7 @@ use super::record::{FlowRecord, FlowState, SystemRecord, SystemState};
 use super::rules::SystemOrder;
 use super::system::SystemIndex;
 use super::timing::{Rate, Timing, between};
-use crate::system::{CallKind, CallOutcome, CallSamples};
+use crate::system::{CallKind, CallOutcome, CallSamples, UNCLASSIFIED};
 
 /// A system that a flow has not called for so long does not concern it any more.
 const LINKED: Duration = Duration::from_secs(600);
@@ -48,7 +48,8 @@ impl Dispatcher {
             let Some(system) = self.enter_system(&one.system) else { continue };
             self.link(flow, system);
             self.count_open(flow, system, one);
-            if one.outcome != CallOutcome::Sent {
+            let says_nothing = matches!(&one.outcome, CallOutcome::Failed(class) if &**class == UNCLASSIFIED);
+            if one.outcome != CallOutcome::Sent && !says_nothing {
                 concerned.insert(self.learn(flow, system, one));
             }
             if let Some(wait) = one.retry_after {
@@ -321,6 +322,7 @@ impl Dispatcher {
             return;
         }
         let until = now.checked_add(wait).unwrap_or(Timestamp::MAX);
+        system.seen_at = Some(now);
         let why = format!("it asked to be called again after {} s", wait.as_secs());
         system.control.close(until, system.in_use, system.bounds, now, &why);
         self.moved_system(index);

@@ -11,6 +11,7 @@ mod property;
 mod step;
 mod weights;
 mod windows;
+mod wishes;
 
 use super::*;
 use crate::id::{Attempt, Incarnation};

@@ -102,7 +102,7 @@ pub struct Failure<'a> {
     pub scenario: &'a str,
     /// The class that a rule or a script gave it.
     pub class: Option<&'a ErrorClass>,
-    /// Pause that the called system asked for, as far as it is believed.
+    /// Pause that the called system or actor asked for, as far as it is believed.
     pub retry_after: Option<Duration>,
     /// Since when a sequential order has been holding its queue in retries.
     pub sequential_since: Option<Timestamp>,

@@ -18,6 +18,7 @@ mod need;
 mod perform;
 mod render;
 mod response;
+mod retry_after;
 mod sample;
 mod snapshot;
 mod step;
@@ -41,6 +42,7 @@ pub use snapshot::{
 pub use step::{Asking, StepMade, StepOutcome};
 pub use task::{
     ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT, TASK_PREFIX,
+    system_of_task,
 };
 
 use std::collections::VecDeque;
@@ -65,7 +67,10 @@ enum Pending {
     /// The name of the request.
     Registration(String),
     /// The pass of a hand-out.
-    Task,
+    Task {
+        /// True if an earlier one is awaited already.
+        again: bool,
+    },
     /// The URL as it was called: rendered again after the answer, it might be another.
     Http(String),
     /// The steps that were made, each with its URL.
@@ -296,7 +301,7 @@ impl Run {
                 self.note_request(name, id, turn);
                 return self.send(self.present(turn)?, Some(id), turn);
             }
-            (Pending::Task, Answer::Registered(pass)) => {
+            (Pending::Task { .. }, Answer::Registered(pass)) => {
                 let need = self.queue_task(pass, turn)?;
                 self.pending = Pending::Queueing;
                 return Some(need);
@@ -325,6 +330,9 @@ impl Run {
                 Answer::Held { until, system },
             ) => {
                 self.hold(until, system, turn);
+            }
+            (Pending::Task { again }, Answer::Held { until, system }) => {
+                self.hold_task(again, until, system, turn);
             }
             (Pending::Release, Answer::Released) => {
                 self.end.released = true;

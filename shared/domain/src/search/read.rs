@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{MOST_IDS, Search};
 use crate::document::{Fault, nearest, parse_duration, pointer_to};
-use crate::order::Status;
+use crate::order::{ScenarioStatus, Status};
 use crate::time;
 
 /// Fields of a search.
@@ -16,6 +16,7 @@ pub const FIELDS: &[&str] = &[
     "idPrefix",
     "transactionId",
     "status",
+    "scenarioStatus",
     "scenario",
     "scenarioVersion",
     "state",
@@ -25,6 +26,8 @@ pub const FIELDS: &[&str] = &[
     "queue",
     "node",
     "priority",
+    "mode",
+    "source",
     "jeopardy",
     "text",
     "createdSince",
@@ -35,6 +38,8 @@ pub const FIELDS: &[&str] = &[
     "params",
     "vars",
 ];
+/// Fields that name several values.
+const LISTS: &[&str] = &["ids", "status", "scenarioStatus", "state", "class", "system"];
 /// Longest text of a condition, in bytes: as long as the longest field of an order.
 const MAX_TEXT_BYTES: usize = 4096;
 /// Values that one search asks for at most.
@@ -75,7 +80,7 @@ impl Search {
                 }
                 continue;
             }
-            let is_list = matches!(name, "ids" | "status" | "state" | "class" | "system");
+            let is_list = LISTS.contains(&name);
             let values = map.entry(name).or_insert_with(|| Value::Array(Vec::new()));
             if let Some(list) = values.as_array_mut() {
                 if is_list {
@@ -87,7 +92,7 @@ impl Search {
         }
         for (name, value) in &mut map {
             let Some(list) = value.as_array_mut() else { continue };
-            if !matches!(&**name, "ids" | "status" | "state" | "class" | "system") {
+            if !LISTS.contains(&&**name) {
                 if list.len() > 1 {
                     faults.push(Fault::placed(None, pointer_to("", name), "stands more than once"));
                 }
@@ -126,6 +131,10 @@ impl Reader<'_> {
         let ids = self.texts("ids", MOST_IDS);
         let statuses = self.texts("status", Status::ALL.len());
         let statuses = statuses.iter().filter_map(|word| self.word("status", word)).collect();
+        let scenario_statuses = self.texts("scenarioStatus", ScenarioStatus::ALL.len());
+        let scenario_statuses =
+            scenario_statuses.iter().filter_map(|word| self.word("scenarioStatus", word)).collect();
+        let mode = self.text("mode").and_then(|word| self.word("mode", &word));
         let priority = self.text("priority").and_then(|word| self.word("priority", &word));
         let scenario = self.text("scenario");
         let scenario_version = self.version();
@@ -137,6 +146,9 @@ impl Reader<'_> {
             ids,
             jeopardy,
             statuses,
+            scenario_statuses,
+            mode,
+            source: self.text("source"),
             priority,
             scenario,
             scenario_version,
@@ -285,12 +297,15 @@ mod tests {
     fn rec_13_a_search_is_read_from_an_object_and_from_the_pairs_of_a_query() {
         let object = json!({
             "status": ["fail", "retry"], "class": "http.5xx", "scenario": "s", "scenarioVersion": 2, "createdSince": "2h",
-            "priority": "high", "params": {"customer.id": "7"}, "text": "Refused",
+            "scenarioStatus": ["failed", "off_target"], "mode": "parallel", "source": "operation:7", "priority": "high", "params": {"customer.id": "7"}, "text": "Refused",
         });
         let read = Search::read(&object, now()).unwrap();
         let pairs = [
             ("status", "fail,retry"),
             ("class", "http.5xx"),
+            ("scenarioStatus", "failed,off_target"),
+            ("mode", "parallel"),
+            ("source", "operation:7"),
             ("scenario", "s"),
             ("scenarioVersion", "2"),
             ("createdSince", "2026-01-02T10:00:00Z"),
@@ -317,15 +332,17 @@ mod tests {
         };
         let wrong = json!({
             "statsu": "fail", "status": "failed", "createdSince": "soon", "scenarioVersion": 1, "queue": 5, "flow": "",
-            "params": 1, "text": "a\u{0}",
+            "params": 1, "text": "a\u{0}", "scenarioStatus": "lost", "mode": "both",
         });
         assert_eq!(
             pointers(Search::read(&wrong, now())),
             [
                 "/createdSince",
                 "/flow",
+                "/mode",
                 "/params",
                 "/queue",
+                "/scenarioStatus",
                 "/scenarioVersion",
                 "/statsu",
                 "/status",
@@ -336,5 +353,7 @@ mod tests {
         assert_eq!(pointers(Search::read(&json!({"ids": []}), now())), ["/ids"]);
         assert_eq!(pointers(Search::of_pairs([("flow", "a"), ("flow", "b")], now())), ["/flow"]);
         assert_eq!(pointers(Search::of_pairs([("vars.a", "b")], now())), ["/vars"], "it has no narrow path");
+        assert_eq!(pointers(Search::of_pairs([("source", "api")], now())), ["/source"]);
+        assert!(Search::of_pairs([("source", "api"), ("status", "fail")], now()).is_ok());
     }
 }

@@ -45,6 +45,10 @@ pub enum CallOutcome {
     Failed(Arc<str>),
 }
 
+/// Class of what failed and that no rule gives a class. Nothing is learnt from it: it only tells after which time the
+/// system is to be called again.
+pub const UNCLASSIFIED: &str = "";
+
 /// Steps of the scale within one doubling.
 const STEPS: u32 = 8;
 

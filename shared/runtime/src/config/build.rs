@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use pagurus_domain::activation::AgeGroups;
+use pagurus_domain::dispatch::DistributionMode;
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::notification::Pattern;
 use pagurus_domain::scenario::{Bounds, script};
@@ -296,6 +297,14 @@ impl Builder {
         if settings.activation.groups.middle < settings.activation.groups.youngest {
             let message = "must not be less than `activation.groups.sleep.youngest.age_in_days`";
             self.values.fault("activation.groups.sleep.middle.age_in_days", message);
+        }
+        // A limit holds orders back that were woken already: nobody would wake those whose command is lost meanwhile.
+        if settings.activation.mode == super::ActivationMode::AtMostOnce
+            && settings.distribution.flows.mode != DistributionMode::Simple
+        {
+            let message = "`at_most_once` goes with `distribution.mode: simple` only: flows that are held back need \
+                           `at_least_once` or `at_least_once_inprogress`";
+            self.values.fault("activation.mode", message);
         }
         if settings.notify.retry_max < settings.notify.retry_initial {
             self.values.fault("notify.retry.max", "must not be less than `notify.retry.initial`");

@@ -156,7 +156,7 @@ pub(super) static SETTINGS: &[Setting] = &[
 
     key("activation.precision", Duration, "100ms", Live, "How exactly suspended orders are woken."),
     key("activation.batch", POSITIVE, "1000", Live, "Orders that are woken in one transaction at most."),
-    key("activation.mode", Choice(&["at_least_once", "at_least_once_inprogress", "at_most_once"]), "at_least_once", Live, "Whether a wake-up that nobody took is repeated; the third is not for production."),
+    key("activation.mode", Choice(&["at_least_once", "at_least_once_inprogress", "at_most_once"]), "at_least_once", Live, "Whether a wake-up that nobody took is repeated; the third is not for production, and goes with `distribution.mode: simple` only."),
     key("activation.min_shift", Duration, "30s", Live, "Least time before a wake-up is repeated."),
     key("activation.groups.sleep.youngest.age_in_days", Count { least: 0, most: 36_500 }, "1", Live, "Longest sleep of the youngest group, in days."),
     key("activation.groups.sleep.middle.age_in_days", Count { least: 0, most: 36_500 }, "30", Live, "Longest sleep of the middle group, in days; longer ones are the oldest group."),

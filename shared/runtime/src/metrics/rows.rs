@@ -42,7 +42,11 @@ pub(super) const COUNTERS: &[Row] = &[
     ),
     ("system_calls", "HTTP calls by called system and outcome", &["system", "outcome"]),
     ("ended", "Lives of orders that ended", &["scenario", "status"]),
-    ("stage_errors", "Stages that left an error, by its class; empty where it has none", &["class"]),
+    (
+        "stage_errors",
+        "Stages that left an error, by flow and class; the class is empty where it has none",
+        &["flow", "class"],
+    ),
     ("stale_acknowledgements", "Acknowledgements that came too late to count", &[]),
     (
         "inconsistencies",
@@ -92,16 +96,39 @@ pub(super) const GAUGES: &[Row] = &[
     ("outbox_age_seconds", "Age of the oldest undelivered notification", &[]),
     ("receivers_in_trouble", "Receivers of webhooks that are left alone for a while, by this notifier", &[]),
     ("failover_left", "Stages of lost nodes that are older than failover.interval", &[]),
-    ("flow_ready", "Stages of a flow that may run", &["flow"]),
+    ("flow_ready", "Stages of a flow that may run", &["flow", "priority"]),
     ("flow_in_progress", "Stages of a flow in progress", &["flow"]),
     ("flow_limit", "Stages that a flow may have in progress; NaN without a limit", &["flow"]),
     ("flow_state", "1 for the state of a flow", &["flow", "state"]),
+    ("flow_stages_per_second", "Stages of a flow that ended in a second, of late", &["flow"]),
+    (
+        "flow_stage_seconds",
+        "Time of a stage of a flow, of the last minute (short) and over hours (long); NaN while none was measured",
+        &["flow", "term", "quantile"],
+    ),
+    (
+        "flow_wait_seconds",
+        "Time from ready to claimed of the stages of a flow, of late; NaN while none was measured",
+        &["flow", "quantile"],
+    ),
+    (
+        "flow_to_empty_seconds",
+        "Time until all stages of a flow that may run have gone, at the present rate; NaN while none goes",
+        &["flow"],
+    ),
+    ("flow_open_requests", "Requests of a flow that were sent and whose callback has not come", &["flow"]),
     (
         "system_limit",
         "Stages in progress and open requests that may concern a called system; NaN without a limit",
         &["system"],
     ),
     ("system_state", "1 for the state of a called system", &["system", "state"]),
+    (
+        "system_in_progress",
+        "Stages in progress of flows that call a system, and open requests to it",
+        &["system"],
+    ),
+    ("system_calls_per_second", "Calls of a system that ended in a second, of late", &["system"]),
     ("backlog_full", "Flows of which the API takes no more orders, because too many wait", &[]),
     ("operations", "Bulk operations, by state", &["state"]),
     ("operation_orders", "Orders that bulk operations have still to act on", &[]),
@@ -135,4 +162,9 @@ pub(super) const HISTOGRAMS: &[Row] = &[
     ("system_call_seconds", "Time of an HTTP call by called system", &["system"]),
     ("start_delay_seconds", "Time between registration, or restart, and the first stage", &["scenario"]),
     ("ready_wait_seconds", "Time for which a stage could have run before a worker claimed it", &["mode"]),
+    (
+        "activation_delay_seconds",
+        "Time between the moment at which an order was due and its waking",
+        &["flow"],
+    ),
 ];

@@ -27,7 +27,7 @@ statements! {
         SELECT (SELECT max(order_no) FROM former) AS last, (SELECT count(*) FROM former) AS looked,
                (SELECT count(*) FROM added) AS added";
     TAKE = "
-        SELECT i.order_no, o.id, o.life, o.status, o.error_class
+        SELECT i.order_no, o.id, o.life, o.status, o.error_class, o.flow
           FROM operation_orders i
           LEFT JOIN orders o ON o.no = ANY(ARRAY[i.order_no])
          WHERE i.operation = $1 AND i.outcome IS NULL AND i.order_no > $2 AND i.order_no <= $3
@@ -142,6 +142,8 @@ pub struct TakenOrder {
     pub is_final: bool,
     /// Class of its error.
     pub class: Option<String>,
+    /// Its flow; none where there is no such order any more.
+    pub flow: Option<String>,
 }
 
 /// Takes so many of the orders behind a number, up to another, that are still to be acted on and belong to none of these
@@ -167,6 +169,7 @@ pub async fn take(
                 life: row.get::<_, Option<i32>>("life").unwrap_or_default(),
                 is_final: status.is_some_and(Status::is_final),
                 class: row.get("error_class"),
+                flow: row.get("flow"),
                 id,
             })
         })

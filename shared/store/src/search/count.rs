@@ -26,11 +26,15 @@ pub enum SearchKey {
     Queue,
     /// The urgency.
     Priority,
+    /// How the order stands to its target states.
+    ScenarioStatus,
+    /// Parallel or sequential.
+    Mode,
 }
 
 impl SearchKey {
     /// Those that somebody may ask for.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Status,
         Self::Scenario,
         Self::State,
@@ -39,6 +43,8 @@ impl SearchKey {
         Self::Flow,
         Self::Queue,
         Self::Priority,
+        Self::ScenarioStatus,
+        Self::Mode,
     ];
 
     /// The word of the API; empty for nothing.
@@ -54,6 +60,8 @@ impl SearchKey {
             Self::Flow => "flow",
             Self::Queue => "queue",
             Self::Priority => "priority",
+            Self::ScenarioStatus => "scenarioStatus",
+            Self::Mode => "mode",
         }
     }
 }

@@ -6,20 +6,20 @@ use pagurus_domain::search::AccessPath;
 use crate::sql::{shown_status, statements};
 
 /// Orders by descending number: `$1` the number below which they are, `$2` how many are looked at. The parameters from
-/// `$3` on are the conditions, those from `$22` on belong to the access path.
+/// `$3` on are the conditions, those from `$25` on belong to the access path.
 macro_rules! looked {
     (all) => {
-        "SELECT no FROM orders WHERE no < $1 AND no >= $22 ORDER BY no DESC LIMIT $2"
+        "SELECT no FROM orders WHERE no < $1 AND no >= $25 ORDER BY no DESC LIMIT $2"
     };
     (ids) => {
-        "SELECT no FROM (SELECT no FROM orders WHERE id = ANY($22::text[]) OFFSET 0) AS named
+        "SELECT no FROM (SELECT no FROM orders WHERE id = ANY($25::text[]) OFFSET 0) AS named
           WHERE no < $1 ORDER BY no DESC LIMIT $2"
     };
     // The index holds a hash, because a transaction may be longer than an entry of an index; the comparison of the
     // text decides.
     (transaction) => {
         "SELECT no FROM orders
-          WHERE hashtextextended(transaction_id, 0) = hashtextextended($22, 0) AND transaction_id = $22 AND no < $1
+          WHERE hashtextextended(transaction_id, 0) = hashtextextended($25, 0) AND transaction_id = $25 AND no < $1
           ORDER BY no DESC LIMIT $2"
     };
     (failed) => {
@@ -29,22 +29,22 @@ macro_rules! looked {
         "SELECT order_no AS no
            FROM ((SELECT order_no FROM ready WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2)
                  UNION ALL
-                 (SELECT order_no FROM running WHERE $22 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)
+                 (SELECT order_no FROM running WHERE $25 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)
                  UNION ALL
-                 (SELECT order_no FROM due WHERE $23 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)) AS places
+                 (SELECT order_no FROM due WHERE $26 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)) AS places
           ORDER BY order_no DESC LIMIT $2"
     };
     (queue) => {
-        "SELECT order_no AS no FROM (SELECT order_no FROM queued WHERE queue = $22 OFFSET 0) AS members
+        "SELECT order_no AS no FROM (SELECT order_no FROM queued WHERE queue = $25 OFFSET 0) AS members
           WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2"
     };
     // In the order of bytes, as the index is; no id is longer than what is behind the prefix.
     (prefix) => {
         "SELECT no FROM orders
-          WHERE id ~>=~ $22 AND id ~<=~ ($22 || repeat(chr(1114111), 64)) AND no < $1 ORDER BY id USING ~<~ LIMIT $2"
+          WHERE id ~>=~ $25 AND id ~<=~ ($25 || repeat(chr(1114111), 64)) AND no < $1 ORDER BY id USING ~<~ LIMIT $2"
     };
     (attribute) => {
-        "SELECT order_no AS no FROM search_values WHERE name = $22 AND value = $23 AND order_no < $1 ORDER BY order_no DESC LIMIT $2"
+        "SELECT order_no AS no FROM search_values WHERE name = $25 AND value = $26 AND order_no < $1 ORDER BY order_no DESC LIMIT $2"
     };
     (jeopardy) => {
         "SELECT order_no AS no FROM promises
@@ -85,7 +85,11 @@ macro_rules! wanted {
                      WHERE NOT EXISTS (SELECT FROM search_values v
                                         WHERE v.order_no = o.no AND v.name = a.name AND v.value = a.value)))
                AND ($21::boolean IS NULL OR $21 = EXISTS (
-                    SELECT FROM promises j WHERE j.order_no = ANY(ARRAY[o.no]) AND j.marked_at IS NOT NULL AND NOT j.ended))"
+                    SELECT FROM promises j WHERE j.order_no = ANY(ARRAY[o.no]) AND j.marked_at IS NOT NULL AND NOT j.ended))
+               AND ($22::text[] IS NULL OR o.scenario_status = ANY($22))
+               AND ($23::text IS NULL OR o.mode = $23)
+               AND ($24::text IS NULL OR EXISTS (
+                    SELECT FROM history h WHERE h.order_no = ANY(ARRAY[o.no]) AND h.source = $24))"
         )
     };
 }
@@ -132,7 +136,7 @@ macro_rules! key {
             " WHEN 'scenario' THEN (SELECT s.name FROM scenarios s WHERE s.no = o.scenario)
               WHEN 'state' THEN coalesce(o.step, '') WHEN 'class' THEN coalesce(o.error_class, '')
               WHEN 'system' THEN coalesce(o.error_system, '') WHEN 'flow' THEN o.flow WHEN 'queue' THEN coalesce(o.queue, '')
-              WHEN 'priority' THEN o.priority END"
+              WHEN 'priority' THEN o.priority WHEN 'scenarioStatus' THEN o.scenario_status WHEN 'mode' THEN o.mode END"
         )
     };
 }
@@ -163,21 +167,21 @@ statements! {
     STEP_PREFIX = concat!("
         WITH looked AS MATERIALIZED (
             SELECT no, id FROM orders
-             WHERE id ~>=~ $22 AND id ~<=~ ($22 || repeat(chr(1114111), 64)) AND id ~>~ $1 ORDER BY id USING ~<~ LIMIT $2)
+             WHERE id ~>=~ $25 AND id ~<=~ ($25 || repeat(chr(1114111), 64)) AND id ~>~ $1 ORDER BY id USING ~<~ LIMIT $2)
         SELECT (SELECT id FROM looked ORDER BY id USING ~>~ LIMIT 1) AS last, (SELECT count(*) FROM looked) AS looked,
                coalesce(array_agg(o.no ORDER BY l.id USING ~<~), '{}') AS found,
                coalesce(array_agg(l.id ORDER BY l.id USING ~<~), '{}') AS ids
           FROM looked l", wanted!());
-    COUNT_ALL = counts!(all, "$23", "$24");
-    COUNT_IDS = counts!(ids, "$23", "$24");
-    COUNT_TRANSACTION = counts!(transaction, "$23", "$24");
-    COUNT_FAILED = counts!(failed, "$22", "$23");
-    COUNT_UNFINISHED = counts!(unfinished, "$24", "$25");
-    COUNT_QUEUE = counts!(queue, "$23", "$24");
-    COUNT_PREFIX = counts!(prefix, "$23", "$24");
-    COUNT_ATTRIBUTE = counts!(attribute, "$24", "$25");
-    COUNT_NODE = counts!(node, "$22", "$23");
-    COUNT_JEOPARDY = counts!(jeopardy, "$22", "$23");
+    COUNT_ALL = counts!(all, "$26", "$27");
+    COUNT_IDS = counts!(ids, "$26", "$27");
+    COUNT_TRANSACTION = counts!(transaction, "$26", "$27");
+    COUNT_FAILED = counts!(failed, "$25", "$26");
+    COUNT_UNFINISHED = counts!(unfinished, "$27", "$28");
+    COUNT_QUEUE = counts!(queue, "$26", "$27");
+    COUNT_PREFIX = counts!(prefix, "$26", "$27");
+    COUNT_ATTRIBUTE = counts!(attribute, "$27", "$28");
+    COUNT_NODE = counts!(node, "$25", "$26");
+    COUNT_JEOPARDY = counts!(jeopardy, "$25", "$26");
 }
 
 /// The statement of a step through the failures that reads no order.

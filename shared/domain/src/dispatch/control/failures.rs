@@ -11,7 +11,7 @@ const SECONDS: usize = 5;
 const ENOUGH: u32 = 5;
 /// Failures that are enough although other calls are answered meanwhile, as long as these began before. Fewer come where a
 /// limit was a little too high, and a stop would cost more than they do.
-const ENOUGH_AMONG_OLDER: u32 = 30;
+const ENOUGH_AMONG_OLDER: u32 = 20;
 
 /// Calls of the last seconds.
 #[derive(Clone, Debug, Default)]
@@ -121,14 +121,14 @@ mod tests {
         failures.note(2000, 0, &took(100), millis(60_000));
         for told in 1..=5 {
             assert_eq!(failures.beyond(0.9), None, "{told}");
-            failures.note(0, 6, &took(1), millis(60_000 + 10 * told));
+            failures.note(0, 4, &took(1), millis(60_000 + 10 * told));
             // Begun before the first failure.
             failures.note(4, 0, &took(100), millis(60_000 + 10 * told));
         }
-        assert_eq!(failures.beyond(0.9), Some((30, 30)));
+        assert_eq!(failures.beyond(0.9), Some((20, 20)));
         failures.note(1, 0, &took(50), millis(60_100));
         assert_eq!(failures.beyond(0.9), None, "begun among them, and answered");
-        failures.note(0, 29, &took(1), millis(60_200));
+        failures.note(0, 19, &took(1), millis(60_200));
         failures.note_accepted(1, millis(60_210));
         failures.note(0, 4, &took(1), millis(60_220));
         assert_eq!(failures.beyond(0.9), None, "a request was taken");

@@ -18,7 +18,7 @@ fn stopping() -> Dispatcher {
     dispatcher(with(rules(DistributionMode::StoppedFlows), &[]))
 }
 
-fn calls(flow: &str, system: &str, outcome: CallOutcome, count: u32) -> CallSamples {
+pub(super) fn calls(flow: &str, system: &str, outcome: CallOutcome, count: u32) -> CallSamples {
     let step = step_of(Duration::from_millis(100));
     CallSamples {
         flow: Arc::from(flow),
@@ -32,11 +32,11 @@ fn calls(flow: &str, system: &str, outcome: CallOutcome, count: u32) -> CallSamp
     }
 }
 
-fn failed(class: &str) -> CallOutcome {
+pub(super) fn failed(class: &str) -> CallOutcome {
     CallOutcome::Failed(Arc::from(class))
 }
 
-fn tell(dispatcher: &mut Dispatcher, samples: CallSamples, at: i64) {
+pub(super) fn tell(dispatcher: &mut Dispatcher, samples: CallSamples, at: i64) {
     dispatcher.handle(DispatchEvent::Called(vec![samples]), second(at));
 }
 

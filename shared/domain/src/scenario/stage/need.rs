@@ -164,7 +164,7 @@ pub enum Answer {
     Released,
     /// To [`Need::Save`]: it is durable.
     Saved,
-    /// To [`Need::Http`], [`Need::Parallel`] and [`Need::Publish`]: nothing was sent, because the called
+    /// To [`Need::Http`], [`Need::Parallel`], [`Need::Publish`] and the [`Need::Register`] of a task: nothing was sent, because the called
     /// system must be left alone. The order rests at this very action, and the attempt does not count.
     Held {
         /// Time at which it is tried again.

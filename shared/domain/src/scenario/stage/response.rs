@@ -12,7 +12,7 @@ use super::super::{Action, Folded, HttpAction, ScenarioKind};
 use super::failing::Failing as _;
 use super::need::{HttpFailure, NO_ROOM, Response};
 use super::snapshot::{AnsweredCall, AsyncRetry, Destination, Polling};
-use super::{Run, Then, Turn};
+use super::{Run, Then, Turn, retry_after};
 use crate::order::OrderError;
 use crate::retry::{self, Cycle, ErrorClass, Interaction, Outcome as Answered, Verdict};
 use crate::system::host_and_path;
@@ -166,7 +166,7 @@ impl Run {
                 let message = format!("{} answered {}: {quoted}", called(http, url), response.status);
                 let class = class.map(|class| class.to_string());
                 let error = OrderError { class, message, system, status: Some(response.status) };
-                Err(Failed { error, retry_after: retry_after(response, turn.now) })
+                Err(Failed { error, retry_after: retry_after::of_response(response, turn.now) })
             }
             Err(failure) => {
                 let answered = Answered::Exception { chain: &failure.chain, message: &failure.message };
@@ -377,17 +377,4 @@ pub(super) fn response_value(response: &Response) -> Folded {
     }
     let of_headers: usize = response.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
     Folded::about(value, response.body.len() + of_headers)
-}
-
-/// How long the called system asks to be left alone: seconds, or a date (RFC 9110, 10.2.3).
-fn retry_after(response: &Response, now: Timestamp) -> Option<Duration> {
-    if !matches!(response.status, 429 | 503) {
-        return None;
-    }
-    let (_, value) = response.headers.iter().find(|(name, _)| name == "retry-after")?;
-    if let Ok(seconds) = value.trim().parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let at = jiff::fmt::rfc2822::parse(value.trim()).ok()?.timestamp();
-    Duration::try_from(at.duration_since(now)).ok()
 }

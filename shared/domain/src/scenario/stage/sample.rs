@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 use super::snapshot::{Destination, OpenRequest};
-use super::{HttpCall, Publication, Response, Run, Turn};
+use super::{Callback, HttpCall, Publication, Response, Run, Stage, Turn};
 use crate::order::OrderError;
-use crate::system::{CallKind, CallOutcome, SystemNames, host_and_path};
+use crate::system::{CallKind, CallOutcome, SystemNames, UNCLASSIFIED, host_and_path};
 
 /// Calls told of one stage at most: a loop of calls in one stage says no more by more of them.
 const MOST: usize = 100;
@@ -27,8 +25,13 @@ pub struct CallMade {
     pub retry_after: Option<Duration>,
 }
 
-/// Class of a failure that no rule gives one: no limit moves by it.
-const UNCLASSIFIED: &str = "";
+impl Stage {
+    /// Calls that came to an end so far, or were sent.
+    #[must_use]
+    pub fn calls(&self) -> &[CallMade] {
+        &self.run.end.calls
+    }
+}
 
 impl HttpCall {
     /// The called system: its name in the configuration, else its host.
@@ -97,14 +100,16 @@ impl Run {
     pub(super) fn sample_callback(
         &mut self,
         request: &OpenRequest,
-        received_at: Option<Timestamp>,
+        received: Option<&Callback>,
         failure: Option<&OrderError>,
         turn: &Turn<'_>,
     ) {
         let Some(asked) = &request.asked else { return };
+        let retry_after = received.and_then(|callback| callback.retry_after(turn.now));
         if let Some(error) = failure {
-            return self.sample_failed(error, CallKind::Asynchronous, None);
+            return self.sample_failed(error, CallKind::Asynchronous, retry_after);
         }
+        let received_at = received.and_then(|callback| callback.received_at);
         let took = request.sent_at.zip(received_at).map(|(sent, received)| {
             let took = received.as_millisecond().saturating_sub(sent.as_millisecond());
             Duration::from_millis(u64::try_from(took).unwrap_or(0))
@@ -114,8 +119,17 @@ impl Run {
             kind: CallKind::Asynchronous,
             outcome: CallOutcome::Answered,
             took,
-            retry_after: None,
+            retry_after,
         });
+    }
+
+    /// An actor decided. Of its work nothing is learnt; what is told is the time for which it asks to be left alone.
+    pub(super) fn sample_decision(&mut self, system: String, retry_after: Option<Duration>) {
+        if retry_after.is_none() {
+            return;
+        }
+        let outcome = CallOutcome::Failed(UNCLASSIFIED.into());
+        self.sample(CallMade { system, kind: CallKind::Direct, outcome, took: None, retry_after });
     }
 
     /// A failure that came without an answer: a time-out of polling.

@@ -43,7 +43,17 @@ pub(super) fn is_task(name: &str) -> bool {
 
 /// The actor as [`OrderError::system`] names it.
 fn system_of(actor: &ActorAction) -> String {
-    format!("actor:{}", actor.name)
+    system_of_actor(&actor.name)
+}
+
+fn system_of_actor(name: &str) -> String {
+    format!("actor:{name}")
+}
+
+/// The actor to whom a request of this name hands a task, as [`OrderError::system`] names it; none for other requests.
+#[must_use]
+pub fn system_of_task(request: &str) -> Option<String> {
+    request.strip_prefix(TASK_PREFIX).map(system_of_actor)
 }
 
 /// Those of these requests that a wait is for: the ones of its own stage; without any, those from
@@ -67,6 +77,7 @@ impl Run {
             }
         };
         self.cursor.visit.hand_out += 1;
+        let again = self.cursor.visit.awaiting.is_some();
         let awaiting = self.cursor.visit.awaiting.get_or_insert_with(|| Awaiting {
             name: name.clone(),
             id: None,
@@ -74,7 +85,7 @@ impl Run {
             task: None,
         });
         awaiting.task = Some(times);
-        self.pending = Pending::Task;
+        self.pending = Pending::Task { again };
         Some(Need::Register {
             name,
             visit: self.cursor.visit.number,
@@ -89,6 +100,17 @@ impl Run {
                 wait_ends_at: turn.longest_wait_since(queued_at),
             }),
         })
+    }
+
+    /// The actor must be left alone: nothing was handed out. What was handed out before, and is awaited, keeps its times,
+    /// and is decided if its decision comes meanwhile.
+    pub(super) fn hold_task(&mut self, again: bool, until: Timestamp, system: String, turn: &Turn<'_>) {
+        let visit = &mut self.cursor.visit;
+        visit.hand_out = visit.hand_out.saturating_sub(1);
+        if !again {
+            visit.awaiting = None;
+        }
+        self.hold(until, system, turn);
     }
 
     /// The times of a task, as they are when it is handed out for the first time.
@@ -194,6 +216,7 @@ impl Run {
 
     /// Something came of what the order awaits here, or its time is over.
     pub(super) fn take_awaited(&mut self, wake: Wake, turn: &Turn<'_>) -> Option<Need> {
+        self.cursor.end_hold(turn.now);
         match (self.present(turn), wake) {
             (Some(Action::Actor(actor)), Wake::Callback) => self.take_decision(actor, turn),
             (Some(Action::Actor(actor)), _) if self.is_decided(turn) => self.take_decision(actor, turn),
@@ -233,6 +256,8 @@ impl Run {
     fn take_decision(&mut self, actor: &ActorAction, turn: &Turn<'_>) {
         let name = format!("{TASK_PREFIX}{}", actor.name);
         let callback = turn.received.iter().find(|callback| callback.name == name);
+        let retry_after = callback.and_then(|callback| callback.retry_after(turn.now));
+        self.sample_decision(system_of(actor), retry_after);
         let decision = callback.map_or(Value::Null, |callback| callback.value.value()["body"].clone());
         let result = decision.get("result").cloned().unwrap_or(Value::Null);
         match decision.get("decision").and_then(Value::as_str) {
@@ -258,7 +283,7 @@ impl Run {
                 self.cursor.visit.awaiting = None;
                 let error = OrderError::new(class, message).about(Some(system_of(actor)));
                 // A repeat says what this hand-out said, so that it sees what this one saw.
-                if !self.retries(&error, None, turn) {
+                if !self.retries(&error, retry_after, turn) {
                     self.context.response = Some(json!({"decision": "fail", "body": result}).into());
                     self.fail(error, turn);
                 }

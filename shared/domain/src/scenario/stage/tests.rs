@@ -190,7 +190,7 @@ impl Play {
 
     /// Plays until the end. An answer is a status with an optional JSON body (`200 {"id": 1}`),
     /// `down`, `published`, `unroutable`, `started`, `refused`; those to a `parallel` stand between
-    /// `|`. Any of them can be `held 5m`. A wait takes `timeout`, or `callback {…}` with the callbacks by name. Any rest takes
+    /// `|`. Any of them can be `held 5m`, and so can the hand-out of a task. A wait takes `timeout`, or `callback {…}` with the callbacks by name. Any rest takes
     /// `call NAME BODY; NAME BODY`. `+5m` before an answer is how long it takes; `late 5m` before
     /// it lets the next stage begin so long after it was due.
     fn go(mut self, answers: &[&str]) -> Played {
@@ -273,6 +273,13 @@ impl Played {
                     log.append(&mut reached.log);
                     told.append(&mut reached.answers);
                     Answer::Saved
+                }
+                Need::Register { task: Some(_), .. }
+                    if answers.front().is_some_and(|answer| answer.starts_with("held ")) =>
+                {
+                    let held =
+                        answers.pop_front().and_then(|answer| parse_duration(&answer["held ".len()..]).ok());
+                    Answer::Held { until: later(*now, held.unwrap()), system: "actor:scoring".into() }
                 }
                 Need::Register { visit, action, .. } => {
                     let fresh = RequestId(Uuid::from_u128(self.requests.len() as u128 + 1));

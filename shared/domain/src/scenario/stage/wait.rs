@@ -3,7 +3,7 @@
 
 use super::super::Event;
 use super::super::source::reader::LONGEST_DURATION;
-use super::response::QUOTED_BYTES;
+use super::response::{Failed, QUOTED_BYTES};
 use super::snapshot::{Destination, OpenRequest};
 use super::task::awaited;
 use super::{Run, Then, Turn, later};
@@ -19,12 +19,14 @@ impl Run {
         for request in requests {
             let failure = self.failure_of(&request, event, turn);
             let received = turn.received.iter().find(|callback| callback.name == request.name);
-            let received_at = received.and_then(|callback| callback.received_at);
             if received.is_some() || failure.is_some() {
-                self.sample_callback(&request, received_at, failure.as_ref(), turn);
+                self.sample_callback(&request, received, failure.as_ref(), turn);
             }
             match failure {
-                Some(failure) => failures.push(failure),
+                Some(error) => {
+                    let retry_after = received.and_then(|callback| callback.retry_after(turn.now));
+                    failures.push(Failed { error, retry_after });
+                }
                 None => good.push(request),
             }
         }
@@ -79,19 +81,20 @@ impl Run {
 
     /// Ends the stage with a retry from the last entry point, where each failure has a policy; the
     /// longest of the waits counts (ERR-13). Else the failure that has no retry left.
-    fn repeat_later(&mut self, failures: &[OrderError], turn: &Turn<'_>) -> Result<(), OrderError> {
+    fn repeat_later(&mut self, failures: &[Failed], turn: &Turn<'_>) -> Result<(), OrderError> {
         let before = self.cursor.asynchronous.as_ref().map(|retry| &retry.cycle);
-        let judged = |error: &OrderError| {
+        let judged = |Failed { error, retry_after }: &Failed| {
             let class = error.class.as_deref().map(ErrorClass::from);
-            let failure = self.failure(class.as_ref(), turn);
+            let retry_after = retry_after.map(|wish| wish.min(turn.settings.max_retry_after));
+            let failure = retry::Failure { retry_after, ..self.failure(class.as_ref(), turn) };
             retry::on_async_failure(turn.errors(), &failure, before, turn.now, turn.dice)
         };
         let (place, at, cycle) = match retry::together(failures.iter().map(judged).collect()) {
             None => return Ok(()),
-            Some(Err(place)) => return Err(failures[place].clone()),
+            Some(Err(place)) => return Err(failures[place].error.clone()),
             Some(Ok(repeat)) => repeat,
         };
-        let error = failures[place].clone();
+        let error = failures[place].error.clone();
         let told = format!(
             "{}; class `{}`, attempt {} of cycle {}, again from the entry point at {at}",
             error.message, cycle.class, cycle.attempts, cycle.number
@@ -149,7 +152,7 @@ impl Run {
         self.sample_time_out(&error);
         self.cursor.main.retry = None;
         self.cursor.sum_up_retries();
-        if let Err(error) = self.repeat_later(&[error], turn) {
+        if let Err(error) = self.repeat_later(&[Failed { error, retry_after: None }], turn) {
             self.give_up(error, Event::Timeout, turn);
         }
     }

@@ -1,5 +1,7 @@
 //! Policies of flows, and names of called systems.
 
+use pagurus_domain::dispatch::DistributionMode;
+
 use super::*;
 
 #[test]
@@ -78,5 +80,19 @@ fn dsp_9_what_contradicts_itself_among_policies_is_refused_with_its_place() {
     for (text, expected) in cases {
         let found = faults(&text);
         assert!(found.iter().any(|fault| fault.contains(expected)), "{expected}: {found:?}\n{text}");
+    }
+}
+
+#[test]
+fn act_3_wake_ups_without_a_repeat_are_refused_together_with_flow_limits() {
+    for mode in DistributionMode::ALL {
+        for activation in ActivationMode::ALL {
+            let text = format!("activation: {{mode: {activation}}}\ndistribution: {{mode: {mode}}}\n");
+            let is_refused = *activation == ActivationMode::AtMostOnce && *mode != DistributionMode::Simple;
+            let checked = check(&text, std::iter::empty());
+            let found = checked.iter().find(|fault| fault.pointer == "/activation/mode");
+            assert_eq!(found.is_some(), is_refused, "{activation} with {mode}: {checked:?}");
+            assert!(found.is_none_or(|fault| fault.message.contains("`distribution.mode: simple` only")));
+        }
     }
 }

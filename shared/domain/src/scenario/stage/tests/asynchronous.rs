@@ -32,12 +32,12 @@ pub(super) const ASYNC: &str = r#"async:
 "#;
 
 /// The play with rules for callbacks.
-fn with_rules(text: &str) -> Play {
+pub(super) fn with_rules(text: &str) -> Play {
     Play::of(text).errors(&format!("{ERRORS}{ASYNC}"))
 }
 
 /// Asks twice and waits; `on` and `more` are for the waiting state.
-fn asking(on: &str, more: &str) -> String {
+pub(super) fn asking(on: &str, more: &str) -> String {
     format!(
         "  a:
     entryPoint: true
@@ -52,7 +52,7 @@ fn asking(on: &str, more: &str) -> String {
     .replace("  bad", if on.is_empty() { "# bad" } else { "  bad" })
 }
 
-const GOOD: &str = r#"callback {"r": {"body": "yes"}, "q": {"body": "yes"}}"#;
+pub(super) const GOOD: &str = r#"callback {"r": {"body": "yes"}, "q": {"body": "yes"}}"#;
 const BAD: &str = r#"callback {"r": {"body": "yes"}, "q": {"body": "no", "stepStatus": "k21"}}"#;
 const ODD: &str = r#"callback {"r": {"body": "yes"}, "q": {"body": "odd"}}"#;
 

@@ -1,7 +1,9 @@
 //! A called system that must be left alone: the order rests at the very action that would call it, and
 //! goes on there as if it had just come (DSP-16).
 
+use super::asynchronous::{GOOD, asking, with_rules};
 use super::*;
+use crate::system::{CallKind, CallOutcome};
 
 const TWO: &str = "  a:
     actions:
@@ -158,4 +160,35 @@ fn dsp_16_a_held_operation_does_not_go_back_to_its_savepoint() {
     let text = "scenario: s\nkind: operation\nactions:\n  - savepoint: x\n  - http: {url: 'http://h/1'}\n  - http: {url: 'http://h/2'}\n";
     let played = Play::whole(text).go(&["200", "held 1h", "200"]);
     assert_eq!((played.statuses().as_str(), played.paths().as_str()), ("wait, success", "1, 2, 2"));
+}
+
+#[test]
+fn dsp_16_a_callback_says_how_long_its_system_is_to_be_left_alone() {
+    let wishes = |played: &Played| -> Vec<(String, bool, Option<u64>)> {
+        let calls = played.ends.iter().flat_map(|end| &end.calls);
+        let ended =
+            calls.filter(|call| call.kind == CallKind::Asynchronous && call.outcome != CallOutcome::Sent);
+        let told = ended.map(|call| {
+            let is_good = call.outcome == CallOutcome::Answered;
+            (call.system.clone(), is_good, call.retry_after.map(|wish| wish.as_secs()))
+        });
+        told.collect()
+    };
+    // A good answer stays one.
+    let good = r#"callback {"r": {"body": "yes", "headers": {"retry-after": "60"}}, "q": {"body": "yes"}}"#;
+    let played = with_rules(&asking("", "")).go(&["200", "published", good]);
+    assert_eq!(played.path(), "wait w, callback done");
+    assert_eq!(wishes(&played), [("h".to_owned(), true, Some(60)), ("amqp:e".to_owned(), true, None)]);
+    // A failed one is repeated no sooner, and no later than by its policy.
+    for (seconds, delay) in [(90, 90), (5, 30), (7200, 900)] {
+        let bad = format!(
+            r#"callback {{"r": {{"body": "yes"}}, "q": {{"body": "no", "stepStatus": "k21", "headers": {{"Retry-After": {seconds}}}}}}}"#
+        );
+        let played = with_rules(&asking("", "")).go(&["200", "published", &bad, "200", "published", GOOD]);
+        assert_eq!(
+            (played.delays(), played.path().as_str()),
+            (vec![delay], "wait w, retry a, wait w, callback done")
+        );
+        assert_eq!(wishes(&played)[1], ("amqp:e".to_owned(), false, Some(seconds)));
+    }
 }

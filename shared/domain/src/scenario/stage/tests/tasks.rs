@@ -120,6 +120,64 @@ fn err_5_a_failed_task_is_repeated_by_its_policy_and_says_the_same() {
     );
 }
 
+/// Systems that asked to be left alone, each with the seconds.
+fn wishes(played: &Played) -> Vec<(String, u64)> {
+    let calls = played.ends.iter().flat_map(|end| &end.calls);
+    calls.filter_map(|call| Some((call.system.clone(), call.retry_after?.as_secs()))).collect()
+}
+
+#[test]
+fn dsp_16_a_decision_says_how_long_its_actor_is_to_be_left_alone() {
+    let good =
+        r#"callback {"actor.scoring": {"body": {"decision": "success"}, "headers": {"Retry-After": 90}}}"#;
+    let played = play(&acting(""), &["200 3", "published", good, "200"]);
+    assert_eq!((played.statuses().as_str(), played.path().as_str()), ("wait, success", "success done"));
+    assert_eq!(wishes(&played), [("actor:scoring".to_owned(), 90)]);
+    let busy = r#"callback {"actor.scoring": {"body": {"decision": "fail", "error": {"class": "busy"}}, "headers": {"retry-after": "90"}}}"#;
+    let played = play(&acting(""), &["200 3", "published", busy, "published", SUCCESS, "200"]);
+    assert_eq!(
+        (played.delays(), played.path().as_str()),
+        (vec![90], "success done"),
+        "not the ten of the policy"
+    );
+    assert_eq!(wishes(&played), [("actor:scoring".to_owned(), 90)]);
+    assert!(wishes(&play(&acting(""), &["200 3", "published", SUCCESS, "200"])).is_empty());
+}
+
+#[test]
+fn dsp_16_a_task_for_an_actor_that_is_to_be_left_alone_is_held_and_no_time_of_it_runs() {
+    let held = ", taskTimeout: 90s, forceFinishAfterTaskTimeout: true";
+    let played = play(&acting(held), &["200 3", "held 1h", "held 1h", "published", SUCCESS, "200"]);
+    assert_eq!(played.statuses(), "wait, wait, wait, success");
+    assert!(matches!(played.ends[1].then, Then::Hold { .. }));
+    assert_eq!((played.ends[1].snapshot.visit.awaiting.as_ref(), played.requests.len()), (None, 1));
+    let told = tasks(&played);
+    assert_eq!((told.len(), &told[0].0["handOut"], &told[0].0["body"]), (1, &json!(1), &json!(3)));
+    let until = played.ends[2].then.due_at().unwrap();
+    assert_eq!(until, later(START.parse().unwrap(), Duration::from_secs(2 * 3600 + 60)), "a work time-out");
+    // The retry of a failed task is held, too, and its cycle loses no time by it.
+    let busy = r#"callback {"actor.scoring": {"body": {"decision": "fail", "error": {"class": "busy"}}}}"#;
+    let played = play(&acting(""), &["200 3", "published", busy, "held 2d", "published", SUCCESS, "200"]);
+    assert_eq!(
+        (played.statuses().as_str(), played.path().as_str()),
+        ("wait, retry, wait, wait, success", "success done")
+    );
+}
+
+#[test]
+fn dsp_16_what_an_actor_has_already_is_awaited_while_its_next_hand_out_is_held() {
+    let answers = ["200 3", "published", "timeout", "held 10s", "published", SUCCESS, "200"];
+    let played = play(&acting(", taskTimeout: 2m"), &answers);
+    assert_eq!(played.statuses(), "wait, wait, wait, success");
+    let awaiting = |end: usize| played.ends[end].snapshot.visit.awaiting.clone().unwrap();
+    assert_eq!(awaiting(0).queued_at, awaiting(2).queued_at);
+    assert_eq!(awaiting(0).task, awaiting(2).task, "the task time-out goes on");
+    assert_eq!(tasks(&played).iter().map(|(task, _)| task["handOut"].clone()).collect::<Vec<_>>(), [1, 2]);
+    // The task time-out passes while it is held.
+    let played = play(&acting(", taskTimeout: 2m"), &["200 3", "published", "timeout", "held 5m", "200"]);
+    assert_eq!((played.class().as_str(), tasks(&played).len()), (ACTOR_TIMEOUT, 1));
+}
+
 #[test]
 fn scn_9_a_call_during_a_task_does_not_end_it() {
     let text = format!("{}calls: {{ask: {{actions: [{{http: {{url: 'http://h/x'}}}}]}}}}\n", acting(""));

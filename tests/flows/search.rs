@@ -75,6 +75,11 @@ async fn rec_13_orders_are_found_by_whatever_they_have() {
         // What a scenario hides is not found by its value.
         ("?createdSince=1h&params.card=4111", &[]),
         ("?createdSince=1h&params.name=x", &["m-1"]),
+        ("?createdSince=1h&scenarioStatus=failed", &["b-1", "a-2", "a-1"]),
+        ("?createdSince=1h&mode=parallel&limit=2", &["m-1", "b-1"]),
+        ("?createdSince=1h&mode=sequential", &[]),
+        ("?status=fail&source=worker-1", &["b-1", "a-2", "a-1"]),
+        ("?status=fail&source=worker-2", &[]),
     ] {
         let page = get(&engine, &format!("/v1/orders{query}")).await;
         assert_eq!(ids(&page), found, "{query}: {page}");
@@ -93,6 +98,12 @@ async fn rec_13_orders_are_found_by_whatever_they_have() {
     let counts = get(&engine, "/v1/counts?status=fail&by=class,state").await;
     assert_eq!((&counts["orders"], &counts["complete"]), (&json!(3), &json!(true)), "{counts}");
     assert_eq!((&counts["items"][0]["key"][0], &counts["items"][0]["newest"]), (&json!(""), &json!("b-1")));
+    let counts = get(&engine, "/v1/counts?createdSince=1h&by=mode,scenarioStatus").await;
+    assert_eq!(
+        counts["items"][0],
+        json!({"key": ["parallel", "failed"], "orders": 3, "newest": "b-1"}),
+        "{counts}"
+    );
     let counts = get(&engine, "/v1/counts").await;
     assert_eq!(counts["items"][0], json!({"key": ["fail"], "orders": 3, "newest": "b-1"}), "{counts}");
 }

@@ -49,6 +49,19 @@ async fn err_8_9_an_outage_shorter_than_the_policy_is_not_seen_by_the_scenario()
 }
 
 #[tokio::test]
+async fn err_5_a_class_that_a_script_gives_repeats_the_call_that_it_judged() {
+    let engine = Installation::with("err_5", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &policy(SOON))]).await;
+    let busy = Step::answer(200, json!({"code": "BUSY"}));
+    engine.world().program(Program::at("/judged").first(2, &busy).then_answer(200, json!({"code": "OK"})));
+    let judge = r#"- script: 'if response.body.code == "BUSY" { fail("busy", "all.unavailable") }'"#;
+    let actions = format!("{}\n{}\n{judge}\n{}", call("/before"), call("/judged"), call("/after"));
+    engine.actions("judged", &actions).await;
+    let order = engine.run(json!({"id": "a", "scenario": "judged"}), "success").await;
+    let counts = ["/before", "/judged", "/after"].map(|path| engine.world().calls(path).len());
+    assert_eq!((counts, &order["retries"]), ([1, 3, 1], &json!(2)), "{order}");
+}
+
+#[tokio::test]
 async fn err_8_retry_after_is_a_lower_bound_and_the_cycle_is_shown() {
     let engine =
         Installation::with("err_8_after", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &policy(SOON))]).await;

@@ -85,8 +85,10 @@ async fn scn_10_an_operation_goes_on_at_its_last_savepoint() {
     let engine = Installation::with("scn_10", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &rules)]).await;
     engine.world().program(Program::at("/third").fail(1, 503));
     let text = "scenario: op\nkind: operation\nactions:\n  - http: {method: POST, url: \"${config.demo}/first\"}\n  \
+                - script: 'vars.n = 1'\n  \
                 - savepoint: middle\n  - http: {method: POST, url: \"${config.demo}/second\"}\n  \
-                - sleep: {for: 100ms}\n  - http: {method: POST, url: \"${config.demo}/third\"}\n";
+                - sleep: {for: 100ms}\n  - script: 'vars.n = vars.n + 1'\n  \
+                - http: {method: POST, url: \"${config.demo}/third\", body: {n: \"${vars.n}\"}}\n";
     engine.put_scenario("op", text).await.unwrap();
     let order = engine.run(json!({"id": "a", "scenario": "op"}), "success").await;
     assert_eq!((&order["step"], &order["scenarioStatus"]), (&json!("done"), &json!("target")), "{order}");
@@ -98,6 +100,9 @@ async fn scn_10_an_operation_goes_on_at_its_last_savepoint() {
     assert_eq!(again.status, 200, "{again:?}");
     engine.reach("a", "success").await;
     assert_eq!((count("/second"), count("/third")), (1, 3), "a restart begins behind the rest");
+    for call in engine.world().calls("/third") {
+        assert_eq!(call.body["n"], 2, "variables go back to what they were when the rest was over");
+    }
 }
 
 #[tokio::test]

@@ -107,7 +107,7 @@ async fn rec_8_10_a_worker_that_dies_while_it_is_offline_loses_no_work() {
     let mut engine = Installation::with("rec_8_dies", &[("PAGURUS__NODE__LOST_AFTER", "1200ms")]).await;
     engine.world().program(Program::at("/hang").hang(1));
     engine.actions("hang", "- http: {method: POST, url: \"${config.demo}/hang\", timeout: 2m}").await;
-    engine.accepted(json!({"id": "a", "scenario": "hang"})).await;
+    engine.accepted(json!({"id": "a", "scenario": "hang", "transactionId": "t-77"})).await;
     engine.calls("/hang", 1).await;
     ask(&engine, Role::Worker, "worker-1", "offline").await;
     wait_status(&engine, "worker-1", "offline").await;
@@ -120,6 +120,9 @@ async fn rec_8_10_a_worker_that_dies_while_it_is_offline_loses_no_work() {
     engine.reach("a", "success").await;
     let log = engine.part("a", "log").await.to_string();
     assert!(log.contains("FAILOVER from worker-1 (life ") && log.contains(" to worker-2"), "{log}");
+    let log = std::fs::read_to_string(&engine.node(Role::Activator).spec.log).unwrap();
+    let told = log.lines().find(|line| line.contains("FAILOVER from worker-1")).unwrap();
+    assert!(told.contains("t-77") && told.contains("order"), "{told}");
     until("nothing is left of it", PATIENCE, async || listed(&engine, "worker-1").await["left"] == 0).await;
     let lost = listed(&engine, "worker-1").await;
     assert_eq!(

@@ -141,6 +141,23 @@ async fn ord_12_the_bounds_of_sequential_orders_hold_for_them_only() {
 }
 
 #[tokio::test]
+async fn ord_12_a_sequential_order_waits_no_longer_for_its_child_than_it_may_wait() {
+    let bound = [("PAGURUS__RESOURCE_CONTROL__MAX_WAIT_SEQUENTIAL", "700ms")];
+    let engine = Installation::with("ord_12_child", &bound).await;
+    engine.scenario("slow", &asking("/silent", "10m")).await;
+    engine
+        .actions("parent", "- order: {id: kid, scenario: slow, wait: true, request: kid, timeout: 5m}")
+        .await;
+    engine.actions("next", &call("/next")).await;
+    engine.accepted(json!({"id": "a", "scenario": "parent", "mode": "sequential", "queue": "q"})).await;
+    engine.accepted(json!({"id": "b", "scenario": "next", "mode": "sequential", "queue": "q"})).await;
+    let parent = engine.reach("a", "fail").await;
+    assert_eq!(parent["error"]["class"], "async.timeout", "{parent}");
+    engine.reach("b", "success").await;
+    assert_eq!(engine.order("kid").await.unwrap()["status"], "wait", "the child goes on by itself");
+}
+
+#[tokio::test]
 async fn ord_13_a_release_frees_the_queue_while_its_stage_goes_on() {
     let engine = Installation::start("ord_13_at_once").await;
     engine.world().program(Program::at("/slow").delayed(Duration::from_secs(3)));

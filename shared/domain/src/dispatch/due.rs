@@ -16,6 +16,18 @@ impl Dispatcher {
     /// Lets the flow of each priority try that is due of those that stand aside because of the limit of a system, if it
     /// has a place; all of them where it has no limit any more.
     pub(super) fn unblock(&mut self, system: SystemIndex) {
+        let mut others = Vec::new();
+        self.unblock_at(system, &mut others);
+        let mut next = 0;
+        while let Some(other) = others.get(next).copied() {
+            self.unblock_at(other, &mut others);
+            next += 1;
+        }
+    }
+
+    /// The same at one system. A flow that tried may stand aside because of another system from now on, and it may be the
+    /// one that was due there: somebody else's turn has come at those `others`. Each is named once, so that this ends.
+    fn unblock_at(&mut self, system: SystemIndex, others: &mut Vec<SystemIndex>) {
         let Some(known) = self.systems.get(system) else { return };
         let all = known.limit().is_none();
         for priority in Priority::ALL {
@@ -30,6 +42,8 @@ impl Dispatcher {
                 };
                 flow.blocked_by = None;
                 self.judge(index);
+                let elsewhere = self.flows.get(index).and_then(|flow| flow.blocked_by);
+                others.extend(elsewhere.filter(|other| *other != system && !others.contains(other)));
                 if !all && self.can_go(index) {
                     break;
                 }

@@ -62,23 +62,35 @@ impl Dispatcher {
     /// True if a flow whose turn it is may go; else it stands aside from now on.
     pub(super) fn may_go(&mut self, flow: FlowIndex) -> bool {
         let Some(known) = self.flows.get(flow) else { return false };
-        let Some(full) = self.full_system(flow, known) else { return true };
+        if self.full_system(flow, known).is_none() {
+            return true;
+        }
         self.judge(flow);
-        self.unblock(full);
+        self.unblock_all(flow);
         false
     }
 
     /// More or less of a flow is in progress, or some other change concerns the places of the systems that it calls.
     pub(super) fn freed(&mut self, flow: FlowIndex) {
-        let Some(known) = self.flows.get(flow) else { return };
-        // A flow calls few systems, and mostly one.
-        for index in 0..known.links.len() {
-            let Some(link) = self.flows.get(flow).and_then(|flow| flow.links.get(index).copied()) else {
-                break;
-            };
-            self.unblock(link.system);
-        }
+        self.unblock_all(flow);
+        let waits_for = |dispatcher: &Self| dispatcher.flows.get(flow).and_then(|flow| flow.blocked_by);
+        let before = waits_for(self);
         self.judge(flow);
+        // One that was due somewhere, and stands aside from now on, leaves its turn to the next.
+        if waits_for(self) != before {
+            self.unblock_all(flow);
+        }
+    }
+
+    /// Lets those try that are due at the systems that a flow calls.
+    fn unblock_all(&mut self, flow: FlowIndex) {
+        // A flow calls few systems, and mostly one.
+        let system = |dispatcher: &Self, at: usize| Some(dispatcher.flows.get(flow)?.links.get(at)?.system);
+        let mut at = 0;
+        while let Some(system) = system(self, at) {
+            self.unblock(system);
+            at += 1;
+        }
     }
 
     /// Counts a stage of a flow as in progress.

@@ -216,7 +216,7 @@ impl Dispatcher {
                 system.in_use = system.in_use.saturating_add(in_progress);
                 system.flows.insert(index);
             }
-            self.judge(index);
+            self.freed(index);
         }
         let Some(flow) = self.flows.get_mut(index) else { return };
         let old = |link: &Link| link.open == 0 && between(link.seen_at, now) > LINKED;
@@ -230,7 +230,7 @@ impl Dispatcher {
                 flow.blocked_by = None;
             }
             self.unblock(link.system);
-            self.judge(index);
+            self.freed(index);
         }
     }
 
@@ -267,11 +267,7 @@ impl Dispatcher {
             system.control.accepted(taken, system.in_use, now);
         }
         self.flow_changed(index);
-        if by < 0 {
-            self.freed(index);
-        } else {
-            self.judge(index);
-        }
+        self.freed(index);
     }
 
     /// Gives the samples to the control that they are for.

@@ -257,7 +257,7 @@ impl Dispatcher {
             standing: Standing::Running(reading),
             expected: 0,
         });
-        self.judge(flow);
+        self.freed(flow);
         if let Some(queue) = queue {
             self.queues.start(queue);
             self.settle(queue, End::Back);

@@ -35,6 +35,8 @@ impl Dispatcher {
         self.flows.settle(now);
         self.systems.settle(now);
         self.forget_flows();
+        // Who was due may be kept from going by something that is nobody's news here, as the head of its queue.
+        self.systems.all().into_iter().for_each(|system| self.unblock(system));
     }
 
     /// Sends once more what may have been lost; it kept its permit of the mode all the while.

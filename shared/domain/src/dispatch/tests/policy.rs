@@ -282,6 +282,13 @@ impl World {
             });
             assert_eq!(system.in_use, in_use.sum::<u32>(), "{}", system.name);
         }
+        for (_, system) in self.dispatcher.systems.iter().filter(|(_, system)| system.has_room()) {
+            for priority in Priority::ALL.iter().filter(|priority| system.first_due(**priority).is_some()) {
+                let tries = system.trying(*priority).and_then(|flow| self.dispatcher.flows.get(flow));
+                let tries = tries.filter(|flow| flow.blocked_by.is_none() && flow.is_busy());
+                assert!(tries.is_some(), "a place that is free and wanted is nobody's: {system:?}");
+            }
+        }
         let stats = self.dispatcher.stats();
         assert_eq!(stats.waiting.iter().sum::<usize>(), self.ready.len());
         assert_eq!((stats.parallel + stats.sequential) as usize, self.running.len());
@@ -341,4 +348,48 @@ proptest! {
         }
         world.come_to_rest();
     }
+}
+
+/// Each of two flows that call the same systems is due at one of them and not at the other. Found by the steps above.
+#[test]
+fn dsp_16_flows_that_are_due_at_different_systems_do_not_wait_for_each_other() {
+    use Step::*;
+    let steps = [
+        RetryAfter(2, 1),
+        RetryAfter(1, 1),
+        Register(0, 0, None),
+        Poll(1),
+        RetryAfter(0, 5),
+        Register(0, 1, None),
+        Register(1, 0, Some(1)),
+        Register(3, 2, Some(1)),
+        Register(0, 1, None),
+        Register(2, 0, None),
+        Register(0, 1, None),
+        Register(0, 1, None),
+        Register(1, 0, None),
+        Poll(3),
+        TakeOver,
+        End(2, 0),
+        End(1, 0),
+        Register(2, 1, None),
+        Register(3, 1, None),
+        Register(1, 0, Some(1)),
+        Stop(Some(2), 1),
+        Register(0, 0, None),
+        Override(1, false, 1),
+        Register(0, 1, Some(0)),
+        Register(1, 0, Some(1)),
+        Register(0, 0, None),
+        Register(1, 1, Some(1)),
+        Register(1, 1, Some(0)),
+        Override(0, false, 1),
+        Register(3, 0, None),
+        Register(2, 1, Some(1)),
+    ];
+    let mut world = World::new();
+    for step in steps {
+        world.take(step);
+    }
+    world.come_to_rest();
 }

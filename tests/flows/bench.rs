@@ -63,12 +63,13 @@ async fn ui_a_measurement_that_is_broken_off_shows_what_was_measured() {
     let line = format!("--server {} bench --yes --scenario good --orders 100000000 --batch 5", engine.base());
     let mut command = tokio::process::Command::new(program);
     command.args(line.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let running = command.spawn().unwrap();
-    until("some have ended", PATIENCE, async || {
+    let orders = async || {
         let counts = engine.get("/v1/counts?idPrefix=bench-&by=status").await.unwrap().body;
-        counts["orders"].as_u64().unwrap() > 200
-    })
-    .await;
+        counts["orders"].as_u64().unwrap()
+    };
+    let before = orders().await;
+    let running = command.spawn().unwrap();
+    until("it has sent some", PATIENCE, async || orders().await > before + 200).await;
     let process = Identity::of(running.id().unwrap()).unwrap();
     process.signal(Signal::Interrupt).unwrap();
     let output =

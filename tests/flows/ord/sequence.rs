@@ -152,7 +152,7 @@ async fn ord_12_a_sequential_order_waits_no_longer_for_its_child_than_it_may_wai
     engine.accepted(json!({"id": "a", "scenario": "parent", "mode": "sequential", "queue": "q"})).await;
     engine.accepted(json!({"id": "b", "scenario": "next", "mode": "sequential", "queue": "q"})).await;
     let parent = engine.reach("a", "fail").await;
-    assert_eq!(parent["error"]["class"], "async.timeout", "{parent}");
+    assert_eq!(parent["error"]["class"], "order.timeout", "{parent}");
     engine.reach("b", "success").await;
     assert_eq!(engine.order("kid").await.unwrap()["status"], "wait", "the child goes on by itself");
 }

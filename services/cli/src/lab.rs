@@ -1,10 +1,10 @@
 //! `pagurus lab`: runs a situation of the laboratory, and says whether its bounds hold. Needs no server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use pagurus_domain::lab::{self, LabFigure, LabRun};
+use pagurus_domain::lab::{self, LabFigure, LabPlan, LabRun, Situation};
 use pagurus_domain::scenario::source::explain_faults;
 use serde_json::{Value, json};
 
@@ -15,12 +15,19 @@ use crate::screen::{Paint, Screen};
 /// Work that is to be run.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The situation: flows, called systems, what happens to them, and bounds
+    /// The situation: flows, called systems, what happens to them, and bounds. With `--report`, the folder of many
     #[arg(value_name = "FLOWS.yaml")]
     file: PathBuf,
     /// Write the report with its pictures into this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Run all situations of the folder, with other rules too, and write one page in Markdown, with the pictures in
+    /// `pictures/lab` beside it
+    #[arg(long, value_name = "FILE.md", conflicts_with_all = ["out", "compare", "seed"])]
+    report: Option<PathBuf>,
+    /// Draw chance from here, whatever the file says
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
     /// Run it with three fixed limits, AIMD, Gradient2 and ARC, too
     #[arg(long)]
     compare: bool,
@@ -28,16 +35,17 @@ pub(crate) struct Arguments {
 
 /// Runs the situation, and fails if a bound does not hold of which nobody said so.
 pub(crate) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
-    let text = input::text_of(&arguments.file)?;
-    let plan = lab::read(&text)
-        .map_err(|faults| Failure::Input(explain_faults(&text, &input::name_of(&arguments.file), &faults)))?;
+    if let Some(page) = &arguments.report {
+        return report(&arguments.file, page, screen);
+    }
+    let mut plan = plan_of(&arguments.file)?;
+    plan.seed = arguments.seed.unwrap_or(plan.seed);
     let mut runs = vec![lab::run(&plan)];
     if arguments.compare {
         runs.extend(lab::compare(&plan));
     }
     if let Some(out) = &arguments.out {
-        let page = lab::page(&plan, &runs);
-        std::fs::write(out, page).with_context(|| format!("cannot write `{}`", out.display()))?;
+        write(out, &lab::page(&plan, &runs))?;
     }
     if screen.json {
         screen.value(&runs.iter().map(told).collect::<Vec<Value>>())?;
@@ -46,6 +54,46 @@ pub(crate) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     }
     let is_broken = |figure: &LabFigure| !figure.holds() && figure.bound.missed.is_none();
     if runs[0].figures.iter().any(is_broken) { Err(Failure::Reported(FAILED)) } else { Ok(()) }
+}
+
+fn plan_of(file: &Path) -> Result<LabPlan, Failure> {
+    let text = input::text_of(file)?;
+    lab::read(&text).map_err(|faults| Failure::Input(explain_faults(&text, &input::name_of(file), &faults)))
+}
+
+/// Runs all situations of a folder, and writes what came of them.
+fn report(folder: &Path, page: &Path, screen: &Screen) -> Result<(), Failure> {
+    const PICTURES: &str = "pictures/lab";
+    let mut files = Vec::new();
+    let listed = std::fs::read_dir(folder)
+        .with_context(|| format!("cannot read the folder `{}`", folder.display()))?;
+    for entry in listed {
+        let path = entry.with_context(|| format!("cannot read the folder `{}`", folder.display()))?.path();
+        files.extend(path.extension().is_some_and(|extension| extension == "yaml").then_some(path));
+    }
+    files.sort();
+    let pictures = page.parent().unwrap_or(Path::new("")).join(PICTURES);
+    std::fs::create_dir_all(&pictures)
+        .with_context(|| format!("cannot make the folder `{}`", pictures.display()))?;
+    let mut situations = Vec::new();
+    for file in &files {
+        let plan = plan_of(file)?;
+        let name = file.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        screen.line(&name)?;
+        let mut runs = vec![lab::run(&plan)];
+        if plan.learns_limits() {
+            runs.extend(lab::compare(&plan));
+        }
+        write(&pictures.join(format!("{name}.svg")), &lab::picture(&plan, &runs[0]))?;
+        // Only figures are needed from here on.
+        let runs = runs.into_iter().map(LabRun::without_trace).collect();
+        situations.push(Situation { name, plan, runs });
+    }
+    Ok(write(page, &lab::library(&situations, PICTURES))?)
+}
+
+fn write(file: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(file, text).with_context(|| format!("cannot write `{}`", file.display()))
 }
 
 fn told(run: &LabRun) -> Value {

@@ -95,8 +95,9 @@ async fn qlt_5_a_stage_that_is_longer_than_the_brokers_time_out_of_consumers_is_
     let _held = consumer.await.unwrap();
 
     let engine = Installation::behind("consumer_time_out", |_| ("PAGURUS__BROKER__URL", url.clone())).await;
-    let program = Program::at("/do").delayed(LONG_CALL);
-    engine.env.world().program(program);
+    let listener = Amqp::connect(&url, engine.env.prefix()).await.unwrap();
+    keep_notifications(&listener, engine.env.prefix()).await;
+    engine.env.world().program(Program::at("/do").delayed(LONG_CALL));
     let ids: Vec<String> = (0..10).map(|number| format!("long-{number}")).collect();
     let load = Load { bodies: ids.iter().map(|id| body(id, "call", json!({}))).collect() };
     load.post(&engine).await;

@@ -12,6 +12,9 @@ use crate::failure::{FAILED, Failure};
 use crate::input;
 use crate::screen::{Paint, Screen};
 
+/// Situations that run at the same time, each on a thread of its own.
+const AT_ONCE: usize = 4;
+
 /// Work that is to be run.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -64,32 +67,56 @@ fn plan_of(file: &Path) -> Result<LabPlan, Failure> {
 /// Runs all situations of a folder, and writes what came of them.
 fn report(folder: &Path, page: &Path, screen: &Screen) -> Result<(), Failure> {
     const PICTURES: &str = "pictures/lab";
-    let mut files = Vec::new();
-    let listed = std::fs::read_dir(folder)
-        .with_context(|| format!("cannot read the folder `{}`", folder.display()))?;
-    for entry in listed {
-        let path = entry.with_context(|| format!("cannot read the folder `{}`", folder.display()))?.path();
-        files.extend(path.extension().is_some_and(|extension| extension == "yaml").then_some(path));
-    }
-    files.sort();
     let pictures = page.parent().unwrap_or(Path::new("")).join(PICTURES);
     std::fs::create_dir_all(&pictures)
         .with_context(|| format!("cannot make the folder `{}`", pictures.display()))?;
-    let mut situations = Vec::new();
-    for file in &files {
-        let plan = plan_of(file)?;
+    let mut plans = Vec::new();
+    for file in situations_in(folder)? {
         let name = file.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        screen.line(&name)?;
-        let mut runs = vec![lab::run(&plan)];
-        if plan.learns_limits() {
-            runs.extend(lab::compare(&plan));
+        plans.push((name, plan_of(&file)?));
+    }
+    let mut situations = Vec::new();
+    for some in plans.chunks(AT_ONCE) {
+        let begun: Vec<&str> = some.iter().map(|(name, _)| name.as_str()).collect();
+        screen.line(&begun.join(", "))?;
+        let run = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                some.iter().map(|(name, plan)| scope.spawn(|| situation(name, plan))).collect();
+            threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
+        });
+        for outcome in run {
+            let Ok((situation, picture)) = outcome else {
+                return Err(
+                    anyhow::anyhow!("a simulation broke off: this is a fault of the laboratory").into()
+                );
+            };
+            write(&pictures.join(format!("{}.svg", situation.name)), &picture)?;
+            situations.push(situation);
         }
-        write(&pictures.join(format!("{name}.svg")), &lab::picture(&plan, &runs[0]))?;
-        // Only figures are needed from here on.
-        let runs = runs.into_iter().map(LabRun::without_trace).collect();
-        situations.push(Situation { name, plan, runs });
     }
     Ok(write(page, &lab::library(&situations, PICTURES))?)
+}
+
+fn situations_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let told = || format!("cannot read the folder `{}`", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(told)? {
+        let path = entry.with_context(told)?.path();
+        files.extend(path.extension().is_some_and(|extension| extension == "yaml").then_some(path));
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// A situation with its runs, and its picture. What was seen is dropped: only figures are needed from here on.
+fn situation(name: &str, plan: &LabPlan) -> (Situation, String) {
+    let mut runs = vec![lab::run(plan)];
+    let picture = lab::picture(plan, &runs[0]);
+    if plan.learns_limits() {
+        runs.extend(lab::compare(plan));
+    }
+    let runs = runs.into_iter().map(LabRun::without_trace).collect();
+    (Situation { name: name.to_owned(), plan: plan.clone(), runs }, picture)
 }
 
 fn write(file: &Path, text: &str) -> anyhow::Result<()> {

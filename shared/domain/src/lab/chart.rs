@@ -27,7 +27,8 @@ const LETTER: f64 = 6.3;
 pub(super) const SHEET: &str = "\
 text{font:11px system-ui,-apple-system,'DejaVu Sans',sans-serif;fill:#4a5560}.name{font-weight:600}\
 path{fill:none;stroke-width:1.6}.grid{stroke:#e3e8ec;stroke-width:1}.axis{stroke:#8b98a3;stroke-width:1}\
-.a{stroke:#0969da}.b{stroke:#1a7f37}.c{stroke:#b42318}.d{stroke:#9a6b00;stroke-dasharray:5 3}";
+.a{stroke:#0969da}.b{stroke:#1a7f37}.c{stroke:#b42318}.d{stroke:#9a6b00;stroke-dasharray:5 3}\
+.e{stroke:#0969da;stroke-dasharray:2 3}";
 
 /// A line of a chart.
 #[derive(Debug)]

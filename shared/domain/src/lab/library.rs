@@ -73,8 +73,8 @@ fn summary(page: &mut String, situations: &[Situation]) {
     let _ = writeln!(
         page,
         "## Beside other rules\n\n\
-         A rule is ahead of another in a situation if it is better in one figure and as good in all others. Figures are as \
-         good as each other where they differ by no more than another seed changes: {}.\n\n\
+         A rule is ahead of another in a situation if it is better in one figure and as good in all others. Figures \
+         count as equally good where they differ by no more than this: {}.\n\n\
          In {wins} of {count} situations no rule is ahead of `pagurus`.{}\n",
         ties(),
         if behind.is_empty() { "" } else { " In the others:" },

@@ -65,8 +65,8 @@ pub(super) fn of_system(looks: &[SystemLook], seconds: f64) -> [Chart; 2] {
         rate("refused or failed", "c", |look| look.refused + look.failed),
     ];
     let places = vec![
-        line("limit", "a", &|look| look.limit.map(f64::from)),
         line("in use", "b", &|look| Some(f64::from(look.in_use))),
+        line("limit", "e", &|look| look.limit.map(f64::from)),
     ];
     [
         Chart { scale: "calls in a second", lines: calls, seconds },

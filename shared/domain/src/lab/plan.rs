@@ -221,7 +221,7 @@ impl Measure {
         matches!(self, Self::Share | Self::Fairness)
     }
 
-    /// Figures that are no further apart than this are as good as each other: about what another seed changes.
+    /// Figures that are no further apart than this count as equally good.
     #[must_use]
     pub const fn tie(self) -> f64 {
         match self {

@@ -141,7 +141,10 @@ pub struct Answered {
 ///
 /// # Errors
 /// The database fails.
-pub async fn scenarios(client: &Client, callbacks: &[NewCallback]) -> Result<HashMap<RequestId, ScenarioNo>> {
+pub async fn scenarios(
+    client: &Client,
+    callbacks: &[&NewCallback],
+) -> Result<HashMap<RequestId, ScenarioNo>> {
     let asked: Vec<Uuid> = callbacks.iter().filter_map(|c| c.request.map(|id| id.0)).collect();
     if asked.is_empty() {
         return Ok(HashMap::new());
@@ -156,7 +159,7 @@ pub async fn scenarios(client: &Client, callbacks: &[NewCallback]) -> Result<Has
 ///
 /// # Errors
 /// The database fails; nothing is stored then.
-pub async fn answer(tx: &Tx<'_>, callbacks: &[NewCallback], max_orphans: u32) -> Result<Answered> {
+pub async fn answer(tx: &Tx<'_>, callbacks: &[&NewCallback], max_orphans: u32) -> Result<Answered> {
     let asked: Vec<Uuid> = callbacks.iter().filter_map(|c| c.request.map(|id| id.0)).collect();
     let find = tx.prepare_cached(FIND).await?;
     let order_of: HashMap<Uuid, i64> =
@@ -199,7 +202,7 @@ pub async fn answer(tx: &Tx<'_>, callbacks: &[NewCallback], max_orphans: u32) ->
         })
         .collect();
     let mut left = room;
-    let kept = callbacks.iter().zip(&verdicts).filter(|(_, verdict)| {
+    let kept = callbacks.iter().copied().zip(&verdicts).filter(|(_, verdict)| {
         let keeps = **verdict != CallbackVerdict::Orphan || left > 0;
         left = if **verdict == CallbackVerdict::Orphan { left.saturating_sub(1) } else { left };
         keeps

@@ -392,8 +392,6 @@ mod tests {
             "pagurus config show --server http://x:1",
             "pagurus health --url http://127.0.0.1:1/healthz",
             "pagurus lab outage.yaml --out report.html --compare --json",
-            "pagurus serve",
-            "pagurus serve --roles worker,activator",
             "pagurus dev --listen 127.0.0.1:8081",
             "pagurus completions bash",
         ] {

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use clap::Args;
 use pagurus_domain::id::Role;
 use pagurus_runtime::config::LiveSettings;
-use pagurus_runtime::{Host, LocalConsumers, Place, handle_signals, live_settings, start_logging};
+use pagurus_runtime::{Host, InProcess, LocalConsumers, handle_signals, live_settings, start_logging};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -66,25 +66,25 @@ pub(crate) async fn together(settings: &LiveSettings, doors: Vec<(Role, SocketAd
     let local = LocalConsumers::default();
     let mut services = Services::new();
     for (role, listen) in doors {
-        let place = Place { listen, draining: draining.clone(), local: Some(local.clone()) };
+        let process = InProcess { listen, draining: draining.clone(), local: Some(local.clone()) };
         match role {
-            Role::Intake => start(&mut services, role, settings, place, pagurus_intake::run),
-            Role::Dispatcher => start(&mut services, role, settings, place, pagurus_dispatcher::run),
-            Role::Activator => start(&mut services, role, settings, place, pagurus_activator::run),
-            Role::Worker => start(&mut services, role, settings, place, pagurus_worker::run),
-            Role::Notifier => start(&mut services, role, settings, place, pagurus_notifier::run),
+            Role::Intake => start(&mut services, role, settings, process, pagurus_intake::run),
+            Role::Dispatcher => start(&mut services, role, settings, process, pagurus_dispatcher::run),
+            Role::Activator => start(&mut services, role, settings, process, pagurus_activator::run),
+            Role::Worker => start(&mut services, role, settings, process, pagurus_worker::run),
+            Role::Notifier => start(&mut services, role, settings, process, pagurus_notifier::run),
         }
     }
     join(services, &draining).await
 }
 
-fn start<F, R>(services: &mut Services, role: Role, settings: &LiveSettings, place: Place, run: F)
+fn start<F, R>(services: &mut Services, role: Role, settings: &LiveSettings, process: InProcess, run: F)
 where
     F: Fn(Host) -> R + Send + Sync + 'static,
     R: Future<Output = anyhow::Result<()>> + Send + 'static,
 {
     let settings = settings.clone();
-    services.spawn(async move { (role, pagurus_runtime::serve(role, settings, place, run).await) });
+    services.spawn(async move { (role, pagurus_runtime::serve(role, settings, process, run).await) });
 }
 
 /// Waits for all of them. The first that ends makes the others drain; the first failure is told.
@@ -102,7 +102,7 @@ async fn join(mut services: Services, draining: &CancellationToken) -> anyhow::R
 }
 
 /// Where programs of this host reach what listens there.
-fn reachable(listen: SocketAddr) -> SocketAddr {
+pub(crate) fn reachable(listen: SocketAddr) -> SocketAddr {
     let ip = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),

@@ -22,10 +22,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     connection::Link,
+    delivery::{Delivery, DeliveryTag},
     error::Error,
     in_flight,
     local::LocalConsumers,
-    message::{Properties, short},
+    message::short,
     service::Service,
     topology::Names,
 };
@@ -69,32 +70,6 @@ pub enum QueueSource {
         /// Most messages that it keeps; the oldest go first.
         max_length: u32,
     },
-}
-
-/// Identity of a delivery within its consumer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DeliveryTag {
-    /// Which life of the consumer: a tag means nothing in another.
-    pub generation: u64,
-    /// The broker's number within that life.
-    pub tag: u64,
-}
-
-/// A message that arrived.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Delivery {
-    /// For the acknowledgement.
-    pub tag: DeliveryTag,
-    /// Exchange to which it was published.
-    pub exchange: String,
-    /// Key with which it was published.
-    pub routing_key: String,
-    /// True if it was delivered before, perhaps to somebody else.
-    pub redelivered: bool,
-    /// Properties as the sender gave them.
-    pub properties: Properties,
-    /// Content, byte for byte.
-    pub body: Vec<u8>,
 }
 
 /// Outcome of acknowledgements.

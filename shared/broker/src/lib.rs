@@ -18,6 +18,7 @@
 
 mod connection;
 pub mod consumer;
+mod delivery;
 mod error;
 mod foreign;
 mod frames;
@@ -44,7 +45,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use connection::{Link, Purpose, Settings};
 use consumer::Watch;
-pub use consumer::{Acknowledged, ConsumeSpec, Consumer, Delivery, DeliveryTag, QueueSource};
+pub use consumer::{Acknowledged, ConsumeSpec, Consumer, QueueSource};
+pub use delivery::{Delivery, DeliveryTag};
 pub use error::Error;
 use foreign::Foreign;
 pub use illegible::is_broken;

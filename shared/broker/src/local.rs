@@ -11,11 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, watch};
 
-use crate::consumer::{Delivery, DeliveryTag};
+use crate::delivery::{Delivery, DeliveryTag};
 use crate::message::Message;
-
-/// Generation of deliveries that the broker knows nothing of; those of its own begin at 1.
-const LOCAL: u64 = 0;
 
 /// The bindings of a private queue: pairs of exchange and key.
 type Bindings = watch::Receiver<Vec<(String, String)>>;
@@ -116,19 +113,9 @@ impl Drop for Listening {
     }
 }
 
-impl DeliveryTag {
-    /// Of what never was at the broker, and is not acknowledged.
-    const NONE: Self = Self { generation: LOCAL, tag: 0 };
-
-    /// True if the broker knows nothing of the delivery.
-    pub(crate) const fn is_local(self) -> bool {
-        self.generation == LOCAL
-    }
-}
-
 fn delivery(message: &Message) -> Delivery {
     Delivery {
-        tag: DeliveryTag::NONE,
+        tag: DeliveryTag::LOCAL,
         exchange: message.exchange.clone(),
         routing_key: message.key.clone(),
         redelivered: false,

@@ -110,7 +110,7 @@ impl Commands {
             Ok(callback) => callback,
             Err(problem) => return Ok(Err(problem)),
         };
-        let Answered { woken, .. } = answers::answer(&tx, &[&callback], 0).await?;
+        let Answered { woken, .. } = answers::answer(&tx, &[callback], 0).await?;
         let detail = json!({
             "request": request, "reason": answer.reason, "stepStatus": answer.step_status, "from": order.status.as_str(),
         });

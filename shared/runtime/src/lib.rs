@@ -123,8 +123,8 @@ where
         runtime.block_on(async {
             let draining = CancellationToken::new();
             handle_signals(&settings, &draining)?;
-            let place = Place { listen: node.listen, draining, local: None };
-            serve(role, settings, place, run).await
+            let process = InProcess { listen: node.listen, draining, local: None };
+            serve(role, settings, process, run).await
         })
     });
     match outcome {
@@ -164,7 +164,7 @@ fn not_valid(faults: &[Fault]) -> anyhow::Error {
 
 /// A service within its process.
 #[derive(Debug)]
-pub struct Place {
+pub struct InProcess {
     /// Address of its door.
     pub listen: SocketAddr,
     /// Cancelled when it is to stop.
@@ -179,12 +179,12 @@ pub struct Place {
 ///
 /// # Errors
 /// The reason for its end, other than the wish to stop.
-pub async fn serve<F, R>(role: Role, live: LiveSettings, place: Place, run: F) -> anyhow::Result<()>
+pub async fn serve<F, R>(role: Role, live: LiveSettings, process: InProcess, run: F) -> anyhow::Result<()>
 where
     F: Fn(Host) -> R,
     R: Future<Output = anyhow::Result<()>>,
 {
-    let Place { listen, draining, local } = place;
+    let InProcess { listen, draining, local } = process;
     let settings = live.now();
     let name: Arc<str> = settings
         .node

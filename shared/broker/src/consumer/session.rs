@@ -28,9 +28,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Delivery, DeliveryTag, QueueSource, ledger::Ledger};
+use super::{QueueSource, ledger::Ledger};
 use crate::{
     connection::Link,
+    delivery::{Delivery, DeliveryTag},
     error::{Error, is_missing},
     local::{Listening, LocalConsumers},
     message::{from_amqp, short},

@@ -9,7 +9,8 @@ use super::super::timing::between;
 use super::{Bounds, Calls, Control, Moved, Phase, later};
 use crate::system::duration_of;
 
-/// Probes of one round.
+/// Probes of the first round. Those of a further one go one at a time: a system that bears few calls at once refuses some of
+/// several, however well it is.
 const PROBES: u32 = 3;
 /// Between two rounds of probes that nothing was heard of.
 const PROBE_PERIOD: Duration = Duration::from_secs(2);
@@ -43,7 +44,7 @@ impl Control {
                 self.end_doubt(in_use, bounds, now)
             }
             Phase::Stopped(until) if until <= now => {
-                let left = PROBES.min(bounds.initial.max(1));
+                let left = if self.pauses > 1 { 1 } else { PROBES.min(bounds.initial.max(1)) };
                 self.phase = Phase::Probing(Probing {
                     first: None,
                     left,

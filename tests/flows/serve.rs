@@ -36,6 +36,7 @@ async fn prepare(engine: &Installation) -> Inbox {
 async fn succeed(engine: &Installation, round: &str) {
     until("all have succeeded", PATIENCE, async || {
         let counts = engine.get(&format!("/v1/counts?idPrefix={round}-&by=status")).await.unwrap().body;
+        eprintln!("{counts}");
         let items = counts["items"].as_array().unwrap();
         let done = items.iter().find(|item| item["status"] == "success");
         done.is_some_and(|done| done["orders"] == 3 * EACH)

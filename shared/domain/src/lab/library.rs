@@ -93,8 +93,8 @@ fn summary(page: &mut String, situations: &[Situation]) {
     page.push_str("| rule | situations in which it keeps all bounds | in which `pagurus` is ahead of it |\n|---|---|---|\n");
     for at in 0..rules.map_or(0, <[LabRun]>::len) {
         let compared = || situations.iter().filter(|situation| situation.runs.len() > at.max(1));
-        let held =
-            compared().filter(|situation| situation.runs[at].figures.iter().all(LabFigure::holds)).count();
+        let keeps = |run: &LabRun| run.figures.iter().all(|one| one.holds() || (at > 0 && !is_compared(one)));
+        let held = compared().filter(|situation| keeps(&situation.runs[at])).count();
         let beaten = compared().filter(|situation| is_ahead(&situation.runs[0], &situation.runs[at])).count();
         let name = rules.map_or("", |runs| &runs[at].rule);
         let _ = writeln!(
@@ -133,7 +133,8 @@ fn section(page: &mut String, situation: &Situation, pictures: &str) {
     for (at, figure) in ours.figures.iter().enumerate() {
         page.push_str(&row_of(figure));
         for other in others.iter().filter_map(|run| run.figures.get(at)) {
-            let _ = write!(page, " {} |", cell(other));
+            let cell = if is_compared(other) { cell(other) } else { "\u{2013}".to_owned() };
+            let _ = write!(page, " {cell} |");
         }
         page.push('\n');
     }
@@ -151,9 +152,14 @@ fn ahead(runs: &[LabRun]) -> Vec<&str> {
 
 /// True if one run is better than another in a figure and worse in none.
 fn is_ahead(one: &LabRun, other: &LabRun) -> bool {
-    let gains = one.figures.iter().zip(&other.figures).map(|(one, other)| gain(one, other));
-    let gains: Vec<f64> = gains.collect();
+    let figures = one.figures.iter().zip(&other.figures).filter(|(one, _)| is_compared(one));
+    let gains: Vec<f64> = figures.map(|(one, other)| gain(one, other)).collect();
     gains.iter().any(|gain| *gain > 0.0) && gains.iter().all(|gain| *gain >= 0.0)
+}
+
+/// False for the base latency, which only the rule of the policy learns.
+fn is_compared(figure: &LabFigure) -> bool {
+    figure.bound.of != super::Measure::Base
 }
 
 /// Above zero where a figure is better than another, below where it is worse, by more than counts as good as each other.

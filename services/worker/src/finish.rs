@@ -11,7 +11,7 @@ use pagurus_domain::order::notification::{Content, Moved, Occasion, StoredNotify
 use pagurus_domain::order::{OrderError, ScenarioStatus};
 use pagurus_domain::scenario::stage::{CallMade, LogLine, StageEnd, StepMade, Then, Transition};
 use pagurus_runtime::batch::Failed;
-use pagurus_runtime::metrics::{Count, Guard, Span};
+use pagurus_runtime::metrics::{Count, Guard, Work};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::stats::Series;
 use pagurus_runtime::waits::Waits;
@@ -292,7 +292,7 @@ pub(crate) async fn write(host: &Host, batch: &[Arc<End>]) -> Result<Vec<bool>, 
             Err(error) => return Err(error),
         }
     };
-    host.metrics.span(Span::Batch, "finish", begun.elapsed());
+    host.metrics.batch(Work::Finish, begun.elapsed());
     let stale = written.applied.iter().filter(|applied| !**applied).count();
     host.metrics.guard_refused(Guard::Finish, stale);
     let applied = written.applied.clone();

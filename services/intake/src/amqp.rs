@@ -18,7 +18,6 @@ use jiff::Timestamp;
 use pagurus_broker::{
     ConsumeSpec, Consumer, Delivery, DeliveryTag, Message, Published, QueueSource, is_broken,
 };
-use pagurus_domain::order::notification::Target;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::offline::{Intermittent, Taken};
@@ -171,10 +170,19 @@ fn addressed(delivery: &Delivery, receipt: Receipt) -> Option<(String, Option<St
     Some((to, correlation, receipt))
 }
 
-/// Where the sender of a message wants its receipt, and under which correlation id.
+/// Where the sender of a message wants its receipt, and under which correlation id. An empty `reply_to` is none.
 fn address(delivery: &Delivery) -> Option<(String, Option<String>)> {
     let legible = |text: &Option<String>| text.clone().filter(|text| !is_broken(text));
-    Some((legible(&delivery.properties.reply_to)?, legible(&delivery.properties.correlation_id)))
+    let to = legible(&delivery.properties.reply_to).filter(|to| !to.is_empty())?;
+    Some((to, legible(&delivery.properties.correlation_id)))
+}
+
+/// Why a message is refused whose sender wants a receipt where none may go: it would wait for an answer that never comes, and
+/// believe that its order was lost.
+fn unanswerable(intake: &Intake, delivery: &Delivery) -> Option<Problem> {
+    let (to, _) = address(delivery)?;
+    let refused = intake.host.settings().reply.permits_receipt(&to).err()?;
+    Some(Problem::new(Type::Invalid, refused))
 }
 
 /// Puts refused messages aside, acknowledges, and sends receipts. What could not be put aside goes
@@ -211,15 +219,14 @@ async fn settle(intake: &Intake, consumer: &Consumer, handled: Vec<Handled>) {
     send_receipts(intake, receipts).await;
 }
 
-/// A receipt goes where its allow list lets it, and nowhere else: `reply_to` is a client's word,
-/// and the message would go out with our rights.
+/// A receipt goes where its allow list lets it, and nowhere else: `reply_to` is a client's word, and the message would go out
+/// with our rights. Asked again here: the list may have changed, and a message may be refused for its `reply_to` itself.
 async fn send_receipts(intake: &Intake, receipts: Vec<(String, Option<String>, Receipt)>) {
     let allow = &intake.host.settings().reply;
     let messages: Vec<Message> = receipts
         .into_iter()
         .filter(|(to, _, _)| {
-            let direct = to.starts_with("amq.rabbitmq.reply-to.");
-            let allowed = direct || allow.permits(&Target::Queue(to.clone())).is_ok();
+            let allowed = allow.permits_receipt(to).is_ok();
             if !allowed {
                 intake.host.metrics.count(Count::ReceiptsLost, "", 1);
                 tracing::warn!(reply_to = to, "no receipt: `reply.allow` does not list this queue");

@@ -46,6 +46,7 @@ mod scn;
 mod search;
 mod senders;
 mod sight;
+mod start;
 mod stats;
 mod steps;
 mod stream;

@@ -23,6 +23,7 @@ pub mod scenarios;
 pub mod search;
 pub mod secrets;
 mod signals;
+pub mod start;
 pub mod stats;
 mod telemetry;
 pub mod traces;
@@ -53,6 +54,7 @@ pub use health::Readiness;
 pub use host::{Host, HostParts};
 pub use metrics::Metrics;
 pub use signals::{handle_signals, interrupted};
+use start::{HostFacts, NewProcess};
 pub use stats::MinuteCounts;
 pub use telemetry::start_logging;
 pub use traces::Traces;
@@ -178,6 +180,11 @@ where
     R: Future<Output = anyhow::Result<()>>,
 {
     let settings = live.now();
+    let host = Some(HostFacts::of_this_process());
+    let faults = start::refusals(&settings, NewProcess { role, listen, host });
+    if !faults.is_empty() {
+        return Err(not_valid(&faults));
+    }
     let name: Arc<str> = settings
         .node
         .name

@@ -100,3 +100,30 @@ async fn run_4_messages_of_another_shape_are_counted_and_lose_nothing() {
     assert_eq!(told.len(), ids.len());
     assert_eq!(engine.world().calls("/do").len(), ids.len(), "nothing ran twice");
 }
+
+/// The commands of the README that follow an order, which is read by a shell as it stands there.
+fn tour() -> &'static str {
+    let readme = include_str!("../../README.md");
+    let mut blocks = readme.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.find(|block| block.contains("order submit")).unwrap()
+}
+
+#[tokio::test]
+async fn run_1_the_tour_of_the_readme_works_word_for_word() {
+    let engine = Installation::start("run_1_tour").await;
+    let scenario = include_str!("../../examples/scenarios/one-action.yaml");
+    engine.put_scenario("one-action", scenario).await.unwrap();
+    let folder = engine.env().logs().join("checkout");
+    std::fs::create_dir_all(folder.join(".dev")).unwrap();
+    // What `./dev run` writes there, as far as the commands need it.
+    let programs = std::env::var("PAGURUS_TEST_BIN").unwrap();
+    let page = format!("export PAGURUS_SERVER='{}'\nexport PAGURUS_BIN='{programs}'\n", engine.base());
+    std::fs::write(folder.join(".dev/env"), page).unwrap();
+    let mut shell = tokio::process::Command::new("sh");
+    let output = shell.args(["-e", "-u", "-c", tour()]).current_dir(&folder).output().await.unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(told.contains("first-1") && told.contains("success") && told.contains("one-action"), "{told}");
+    assert_eq!(engine.order("first-1").await.unwrap()["status"], "success");
+    assert_eq!(engine.world().calls("/do").len(), 1);
+}

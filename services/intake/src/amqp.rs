@@ -12,7 +12,7 @@ mod halves;
 mod orders;
 mod trouble;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use pagurus_broker::{
@@ -85,11 +85,13 @@ pub(crate) fn start(intake: &Intake) -> anyhow::Result<()> {
 
 async fn take_orders(intake: Intake, from: Intermittent, door: Orders) -> anyhow::Result<()> {
     let (mut busy, mut trouble) = (false, Trouble::new("register"));
+    let queue = intake.host.broker.names().orders_in.clone();
     while let Some(batch) = next(&intake, &from, busy).await {
         busy = batch.deliveries.len() > 1;
-        intake.host.metrics.messages_consumed(&intake.host.broker.names().orders_in, batch.deliveries.len());
-        let Outcome { handled, left } = door.handle(&batch.deliveries, trouble.is_wary()).await;
-        settle(&intake, from.consumer(), handled).await;
+        intake.host.metrics.messages_consumed(&queue, batch.deliveries.len());
+        let begun = Instant::now();
+        let outcome = door.handle(&batch.deliveries, trouble.is_wary()).await;
+        let left = conclude(&intake, (&from, &queue), outcome, begun).await;
         trouble.wait_out(&intake, &from, left).await;
     }
     Ok(())
@@ -97,18 +99,33 @@ async fn take_orders(intake: Intake, from: Intermittent, door: Orders) -> anyhow
 
 async fn take_callbacks(intake: Intake, from: Intermittent, aside: Aside) -> anyhow::Result<()> {
     let (mut busy, mut trouble) = (false, Trouble::new("answer"));
+    let queue = intake.host.broker.names().callbacks_in.clone();
     while let Some(batch) = next(&intake, &from, busy).await {
         busy = batch.deliveries.len() > 1;
-        intake
-            .host
-            .metrics
-            .messages_consumed(&intake.host.broker.names().callbacks_in, batch.deliveries.len());
-        let Outcome { handled, left } =
-            callbacks::handle(&intake, &aside, &batch.deliveries, trouble.is_wary()).await;
-        settle(&intake, from.consumer(), handled).await;
+        intake.host.metrics.messages_consumed(&queue, batch.deliveries.len());
+        let begun = Instant::now();
+        let outcome = callbacks::handle(&intake, &aside, &batch.deliveries, trouble.is_wary()).await;
+        let left = conclude(&intake, (&from, &queue), outcome, begun).await;
         trouble.wait_out(&intake, &from, left).await;
     }
     Ok(())
+}
+
+/// Settles what was handled of a batch, and gives back what is left of it.
+async fn conclude(
+    intake: &Intake,
+    (from, queue): (&Intermittent, &str),
+    outcome: Outcome,
+    begun: Instant,
+) -> Option<(Vec<DeliveryTag>, Error)> {
+    let Outcome { handled, left } = outcome;
+    let done = handled.len();
+    settle(intake, from.consumer(), handled).await;
+    let not_done = left.as_ref().map_or(0, |(tags, _)| tags.len());
+    for (count, error) in [(done, ""), (not_done, "database")] {
+        intake.host.metrics.messages_processed(queue, count, error, begun.elapsed());
+    }
+    left
 }
 
 /// The next batch; `None` when the process is to stop.

@@ -21,6 +21,7 @@ mod reconcile;
 mod room;
 mod rules;
 mod samples;
+mod stage_trace;
 mod take;
 mod traced;
 mod trouble;

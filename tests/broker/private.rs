@@ -6,7 +6,7 @@ use std::time::Duration;
 use lapin::BasicProperties;
 use lapin::options::{BasicCancelOptions, BasicConsumeOptions, BasicPublishOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable};
-use pagurus_broker::{Broker, ConsumeSpec, Consumer, Message, QueueSource, Service};
+use pagurus_broker::{Broker, Config, ConsumeSpec, Consumer, LocalConsumers, Message, QueueSource, Service};
 
 use crate::{PATIENCE, World, amqp_url, proxy::Proxy};
 
@@ -96,4 +96,73 @@ async fn amqp_2_the_shared_queue_of_hints_of_an_earlier_version_is_deleted_once_
     let broker = world.broker(Service::Notifier).await;
     assert_eq!(broker.depth_of(&former, PATIENCE).await.unwrap(), None);
     world.end(broker).await;
+}
+
+/// What a service tells another one of its process, over the broker's queues or past them.
+#[tokio::test(flavor = "multi_thread")]
+async fn amqp_2_services_of_one_process_hear_each_other_once_and_others_as_well() {
+    let world = World::new().await;
+    let local = LocalConsumers::default();
+    let of_process = |service| {
+        let config = Config { local: Some(local.clone()), ..world.config(&amqp_url(), service) };
+        Broker::connect(config).unwrap()
+    };
+    let (sender, hearer, elsewhere) = (
+        of_process(Service::Worker),
+        of_process(Service::Dispatcher),
+        world.broker(Service::Dispatcher).await,
+    );
+    for broker in [&sender, &hearer] {
+        broker.ready(PATIENCE).await.unwrap();
+    }
+    let spec = |key: &str| ConsumeSpec {
+        queue: QueueSource::Exclusive {
+            name_hint: "node-1".to_owned(),
+            bindings: vec![
+                (world.names.news.clone(), "all".to_owned()),
+                (world.names.work.clone(), key.to_owned()),
+            ],
+            max_length: 5000,
+        },
+        prefetch: 1000,
+        ack_on_take: true,
+        own_connection: false,
+    };
+    let (near, far) = (hearer.consume(spec("near")).unwrap(), elsewhere.consume(spec("far")).unwrap());
+    for consumer in [&near, &far] {
+        while !consumer.is_consuming() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+    let message = |exchange: &str, key: &str, number: usize, to_one| Message {
+        exchange: exchange.to_owned(),
+        key: key.to_owned(),
+        body: number.to_string().into_bytes(),
+        to_one,
+        ..Message::default()
+    };
+    // Many more than the broker sends without an acknowledgement.
+    for number in 0..3000 {
+        let all = message(&world.names.news, "all", number, false);
+        let one = ["near", "far"].map(|key| message(&world.names.work, key, number, true));
+        sender.publish_transient([vec![all], one.into()].concat()).await.unwrap();
+        for (consumer, own) in [(&near, "near"), (&far, "far")] {
+            let mut heard = Vec::new();
+            while heard.len() < 2 {
+                let batch = tokio::time::timeout(PATIENCE, consumer.next_batch(1000)).await.unwrap();
+                heard.extend(batch.into_iter().map(|one| (one.routing_key, one.body)));
+            }
+            heard.sort();
+            let body = number.to_string().into_bytes();
+            let mut expected = vec![("all".to_owned(), body.clone()), (own.to_owned(), body)];
+            expected.sort();
+            assert_eq!(heard, expected, "once each");
+        }
+    }
+    // A queue that is not consumed hears neither way, and the sender goes on.
+    drop(near);
+    drop(hearer);
+    sender.publish_transient(vec![message(&world.names.work, "near", 0, true)]).await.unwrap();
+    sender.close().await;
+    world.end(elsewhere).await;
 }

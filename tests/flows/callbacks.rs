@@ -1,5 +1,7 @@
 //! Callbacks that nobody waits for: answered politely, and visible to people (SCN-7).
 
+use std::time::{Duration, Instant};
+
 use pagurus_harness::world::program::{CallBack, Program};
 use serde_json::{Value, json};
 
@@ -123,4 +125,43 @@ async fn scn_7_an_answer_by_hand_does_what_the_callback_would_have_done_and_says
     let url = engine.calls("/ask", 1).await[0].headers["x-callback-url"].clone();
     let late = engine.env().http().post(url).json(&json!({})).send().await.unwrap();
     assert_eq!(late.json::<Value>().await.unwrap(), json!({"status": "duplicate"}));
+}
+
+/// Not every called system sends its answer again: the end of the stage that asked may hold the order at that moment.
+#[tokio::test]
+async fn scn_7_an_answer_waits_for_its_order_while_that_is_locked_and_no_other_answer_does() {
+    let engine = Installation::start("scn_7_locked").await;
+    engine.scenario("asks", &asking("/silent", "10m")).await;
+    for number in 0..6 {
+        engine.accepted(json!({"id": format!("o{number}"), "scenario": "asks"})).await;
+        engine.reach(&format!("o{number}"), "wait").await;
+    }
+    let calls = engine.calls("/silent", 6).await;
+    let url_of = |id: &str| {
+        let call = calls.iter().find(|call| call.body["order"] == id).unwrap();
+        call.headers["x-callback-url"].clone()
+    };
+    let answer = |id: &str| {
+        let (http, url) = (engine.env().http().clone(), url_of(id));
+        async move { http.post(url).json(&json!({"code": 0})).send().await.unwrap().status().as_u16() }
+    };
+    let mut stranger = engine.database().await;
+    let lock = stranger.transaction().await.unwrap();
+    lock.execute("SELECT FROM orders WHERE id IN ('o0', 'o1') FOR UPDATE", &[]).await.unwrap();
+    // The first one makes all batches wary of locks for some seconds.
+    let locked = ["o0", "o1"].map(|id| tokio::spawn(answer(id)));
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let begun = Instant::now();
+    for id in ["o2", "o3", "o4", "o5"] {
+        assert_eq!(answer(id).await, 200);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(locked.iter().all(|answer| !answer.is_finished()), "they wait");
+    lock.commit().await.unwrap();
+    for answer in locked {
+        assert_eq!(answer.await.unwrap(), 200);
+    }
+    for number in 0..6 {
+        engine.reach(&format!("o{number}"), "success").await;
+    }
 }

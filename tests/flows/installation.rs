@@ -42,6 +42,13 @@ impl Installation {
         Self::with(test, &[]).await
     }
 
+    /// Services of all roles in one process.
+    pub async fn in_one_process(test: &str) -> Self {
+        let env = Self::ground(test, &[]).await;
+        let node = env.start_in_one_process("all").await.unwrap();
+        Self::of(env, vec![node])
+    }
+
     /// One node of every role, with settings.
     pub async fn with(test: &str, settings: &[(&str, &str)]) -> Self {
         let env = Self::ground(test, settings).await;

@@ -45,6 +45,7 @@ mod run;
 mod scn;
 mod search;
 mod senders;
+mod serve;
 mod sight;
 mod start;
 mod stats;

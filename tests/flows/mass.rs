@@ -8,6 +8,7 @@ use pagurus_domain::id::Role;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::principal::Principal;
 use pagurus_harness::env::Env;
+use pagurus_runtime::InProcess;
 use pagurus_runtime::config::LiveSettings;
 use pagurus_store::{Client, Options, Store, migrate, scenarios};
 use pagurus_wire::problem::Problem;
@@ -90,7 +91,8 @@ async fn restart_all(env: &Env) -> Vec<String> {
     let outcomes = Arc::new(Mutex::new(Vec::new()));
     let stop = CancellationToken::new();
     let (found, done) = (outcomes.clone(), stop.clone());
-    pagurus_runtime::serve(Role::Activator, settings, listen, stop, move |host| {
+    let process = InProcess { listen, draining: stop, local: None };
+    pagurus_runtime::serve(Role::Activator, settings, process, move |host| {
         let (found, done) = (found.clone(), done.clone());
         async move {
             host.at_work(false).await;

@@ -159,7 +159,17 @@ impl Env {
     /// # Errors
     /// It ended, or was not ready in time.
     pub async fn start_with(&self, role: Role, name: &str, settings: &[(&str, &str)]) -> Result<Node> {
-        let node = self.launch(role, name, settings)?;
+        let node = self.launch(role, &[], name, settings)?;
+        node.wait_ready(&self.http, READY_TIMEOUT).await?;
+        Ok(node)
+    }
+
+    /// Starts one process with services of all roles, intake first, and waits until each is ready.
+    ///
+    /// # Errors
+    /// It ended or was not ready in time.
+    pub async fn start_in_one_process(&self, name: &str) -> Result<Node> {
+        let node = self.launch(Role::ALL[0], &Role::ALL[1..], name, &[])?;
         node.wait_ready(&self.http, READY_TIMEOUT).await?;
         Ok(node)
     }
@@ -171,7 +181,7 @@ impl Env {
     pub async fn start_all(&self) -> Result<Vec<Node>> {
         let mut nodes = Vec::new();
         for role in Role::ALL {
-            nodes.push(self.launch(role, &format!("{role}-1"), &[])?);
+            nodes.push(self.launch(role, &[], &format!("{role}-1"), &[])?);
         }
         for node in &nodes {
             node.wait_ready(&self.http, READY_TIMEOUT).await?;
@@ -214,8 +224,8 @@ impl Env {
         Amqp::connect(&self.servers.amqp_url, &self.name).await
     }
 
-    fn launch(&self, role: Role, name: &str, settings: &[(&str, &str)]) -> Result<Node> {
-        let ports = Ports::reserve(1, &Owner::this_process()?)?;
+    fn launch(&self, role: Role, also: &[Role], name: &str, settings: &[(&str, &str)]) -> Result<Node> {
+        let ports = Ports::reserve(u16::try_from(1 + also.len())?, &Owner::this_process()?)?;
         let mut environment = lock(&self.settings).clone();
         environment.insert("PAGURUS__DATABASE__URL".to_owned(), self.database_url());
         environment.insert("PAGURUS__BROKER__URL".to_owned(), self.servers.amqp_url.clone());
@@ -233,6 +243,7 @@ impl Env {
         environment.retain(|_, value| !value.is_empty());
         let node = Node::start(NodeSpec {
             role,
+            also: also.to_vec(),
             name: name.to_owned(),
             port: ports.first(),
             programs: self.servers.programs.clone(),

@@ -68,6 +68,9 @@ impl FromStr for Role {
 pub struct NodeSpec {
     /// Its service.
     pub role: Role,
+    /// Further services of the same process, each at the next port: then `pagurus serve` runs them all.
+    #[serde(default)]
+    pub also: Vec<Role>,
     /// Its name, unique in the installation.
     pub name: String,
     /// The port on 127.0.0.1 for health, metrics, and the API of intake.
@@ -99,13 +102,18 @@ impl Node {
     /// # Errors
     /// The program is missing, or its log cannot be written.
     pub fn start(spec: NodeSpec) -> Result<Self> {
-        let program = spec.programs.join(format!("pagurus-{}", spec.role));
+        let name = if spec.also.is_empty() { format!("pagurus-{}", spec.role) } else { "pagurus".to_owned() };
+        let program = spec.programs.join(name);
         if !program.exists() {
             bail!("{} is not built", program.display());
         }
         let mut command = if spec.detached { process::detached(&program) } else { Command::new(&program) };
         if let Some(config) = &spec.config {
             command.arg("--config").arg(config);
+        }
+        if !spec.also.is_empty() {
+            let roles: Vec<&str> = [spec.role].iter().chain(&spec.also).map(|role| role.as_str()).collect();
+            command.args(["serve", "--roles", &roles.join(",")]);
         }
         command
             .envs(&spec.environment)
@@ -127,13 +135,20 @@ impl Node {
         format!("http://{}", self.address())
     }
 
-    /// Waits until `/readyz` answers 200, and says nothing of a door that is shut.
+    /// Waits until `/readyz` answers 200 at each of its doors, and says nothing of a door that is shut.
     ///
     /// # Errors
     /// The process ended, or was not ready in time; what it said last is in the message.
     pub async fn wait_ready(&self, http: &reqwest::Client, within: Duration) -> Result<()> {
         let deadline = Instant::now() + within;
-        let url = format!("{}/readyz", self.url());
+        for port in (self.spec.port..).take(1 + self.spec.also.len()) {
+            self.wait_door(http, port, deadline).await?;
+        }
+        Ok(())
+    }
+
+    async fn wait_door(&self, http: &reqwest::Client, port: u16, deadline: Instant) -> Result<()> {
+        let url = format!("http://127.0.0.1:{port}/readyz");
         loop {
             // A frozen or swamped node must not hold up the clock of this loop.
             let last = match http.get(&url).timeout(Duration::from_secs(2)).send().await {
@@ -152,7 +167,7 @@ impl Node {
             }
             if Instant::now() > deadline {
                 let log = process::tail(&self.spec.log, 20);
-                bail!("{} is not ready after {within:?} ({last}); its log ends with\n{log}", self.spec.name);
+                bail!("{} is not ready in time ({last}); its log ends with\n{log}", self.spec.name);
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

@@ -1,10 +1,8 @@
 //! `pagurus dev`: all five services in one process, for development.
 //!
-//! The same services as everywhere, each with its own door, node and connections: only the
-//! process is shared. Whatever one of them ends by ends all. Which servers they look for is said first.
+//! As `pagurus serve` runs them, at a port that is found. Which servers they look for is said first.
 
-use std::future::Future;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,21 +11,18 @@ use futures_util::future::join_all;
 use pagurus_domain::id::Role;
 use pagurus_runtime::address::NeededServer;
 use pagurus_runtime::config::LiveSettings;
-use pagurus_runtime::{Arguments, Host, handle_signals, live_settings, serve, start_logging};
+use pagurus_runtime::{Arguments, live_settings, start_logging};
 use tokio::net::TcpStream;
-use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 use crate::screen::Screen;
+use crate::serve::{self, reachable};
 
 /// Where the other commands look for the API.
 const USUAL_PORT: u16 = 8080;
 /// Longest time for a server to let us connect before it is said to be away.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-type Services = JoinSet<(Role, anyhow::Result<()>)>;
 
 /// Runs until a signal, or the failure of a service.
 pub(crate) async fn run(
@@ -46,15 +41,9 @@ pub(crate) async fn run(
         screen.note(&line);
     }
 
-    let draining = CancellationToken::new();
-    handle_signals(&settings, &draining).context("signals")?;
-    let mut services = Services::new();
-    start(&mut services, Role::Intake, &settings, &draining, pagurus_intake::run);
-    start(&mut services, Role::Dispatcher, &settings, &draining, pagurus_dispatcher::run);
-    start(&mut services, Role::Activator, &settings, &draining, pagurus_activator::run);
-    start(&mut services, Role::Worker, &settings, &draining, pagurus_worker::run);
-    start(&mut services, Role::Notifier, &settings, &draining, pagurus_notifier::run);
-    Ok(join(services, &draining).await?)
+    let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let doors = Role::ALL.iter().map(|role| (*role, if *role == Role::Intake { door } else { free }));
+    Ok(serve::together(&settings, doors.collect()).await?)
 }
 
 /// Words about these servers: where each is looked for, and what to do where nobody answers.
@@ -75,24 +64,6 @@ async fn look(servers: &[NeededServer]) -> Vec<String> {
     join_all(looks).await.into_iter().flatten().collect()
 }
 
-fn start<F, R>(
-    services: &mut Services,
-    role: Role,
-    settings: &LiveSettings,
-    draining: &CancellationToken,
-    run: F,
-) where
-    F: Fn(Host) -> R + Send + Sync + 'static,
-    R: Future<Output = anyhow::Result<()>> + Send + 'static,
-{
-    let (settings, draining) = (settings.clone(), draining.clone());
-    let listen = match role {
-        Role::Intake => settings.now().node.listen,
-        _ => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-    };
-    services.spawn(async move { (role, serve(role, settings, listen, draining, run).await) });
-}
-
 /// The settings of all services, now and after each reload. Their names have the host and the process in them,
 /// so that two installations on one database share the work and never displace each other.
 fn of_one_process(settings: LiveSettings, door: SocketAddr) -> LiveSettings {
@@ -101,20 +72,6 @@ fn of_one_process(settings: LiveSettings, door: SocketAddr) -> LiveSettings {
         settings.node.listen = door;
         settings.intake.public_url.get_or_insert_with(|| format!("http://{}", reachable(door)));
     })
-}
-
-/// Waits for all of them. The first that ends makes the others drain; the first failure is told.
-async fn join(mut services: Services, draining: &CancellationToken) -> anyhow::Result<()> {
-    let mut outcome = Ok(());
-    while let Some(ended) = services.join_next().await {
-        draining.cancel();
-        let ended = match ended {
-            Ok((role, ended)) => ended.with_context(|| role.to_string()),
-            Err(panic) => Err(panic.into()),
-        };
-        outcome = outcome.and(ended);
-    }
-    outcome
 }
 
 /// The address with a port that is known before anything listens there, because callbacks name
@@ -131,16 +88,6 @@ fn door(wanted: SocketAddr) -> anyhow::Result<SocketAddr> {
     }
     let free = TcpListener::bind(wanted).and_then(|listener| listener.local_addr());
     free.with_context(|| format!("node.listen: {wanted}"))
-}
-
-/// Where programs of this host reach what listens there.
-fn reachable(listen: SocketAddr) -> SocketAddr {
-    let ip = match listen.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    SocketAddr::new(ip, listen.port())
 }
 
 #[cfg(test)]
@@ -161,13 +108,6 @@ mod tests {
         let address = taken.local_addr().unwrap();
         let error = door(address).unwrap_err();
         assert!(format!("{error:#}").starts_with(&format!("node.listen: {address}: ")), "{error:#}");
-    }
-
-    #[test]
-    fn callbacks_come_to_an_address_that_can_be_reached() {
-        assert_eq!(reachable("0.0.0.0:80".parse().unwrap()), "127.0.0.1:80".parse().unwrap());
-        assert_eq!(reachable("[::]:80".parse().unwrap()), "[::1]:80".parse().unwrap());
-        assert_eq!(reachable("10.0.0.1:80".parse().unwrap()), "10.0.0.1:80".parse().unwrap());
     }
 
     #[test]
@@ -197,19 +137,5 @@ mod tests {
             format!("no RabbitMQ answers at 127.0.0.1:{away} (`broker.url`): start one there, or say where");
         assert!(said[1].starts_with(&away) && said[1].contains("PAGURUS__BROKER__URL"), "{said:?}");
         assert!(!said.concat().contains("hidden"), "{said:?}");
-    }
-
-    #[tokio::test]
-    async fn the_end_of_one_service_drains_the_others() {
-        let draining = CancellationToken::new();
-        let mut services = Services::new();
-        services.spawn(async { (Role::Worker, Err(anyhow::anyhow!("lost its loop"))) });
-        let other = draining.clone();
-        services.spawn(async move {
-            other.cancelled().await;
-            (Role::Intake, Ok(()))
-        });
-        let error = join(services, &draining).await.unwrap_err();
-        assert_eq!(format!("{error:#}"), "worker: lost its loop");
     }
 }

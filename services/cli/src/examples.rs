@@ -120,6 +120,8 @@ const EXAMPLES: &[&str] = &[
     "pagurus top --once",
     "pagurus doctor",
     "pagurus doctor --strict --json",
+    "pagurus serve --config pagurus.yaml",
+    "pagurus serve --config pagurus.yaml --roles worker,activator",
     "pagurus dev --listen 127.0.0.1:8081",
     "pagurus schema scenario",
     "pagurus manual man",

@@ -34,6 +34,7 @@ mod scenario;
 mod schema;
 mod screen;
 mod search;
+mod serve;
 mod systems;
 mod top;
 mod topology;
@@ -201,6 +202,8 @@ enum Command {
         #[arg(long)]
         url: Option<String>,
     },
+    /// Run services in this process, all five or those of some roles
+    Serve(serve::Arguments),
     /// Run all five services in this process, for development
     Dev {
         /// Where the API listens; left out: node.listen, or 127.0.0.1:8080, or any free port
@@ -291,6 +294,7 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), F
         Command::Schema { file } => schema::run(file, screen),
         Command::Manual { into } => manual::write(&into),
         Command::Health { url } => health::run(url.as_deref(), &global.server, screen).await,
+        Command::Serve(arguments) => serve::run(&arguments, config).await,
         Command::Dev { listen } => dev::run(config, listen, screen).await,
         Command::Completions { shell } => completions(shell, screen),
     }
@@ -439,6 +443,7 @@ mod tests {
             "pagurus nodes offline w-1",
             "pagurus nodes offline w-1 --reason disk --timeout 5m",
             "pagurus dev --listen here",
+            "pagurus serve --roles worker,nobody",
         ] {
             let error = parse(line).unwrap_err();
             assert_eq!(error.exit_code(), i32::from(failure::USAGE), "{line}");

@@ -216,8 +216,7 @@ impl Leader<'_> {
     /// Tells all workers which systems are closed, where that has changed or is to be repeated.
     async fn tell_workers(&mut self, now: Timestamp) {
         if let Some(word) = self.closed.word(now, Instant::now()) {
-            let message = (work::SYSTEMS.to_owned(), runtime_news::body(&word));
-            runtime_news::send_to(self.host, self.host.broker.names().work.clone(), vec![message]).await;
+            runtime_news::tell_workers(self.host, work::SYSTEMS, &word).await;
         }
     }
 
@@ -314,7 +313,7 @@ impl Leader<'_> {
             })
             .collect();
         // What does not arrive is doubted after the grace, looked up, and handed out again.
-        runtime_news::send_to(self.host, self.host.broker.names().work.clone(), messages).await;
+        runtime_news::hand_out(self.host, messages).await;
     }
 
     fn show(&mut self) {

@@ -1,5 +1,6 @@
 //! Callbacks: answers of called systems, stored whatever becomes of them.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::{Effects, Host, costly};
 use pagurus_store::answers::{self, Answered, CallbackVerdict, NewCallback};
-use pagurus_store::{Client, Error};
+use pagurus_store::{Client, Error, Patience};
 use uuid::Uuid;
 
 /// Longest text kept of the name by which a callback calls its request.
@@ -69,14 +70,35 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Stores a batch of answers and wakes the orders whose last open request was answered.
+    /// Stores a batch of answers and wakes the orders whose last open request was answered. It waits for a locked order no longer
+    /// than batches wait of late.
     ///
     /// # Errors
     /// The database failed: the same call may be repeated, doubles are told apart.
-    pub async fn record(&self, batch: &[NewAnswer]) -> Result<Vec<CallbackVerdict>, Error> {
+    pub async fn record<A>(&self, batch: &[A]) -> Result<Vec<CallbackVerdict>, Error>
+    where
+        A: Borrow<NewAnswer> + Sync,
+    {
+        let batch: Vec<&NewAnswer> = batch.iter().map(Borrow::borrow).collect();
+        self.record_within(&batch, self.host.store.patience().clone()).await
+    }
+
+    /// The same for an answer whose order was locked: it holds up nobody, and waits.
+    ///
+    /// # Errors
+    /// As of [`Recorder::record`].
+    pub async fn record_locked(&self, answer: &NewAnswer) -> Result<Vec<CallbackVerdict>, Error> {
+        self.record_within(&[answer], Patience::default()).await
+    }
+
+    async fn record_within(
+        &self,
+        batch: &[&NewAnswer],
+        patience: Patience,
+    ) -> Result<Vec<CallbackVerdict>, Error> {
         let begun = Instant::now();
-        let (store, metrics) = (&self.host.store, &self.host.metrics);
-        let stored = self.store(batch).await.inspect_err(|error| store.patience().note(error));
+        let metrics = &self.host.metrics;
+        let stored = self.store(batch, &patience).await.inspect_err(|error| patience.note(error));
         let Answered { verdicts, woken, unkept } = stored?;
         Effects::of_ready(&woken).send(&self.host).await;
         for verdict in &verdicts {
@@ -87,12 +109,13 @@ impl Recorder {
         Ok(verdicts)
     }
 
-    async fn store(&self, batch: &[NewAnswer]) -> Result<Answered, Error> {
+    async fn store(&self, batch: &[&NewAnswer], patience: &Patience) -> Result<Answered, Error> {
         let mut client = self.host.store.work().await?;
         let masked = self.masked(&client, batch).await?;
         let tx = client.transaction().await?;
-        self.host.store.patience().bound(&tx).await?;
+        patience.bound(&tx).await?;
         let max_orphans = self.host.settings().callbacks.max_orphans;
+        let masked: Option<Vec<&NewAnswer>> = masked.as_ref().map(|masked| masked.iter().collect());
         let answered = answers::answer(&tx, masked.as_deref().unwrap_or(batch), max_orphans).await?;
         tx.commit().await?;
         Ok(answered)
@@ -101,7 +124,7 @@ impl Recorder {
     /// The batch without the secrets that were told back, where it may hold any: each answer without those
     /// of the scenario that asked. Secrets of others stay, because a short one may be a number of a
     /// customer. An answer for nobody is gone on with by nobody, and is stored without any secret.
-    async fn masked(&self, client: &Client, batch: &[NewAnswer]) -> Result<Option<Vec<NewAnswer>>, Error> {
+    async fn masked(&self, client: &Client, batch: &[&NewAnswer]) -> Result<Option<Vec<NewAnswer>>, Error> {
         if !self.secrets.has_source() {
             return Ok(None);
         }

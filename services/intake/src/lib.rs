@@ -24,6 +24,7 @@ use pagurus_command::Commands;
 use pagurus_runtime::batch::Shape;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Batcher, Host};
+use pagurus_store::answers::CallbackVerdict;
 use pagurus_view::Views;
 
 use answer::{NewAnswer, Recorder};
@@ -59,7 +60,9 @@ struct IntakeParts {
     registrations: Batcher<Submission, Option<Outcome>, pagurus_store::Error>,
     /// Orders whose parameters take long to check, one at a time.
     costly: Batcher<Submission, Outcome, pagurus_store::Error>,
-    answers: Batcher<NewAnswer, pagurus_store::answers::CallbackVerdict, pagurus_store::Error>,
+    answers: Batcher<Arc<NewAnswer>, CallbackVerdict, pagurus_store::Error>,
+    /// Answers whose order was locked.
+    locked_answers: Batcher<Arc<NewAnswer>, CallbackVerdict, pagurus_store::Error>,
     /// Turn of the dry runs of registrations.
     dry_runs: tokio::sync::Mutex<()>,
     /// The room for the bodies of requests.
@@ -72,6 +75,9 @@ const GATHER: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(
 /// Gathering of callbacks: longer than of orders, because a callback costs little beside its batch. Two lanes, so that a locked
 /// order does not hold up all others.
 const ANSWERS: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(15) };
+
+/// Those whose order is locked wait each for itself.
+const LOCKED: Shape = Shape { max: 1, lanes: 2, linger: Duration::ZERO };
 
 /// Gathering of costly registrations: they wait for one another, and nobody else for them.
 const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Duration::ZERO };
@@ -103,7 +109,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     let costly = registering.clone();
     let views = Views::of(host.clone(), catalogue.clone(), secrets.clone());
     let recorder = Recorder { host: host.clone(), catalogue: catalogue.clone(), secrets };
-    let answering = recorder.clone();
+    let (answering, waiting) = (recorder.clone(), recorder.clone());
     let waiters = Waiters::default();
     let streams = Streams::default();
     let intake = Intake(Arc::new(IntakeParts {
@@ -126,9 +132,17 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         answers: Batcher::start(
             ANSWERS,
             pagurus_store::Error::concerns_one_item,
-            move |batch: Arc<[NewAnswer]>| {
+            move |batch: Arc<[Arc<NewAnswer>]>| {
                 let recorder = answering.clone();
                 async move { recorder.record(&batch).await }
+            },
+        ),
+        locked_answers: Batcher::start(
+            LOCKED,
+            |_| false,
+            move |batch: Arc<[Arc<NewAnswer>]>| {
+                let recorder = waiting.clone();
+                async move { recorder.record_locked(&batch[0]).await }
             },
         ),
         recorder,

@@ -22,9 +22,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     connection::Link,
+    delivery::{Delivery, DeliveryTag},
     error::Error,
     in_flight,
-    message::{Properties, short},
+    local::LocalConsumers,
+    message::short,
     service::Service,
     topology::Names,
 };
@@ -70,32 +72,6 @@ pub enum QueueSource {
     },
 }
 
-/// Identity of a delivery within its consumer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DeliveryTag {
-    /// Which life of the consumer: a tag means nothing in another.
-    pub generation: u64,
-    /// The broker's number within that life.
-    pub tag: u64,
-}
-
-/// A message that arrived.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Delivery {
-    /// For the acknowledgement.
-    pub tag: DeliveryTag,
-    /// Exchange to which it was published.
-    pub exchange: String,
-    /// Key with which it was published.
-    pub routing_key: String,
-    /// True if it was delivered before, perhaps to somebody else.
-    pub redelivered: bool,
-    /// Properties as the sender gave them.
-    pub properties: Properties,
-    /// Content, byte for byte.
-    pub body: Vec<u8>,
-}
-
 /// Outcome of acknowledgements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acknowledged {
@@ -117,6 +93,8 @@ pub struct Consumer {
     shared: Arc<Shared>,
     deliveries: Mutex<mpsc::Receiver<Delivery>>,
     ack_on_take: bool,
+    /// Where hints come from beside the broker.
+    local: Option<LocalConsumers>,
     queue: String,
     _stop_at_drop: DropGuard,
 }
@@ -146,9 +124,12 @@ impl Consumer {
         names: &Names,
         service: Service,
         link: Link,
+        local: Option<LocalConsumers>,
         stop: CancellationToken,
     ) -> Result<Self, Error> {
         check_names(&spec.queue)?;
+        // Nothing but hints may come without a number for its acknowledgement.
+        let local = local.filter(|_| spec.ack_on_take);
         let prefetch = spec.prefetch.max(1);
         // The broker sends no more than the prefetch before something is acknowledged.
         let (sender, receiver) = mpsc::channel(usize::from(prefetch));
@@ -157,13 +138,15 @@ impl Consumer {
             QueueSource::Exclusive { name_hint, bindings, .. } => (name_hint.clone(), bindings.clone()),
         };
         let shared = Arc::new(Shared::new(bindings));
-        let source = Source { queue: spec.queue, prefetch, names: names.clone(), service };
+        let source =
+            Source { queue: spec.queue, prefetch, names: names.clone(), service, local: local.clone() };
         let run = session::run(link, source, Arc::clone(&shared), sender, stop.clone());
         tokio::spawn(run);
         Ok(Self {
             shared,
             deliveries: Mutex::new(receiver),
             ack_on_take: spec.ack_on_take,
+            local,
             queue,
             _stop_at_drop: stop.drop_guard(),
         })
@@ -188,20 +171,29 @@ impl Consumer {
                 bytes += next.body.len();
                 batch.push(next);
             }
-            if !self.ack_on_take {
+            if self.ack_on_take {
+                self.accept(&mut batch);
+            } else {
                 // What the broker has taken back comes again; handling it now would be double.
                 let generation = self.shared.generation();
                 batch.retain(|delivery| Some(delivery.tag.generation) == generation);
             }
         }
-        drop(deliveries);
-        if self.ack_on_take {
-            // In a task of its own, so that cancelling here cannot lose the batch.
-            let tags: Vec<DeliveryTag> = batch.iter().map(|delivery| delivery.tag).collect();
+        batch
+    }
+
+    /// Acknowledges hints, and passes over those that came within this process already.
+    fn accept(&self, batch: &mut Vec<Delivery>) {
+        let tags = batch.iter().map(|delivery| delivery.tag).filter(|tag| !tag.is_local());
+        let tags: Vec<DeliveryTag> = tags.collect();
+        if !tags.is_empty() {
+            // In a task of its own, so that cancelling the caller cannot lose the batch.
             let shared = Arc::clone(&self.shared);
             tokio::spawn(async move { answer(&shared, &tags, Answer::Ack).await });
         }
-        batch
+        if let Some(local) = &self.local {
+            batch.retain(|delivery| !local.is_copy(delivery));
+        }
     }
 
     /// Acknowledges deliveries, with as few frames as possible.

@@ -1,7 +1,7 @@
 //! Messages that could not be read as their senders wrote them: what `frames` mended is told here.
 
 use crate::{
-    consumer::Delivery,
+    delivery::Delivery,
     frames::{MAX_HEADER_DEPTH, SUBSTITUTE},
     message::{HeaderValue, Properties},
 };

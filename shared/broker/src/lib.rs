@@ -8,6 +8,7 @@
 //! | [`publisher`] | batches of messages to results, one for each, none forgotten |
 //! | [`consumer`] | batches of deliveries, acknowledged by the caller |
 //! | `foreign` | messages into other virtual hosts |
+//! | `local` | transient messages between services of one process |
 //! | [`refused`] | what is kept of a message that can never be handled |
 //!
 //! Two rules hold everywhere. A process publishes and consumes over different connections, because
@@ -17,11 +18,13 @@
 
 mod connection;
 pub mod consumer;
+mod delivery;
 mod error;
 mod foreign;
 mod frames;
 mod illegible;
 mod in_flight;
+mod local;
 mod message;
 pub mod publisher;
 mod reconnect;
@@ -42,10 +45,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use connection::{Link, Purpose, Settings};
 use consumer::Watch;
-pub use consumer::{Acknowledged, ConsumeSpec, Consumer, Delivery, DeliveryTag, QueueSource};
+pub use consumer::{Acknowledged, ConsumeSpec, Consumer, QueueSource};
+pub use delivery::{Delivery, DeliveryTag};
 pub use error::Error;
 use foreign::Foreign;
 pub use illegible::is_broken;
+pub use local::LocalConsumers;
 pub use message::{HeaderValue, Message, Properties, headers_to_json};
 pub use publisher::Published;
 use publisher::Publisher;
@@ -74,6 +79,8 @@ pub struct Config {
     pub connect_timeout: Duration,
     /// Limit for the confirms of one batch.
     pub confirm_timeout: Duration,
+    /// Private queues of all services of this process; none where it has one service.
+    pub local: Option<LocalConsumers>,
 }
 
 impl Config {
@@ -91,6 +98,7 @@ impl Config {
             node: node.into(),
             connect_timeout: CONNECT_TIMEOUT,
             confirm_timeout: CONFIRM_TIMEOUT,
+            local: None,
         }
     }
 }
@@ -159,6 +167,7 @@ struct Inner {
     consume: Link,
     publisher: Publisher,
     foreign: Foreign,
+    local: Option<LocalConsumers>,
     stop: CancellationToken,
     supervisors: Mutex<Vec<JoinHandle<()>>>,
     consumers: Mutex<Vec<Watch>>,
@@ -186,6 +195,7 @@ impl Broker {
         let inner = Inner {
             publisher: Publisher::new(publish.clone(), config.confirm_timeout),
             foreign: Foreign::new(Arc::clone(&settings), config.confirm_timeout, stop.child_token()),
+            local: config.local,
             settings,
             publish,
             consume,
@@ -284,11 +294,18 @@ impl Broker {
     }
 
     /// Publishes without confirms: for news and hand-outs, which are hints about what Postgres
-    /// knows. `Ok` means written to the socket, no more. `mandatory` is ignored.
+    /// knows. `Ok` means written to the socket, or delivered within this process, no more. `mandatory` is ignored.
     ///
     /// # Errors
     /// The first one of the batch; does not wait for a connection.
     pub async fn publish_transient(&self, messages: Vec<Message>) -> Result<(), Error> {
+        let messages = match &self.inner.local {
+            Some(local) => local.deliver(messages),
+            None => messages,
+        };
+        if messages.is_empty() {
+            return Ok(());
+        }
         self.inner.publisher.transient(messages).await
     }
 
@@ -306,7 +323,8 @@ impl Broker {
         } else {
             consume.clone()
         };
-        let consumer = Consumer::start(spec, &settings.names, settings.service, link, stop)?;
+        let local = self.inner.local.clone();
+        let consumer = Consumer::start(spec, &settings.names, settings.service, link, local, stop)?;
         let mut consumers = locked(&self.inner.consumers);
         consumers.retain(Watch::is_live);
         consumers.push(consumer.watch());

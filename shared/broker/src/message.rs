@@ -137,6 +137,9 @@ pub struct Message {
     pub mandatory: bool,
     /// The broker drops the message after this time in a queue; none keeps it. Whole milliseconds.
     pub useful_for: Option<Duration>,
+    /// True if one queue is to have it, whichever it is: of transient messages, one that a service of the same process has taken does
+    /// not go to the broker.
+    pub to_one: bool,
     /// Everything else.
     pub properties: Properties,
 }
@@ -150,6 +153,7 @@ impl Message {
             body,
             mandatory: true,
             useful_for: None,
+            to_one: false,
             properties: Properties {
                 content_type: Some("application/json".to_owned()),
                 persistent: true,

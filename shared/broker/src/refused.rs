@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::{
-    consumer::Delivery,
+    delivery::Delivery,
     message::{HeaderValue, Message, Properties, headers_to_json},
     topology::Names,
 };
@@ -52,6 +52,7 @@ pub fn refused_message(names: &Names, delivery: &Delivery, reason: &str, at: &st
         exchange: names.refused.clone(),
         key: String::new(),
         body: delivery.body.clone(),
+        to_one: false,
         mandatory: true,
         useful_for: None,
         properties: Properties { persistent: true, headers, ..Properties::default() },
@@ -125,7 +126,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
     use super::*;
-    use crate::{consumer::DeliveryTag, message::to_amqp};
+    use crate::{delivery::DeliveryTag, message::to_amqp};
 
     fn delivery(properties: Properties) -> Delivery {
         Delivery {

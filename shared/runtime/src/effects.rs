@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use pagurus_broker::Message;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, Life, OrderNo};
 use pagurus_domain::order::notification::PARTS;
@@ -20,7 +21,7 @@ use pagurus_wire::message::{
 };
 
 use crate::Host;
-use crate::news::{body, send, send_for, send_to};
+use crate::news::{news, send, tell_workers};
 
 /// Everything that changes of orders lead to elsewhere.
 #[derive(Clone, Debug, Default)]
@@ -110,10 +111,10 @@ impl Effects {
         if !self.over.is_empty() {
             let stages = self.over.into_iter();
             let stages = stages.map(|(no, attempt)| BrokenOff { no: no.0, attempt: attempt.0 }).collect();
-            let message = (work::BREAK_OFF.to_owned(), body(&BreakOff { stages }));
-            send_to(host, host.broker.names().work.clone(), vec![message]).await;
+            tell_workers(host, work::BREAK_OFF, &BreakOff { stages }).await;
         }
-        let news = News {
+        let mut messages = Vec::new();
+        let told = News {
             ready: self.ready,
             ended: self.ended,
             refused: self.refused,
@@ -122,22 +123,27 @@ impl Effects {
             workers_changed: self.workers_changed,
             rules_changed: self.rules_changed,
         };
-        if news != News::default() {
-            send(host, key::DISPATCH, &news).await;
+        if told != News::default() {
+            messages.push(news(host, key::DISPATCH, &told));
         }
         if !self.due.is_empty() {
             let due = self.due.into_iter();
             let due =
                 due.map(|(stream, at)| Due { stream: stream.to_string(), at: at.as_millisecond() }).collect();
-            send(host, key::DUE, &DueNews { due }).await;
+            messages.push(news(host, key::DUE, &DueNews { due }));
         }
         if !self.changed.is_empty() {
-            let news = OrdersNews { changed: self.changed.iter().map(|no| no.0).collect() };
-            send_for(host, key::ORDERS, &news, FOLLOWERS_NEWS).await;
+            let changed = OrdersNews { changed: self.changed.iter().map(|no| no.0).collect() };
+            let message = news(host, key::ORDERS, &changed);
+            messages.push(Message { useful_for: Some(FOLLOWERS_NEWS), ..message });
         }
-        for news in outbox_news(self.notify, self.notifications, self.webhooks) {
-            let part = rand::random_range(0..PARTS);
-            send_for(host, &key::outbox(part), &news, OUTBOX_NEWS).await;
+        for told in outbox_news(self.notify, self.notifications, self.webhooks) {
+            // Any notifier will do.
+            let message = news(host, &key::outbox(rand::random_range(0..PARTS)), &told);
+            messages.push(Message { useful_for: Some(OUTBOX_NEWS), to_one: true, ..message });
+        }
+        if !messages.is_empty() {
+            send(host, messages).await;
         }
     }
 }

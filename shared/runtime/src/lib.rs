@@ -53,6 +53,7 @@ pub use effects::Effects;
 pub use health::Readiness;
 pub use host::{Host, HostParts};
 pub use metrics::Metrics;
+pub use pagurus_broker::LocalConsumers;
 pub use signals::{handle_signals, interrupted};
 use start::{HostFacts, NewProcess};
 pub use stats::MinuteCounts;
@@ -124,7 +125,8 @@ where
         runtime.block_on(async {
             let draining = CancellationToken::new();
             handle_signals(&settings, &draining)?;
-            serve(role, settings, node.listen, draining, run).await
+            let process = InProcess { listen: node.listen, draining, local: None };
+            serve(role, settings, process, run).await
         })
     });
     match outcome {
@@ -162,23 +164,29 @@ fn not_valid(faults: &[Fault]) -> anyhow::Error {
     anyhow::anyhow!("the configuration is not valid:\n  {}", lines.join("\n  "))
 }
 
-/// Runs a service in this process, with its door at `listen`, until it is told to drain. A node that was
+/// A service within its process.
+#[derive(Debug)]
+pub struct InProcess {
+    /// Address of its door.
+    pub listen: SocketAddr,
+    /// Cancelled when it is to stop.
+    pub draining: CancellationToken,
+    /// Shared by the services of the process; none where it is alone.
+    pub local: Option<LocalConsumers>,
+}
+
+/// Runs a service in this process until it is told to drain. A node that was
 /// declared lost while it could not answer starts a new life: what it held has been given to others. One whose
 /// name and role another process has taken ends.
 ///
 /// # Errors
 /// The reason for its end, other than the wish to stop.
-pub async fn serve<F, R>(
-    role: Role,
-    live: LiveSettings,
-    listen: SocketAddr,
-    draining: CancellationToken,
-    run: F,
-) -> anyhow::Result<()>
+pub async fn serve<F, R>(role: Role, live: LiveSettings, process: InProcess, run: F) -> anyhow::Result<()>
 where
     F: Fn(Host) -> R,
     R: Future<Output = anyhow::Result<()>>,
 {
+    let InProcess { listen, draining, local } = process;
     let settings = live.now();
     let host = Some(HostFacts::of_this_process());
     let faults = start::refusals(&settings, NewProcess { role, listen, host });
@@ -203,6 +211,7 @@ where
         name.to_string(),
     );
     broker_config.confirm_timeout = settings.broker.confirm_timeout;
+    broker_config.local = local;
     let broker = Broker::connect(broker_config).context("broker.url")?;
     let readiness = Readiness::default();
     let probes = health::Probes::new(role, &live, &metrics, &readiness, &store, &broker);

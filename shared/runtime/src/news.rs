@@ -1,8 +1,6 @@
 //! Transient messages between services. A message that is lost is made up for by whoever re-reads the
 //! tables, so no failure here fails anything.
 
-use std::time::Duration;
-
 use pagurus_broker::Message;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,25 +19,27 @@ pub fn read<T: DeserializeOwned>(metrics: &Metrics, what: &str, body: &[u8]) -> 
     read.ok()
 }
 
-/// Sends news under one of the keys of [`pagurus_wire::message::news`].
-pub(crate) async fn send(host: &Host, key: &str, news: &impl Serialize) {
-    send_to(host, host.broker.names().news.clone(), vec![(key.to_owned(), body(news))]).await;
+/// News under one of the keys of [`pagurus_wire::message::news`].
+pub(crate) fn news(host: &Host, key: &str, news: &impl Serialize) -> Message {
+    Message::json(host.broker.names().news.clone(), key, body(news))
 }
 
-/// Sends news that nobody is to hear later than this.
-pub(crate) async fn send_for(host: &Host, key: &str, news: &impl Serialize, useful_for: Duration) {
-    let mut message = Message::json(host.broker.names().news.clone(), key, body(news));
-    message.useful_for = Some(useful_for);
-    publish(host, vec![message]).await;
+/// Sends one message to all workers, under a key of [`pagurus_wire::message::work`].
+pub async fn tell_workers(host: &Host, key: &str, told: &impl Serialize) {
+    send(host, vec![Message::json(host.broker.names().work.clone(), key, body(told))]).await;
 }
 
-/// Sends transient messages to one exchange of the engine: key and body of each.
-pub async fn send_to(host: &Host, exchange: String, messages: Vec<(String, Vec<u8>)>) {
-    let messages = messages.into_iter().map(|(key, body)| Message::json(exchange.clone(), key, body));
-    publish(host, messages.collect()).await;
+/// Sends hand-outs: to each worker, by the incarnation of its node, a message of its own.
+pub async fn hand_out(host: &Host, messages: Vec<(String, Vec<u8>)>) {
+    let to_worker = |(node, body)| {
+        let message = Message::json(host.broker.names().work.clone(), node, body);
+        Message { to_one: true, ..message }
+    };
+    send(host, messages.into_iter().map(to_worker).collect()).await;
 }
 
-async fn publish(host: &Host, mut messages: Vec<Message>) {
+/// Sends transient messages.
+pub(crate) async fn send(host: &Host, mut messages: Vec<Message>) {
     for message in &mut messages {
         message.mandatory = false;
         message.properties.persistent = false;

@@ -7,6 +7,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
     [
         crate::amend::STATEMENTS,
         crate::answers::STATEMENTS,
+        crate::answers::taken::STATEMENTS,
         crate::asking::STATEMENTS,
         crate::audit::STATEMENTS,
         crate::callbacks::STATEMENTS,

@@ -84,6 +84,8 @@ pub enum Work {
     Sequential,
     /// One order at a time, from publishing to notification
     Idle,
+    /// The same as one-action and idle, with all services in one process
+    OneProcess,
     /// Durable acceptance alone, over AMQP and over HTTP
     Intake,
     /// Many sleeping orders beside running ones
@@ -172,11 +174,11 @@ async fn measure(
 
 fn chosen(options: &Options) -> Vec<Work> {
     use Work::{
-        All, History, Idle, Intake, Limit, Memory, OneAction, Operation, Pinned, Queues, Search, Sequential,
-        Sleepers, TakeOver, ThreeStage,
+        All, History, Idle, Intake, Limit, Memory, OneAction, OneProcess, Operation, Pinned, Queues, Search,
+        Sequential, Sleepers, TakeOver, ThreeStage,
     };
     let daily = [Limit, OneAction, ThreeStage, Sequential, Idle, Intake];
-    let long = [Queues, Pinned, Sleepers, History, TakeOver, Operation, Search, Memory];
+    let long = [OneProcess, Queues, Pinned, Sleepers, History, TakeOver, Operation, Search, Memory];
     match &options.profile {
         Some(work) => vec![*work],
         None if options.works.is_empty() => daily.to_vec(),
@@ -193,6 +195,8 @@ async fn run(works: &mut Works<'_>, work: Work) -> Result<Vec<Row>> {
         Work::ThreeStage => vec![works.three_stage().await?],
         Work::Sequential => vec![works.sequential().await?],
         Work::Idle => vec![works.idle().await?],
+        Work::OneProcess if works.extent.profile => vec![works.one_process().await?],
+        Work::OneProcess => vec![works.one_process().await?, works.one_process_idle().await?],
         Work::Intake => vec![works.intake_amqp().await?, works.intake_http().await?],
         Work::Sleepers => vec![works.sleepers().await?],
         Work::History => vec![works.with_history().await?],

@@ -151,6 +151,7 @@ pub fn start_node(place: &Place, record: &mut Record, role: Role, name: &str, pr
         set("PAGURUS__CONFIG__DEMO", format!("http://127.0.0.1:{port}"));
     }
     let node = Node::start(NodeSpec {
+        also: Vec::new(),
         role,
         name: name.to_owned(),
         port,

@@ -1,11 +1,18 @@
 //! Callbacks and heartbeats, as they come in.
 
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use pagurus_runtime::batch::Failed;
 use pagurus_runtime::traces::names;
 use pagurus_runtime::trouble::store_problem;
+use pagurus_runtime::waits::Waits;
+use pagurus_store::Error;
+use pagurus_store::answers::CallbackVerdict;
 use pagurus_wire::callbacks::CallbackTaken;
 use pagurus_wire::parts::HeartbeatView;
 use pagurus_wire::problem::{Problem, Type};
@@ -15,7 +22,7 @@ use super::document::{Table, told};
 use super::orders::failed_problem;
 use super::query::Path;
 use super::{Answer, Outcome, body, views};
-use crate::answer::new_answer;
+use crate::answer::{NewAnswer, new_answer};
 use crate::headers::STEP_STATUS;
 use crate::{Intake, traced};
 
@@ -65,9 +72,28 @@ async fn take(
         .collect();
     let answer = new_answer(&request, step_status, Some(Value::Object(kept).to_string()), bytes.to_vec());
     let verdict =
-        intake.answers.submit(answer).await.map_err(|failed| failed_problem(&intake, "answer", &failed))?;
+        stored(&intake, answer).await.map_err(|failed| failed_problem(&intake, "answer", &failed))?;
     span.set(names::CALLBACK, verdict.as_str());
     Ok(Json(CallbackTaken { status: verdict.as_str().to_owned() }))
+}
+
+/// Longest time for which the sender of an answer waits while its order is locked, as somebody does who acts on an order.
+const LOCKED_FOR: Duration = Duration::from_secs(5);
+/// Waits between two tries.
+const WAITS: Waits = Waits::between(Duration::from_millis(20), Duration::from_millis(200));
+
+/// Stores an answer. One whose order is locked, mostly by the end of the very stage that asked, is tried again beside the others:
+/// not every sender would send it again.
+async fn stored(intake: &Intake, answer: NewAnswer) -> Result<CallbackVerdict, Failed<Arc<Error>>> {
+    let (answer, begun, mut waits) = (Arc::new(answer), Instant::now(), WAITS);
+    let mut outcome = intake.answers.submit(answer.clone()).await;
+    while matches!(&outcome, Err(Failed::Handler(error)) if error.is_contention())
+        && begun.elapsed() < LOCKED_FOR
+    {
+        waits.pause().await;
+        outcome = intake.locked_answers.submit(answer.clone()).await;
+    }
+    outcome
 }
 
 /// `POST /v1/callbacks/{pass}/heartbeat`: an actor is still at work.

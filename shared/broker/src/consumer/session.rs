@@ -28,10 +28,12 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Delivery, DeliveryTag, QueueSource, ledger::Ledger};
+use super::{QueueSource, ledger::Ledger};
 use crate::{
     connection::Link,
+    delivery::{Delivery, DeliveryTag},
     error::{Error, is_missing},
+    local::{Listening, LocalConsumers},
     message::{from_amqp, short},
     reconnect::Delays,
     service::Service,
@@ -48,6 +50,16 @@ pub(super) struct Source {
     pub(super) prefetch: u16,
     pub(super) names: Names,
     pub(super) service: Service,
+    /// Of this process, if hints may come within it.
+    pub(super) local: Option<LocalConsumers>,
+}
+
+impl Source {
+    /// Hears what the services of this process tell each other, if this is a private queue for hints.
+    fn listen(&self, shared: &Shared, sender: &mpsc::Sender<Delivery>) -> Option<Listening> {
+        let local = self.local.as_ref().filter(|_| matches!(self.queue, QueueSource::Exclusive { .. }))?;
+        Some(local.listen(shared.bindings.subscribe(), sender.clone()))
+    }
 }
 
 /// One life of the consumer.
@@ -202,6 +214,7 @@ pub(super) async fn run(
             opened = open(&link, &source, &shared, generation) => match opened {
                 Ok((session, stream, bindings)) => {
                     delays.reset();
+                    let _listening = source.listen(&shared, &sender);
                     live(&shared, Arc::new(session), stream, bindings, &sender, &stop).await
                 }
                 Err(error) => End::Lost(error.to_string()),

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{AT, EXCHANGE, ID, KEY, ORIGINAL, REASON, original};
-use crate::consumer::Delivery;
+use crate::delivery::Delivery;
 use crate::illegible::is_broken;
 use crate::message::{HeaderValue, Message, Properties};
 use crate::topology::Names;
@@ -101,6 +101,7 @@ pub fn replayed_message(
         exchange: exchange.to_owned(),
         key: key.to_owned(),
         body,
+        to_one: false,
         mandatory: true,
         useful_for: None,
         properties: Properties {
@@ -150,7 +151,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
     use super::*;
-    use crate::consumer::DeliveryTag;
+    use crate::delivery::DeliveryTag;
     use crate::refused::refused_message;
 
     fn delivery(properties: Properties) -> Delivery {

@@ -154,6 +154,8 @@ pub(super) struct Control {
     doubt: Option<Timestamp>,
     /// Pauses in a row.
     pauses: u32,
+    /// Stops that came soon after it had begun again: each halves the limit with which it begins the next time.
+    relapses: u32,
     /// Begin of the first of the pauses; none while it is open.
     stopped_since: Option<Timestamp>,
     resumed_at: Option<Timestamp>,
@@ -174,6 +176,7 @@ impl Control {
             failures: Failures::default(),
             doubt: None,
             pauses: 0,
+            relapses: 0,
             stopped_since: None,
             resumed_at: None,
             borne: None,
@@ -312,8 +315,8 @@ impl Control {
 
     /// Begins at the initial limit and grows: a stop by hand is over.
     pub(super) fn begin(&mut self, bounds: Bounds, now: Timestamp, why: &str) {
+        (self.pauses, self.relapses) = (0, 0);
         self.resume(bounds, now, why);
-        self.pauses = 0;
     }
 
     /// Whatever it had decided is void: what failures say does not count any more.
@@ -343,8 +346,10 @@ impl Control {
     }
 
     fn stop(&mut self, in_use: f64, bounds: Bounds, now: Timestamp, why: &str) {
-        if self.resumed_at.is_some_and(|resumed| between(resumed, now) >= STEADY) {
-            self.pauses = 0;
+        match self.resumed_at.map(|resumed| between(resumed, now)) {
+            Some(time) if time >= STEADY => (self.pauses, self.relapses) = (0, 0),
+            Some(_) => self.relapses = self.relapses.saturating_add(1),
+            None => {}
         }
         if self.pauses == 0 {
             self.borne = Some(self.rule.borne().or(self.rule.limit()).unwrap_or(in_use));
@@ -364,14 +369,15 @@ impl Control {
     fn resume(&mut self, bounds: Bounds, now: Timestamp, why: &str) {
         self.phase = Phase::Open;
         self.stopped_since = None;
-        self.rule.begin(f64::from(bounds.initial.max(1)), self.borne, now);
+        let first = (bounds.initial >> self.relapses.min(31)).max(1);
+        self.rule.begin(f64::from(first), self.borne, now);
         self.failures = Failures::default();
         self.doubt = None;
         self.collected = Collected::default();
         self.collected.begin(0, false, now);
         self.is_sampled = false;
         self.resumed_at = Some(now);
-        self.decide(bounds, now, format!("{why}: begins at {}", bounds.initial.max(1)));
+        self.decide(bounds, now, format!("{why}: begins at {first}"));
     }
 
     fn decide(&mut self, bounds: Bounds, now: Timestamp, why: String) {

@@ -72,6 +72,11 @@ fn dsp_16_flows_by_weight() {
 }
 
 #[test]
+fn dsp_15_two_servers() {
+    check("two-servers");
+}
+
+#[test]
 fn dsp_15_herd() {
     check("herd");
 }

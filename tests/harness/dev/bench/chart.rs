@@ -9,7 +9,7 @@ use super::works::Row;
 
 /// Parts of a bar from left to right, with their names and colours.
 const PARTS: [(Part, &str, &str); 9] = [
-    (Part::Pipeline, "by hand", "#5b6770"),
+    (Part::OneProcess, "one process", "#5b6770"),
     (Part::Service(Role::Intake), "intake", "#2a78b8"),
     (Part::Service(Role::Dispatcher), "dispatcher", "#7b52ab"),
     (Part::Service(Role::Activator), "activator", "#b07aa1"),

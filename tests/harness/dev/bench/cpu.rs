@@ -16,8 +16,8 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub enum Part {
     /// One of the five services.
     Service(Role),
-    /// The hand-written pipeline.
-    Pipeline,
+    /// One process that stands for all five: the hand-written pipeline, or all services together.
+    OneProcess,
     /// The server and all of its sessions.
     Postgres,
     /// The broker.
@@ -30,7 +30,7 @@ impl fmt::Display for Part {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Service(role) => role.as_str(),
-            Self::Pipeline => "pipeline",
+            Self::OneProcess => "one process",
             Self::Postgres => "Postgres",
             Self::Rabbit => "RabbitMQ",
             Self::Load => "load",

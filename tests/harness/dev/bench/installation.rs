@@ -137,6 +137,18 @@ impl Installation {
             self.start_node(role)?;
         }
         self.ready().await?;
+        self.put_scenarios().await
+    }
+
+    /// The same with all five services in one process.
+    pub async fn renew_in_one_process(&mut self) -> Result<()> {
+        self.clear().await?;
+        self.start_process(Role::ALL[0], &Role::ALL[1..])?;
+        self.ready().await?;
+        self.put_scenarios().await
+    }
+
+    async fn put_scenarios(&self) -> Result<()> {
         let api = Api::new(self.http.clone(), format!("http://{}", self.intake()));
         for (name, source) in SCENARIOS {
             api.put_scenario(name, source).await?;
@@ -172,6 +184,10 @@ impl Installation {
     }
 
     fn start_node(&mut self, role: Role) -> Result<()> {
+        self.start_process(role, &[])
+    }
+
+    fn start_process(&mut self, role: Role, also: &[Role]) -> Result<()> {
         let own = std::env::vars().filter(|(name, _)| name.starts_with("PAGURUS__"));
         let mut environment: BTreeMap<String, String> = own.collect();
         let mut set = |name: &str, value: String| environment.insert(format!("PAGURUS__{name}"), value);
@@ -182,6 +198,7 @@ impl Installation {
         let place = Role::ALL.iter().position(|&other| other == role).unwrap_or_default();
         let node = Node::start(NodeSpec {
             role,
+            also: also.to_vec(),
             name: role.to_string(),
             port: self.ports.first() + u16::try_from(place)?,
             programs: self.programs.clone(),
@@ -248,10 +265,12 @@ impl Installation {
     pub fn meter(&self) -> Result<Meter> {
         let mut meter = Meter::default();
         for node in &self.nodes {
-            meter.watch(Part::Service(node.spec.role), node.identity.pid);
+            let part =
+                if node.spec.also.is_empty() { Part::Service(node.spec.role) } else { Part::OneProcess };
+            meter.watch(part, node.identity.pid);
         }
         if let Some(pipeline) = self.pipeline {
-            meter.watch(Part::Pipeline, pipeline.pid);
+            meter.watch(Part::OneProcess, pipeline.pid);
         }
         meter.watch(Part::Postgres, self.postgres.identity().context("Postgres has ended")?.pid);
         meter.watch(Part::Rabbit, self.rabbit.identity().context("RabbitMQ has ended")?.pid);

@@ -118,8 +118,15 @@ impl Report {
             let ratio = self.rate(work)? / self.rate("one-action")?;
             Some(format!("{work} is {ratio:.2} of one-action. "))
         };
-        let works =
-            ["sequential", "1 000 queues", "10 000 queues", "100 000 queues", "pinned", "with history"];
+        let works = [
+            "one process",
+            "sequential",
+            "1 000 queues",
+            "10 000 queues",
+            "100 000 queues",
+            "pinned",
+            "with history",
+        ];
         works.iter().filter_map(told).collect()
     }
 
@@ -136,14 +143,15 @@ impl Report {
             row.cpu.used.get(&part).map_or_else(String::new, |&seconds| format!("{:.3}", per_order(seconds)))
         };
         // One process stands for all five there.
-        let worker = match row.cpu.used.get(&Part::Pipeline) {
-            Some(_) => of(Part::Pipeline),
+        let worker = match row.cpu.used.get(&Part::OneProcess) {
+            Some(_) => of(Part::OneProcess),
             None => of(Part::Service(Role::Worker)),
         };
         // The others do another amount of work, or nothing but wait.
-        let comparable =
-            matches!(row.work, "one-action" | "sequential" | "with history" | "pinned" | "limit")
-                || row.work.ends_with("queues");
+        let comparable = matches!(
+            row.work,
+            "one-action" | "one process" | "sequential" | "with history" | "pinned" | "limit"
+        ) || row.work.ends_with("queues");
         let share = self.rate("limit").zip(row.rate).filter(|_| comparable);
         let time = |percentile| {
             row.latencies.percentile(percentile).map_or_else(String::new, |time| format!("{time:.1}"))
@@ -273,6 +281,7 @@ fn meaning(in_flight: usize) -> String {
          under full load they are the length of the line, not of the work.\n\n\
          - **limit**: the same order written by hand in one process, with the least row writes and messages for the same \
          durability (`tests/harness/dev/bench/limit.rs` says what it leaves out). Its CPU stands under `worker`.\n\
+         - **one process**: all services in one process (`pagurus serve`); its CPU stands under `worker`, too.\n\
          - **one-action**: AMQP order, one HTTP call, notification. **sequential**: the same over 1 000 queues. \
          **with history**: the same with five million ended orders in the tables.\n\
          - **three-stage**: a call, a callback that is sent at once, a second call, notification.\n\
@@ -339,7 +348,7 @@ mod tests {
     #[test]
     fn the_table_sets_rates_against_the_limit_of_the_same_run() {
         let mut report = Report::default();
-        report.add(row("limit", 10_000.0, Seconds::from([(Part::Pipeline, 0.05), (Part::Postgres, 0.1)])));
+        report.add(row("limit", 10_000.0, Seconds::from([(Part::OneProcess, 0.05), (Part::Postgres, 0.1)])));
         report.add(row("one-action", 6_000.0, Seconds::from([(Part::Service(Role::Worker), 0.2)])));
         let text = report.text();
         let lines: Vec<Vec<&str>> =

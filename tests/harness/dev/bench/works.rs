@@ -131,6 +131,18 @@ impl Works<'_> {
         self.loaded("one-action", ENGINE, ONE_ACTION).await
     }
 
+    /// One HTTP call, with all services in one process.
+    pub async fn one_process(&mut self) -> Result<Row> {
+        self.installation.renew_in_one_process().await?;
+        self.loaded("one process", ENGINE, ONE_ACTION).await
+    }
+
+    /// The same with one order at a time.
+    pub async fn one_process_idle(&mut self) -> Result<Row> {
+        self.installation.renew_in_one_process().await?;
+        self.one_at_a_time("one process, idle", ENGINE).await
+    }
+
     /// A call, a callback, a call.
     pub async fn three_stage(&mut self) -> Result<Row> {
         self.installation.renew().await?;

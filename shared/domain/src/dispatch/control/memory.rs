@@ -16,8 +16,8 @@ impl Control {
             Phase::Probing(_) => json!("probing"),
         };
         json!({
-            "phase": phase, "rule": self.rule.remember(), "pauses": self.pauses, "borne": self.borne,
-            "sampled": self.is_sampled, "stoppedSince": self.stopped_since.map(Timestamp::as_millisecond),
+            "phase": phase, "rule": self.rule.remember(), "pauses": self.pauses,
+            "relapses": self.relapses, "borne": self.borne, "sampled": self.is_sampled, "stoppedSince": self.stopped_since.map(Timestamp::as_millisecond),
         })
     }
 
@@ -35,7 +35,9 @@ impl Control {
             }
             None => Phase::Open,
         };
-        self.pauses = memory.get("pauses").and_then(Value::as_u64).map_or(0, |pauses| pauses.min(99) as u32);
+        let count =
+            |key: &str| memory.get(key).and_then(Value::as_u64).map_or(0, |count| count.min(99) as u32);
+        (self.pauses, self.relapses) = (count("pauses"), count("relapses"));
         self.borne = memory.get("borne").and_then(Value::as_f64).filter(|borne| borne.is_finite());
         let since = memory.get("stoppedSince").and_then(Value::as_i64);
         self.stopped_since = since.and_then(|since| Timestamp::from_millisecond(since).ok());

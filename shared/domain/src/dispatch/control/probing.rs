@@ -9,8 +9,11 @@ use super::super::timing::between;
 use super::{Bounds, Calls, Control, Moved, Phase, later};
 use crate::system::duration_of;
 
-/// Probes of one round.
+/// Probes of the first round. Those of a further one go one after the other: a system that bears few calls at once refuses some
+/// of several, however well it is.
 const PROBES: u32 = 3;
+/// Answered probes that end the trying: one may be chance.
+const ENOUGH: u32 = 2;
 /// Between two rounds of probes that nothing was heard of.
 const PROBE_PERIOD: Duration = Duration::from_secs(2);
 /// Probes in progress at most: a system that hangs gets no more.
@@ -43,7 +46,7 @@ impl Control {
                 self.end_doubt(in_use, bounds, now)
             }
             Phase::Stopped(until) if until <= now => {
-                let left = PROBES.min(bounds.initial.max(1));
+                let left = if self.tries_singly() { 1 } else { PROBES.min(bounds.initial.max(1)) };
                 self.phase = Phase::Probing(Probing {
                     first: None,
                     left,
@@ -56,7 +59,7 @@ impl Control {
                 Moved::Yes
             }
             Phase::Probing(probing)
-                if probing.again <= now && probing.sent > 0 && probing.ended >= probing.sent.min(2) =>
+                if probing.again <= now && probing.sent > 0 && probing.ended >= probing.sent.min(ENOUGH) =>
             {
                 // Samples are lost at times, and not every stage calls.
                 self.resume(bounds, now, &format!("{} probes ended without an error", probing.ended));
@@ -72,6 +75,11 @@ impl Control {
             }
             _ => Moved::No,
         }
+    }
+
+    /// True where several at once failed, and one after the other is to try.
+    fn tries_singly(&self) -> bool {
+        self.pauses > 1
     }
 
     /// Number that may go to try.
@@ -114,8 +122,13 @@ impl Control {
             return Moved::Yes;
         }
         probing.good += calls.good.saturating_sub(longer);
+        if self.tries_singly() && probing.good > 0 && probing.good == probing.sent && probing.sent < ENOUGH {
+            probing.left = 1;
+            self.phase = Phase::Probing(probing);
+            return Moved::Yes;
+        }
         self.phase = Phase::Probing(probing);
-        if probing.good > 0 && probing.good >= probing.sent.min(2) {
+        if probing.good > 0 && probing.good >= probing.sent.min(ENOUGH) {
             self.resume(bounds, now, &format!("{} probes were answered", probing.good));
             self.collected.note(calls, 0, now);
             return Moved::Yes;

@@ -2,6 +2,7 @@
 
 use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable};
+use pagurus_harness::client::amqp::Message;
 use pagurus_harness::nodes::Role;
 use serde_json::{Value, json};
 
@@ -38,6 +39,32 @@ fn bears(document: &Value, channel: &str, message: &str, headers: &Value) {
     assert!(told.is_empty(), "{channel} {message} {headers}: {told:?}");
 }
 
+/// Headers of a client that traces.
+fn traced() -> FieldTable {
+    let mut headers = FieldTable::default();
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    for (name, value) in [("traceparent", trace), ("tracestate", "vendor=1")] {
+        headers.insert(name.into(), AMQPValue::LongString(value.into()));
+    }
+    headers
+}
+
+/// Ends and moves, of which there are some of either.
+fn notices_fit(document: &Value, told: &[Message]) {
+    for message in told {
+        let is_move = message.body.get("transition").is_some();
+        let name = if is_move { "transition" } else { "end" };
+        fits(document, "notifications", name, &message.body);
+        bears(document, "notifications", name, &message.headers);
+        assert!(message.headers["traceparent"].is_string(), "{message:?}");
+        assert_eq!(message.headers["sequence"].is_i64(), is_move, "{message:?}");
+    }
+    assert!(told.iter().any(|message| message.headers["transaction-id"] == "t"), "{told:?}");
+    let (moves, ends): (Vec<&Message>, Vec<&Message>) =
+        told.iter().partition(|message| message.body.get("transition").is_some());
+    assert!(moves.len() >= 2 && ends.iter().any(|end| end.body["error"].is_object()), "{told:?}");
+}
+
 #[tokio::test]
 async fn amqp_4_live_messages_are_what_the_document_says() {
     let never = policy(
@@ -54,12 +81,7 @@ async fn amqp_4_live_messages_are_what_the_document_says() {
     let receipts = amqp.listen_directly().await.unwrap();
     let notices = amqp.listen(&channel("notifications"), "told").await.unwrap();
     let tasks = amqp.listen(&channel("actors"), "scoring").await.unwrap();
-    let mut headers = FieldTable::default();
-    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    for (name, value) in [("traceparent", trace), ("tracestate", "vendor=1")] {
-        headers.insert(name.into(), AMQPValue::LongString(value.into()));
-    }
-    let properties = BasicProperties::default().with_reply_to(receipts.queue().into()).with_headers(headers);
+    let properties = BasicProperties::default().with_reply_to(receipts.queue().into()).with_headers(traced());
     let notify =
         json!({"url": "amqp://?key=told", "correlationId": "c", "on": ["final", "transitions", "parked"]});
     let sent = [
@@ -94,19 +116,7 @@ async fn amqp_4_live_messages_are_what_the_document_says() {
     let told = notices
         .wait(PATIENCE, |all| all.iter().filter(|one| one.body.get("finishedAt").is_some()).count() >= 3);
     let told = told.await.unwrap();
-    for message in &told {
-        let name = if message.body.get("transition").is_some() { "transition" } else { "end" };
-        bears(&document, "notifications", name, &message.headers);
-        assert!(message.headers["traceparent"].is_string(), "{message:?}");
-        let is_move = message.body.get("transition").is_some();
-        assert_eq!(message.headers["sequence"].is_i64(), is_move, "{message:?}");
-    }
-    assert!(told.iter().any(|message| message.headers["transaction-id"] == "t"), "{told:?}");
-    let (moves, ends): (Vec<&Value>, Vec<&Value>) =
-        told.iter().map(|message| &message.body).partition(|body| body.get("transition").is_some());
-    assert!(moves.len() >= 2 && ends.iter().any(|body| body["error"].is_object()), "{told:?}");
-    moves.iter().for_each(|body| fits(&document, "notifications", "transition", body));
-    ends.iter().for_each(|body| fits(&document, "notifications", "end", body));
+    notices_fit(&document, &told);
     let task = tasks.wait(PATIENCE, |all| !all.is_empty()).await.unwrap();
     fits(&document, "actors", "task", &task[0].body);
     bears(&document, "actors", "task", &task[0].headers);

@@ -188,11 +188,7 @@ where
 {
     let InProcess { listen, draining, local } = process;
     let settings = live.now();
-    let host = Some(HostFacts::of_this_process());
-    let faults = start::refusals(&settings, NewProcess { role, listen, host });
-    if !faults.is_empty() {
-        return Err(not_valid(&faults));
-    }
+    may_start(&settings, role, listen)?;
     let name: Arc<str> = settings
         .node
         .name
@@ -258,6 +254,13 @@ where
     broker.close().await;
     traces.close().await;
     Ok(())
+}
+
+/// Refuses what `pagurus config check` refuses.
+fn may_start(settings: &Settings, role: Role, listen: SocketAddr) -> anyhow::Result<()> {
+    let host = Some(HostFacts::of_this_process());
+    let faults = start::refusals(settings, NewProcess { role, listen, host });
+    if faults.is_empty() { Ok(()) } else { Err(not_valid(&faults)) }
 }
 
 /// Opens the door of the process. Where that fails, the connections to the broker are closed first: its library panics where

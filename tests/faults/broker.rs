@@ -1,15 +1,20 @@
-//! Harm that a living broker does to the engine: it raises an alarm, and closes connections (rows 32, 35).
+//! Harm that a living broker does to the engine: it raises an alarm, and closes connections (rows 32, 35, 36).
 //! Each test has a broker of its own, because an alarm is for all.
 
 use std::time::{Duration, Instant};
 
+use lapin::BasicProperties;
+use lapin::options::{BasicConsumeOptions, QueueDeclareOptions};
+use lapin::types::FieldTable;
 use pagurus_harness::client::amqp::Amqp;
 use pagurus_harness::of_test::OfTest;
 use pagurus_harness::ports::{Owner, Ports};
 use pagurus_harness::rabbit::{PORTS, Rabbit};
+use pagurus_harness::world::program::Program;
+use serde_json::json;
 
 use crate::installation::{Installation, PATIENCE};
-use crate::load::Load;
+use crate::load::{Load, body};
 use crate::restart::{keep_notifications, kept_notifications, tempfolder};
 
 struct Broker {
@@ -61,6 +66,47 @@ async fn qlt_5_connections_that_the_broker_closes_again_and_again_lose_and_doubl
     let count = broker.rabbit.control(&["-q", "list_connections", "pid"]).await.unwrap();
     let connections = count.lines().filter(|line| line.starts_with('<')).count();
     assert!(connections <= 4 * engine.nodes.len(), "{connections} connections:\n{count}");
+    drop(engine);
+    broker.end().await;
+}
+
+/// Longer than the time within which the broker wants an acknowledgement.
+const LONG_CALL: Duration = Duration::from_secs(8);
+
+#[tokio::test]
+async fn qlt_5_a_stage_that_is_longer_than_the_brokers_time_out_of_consumers_is_run_once() {
+    let broker = Broker::start("consumer-time-out").await;
+    // Two seconds, looked at four times a second, where a broker has half an hour, and looks once a minute.
+    let short = "application:set_env(rabbit, consumer_timeout, 2000), application:set_env(rabbit, channel_tick_interval, 250).";
+    broker.rabbit.control(&["eval", short]).await.unwrap();
+    let url = broker.rabbit.url();
+    // An unacknowledged message of our own is the proof that the time-out acts.
+    let amqp = Amqp::connect(&url, "time-out").await.unwrap();
+    let channel = amqp.channel();
+    let auto_delete = QueueDeclareOptions { auto_delete: true, ..QueueDeclareOptions::default() };
+    channel.queue_declare("held".into(), auto_delete, FieldTable::default()).await.unwrap();
+    amqp.publish("", "held", b"{}", &BasicProperties::default()).await.unwrap();
+    let consumer = channel.basic_consume(
+        "held".into(),
+        "".into(),
+        BasicConsumeOptions::default(),
+        FieldTable::default(),
+    );
+    let _held = consumer.await.unwrap();
+
+    let engine = Installation::behind("consumer_time_out", |_| ("PAGURUS__BROKER__URL", url.clone())).await;
+    let listener = Amqp::connect(&url, engine.env.prefix()).await.unwrap();
+    keep_notifications(&listener, engine.env.prefix()).await;
+    engine.env.world().program(Program::at("/do").delayed(LONG_CALL));
+    let ids: Vec<String> = (0..10).map(|number| format!("long-{number}")).collect();
+    let load = Load { bodies: ids.iter().map(|id| body(id, "call", json!({}))).collect() };
+    load.post(&engine).await;
+    for id in &ids {
+        engine.api.wait_status(id, "success", 2 * PATIENCE).await.unwrap();
+    }
+    assert_eq!(engine.env.world().calls("/do").len(), ids.len(), "each was called once");
+    assert!(!channel.status().connected(), "the time-out of consumers does not act: the trial shows nothing");
+    engine.holds().await;
     drop(engine);
     broker.end().await;
 }

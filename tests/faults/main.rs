@@ -6,6 +6,7 @@
 mod answers;
 mod away;
 mod broker;
+mod clock;
 mod cluster;
 mod crowd;
 mod freeze;

@@ -30,7 +30,7 @@ fn named<'v>(list: &'v Value, key: &str, name: &str) -> &'v Value {
 }
 
 #[tokio::test]
-async fn http_figures_tell_what_is_and_what_was() {
+async fn act_6_http_figures_tell_what_is_and_what_was() {
     let engine = Installation::start("sight_stats").await;
     engine.actions("good", &call("/do")).await;
     engine.actions("bad", "- script: fail(\"no\", \"shop.closed\")").await;
@@ -59,6 +59,10 @@ async fn http_figures_tell_what_is_and_what_was() {
         assert_eq!(named(&now["waiting"], "name", reason)["count"], count, "{reason}: {stats}");
     }
     assert_eq!(now["openRequests"], json!({"count": 1}), "{stats}");
+    for group in ["sleep_youngest", "sleep_middle", "sleep_oldest", "wait", "polling", "retry", "postponed"] {
+        let lag = &named(&now["activation"], "group", group)["currentProcessingLagMs"];
+        assert_eq!(*lag, 0, "nothing is due: {group}: {stats}");
+    }
     let good = named(&stats["scenarios"], "scenario", "good");
     assert_eq!((&good["registered"], &good["success"]), (&json!(4), &json!(3)), "{stats}");
     assert_eq!(named(&stats["errors"], "class", "shop.closed")["count"], 1, "{stats}");

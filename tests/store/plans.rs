@@ -210,7 +210,8 @@ async fn act_4_looking_for_what_is_due_does_not_read_what_is_not() {
         ("first::SUSPENSIONS", "NULL"),
         ("suspensions::PASSED", "1000, '2026-01-01'"),
         ("outbox::sending::TAKE", "1000, '2026-01-01'"),
-        ("promises::TAKE", "30, 500"),
+        ("promises::TAKE", "30, 500, '2026-01-01'"),
+        ("first::PROMISES", "NULL"),
         ("outbox::webhooks::RECEIVERS", ""),
         (
             "outbox::webhooks::TAKE",

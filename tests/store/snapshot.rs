@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use pagurus_domain::low_water::{LowWater, LowWaterByName};
 use pagurus_store::first::{self, TimedList};
 use pagurus_store::outbox::webhooks::{self, Wanted};
-use pagurus_store::{Client, queues, statements};
+use pagurus_store::{Client, doctor, measures, queues, statements};
 use serde_json::json;
 
 use crate::ground::Ground;
@@ -16,7 +16,8 @@ const GONE: i64 = 20_000;
 /// Blocks that one look may touch: far less than what is gone fills.
 const FEW: i64 = 100;
 /// Lists that rows go through.
-const TABLES: [&str; 7] = ["due", "deadlines", "running", "ready", "suspensions", "outbox", "queued"];
+const TABLES: [&str; 8] =
+    ["due", "deadlines", "running", "ready", "suspensions", "outbox", "queued", "promises"];
 
 /// Puts rows with past times into each list, and takes them out again, while a snapshot is held. Gives the holder.
 async fn churn(ground: &Ground) -> Client {
@@ -36,6 +37,7 @@ async fn churn(ground: &Ground) -> Client {
             "INSERT INTO outbox (order_no, life, kind, message_id, target, body, next_at)
              SELECT n, 1, 'final', gen_random_uuid(), 't', '{{}}', {at} FROM {series}"
         ),
+        format!("INSERT INTO promises (order_no, promise_at, look_at) SELECT n, now(), {at} FROM {series}"),
         format!("INSERT INTO suspensions (order_no, attempt, at) SELECT n, 1, {at} FROM {series}"),
         format!(
             "INSERT INTO outbox (order_no, life, kind, message_id, target, receiver, body, next_at)
@@ -78,6 +80,7 @@ async fn qlt_2_under_a_held_snapshot_a_look_does_not_walk_over_what_is_gone() {
         ("first::OVERDUE", ""),
         ("first::DEADLINES", ""),
         ("first::SUSPENSIONS", ""),
+        ("first::PROMISES", ""),
         ("first::OUTBOX", ""),
     ] {
         let whole = blocks(&client, name, &format!("NULL{more}")).await;
@@ -99,6 +102,20 @@ async fn qlt_2_under_a_held_snapshot_a_look_does_not_walk_over_what_is_gone() {
         ),
     ] {
         let (whole, marked) = (blocks(&client, name, &whole).await, blocks(&client, name, &marked).await);
+        assert!(whole > FEW && marked < FEW, "{name}: {whole} blocks, {marked} behind its mark");
+    }
+    let (never, lately) = ("'-infinity'", since);
+    for (name, arguments) in [("promises::TAKE", "30, 500, "), ("idle::IDLE_DUE", "0::smallint, 2000, 60, ")]
+    {
+        let whole = blocks(&client, name, &format!("{arguments}{never}")).await;
+        let marked = blocks(&client, name, &format!("{arguments}{lately}")).await;
+        assert!(whole > FEW && marked < FEW, "{name}: {whole} blocks, {marked} behind its mark");
+    }
+    for (name, before, behind) in
+        [("idle::IDLE_READY", "", ", 2000, 60"), ("measures::OLDEST_READY", "1000, ", "")]
+    {
+        let whole = blocks(&client, name, &format!("{before}0{behind}")).await;
+        let marked = blocks(&client, name, &format!("{before}{}{behind}", 2 * GONE)).await;
         assert!(whole > FEW && marked < FEW, "{name}: {whole} blocks, {marked} behind its mark");
     }
     let whole = blocks(&client, "stages::READY_PAGE", "0, 1000000, 5000").await;
@@ -166,4 +183,27 @@ async fn qlt_2_a_receiver_of_webhooks_is_looked_at_from_where_the_last_look_foun
     }
     taken.sort_unstable();
     assert_eq!(taken, (1..=20).collect::<Vec<_>>());
+}
+
+/// Without `pg_monitor` the server shows nothing of sessions of other users: nobody may take that for "no snapshot".
+#[tokio::test]
+async fn qlt_2_a_user_who_may_not_see_other_sessions_is_not_told_that_there_is_no_snapshot() {
+    let ground = Ground::new("unseen_sessions").await;
+    let holder = ground.work().await;
+    holder.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM due").await.unwrap();
+    let client = ground.work().await;
+    let seen = measures::held_snapshots(&client).await.unwrap();
+    assert!(seen.unseen == 0 && seen.known_seconds().is_some(), "{seen:?}");
+    let facts = doctor::facts(&client, Timestamp::now).await.unwrap();
+    assert!(facts.unseen_sessions == 0 && !facts.snapshots.is_empty(), "{facts:?}");
+    let user = format!("blind_{}", std::process::id());
+    let made =
+        format!("CREATE ROLE {user}; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {user}; SET ROLE {user}");
+    client.batch_execute(&made).await.unwrap();
+    let unseen = measures::held_snapshots(&client).await.unwrap();
+    assert!(unseen.unseen > 0 && unseen.known_seconds().is_none(), "{unseen:?}");
+    let facts = doctor::facts(&client, Timestamp::now).await.unwrap();
+    assert!(facts.unseen_sessions > 0 && facts.sessions >= 2, "{facts:?}");
+    client.batch_execute(&format!("RESET ROLE; DROP OWNED BY {user}; DROP ROLE {user}")).await.unwrap();
+    drop(holder);
 }

@@ -4,18 +4,20 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use pagurus_command::check;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::dispatch::{Capacity, FlowState};
 use pagurus_domain::id::{Epoch, OrderNo, Role, ScenarioNo};
 use pagurus_domain::idle::{IdleCause, IdleStage};
+use pagurus_domain::low_water::{LowNumber, LowWater};
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::{Mode, Priority};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::control;
+use pagurus_store::first::{self, TimedList};
 use pagurus_store::idle::{self, StandingOrder, StandingStage};
 use pagurus_store::walks::{self, Step};
 use pagurus_store::{Client, Error, cluster, flows, history, presence, stops};
@@ -32,6 +34,8 @@ const PAGE: i64 = 2000;
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// A scenario may have a shorter period than the others, down to this one.
 const SHORTEST: Duration = Duration::from_secs(60);
+/// Looks at what is due begin where the last one found the first, but for one in this time.
+const WHOLE_EVERY: SignedDuration = SignedDuration::from_mins(1);
 /// Begin of the names of requests to actors.
 const ACTOR: &str = "actor.";
 /// Longest time for the broker to say who takes tasks.
@@ -42,7 +46,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) async fn look(host: Host) -> anyhow::Result<()> {
     let catalogue = Catalogue::of(&host.live);
     let begun = Instant::now();
-    let mut looker = Looker { host, catalogue, leader: None };
+    let mut looker =
+        Looker { host, catalogue, leader: None, ready: LowNumber::default(), due: HashMap::new() };
     loop {
         let every = |period: Duration| (period / 10).min(LOOK_EVERY);
         if looker.host.sleep_unless_draining_by(|settings| every(settings.recovery.idle_timeout)).await {
@@ -54,8 +59,10 @@ pub(crate) async fn look(host: Host) -> anyhow::Result<()> {
         if begun.elapsed() < period {
             continue;
         }
-        note(&looker.host, "idle", looker.ready(period).await);
-        note(&looker.host, "idle", looker.due(period).await);
+        let looked = looker.ready(period).await;
+        note(&looker.host, "idle", looked);
+        let looked = looker.due(period).await;
+        note(&looker.host, "idle", looked);
         note(&looker.host, "idle", looker.tasks(period).await);
     }
 }
@@ -65,6 +72,10 @@ struct Looker {
     catalogue: Catalogue,
     /// The epoch of the dispatcher that leads, and when it was first seen.
     leader: Option<(Epoch, Instant)>,
+    /// Where the first page of what is ready begins.
+    ready: LowNumber,
+    /// The same of what is due, by stream.
+    due: HashMap<i16, LowWater>,
 }
 
 /// Facts that hold for all stages of one look.
@@ -139,10 +150,15 @@ impl Looker {
     }
 
     /// Stages that may run, and do not.
-    async fn ready(&self, period: Duration) -> Result<(), Error> {
+    async fn ready(&mut self, period: Duration) -> Result<(), Error> {
         let Some(after) = self.page(READY, period).await? else { return Ok(()) };
         let client = self.host.store.operations().await?;
+        let whole = (after == 0).then(|| self.ready.begin(Timestamp::now()));
+        let after = whole.map_or(after, |look| look.after);
         let all = idle::ready(&client, after, PAGE, period).await?;
+        if let Some(look) = whole {
+            self.ready.end(look, Timestamp::now(), all.first().map(|one| one.no.0));
+        }
         let is_full = i64::try_from(all.len()).is_ok_and(|count| count == PAGE);
         let last = all.last().map(|one| one.no.0).filter(|_| is_full);
         let idle = self.idle(&client, all, period).await?;
@@ -193,10 +209,13 @@ impl Looker {
     }
 
     /// Orders that are due, and were not woken. A row that others hold for so long is none of theirs any more.
-    async fn due(&self, period: Duration) -> Result<(), Error> {
+    async fn due(&mut self, period: Duration) -> Result<(), Error> {
         for stream in Stream::ALL.iter().filter(|stream| **stream != Stream::Dependent) {
             let client = self.host.store.operations().await?;
-            let all = idle::due(&client, stream.number(), PAGE, period.min(SHORTEST)).await?;
+            let low_water = self.due.entry(stream.number()).or_insert(LowWater::seldom(WHOLE_EVERY));
+            let first = first::look(&client, TimedList::Due(*stream), low_water).await?;
+            let Some(first) = first.come() else { continue };
+            let all = idle::due(&client, stream.number(), first, PAGE, period.min(SHORTEST)).await?;
             let idle = self.idle(&client, all, period).await?;
             drop(client);
             if idle.is_empty() {

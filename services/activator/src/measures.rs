@@ -46,8 +46,9 @@ async fn show(host: &Host) -> Result<(), Error> {
     for (reason, measured) in measures::waiting(&client).await? {
         host.metrics.level(Level::WaitingOrders, reason, measured.count);
     }
-    let age = measures::oldest_snapshot_seconds(&client).await?;
-    host.metrics.level(Level::OldestSnapshot, "", age);
+    let snapshots = measures::held_snapshots(&client).await?;
+    host.metrics.level(Level::OldestSnapshot, "", snapshots.known_seconds().unwrap_or(f64::NAN));
+    host.metrics.level(Level::UnseenSessions, "", f64::from(snapshots.unseen));
     let late = promises::in_jeopardy(&client, MOST_IN_JEOPARDY).await?;
     host.metrics.level(Level::InJeopardy, "", late);
     Ok(())

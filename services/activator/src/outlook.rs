@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use pagurus_command::jeopardy::mark_late;
+use pagurus_domain::low_water::LowWater;
 use pagurus_domain::order::Status;
 use pagurus_domain::promise::{ExpectedEnd, PromiseVerdict, RemainingTimes};
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::scenarios::Catalogue;
+use pagurus_store::first::{self, TimedList};
 use pagurus_store::promises::{self, FinishedLife, NewJeopardy, PromiseStand, RecentLives};
 use pagurus_store::{Client, Error};
 use pagurus_view::{Foresight, plain_reason};
@@ -39,7 +41,7 @@ const RECENT_EVERY: Duration = Duration::from_secs(600);
 /// Looks, until the process is to stop.
 pub(crate) async fn look(host: Host) -> anyhow::Result<()> {
     let catalogue = Catalogue::of(&host.live);
-    let mut looker = Looker { host, catalogue, searched: HashMap::new() };
+    let mut looker = Looker { host, catalogue, searched: HashMap::new(), low_water: LowWater::default() };
     while !looker.host.sleep_unless_draining(EVERY).await {
         let Some(_turn) = looker.host.turn().await else { return Ok(()) };
         let begun = Instant::now();
@@ -57,6 +59,7 @@ struct Looker {
     catalogue: Catalogue,
     /// Time at which lives of a scenario were looked for among the newest.
     searched: HashMap<String, Instant>,
+    low_water: LowWater,
 }
 
 impl Looker {
@@ -65,7 +68,9 @@ impl Looker {
         let mut looked = 0;
         for _ in 0..MOST_STEPS {
             let client = self.host.store.operations().await?;
-            let taken = promises::take(&client, TAKEN_FOR, BATCH).await?;
+            let first = first::look(&client, TimedList::Promises, &mut self.low_water).await?;
+            let Some(first) = first.come() else { break };
+            let taken = promises::take(&client, first, TAKEN_FOR, BATCH).await?;
             drop(client);
             looked += taken.len();
             self.learn_from(&taken.ended).await?;

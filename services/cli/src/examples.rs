@@ -112,6 +112,8 @@ const EXAMPLES: &[&str] = &[
     "pagurus bench --scenario one-action --orders 10000 --parallel 8 --batch 200",
     "pagurus bench --scenario change-tariff --params '{\"msisdn\": \"79110000001\"}' --for 2m --yes --json",
     "pagurus lab outage.yaml --out report.html --compare",
+    "pagurus lab outage.yaml --seed 7",
+    "pagurus lab examples/lab --report laboratory.md",
     "pagurus migrate --config pagurus.yaml",
     "pagurus recover --config pagurus.yaml --reason 'restored from the backup of the night'",
     "pagurus topology --prefix pagurus",

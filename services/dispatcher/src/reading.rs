@@ -1,7 +1,7 @@
 //! Reading of the dispatcher: everything at the start, a little all the time, so that lost news
 //! is found.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,6 +36,10 @@ pub(crate) struct Reader {
     waited: Duration,
     /// The same of the last round that was read to its end.
     longest_wait: Duration,
+    /// Time since which the oldest stage of each flow may run, of the round under way.
+    oldest: HashMap<String, Timestamp>,
+    /// The same of a round that was read to its end, until the dispatcher was told.
+    ended_round: Option<HashMap<String, Timestamp>>,
     /// End of the last reading of the slow pass, and how long it took.
     read: Option<(Instant, Duration)>,
     /// The workers as they were told last.
@@ -52,11 +56,13 @@ impl Reader {
         let mut count = 0;
         // What was known of a former time is void: everything is read.
         (self.round, self.rounds) = (None, Rounds::default());
+        self.oldest.clear();
         loop {
             let page = self.page(&client).await?;
             count += page.len();
             let rows = page.into_iter().map(|row| ready(row.stage)).collect();
             dispatcher.handle(DispatchEvent::Ready(rows), Timestamp::now());
+            self.tell_oldest(dispatcher);
             // Between two pages the lease is renewed and signals are seen.
             tokio::task::yield_now().await;
             if self.round.is_none() {
@@ -95,6 +101,7 @@ impl Reader {
         }
         let rows = page.into_iter().map(|row| ready(row.stage)).collect();
         dispatcher.handle(DispatchEvent::Ready(rows), Timestamp::now());
+        self.tell_oldest(dispatcher);
         self.workers(&client, dispatcher).await?;
         self.in_progress(&client, dispatcher).await?;
         self.read = Some((Instant::now(), begun.elapsed()));
@@ -121,10 +128,29 @@ impl Reader {
         }
         self.round = round.after_page(&numbers, PAGE);
         self.waited = page.iter().map(|row| row.waited).fold(self.waited, Duration::max);
+        let now = Timestamp::now();
+        for row in &page {
+            let since = now.checked_sub(row.waited).unwrap_or(now);
+            match self.oldest.get_mut(&row.stage.flow) {
+                Some(oldest) => *oldest = since.min(*oldest),
+                None => {
+                    self.oldest.insert(row.stage.flow.clone(), since);
+                }
+            }
+        }
         if self.round.is_none() {
             self.longest_wait = std::mem::take(&mut self.waited);
+            self.ended_round = Some(std::mem::take(&mut self.oldest));
         }
         Ok(page)
+    }
+
+    /// Tells since when the oldest stage of each flow may run, once a round is over.
+    fn tell_oldest(&mut self, dispatcher: &mut Dispatcher) {
+        if let Some(oldest) = self.ended_round.take() {
+            let rows = oldest.into_iter().map(|(flow, since)| (flow.into(), since)).collect();
+            dispatcher.handle(DispatchEvent::OldestReady(rows), Timestamp::now());
+        }
     }
 
     /// Tells the dispatcher which workers came, changed and went.

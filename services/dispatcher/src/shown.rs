@@ -36,6 +36,8 @@ pub(crate) fn show_flows(metrics: &Metrics, flows: &[FlowRecord], systems: &[Sys
         for (priority, ready) in [(Priority::High, high), (Priority::Normal, normal), (Priority::Low, low)] {
             metrics.level_of(Level::FlowReady, &[name, priority.as_str()], f64::from(ready));
         }
+        let oldest = flow.oldest_ready_since.map_or(f64::NAN, |since| since.as_millisecond() as f64 / 1e3);
+        metrics.level(Level::FlowOldestReady, name, oldest);
         metrics.level(Level::FlowInProgress, name, f64::from(flow.in_progress));
         metrics.level(Level::FlowLimit, name, flow.limit.map_or(f64::NAN, f64::from));
         for state in FlowState::ALL {

@@ -67,6 +67,8 @@ pub struct DatabaseFacts {
     pub is_standby: bool,
     /// Sessions of clients.
     pub sessions: i64,
+    /// Sessions among them that show nothing to the user of the engine.
+    pub unseen_sessions: i64,
     /// Newest migration of the schema.
     pub schema: i64,
     /// Newest migration that this program knows.

@@ -234,6 +234,7 @@ impl Dispatcher {
             }
             DispatchEvent::Called(samples) => self.called(&samples),
             DispatchEvent::OpenRequests(rows) => self.open_requests(&rows),
+            DispatchEvent::OldestReady(rows) => self.oldest_ready(&rows),
             DispatchEvent::Stops(stops) => self.set_stops(stops),
             DispatchEvent::SystemOverrides(overrides) => self.set_overrides(overrides),
             DispatchEvent::Windows(windows) => self.set_windows(windows),

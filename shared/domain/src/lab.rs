@@ -3,10 +3,13 @@
 //! of what happens, and the same file always gives the same report.
 
 mod chance;
+mod chart;
 mod foresight;
+mod library;
 mod measure;
 mod news;
 mod page;
+mod picture;
 mod plan;
 mod read;
 mod rivals;
@@ -21,8 +24,10 @@ mod trace;
 use std::sync::Arc;
 
 pub use foresight::Foretold;
+pub use library::{Situation, UNTOLD, library, row_of};
 pub use measure::LabFigure;
 pub use page::page;
+pub use picture::picture;
 pub use plan::{Bears, LabBound, LabChange, LabFlow, LabPlan, LabSystem, Measure, Outage};
 pub use read::read;
 pub use trace::{FlowLook, SystemLook, Trace};
@@ -44,6 +49,15 @@ pub struct LabRun {
     pub trace: Trace,
     /// What was told of orders that had to wait, by flow.
     pub foretold: Vec<Foretold>,
+}
+
+impl LabRun {
+    /// The same with its figures only: what was seen takes much memory.
+    #[must_use]
+    pub fn without_trace(self) -> Self {
+        let nothing = Trace { systems: Vec::new(), names: Vec::new(), flows: Vec::new() };
+        Self { trace: nothing, ..self }
+    }
 }
 
 /// Runs a situation with the rule of the policy.

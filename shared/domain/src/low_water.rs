@@ -11,6 +11,10 @@ const MARGIN: SignedDuration = SignedDuration::from_secs(2);
 const WHOLE_EVERY: SignedDuration = SignedDuration::from_secs(1);
 /// If it is not, looks from the very begin take at most one part in so many of the time.
 const SHARE_OF_TIME: i32 = 20;
+/// A look by number that takes no longer always goes from the very begin.
+const CHEAP: SignedDuration = SignedDuration::from_millis(50);
+/// Other looks by number from the very begin are so many times as far apart as they take.
+const APART: i32 = 60;
 
 /// The time below which nothing was found lately. Whatever was put below it later is found by the next look from the very
 /// begin, or at once where somebody tells of it ([`LowWater::lower`]).
@@ -19,6 +23,8 @@ pub struct LowWater {
     mark: Option<Timestamp>,
     /// End of the last look from the very begin, and how long it took.
     whole: Option<(Timestamp, SignedDuration)>,
+    /// Looks from the very begin are this far apart at least; none for [`WHOLE_EVERY`].
+    apart: Option<SignedDuration>,
 }
 
 /// One look.
@@ -43,10 +49,16 @@ fn is_time_for_whole(
 }
 
 impl LowWater {
+    /// Looks are seldom, and so are those from the very begin: they are this far apart at least.
+    #[must_use]
+    pub fn seldom(apart: SignedDuration) -> Self {
+        Self { apart: Some(apart), ..Self::default() }
+    }
+
     /// Begins a look.
     #[must_use]
     pub fn begin(&self, now: Timestamp) -> Look {
-        let is_whole = is_time_for_whole(self.whole, now, WHOLE_EVERY);
+        let is_whole = is_time_for_whole(self.whole, now, self.apart.unwrap_or(WHOLE_EVERY));
         Look { from: self.mark.filter(|_| !is_whole), begun: now }
     }
 
@@ -61,6 +73,44 @@ impl LowWater {
     /// Somebody tells that there is something at this time.
     pub fn lower(&mut self, to: Timestamp) {
         self.mark = self.mark.map(|mark| mark.min(to));
+    }
+}
+
+/// The same for a list that is ordered by number, of which the first few are looked at. What comes to stand below the mark
+/// is found by the next look from the very begin.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LowNumber {
+    mark: Option<i64>,
+    whole: Option<(Timestamp, SignedDuration)>,
+}
+
+/// One look by number.
+#[derive(Clone, Copy, Debug)]
+pub struct NumberLook {
+    /// Number behind which it begins.
+    pub after: i64,
+    begun: Timestamp,
+}
+
+impl LowNumber {
+    /// Begins a look.
+    #[must_use]
+    pub fn begin(&self, now: Timestamp) -> NumberLook {
+        let is_cheap = self.whole.is_none_or(|(_, took)| took <= CHEAP);
+        let is_whole = is_cheap
+            || self.whole.is_none_or(|(at, took)| {
+                let elapsed = now.duration_since(at);
+                elapsed.is_negative() || elapsed >= took.saturating_mul(APART)
+            });
+        NumberLook { after: self.mark.filter(|_| !is_whole).unwrap_or(0), begun: now }
+    }
+
+    /// The look is over: nothing with a number below `least` is left; none where that is not known.
+    pub fn end(&mut self, look: NumberLook, now: Timestamp, least: Option<i64>) {
+        self.mark = least.map(|least| least - 1).or(self.mark);
+        if look.after == 0 {
+            self.whole = Some((now, now.duration_since(look.begun)));
+        }
     }
 }
 
@@ -162,6 +212,34 @@ mod tests {
             whole >= SignedDuration::from_secs(45),
             "what was put below the mark is found some time: {whole:?}"
         );
+    }
+
+    #[test]
+    fn qlt_2_seldom_looks_go_from_the_very_begin_more_seldom_still() {
+        let now = at("2026-01-01T00:00:20Z");
+        let mut low = LowWater::seldom(SignedDuration::from_secs(60));
+        let look = low.begin(now);
+        low.end(look, now, now);
+        assert!(low.begin(now + SignedDuration::from_secs(10)).from.is_some());
+        assert_eq!(low.begin(now + SignedDuration::from_secs(60)).from, None);
+    }
+
+    #[test]
+    fn qlt_2_a_look_by_number_begins_at_the_first_one_where_walking_to_it_takes_long() {
+        let begun = at("2026-01-01T00:00:00Z");
+        let after = |seconds: i64| begun + SignedDuration::from_secs(seconds);
+        let mut low = LowNumber::default();
+        let look = low.begin(begun);
+        low.end(look, begun + SignedDuration::from_millis(10), Some(8000));
+        let look = low.begin(after(1));
+        assert_eq!(look.after, 0, "it is cheap");
+        low.end(look, after(2), Some(8000));
+        let look = low.begin(after(12));
+        assert_eq!(look.after, 7999, "what it found last is found again");
+        low.end(look, after(12), None);
+        assert_eq!(low.begin(after(61)).after, 7999, "nothing is known of what is left");
+        assert_eq!(low.begin(after(62)).after, 0, "it took a second, so once a minute");
+        assert_eq!(low.begin(begun).after, 0, "the clock was set back");
     }
 
     #[test]

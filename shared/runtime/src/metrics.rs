@@ -139,6 +139,8 @@ pub enum Level {
     FailoverLeft,
     /// Stages of a flow that may run.
     FlowReady,
+    /// Time since which the oldest stage of a flow may run, in seconds of Unix time.
+    FlowOldestReady,
     /// Stages of a flow in progress.
     FlowInProgress,
     /// Limit of a flow.
@@ -181,6 +183,8 @@ pub enum Level {
     AtCapacity,
     /// Age of the oldest snapshot that a session of the database holds.
     OldestSnapshot,
+    /// Sessions of the database that are not shown to our user.
+    UnseenSessions,
     /// Keys that take effect with a restart only.
     ConfigurationNeedsRestart,
     /// Orders that are marked as inconsistent.

@@ -14,9 +14,12 @@ statements! {
          WHERE name IN ('fsync', 'full_page_writes', 'autovacuum', 'synchronous_commit', 'max_connections') ORDER BY name";
     SERVER = "
         SELECT pg_is_in_recovery() AS is_standby, clock_timestamp() AS now,
-               (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS sessions,
-               (SELECT age(datfrozenxid)::bigint FROM pg_database WHERE datname = current_database()) AS unfrozen";
-    // Sessions of others show their times to those who may see them; a role of its own sees at least its own. A snapshot holds
+               a.sessions, a.unseen,
+               (SELECT age(datfrozenxid)::bigint FROM pg_database WHERE datname = current_database()) AS unfrozen
+          FROM (SELECT count(*) FILTER (WHERE coalesce(backend_type, 'client backend') = 'client backend') AS sessions,
+                       count(*) FILTER (WHERE backend_type IS NULL) AS unseen
+                  FROM pg_stat_activity WHERE usesysid IS NOT NULL) AS a";
+    // Sessions of other users show nothing to those who may not see it, and are counted as unseen. A snapshot holds
     // rows of its own database only, but one that was made for a replica, or by a backup, holds those of all.
     SNAPSHOTS = "
         SELECT pid, coalesce(application_name, '') AS application, coalesce(state, '') AS state,
@@ -59,6 +62,7 @@ pub async fn facts(client: &Client, now: impl Fn() -> Timestamp) -> Result<Datab
         settings: settings.iter().map(|row| (row.get("name"), row.get("setting"))).collect(),
         is_standby: server.get("is_standby"),
         sessions: server.get("sessions"),
+        unseen_sessions: server.get("unseen"),
         schema,
         known_schema,
         snapshots: snapshots.iter().map(holder).collect(),

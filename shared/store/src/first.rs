@@ -41,6 +41,11 @@ statements! {
                (SELECT at FROM suspensions
                  WHERE at >= coalesce($1, '-infinity'::timestamptz) AND at <= statement_timestamp()
                  ORDER BY at LIMIT 1) AS at";
+    PROMISES = "
+        SELECT clock_timestamp() AS now,
+               (SELECT look_at FROM promises
+                 WHERE look_at >= coalesce($1, '-infinity'::timestamptz) AND look_at <= statement_timestamp()
+                 ORDER BY look_at LIMIT 1) AS at";
     OUTBOX = "
         SELECT clock_timestamp() AS now,
                (SELECT next_at FROM outbox
@@ -65,6 +70,8 @@ pub enum TimedList {
     Deadlines,
     /// Suspended orders whose clients are to be told now that they stand still.
     Suspensions,
+    /// Promises that are to be looked at now.
+    Promises,
     /// Notifications for the broker that are to be sent now. Those for receivers over HTTP have a mark for each
     /// receiver ([`crate::outbox::webhooks`]).
     Outbox,
@@ -113,6 +120,7 @@ pub async fn look(client: &Client, list: TimedList, low_water: &mut LowWater) ->
         TimedList::Overdue => (OVERDUE, vec![&look.from]),
         TimedList::Deadlines => (DEADLINES, vec![&look.from]),
         TimedList::Suspensions => (SUSPENSIONS, vec![&look.from]),
+        TimedList::Promises => (PROMISES, vec![&look.from]),
         TimedList::Outbox => (OUTBOX, vec![&look.from]),
     };
     let row = client.query_one(&client.prepare_cached(statement).await?, &parameters).await?;

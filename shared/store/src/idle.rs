@@ -35,7 +35,7 @@ statements! {
                         WHERE h.order_no = ANY(ARRAY[d.order_no]) AND h.number = o.events AND h.kind = 'idle'
                           AND h.at > clock_timestamp() - make_interval(secs => $3)) AS is_known
           FROM (SELECT order_no, stream, due_at FROM due
-                 WHERE stream = $1 AND due_at < clock_timestamp() - make_interval(secs => $3)
+                 WHERE stream = $1 AND due_at >= $4 AND due_at < clock_timestamp() - make_interval(secs => $3)
                  ORDER BY due_at LIMIT $2) AS d
           JOIN orders o ON o.no = ANY(ARRAY[d.order_no])";
     IDLE_TASKS = "
@@ -118,18 +118,19 @@ pub async fn ready(
         .collect()
 }
 
-/// Orders of a stream that are due for longer than the period.
+/// Orders of a stream that are due for longer than the period, from the first that is due on ([`crate::first`]).
 ///
 /// # Errors
 /// The database fails.
 pub async fn due(
     client: &Client,
     stream: i16,
+    first: Timestamp,
     limit: i64,
     period: Duration,
 ) -> Result<Vec<StandingOrder<()>>> {
     let statement = client.prepare_cached(IDLE_DUE).await?;
-    let rows = client.query(&statement, &[&stream, &limit, &period.as_secs_f64()]).await?;
+    let rows = client.query(&statement, &[&stream, &limit, &period.as_secs_f64(), &first]).await?;
     Ok(rows.iter().map(|row| read(row, ())).collect())
 }
 

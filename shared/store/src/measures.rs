@@ -1,6 +1,8 @@
 //! Figures of the tables for metrics: bounded looks and estimates, never a count of everything.
 
+use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
+use pagurus_domain::low_water::LowNumber;
 
 use crate::sql::statements;
 use crate::{Client, Result};
@@ -36,16 +38,17 @@ statements! {
     COUNT_INCONSISTENT = "SELECT count(*)::float8 AS counted FROM (SELECT FROM inconsistencies LIMIT $1) AS first";
     // What stands in no queue: a member of a queue waits for those before it.
     OLDEST_READY = "
-        SELECT extract(epoch FROM clock_timestamp() - min(first.since))::float8 AS seconds FROM (
-            SELECT since, queue FROM ready WHERE order_no > 0 ORDER BY order_no LIMIT $1) AS first
-         WHERE first.queue IS NULL";
+        SELECT extract(epoch FROM clock_timestamp() - min(first.since) FILTER (WHERE first.queue IS NULL))::float8 AS seconds,
+               coalesce(min(first.order_no), (SELECT last_value FROM orders_no_seq)) AS least
+          FROM (SELECT order_no, since, queue FROM ready WHERE order_no > $2 ORDER BY order_no LIMIT $1) AS first";
     IS_LED = "
         SELECT EXISTS (SELECT FROM leases WHERE name = 'dispatcher' AND holder IS NOT NULL AND until > clock_timestamp()) AS is_led";
-    // Sessions of others show their times to those who may see them; a role of its own sees at least its own.
+    // Of sessions of other users the server shows nothing to those who may not see it (`pg_monitor`).
     OLDEST_SNAPSHOT = "
-        SELECT coalesce(extract(epoch FROM clock_timestamp() - min(xact_start)), 0)::float8 AS seconds
-          FROM pg_stat_activity
-         WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
+        SELECT extract(epoch FROM clock_timestamp()
+                   - min(xact_start) FILTER (WHERE backend_xmin IS NOT NULL AND backend_type = 'client backend'))::float8 AS seconds,
+               count(*) FILTER (WHERE usesysid IS NOT NULL AND backend_type IS NULL) AS unseen
+          FROM pg_stat_activity WHERE pid <> pg_backend_pid()";
 }
 
 /// Rows that are counted one by one.
@@ -161,18 +164,38 @@ async fn first_thousand(client: &Client, sql: &str) -> Result<Measured> {
 ///
 /// # Errors
 /// The database fails.
-pub async fn oldest_ready_seconds(client: &Client) -> Result<Option<f64>> {
-    let row = client.query_one(&client.prepare_cached(OLDEST_READY).await?, &[&COUNTED]).await?;
+pub async fn oldest_ready_seconds(client: &Client, low: &mut LowNumber) -> Result<Option<f64>> {
+    let look = low.begin(Timestamp::now());
+    let row = client.query_one(&client.prepare_cached(OLDEST_READY).await?, &[&COUNTED, &look.after]).await?;
+    low.end(look, Timestamp::now(), Some(row.get("least")));
     Ok(row.get("seconds"))
 }
 
-/// Age of the oldest snapshot that another session holds, in seconds.
+/// Snapshots that other sessions hold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeldSnapshots {
+    /// Age of the oldest that is seen, in seconds; none where none is seen.
+    pub oldest_seconds: Option<f64>,
+    /// Sessions of other users that show nothing to ours.
+    pub unseen: u32,
+}
+
+impl HeldSnapshots {
+    /// Age of the oldest in seconds, zero where there is none; none where sessions that are not seen may hold one.
+    #[must_use]
+    pub fn known_seconds(&self) -> Option<f64> {
+        self.oldest_seconds.or((self.unseen == 0).then_some(0.0))
+    }
+}
+
+/// The snapshots that other sessions hold.
 ///
 /// # Errors
 /// The database fails.
-pub async fn oldest_snapshot_seconds(client: &Client) -> Result<f64> {
-    let statement = client.prepare_cached(OLDEST_SNAPSHOT).await?;
-    Ok(client.query_one(&statement, &[]).await?.get("seconds"))
+pub async fn held_snapshots(client: &Client) -> Result<HeldSnapshots> {
+    let row = client.query_one(&client.prepare_cached(OLDEST_SNAPSHOT).await?, &[]).await?;
+    let unseen = u32::try_from(row.get::<_, i64>("unseen")).unwrap_or(u32::MAX);
+    Ok(HeldSnapshots { oldest_seconds: row.get("seconds"), unseen })
 }
 
 /// True while a dispatcher holds its lease.

@@ -26,7 +26,7 @@ statements! {
     TAKE = "
         UPDATE promises p SET look_at = clock_timestamp() + make_interval(secs => $1)
          WHERE p.order_no = ANY(ARRAY(
-               SELECT order_no FROM promises WHERE look_at < statement_timestamp()
+               SELECT order_no FROM promises WHERE look_at >= $3 AND look_at < statement_timestamp()
                 ORDER BY look_at LIMIT $2 FOR UPDATE SKIP LOCKED))
         RETURNING p.order_no, p.ended, p.promise_at";
     // A state that was entered stands in the last event that tells of it.
@@ -88,14 +88,20 @@ impl TakenPromises {
     }
 }
 
-/// Takes those whose time to look has come, so many at most; nobody else gets them for this time.
+/// Takes those whose time to look has come, from the first of them on ([`crate::first`]), so many at most; nobody else
+/// gets them for this time.
 ///
 /// # Errors
 /// The database fails.
-pub async fn take(client: &impl Connection, time: Duration, limit: i64) -> Result<TakenPromises> {
+pub async fn take(
+    client: &impl Connection,
+    first: Timestamp,
+    time: Duration,
+    limit: i64,
+) -> Result<TakenPromises> {
     let statement = client.prepare_cached(TAKE).await?;
     let mut taken = TakenPromises::default();
-    for row in client.query(&statement, &[&time.as_secs_f64(), &limit]).await? {
+    for row in client.query(&statement, &[&time.as_secs_f64(), &limit, &first]).await? {
         let no = row.get("order_no");
         if row.get("ended") {
             taken.ended.push((no, row.get("promise_at")));

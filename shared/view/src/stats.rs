@@ -7,16 +7,19 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::activation::Stream;
 use pagurus_domain::document::parse_duration;
+use pagurus_domain::low_water::{LowNumber, LowWater};
 use pagurus_domain::order::Status;
 use pagurus_runtime::stats::Series;
+use pagurus_store::first::{self, TimedList};
 use pagurus_store::measures::{self, Measured};
 use pagurus_store::stats::{self, Totals};
 use pagurus_store::{Client, Error, outbox};
 use pagurus_wire::problem::Problem;
 use pagurus_wire::stats::{
-    EndedLives, ErrorStats, NamedCount, ScenarioStats, StatsCount, StatsNow, StatsRates, StatsStep,
-    StatsView, SystemStats,
+    ActivationStats, EndedLives, ErrorStats, NamedCount, ScenarioStats, StatsCount, StatsNow, StatsRates,
+    StatsStep, StatsView, SystemStats,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -47,8 +50,18 @@ pub struct StatsQuery {
     step: Option<String>,
 }
 
+/// The look at the present that all share.
+pub(crate) type SharedNow = tokio::sync::Mutex<Present>;
+
 /// The last look at the present, and when it was.
-pub(crate) type SharedNow = tokio::sync::Mutex<Option<(Instant, Timestamp, StatsNow)>>;
+#[derive(Debug, Default)]
+pub(crate) struct Present {
+    last: Option<(Instant, Timestamp, StatsNow)>,
+    /// Where the look at what is ready begins.
+    ready: LowNumber,
+    /// Where the look at what is due begins, by group.
+    due: BTreeMap<&'static str, LowWater>,
+}
 
 const COUNTED: [Series; 9] = [
     Series::Registered,
@@ -97,14 +110,14 @@ impl Views {
     /// The present, looked at by one for all.
     pub(crate) async fn now(&self, client: &Client) -> Result<(Timestamp, StatsNow), Error> {
         let mut shared = self.now.lock().await;
-        if let Some((looked, at, now)) = &*shared
+        if let Some((looked, at, now)) = &shared.last
             && looked.elapsed() < NOW_CACHE
         {
             return Ok((*at, now.clone()));
         }
-        let now = look(client).await?;
+        let now = look(client, &mut shared).await?;
         let at = Timestamp::now();
-        *shared = Some((Instant::now(), at, now.clone()));
+        shared.last = Some((Instant::now(), at, now.clone()));
         Ok((at, now))
     }
 }
@@ -141,7 +154,7 @@ fn whole_minute(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second().div_euclid(MINUTE) * MINUTE).unwrap_or(at)
 }
 
-async fn look(client: &Client) -> Result<StatsNow, Error> {
+async fn look(client: &Client, present: &mut Present) -> Result<StatsNow, Error> {
     let waiting = measures::waiting(client).await?;
     let rows = measures::statuses(client).await?;
     let (unsent, parked, age) = outbox::shown::backlog(client).await?;
@@ -149,14 +162,34 @@ async fn look(client: &Client) -> Result<StatsNow, Error> {
     Ok(StatsNow {
         statuses: statuses(&rows, &waiting),
         waiting: waiting.into_iter().map(|(name, measured)| named(name, measured)).collect(),
+        activation: activation(client, &mut present.due).await?,
         open_requests: count(measures::open_requests(client).await?),
         unsent_notifications: exact(unsent),
         parked_notifications: exact(parked),
         refused_messages: count(measures::refused(client).await?),
         inconsistent: count(measures::inconsistent(client).await?),
-        oldest_ready_seconds: measures::oldest_ready_seconds(client).await?,
+        oldest_ready_seconds: measures::oldest_ready_seconds(client, &mut present.ready).await?,
         oldest_notification_seconds: age,
     })
+}
+
+/// How late the orders of each group are woken (ACT-6).
+async fn activation(
+    client: &Client,
+    low_waters: &mut BTreeMap<&'static str, LowWater>,
+) -> Result<Vec<ActivationStats>, Error> {
+    let mut groups = Vec::new();
+    // Dependent orders are woken by the ends of others, and have no time.
+    for stream in Stream::ALL.iter().filter(|stream| **stream != Stream::Dependent) {
+        let low_water = low_waters.entry(stream.as_str()).or_default();
+        let first = first::look(client, TimedList::Due(*stream), low_water).await?;
+        let late = first.come().map_or(0, |at| first.now.duration_since(at).as_millis());
+        groups.push(ActivationStats {
+            group: stream.as_str().to_owned(),
+            current_processing_lag_ms: u64::try_from(late).unwrap_or_default(),
+        });
+    }
+    Ok(groups)
 }
 
 fn count(measured: Measured) -> StatsCount {

@@ -38,6 +38,9 @@ pub struct StatsNow {
     /// Orders that are not final by what they wait for: `sleep_youngest`, `sleep_middle`, `sleep_oldest`, `wait`, `polling`,
     /// `retry`, `postponed`, `dependent`, `worker` (may run), `running`.
     pub waiting: Vec<NamedCount>,
+    /// How late the orders of each group are woken whose time has come.
+    #[serde(default)]
+    pub activation: Vec<ActivationStats>,
     /// Questions to other systems that are not answered yet.
     pub open_requests: StatsCount,
     /// Notifications that are on their way.
@@ -55,6 +58,17 @@ pub struct StatsNow {
     /// Age of the oldest notification that is on its way, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_notification_seconds: Option<f64>,
+}
+
+/// Waking of suspended orders of one group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ActivationStats {
+    /// The group: `sleep_youngest`, `sleep_middle`, `sleep_oldest`, `wait`, `polling`, `retry`, `postponed`.
+    pub group: String,
+    /// Milliseconds for which the first order of the group has been due and is not woken; zero where none is due. Orders of
+    /// a flow that is held back are woken late on purpose, and count as the others.
+    pub current_processing_lag_ms: u64,
 }
 
 /// A number.

@@ -63,6 +63,9 @@ pub struct Options {
     /// Orders in flight at most
     #[arg(long, value_name = "N", default_value_t = 2000)]
     in_flight: usize,
+    /// Sleepers that are due within one second, of a million that sleep
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=i64::from(mass::SLEEPERS)))]
+    due: u32,
     /// Write docs/performance.md
     #[arg(long)]
     record: bool,
@@ -153,6 +156,7 @@ async fn measure(
         orders: options.orders,
         longest: Duration::from_secs(options.seconds),
         in_flight: options.in_flight,
+        due: options.due,
         profile: options.profile.is_some(),
     };
     let mut works = Works { installation, stub, extent };

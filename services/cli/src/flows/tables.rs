@@ -47,6 +47,7 @@ pub(super) fn shown(flow: &FlowView, screen: &Screen) -> String {
         ("in progress", Some(record.in_progress.to_string())),
         ("open requests", Some(record.open_requests.to_string())),
         ("ready", Some(format!("{} high, {} normal, {} low", ready.high, ready.normal, ready.low))),
+        ("oldest ready since", record.oldest_ready_since.map(time)),
         ("ended a second", Some(format!("{:.1}", record.throughput))),
         ("stage, of late", Some(both(record.short_term))),
         ("stage, long term", Some(both(record.long_term))),

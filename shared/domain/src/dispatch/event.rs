@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::record::{FlowRecord, SystemRecord};
 use super::rules::{FlowStop, SystemOverride};
 use crate::id::{Attempt, Incarnation, OrderNo, spelled};
@@ -186,6 +188,8 @@ pub enum DispatchEvent {
     Called(Vec<CallSamples>),
     /// The tables were read: so many requests of each flow are sent and unanswered. Flows that are not listed have none.
     OpenRequests(Vec<(Arc<str>, u32)>),
+    /// All that is ready was read: since when the oldest of each flow may run. Of flows that are not listed nothing was.
+    OldestReady(Vec<(Arc<str>, Timestamp)>),
     /// The tables were read: all stops by hand that hold now or later. Nothing is handed out before the first.
     Stops(Vec<FlowStop>),
     /// The tables were read: all orders of operators about systems that hold now or later.

@@ -54,6 +54,8 @@ pub(super) struct Flow {
     pub(super) known: Known,
     /// Time at which a stage of it was ready or ended last.
     pub(super) seen_at: Option<Timestamp>,
+    /// Time since which its oldest ready stage may run, when all that is ready was last read.
+    pub(super) oldest_since: Option<Timestamp>,
     /// Stands in the list of those that have changed since they were told.
     pub(super) is_changed: bool,
     is_unsettled: bool,
@@ -209,6 +211,7 @@ impl Flows {
             bounds,
             known: Known { settled_at: now, ..Known::default() },
             seen_at: None,
+            oldest_since: None,
             is_changed: false,
             is_unsettled: false,
             idle_since: None,

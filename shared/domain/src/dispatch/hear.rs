@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::Dispatcher;
 use super::control::{Calls, Phase};
@@ -23,6 +23,8 @@ use crate::system::{CallKind, CallOutcome, CallSamples, UNCLASSIFIED};
 const LINKED: Duration = Duration::from_secs(600);
 /// Systems that one flow is known to call at most.
 const MAX_LINKS: usize = 8;
+/// Two readings of one time are no further apart: it is reckoned from an age.
+const SAME_MOMENT: SignedDuration = SignedDuration::from_secs(1);
 
 impl Dispatcher {
     /// The flow of this name, made known if need be.
@@ -104,6 +106,25 @@ impl Dispatcher {
             }
             self.flow_changed(index);
             self.freed(index);
+        }
+    }
+
+    /// Since when the oldest ready stage of each flow may run.
+    pub(super) fn oldest_ready(&mut self, rows: &[(Arc<str>, Timestamp)]) {
+        let rows: HashMap<&str, Timestamp> = rows.iter().map(|(name, since)| (&**name, *since)).collect();
+        let moved = |known: Option<Timestamp>, read: Option<Timestamp>| match (known, read) {
+            (Some(known), Some(read)) => read.duration_since(known).abs() > SAME_MOMENT,
+            (known, read) => known != read,
+        };
+        let changed = self.flows.iter().filter_map(|(index, flow)| {
+            let read = rows.get(&*flow.name).copied();
+            moved(flow.oldest_since, read).then_some((index, read))
+        });
+        for (index, read) in changed.collect::<Vec<_>>() {
+            if let Some(flow) = self.flows.get_mut(index) {
+                flow.oldest_since = read;
+            }
+            self.flow_changed(index);
         }
     }
 

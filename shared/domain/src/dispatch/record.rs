@@ -81,6 +81,9 @@ pub struct FlowRecord {
     pub open_requests: u32,
     /// Ready stages by priority.
     pub ready: ByPriority,
+    /// Time since which its oldest ready stage may run, as of the last round over all that may; none while nothing waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oldest_ready_since: Option<Timestamp>,
     /// Stages that ended in a second, of late.
     pub throughput: f64,
     /// Time of a stage over the last minute or so.

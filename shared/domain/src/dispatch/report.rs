@@ -99,6 +99,7 @@ impl Dispatcher {
             in_progress: flow.stages_in_progress(),
             open_requests: flow.open_requests,
             ready,
+            oldest_ready_since: flow.oldest_since.filter(|_| ready.sum() > 0),
             throughput,
             short_term: flow.known.stages.short().quantiles(),
             long_term: flow.known.stages.long().quantiles(),

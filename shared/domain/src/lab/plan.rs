@@ -12,6 +12,10 @@ pub struct LabPlan {
     pub title: String,
     /// What it is about.
     pub about: String,
+    /// What its picture shows.
+    pub shows: String,
+    /// Why another rule is better in it; none where none is.
+    pub behind: Option<String>,
     /// Where chance begins.
     pub seed: u64,
     /// How long it lasts.
@@ -46,6 +50,14 @@ pub struct LabPlan {
     pub flows: Vec<LabFlow>,
     /// What must hold.
     pub bounds: Vec<LabBound>,
+}
+
+impl LabPlan {
+    /// True if limits are learnt from the calls of a system, so that one rule can be held against another.
+    #[must_use]
+    pub fn learns_limits(&self) -> bool {
+        self.mode == DistributionMode::LimitedFlows && self.systems.iter().any(|system| system.is_named)
+    }
 }
 
 /// A called system.
@@ -207,5 +219,18 @@ impl Measure {
     #[must_use]
     pub const fn is_least(self) -> bool {
         matches!(self, Self::Share | Self::Fairness)
+    }
+
+    /// Figures that are no further apart than this count as equally good.
+    #[must_use]
+    pub const fn tie(self) -> f64 {
+        match self {
+            Self::Share => 0.02,
+            Self::Refused | Self::Fairness => 0.01,
+            Self::Back => 1.0,
+            Self::Trip => 10.0,
+            Self::Base | Self::Swing | Self::Wait => 0.05,
+            Self::Starved | Self::Moves => 0.0,
+        }
     }
 }

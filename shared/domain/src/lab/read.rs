@@ -36,9 +36,11 @@ struct Part<'a> {
 
 impl Reader {
     fn plan(&mut self, root: &DocumentNode) -> LabPlan {
-        const KEYS: [&str; 10] = [
+        const KEYS: [&str; 12] = [
             "title",
             "about",
+            "shows",
+            "behind",
             "seed",
             "duration",
             "distribution",
@@ -65,6 +67,8 @@ impl Reader {
         let mut plan = LabPlan {
             title: self.text(&part, "title").unwrap_or_default(),
             about: self.text(&part, "about").unwrap_or_default(),
+            shows: self.text(&part, "shows").unwrap_or_default(),
+            behind: self.text(&part, "behind"),
             seed: u64::from(self.count(&part, "seed").unwrap_or(1)),
             duration,
             mode: self

@@ -10,6 +10,9 @@ use std::path::PathBuf;
 
 use super::*;
 
+/// Pictures are kept in the repository: bytes of one at most.
+const MOST_OF_A_PICTURE: usize = 20_000;
+
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/lab")
 }
@@ -29,6 +32,70 @@ fn check(name: &str) {
         }
     }
     assert!(broken.is_empty(), "{name}: {broken:#?}");
+    assert_told(name, &plan, &run);
+}
+
+/// The documents show what this run showed. Of other rules they show what was measured when the page was written.
+fn assert_told(name: &str, plan: &LabPlan, run: &LabRun) {
+    const STALE: &str = "run `pagurus lab examples/lab --report docs/laboratory.md`, or, where only pictures are stale, \
+                         the tests with UPDATE_GENERATED=1";
+    let docs = folder().join("../../docs");
+    let drawn = picture(plan, run);
+    if std::env::var_os("UPDATE_GENERATED").is_some() {
+        std::fs::write(docs.join(format!("pictures/lab/{name}.svg")), &drawn).unwrap();
+    }
+    assert!(drawn.len() < MOST_OF_A_PICTURE, "{name}: the picture has {} bytes", drawn.len());
+    let shipped = std::fs::read_to_string(docs.join(format!("pictures/lab/{name}.svg"))).unwrap_or_default();
+    assert!(drawn == shipped, "{name}: the picture is stale: {STALE}");
+    assert!(!plan.shows.is_empty(), "{name} does not tell what its picture shows");
+    let page = std::fs::read_to_string(docs.join("laboratory.md")).unwrap();
+    let told = |text: &str| assert!(page.contains(text), "{name}: no `{text}` in the page: {STALE}");
+    told(&format!("\n## {name}\n"));
+    told(&plan.about);
+    told(&plan.shows);
+    run.figures.iter().for_each(|figure| told(&row_of(figure)));
+}
+
+#[test]
+fn dsp_15_the_report_says_where_another_rule_is_ahead_and_why() {
+    let page = std::fs::read_to_string(folder().join("../../docs/laboratory.md")).unwrap();
+    assert!(!page.contains(UNTOLD), "a situation in which another rule is ahead has no `behind`");
+    let pictures = std::fs::read_dir(folder().join("../../docs/pictures/lab")).unwrap();
+    for picture in pictures {
+        let name = picture.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned();
+        assert!(
+            folder().join(format!("{name}.yaml")).exists(),
+            "the picture {name} has no situation any more"
+        );
+    }
+}
+
+#[test]
+fn dsp_15_a_rule_is_ahead_where_it_is_better_in_one_figure_and_worse_in_none() {
+    let run = |rule: &str, values: [Option<f64>; 2]| {
+        let of = [Measure::Share, Measure::Back];
+        let figures = of.into_iter().zip(values).map(|(of, value)| {
+            let name = "stock".to_owned();
+            let (from, until) = (std::time::Duration::ZERO, std::time::Duration::from_secs(9));
+            LabFigure { bound: LabBound { of, name, from, until, bound: 0.9, missed: None }, value }
+        });
+        let figures = figures.collect();
+        let nothing = Trace { systems: Vec::new(), names: Vec::new(), flows: Vec::new() };
+        LabRun { rule: rule.to_owned(), figures, trace: nothing, foretold: Vec::new() }
+    };
+    let plan = read(&std::fs::read_to_string(folder().join("outage.yaml")).unwrap()).unwrap();
+    let page = |other: [Option<f64>; 2]| {
+        let runs = vec![run("pagurus", [Some(0.95), Some(5.0)]), run("other", other)];
+        let situation =
+            Situation { name: "outage".to_owned(), plan: LabPlan { behind: None, ..plan.clone() }, runs };
+        library(&[situation], "pictures")
+    };
+    let is_told = |other| page(other).contains("| [outage](#outage) | other | (not told) |");
+    assert!(is_told([Some(0.95), Some(3.0)]), "back sooner");
+    assert!(is_told([Some(0.99), Some(5.5)]), "more of the capacity, and a tie");
+    assert!(!is_told([Some(0.96), Some(5.9)]), "ties");
+    assert!(!is_told([Some(0.99), Some(7.0)]), "more of the capacity, and later");
+    assert!(!is_told([Some(0.99), None]), "never back");
 }
 
 #[test]

@@ -102,6 +102,11 @@ pub(super) const GAUGES: &[Row] = &[
     ("receivers_in_trouble", "Receivers of webhooks that are left alone for a while, by this notifier", &[]),
     ("failover_left", "Stages of lost nodes that are older than failover.interval", &[]),
     ("flow_ready", "Stages of a flow that may run", &["flow", "priority"]),
+    (
+        "flow_oldest_ready_timestamp_seconds",
+        "Since when the oldest stage of a flow may run, in seconds of Unix time; NaN while none waits",
+        &["flow"],
+    ),
     ("flow_in_progress", "Stages of a flow in progress", &["flow"]),
     ("flow_limit", "Stages that a flow may have in progress; NaN without a limit", &["flow"]),
     ("flow_state", "1 for the state of a flow", &["flow", "state"]),
@@ -148,7 +153,13 @@ pub(super) const GAUGES: &[Row] = &[
     ("at_capacity", "1 while stages may run and all places of stages are in use", &[]),
     (
         "oldest_snapshot_seconds",
-        "Age of the oldest snapshot that a session of the database holds; rows that died since cannot be removed",
+        "Age of the oldest snapshot that a session of the database holds; rows that died since cannot be removed. NaN where \
+         none is seen and some sessions are not shown",
+        &[],
+    ),
+    (
+        "unseen_sessions",
+        "Sessions of the database whose snapshots are not shown to the user of the engine, which lacks pg_monitor",
         &[],
     ),
     ("configuration_needs_restart", "Keys with another value that takes effect with a restart", &[]),

@@ -7,14 +7,14 @@ use anyhow::{Context, Result, bail};
 use pagurus_harness::client::{Api, http};
 use pagurus_harness::nodes::Role;
 use serde_json::json;
+use tokio_postgres::Client;
 
 use super::copies;
 use super::load::{Flow, Generator, Latencies, Orders};
 use super::works::{ENGINE, Memory, ONE_ACTION, Row, Works};
 
-/// Sleeping orders, and how many of them are due within the same second.
-const SLEEPERS: i64 = 1_000_000;
-const DUE: i64 = 100_000;
+/// Sleeping orders.
+pub const SLEEPERS: u32 = 1_000_000;
 /// Ready orders that a new dispatcher finds.
 const READY: i64 = 1_000_000;
 /// Ended orders in the tables.
@@ -23,9 +23,12 @@ const HISTORY: i64 = 5_000_000;
 const PACE: f64 = 200.0;
 /// How long the others run alone before, for comparison.
 const ALONE: u64 = 1000;
-/// The sleepers are due so long after they are told.
+/// The sleepers are due so long after they are told, and longer by this for each of them.
 const NOTICE: Duration = Duration::from_secs(8);
+const NOTICE_EACH: Duration = Duration::from_micros(80);
 const PATIENCE: Duration = Duration::from_secs(600);
+/// Longest time for each of the sleepers that are due.
+const PATIENCE_EACH: Duration = Duration::from_millis(2);
 
 impl Works<'_> {
     /// Many sleepers, many of them due at once, and others that go on meanwhile.
@@ -35,47 +38,32 @@ impl Works<'_> {
         self.submit("sleeper", "bench-sleeper").await?;
         let database = self.installation.database().await?;
         let template = copies::template(&database, "sleeper", "sleep").await?;
-        let first = copies::make(&database, template, SLEEPERS).await?;
+        let first = copies::make(&database, template, i64::from(SLEEPERS)).await?;
         let meter = self.installation.meter()?;
         let flow = Flow { in_flight: self.extent.in_flight, pace: Some(PACE) };
         let generator = Generator::start(&self.installation.amqp_url(), ENGINE, ONE_ACTION, flow).await?;
         generator.wait_received(ALONE / 2, None).await?;
         let alone = self.measure(&generator, &meter, ALONE).await?.latencies;
-        let last = first + DUE - 1;
-        let due = "UPDATE due SET due_at = clock_timestamp() + make_interval(secs => $3 + random())
-                    WHERE order_no BETWEEN $1 AND $2";
-        let moved = database.execute(due, &[&first, &last, &NOTICE.as_secs_f64()]).await?;
-        if moved != DUE.unsigned_abs() {
-            bail!("only {moved} sleepers could be made due");
-        }
-        tokio::time::sleep(NOTICE.saturating_sub(Duration::from_secs(1))).await;
+        let due = self.extent.due.min(SLEEPERS);
+        let last = first + i64::from(due) - 1;
+        wake(&database, first, last).await?;
         generator.take_latencies();
         let (before, begun) = (meter.read()?, Instant::now());
-        let ended = "SELECT count(*) FROM orders WHERE no BETWEEN $1 AND $2 AND status = 'success'";
-        loop {
-            tokio::time::sleep(Duration::from_millis(500)).await;
-            let count: i64 = database.query_one(ended, &[&first, &last]).await?.get(0);
-            if count == DUE {
-                break;
-            }
-            if begun.elapsed() > PATIENCE {
-                bail!("after {PATIENCE:?} only {count} sleepers have run");
-            }
-        }
+        wait_for_success(&database, first, last).await?;
         let seconds = begun.elapsed().as_secs_f64();
         let (cpu, latencies) = (before.until(&meter.read()?), generator.take_latencies());
         let after = meter.memory();
         generator.finish().await?;
         let told = |latencies: &Latencies| latencies.percentile(0.99).unwrap_or_default();
         let notes = vec![format!(
-            "{DUE} of {SLEEPERS} sleepers due within one second had run after {seconds:.1} s; the latencies are those of \
+            "{due} of {SLEEPERS} sleepers due within one second had run after {seconds:.1} s; the latencies are those of \
              {PACE} other orders a second meanwhile (p99 before: {:.0} ms); memory is before the mass and after the wave",
             told(&alone)
         )];
         Ok(Row {
-            work: "sleepers",
-            orders: DUE.unsigned_abs(),
-            rate: Some(DUE as f64 / seconds),
+            work: if due == SLEEPERS { "sleepers, all due" } else { "sleepers" },
+            orders: u64::from(due),
+            rate: Some(f64::from(due) / seconds),
             cpu,
             latencies,
             memory: Some((empty, after)),
@@ -161,5 +149,43 @@ impl Works<'_> {
         let order = json!({"id": id, "scenario": scenario, "params": params});
         api.post("/v1/orders", &order).await?.success().with_context(|| format!("order {id}"))?;
         Ok(())
+    }
+}
+
+/// Lets these sleepers be due within the same second, and returns a second before.
+async fn wake(database: &Client, first: i64, last: i64) -> Result<()> {
+    let count = (last - first + 1).unsigned_abs();
+    let notice = NOTICE + NOTICE_EACH.saturating_mul(u32::try_from(count)?);
+    let begun = Instant::now();
+    let due = "UPDATE due SET due_at = statement_timestamp() + make_interval(secs => $3 + random())
+                WHERE order_no BETWEEN $1 AND $2";
+    let moved = database.execute(due, &[&first, &last, &notice.as_secs_f64()]).await?;
+    if moved != count {
+        bail!("only {moved} sleepers could be made due");
+    }
+    database.batch_execute("CHECKPOINT").await?;
+    let left = notice.saturating_sub(Duration::from_secs(1)).checked_sub(begun.elapsed());
+    let Some(left) = left else { bail!("the sleepers were due before all of them were told") };
+    tokio::time::sleep(left).await;
+    Ok(())
+}
+
+/// Waits until all of these have ended well. Each is looked at until it has, and not again: a count of a million twice a
+/// second would be a load of its own.
+async fn wait_for_success(database: &Client, first: i64, last: i64) -> Result<()> {
+    let begun = Instant::now();
+    let count = u32::try_from(last - first + 1)?;
+    let patience = PATIENCE.max(PATIENCE_EACH.saturating_mul(count));
+    let open = "SELECT no FROM orders WHERE no BETWEEN $1 AND $2 AND status <> 'success' ORDER BY no LIMIT 1";
+    let mut next = first;
+    loop {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        match database.query_opt(open, &[&next, &last]).await? {
+            None => return Ok(()),
+            Some(row) => next = row.get(0),
+        }
+        if begun.elapsed() > patience {
+            bail!("after {patience:?} the sleeper {} of {count} has not run", next - first + 1);
+        }
     }
 }

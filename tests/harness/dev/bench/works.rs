@@ -46,6 +46,8 @@ pub struct Extent {
     pub longest: Duration,
     /// Orders in flight at most.
     pub in_flight: usize,
+    /// Sleepers that are due within one second.
+    pub due: u32,
     /// Whether the windows are profiled.
     pub profile: bool,
 }

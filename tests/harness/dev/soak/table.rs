@@ -104,6 +104,13 @@ impl Table {
             ("handed out again", "pagurus_reissued_total", "finding"),
             ("node lost", "pagurus_nodes_lost_total", "role"),
             ("notification", "pagurus_notifications_total", "outcome"),
+            ("woken", "pagurus_activations_total", "stream"),
+            ("call", "pagurus_calls_total", "outcome"),
+            ("ended", "pagurus_ended_total", "status"),
+            ("asked for", "pagurus_actions_total", "action"),
+            ("put aside", "pagurus_refused_total", "reason"),
+            ("stood still", "pagurus_idle_total", "cause"),
+            ("contradiction", "pagurus_inconsistencies_total", "finding"),
         ] {
             let labels = counts.by_label(name, label);
             seen.extend(labels.into_iter().map(|(label, count)| (format!("{what}: {label}"), count)));
@@ -115,11 +122,35 @@ impl Table {
             let kinds = counts.by_label(name, "operation").len();
             seen.push((format!("{what}, in {kinds} kinds of work"), counts.sum(name)));
         }
-        seen.push(("wake-up told again".to_owned(), counts.sum("pagurus_activation_repeats_total")));
+        for (what, name) in [
+            ("wake-up told again", "pagurus_activation_repeats_total"),
+            ("receipt that could not be delivered", "pagurus_receipts_lost_total"),
+            ("acknowledgement that came too late", "pagurus_stale_acknowledgements_total"),
+            ("stage or task beyond its time-out", "pagurus_work_timeout_total"),
+            ("stage handed out too often", "pagurus_poisoned_total"),
+        ] {
+            seen.push((what.to_owned(), counts.sum(name)));
+        }
         for (name, count) in &seen {
             self.line(format!("seen: {name}"), count);
         }
         let wanted = [
+            "callbacks accepted",
+            "lives begun by a bulk operation",
+            "rounds of the consistency check",
+            "waits timed out and asked again",
+            "hand-out not claimed: behind",
+            "guard refused: finish",
+            "guard refused: outbox",
+            "handed out again: node_lost",
+            "node lost: worker",
+            "notification: failed",
+            "wake-up told again",
+            "woken: sleep_youngest",
+            "woken: wait",
+            "woken: retry",
+            "ended: success",
+            "ended: fail",
             "orders handed out again",
             "stages repeated by a retry policy",
             "take-overs of the lease",

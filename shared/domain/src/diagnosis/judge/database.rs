@@ -118,6 +118,17 @@ fn snapshots(facts: &DatabaseFacts, findings: &mut Findings) {
                 holder.pid, holder.application, holder.state, Shown(holder.age)),
             format!("end it with `SELECT pg_terminate_backend({})`; let reports read from a replica", holder.pid));
     }
+    if facts.unseen_sessions > 0 {
+        findings.add(
+            "database.snapshots",
+            Warning,
+            format!(
+                "{} sessions of other users show neither their snapshots nor their locks to the user of the engine",
+                facts.unseen_sessions
+            ),
+            "`GRANT pg_monitor TO` the user that `database.url` names; until then an old snapshot may stay unnoticed",
+        );
+    }
     if let Some((count, age)) = facts.prepared.filter(|(_, age)| *age >= OLD_SNAPSHOT) {
         findings.add(
             "database.snapshots",

@@ -114,6 +114,7 @@ fn run_a_snapshot_harms_by_its_age_and_its_holder_is_named() {
     assert_eq!(database(|facts| facts.snapshots = vec![holder(299)]), []);
     assert_eq!(database(|facts| facts.snapshots = vec![holder(300)]), [("database.snapshots", Warning)]);
     assert_eq!(database(|facts| facts.snapshots = vec![holder(3600)]), [("database.snapshots", Error)]);
+    assert_eq!(database(|facts| facts.unseen_sessions = 1), [("database.snapshots", Warning)]);
     let mut facts = well();
     facts.database.as_mut().unwrap().snapshots = vec![holder(3 * 3600)];
     let told = diagnose(&facts).remove(0);

@@ -25,6 +25,27 @@ fn dsp_14_what_is_known_of_flows_is_bounded_and_outlives_their_work() {
 }
 
 #[test]
+fn dsp_14_the_record_of_a_flow_says_since_when_its_oldest_stage_may_run() {
+    let mut dispatcher = dispatcher(settings(1, 0));
+    let rows = (1..=3).map(parallel).collect();
+    dispatcher.handle(DispatchEvent::Ready(rows), second(100));
+    let oldest = |dispatcher: &mut Dispatcher, at: i64| {
+        let records = dispatcher.changed_flows(second(at));
+        records.into_iter().find(|record| record.flow == "order").map(|record| record.oldest_ready_since)
+    };
+    assert_eq!(oldest(&mut dispatcher, 101), Some(None), "no round has ended yet");
+    let read = |since: i64| DispatchEvent::OldestReady(vec![(Arc::from("order"), second(since))]);
+    dispatcher.handle(read(90), second(102));
+    assert_eq!(oldest(&mut dispatcher, 102), Some(Some(second(90))));
+    dispatcher.handle(read(91), second(103));
+    assert_eq!(oldest(&mut dispatcher, 103), None, "the same, reckoned from an age: nothing is written");
+    dispatcher.handle(read(99), second(104));
+    assert_eq!(oldest(&mut dispatcher, 104), Some(Some(second(99))), "the next one is the oldest now");
+    dispatcher.handle(DispatchEvent::OldestReady(Vec::new()), second(105));
+    assert_eq!(oldest(&mut dispatcher, 105), Some(None), "nothing of it was ready");
+}
+
+#[test]
 fn act_3_what_waits_runs_or_has_ended_is_known() {
     let mut dispatcher = dispatcher(settings(1, 0));
     let knows = |dispatcher: &Dispatcher, attempt| dispatcher.knows(OrderNo(1), Attempt(attempt));

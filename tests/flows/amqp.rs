@@ -8,7 +8,9 @@ use pagurus_harness::nodes::Role;
 use pagurus_harness::proxy::{Mode, Proxy};
 use serde_json::{Value, json};
 
+use crate::err::pagurus;
 use crate::installation::{Installation, LOG, PATIENCE, call, until};
+use crate::refused::listed;
 
 #[tokio::test]
 async fn amqp_1_what_can_never_be_handled_is_answered_kept_and_acknowledged() {
@@ -226,12 +228,35 @@ async fn amqp_5_receipts_go_only_where_they_may() {
         let properties = BasicProperties::default().with_reply_to(target.as_str().into());
         let order = json!({"id": index.to_string(), "scenario": "one"});
         client.publish_orders("order.create", &[order], &properties).await.unwrap();
-        until("it is registered", PATIENCE, async || {
-            engine.get(&format!("/v1/orders/{index}")).await.unwrap().status == 200
-        })
-        .await;
-        engine.reach(&index.to_string(), "success").await;
     }
+    // Whatever the message asks for: what its sender can never hear of is not done.
+    engine.run(json!({"id": "ended", "scenario": "one"}), "success").await;
+    let properties = BasicProperties::default().with_reply_to(plain.as_str().into());
+    client.publish_orders("order.restart", &[json!({"id": "ended"})], &properties).await.unwrap();
+    // An empty one is none.
+    let properties = BasicProperties::default().with_reply_to("".into());
+    client
+        .publish_orders("order.create", &[json!({"id": "silent", "scenario": "one"})], &properties)
+        .await
+        .unwrap();
+    until("the order without a reply queue is there", PATIENCE, async || {
+        engine.get("/v1/orders/silent").await.unwrap().status == 200
+    })
+    .await;
+    let refused = listed(&engine, targets.len() + 1).await;
+    for message in &refused {
+        let reason = message["reason"].as_str().unwrap();
+        assert!(reason.starts_with("invalid: `reply_to`") && reason.contains("reply.allow"), "{message}");
+    }
+    for index in 0..targets.len() {
+        assert_eq!(engine.get(&format!("/v1/orders/{index}")).await.unwrap().status, 404, "{index}");
+    }
+    assert_eq!(engine.order("ended").await.unwrap()["life"], 1);
+    // A person may have it done without its receipt.
+    let first = refused.last().unwrap()["id"].as_str().unwrap();
+    let asked = ["refused", "replay", first, "--without-receipt", "--reason", "r", "--server", engine.base()];
+    assert!(pagurus(&asked).await.status.success());
+    engine.reach("0", "success").await;
     // A receipt of a later order has come through the same door: earlier ones would be there, too.
     let receipts = client.listen_directly().await.unwrap();
     let properties = BasicProperties::default().with_reply_to(receipts.queue().into());

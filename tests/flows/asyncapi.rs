@@ -1,6 +1,9 @@
 //! The document of the messages against live messages (AMQP-4).
 
 use lapin::BasicProperties;
+use lapin::types::{AMQPValue, FieldTable};
+use pagurus_harness::client::amqp::Message;
+use pagurus_harness::nodes::Role;
 use serde_json::{Value, json};
 
 use crate::err::policy;
@@ -22,6 +25,46 @@ fn fits(document: &Value, channel: &str, message: &str, body: &Value) {
     assert!(told.is_empty(), "{channel} {message} {body}: {told:?}");
 }
 
+/// The headers of a live message, and no other, are those that the document tells of.
+#[track_caller]
+fn bears(document: &Value, channel: &str, message: &str, headers: &Value) {
+    let mut schema = document["channels"][channel]["messages"][message]["headers"].clone();
+    schema["additionalProperties"] = false.into();
+    let headers = if headers.is_null() { &json!({}) } else { headers };
+    let told: Vec<String> = jsonschema::draft202012::new(&schema)
+        .unwrap()
+        .iter_errors(headers)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(told.is_empty(), "{channel} {message} {headers}: {told:?}");
+}
+
+/// Headers of a client that traces.
+fn traced() -> FieldTable {
+    let mut headers = FieldTable::default();
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    for (name, value) in [("traceparent", trace), ("tracestate", "vendor=1")] {
+        headers.insert(name.into(), AMQPValue::LongString(value.into()));
+    }
+    headers
+}
+
+/// Ends and moves, of which there are some of either.
+fn notices_fit(document: &Value, told: &[Message]) {
+    for message in told {
+        let is_move = message.body.get("transition").is_some();
+        let name = if is_move { "transition" } else { "end" };
+        fits(document, "notifications", name, &message.body);
+        bears(document, "notifications", name, &message.headers);
+        assert!(message.headers["traceparent"].is_string(), "{message:?}");
+        assert_eq!(message.headers["sequence"].is_i64(), is_move, "{message:?}");
+    }
+    assert!(told.iter().any(|message| message.headers["transaction-id"] == "t"), "{told:?}");
+    let (moves, ends): (Vec<&Message>, Vec<&Message>) =
+        told.iter().partition(|message| message.body.get("transition").is_some());
+    assert!(moves.len() >= 2 && ends.iter().any(|end| end.body["error"].is_object()), "{told:?}");
+}
+
 #[tokio::test]
 async fn amqp_4_live_messages_are_what_the_document_says() {
     let never = policy(
@@ -38,7 +81,7 @@ async fn amqp_4_live_messages_are_what_the_document_says() {
     let receipts = amqp.listen_directly().await.unwrap();
     let notices = amqp.listen(&channel("notifications"), "told").await.unwrap();
     let tasks = amqp.listen(&channel("actors"), "scoring").await.unwrap();
-    let properties = BasicProperties::default().with_reply_to(receipts.queue().into());
+    let properties = BasicProperties::default().with_reply_to(receipts.queue().into()).with_headers(traced());
     let notify =
         json!({"url": "amqp://?key=told", "correlationId": "c", "on": ["final", "transitions", "parked"]});
     let sent = [
@@ -73,11 +116,41 @@ async fn amqp_4_live_messages_are_what_the_document_says() {
     let told = notices
         .wait(PATIENCE, |all| all.iter().filter(|one| one.body.get("finishedAt").is_some()).count() >= 3);
     let told = told.await.unwrap();
-    let (moves, ends): (Vec<&Value>, Vec<&Value>) =
-        told.iter().map(|message| &message.body).partition(|body| body.get("transition").is_some());
-    assert!(moves.len() >= 2 && ends.iter().any(|body| body["error"].is_object()), "{told:?}");
-    moves.iter().for_each(|body| fits(&document, "notifications", "transition", body));
-    ends.iter().for_each(|body| fits(&document, "notifications", "end", body));
+    notices_fit(&document, &told);
     let task = tasks.wait(PATIENCE, |all| !all.is_empty()).await.unwrap();
     fits(&document, "actors", "task", &task[0].body);
+    bears(&document, "actors", "task", &task[0].headers);
+    receipts.wait(PATIENCE, |all| all.len() >= sent.len()).await.unwrap();
+    for receipt in receipts.wait(PATIENCE, |_| true).await.unwrap() {
+        bears(&document, "receipts", "receipt", &receipt.headers);
+    }
+    // Each of them was worked on, and measured under the name of OpenTelemetry's conventions.
+    let series = "messaging_process_duration_seconds_count";
+    let measured = engine.metric(engine.node(Role::Intake), series).await;
+    assert!(measured >= sent.len() as f64, "{measured}");
+}
+
+#[tokio::test]
+async fn amqp_4_live_cloud_events_are_what_the_document_says() {
+    let engine = Installation::start("amqp_4_events").await;
+    let document = engine.get("/asyncapi.json").await.unwrap().success().unwrap();
+    engine.actions("one", &call("/one")).await;
+    let amqp = engine.env().amqp().await.unwrap();
+    let exchange = document["channels"]["notifications"]["address"].as_str().unwrap();
+    let notices = amqp.listen(exchange, "told").await.unwrap();
+    for format in ["cloudevents", "cloudevents-binary"] {
+        let notify = json!({"url": "amqp://?key=told", "on": ["final", "transitions"], "format": format});
+        engine
+            .run(json!({"id": format, "scenario": "one", "transactionId": "t", "notify": notify}), "success")
+            .await;
+    }
+    let told = notices.wait(PATIENCE, |all| all.len() >= 4).await.unwrap();
+    let mut forms = std::collections::BTreeMap::new();
+    for message in &told {
+        let form = if message.body.get("specversion").is_some() { "event" } else { "binaryEvent" };
+        fits(&document, "notifications", form, &message.body);
+        bears(&document, "notifications", form, &message.headers);
+        *forms.entry(form).or_insert(0) += 1;
+    }
+    assert!(forms["event"] >= 2 && forms["binaryEvent"] >= 2, "an end and a move of each: {forms:?}");
 }

@@ -191,6 +191,22 @@ async fn rec_6_each_seeded_corruption_is_found_by_its_name_and_repaired_or_marke
     let list = engine.get("/v1/orders?limit=500").await.unwrap().success().unwrap();
     let marked = list["items"].as_array().unwrap().iter().filter(|line| line["inconsistent"] == true).count();
     assert_eq!(marked, SEEDS.iter().filter(|(.., is_repaired)| !is_repaired).count(), "{list}");
+    // Whoever is alerted finds them, and only them.
+    let ids = async |query: &str| {
+        let found = engine.get(&format!("/v1/orders?limit=500&{query}")).await.unwrap().success().unwrap();
+        let lines = found["items"].as_array().unwrap().clone();
+        assert!(
+            lines.iter().all(|line| (line["inconsistent"] == true) == query.contains("=true")),
+            "{found}"
+        );
+        lines.len()
+    };
+    assert_eq!(ids("inconsistent=true").await, marked);
+    assert_eq!(ids("inconsistent=false").await, list["items"].as_array().unwrap().len() - marked);
+    let counts = engine.get("/v1/counts?by=scenario&inconsistent=true").await.unwrap().success().unwrap();
+    let counted: u64 =
+        counts["items"].as_array().unwrap().iter().map(|one| one["orders"].as_u64().unwrap()).sum();
+    assert_eq!(counted, marked as u64, "{counts}");
 }
 
 // What was repaired goes on, and what was marked is a person's to put right.

@@ -1,5 +1,7 @@
 //! Orders that stand still (REC-4), and orders that outlive their time (REC-5).
 
+use lapin::options::BasicConsumeOptions;
+use lapin::types::FieldTable;
 use pagurus_harness::nodes::Role;
 use serde_json::{Value, json};
 
@@ -46,6 +48,25 @@ async fn rec_4_a_task_that_no_program_takes_is_told_of() {
     tells(&engine, "a", "no_consumer").await;
     let explained = engine.part("a", "explain").await.to_string();
     assert!(explained.contains("no program takes tasks of actor `scoring`"), "{explained}");
+    // The gauge that alerts go by: known to activators only.
+    let series = "pagurus_actor_consumers{actor=\"scoring\"}";
+    consumers_become(&engine, series, "0.0").await;
+    let amqp = engine.env().amqp().await.unwrap();
+    let queue = format!("{}.actors.scoring", engine.env().prefix());
+    let (options, arguments) = (BasicConsumeOptions::default(), FieldTable::default());
+    amqp.channel().basic_consume(queue.as_str().into(), "program".into(), options, arguments).await.unwrap();
+    consumers_become(&engine, series, "1.0").await;
+    engine.act("a", "kill", &json!({"reason": "nobody waits any more"})).await;
+    consumers_become(&engine, series, "NaN").await;
+}
+
+async fn consumers_become(engine: &Installation, series: &str, value: &str) {
+    let line = format!("{series} {value}");
+    until(&line, PATIENCE, async || {
+        let page = engine.env().http().get(format!("{}/metrics", engine.node(Role::Activator).url()));
+        page.send().await.unwrap().text().await.unwrap().lines().any(|one| one == line)
+    })
+    .await;
 }
 
 /// Waits for an hour in a state that says what follows when the time of the whole order is over.

@@ -47,6 +47,7 @@ mod search;
 mod senders;
 mod serve;
 mod sight;
+mod start;
 mod stats;
 mod steps;
 mod stream;

@@ -103,6 +103,38 @@ async fn amqp_1_a_refused_message_is_shown_mended_sent_again_or_dropped_and_none
 }
 
 #[tokio::test]
+async fn amqp_1_a_refused_message_is_mended_in_the_editor_of_a_person() {
+    let engine = Installation::start("amqp_1_edit").await;
+    engine.actions("one", LOG).await;
+    send(&engine, br#"{"id": "edited", "scenario": "unheard-of"}"#).await;
+    let items = listed(&engine, 1).await;
+    let id = items[0]["id"].as_str().unwrap();
+    let replay = async |editor: &str| {
+        let program = std::path::PathBuf::from(std::env::var_os("PAGURUS_TEST_BIN").unwrap()).join("pagurus");
+        let mut command = tokio::process::Command::new(program);
+        command.args(["refused", "replay", id, "--edit", "--reason", "misspelt", "--server", engine.base()]);
+        command.env_remove("VISUAL").env("EDITOR", editor).output().await.unwrap()
+    };
+    // An editor that a person leaves with an error, as `:cq` does, sends nothing.
+    let left = replay("false").await;
+    assert!(
+        !left.status.success() && String::from_utf8_lossy(&left.stderr).contains("nothing was sent"),
+        "{left:?}"
+    );
+    assert_eq!(listed(&engine, 1).await[0]["id"], id);
+    let told = replay("sed -i s/unheard-of/one/").await;
+    assert!(told.status.success(), "{told:?}");
+    until("the order is registered", PATIENCE, async || {
+        engine.get("/v1/orders/edited").await.unwrap().status == 200
+    })
+    .await;
+    engine.reach("edited", "success").await;
+    listed(&engine, 0).await;
+    let audit = engine.get("/v1/audit?kind=message").await.unwrap().success().unwrap();
+    assert_eq!(audit["items"][0]["detail"]["edited"], true, "{audit}");
+}
+
+#[tokio::test]
 async fn amqp_1_refused_messages_are_listed_in_pages() {
     let engine = Installation::start("amqp_1_pages").await;
     for number in 0..5 {

@@ -9,6 +9,7 @@ use collector::{Collector, Seen};
 use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable};
 use pagurus_harness::nodes::Role;
+use pagurus_harness::proxy::{Mode, Proxy};
 use pagurus_harness::world::program::Program;
 use serde_json::{Value, json};
 
@@ -292,4 +293,61 @@ async fn telemetry_a_collector_that_is_away_or_hangs_costs_no_order_anything() {
         .await;
         assert!(engine.metric(worker, "pagurus_spans_total{outcome=\"recorded\"}").await >= 100.0);
     }
+}
+
+/// Calls for a while, and asks then, for which it needs the database.
+const ASKS_LATE: &str = r#"initialState: work
+targetStates: [done]
+states:
+  work:
+    entryPoint: true
+    actions:
+      - http: {method: POST, url: "${config.demo}/slow", body: {order: "${order.id}"}, timeout: 20s}
+      - http: {method: POST, url: "${config.demo}/ask", body: {url: "${request.url}"}, timeout: 5s, request: answer}
+      - wait: {timeout: 1h}
+    on: {wait: asked, fail: failed}
+  asked: {kind: waiting, on: {callback: done, timeout: failed}}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+"#;
+
+#[tokio::test]
+async fn telemetry_logs_in_json_are_an_object_a_line_that_names_order_transaction_and_trace() {
+    let settings = [("PAGURUS__LOG__FORMAT", "json"), ("PAGURUS__LOG__LEVEL", "debug")];
+    let mut engine = Installation::only("telemetry_json", &[Role::Intake, Role::Dispatcher], &settings).await;
+    let database_url = engine.env().database_url();
+    let address = database_url.rsplit_once('@').unwrap().1.split('/').next().unwrap();
+    let database = Proxy::start(address).await.unwrap();
+    let through = [("PAGURUS__DATABASE__URL", &*database.url(&database_url))];
+    let worker = engine.add_with(Role::Worker, "worker-1", &through).await;
+    engine.scenario("asks-late", ASKS_LATE).await;
+    engine.world().program(Program::at("/slow").delayed(Duration::from_secs(1)));
+    let order = json!({"id": "o-1", "scenario": "asks-late", "transactionId": "t-1\nforged \"quoted\""});
+    let sent = engine.env().http().post(format!("{}/v1/orders", engine.base()));
+    let sent = sent.header("traceparent", format!("00-{CLIENT}-b7ad6b7169203331-01")).json(&order);
+    assert_eq!(sent.send().await.unwrap().status().as_u16(), 201);
+    engine.calls("/slow", 1).await;
+    // What the stage asks for next meets no database: the worker says so, and goes on when it is there again.
+    database.set(Mode::Cut);
+    let log = || std::fs::read_to_string(&worker.spec.log).unwrap();
+    until("the worker tells of it", PATIENCE, async || log().contains("the stage waits for it")).await;
+    database.set(Mode::Pass);
+    engine.calls("/ask", 1).await;
+
+    let mut about = Vec::new();
+    for node in &engine.nodes {
+        for line in std::fs::read_to_string(&node.spec.log).unwrap().lines() {
+            let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            for field in ["timestamp", "level", "target", "message"] {
+                assert!(line[field].is_string(), "{field}: {line}");
+            }
+            about.extend((line["message"] == "the database fails; the stage waits for it").then_some(line));
+        }
+    }
+    let told = about.first().unwrap();
+    assert_eq!(
+        (&told["order"], &told["transaction"], &told["trace"]),
+        (&order["id"], &order["transactionId"], &json!(CLIENT)),
+        "{told}"
+    );
 }

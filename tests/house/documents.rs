@@ -218,3 +218,15 @@ fn house_shipped_scenarios_bring_no_warnings() {
     none("shipped scenarios that say what they hardly mean", &warned);
     assert!(tried >= 30, "only {tried} scenarios were found");
 }
+
+#[test]
+fn qlt_11_continuous_integration_runs_the_commands_that_the_readme_names() {
+    let run = read(".ci/run");
+    let commands: Vec<&str> =
+        run.lines().filter_map(|line| line.trim_start_matches("exec ").strip_prefix("./dev ")).collect();
+    assert_eq!(commands, ["check", "test"], "{run}");
+    let readme = read("README.md");
+    for command in commands {
+        assert!(readme.lines().any(|line| line.starts_with(&format!("./dev {command} "))), "{command}");
+    }
+}

@@ -9,7 +9,7 @@ use pagurus_command::check::{self, Suspect};
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Host;
 use pagurus_runtime::config::CheckSettings;
-use pagurus_runtime::metrics::{Count, Level, Span};
+use pagurus_runtime::metrics::{Count, Level, Work};
 use pagurus_runtime::node::chain;
 use pagurus_store::walks::{self, Step};
 use pagurus_store::{Error, consistency};
@@ -72,7 +72,7 @@ impl Checker {
                 self.suspects.push_back((suspect, Instant::now()));
             }
         }
-        self.host.metrics.span(Span::Batch, "check", begun.elapsed());
+        self.host.metrics.batch(Work::Check, begun.elapsed());
         Ok(())
     }
 

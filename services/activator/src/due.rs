@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_domain::activation::{NEVER_REPEATED, Stream, repeat_at};
 use pagurus_domain::low_water::LowWater;
-use pagurus_runtime::metrics::{Count, Level, Span};
+use pagurus_runtime::metrics::{Count, Level, Span, Work};
 use pagurus_runtime::node::chain;
-use pagurus_runtime::{Effects, Host};
+use pagurus_runtime::{Effects, Host, news};
 use pagurus_store::due::Woken;
 use pagurus_store::first::{self, First, TimedList};
 use pagurus_store::{Error, due};
@@ -77,7 +77,8 @@ pub(crate) fn listen(
                 () = host.draining.cancelled() => return Ok(()),
             };
             for delivery in batch {
-                let Ok(told) = serde_json::from_slice::<DueNews>(&delivery.body) else { continue };
+                let read = news::read::<DueNews>(&host.metrics, "due", &delivery.body);
+                let Some(told) = read else { continue };
                 for due in told.due {
                     if let (Ok(stream), Ok(at)) = (due.stream.parse(), Timestamp::from_millisecond(due.at)) {
                         hints.tell(stream, at);
@@ -161,8 +162,9 @@ async fn turn(host: &Host, stream: Stream, waker: &mut Waker) -> Result<Duration
     let repeats = settings.mode.repeats(stream);
     let repeat = if repeats { repeat_at(now, lag, settings.min_shift) } else { NEVER_REPEATED };
     let Turned { woken, rest } = waker.turn(host, next, repeat).await?;
-    let scan = if matches!(stream, Stream::Wait | Stream::Polling) { "scan_calls" } else { "scan_timers" };
-    host.metrics.span(Span::Batch, scan, begun.elapsed());
+    let scan =
+        if matches!(stream, Stream::Wait | Stream::Polling) { Work::ScanCalls } else { Work::ScanTimers };
+    host.metrics.batch(scan, begun.elapsed());
     for Woken { stage, due_at, overdue } in &woken {
         let delay = Duration::try_from(now.duration_since(*due_at)).unwrap_or_default();
         host.metrics.span(Span::ActivationDelay, &stage.flow, delay);

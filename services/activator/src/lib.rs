@@ -2,6 +2,7 @@
 //!
 //! Any number of them work side by side: rows that one holds are passed over by the others.
 
+mod actors;
 mod check;
 mod conditions;
 mod due;
@@ -39,6 +40,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.spawn("maintenance windows", maintenance::shift(host.clone()));
     host.spawn("failover", failover::take_over(host.clone()));
     host.spawn("idle look", idle::look(host.clone()));
+    host.spawn("actors", actors::look(host.clone()));
     host.spawn("consistency check", check::check(host.clone()));
     host.spawn("retention", retention::retain(host.clone()));
     host.spawn("upkeep", keep_up::keep_up(host.clone()));

@@ -10,7 +10,7 @@ use pagurus_domain::low_water::LowWater;
 use pagurus_domain::order::Status;
 use pagurus_domain::promise::{ExpectedEnd, PromiseVerdict, RemainingTimes};
 use pagurus_runtime::Host;
-use pagurus_runtime::metrics::{Count, Span};
+use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_store::first::{self, TimedList};
 use pagurus_store::promises::{self, FinishedLife, NewJeopardy, PromiseStand, RecentLives};
@@ -47,7 +47,7 @@ pub(crate) async fn look(host: Host) -> anyhow::Result<()> {
         let begun = Instant::now();
         let looked = looker.steps().await;
         if !matches!(looked, Ok(0)) {
-            looker.host.metrics.span(Span::Batch, "promises", begun.elapsed());
+            looker.host.metrics.batch(Work::Promises, begun.elapsed());
         }
         note(&looker.host, "promises", looked.map(|_| ()));
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use pagurus_command::recovery::{EndWanted, Sorted, end_all, end_poisoned, hand_out_again, node_of};
 use pagurus_domain::low_water::LowWater;
 use pagurus_domain::recovery::Finding;
-use pagurus_runtime::metrics::{Count, Span};
+use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Effects, Host};
@@ -26,7 +26,7 @@ pub(crate) async fn recover(host: Host) -> anyhow::Result<()> {
         note(&host, "nodes", lose_nodes(&host).await);
         let begun = Instant::now();
         note(&host, "overdue", overdue(&host, &mut of_stages).await);
-        host.metrics.span(Span::Batch, "collect_overdue", begun.elapsed());
+        host.metrics.batch(Work::CollectOverdue, begun.elapsed());
         note(&host, "deadlines", deadlines(&host, &catalogue, &mut of_orders).await);
         note(&host, "standstill", standstill::look(&host, &mut of_suspensions).await);
     }

@@ -9,7 +9,7 @@ use pagurus_domain::order::RETENTION_EXPIRED;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::retention::{Retained, RetentionTerms, retained};
 use pagurus_runtime::Host;
-use pagurus_runtime::metrics::{Count, Span};
+use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_store::retention::{self, OrderAge};
 use pagurus_store::walks::{self, Step};
@@ -73,7 +73,7 @@ impl Remover {
                 self.host.metrics.count(Count::Removed, status, 1);
             }
         }
-        self.host.metrics.span(Span::Batch, "retention", begun.elapsed());
+        self.host.metrics.batch(Work::RemoveOrders, begun.elapsed());
         Ok(())
     }
 

@@ -10,7 +10,9 @@ use anyhow::Context as _;
 use clap::Subcommand;
 use jiff::Timestamp;
 use pagurus_domain::document::{self, DocumentLimits, DocumentNode, Fault};
+use pagurus_domain::id::Role;
 use pagurus_runtime::config;
+use pagurus_runtime::start::{self, HostFacts};
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -37,9 +39,13 @@ pub(crate) enum Command {
         /// YAML; `-` is standard input; left out: --config, or pagurus.yaml
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
-        /// Look at the file alone, where it is meant for another environment
+        /// Look at the file alone, where it is meant for another environment or another host
         #[arg(long)]
         file_only: bool,
+        /// Only what keeps this service from starting: intake, dispatcher, activator, worker or notifier; left out: each of
+        /// them
+        #[arg(long)]
+        role: Option<Role>,
     },
     /// Show every key with its value and where that comes from: file, environment, or default; with --server,
     /// the version that the process at that address runs
@@ -85,9 +91,15 @@ fn table_of(running: &Running, screen: &Screen) -> String {
 /// Runs a command.
 pub(crate) fn run(command: Command, file: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
     match command {
-        Command::Check { file: named, file_only } => {
+        Command::Check { file: named, file_only, role } => {
             let environment = if file_only { Ok(Vec::new()) } else { config::environment() };
-            check(named.as_deref().or(file).unwrap_or(Path::new(FILE)), environment, screen)
+            let roles = role.map_or_else(|| Role::ALL.to_vec(), |role| vec![role]);
+            check(
+                named.as_deref().or(file).unwrap_or(Path::new(FILE)),
+                environment,
+                (&roles, !file_only),
+                screen,
+            )
         }
         Command::Show { defaults: true } if screen.json => show_values(None, &BTreeMap::new(), screen),
         Command::Show { defaults: true } => screen.foreign(&config::defaults_page()),
@@ -98,13 +110,19 @@ pub(crate) fn run(command: Command, file: Option<&Path>, screen: &Screen) -> Res
 /// The variables of the environment that set keys, or the faults of those that are no text.
 type Environment = Result<Vec<(String, String)>, Vec<Fault>>;
 
-fn check(path: &Path, environment: Environment, screen: &Screen) -> Result<(), Failure> {
+fn check(
+    path: &Path,
+    environment: Environment,
+    (roles, is_here): (&[Role], bool),
+    screen: &Screen,
+) -> Result<(), Failure> {
     let (name, text) = (input::name_of(path), input::text_of(path)?);
     let (variables, mut faults) = match environment {
         Ok(variables) => (variables, Vec::new()),
         Err(faults) => (Vec::new(), faults),
     };
-    faults.extend(config::check(&text, variables.clone().into_iter()));
+    let here = is_here.then(HostFacts::of_this_process);
+    faults.extend(start::check(&text, variables.clone().into_iter(), roles, here));
     let warnings =
         if faults.is_empty() { config::warnings(&text, variables.clone().into_iter()) } else { Vec::new() };
     name_variables(&mut faults);
@@ -150,7 +168,8 @@ fn show(path: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
 
 /// Puts the names of variables into the faults of their values, for which no line of a file can be shown.
 fn name_variables(faults: &mut [Fault]) {
-    for fault in faults.iter_mut().filter(|fault| fault.pointer.starts_with(PREFIX)) {
+    let is_variable = |fault: &&mut Fault| !fault.pointer.is_empty() && !fault.pointer.starts_with('/');
+    for fault in faults.iter_mut().filter(is_variable) {
         fault.message = format!("{}: {}", fault.pointer, fault.message);
     }
 }

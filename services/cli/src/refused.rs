@@ -62,6 +62,9 @@ pub(crate) struct ReplayArguments {
     /// Other routing key, where the key itself was wrong
     #[arg(long)]
     key: Option<String>,
+    /// Leave out where its sender wanted the receipt, where no receipt may go there
+    #[arg(long)]
+    without_receipt: bool,
 }
 
 /// Runs the command.
@@ -159,6 +162,9 @@ async fn replay(arguments: &ReplayArguments, client: &Client, screen: &Screen) -
         None if arguments.edit => Some(edited(&arguments.id, client).await?),
         None => None,
     };
+    if arguments.without_receipt {
+        asked.insert("withoutReceipt".to_owned(), true.into());
+    }
     asked.extend(body.map(|body| ("body".to_owned(), json!(body))));
     decide(&path(&arguments.id, "/replay"), &Value::Object(asked), client, screen).await
 }

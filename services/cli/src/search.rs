@@ -72,6 +72,9 @@ pub(crate) struct SearchArguments {
     /// Orders that will probably be late for what their clients were promised
     #[arg(long)]
     jeopardy: bool,
+    /// Orders that are marked as inconsistent: their rows contradict each other, and need a person
+    #[arg(long)]
+    inconsistent: bool,
     /// Orders whose message, or error, contains this text
     #[arg(long)]
     text: Option<String>,
@@ -142,8 +145,10 @@ impl SearchArguments {
             ("finishedUntil", self.finished_until.clone()),
         ];
         body.extend(texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))));
-        if self.jeopardy {
-            body.insert("jeopardy".to_owned(), true.into());
+        for (name, is_wanted) in [("jeopardy", self.jeopardy), ("inconsistent", self.inconsistent)] {
+            if is_wanted {
+                body.insert(name.to_owned(), true.into());
+            }
         }
         if let Some(version) = self.scenario_version {
             body.insert("scenarioVersion".to_owned(), version.into());

@@ -170,10 +170,8 @@ impl Leader<'_> {
     }
 
     fn hear(&mut self, delivery: &Delivery) {
-        let Ok(told) = serde_json::from_slice::<News>(&delivery.body) else {
-            self.host.metrics.count(Count::BrokerErrors, "unreadable news", 1);
-            return;
-        };
+        let told = runtime_news::read::<News>(&self.host.metrics, "news", &delivery.body);
+        let Some(told) = told else { return };
         let now = Timestamp::now();
         // Before what is ready: it may be the same order, under its next number.
         for left in told.left {

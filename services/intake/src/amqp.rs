@@ -12,13 +12,12 @@ mod halves;
 mod orders;
 mod trouble;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use pagurus_broker::{
     ConsumeSpec, Consumer, Delivery, DeliveryTag, Message, Published, QueueSource, is_broken,
 };
-use pagurus_domain::order::notification::Target;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::offline::{Intermittent, Taken};
@@ -86,11 +85,13 @@ pub(crate) fn start(intake: &Intake) -> anyhow::Result<()> {
 
 async fn take_orders(intake: Intake, from: Intermittent, door: Orders) -> anyhow::Result<()> {
     let (mut busy, mut trouble) = (false, Trouble::new("register"));
+    let queue = intake.host.broker.names().orders_in.clone();
     while let Some(batch) = next(&intake, &from, busy).await {
         busy = batch.deliveries.len() > 1;
-        intake.host.metrics.messages_consumed(&intake.host.broker.names().orders_in, batch.deliveries.len());
-        let Outcome { handled, left } = door.handle(&batch.deliveries, trouble.is_wary()).await;
-        settle(&intake, from.consumer(), handled).await;
+        intake.host.metrics.messages_consumed(&queue, batch.deliveries.len());
+        let begun = Instant::now();
+        let outcome = door.handle(&batch.deliveries, trouble.is_wary()).await;
+        let left = conclude(&intake, (&from, &queue), outcome, begun).await;
         trouble.wait_out(&intake, &from, left).await;
     }
     Ok(())
@@ -98,18 +99,33 @@ async fn take_orders(intake: Intake, from: Intermittent, door: Orders) -> anyhow
 
 async fn take_callbacks(intake: Intake, from: Intermittent, aside: Aside) -> anyhow::Result<()> {
     let (mut busy, mut trouble) = (false, Trouble::new("answer"));
+    let queue = intake.host.broker.names().callbacks_in.clone();
     while let Some(batch) = next(&intake, &from, busy).await {
         busy = batch.deliveries.len() > 1;
-        intake
-            .host
-            .metrics
-            .messages_consumed(&intake.host.broker.names().callbacks_in, batch.deliveries.len());
-        let Outcome { handled, left } =
-            callbacks::handle(&intake, &aside, &batch.deliveries, trouble.is_wary()).await;
-        settle(&intake, from.consumer(), handled).await;
+        intake.host.metrics.messages_consumed(&queue, batch.deliveries.len());
+        let begun = Instant::now();
+        let outcome = callbacks::handle(&intake, &aside, &batch.deliveries, trouble.is_wary()).await;
+        let left = conclude(&intake, (&from, &queue), outcome, begun).await;
         trouble.wait_out(&intake, &from, left).await;
     }
     Ok(())
+}
+
+/// Settles what was handled of a batch, and gives back what is left of it.
+async fn conclude(
+    intake: &Intake,
+    (from, queue): (&Intermittent, &str),
+    outcome: Outcome,
+    begun: Instant,
+) -> Option<(Vec<DeliveryTag>, Error)> {
+    let Outcome { handled, left } = outcome;
+    let done = handled.len();
+    settle(intake, from.consumer(), handled).await;
+    let not_done = left.as_ref().map_or(0, |(tags, _)| tags.len());
+    for (count, error) in [(done, ""), (not_done, "database")] {
+        intake.host.metrics.messages_processed(queue, count, error, begun.elapsed());
+    }
+    left
 }
 
 /// The next batch; `None` when the process is to stop.
@@ -171,10 +187,19 @@ fn addressed(delivery: &Delivery, receipt: Receipt) -> Option<(String, Option<St
     Some((to, correlation, receipt))
 }
 
-/// Where the sender of a message wants its receipt, and under which correlation id.
+/// Where the sender of a message wants its receipt, and under which correlation id. An empty `reply_to` is none.
 fn address(delivery: &Delivery) -> Option<(String, Option<String>)> {
     let legible = |text: &Option<String>| text.clone().filter(|text| !is_broken(text));
-    Some((legible(&delivery.properties.reply_to)?, legible(&delivery.properties.correlation_id)))
+    let to = legible(&delivery.properties.reply_to).filter(|to| !to.is_empty())?;
+    Some((to, legible(&delivery.properties.correlation_id)))
+}
+
+/// Why a message is refused whose sender wants a receipt where none may go: it would wait for an answer that never comes, and
+/// believe that its order was lost.
+fn unanswerable(intake: &Intake, delivery: &Delivery) -> Option<Problem> {
+    let (to, _) = address(delivery)?;
+    let refused = intake.host.settings().reply.permits_receipt(&to).err()?;
+    Some(Problem::new(Type::Invalid, refused))
 }
 
 /// Puts refused messages aside, acknowledges, and sends receipts. What could not be put aside goes
@@ -211,15 +236,14 @@ async fn settle(intake: &Intake, consumer: &Consumer, handled: Vec<Handled>) {
     send_receipts(intake, receipts).await;
 }
 
-/// A receipt goes where its allow list lets it, and nowhere else: `reply_to` is a client's word,
-/// and the message would go out with our rights.
+/// A receipt goes where its allow list lets it, and nowhere else: `reply_to` is a client's word, and the message would go out
+/// with our rights. Asked again here: the list may have changed, and a message may be refused for its `reply_to` itself.
 async fn send_receipts(intake: &Intake, receipts: Vec<(String, Option<String>, Receipt)>) {
     let allow = &intake.host.settings().reply;
     let messages: Vec<Message> = receipts
         .into_iter()
         .filter(|(to, _, _)| {
-            let direct = to.starts_with("amq.rabbitmq.reply-to.");
-            let allowed = direct || allow.permits(&Target::Queue(to.clone())).is_ok();
+            let allowed = allow.permits_receipt(to).is_ok();
             if !allowed {
                 intake.host.metrics.count(Count::ReceiptsLost, "", 1);
                 tracing::warn!(reply_to = to, "no receipt: `reply.allow` does not list this queue");

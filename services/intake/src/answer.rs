@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use pagurus_domain::id::{RequestId, ScenarioNo};
 use pagurus_domain::scenario::Concealed;
-use pagurus_runtime::metrics::{Count, Span};
+use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::{Effects, Host, costly};
@@ -105,7 +105,7 @@ impl Recorder {
             metrics.count(Count::Callbacks, verdict.as_str(), 1);
         }
         metrics.count(Count::OrphansUnkept, "", unkept as u64);
-        metrics.span(Span::Batch, "answer", begun.elapsed());
+        metrics.batch(Work::Answer, begun.elapsed());
         Ok(verdicts)
     }
 

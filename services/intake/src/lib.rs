@@ -103,7 +103,6 @@ pub fn asyncapi(names: &pagurus_broker::topology::Names) -> serde_json::Value {
 /// Reasons for which the service cannot work at all.
 pub async fn run(host: Host) -> anyhow::Result<()> {
     let settings = host.settings();
-    settings.check_public_access().map_err(|fault| anyhow::anyhow!("{fault}"))?;
     let commands = Commands::of(host.clone());
     let Commands { catalogue, secrets, .. } = commands.clone();
     let registering = register::Registrar { host: host.clone(), catalogue: catalogue.clone() };

@@ -90,7 +90,8 @@ impl RefusedMessages {
                 return Err(Problem::new(Type::Unavailable, told));
             }
         }
-        let detail = json!({"edited": asked.body.is_some(), "key": asked.key, "refused": stored.row.reason});
+        let detail = json!({"edited": asked.body.is_some(), "key": asked.key, "withoutReceipt": asked.without_receipt,
+            "refused": stored.row.reason});
         self.decide(tx, no, ("replay", id), by, &asked.reason, &detail).await?;
         Ok(RefusedDecision { id: id.to_owned(), status: "replayed".to_owned() })
     }
@@ -151,7 +152,12 @@ impl RefusedMessages {
             return Err(Problem::new(Type::Refused, told));
         }
         let body = asked.body.as_ref().map_or_else(|| body.clone(), |text| text.clone().into_bytes());
-        replayed_message(exchange, key, properties, body).map_err(|why| Problem::new(Type::Invalid, why))
+        let mut message = replayed_message(exchange, key, properties, body)
+            .map_err(|why| Problem::new(Type::Invalid, why))?;
+        if asked.without_receipt {
+            message.properties.reply_to = None;
+        }
+        Ok(message)
     }
 
     /// Takes what lies in the broker queue.

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
-use pagurus_runtime::metrics::{Count, Span};
+use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::stats::Series;
 use pagurus_runtime::{Effects, Host, costly};
@@ -168,7 +168,7 @@ impl Registrar {
                 self.host.stats.count(Series::Registered, &submission.request.scenario);
             }
         }
-        self.host.metrics.span(Span::Batch, "register", begun.elapsed());
+        self.host.metrics.batch(Work::Register, begun.elapsed());
         Ok(outcomes)
     }
 

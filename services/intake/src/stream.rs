@@ -120,7 +120,9 @@ impl Streams {
                     if batch.is_empty() {
                         return Ok(());
                     }
-                    batch.iter().for_each(|delivery| follower.hear(&delivery.routing_key, &delivery.body));
+                    for delivery in &batch {
+                        follower.hear(&host.metrics, &delivery.routing_key, &delivery.body);
+                    }
                     continue;
                 }
                 _ = look.tick() => {}

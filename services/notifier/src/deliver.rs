@@ -8,10 +8,10 @@ use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::low_water::LowWater;
 use pagurus_domain::order::notification::{NotifyFormat, Target, delay};
 use pagurus_domain::trace::TraceContext;
-use pagurus_runtime::Host;
-use pagurus_runtime::metrics::{Count, Guard, Level, Span};
+use pagurus_runtime::metrics::{Count, Guard, Level, Work};
 use pagurus_runtime::offline::Intermittent;
 use pagurus_runtime::traces::{SpanKind, messaging};
+use pagurus_runtime::{Host, news};
 use pagurus_store::first::{self, TimedList};
 use pagurus_store::outbox::sending::{self, FailedNotification, Notification, Unread};
 use pagurus_store::outbox::shown;
@@ -32,12 +32,13 @@ const MESSAGES: usize = 50;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Sends what news tells of, until the process is to stop.
-pub(crate) async fn fresh(host: Host, news: Intermittent, webhooks: Arc<Webhooks>) -> anyhow::Result<()> {
-    while let Some(batch) = news.next(MESSAGES).await {
+pub(crate) async fn fresh(host: Host, from: Intermittent, webhooks: Arc<Webhooks>) -> anyhow::Result<()> {
+    while let Some(batch) = from.next(MESSAGES).await {
         let mut rows = Vec::new();
         let mut ended = Vec::new();
         for delivery in &batch.deliveries {
-            let Ok(news) = serde_json::from_slice::<OutboxNews>(&delivery.body) else { continue };
+            let read = news::read::<OutboxNews>(&host.metrics, "outbox", &delivery.body);
+            let Some(news) = read else { continue };
             if news.webhooks {
                 webhooks.wake();
             }
@@ -188,7 +189,7 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
     if !failed.is_empty() {
         keep(host, &client, failed).await?;
     }
-    host.metrics.span(Span::Batch, "notify", begun.elapsed());
+    host.metrics.batch(Work::Notify, begun.elapsed());
     Ok(())
 }
 

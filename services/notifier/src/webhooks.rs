@@ -15,7 +15,7 @@ use pagurus_domain::order::notification::{Lanes, ReceiverBounds};
 use pagurus_http::HttpClient;
 use pagurus_runtime::Host;
 use pagurus_runtime::config::{CallRules, NotifySettings};
-use pagurus_runtime::metrics::{Level, Span};
+use pagurus_runtime::metrics::{Level, Span, Work};
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_store::outbox::sending::Notification;
 use pagurus_store::outbox::webhooks::{self, TakenWebhooks, Wanted};
@@ -136,7 +136,7 @@ impl Webhooks {
         }
         drop(low_water);
         if !taken.is_empty() {
-            self.host.metrics.span(Span::Batch, "take webhooks", begun.elapsed());
+            self.host.metrics.batch(Work::TakeWebhooks, begun.elapsed());
         }
         let mut lanes = self.lanes();
         for notification in &taken {

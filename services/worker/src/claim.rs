@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pagurus_domain::id::{Life, OrderNo, Pass, ScenarioNo};
 use pagurus_domain::order::Mode;
 use pagurus_domain::scenario::stage::Call;
-use pagurus_runtime::metrics::Span;
+use pagurus_runtime::metrics;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::answers::Accepted;
 use pagurus_store::stages::{self, Claimant, Claimed, OfferedStage, Unclaimed};
@@ -143,7 +143,7 @@ pub(crate) async fn claim(worker: &Worker, hand_outs: &[OfferedStage]) -> Result
         stages::bound_work(&client, &bounds).await?;
     }
     worker.queue_heads.note(host, &client, &claimed).await;
-    host.metrics.span(Span::Batch, "claim", begun.elapsed());
+    host.metrics.batch(metrics::Work::Claim, begun.elapsed());
     // The stages are ours; what they need besides is read now.
     let asked: Vec<i64> = claimed
         .iter()

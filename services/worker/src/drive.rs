@@ -27,7 +27,7 @@ use crate::finish::{self, End};
 use crate::progress::{Pace, Stale};
 use crate::room::Share;
 use crate::trouble::Trouble;
-use crate::{Worker, brought, progress, traced};
+use crate::{Worker, brought, progress, stage_trace, traced};
 
 /// Parameters, variables and callbacks that an order brings along.
 struct Brought {
@@ -81,6 +81,7 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
                         tracing::error!(
                             order = claimed.head.id,
                             transaction = claimed.head.transaction_id,
+                            trace = stage_trace::trace_id(&worker.host, &claimed),
                             "the stage panicked"
                         );
                         Ok(Err(broken(PANIC, "a defect of the engine ended the stage; its log says more")))

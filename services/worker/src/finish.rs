@@ -11,7 +11,7 @@ use pagurus_domain::order::notification::{Content, Moved, Occasion, StoredNotify
 use pagurus_domain::order::{OrderError, ScenarioStatus};
 use pagurus_domain::scenario::stage::{CallMade, LogLine, StageEnd, StepMade, Then, Transition};
 use pagurus_runtime::batch::Failed;
-use pagurus_runtime::metrics::{Count, Guard, Span};
+use pagurus_runtime::metrics::{Count, Guard, Work};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::stats::Series;
 use pagurus_runtime::waits::Waits;
@@ -23,8 +23,8 @@ use pagurus_wire::message::EndedStage;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Worker;
 use crate::samples::Samples;
+use crate::{Worker, stage_trace};
 
 /// The end of a stage with what is needed to write and tell it.
 #[derive(Debug)]
@@ -231,6 +231,7 @@ pub(crate) async fn submit(worker: &Worker, end: End) {
         Ok(false) => tracing::info!(
             order = end.claimed.head.id,
             transaction = end.claimed.head.transaction_id,
+            trace = stage_trace::trace_id(&worker.host, &end.claimed),
             attempt = end.claimed.attempt.0,
             "the end of a stage came too late: it is somebody else's by now"
         ),
@@ -238,6 +239,7 @@ pub(crate) async fn submit(worker: &Worker, end: End) {
             tracing::error!(
                 order = end.claimed.head.id,
                 transaction = end.claimed.head.transaction_id,
+                trace = stage_trace::trace_id(&worker.host, &end.claimed),
                 error = chain(&*error),
                 "the end of a stage cannot be stored"
             );
@@ -292,7 +294,7 @@ pub(crate) async fn write(host: &Host, batch: &[Arc<End>]) -> Result<Vec<bool>, 
             Err(error) => return Err(error),
         }
     };
-    host.metrics.span(Span::Batch, "finish", begun.elapsed());
+    host.metrics.batch(Work::Finish, begun.elapsed());
     let stale = written.applied.iter().filter(|applied| !**applied).count();
     host.metrics.guard_refused(Guard::Finish, stale);
     let applied = written.applied.clone();

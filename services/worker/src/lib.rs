@@ -21,6 +21,7 @@ mod reconcile;
 mod room;
 mod rules;
 mod samples;
+mod stage_trace;
 mod take;
 mod traced;
 mod trouble;
@@ -31,7 +32,7 @@ use std::time::{Duration, Instant};
 use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_domain::id::RequestId;
 use pagurus_runtime::batch::Shape;
-use pagurus_runtime::metrics::Span;
+use pagurus_runtime::metrics::Work;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Batcher, Effects, Host};
 use pagurus_store::requests::NewRequest;
@@ -160,7 +161,7 @@ fn registrations(host: &Host) -> Batcher<NewRequest, Option<RequestId>, Error> {
             let tx = client.transaction().await?;
             let ids = requests::register(&tx, &batch).await?;
             tx.commit().await?;
-            host.metrics.span(Span::Batch, "prepare_requests", begun.elapsed());
+            host.metrics.batch(Work::PrepareRequests, begun.elapsed());
             Ok(ids)
         }
     })

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use pagurus_broker::Consumer;
 use pagurus_domain::id::{Attempt, Epoch, OrderNo};
-use pagurus_runtime::Effects;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
+use pagurus_runtime::{Effects, news};
 use pagurus_store::Error;
 use pagurus_store::stages::{OfferedStage, Unclaimed};
 use pagurus_wire::message::{BreakOff, EndedStage, HandOuts, RefusalReason, RefusedHandOut, work};
@@ -24,6 +24,7 @@ const MESSAGES: usize = 50;
 
 /// Claims what is handed out, until the process is to stop.
 pub(crate) async fn take(worker: Arc<Worker>, consumer: Arc<Consumer>) -> anyhow::Result<()> {
+    let metrics = worker.host.metrics.clone();
     loop {
         let batch = tokio::select! {
             biased;
@@ -32,7 +33,7 @@ pub(crate) async fn take(worker: Arc<Worker>, consumer: Arc<Consumer>) -> anyhow
         };
         // First of all: what is over holds room, and a queue that another order may own by now.
         for delivery in batch.iter().filter(|delivery| delivery.routing_key == work::BREAK_OFF) {
-            if let Ok(over) = serde_json::from_slice::<BreakOff>(&delivery.body) {
+            if let Some(over) = news::read::<BreakOff>(&metrics, "break_off", &delivery.body) {
                 let over: Vec<_> =
                     over.stages.iter().map(|over| (OrderNo(over.no), Attempt(over.attempt))).collect();
                 worker.held.break_off(&over);
@@ -40,14 +41,15 @@ pub(crate) async fn take(worker: Arc<Worker>, consumer: Arc<Consumer>) -> anyhow
         }
         // The last word counts.
         let mut told = batch.iter().rev().filter(|delivery| delivery.routing_key == work::SYSTEMS);
-        if let Some(Ok(closed)) = told.next().map(|delivery| serde_json::from_slice(&delivery.body)) {
+        if let Some(closed) = told.next().and_then(|one| news::read(&metrics, "systems", &one.body)) {
             worker.closed.told(closed, Instant::now());
         }
         let mut seen = HashSet::new();
         let mut orders = Vec::new();
         let is_hand_out = |key: &str| ![work::BREAK_OFF, work::SYSTEMS].contains(&key);
         for delivery in batch.iter().filter(|delivery| is_hand_out(&delivery.routing_key)) {
-            let Ok(message) = serde_json::from_slice::<HandOuts>(&delivery.body) else { continue };
+            let read = news::read::<HandOuts>(&metrics, "hand_outs", &delivery.body);
+            let Some(message) = read else { continue };
             let epoch = Epoch(message.epoch);
             for given in message.orders {
                 let hand_out = OfferedStage { no: OrderNo(given.no), attempt: Attempt(given.attempt), epoch };

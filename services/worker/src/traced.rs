@@ -5,7 +5,7 @@
 use pagurus_broker::Message;
 use pagurus_domain::id::Attempt;
 use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, Response, Wake};
-use pagurus_domain::trace::{TraceContext, TracedOrder};
+use pagurus_domain::trace::TraceContext;
 use pagurus_http::Authority;
 use pagurus_runtime::Host;
 use pagurus_runtime::traces::{SpanKind, TraceSpan, messaging, names};
@@ -13,21 +13,17 @@ use pagurus_store::stages::Claimed;
 
 use crate::claim::Work;
 use crate::finish::{End, error_of};
+use crate::stage_trace::{registration_of, traced_order};
 
 /// The root span of a stage, with links to what was before it. Where nothing is recorded, the context of the order's
 /// client is handed on.
 pub(crate) fn stage(host: &Host, work: &Work) -> TraceSpan {
     let claimed = &work.claimed;
-    let registration = claimed.head.trace.as_deref().and_then(TraceContext::of_stored);
+    let registration = registration_of(claimed);
     if !host.traces.is_on() {
         return TraceSpan::unrecorded(registration);
     }
-    let order = TracedOrder {
-        id: &claimed.head.id,
-        created_at: claimed.head.created_at,
-        registration: registration.as_ref(),
-        ratio: host.traces.sample_ratio(),
-    };
+    let order = traced_order(host, claimed, registration.as_ref());
     let mut span = host.traces.root(order.stage(claimed.attempt), SpanKind::Internal, "order.stage");
     if !span.is_recorded() {
         return span;

@@ -6,7 +6,7 @@ use pagurus_runtime::metrics::Count;
 use pagurus_runtime::waits::Waits;
 use pagurus_store::stages::Claimed;
 
-use crate::Worker;
+use crate::{Worker, stage_trace};
 
 /// Tries of one thing that a stage needs stored or read.
 pub(crate) struct Trouble<'a> {
@@ -29,6 +29,7 @@ impl<'a> Trouble<'a> {
         tracing::warn!(
             order = self.claimed.head.id,
             transaction = self.claimed.head.transaction_id,
+            trace = stage_trace::trace_id(&self.worker.host, self.claimed),
             operation = self.operation,
             error,
             "the database fails; the stage waits for it"

@@ -370,6 +370,15 @@ pub fn server_of(url: &str) -> Option<(String, u16)> {
     Some((uri.authority.host, uri.authority.port))
 }
 
+/// What is wrong with a prefix of names; none where it can be used.
+#[must_use]
+pub fn unusable_prefix(prefix: &str) -> Option<String> {
+    usable_prefix(prefix).err().map(|error| match error {
+        Error::InvalidSetting(told) => told,
+        other => other.to_string(),
+    })
+}
+
 fn usable_prefix(prefix: &str) -> Result<&str, Error> {
     let allowed = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
     if prefix.is_empty() || prefix.len() > LONGEST_PREFIX || !prefix.chars().all(allowed) {

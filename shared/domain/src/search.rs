@@ -77,6 +77,9 @@ pub struct Search {
     /// True for orders that will probably be late, false for all others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jeopardy: Option<bool>,
+    /// True for orders whose rows contradict each other and need a person, false for all others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inconsistent: Option<bool>,
     /// Text that the message of the order or of its error contains, in upper or lower case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -120,6 +123,8 @@ pub enum AccessPath<'a> {
     Queue(&'a str),
     /// The orders that will probably be late.
     Jeopardy,
+    /// The orders that are marked as inconsistent.
+    Inconsistent,
     /// The places of orders that have not ended.
     Unfinished {
         /// True if those that run are wanted.
@@ -161,6 +166,8 @@ impl Search {
             AccessPath::Node(node)
         } else if let Some(queue) = self.queue.as_ref().filter(|_| unfinished) {
             AccessPath::Queue(queue)
+        } else if self.inconsistent == Some(true) {
+            AccessPath::Inconsistent
         } else if self.jeopardy == Some(true) {
             AccessPath::Jeopardy
         } else if unfinished {
@@ -322,7 +329,9 @@ mod tests {
         assert_eq!(of(&[Status::Running]).path(), AccessPath::Unfinished { running: true, suspended: false });
         let late = Search { jeopardy: Some(true), ..of(&[Status::Wait]) };
         assert_eq!(late.path(), AccessPath::Jeopardy);
-        assert_eq!(Search { ids: vec!["a".into()], ..late }.path(), AccessPath::Ids(&["a".into()]));
+        assert_eq!(Search { ids: vec!["a".into()], ..late.clone() }.path(), AccessPath::Ids(&["a".into()]));
+        let both = Search { inconsistent: Some(true), ..late };
+        assert_eq!(both.path(), AccessPath::Inconsistent, "there are fewer of them");
         let in_time = Search { jeopardy: Some(false), ..Search::default() };
         assert_eq!(in_time.path(), AccessPath::ByNumber { since: None, until: None });
         let queue = Search { queue: Some("q".into()), ..of(&[Status::Fail]) };

@@ -81,6 +81,12 @@ impl TraceContext {
         text
     }
 
+    /// The number of the trace, as tools that show traces spell it.
+    #[must_use]
+    pub fn trace_id(&self) -> String {
+        format!("{:032x}", self.trace)
+    }
+
     /// The headers by their names.
     pub fn headers(&self) -> impl Iterator<Item = (&'static str, String)> {
         let state = self.state.as_ref().map(|state| ("tracestate", state.to_string()));

@@ -12,6 +12,7 @@ mod kind;
 mod live;
 mod load;
 mod log;
+mod notify;
 mod page;
 mod recovery;
 mod schema;
@@ -37,10 +38,12 @@ pub use distribution::{DistributionSettings, SystemSettings};
 pub(crate) use live::Reloaded;
 pub use live::{ConfigurationState, LiveSettings};
 pub use log::{LogFormat, LogSettings};
+pub use notify::{NotifySettings, WebhookSettings};
 pub use recovery::{
     CheckSettings, FailoverSettings, RecoverySettings, RetentionSettings, ShutdownSettings, WhenLost,
 };
 pub use telemetry::TelemetrySettings;
+pub(crate) use telemetry::{NO_COLLECTOR, is_collector};
 
 /// Reads the file, if there is one, and the environment.
 ///
@@ -65,10 +68,23 @@ pub fn environment() -> Result<Vec<(String, String)>, Vec<Fault>> {
     load::environment(std::env::vars_os())
 }
 
-/// All faults of the text of a file with an environment; none if a process can start with them.
+/// All faults of the text of a file with an environment, and where there are none, those that `more` finds in the settings.
+pub(crate) fn check_and(
+    text: &str,
+    environment: impl Iterator<Item = (String, String)>,
+    more: impl FnOnce(&Settings) -> Vec<Fault>,
+) -> Vec<Fault> {
+    let values = load::values(text, environment);
+    match build::settings(values.clone()) {
+        Ok(settings) => more(&settings).into_iter().map(|fault| values.placed(fault)).collect(),
+        Err(faults) => faults,
+    }
+}
+
+/// All faults of the values of a file and an environment. What a start refuses besides, [`crate::start::check`] tells.
 #[must_use]
 pub fn check(text: &str, environment: impl Iterator<Item = (String, String)>) -> Vec<Fault> {
-    build::settings(load::values(text, environment)).err().unwrap_or_default()
+    check_and(text, environment, |_| Vec::new())
 }
 
 /// Settings that can be used, and hardly are what was meant. Of faulty ones nothing is told.
@@ -304,36 +320,6 @@ pub struct ResourceControlSettings {
     pub max_wait_sequential: Duration,
     /// Wait of a parallel order.
     pub max_wait_parallel: Duration,
-}
-
-/// `notify`
-#[derive(Clone, Debug)]
-pub struct NotifySettings {
-    /// Where notifications may go, with the default exchange.
-    pub allow: AllowList,
-    /// Before the first repeat.
-    pub retry_initial: Duration,
-    /// Before any repeat at most.
-    pub retry_max: Duration,
-    /// Begin of the source of CloudEvents.
-    pub source: String,
-    /// Time for which an order may be suspended before its client is told.
-    pub parked_after: Duration,
-    /// `notify.webhook`
-    pub webhook: WebhookSettings,
-}
-
-/// `notify.webhook`
-#[derive(Clone, Copy, Debug)]
-pub struct WebhookSettings {
-    /// Limit for a call.
-    pub timeout: Duration,
-    /// Calls to one receiver at a time.
-    pub concurrency: usize,
-    /// Bytes of the bodies that are held.
-    pub max_held_bytes: usize,
-    /// Time for which a notification is tried.
-    pub give_up_after: Duration,
 }
 
 impl Settings {

@@ -23,6 +23,7 @@ pub mod scenarios;
 pub mod search;
 pub mod secrets;
 mod signals;
+pub mod start;
 pub mod stats;
 mod telemetry;
 pub mod traces;
@@ -54,6 +55,7 @@ pub use host::{Host, HostParts};
 pub use metrics::Metrics;
 pub use pagurus_broker::LocalConsumers;
 pub use signals::{handle_signals, interrupted};
+use start::{HostFacts, NewProcess};
 pub use stats::MinuteCounts;
 pub use telemetry::start_logging;
 pub use traces::Traces;
@@ -186,6 +188,7 @@ where
 {
     let InProcess { listen, draining, local } = process;
     let settings = live.now();
+    may_start(&settings, role, listen)?;
     let name: Arc<str> = settings
         .node
         .name
@@ -251,6 +254,13 @@ where
     broker.close().await;
     traces.close().await;
     Ok(())
+}
+
+/// Refuses what `pagurus config check` refuses.
+fn may_start(settings: &Settings, role: Role, listen: SocketAddr) -> anyhow::Result<()> {
+    let host = Some(HostFacts::of_this_process());
+    let faults = start::refusals(settings, NewProcess { role, listen, host });
+    if faults.is_empty() { Ok(()) } else { Err(not_valid(&faults)) }
 }
 
 /// Opens the door of the process. Where that fails, the connections to the broker are closed first: its library panics where

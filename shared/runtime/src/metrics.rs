@@ -6,6 +6,7 @@ mod messaging;
 mod process;
 mod reference;
 mod rows;
+mod work;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use crate::cap::Cap;
 pub use guards::Guard;
 pub use reference::reference_table;
 use rows::{COUNTERS, GAUGES, HISTOGRAMS, Row};
+pub use work::Work;
 
 /// A counter: index into the table of counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +104,8 @@ pub enum Count {
     RefusedForgotten,
     /// Events of the stream, for each client, by what became of them.
     StreamEvents,
+    /// Messages of other services that could not be read, by what they tell.
+    UnreadableMessages,
 }
 
 /// A gauge: index into the table of gauges.
@@ -193,6 +197,8 @@ pub enum Level {
     StreamClients,
     /// Maintenance windows: open now, and others that are to come.
     MaintenanceWindows,
+    /// Programs that take tasks of an actor for which orders wait.
+    ActorConsumers,
 }
 
 /// A histogram: index into the table of histograms.
@@ -290,7 +296,9 @@ impl Metrics {
         let info: Series<Gauge> = Series::register(registry, &BUILD, Gauge::default);
         info.of(&[role.as_str(), env!("CARGO_PKG_VERSION")]).set(1);
         let counters = COUNTERS.iter().map(|row| Series::register(registry, row, Counter::default as _));
-        let counters = counters.collect();
+        let counters: Vec<Series<Counter>> = counters.collect();
+        // A counter that begins with its first event never rises for whoever reads the page: it has no value before.
+        counters.iter().filter(|series| series.names.is_empty()).for_each(|series| drop(series.of(&[""])));
         let gauges = GAUGES.iter().map(|row| Series::register(registry, row, Gauge::default as _));
         let gauges = gauges.collect();
         let histograms = HISTOGRAMS.iter().map(|row| Series::register(registry, row, times as _));
@@ -342,8 +350,8 @@ mod tests {
 
     #[test]
     fn the_tables_are_as_long_as_their_enums() {
-        assert_eq!(COUNTERS.len(), Count::StreamEvents as usize + 1);
-        assert_eq!(GAUGES.len(), Level::MaintenanceWindows as usize + 1);
+        assert_eq!(COUNTERS.len(), Count::UnreadableMessages as usize + 1);
+        assert_eq!(GAUGES.len(), Level::ActorConsumers as usize + 1);
         assert_eq!(HISTOGRAMS.len(), Span::ActivationDelay as usize + 1);
     }
 
@@ -352,6 +360,13 @@ mod tests {
         let metrics = Metrics::new(Role::Worker);
         metrics.count(Count::Stages, "success", 3);
         assert!(metrics.page().contains("pagurus_stages_total{status=\"success\"} 3"), "{}", metrics.page());
+    }
+
+    #[test]
+    fn a_counter_without_labels_is_there_before_its_first_event() {
+        let page = Metrics::new(Role::Activator).page();
+        assert!(page.contains("pagurus_poisoned_total{} 0\n"), "{page}");
+        assert!(!page.contains("pagurus_stages_total{"), "{page}");
     }
 
     #[test]

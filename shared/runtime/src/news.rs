@@ -3,9 +3,21 @@
 
 use pagurus_broker::Message;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::Host;
-use crate::metrics::Count;
+use crate::metrics::{Count, Metrics};
+
+/// Reads a message of another service; `what` names its kind in the count. One that cannot be read is of another version: it is
+/// counted and passed over, because whoever re-reads the tables makes up for it.
+pub fn read<T: DeserializeOwned>(metrics: &Metrics, what: &str, body: &[u8]) -> Option<T> {
+    let read = serde_json::from_slice(body);
+    if let Err(error) = &read {
+        metrics.count(Count::UnreadableMessages, what, 1);
+        tracing::debug!(what, %error, "a message of another service cannot be read");
+    }
+    read.ok()
+}
 
 /// News under one of the keys of [`pagurus_wire::message::news`].
 pub(crate) fn news(host: &Host, key: &str, news: &impl Serialize) -> Message {

@@ -15,6 +15,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use opentelemetry::InstrumentationScope;
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanProcessor};
+use pagurus_domain::document::Fault;
 use pagurus_domain::id::Role;
 use pagurus_domain::trace::{TraceContext, is_sampled};
 
@@ -64,6 +65,21 @@ pub struct Recorder<'a> {
     pub installation: &'a str,
 }
 
+/// A variable of the environment of this process.
+pub(crate) fn own_variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// What keeps spans from being sent whatever the collector does, as the key and this environment name it.
+pub(crate) fn refused(
+    settings: &TelemetrySettings,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Option<Fault> {
+    let collector = export::collector(settings, environment)?;
+    let error = export::exporter(&collector.url, settings.timeout).err()?;
+    Some(Fault::placed(None, collector.named_by, format!("no span can be sent: {error:#}")))
+}
+
 impl Traces {
     /// Starts recording, where a collector is named.
     ///
@@ -74,11 +90,11 @@ impl Traces {
         who: Recorder<'_>,
         metrics: &Metrics,
     ) -> anyhow::Result<Self> {
-        let Some(endpoint) = export::endpoint(settings, &|name| std::env::var(name).ok()) else {
+        let Some(collector) = export::collector(settings, &own_variable) else {
             return Ok(Self::default());
         };
-        let exporter = export::Exporter::new(&endpoint, settings.timeout, metrics)
-            .with_context(|| format!("telemetry.otlp.endpoint: {endpoint}"))?;
+        let exporter = export::Exporter::new(&collector.url, settings.timeout, metrics)
+            .with_context(|| collector.named_by)?;
         let bounds = BatchConfigBuilder::default()
             .with_max_queue_size(settings.queue_size)
             .with_max_export_batch_size(BATCH.min(settings.queue_size))
@@ -86,7 +102,7 @@ impl Traces {
             .build();
         let mut processor = BatchSpanProcessor::new(exporter, bounds);
         processor.set_resource(&export::resource(who));
-        tracing::info!(endpoint, "spans are sent to a collector");
+        tracing::info!(endpoint = collector.url, "spans are sent to a collector");
         let scope = InstrumentationScope::builder("pagurus").with_version(env!("CARGO_PKG_VERSION")).build();
         let (metrics, sample_ratio) = (metrics.clone(), settings.sample_ratio);
         Ok(Self { recording: Some(Arc::new(Recording { processor, scope, metrics, sample_ratio })) })

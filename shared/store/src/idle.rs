@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{OrderNo, ScenarioNo};
 use pagurus_domain::order::{Mode, Priority};
 
@@ -47,6 +48,12 @@ statements! {
           JOIN requests i ON i.order_no = ANY(ARRAY[d.order_no]) AND i.status = 'open' AND i.awaited AND i.work_seconds IS NOT NULL
           JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
          ORDER BY d.order_no";
+    AWAITED_TASKS = "
+        SELECT i.name
+          FROM (SELECT order_no, stream FROM due WHERE order_no > $1 ORDER BY order_no LIMIT $2) AS d
+          JOIN requests i ON i.order_no = ANY(ARRAY[d.order_no]) AND i.status = 'open' AND i.awaited AND i.work_seconds IS NOT NULL
+         WHERE d.stream = $3
+         GROUP BY i.name";
     LAST_OF_DUE = "SELECT max(order_no) AS last FROM (SELECT order_no FROM due WHERE order_no > $1 ORDER BY order_no LIMIT $2) AS d";
     NEWEST_TAKEN = "
         SELECT o.flow, o.priority, o.mode, max(w.since) AS newest
@@ -142,6 +149,18 @@ pub async fn tasks(
     let rows = client.query(&statement, &[&after, &limit, &period.as_secs_f64()]).await?;
     let last = client.query_one(&client.prepare_cached(LAST_OF_DUE).await?, &[&after, &limit]).await?;
     Ok((rows.iter().map(|row| read(row, row.get("name"))).collect(), last.get("last")))
+}
+
+/// Names of the tasks that the next suspended orders after this number wait for, each once; and the last number that was
+/// looked at, none after the last order.
+///
+/// # Errors
+/// The database fails.
+pub async fn awaited_tasks(client: &Client, after: i64, limit: i64) -> Result<(Vec<String>, Option<i64>)> {
+    let statement = client.prepare_cached(AWAITED_TASKS).await?;
+    let rows = client.query(&statement, &[&after, &limit, &Stream::Wait.number()]).await?;
+    let last = client.query_one(&client.prepare_cached(LAST_OF_DUE).await?, &[&after, &limit]).await?;
+    Ok((rows.iter().map(|row| row.get("name")).collect(), last.get("last")))
 }
 
 /// Since when the stage may have run that is in progress and came last: for each flow, urgency and mode.

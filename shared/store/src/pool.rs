@@ -214,6 +214,9 @@ pub fn unusable(url: &str) -> Option<String> {
     let Ok(config) = url.parse::<tokio_postgres::Config>() else {
         return Some("is no URL of a database, such as `postgres://USER:PASSWORD@HOST:5432/NAME`".to_owned());
     };
+    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+        return Some("names no host, such as `postgres://USER:PASSWORD@HOST:5432/NAME`".to_owned());
+    }
     (config.get_ssl_mode() == SslMode::Require)
         .then(|| "TLS (`sslmode=require`) is not built in; leave it out, or use a local TLS proxy".to_owned())
 }

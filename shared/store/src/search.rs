@@ -240,6 +240,7 @@ impl SearchWalk {
             Box::new((!scenario_statuses.is_empty()).then_some(scenario_statuses)),
             Box::new(search.mode.map(|mode| mode.as_str())),
             Box::new(search.source.clone()),
+            Box::new(search.inconsistent),
         ];
         parameters.extend(conditions);
         match search.path() {
@@ -254,7 +255,7 @@ impl SearchWalk {
                 parameters.extend([Box::new(running) as Parameter, Box::new(suspended)]);
             }
             AccessPath::ByNumber { .. } => parameters.push(Box::new(self.from)),
-            AccessPath::Node(_) | AccessPath::Failed | AccessPath::Jeopardy => {}
+            AccessPath::Node(_) | AccessPath::Failed | AccessPath::Jeopardy | AccessPath::Inconsistent => {}
         }
         parameters
     }

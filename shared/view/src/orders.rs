@@ -60,6 +60,8 @@ pub struct OrdersFields {
     pub queue: Option<String>,
     /// True for orders that will probably be late for what their clients were promised, false for all others.
     pub jeopardy: Option<String>,
+    /// True for orders whose rows contradict each other and need a person, false for all others.
+    pub inconsistent: Option<String>,
     /// Name of the node that runs a stage of the order.
     pub node: Option<String>,
     /// Urgency.

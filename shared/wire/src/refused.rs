@@ -53,6 +53,9 @@ pub struct ReplayBody {
     /// Other key, where the key itself was wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// True to send it without its `reply_to`: nobody gets a receipt.
+    #[serde(default, rename = "withoutReceipt", skip_serializing_if = "std::ops::Not::not")]
+    pub without_receipt: bool,
 }
 
 /// Decision about a refused message.

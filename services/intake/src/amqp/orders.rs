@@ -13,7 +13,7 @@ use pagurus_wire::problem::Problem;
 use super::aside::{Aside, Held};
 use super::command::{self, Command};
 use super::halves::by_halves;
-use super::{Handled, Outcome, addressed, refused, reject, reject_unstorable, unacceptable};
+use super::{Handled, Outcome, addressed, refused, reject, reject_unstorable, unacceptable, unanswerable};
 use crate::register::{self, Outcome as Registration, Registrar, Submission};
 use crate::traced::RegistrationTrace;
 use crate::{Intake, headers};
@@ -69,7 +69,8 @@ impl Orders {
     }
 
     async fn take<'a>(&self, delivery: &'a Delivery, turn: &mut Turn<'a>) -> Result<(), Error> {
-        if let Some(problem) = unacceptable(&self.intake, delivery) {
+        let problem = unacceptable(&self.intake, delivery).or_else(|| unanswerable(&self.intake, delivery));
+        if let Some(problem) = problem {
             turn.handled.push(reject(&self.intake, delivery, None, problem));
             return Ok(());
         }

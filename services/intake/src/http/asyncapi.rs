@@ -21,11 +21,86 @@ pub(super) async fn show(State(intake): State<Intake>) -> Outcome<Json<Map<Strin
     }
 }
 
-/// A message that outsiders send or get: its name, what it is, and the schema of its body.
+/// A message that outsiders send or get: its name, what it is, the headers that it may bear, and the schema of its body.
 struct Told {
     name: &'static str,
     summary: &'static str,
+    headers: &'static [&'static str],
     payload: Value,
+}
+
+/// Content of a CloudEvent in structured mode.
+const EVENT: &str = "application/cloudevents+json";
+
+/// W3C trace context, which every message may bear.
+const TRACE: [&str; 2] = ["traceparent", "tracestate"];
+/// Headers of orders and actions.
+const SENT: &[&str] = &["request-sent-time"];
+/// Headers of callbacks.
+const ANSWERED: &[&str] = &["step-status"];
+/// Headers of notifications.
+const NOTIFIED: &[&str] = &["sequence", "transaction-id"];
+/// The same of CloudEvents in binary mode, whose attributes are headers.
+const NOTIFIED_AS_EVENT: &[&str] = &[
+    "sequence",
+    "transaction-id",
+    "cloudEvents_specversion",
+    "cloudEvents_id",
+    "cloudEvents_source",
+    "cloudEvents_type",
+    "cloudEvents_subject",
+    "cloudEvents_time",
+    "cloudEvents_correlationid",
+    "cloudEvents_sequence",
+    "cloudEvents_traceparent",
+];
+
+/// The schema of a header.
+fn header(name: &str) -> Value {
+    let text = |told: &str| json!({"type": "string", "description": told});
+    match name {
+        "traceparent" => text("W3C trace context of the sender."),
+        "tracestate" => text("W3C trace state, carried along."),
+        "request-sent-time" => json!({"type": ["string", "integer"],
+            "description": "When the client sent the message: RFC 3339, or milliseconds since 1970."}),
+        "step-status" => text("Status of the step that is answered, for the rules of errors."),
+        "sequence" => {
+            json!({"type": "integer", "description": "Of one that tells of a move: grows with each such message of the order."})
+        }
+        "transaction-id" => text("The business transaction of the order."),
+        name => match name.strip_prefix("cloudEvents_") {
+            Some(attribute) => text(&format!("Attribute `{attribute}` of the CloudEvent.")),
+            None => json!({}),
+        },
+    }
+}
+
+fn headers(names: &[&str]) -> Value {
+    let all = TRACE.iter().chain(names).map(|name| ((*name).to_owned(), header(name)));
+    json!({"type": "object", "properties": Map::from_iter(all)})
+}
+
+/// A notification as a CloudEvent in structured mode.
+fn event(notices: &[&Value]) -> Value {
+    let text = || json!({"type": "string"});
+    json!({
+        "type": "object",
+        "required": ["specversion", "id", "source", "type", "subject", "datacontenttype", "data"],
+        "properties": {
+            "specversion": {"const": "1.0"},
+            "id": text(),
+            "source": text(),
+            "type": {"type": "string", "pattern": "^io\\.pagurus\\.order\\.(ended|transition|parked|jeopardy)\\.v1$"},
+            "subject": {"type": "string", "description": "Id of the order."},
+            "time": {"type": "string", "format": "date-time"},
+            "correlationid": {"type": "string", "description": "The business transaction of the order."},
+            "sequence": {"type": "string", "pattern": "^[0-9]{20}$"},
+            "traceparent": text(),
+            "datacontenttype": {"const": "application/json"},
+            "data": {"anyOf": notices},
+        },
+        "additionalProperties": false,
+    })
 }
 
 /// The document for an installation with these names.
@@ -39,28 +114,12 @@ pub(crate) fn asyncapi(names: &Names) -> Value {
         (key::KILL, "An order that runs or waits is stopped.", schemas.of_request::<ActionBody>()),
         (key::CALL, "A call to a live order.", schemas.of_request::<CallBody>()),
     ]
-    .map(|(name, summary, payload)| Told { name, summary, payload });
-    let callback =
-        Told { name: "callback", summary: "An answer of a called system: any body.", payload: json!(true) };
-    let receipt = Told {
-        name: "receipt",
-        summary: "What became of a message.",
-        payload: schemas.of_answer::<Receipt>(),
-    };
-    let notices = [
-        Told {
-            name: "end",
-            summary: "A life of an order has ended, or it needs a person.",
-            payload: schemas.of_answer::<EndNotice>(),
-        },
-        Told {
-            name: "transition",
-            summary: "An order has moved.",
-            payload: schemas.of_answer::<MoveNotice>(),
-        },
-    ];
-    let task =
-        Told { name: "task", summary: "A task of an actor.", payload: schemas.of_answer::<ActorTask>() };
+    .map(|(name, summary, payload)| Told { name, summary, headers: SENT, payload });
+    let any = json!(true);
+    let callback = told("callback", "An answer of a called system: any body.", ANSWERED, any);
+    let receipt = told("receipt", "What became of a message.", &[], schemas.of_answer::<Receipt>());
+    let task = told("task", "A task of an actor.", &[], schemas.of_answer::<ActorTask>());
+    let notices = notices(schemas.of_answer::<EndNotice>(), schemas.of_answer::<MoveNotice>());
     let reply = json!({
         "address": {"location": "$message.header#/reply_to", "description": "Queue that `reply.allow` lists, or direct reply-to."},
         "channel": {"$ref": "#/channels/receipts"},
@@ -99,6 +158,32 @@ pub(crate) fn asyncapi(names: &Names) -> Value {
     })
 }
 
+fn told(name: &'static str, summary: &'static str, headers: &'static [&'static str], payload: Value) -> Told {
+    Told { name, summary, headers, payload }
+}
+
+/// Notifications, in the form that `notify.format` asks for.
+fn notices(end: Value, transition: Value) -> [Told; 4] {
+    let either = json!({"anyOf": [end, transition]});
+    let event = event(&[&end, &transition]);
+    [
+        told("end", "A life of an order has ended, or it needs a person.", NOTIFIED, end),
+        told("transition", "An order has moved.", NOTIFIED, transition),
+        told(
+            "event",
+            "The same as a CloudEvent in structured mode (`format: cloudevents`).",
+            NOTIFIED,
+            event,
+        ),
+        told(
+            "binaryEvent",
+            "The same as a CloudEvent in binary mode (`format: cloudevents-binary`).",
+            NOTIFIED_AS_EVENT,
+            either,
+        ),
+    ]
+}
+
 /// A channel that is a topic exchange of ours.
 fn exchange(name: &str, keys: &str, told: &[Told]) -> Value {
     json!({
@@ -118,6 +203,8 @@ fn messages(told: &[Told]) -> Value {
         let message = json!({
             "name": one.name,
             "summary": one.summary,
+            "contentType": if one.name == "event" { EVENT } else { "application/json" },
+            "headers": headers(one.headers),
             "correlationId": {"location": "$message.header#/correlation_id"},
             "payload": one.payload,
         });

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::id::OrderNo;
+use pagurus_runtime::{Metrics, news as runtime_news};
 use pagurus_store::changes::FollowedOrder;
 use pagurus_view::Views;
 use pagurus_wire::message::{News, OrdersNews, news};
@@ -45,12 +46,12 @@ impl Follower {
         }
     }
 
-    /// Takes down the orders that a message of news is about. What cannot be read is of another version, and passed over.
-    pub fn hear(&mut self, key: &str, body: &[u8]) {
+    /// Takes down the orders that a message of news is about.
+    pub fn hear(&mut self, metrics: &Metrics, key: &str, body: &[u8]) {
         if key == news::ORDERS {
-            let told: Option<OrdersNews> = serde_json::from_slice(body).ok();
+            let told: Option<OrdersNews> = runtime_news::read(metrics, "orders", body);
             self.changed.extend(told.into_iter().flat_map(|told| told.changed));
-        } else if let Ok(News { ready, ended, left, .. }) = serde_json::from_slice(body) {
+        } else if let Some(News { ready, ended, left, .. }) = runtime_news::read(metrics, "news", body) {
             self.changed.extend(ready.iter().map(|one| one.no));
             self.changed.extend(ended.iter().map(|one| one.no));
             self.changed.extend(left.iter().map(|one| one.no));
@@ -117,21 +118,25 @@ fn back_from_now() -> Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use pagurus_domain::id::Role;
+
     use super::*;
 
     #[test]
     fn http_news_names_the_orders_to_look_at_and_a_flood_is_told() {
+        let metrics = Metrics::new(Role::Intake);
         let mut follower = Follower::new();
         follower.hear(
+            &metrics,
             news::DISPATCH,
             br#"{"ready": [{"no": 3, "attempt": 1, "flow": "f", "priority": "normal"}], "left": [{"no": 5}], "new": 1}"#,
         );
-        follower.hear(news::ORDERS, br#"{"changed": [7, 3]}"#);
-        follower.hear(news::ORDERS, b"no JSON");
+        follower.hear(&metrics, news::ORDERS, br#"{"changed": [7, 3]}"#);
+        follower.hear(&metrics, news::ORDERS, b"no JSON");
         assert_eq!(follower.changed.iter().copied().collect::<Vec<_>>(), [3, 5, 7]);
         assert_eq!(follower.gap(true), None);
         let many: Vec<String> = (0..=MOST_WAITING).map(|no| no.to_string()).collect();
-        follower.hear(news::ORDERS, format!(r#"{{"changed": [{}]}}"#, many.join(",")).as_bytes());
+        follower.hear(&metrics, news::ORDERS, format!(r#"{{"changed": [{}]}}"#, many.join(",")).as_bytes());
         assert!(follower.gap(true).is_some() && follower.changed.is_empty());
         assert_eq!(follower.gap(true), None, "it is told once");
     }

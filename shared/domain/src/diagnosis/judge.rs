@@ -273,7 +273,7 @@ fn of_backlog(facts: &BacklogFacts, findings: &mut Findings) {
     }
     if facts.inconsistent > 0 {
         findings.add("consistency", Error, format!("{} orders are marked as inconsistent", facts.inconsistent),
-            "the log of the activators names each, and `pagurus order explain` says what is wrong; `pagurus order check` looks again, \
+            "`pagurus order list --inconsistent` names each, and `pagurus order explain` says what is wrong; `pagurus order check` looks again, \
              `repair` and `kill` end the trouble");
     }
     if !facts.stops.is_empty() {

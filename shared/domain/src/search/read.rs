@@ -29,6 +29,7 @@ pub const FIELDS: &[&str] = &[
     "mode",
     "source",
     "jeopardy",
+    "inconsistent",
     "text",
     "createdSince",
     "createdUntil",
@@ -142,9 +143,11 @@ impl Reader<'_> {
             self.fault("scenarioVersion", "needs the name of the scenario in `scenario`");
         }
         let jeopardy = self.truth("jeopardy");
+        let inconsistent = self.truth("inconsistent");
         Search {
             ids,
             jeopardy,
+            inconsistent,
             statuses,
             scenario_statuses,
             mode,

@@ -282,6 +282,15 @@ impl Builder {
             let message = "must be at least three times `node.heartbeat`";
             self.values.fault("node.lost_after", message);
         }
+        // The registry, and the names of sessions at both servers, have to take it.
+        if settings
+            .node
+            .name
+            .as_deref()
+            .is_some_and(|name| name.len() > 255 || name.contains(char::is_control))
+        {
+            self.values.fault("node.name", "must have 255 bytes at most, and no control character");
+        }
         if settings.node.advertise.as_deref().is_some_and(|told| !crate::address::is_one(told)) {
             let message = "must be `HOST:PORT`, or begin with `http://` or `https://`";
             self.values.fault("node.advertise", message);

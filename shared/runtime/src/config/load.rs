@@ -107,6 +107,18 @@ impl Values {
         self.push(path, Fault::new(&node, "", message));
     }
 
+    /// A fault of a whole key with the place of its value in the file, or the variable that gave it.
+    pub(super) fn placed(&self, fault: Fault) -> Fault {
+        let path = fault.pointer.trim_start_matches('/').replace('/', ".");
+        match self.found.get(path.as_str()) {
+            Some(Found { node, origin: Origin::File }) => Fault { at: Some(node.at), ..fault },
+            Some(Found { origin: Origin::Variable(name), .. }) => {
+                Fault { message: format!("{} ({name})", fault.message), ..fault }
+            }
+            None => fault,
+        }
+    }
+
     /// Adds a fault inside a value, whose pointer is relative to the value.
     pub(super) fn push(&mut self, path: &str, fault: Fault) {
         let pointer = format!("/{}{}", path.replace('.', "/"), fault.pointer);

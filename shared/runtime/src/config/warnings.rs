@@ -1,5 +1,5 @@
-//! Settings that can be used, and hardly are what was meant: limits of flows that can never act (DSP-14), an address with
-//! which an intake does not start, constants that nothing is filled into.
+//! Settings that can be used, and hardly are what was meant: limits of flows that can never act (DSP-14), constants that
+//! nothing is filled into.
 
 use pagurus_domain::dispatch::DistributionMode;
 
@@ -41,10 +41,6 @@ pub(super) fn of(settings: &Settings) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if let Err(fault) = settings.check_public_access() {
-        let hint = fault.hint.unwrap_or_default();
-        warnings.push(format!("`node.listen`: no intake starts with it: {}: {hint}", fault.message));
-    }
     let filled = settings.constants.as_object().into_iter().flatten();
     let filled = filled.filter(|(_, value)| value.as_str().is_some_and(|text| text.contains("${")));
     warnings.extend(filled.map(|(name, _)| {
@@ -75,7 +71,6 @@ mod tests {
             (with("stopped_flows", "async.timeout"), None),
             (with("simple", "async.timeout"), Some("have no effect in this mode")),
             ("distribution: {mode: nonsense}".to_owned(), None),
-            ("node: {listen: '0.0.0.0:80'}".to_owned(), Some("no intake starts with it")),
             ("config: {a: '${env.X}'}".to_owned(), Some("`PAGURUS__CONFIG__A`")),
         ];
         for (text, expected) in cases {

@@ -19,8 +19,14 @@ pub(super) const COUNTERS: [Row; 2] = [
     ("messaging_client_consumed_messages", "Messages that were taken from queues", LABELS),
 ];
 /// Times of operations.
-pub(super) const TIMES: Row =
-    ("messaging_client_operation_duration_seconds", "Time of sending, with its confirms", LABELS);
+pub(super) const TIMES: [Row; 2] = [
+    ("messaging_client_operation_duration_seconds", "Time of sending, with its confirms", LABELS),
+    (
+        "messaging_process_duration_seconds",
+        "Time for which a message of a client was worked on, from its hand-over by the broker to its acknowledgement",
+        LABELS,
+    ),
+];
 
 const SYSTEM: &str = "rabbitmq";
 
@@ -30,15 +36,18 @@ pub(super) struct Messaging {
     sent: Series<Counter>,
     consumed: Series<Counter>,
     times: Series<Histogram>,
+    processing: Series<Histogram>,
 }
 
 impl Messaging {
     pub fn register(registry: &mut Registry) -> Self {
         let [sent, consumed] = &COUNTERS;
+        let [operations, processing] = &TIMES;
         Self {
             sent: Series::register(registry, sent, Counter::default as _),
             consumed: Series::register(registry, consumed, Counter::default as _),
-            times: Series::register(registry, &TIMES, times as _),
+            times: Series::register(registry, operations, times as _),
+            processing: Series::register(registry, processing, times as _),
         }
     }
 }
@@ -51,6 +60,15 @@ impl Metrics {
             let labels = [SYSTEM, exchange, "publish", error];
             self.families.messaging.sent.of(&labels).inc_by(count as u64);
             self.families.messaging.times.of(&labels).observe(time.as_secs_f64());
+        }
+    }
+
+    /// Observes the time for which messages of a queue were worked on together; `error` is the kind of what went wrong, empty
+    /// where nothing did.
+    pub fn messages_processed(&self, queue: &str, count: usize, error: &str, time: Duration) {
+        if count > 0 {
+            let series = self.families.messaging.processing.of(&[SYSTEM, queue, "process", error]);
+            (0..count).for_each(|_| series.observe(time.as_secs_f64()));
         }
     }
 

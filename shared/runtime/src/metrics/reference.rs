@@ -11,7 +11,7 @@ pub fn reference_table() -> String {
     table.extend(lines("pagurus_", "gauge", GAUGES));
     table.extend(lines("pagurus_", "histogram", HISTOGRAMS));
     table.extend(lines("", "counter", &messaging::COUNTERS));
-    table.extend(lines("", "histogram", &[messaging::TIMES]));
+    table.extend(lines("", "histogram", &messaging::TIMES));
     for row in process::ROWS {
         let kind = if row.is_counter { "counter" } else { "gauge" };
         table.extend(lines("process_", kind, &[(row.name, row.help, &[])]));

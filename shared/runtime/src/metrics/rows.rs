@@ -76,6 +76,11 @@ pub(super) const COUNTERS: &[Row] = &[
         "Events of the stream for each client: sent, left_out of a full buffer, lagged where nobody knows how many",
         &["outcome"],
     ),
+    (
+        "unreadable_messages",
+        "Messages between services that could not be read and were passed over, as those of another version, by what they tell",
+        &["message"],
+    ),
 ];
 
 pub(super) const GAUGES: &[Row] = &[
@@ -163,6 +168,11 @@ pub(super) const GAUGES: &[Row] = &[
     ("in_jeopardy", "Orders that will probably miss what was promised", &[]),
     ("stream_clients", "Clients that follow the stream of orders' news at this intake", &[]),
     ("maintenance_windows", "Maintenance windows that are open now, and others that are to come", &["state"]),
+    (
+        "actor_consumers",
+        "Programs that take tasks of an actor for which orders wait; NaN once no order waits for it",
+        &["actor"],
+    ),
 ];
 
 pub(super) const HISTOGRAMS: &[Row] = &[

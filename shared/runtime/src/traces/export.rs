@@ -15,18 +15,31 @@ use tokio::runtime::Handle;
 
 use super::Recorder;
 use crate::Metrics;
-use crate::config::TelemetrySettings;
+use crate::config::{NO_COLLECTOR, TelemetrySettings, is_collector};
 use crate::metrics::Count;
 
 /// Between two lines of the log about a collector that does not answer.
 const SAY_EVERY: Duration = Duration::from_secs(60);
 
-/// The URL of traces, by the key or by the variables of OpenTelemetry; none where nobody names one, or where
+/// Variables that name a collector: of traces alone, and of everything.
+const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+/// Where spans are to go, and who says so.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Collector {
+    /// The URL of traces.
+    pub url: String,
+    /// The key, as a pointer, or the variable that names it.
+    pub named_by: &'static str,
+}
+
+/// The collector, by the key or by the variables of OpenTelemetry; none where nobody names one, or where
 /// `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER` says no.
-pub(super) fn endpoint(
+pub(super) fn collector(
     settings: &TelemetrySettings,
     environment: &dyn Fn(&str) -> Option<String>,
-) -> Option<String> {
+) -> Option<Collector> {
     let told = |name: &str| environment(name).filter(|value| !value.trim().is_empty());
     let is_off = told("OTEL_SDK_DISABLED").is_some_and(|told| told.eq_ignore_ascii_case("true"))
         || told("OTEL_TRACES_EXPORTER").is_some_and(|told| told == "none");
@@ -34,9 +47,10 @@ pub(super) fn endpoint(
         return None;
     }
     let traces_of = |base: String| format!("{}/v1/traces", base.trim_end_matches('/'));
-    let named = settings.endpoint.clone().map(traces_of);
-    let named = named.or_else(|| told("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"));
-    named.or_else(|| told("OTEL_EXPORTER_OTLP_ENDPOINT").map(traces_of))
+    let by = |named_by| move |url| Collector { url, named_by };
+    let named = settings.endpoint.clone().map(traces_of).map(by("/telemetry/otlp/endpoint"));
+    let named = named.or_else(|| told(TRACES_ENDPOINT).map(by(TRACES_ENDPOINT)));
+    named.or_else(|| told(ENDPOINT).map(traces_of).map(by(ENDPOINT)))
 }
 
 /// Attributes of the process, which every span has. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` go before them.
@@ -64,22 +78,7 @@ pub(super) struct Exporter {
 
 impl Exporter {
     pub fn new(endpoint: &str, timeout: Duration, metrics: &Metrics) -> anyhow::Result<Self> {
-        // The first caller sets the provider of the process; others find it set.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut client = reqwest::Client::builder().timeout(timeout).no_proxy();
-        if !endpoint.starts_with("https://") {
-            // Without certificates of the system, which a small container does not have.
-            client = client.tls_certs_only([]);
-        }
-        let client = client.build().context("the HTTP client cannot be made")?;
-        let exporter = SpanExporter::builder()
-            .with_http()
-            .with_http_client(OnRuntime { client, runtime: Handle::current() })
-            .with_protocol(Protocol::HttpBinary)
-            .with_endpoint(endpoint)
-            .with_timeout(timeout)
-            .build()?;
-        Ok(Self { exporter, metrics: metrics.clone(), said: Mutex::default() })
+        Ok(Self { exporter: exporter(endpoint, timeout)?, metrics: metrics.clone(), said: Mutex::default() })
     }
 
     fn tell(&self, error: &dyn std::fmt::Display) {
@@ -89,6 +88,27 @@ impl Exporter {
             tracing::warn!(%error, "spans could not be sent to the collector; they are dropped");
         }
     }
+}
+
+/// The exporter of the library, with all that it makes of the environment. Asks nobody whether the collector is there.
+pub(super) fn exporter(endpoint: &str, timeout: Duration) -> anyhow::Result<SpanExporter> {
+    anyhow::ensure!(is_collector(endpoint), NO_COLLECTOR);
+    // The first caller sets the provider of the process; others find it set.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut client = reqwest::Client::builder().timeout(timeout).no_proxy();
+    if !endpoint.starts_with("https://") {
+        // Without certificates of the system, which a small container does not have.
+        client = client.tls_certs_only([]);
+    }
+    let client = client.build().context("the HTTP client cannot be made")?;
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_http_client(OnRuntime { client, runtime: Handle::current() })
+        .with_protocol(Protocol::HttpBinary)
+        .with_endpoint(endpoint)
+        .with_timeout(timeout)
+        .build()?;
+    Ok(exporter)
 }
 
 impl opentelemetry_sdk::trace::SpanExporter for Exporter {
@@ -155,7 +175,7 @@ mod tests {
                 let found = variables.iter().find(|(known, _)| *known == name);
                 found.map(|(_, value)| (*value).to_owned())
             };
-            endpoint(&settings(key), &variable)
+            collector(&settings(key), &variable).map(|collector| collector.url)
         };
         let general = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318");
         let traces = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t:1/x");

@@ -6,20 +6,20 @@ use pagurus_domain::search::AccessPath;
 use crate::sql::{shown_status, statements};
 
 /// Orders by descending number: `$1` the number below which they are, `$2` how many are looked at. The parameters from
-/// `$3` on are the conditions, those from `$25` on belong to the access path.
+/// `$3` on are the conditions, those from `$26` on belong to the access path.
 macro_rules! looked {
     (all) => {
-        "SELECT no FROM orders WHERE no < $1 AND no >= $25 ORDER BY no DESC LIMIT $2"
+        "SELECT no FROM orders WHERE no < $1 AND no >= $26 ORDER BY no DESC LIMIT $2"
     };
     (ids) => {
-        "SELECT no FROM (SELECT no FROM orders WHERE id = ANY($25::text[]) OFFSET 0) AS named
+        "SELECT no FROM (SELECT no FROM orders WHERE id = ANY($26::text[]) OFFSET 0) AS named
           WHERE no < $1 ORDER BY no DESC LIMIT $2"
     };
     // The index holds a hash, because a transaction may be longer than an entry of an index; the comparison of the
     // text decides.
     (transaction) => {
         "SELECT no FROM orders
-          WHERE hashtextextended(transaction_id, 0) = hashtextextended($25, 0) AND transaction_id = $25 AND no < $1
+          WHERE hashtextextended(transaction_id, 0) = hashtextextended($26, 0) AND transaction_id = $26 AND no < $1
           ORDER BY no DESC LIMIT $2"
     };
     (failed) => {
@@ -29,26 +29,29 @@ macro_rules! looked {
         "SELECT order_no AS no
            FROM ((SELECT order_no FROM ready WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2)
                  UNION ALL
-                 (SELECT order_no FROM running WHERE $25 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)
+                 (SELECT order_no FROM running WHERE $26 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)
                  UNION ALL
-                 (SELECT order_no FROM due WHERE $26 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)) AS places
+                 (SELECT order_no FROM due WHERE $27 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)) AS places
           ORDER BY order_no DESC LIMIT $2"
     };
     (queue) => {
-        "SELECT order_no AS no FROM (SELECT order_no FROM queued WHERE queue = $25 OFFSET 0) AS members
+        "SELECT order_no AS no FROM (SELECT order_no FROM queued WHERE queue = $26 OFFSET 0) AS members
           WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2"
     };
     // In the order of bytes, as the index is; no id is longer than what is behind the prefix.
     (prefix) => {
         "SELECT no FROM orders
-          WHERE id ~>=~ $25 AND id ~<=~ ($25 || repeat(chr(1114111), 64)) AND no < $1 ORDER BY id USING ~<~ LIMIT $2"
+          WHERE id ~>=~ $26 AND id ~<=~ ($26 || repeat(chr(1114111), 64)) AND no < $1 ORDER BY id USING ~<~ LIMIT $2"
     };
     (attribute) => {
-        "SELECT order_no AS no FROM search_values WHERE name = $25 AND value = $26 AND order_no < $1 ORDER BY order_no DESC LIMIT $2"
+        "SELECT order_no AS no FROM search_values WHERE name = $26 AND value = $27 AND order_no < $1 ORDER BY order_no DESC LIMIT $2"
     };
     (jeopardy) => {
         "SELECT order_no AS no FROM promises
           WHERE marked_at IS NOT NULL AND NOT ended AND order_no < $1 ORDER BY order_no DESC LIMIT $2"
+    };
+    (inconsistent) => {
+        "SELECT order_no AS no FROM inconsistencies WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2"
     };
     (node) => {
         "SELECT order_no AS no FROM running WHERE node = ANY($17::bigint[]) AND order_no < $1 ORDER BY order_no DESC LIMIT $2"
@@ -89,7 +92,9 @@ macro_rules! wanted {
                AND ($22::text[] IS NULL OR o.scenario_status = ANY($22))
                AND ($23::text IS NULL OR o.mode = $23)
                AND ($24::text IS NULL OR EXISTS (
-                    SELECT FROM history h WHERE h.order_no = ANY(ARRAY[o.no]) AND h.source = $24))"
+                    SELECT FROM history h WHERE h.order_no = ANY(ARRAY[o.no]) AND h.source = $24))
+               AND ($25::boolean IS NULL OR $25 = EXISTS (
+                    SELECT FROM inconsistencies x WHERE x.order_no = ANY(ARRAY[o.no])))"
         )
     };
 }
@@ -164,24 +169,26 @@ statements! {
     STEP_ATTRIBUTE = step!(attribute);
     STEP_NODE = step!(node);
     STEP_JEOPARDY = step!(jeopardy);
+    STEP_INCONSISTENT = step!(inconsistent);
     STEP_PREFIX = concat!("
         WITH looked AS MATERIALIZED (
             SELECT no, id FROM orders
-             WHERE id ~>=~ $25 AND id ~<=~ ($25 || repeat(chr(1114111), 64)) AND id ~>~ $1 ORDER BY id USING ~<~ LIMIT $2)
+             WHERE id ~>=~ $26 AND id ~<=~ ($26 || repeat(chr(1114111), 64)) AND id ~>~ $1 ORDER BY id USING ~<~ LIMIT $2)
         SELECT (SELECT id FROM looked ORDER BY id USING ~>~ LIMIT 1) AS last, (SELECT count(*) FROM looked) AS looked,
                coalesce(array_agg(o.no ORDER BY l.id USING ~<~), '{}') AS found,
                coalesce(array_agg(l.id ORDER BY l.id USING ~<~), '{}') AS ids
           FROM looked l", wanted!());
-    COUNT_ALL = counts!(all, "$26", "$27");
-    COUNT_IDS = counts!(ids, "$26", "$27");
-    COUNT_TRANSACTION = counts!(transaction, "$26", "$27");
-    COUNT_FAILED = counts!(failed, "$25", "$26");
-    COUNT_UNFINISHED = counts!(unfinished, "$27", "$28");
-    COUNT_QUEUE = counts!(queue, "$26", "$27");
-    COUNT_PREFIX = counts!(prefix, "$26", "$27");
-    COUNT_ATTRIBUTE = counts!(attribute, "$27", "$28");
-    COUNT_NODE = counts!(node, "$25", "$26");
-    COUNT_JEOPARDY = counts!(jeopardy, "$25", "$26");
+    COUNT_ALL = counts!(all, "$27", "$28");
+    COUNT_IDS = counts!(ids, "$27", "$28");
+    COUNT_TRANSACTION = counts!(transaction, "$27", "$28");
+    COUNT_FAILED = counts!(failed, "$26", "$27");
+    COUNT_UNFINISHED = counts!(unfinished, "$28", "$29");
+    COUNT_QUEUE = counts!(queue, "$27", "$28");
+    COUNT_PREFIX = counts!(prefix, "$27", "$28");
+    COUNT_ATTRIBUTE = counts!(attribute, "$28", "$29");
+    COUNT_NODE = counts!(node, "$26", "$27");
+    COUNT_JEOPARDY = counts!(jeopardy, "$26", "$27");
+    COUNT_INCONSISTENT = counts!(inconsistent, "$26", "$27");
 }
 
 /// The statement of a step through the failures that reads no order.
@@ -196,6 +203,7 @@ pub(super) const fn statements_of(path: AccessPath<'_>) -> (&'static str, &'stat
         AccessPath::Attribute(..) => (STEP_ATTRIBUTE, COUNT_ATTRIBUTE),
         AccessPath::Node(_) => (STEP_NODE, COUNT_NODE),
         AccessPath::Jeopardy => (STEP_JEOPARDY, COUNT_JEOPARDY),
+        AccessPath::Inconsistent => (STEP_INCONSISTENT, COUNT_INCONSISTENT),
         AccessPath::Queue(_) => (STEP_QUEUE, COUNT_QUEUE),
         AccessPath::Unfinished { .. } => (STEP_UNFINISHED, COUNT_UNFINISHED),
         AccessPath::Failed => (STEP_FAILED, COUNT_FAILED),

@@ -16,6 +16,34 @@ use super::watch::Watched;
 /// An order is calm if no fault was there while it was under way, nor so long before.
 const AFTER_FAULT: Duration = Duration::from_secs(4);
 
+/// Events that a full run shows.
+const WANTED: [&str; 24] = [
+    "callbacks accepted",
+    "lives begun by a bulk operation",
+    "rounds of the consistency check",
+    "waits timed out and asked again",
+    "hand-out not claimed: behind",
+    "guard refused: finish",
+    "guard refused: outbox",
+    "handed out again: node_lost",
+    "node lost: worker",
+    "notification: failed",
+    "wake-up told again",
+    "woken: sleep_youngest",
+    "woken: wait",
+    "woken: retry",
+    "ended: success",
+    "ended: fail",
+    "orders handed out again",
+    "stages repeated by a retry policy",
+    "take-overs of the lease",
+    "lives of nodes that were lost",
+    "callbacks duplicate",
+    "COMMIT done, answer lost",
+    "registration: duplicate",
+    "registration: conflict",
+];
+
 /// The lines of the table.
 pub struct Table {
     lines: String,
@@ -134,34 +162,8 @@ impl Table {
         for (name, count) in &seen {
             self.line(format!("seen: {name}"), count);
         }
-        let wanted = [
-            "callbacks accepted",
-            "lives begun by a bulk operation",
-            "rounds of the consistency check",
-            "waits timed out and asked again",
-            "hand-out not claimed: behind",
-            "guard refused: finish",
-            "guard refused: outbox",
-            "handed out again: node_lost",
-            "node lost: worker",
-            "notification: failed",
-            "wake-up told again",
-            "woken: sleep_youngest",
-            "woken: wait",
-            "woken: retry",
-            "ended: success",
-            "ended: fail",
-            "orders handed out again",
-            "stages repeated by a retry policy",
-            "take-overs of the lease",
-            "lives of nodes that were lost",
-            "callbacks duplicate",
-            "COMMIT done, answer lost",
-            "registration: duplicate",
-            "registration: conflict",
-        ];
         let has = |name: &str| seen.iter().any(|(seen, count)| seen == name && *count > 0);
-        let missing: Vec<&str> = wanted.into_iter().filter(|name| !has(name)).collect();
+        let missing: Vec<&str> = WANTED.into_iter().filter(|name| !has(name)).collect();
         let told = if missing.is_empty() { "nothing".to_owned() } else { missing.join(", ") };
         self.line("not seen, though a full run shows it", told);
     }

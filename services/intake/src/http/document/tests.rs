@@ -119,3 +119,25 @@ fn http_every_reference_of_the_document_leads_somewhere_and_no_operation_bears_t
     assert_eq!(ids.len(), count);
     assert!(count > 50, "{count}");
 }
+
+/// A page that asks for nothing but itself is read where there is no network, and tells nobody who reads it.
+#[test]
+fn http_the_page_of_the_document_asks_for_nothing_from_elsewhere() {
+    let page = super::page::page(&super::super::openapi());
+    let mut links = 0;
+    for (name, rest) in ["href=\"", "src=\"", "action=\""]
+        .iter()
+        .flat_map(|name| page.split(name).skip(1).map(move |rest| (name, rest)))
+    {
+        let target = rest.split('"').next().unwrap();
+        let is_own = target.starts_with('#') || (target.starts_with('/') && !target.starts_with("//"));
+        assert!(is_own, "{name}{target}");
+        links += 1;
+    }
+    assert!(links > 100, "only {links} links: are they read?");
+    for word in
+        ["<script", "<link", "<iframe", "<img", "@import", "url(", "javascript:", " onclick=", "<base"]
+    {
+        assert!(!page.contains(word), "{word}");
+    }
+}

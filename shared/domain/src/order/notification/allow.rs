@@ -79,6 +79,27 @@ impl AllowList {
     }
 }
 
+/// Begin of the names by which the broker knows the callers of direct reply-to.
+const DIRECT: &str = "amq.rabbitmq.reply-to.";
+
+impl AllowList {
+    /// True if a receipt may go to this queue. Direct reply-to is always allowed: the broker delivers it to the sender of the
+    /// message and to nobody else.
+    ///
+    /// # Errors
+    /// Says what would be allowed.
+    pub fn permits_receipt(&self, queue: &str) -> Result<(), String> {
+        if queue.starts_with(DIRECT) || self.permits(&Target::Queue(queue.to_owned())).is_ok() {
+            return Ok(());
+        }
+        let shown: String = queue.chars().take(255).collect();
+        Err(format!(
+            "`reply_to`: no receipt may go to the queue `{shown}`; take direct reply-to (`amq.rabbitmq.reply-to`), a queue \
+             that `reply.allow` lists, or leave `reply_to` out"
+        ))
+    }
+}
+
 /// True if the text matches the pattern; `*` stands for any run of characters.
 #[must_use]
 pub fn matches(pattern: &str, text: &str) -> bool {
@@ -125,6 +146,29 @@ mod tests {
         ] {
             assert!(!permits(bad), "{bad}");
         }
+    }
+
+    #[test]
+    fn amqp_5_receipts_go_to_their_sender_and_to_queues_that_are_listed() {
+        let queue = |pattern: &str| Pattern { queue: Some(pattern.into()), ..Pattern::default() };
+        let list = AllowList {
+            prefix: "shop".into(),
+            default_exchange: String::new(),
+            patterns: vec![queue("shop.reply.*"), queue("inbox"), queue("amq.*"), queue("shop.orders.*")],
+        };
+        for (name, expected) in [
+            ("shop.reply.a", true),
+            ("inbox", true),
+            ("amq.rabbitmq.reply-to.g1h2.b3==", true),
+            ("amq.gen-Xyz", false),
+            ("shop.orders.in", false),
+            ("elsewhere", false),
+        ] {
+            let told = list.permits_receipt(name);
+            assert_eq!(told.is_ok(), expected, "{name}: {told:?}");
+        }
+        let told = list.permits_receipt("elsewhere").unwrap_err();
+        assert!(told.contains("`elsewhere`") && told.contains("`reply.allow`"), "{told}");
     }
 
     #[test]

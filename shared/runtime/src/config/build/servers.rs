@@ -2,10 +2,10 @@
 //!
 //! Addresses are not shown: they may hold a password.
 
-use axum::http::Uri;
 use pagurus_domain::document::nearest;
 
 use super::{Builder, Settings};
+use crate::config::{NO_COLLECTOR, is_collector};
 
 /// The levels of the log.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
@@ -19,9 +19,11 @@ impl Builder {
         if let Some(fault) = of_broker(&settings.broker.url) {
             self.values.fault("broker.url", fault);
         }
+        if let Some(fault) = pagurus_broker::unusable_prefix(&settings.broker.prefix) {
+            self.values.fault("broker.prefix", fault);
+        }
         if settings.telemetry.endpoint.as_deref().is_some_and(|url| !is_collector(url)) {
-            let message = "must begin with `http://` or `https://`, and name a host";
-            self.values.fault("telemetry.otlp.endpoint", message);
+            self.values.fault("telemetry.otlp.endpoint", NO_COLLECTOR);
         }
         if let Err(error) = settings.log.filter() {
             let message = format!("is neither a level, such as `info`, nor a filter: {error}");
@@ -53,11 +55,6 @@ fn of_broker(url: &str) -> Option<String> {
     pagurus_broker::server_of(url)
         .is_none()
         .then(|| "is no AMQP URL, such as `amqp://USER:PASSWORD@HOST:5672/%2f`".to_owned())
-}
-
-fn is_collector(url: &str) -> bool {
-    let has_host = || url.parse::<Uri>().is_ok_and(|uri| uri.host().is_some_and(|host| !host.is_empty()));
-    (url.starts_with("http://") || url.starts_with("https://")) && has_host()
 }
 
 /// True for a word that the filter would take for the name of a module, of which nothing is logged.

@@ -13,7 +13,7 @@ use crate::installation::{Installation, PATIENCE, asking, call, callers, until};
 /// Orders of each kind.
 const EACH: usize = 60;
 
-/// Parallel orders, sequential ones and those that wait for an answer.
+/// Parallel orders and sequential ones.
 fn orders(round: &str) -> Vec<Value> {
     let mut orders = Vec::new();
     for number in 0..EACH {
@@ -21,7 +21,6 @@ fn orders(round: &str) -> Vec<Value> {
         orders.extend([
             json!({"id": format!("{round}-p{number}"), "scenario": "one", "notify": notify}),
             json!({"id": format!("{round}-q{number}"), "scenario": "one", "mode": "sequential", "queue": format!("q{}", number % 3)}),
-            json!({"id": format!("{round}-a{number}"), "scenario": "asks"}),
         ]);
     }
     orders
@@ -35,12 +34,17 @@ async fn prepare(engine: &Installation) -> Inbox {
     amqp.listen(&format!("{}.notifications", engine.env().prefix()), "#").await.unwrap()
 }
 
-async fn succeed(engine: &Installation, round: &str) {
+/// Orders that wait for an answer; none is sent again that comes while nobody takes it.
+fn questions(round: &str) -> Vec<Value> {
+    (0..EACH).map(|number| json!({"id": format!("{round}-a{number}"), "scenario": "asks"})).collect()
+}
+
+async fn succeed(engine: &Installation, round: &str, count: usize) {
     until("all have succeeded", 3 * PATIENCE, async || {
         let counts = engine.get(&format!("/v1/counts?idPrefix={round}-&by=status")).await.unwrap().body;
         let items = counts["items"].as_array().unwrap();
         let done = items.iter().find(|item| item["key"][0] == "success");
-        done.is_some_and(|done| done["orders"] == 3 * EACH)
+        done.is_some_and(|done| done["orders"] == count)
     })
     .await;
 }
@@ -49,8 +53,13 @@ async fn succeed(engine: &Installation, round: &str) {
 async fn run_1_all_services_in_one_process_do_what_five_processes_do() {
     let engine = Installation::in_one_process("run_1_serve").await;
     let inbox = prepare(&engine).await;
-    engine.post("/v1/orders/batch", &json!(orders("r"))).await.unwrap().success().unwrap();
-    succeed(&engine, "r").await;
+    engine
+        .post("/v1/orders/batch", &json!([orders("r"), questions("r")].concat()))
+        .await
+        .unwrap()
+        .success()
+        .unwrap();
+    succeed(&engine, "r", 3 * EACH).await;
     let calls = engine.world().calls("/one");
     let distinct: BTreeSet<&str> = callers(&calls).into_iter().collect();
     assert_eq!((calls.len(), distinct.len()), (2 * EACH, 2 * EACH), "each once");
@@ -88,8 +97,13 @@ async fn run_1_a_process_of_all_roles_works_beside_others_and_its_death_loses_no
     let inbox = prepare(&engine).await;
     engine.add(Role::Worker, "worker-2").await;
     engine.add(Role::Notifier, "notifier-2").await;
-    engine.post("/v1/orders/batch", &json!(orders("r"))).await.unwrap().success().unwrap();
-    succeed(&engine, "r").await;
+    engine
+        .post("/v1/orders/batch", &json!([orders("r"), questions("r")].concat()))
+        .await
+        .unwrap()
+        .success()
+        .unwrap();
+    succeed(&engine, "r", 3 * EACH).await;
     inbox.wait(PATIENCE, |messages| messages.len() >= EACH).await.unwrap();
     let mut workers = BTreeSet::new();
     for number in 0..EACH {
@@ -103,7 +117,7 @@ async fn run_1_a_process_of_all_roles_works_beside_others_and_its_death_loses_no
     engine.calls("/one", 2 * EACH + 20).await;
     engine.nodes[0].kill().await.unwrap();
     engine.restart(Role::Intake).await;
-    succeed(&engine, "k").await;
+    succeed(&engine, "k", 2 * EACH).await;
     let distinct = |messages: &[Message]| {
         let ids = messages.iter().filter_map(|message| message.body["id"].as_str().map(str::to_owned));
         ids.collect::<BTreeSet<String>>().len()

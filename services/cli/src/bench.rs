@@ -76,7 +76,7 @@ struct Bench {
     state: Mutex<State>,
 }
 
-/// What is known so far.
+/// Knowledge of the measurement so far.
 #[derive(Default)]
 struct State {
     /// Number of the next order.

@@ -50,7 +50,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// What people put in place of a word that stands for something of theirs.
+/// Values that people put in place of a word that stands for something of theirs.
 fn filled(word: &str) -> String {
     let is_name = word.len() > 1 && word.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_');
     match word {

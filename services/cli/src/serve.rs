@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::Failure;
 
-/// What one process does.
+/// Roles of one process.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Arguments {
     /// Roles of this process, by commas; left out: all five. The first listens at node.listen, the others at the ports after it

@@ -17,7 +17,8 @@ use crate::message::Message;
 /// The bindings of a private queue: pairs of exchange and key.
 type Bindings = watch::Receiver<Vec<(String, String)>>;
 
-/// The private queues of the services of one process. Clones are the same.
+/// The private queues of the services of one process, bound by plain keys: one with a wildcard would miss what is marked as heard.
+/// Clones are the same.
 #[derive(Clone, Debug)]
 pub struct LocalConsumers {
     inner: Arc<Inner>,

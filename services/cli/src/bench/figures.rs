@@ -158,7 +158,7 @@ impl Figures {
         text
     }
 
-    /// Whether all of them went well, as an exit code.
+    /// The failure with which the program ends where an order did not go well.
     pub fn verdict(&self) -> Result<(), Failure> {
         match (self.failures.is_empty(), self.not_ended()) {
             (false, _) => Err(Failure::Reported(FAILED)),

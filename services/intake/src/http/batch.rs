@@ -160,7 +160,7 @@ async fn create_item(intake: &Intake, headers: &HeaderMap, item: Item) -> Regist
     registered(item.named, &outcome)
 }
 
-/// What would become of the items of a window.
+/// Outcomes that the items of a window would have.
 async fn tried(dry_run: &mut DryRun<'_>, items: Vec<Item>) -> Vec<RegisteredView> {
     let (named, requests): (Vec<Option<String>>, Vec<_>) =
         items.into_iter().map(|item| (item.named, item.request)).unzip();

@@ -44,7 +44,7 @@ impl<'r> DryRun<'r> {
         Ok(Self { intake, registrar, sent_at: sent_time_of(headers)?, earlier: Earlier::new() })
     }
 
-    /// What would become of each order of a part.
+    /// The outcome that each order of a part would have.
     pub(super) async fn outcomes(&mut self, part: Vec<Result<Request, Problem>>) -> Vec<Registration> {
         // One at a time: dry runs that take long wait for one another, and no registration for them.
         let _turn = self.intake.dry_runs.lock().await;
@@ -80,7 +80,7 @@ impl<'r> DryRun<'r> {
         })
     }
 
-    /// What would become of an order that comes alone.
+    /// The outcome that an order would have that comes alone.
     pub(super) async fn one(&mut self, request: Request) -> Outcome<Json<RegisteredView>> {
         let id = request.id.clone();
         let outcome = self.outcomes(vec![Ok(request)]).await.remove(0);

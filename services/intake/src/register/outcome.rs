@@ -11,7 +11,7 @@ const UNCORRELATED: &str =
 /// The outcome of a registration.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
-    /// It is durable.
+    /// The order is durable.
     Accepted {
         /// `new` or `postponed`.
         status: Status,

@@ -117,14 +117,16 @@ fn others() -> Vec<Case> {
 type Wrong = &'static [(&'static str, &'static str)];
 
 /// Every route with a query, its fields, and a text that each cannot be. Fields of text take any.
-const QUERIES: [(Method, &str, Wrong); 18] = [
+const QUERIES: [(Method, &str, Wrong); 20] = [
     (Method::GET, "/v1/orders", &[("limit", "abc"), ("limit", ""), ("status", "odd"), ("cursor", "x")]),
     (Method::GET, "/v1/orders/a/dependencies", &[("depth", "x"), ("depth", "0")]),
     (Method::POST, "/v1/orders/a/calls", &[("timeout", "x")]),
     (Method::GET, "/v1/orders/a/calls/k", &[("timeout", "x")]),
     (Method::GET, "/v1/orders/a/wait", &[("timeout", "x"), ("timeout", "-1")]),
     (Method::GET, "/v1/orders/a/log", &[("fromLine", "x"), ("size", "1.5")]),
-    (Method::GET, "/v1/orders/a/events", &[("after", "99999999999")]),
+    (Method::GET, "/v1/orders/a/events", &[("after", "99999999999"), ("limit", "0")]),
+    (Method::GET, "/v1/orders/a/steps", &[("limit", "10001"), ("cursor", "-1"), ("cursor", "x")]),
+    (Method::GET, "/v1/orders/a/calls", &[("limit", "x"), ("cursor", "x")]),
     (Method::GET, "/v1/orders/a/params", &[("after", "x")]),
     (Method::GET, "/v1/callbacks", &[("verdict", "odd"), ("since", "x"), ("limit", "0"), ("cursor", "x")]),
     (Method::GET, "/v1/scenarios/one", &[("version", "x")]),

@@ -9,6 +9,7 @@ mod lives;
 mod log;
 mod notification;
 mod operator;
+mod pages;
 mod repeat;
 mod sequence;
 mod told;

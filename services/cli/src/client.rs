@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use pagurus_domain::scenario::value::percent_encode;
 use pagurus_wire::order::{Page, StatusView};
 use pagurus_wire::problem::Problem;
-use reqwest::header::{CONTENT_TYPE, ETAG, IF_MATCH};
+use reqwest::header::{CONTENT_TYPE, ETAG, IF_MATCH, LINK};
 use reqwest::{Method, RequestBuilder};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -51,6 +51,8 @@ pub(crate) struct Reply {
     pub text: String,
     /// Tag of the version that the body is of, where the answer has one.
     pub tag: Option<String>,
+    /// Query of the next page, where the answer is a page of a part of an order.
+    next: Option<String>,
     server: String,
 }
 
@@ -123,6 +125,21 @@ impl Client {
                 return Ok(whole);
             }
         }
+    }
+
+    /// Items of all pages of a part of an order behind what the query names.
+    pub async fn part<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> Result<Vec<T>, Failure> {
+        let mut reply = self.get(path, query).await?;
+        let mut items: Vec<T> = reply.read()?;
+        while let Some(next) = reply.next.take() {
+            reply = self.get(&format!("{path}{next}"), &[]).await?;
+            items.extend(reply.read::<Vec<T>>()?);
+        }
+        Ok(items)
     }
 
     /// `PUT` of the text of a scenario, on top of the version with this tag where one is named.
@@ -248,8 +265,9 @@ impl Client {
         let status = response.status().as_u16();
         let tag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok());
         let tag = tag.map(|tag| tag.trim_matches('"').to_owned());
+        let next = response.headers().get(LINK).and_then(|link| link.to_str().ok()).and_then(next_in);
         let text = response.text().await.map_err(away)?;
-        Ok(Reply { status, text, tag, server: self.base.clone() })
+        Ok(Reply { status, text, tag, next, server: self.base.clone() })
     }
 
     fn failure(&self, error: &reqwest::Error) -> Failure {
@@ -267,6 +285,12 @@ impl Client {
 pub(crate) fn order_path(id: &str, part: &str) -> String {
     let separator = if part.is_empty() { "" } else { "/" };
     format!("/v1/orders/{}{separator}{part}", percent_encode(id))
+}
+
+/// The query of the next page in a header `Link`, with its question mark.
+fn next_in(link: &str) -> Option<String> {
+    let (address, terms) = link.strip_prefix('<')?.split_once('>')?;
+    (terms.contains("rel=\"next\"") && address.starts_with('?')).then(|| address.to_owned())
 }
 
 /// The problem that an answer bears; one of our making where the answer is not from the engine.
@@ -308,6 +332,14 @@ mod tests {
     fn an_id_is_one_part_of_a_path_whatever_it_holds() {
         assert_eq!(order_path("a/b ?ы", ""), "/v1/orders/a%2Fb%20%3F%D1%8B");
         assert_eq!(order_path("a", "wait"), "/v1/orders/a/wait");
+    }
+
+    #[test]
+    fn rec_15_the_next_page_of_a_part_is_named_by_its_link() {
+        assert_eq!(next_in("<?limit=2&cursor=4>; rel=\"next\"").as_deref(), Some("?limit=2&cursor=4"));
+        assert_eq!(next_in("<?cursor=4>; rel=\"prev\""), None);
+        assert_eq!(next_in("<http://elsewhere/?cursor=4>; rel=\"next\""), None, "only of this server");
+        assert_eq!(next_in("odd"), None);
     }
 
     #[test]

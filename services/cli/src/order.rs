@@ -310,11 +310,12 @@ async fn explain(id: &str, client: &Client, screen: &Screen) -> Result<(), Failu
 }
 
 async fn events(id: &str, after: i32, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let reply = client.get(&order_path(id, "events"), &[("after", after.to_string())]).await?;
+    let events: Vec<EventView> =
+        client.part(&order_path(id, "events"), &[("after", after.to_string())]).await?;
     if screen.json {
-        return screen.document(&reply.text);
+        return screen.value(&events);
     }
-    for event in &reply.read::<Vec<EventView>>()? {
+    for event in &events {
         screen.line(&show::event(event))?;
     }
     Ok(())

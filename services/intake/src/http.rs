@@ -17,6 +17,7 @@ mod flows;
 mod guard;
 mod operations;
 mod orders;
+mod pages;
 mod parts;
 mod preconditions;
 mod query;

@@ -32,7 +32,7 @@ statements! {
           FROM calls WHERE no = ANY($1::bigint[]) AND answered_at IS NOT NULL";
     OF_ORDER = "
         SELECT no, name, body, status, answer, error_class, error_message, received_at, answered_at, key
-          FROM calls WHERE order_no = $1 ORDER BY received_at, no LIMIT 1000";
+          FROM calls WHERE order_no = $1 AND no > $2 ORDER BY no LIMIT $3";
     NUMBER = "SELECT no FROM orders WHERE id = $1";
     DROP_DUE = "DELETE FROM due WHERE order_no = $1";
     PENDING = "
@@ -168,13 +168,13 @@ pub async fn answered(client: &Client, nos: &[i64]) -> Result<Vec<StoredCall>> {
     Ok(client.query(&statement, &[&nos]).await?.iter().map(read).collect())
 }
 
-/// The calls of an order, in the order of their arrival; the first thousand.
+/// Calls of an order behind the one of this number, in the order of their arrival, `limit` at most.
 ///
 /// # Errors
 /// The database fails.
-pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<StoredCall>> {
+pub async fn of_order(client: &Client, no: OrderNo, after: i64, limit: i64) -> Result<Vec<StoredCall>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
-    Ok(client.query(&statement, &[&no.0]).await?.iter().map(read).collect())
+    Ok(client.query(&statement, &[&no.0, &after, &limit]).await?.iter().map(read).collect())
 }
 
 /// The calls that wait for these orders, each with its present life.

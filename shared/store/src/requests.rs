@@ -90,7 +90,10 @@ statements! {
                r.awaited, r.life, r.visit, r.registered_at,
                coalesce(r.closed_at, CASE WHEN o.life = r.life THEN o.finished_at END) AS closed_at
           FROM requests r JOIN orders o ON o.no = r.order_no
-         WHERE r.order_no = $1 ORDER BY r.registered_at, r.id";
+         WHERE r.order_no = $1 ORDER BY r.registered_at, r.id OFFSET $2 LIMIT $3";
+    AWAITED = "
+        SELECT r.name FROM requests r JOIN orders o ON o.no = r.order_no AND o.life = r.life
+         WHERE r.order_no = $1 AND r.status = 'open' AND r.awaited ORDER BY r.registered_at, r.id LIMIT 1000";
 }
 
 /// A request to be stored before it is sent.
@@ -273,13 +276,13 @@ pub struct AskedRequest {
     pub closed_at: Option<Timestamp>,
 }
 
-/// The requests of an order, the oldest first.
+/// Requests of an order behind the first `before`, the oldest first, `limit` at most.
 ///
 /// # Errors
 /// The database fails.
-pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<AskedRequest>> {
+pub async fn of_order(client: &Client, no: OrderNo, before: i64, limit: i64) -> Result<Vec<AskedRequest>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
-    let rows = client.query(&statement, &[&no.0]).await?;
+    let rows = client.query(&statement, &[&no.0, &before, &limit]).await?;
     let read = |row: &tokio_postgres::Row| AskedRequest {
         name: row.get("name"),
         status: row.get("status"),
@@ -290,6 +293,15 @@ pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<AskedRequest>>
         closed_at: row.get("closed_at"),
     };
     Ok(rows.iter().map(read).collect())
+}
+
+/// Names of the requests that an order waits for, a thousand at most.
+///
+/// # Errors
+/// The database fails.
+pub async fn awaited(client: &Client, no: OrderNo) -> Result<Vec<String>> {
+    let rows = client.query(&client.prepare_cached(AWAITED).await?, &[&no.0]).await?;
+    Ok(rows.iter().map(|row| row.get("name")).collect())
 }
 
 /// How many requests of each flow are sent to called systems and unanswered. Looks at all orders that wait.

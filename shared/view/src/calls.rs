@@ -2,16 +2,21 @@
 
 use pagurus_store::calls::{self, StoredCall};
 use pagurus_wire::message::{CallError, CallView};
+use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
 
 use crate::Views;
+use crate::part::PartQuery;
+use crate::query::page;
 
 impl Views {
     /// Calls to an order, in the order in which they came.
-    pub async fn calls(&self, id: &str) -> Result<Vec<CallView>, Problem> {
+    pub async fn calls(&self, id: &str, query: &PartQuery) -> Result<Page<CallView>, Problem> {
+        let (after, size) = query.above()?;
         let (client, row) = self.found(id).await?;
-        let calls = calls::of_order(&client, row.no).await.map_err(self.failed("read"))?;
-        Ok(calls.into_iter().map(call_view).collect())
+        let most = i64::try_from(size).unwrap_or(i64::MAX);
+        let calls = calls::of_order(&client, row.no, after, most).await.map_err(self.failed("read"))?;
+        Ok(page(calls, size, |call| call.no.to_string(), call_view))
     }
 
     /// One call to an order by the caller's key, as it is stored.

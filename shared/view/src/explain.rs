@@ -69,9 +69,8 @@ impl Views {
         if row.status != Status::Wait {
             return Ok(None);
         }
-        let requests = requests::of_order(client, row.no).await?;
-        let open = requests.iter().filter(|one| one.status == "open" && one.awaited);
-        let mut actors = open.filter_map(|request| request.name.strip_prefix(ACTOR));
+        let awaited = requests::awaited(client, row.no).await?;
+        let mut actors = awaited.iter().filter_map(|name| name.strip_prefix(ACTOR));
         let Some(actor) = actors.next() else { return Ok(None) };
         // A broker that does not answer says nothing about the order.
         let consumers = self.host.broker.consumers_of_actor(actor, PATIENCE).await.unwrap_or(Some(1));
@@ -270,9 +269,7 @@ async fn suspended(client: &Client, row: &Row, due: jiff::Timestamp, cycles: &Cy
             {
                 return Ok(held);
             }
-            let requests = requests::of_order(client, row.no).await?;
-            let open = requests.iter().filter(|one| one.status == "open" && one.awaited);
-            let open: Vec<&str> = open.map(|request| request.name.as_str()).collect();
+            let open = requests::awaited(client, row.no).await?;
             (WaitReason::Wait, format!("waits for {} until {due}", awaited(&open)))
         }
         Status::Polling => (WaitReason::Polling, polling(row, due)),
@@ -290,7 +287,8 @@ async fn suspended(client: &Client, row: &Row, due: jiff::Timestamp, cycles: &Cy
 }
 
 /// What is waited for: answers to requests, and decisions of actors, which are requests to the engine.
-fn awaited(open: &[&str]) -> String {
+fn awaited(open: &[impl AsRef<str>]) -> String {
+    let open: Vec<&str> = open.iter().map(AsRef::as_ref).collect();
     let actors = open.iter().filter_map(|name| name.strip_prefix(ACTOR)).map(|name| format!("`{name}`"));
     let actors: Vec<String> = actors.collect();
     let others = open.iter().filter(|name| !name.starts_with(ACTOR)).map(|name| format!("`{name}`"));
@@ -345,7 +343,7 @@ mod tests {
 
     #[test]
     fn ord_28_what_is_waited_for_is_told_by_its_kind() {
-        assert_eq!(awaited(&[]), "a call from outside");
+        assert_eq!(awaited(&[""; 0]), "a call from outside");
         assert_eq!(awaited(&["answer"]), "the callback of `answer`");
         assert_eq!(awaited(&["actor.scoring"]), "the decision of actor `scoring`");
         assert_eq!(awaited(&["a", "actor.x", "b"]), "the callback of `a`, `b` and the decision of actor `x`");

@@ -3,17 +3,22 @@
 use jiff::Timestamp;
 use pagurus_store::retention;
 use pagurus_wire::export::ExportedOrder;
-use pagurus_wire::order::Page;
+use pagurus_wire::order::{EventView, Page};
 use pagurus_wire::problem::Problem;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Views;
+use crate::history::EventsQuery;
+use crate::part::PartQuery;
 use crate::query::{cursor, invalid, limit, moment};
 
 /// Orders on a page, where nothing else is asked for, and at most; as many are looked at.
 const USUAL_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 200;
+/// A page ends with the order that brings it above so many events, so that it takes a bounded memory unless one order alone
+/// has a very long history.
+const MOST_EVENTS: usize = 20_000;
 
 /// Query of an export.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -41,14 +46,22 @@ impl Views {
         let rows = i64::try_from(wanted).unwrap_or(i64::MAX);
         let found = async { retention::named(&self.host.store.api().await?, after, rows).await };
         let found = found.await.map_err(self.failed("export"))?;
-        let next = found.last().filter(|_| found.len() == wanted).map(|(no, ..)| no.to_string());
-        let mut items = Vec::new();
-        for (_, id, ended_at) in found {
+        let mut next = found.last().filter(|_| found.len() == wanted).map(|(no, ..)| no.to_string());
+        let mut items: Vec<ExportedOrder> = Vec::new();
+        let mut events = 0;
+        for (no, id, ended_at) in found {
+            if events > MOST_EVENTS {
+                next = Some((no.0 - 1).to_string());
+                break;
+            }
             if ended_before.is_some_and(|before| ended_at.is_none_or(|at| at >= before)) {
                 continue;
             }
             match self.exported(&id).await {
-                Ok(order) => items.push(order),
+                Ok(order) => {
+                    events += order.events.len();
+                    items.push(order);
+                }
                 // It was removed a moment ago.
                 Err(problem) if problem.status == 404 => {}
                 Err(problem) => return Err(problem),
@@ -58,12 +71,33 @@ impl Views {
     }
 
     async fn exported(&self, id: &str) -> Result<ExportedOrder, Problem> {
-        Ok(ExportedOrder {
-            order: self.order(id).await?,
-            events: self.events(id, None).await?,
-            requests: self.requests(id).await?,
-            callbacks: self.callbacks_of(id).await?,
-            calls: self.calls(id).await?,
-        })
+        let order = self.order(id).await?;
+        let mut events: Vec<EventView> = Vec::new();
+        let mut is_whole = false;
+        while !is_whole {
+            let after = events.last().map_or(0, |event| event.number);
+            let page = self.events(id, &EventsQuery::behind(after)).await?;
+            is_whole = page.next.is_none();
+            events.extend(page.items);
+        }
+        let (mut requests, mut next) = (Vec::new(), Some(PartQuery::default()));
+        while let Some(query) = next {
+            next = gather(&mut requests, self.requests(id, &query).await?);
+        }
+        let (mut callbacks, mut next) = (Vec::new(), Some(PartQuery::default()));
+        while let Some(query) = next {
+            next = gather(&mut callbacks, self.callbacks_of(id, &query).await?);
+        }
+        let (mut calls, mut next) = (Vec::new(), Some(PartQuery::default()));
+        while let Some(query) = next {
+            next = gather(&mut calls, self.calls(id, &query).await?);
+        }
+        Ok(ExportedOrder { order, events, requests, callbacks, calls })
     }
+}
+
+/// Adds the items of a page; what to ask for the next one, where there is one.
+fn gather<T>(items: &mut Vec<T>, page: Page<T>) -> Option<PartQuery> {
+    items.extend(page.items);
+    page.next.map(PartQuery::behind)
 }

@@ -1,45 +1,75 @@
 //! The history of an order: its transitions, and its events by number (ORD-25).
 
+use std::ops::ControlFlow;
+
 use pagurus_domain::scenario::Mask;
-use pagurus_store::history::{self, HistoryEvent};
+use pagurus_store::history::HistoryEvent;
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::{Client, Error};
-use pagurus_wire::order::{EventView, TransitionView};
+use pagurus_wire::order::{EventView, Page, TransitionView};
 use pagurus_wire::problem::Problem;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Views;
 use crate::hidden::{HiddenParts, mask};
+use crate::part::{self, Collector, PartQuery, Window, read_on};
+use crate::query::limit;
 
-/// Events read of one order at most; an order with more is paged by `after`.
-const MAX_EVENTS: i64 = 10_000;
+/// Query of events.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub struct EventsQuery {
+    /// Only events behind the one of this number.
+    pub(crate) after: Option<i32>,
+    /// Events of the page; left out: 1000.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 10_000))]
+    limit: Option<String>,
+}
 
-impl Views {
-    /// Transitions of an order.
-    pub async fn transitions(&self, id: &str) -> Result<Vec<TransitionView>, Problem> {
-        let (client, row) = self.found(id).await?;
-        Ok(transitions(&stored(&client, &row, 0).await.map_err(self.failed("read"))?))
-    }
-
-    /// Events of an order behind the one with the number `after`.
-    pub async fn events(&self, id: &str, after: Option<i32>) -> Result<Vec<EventView>, Problem> {
-        let (client, row) = self.found(id).await?;
-        let read = async {
-            let hidden = self.hidden_in(&client, &row).await?;
-            Ok((hidden, stored(&client, &row, after.unwrap_or(0)).await?))
-        };
-        let (hidden, events) = read.await.map_err(self.failed("read"))?;
-        let mut views = event_views(&row, &events, after);
-        for view in &mut views {
-            mask_change(hidden.as_ref(), &mut view.payload);
-        }
-        Ok(views)
+impl EventsQuery {
+    /// A page behind the event of this number.
+    pub(crate) const fn behind(after: i32) -> Self {
+        Self { after: Some(after), limit: None }
     }
 }
 
-/// Events of an order as they are stored.
-pub(crate) async fn stored(client: &Client, row: &Row, after: i32) -> Result<Vec<HistoryEvent>, Error> {
-    history::of_order(client, row.no, after, MAX_EVENTS).await
+impl Views {
+    /// Transitions of an order.
+    pub async fn transitions(&self, id: &str, query: &PartQuery) -> Result<Page<TransitionView>, Problem> {
+        let window = query.window()?;
+        let (client, row) = self.found(id).await?;
+        transitions(&client, &row, window).await.map_err(self.failed("read"))
+    }
+
+    /// Events of an order by number; the next page is the one behind the last number.
+    pub async fn events(&self, id: &str, query: &EventsQuery) -> Result<Page<EventView>, Problem> {
+        let size = limit(query.limit.as_deref(), part::USUAL_LIMIT, part::MAX_LIMIT)?;
+        let after = query.after.unwrap_or(0);
+        let (client, row) = self.found(id).await?;
+        let mut events = Vec::new();
+        let read = async {
+            let hidden = self.hidden_in(&client, &row).await?;
+            if after < 1 {
+                events.push(registered(&row));
+            }
+            // A row may stand for two events, of which only the second may be behind that number.
+            read_on(&client, &row, after.saturating_sub(1), |event| {
+                events.extend(event_views(event).into_iter().filter(|view| view.number > after));
+                if events.len() > size { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .await?;
+            Ok(hidden)
+        };
+        let hidden = read.await.map_err(self.failed("read"))?;
+        let has_more = events.len() > size;
+        events.truncate(size);
+        for event in &mut events {
+            mask_change(hidden.as_ref(), &mut event.payload);
+        }
+        let next = events.last().filter(|_| has_more).map(|event| event.number.to_string());
+        Ok(Page { items: events, next })
+    }
 }
 
 /// A change of parameters tells what they were and what they are.
@@ -63,34 +93,39 @@ pub(crate) fn parsed(text: &str) -> Value {
 pub(crate) const ENTERED: &str = "entered";
 
 /// Transitions of all stages, and those by hand, numbered from 1.
-pub(crate) fn transitions(events: &[HistoryEvent]) -> Vec<TransitionView> {
-    let mut views = Vec::new();
-    for event in events {
-        let detail = parsed(&event.detail);
-        let moves = match event.kind.as_str() {
-            "stage" | ENTERED => {
-                detail.get("transitions").and_then(Value::as_array).cloned().unwrap_or_default()
-            }
-            // By hand, but a move all the same (ORD-23).
-            "repaired" => vec![json!({
-                "from": detail["formerState"], "event": "repair", "to": detail["state"], "at": event.at.to_string(),
-            })],
-            _ => continue,
-        };
-        for moved in &moves {
-            views.push(TransitionView {
-                number: u32::try_from(views.len() + 1).unwrap_or(u32::MAX),
-                life: event.life.0,
-                from: text(moved, "from"),
-                event: text(moved, "event"),
-                to: text(moved, "to"),
-                at: text(moved, "at"),
-                hand_out: detail.get("attempt").and_then(Value::as_i64).unwrap_or_default(),
-                node: event.source.clone(),
-            });
-        }
+pub(crate) async fn transitions(
+    client: &Client,
+    row: &Row,
+    window: Window,
+) -> Result<Page<TransitionView>, Error> {
+    let mut page = Collector::of(window);
+    read_on(client, row, 0, |event| moves(event, &mut page)).await?;
+    Ok(page.page())
+}
+
+fn moves(event: &HistoryEvent, page: &mut Collector<TransitionView>) -> ControlFlow<()> {
+    let detail = parsed(&event.detail);
+    let moves = match event.kind.as_str() {
+        "stage" | ENTERED => detail.get("transitions").and_then(Value::as_array).cloned().unwrap_or_default(),
+        // By hand, but a move all the same (ORD-23).
+        "repaired" => vec![json!({
+            "from": detail["formerState"], "event": "repair", "to": detail["state"], "at": event.at.to_string(),
+        })],
+        _ => return ControlFlow::Continue(()),
+    };
+    for moved in &moves {
+        page.add(|number| TransitionView {
+            number: u32::try_from(number).unwrap_or(u32::MAX),
+            life: event.life.0,
+            from: text(moved, "from"),
+            event: text(moved, "event"),
+            to: text(moved, "to"),
+            at: text(moved, "at"),
+            hand_out: detail.get("attempt").and_then(Value::as_i64).unwrap_or_default(),
+            node: event.source.clone(),
+        })?;
     }
-    views
+    ControlFlow::Continue(())
 }
 
 /// A text among the members of a stored value; empty where there is none.
@@ -109,36 +144,33 @@ fn outward(mut detail: Value) -> Value {
     detail
 }
 
-/// The history as numbered events. A row of kind `stage` is two: the start and the end of it.
-fn event_views(row: &Row, events: &[HistoryEvent], after: Option<i32>) -> Vec<EventView> {
-    let mut views = Vec::new();
-    if after.unwrap_or(0) < 1 {
-        views.push(EventView {
-            number: 1,
-            life: 1,
-            kind: "registered".into(),
-            at: row.created_at.to_string(),
-            source: "client".into(),
-            payload: json!({"scenario": row.scenario, "scenarioVersion": row.scenario_version}),
-        });
+/// The first event of every history.
+fn registered(row: &Row) -> EventView {
+    EventView {
+        number: 1,
+        life: 1,
+        kind: "registered".into(),
+        at: row.created_at.to_string(),
+        source: "client".into(),
+        payload: json!({"scenario": row.scenario, "scenarioVersion": row.scenario_version}),
     }
-    for event in events {
-        let payload = outward(parsed(&event.detail));
-        let view = |number: i32, kind: &str, at: String, payload: Value| EventView {
-            number,
-            life: event.life.0,
-            kind: kind.to_owned(),
-            at,
-            source: event.source.clone(),
-            payload,
-        };
-        if event.kind == "stage" {
-            let started = json!({"handOut": payload.get("handOut"), "wake": payload.get("wake")});
-            views.push(view(event.number, "stage_started", text(&payload, "startedAt"), started));
-            views.push(view(event.number + 1, "stage_ended", event.at.to_string(), payload));
-        } else {
-            views.push(view(event.number, &event.kind, event.at.to_string(), payload));
-        }
+}
+
+/// The events of a row, by number. A row of kind `stage` is two: the start and the end of the stage.
+fn event_views(event: &HistoryEvent) -> Vec<EventView> {
+    let payload = outward(parsed(&event.detail));
+    let view = |number: i32, kind: &str, at: String, payload: Value| EventView {
+        number,
+        life: event.life.0,
+        kind: kind.to_owned(),
+        at,
+        source: event.source.clone(),
+        payload,
+    };
+    if event.kind == "stage" {
+        let started = json!({"handOut": payload.get("handOut"), "wake": payload.get("wake")});
+        let begun = view(event.number, "stage_started", text(&payload, "startedAt"), started);
+        return vec![begun, view(event.number + 1, "stage_ended", event.at.to_string(), payload)];
     }
-    views
+    vec![view(event.number, &event.kind, event.at.to_string(), payload)]
 }

@@ -1,71 +1,130 @@
 //! The log of an order: what engine and scenario said, line by line, in the order in which it
 //! happened (ORD-25). Only words: values that were changed stand in the events, under their mask.
 
+use std::ops::ControlFlow;
+
 use jiff::Timestamp;
+use pagurus_domain::id::Life;
 use pagurus_store::history::HistoryEvent;
 use pagurus_store::orders::OrderRow as Row;
-use pagurus_wire::order::LogLineView;
+use pagurus_wire::order::{LogLineView, Page};
 use pagurus_wire::problem::Problem;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::Views;
-use crate::history::{ENTERED, parsed, stored, text};
-use crate::steps;
+use crate::history::{ENTERED, parsed, text};
+use crate::part::{self, Collector, Window, read_on};
+use crate::{Views, steps};
 
 /// Begin of the line by which an action says that it failed for good.
 const FAILED: &str = "failed (";
 
-/// Lines of a page, where nothing else is asked for, and at most.
-const USUAL_LINES: usize = 1000;
-const MAX_LINES: usize = 10_000;
+/// Query of a log.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub struct LogQuery {
+    /// First line, counted from 1.
+    #[serde(rename = "fromLine")]
+    from_line: Option<usize>,
+    /// Number of lines; left out: 1000, at most 10 000.
+    size: Option<usize>,
+}
 
 impl Views {
-    /// The log of an order: so many lines from this one on.
-    pub async fn log(
-        &self,
-        id: &str,
-        from_line: Option<usize>,
-        size: Option<usize>,
-    ) -> Result<Vec<LogLineView>, Problem> {
+    /// The log of an order: so many lines from one on; the next page begins at the line that is named.
+    pub async fn log(&self, id: &str, query: &LogQuery) -> Result<Page<LogLineView>, Problem> {
+        let before = query.from_line.unwrap_or(1).saturating_sub(1);
+        let size = query.size.unwrap_or(part::USUAL_LIMIT).min(part::MAX_LIMIT);
         let (client, row) = self.found(id).await?;
-        let events = stored(&client, &row, 0).await.map_err(self.failed("read"))?;
-        let before = from_line.unwrap_or(1).saturating_sub(1);
-        let size = size.unwrap_or(USUAL_LINES).min(MAX_LINES);
-        Ok(lines(&row, &events).into_iter().skip(before).take(size).collect())
+        let mut lines = Lines::of(&row, Window { before, size });
+        let read = read_on(&client, &row, 0, |event| lines.take(event)).await;
+        read.map_err(self.failed("read"))?;
+        Ok(lines.page())
     }
 }
 
-/// All lines of an order, numbered from 1.
-fn lines(row: &Row, events: &[HistoryEvent]) -> Vec<LogLineView> {
-    let mut lines = vec![(row.created_at.to_string(), "registered".to_owned())];
-    let mut begun = None;
-    for (index, event) in events.iter().enumerate() {
+/// Lines of an order, numbered from 1, of which a page is kept.
+struct Lines<'a> {
+    row: &'a Row,
+    page: Collector<LogLineView>,
+    /// The stage that was begun last: its life and its hand-out.
+    begun: Option<(Life, i64)>,
+    /// A line that tells of the loss of a stage's node, by its place on the page: who went on with the stage is told by
+    /// what happened later.
+    lost: Option<(usize, Value)>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(row: &'a Row, window: Window) -> Self {
+        let mut lines = Self { row, page: Collector::of(window), begun: None, lost: None };
+        let _ = lines.say(row.created_at.to_string(), "registered".to_owned());
+        lines
+    }
+
+    fn say(&mut self, at: String, text: String) -> ControlFlow<()> {
+        self.page.add(|line| LogLineView { line, at, text })
+    }
+
+    fn take(&mut self, event: &HistoryEvent) -> ControlFlow<()> {
         let detail = parsed(&event.detail);
+        if let Some(to) = taken_over_by(event, &detail) {
+            self.tell_failover(to.as_deref());
+        }
+        let said = self.tell(event, &detail);
+        // A page is complete only when its last word is known.
+        if said.is_break() && self.lost.is_none() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn tell(&mut self, event: &HistoryEvent, detail: &Value) -> ControlFlow<()> {
         let at = event.at.to_string();
         if matches!(event.kind.as_str(), "stage" | ENTERED) {
             let attempt = detail.get("attempt").and_then(Value::as_i64).unwrap_or_default();
             // What lies before an entry point was told when that was entered.
             let stage = Some((event.life, attempt));
-            if begun != stage {
+            if self.begun != stage {
+                self.begun = stage;
                 let told = format!("stage begun by {}, hand-out {attempt}", event.source);
-                lines.push((text(&detail, "startedAt"), told));
-                begun = stage;
+                self.say(text(detail, "startedAt"), told)?;
             }
-            lines.extend(of_stage(&detail));
+            for (at, line) in of_stage(detail) {
+                self.say(at, line)?;
+            }
             if event.kind == "stage" {
-                lines.push((at, format!("stage ended: {}", text(&detail, "status"))));
+                self.say(at, format!("stage ended: {}", text(detail, "status")))?;
             }
-        } else if event.kind == "reissued" && text(&detail, "finding") == "node_lost" {
-            lines.push((at, failover(&detail, taken_over_by(&events[index + 1..], row))));
-        } else {
-            lines.push((at, told(&event.kind, &event.source, &detail)));
+            return ControlFlow::Continue(());
+        }
+        if event.kind == "reissued" && text(detail, "finding") == "node_lost" {
+            let place = self.page.items.len();
+            self.say(at, String::new())?;
+            if self.page.items.len() > place {
+                self.lost = Some((place, detail.clone()));
+            }
+            return ControlFlow::Continue(());
+        }
+        self.say(at, told(&event.kind, &event.source, detail))
+    }
+
+    fn tell_failover(&mut self, to: Option<&str>) {
+        if let Some((place, detail)) = self.lost.take()
+            && let Some(line) = self.page.items.get_mut(place)
+        {
+            line.text = failover(&detail, to);
         }
     }
-    lines
-        .into_iter()
-        .enumerate()
-        .map(|(index, (at, text))| LogLineView { line: index + 1, at, text })
-        .collect()
+
+    /// The page, and the number of the first line of the next.
+    fn page(mut self) -> Page<LogLineView> {
+        self.tell_failover(self.row.node.as_deref());
+        let Page { items, next } = self.page.page();
+        let next =
+            next.and_then(|before| before.parse::<usize>().ok()).map(|before| (before + 1).to_string());
+        Page { items, next }
+    }
 }
 
 fn items<'a>(detail: &'a Value, key: &str) -> &'a [Value] {
@@ -221,23 +280,23 @@ fn checked(detail: &Value) -> String {
 }
 
 /// The line of a stage whose node was lost; `to` is the node that went on with it.
-fn failover(detail: &Value, to: Option<String>) -> String {
+fn failover(detail: &Value, to: Option<&str>) -> String {
     format!(
         "FAILOVER from {} (life {}) to {}: hand-out {} was there since {}",
         detail.get("nodeName").and_then(Value::as_str).unwrap_or("an unknown node"),
         scalar(detail.get("node")),
-        to.as_deref().unwrap_or("the next worker that is free"),
+        to.unwrap_or("the next worker that is free"),
         scalar(detail.get("attempt")),
         text(detail, "startedAt")
     )
 }
 
-/// Which node had the stage next, by what happened later, or by where it is now.
-fn taken_over_by(later: &[HistoryEvent], row: &Row) -> Option<String> {
-    match later.iter().find(|event| matches!(event.kind.as_str(), "stage" | "reissued")) {
-        Some(event) if event.kind == "stage" => Some(event.source.clone()),
-        Some(event) => parsed(&event.detail).get("nodeName").and_then(Value::as_str).map(str::to_owned),
-        None => row.node.clone(),
+/// The node that had the stage next, where this event tells it; within it none, where it tells of a node without a name.
+fn taken_over_by(event: &HistoryEvent, detail: &Value) -> Option<Option<String>> {
+    match event.kind.as_str() {
+        "stage" => Some(Some(event.source.clone())),
+        "reissued" => Some(detail.get("nodeName").and_then(Value::as_str).map(str::to_owned)),
+        _ => None,
     }
 }
 
@@ -339,7 +398,7 @@ mod tests {
     fn rec_10_the_line_of_a_failover_says_from_where_to_where() {
         let lost = json!({"attempt": 1, "finding": "node_lost", "node": 7, "nodeName": "worker-1", "startedAt": "T"});
         let line = "FAILOVER from worker-1 (life 7) to worker-2: hand-out 1 was there since T";
-        assert_eq!(failover(&lost, Some("worker-2".into())), line);
+        assert_eq!(failover(&lost, Some("worker-2")), line);
         assert!(failover(&lost, None).contains("to the next worker that is free"));
     }
 

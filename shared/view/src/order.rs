@@ -11,13 +11,15 @@ use pagurus_store::dependencies::graph;
 use pagurus_store::orders::{self, OrderRow as Row};
 use pagurus_store::{Client, Error, answers, asking, children, outbox, promises, requests};
 use pagurus_wire::consistency::InconsistencyView;
-use pagurus_wire::order::{ChildView, ErrorView, OrderView, StatusView, UnsentView};
+use pagurus_wire::order::{ChildView, ErrorView, OrderView, Page, StatusView, UnsentView};
 use pagurus_wire::parts::{AskingView, CallbackView, ProgressView, RequestView};
 use pagurus_wire::problem::Problem;
 use serde_json::Value;
 
 use crate::hidden::{HiddenParts, conceal, mask};
-use crate::history::{parsed, stored, transitions};
+use crate::history::{parsed, transitions};
+use crate::part::{MAX_LIMIT, PartQuery, Window};
+use crate::query::page;
 use crate::{Views, dependencies, foresight, retry, stand};
 
 impl Views {
@@ -28,7 +30,7 @@ impl Views {
             Ok((
                 self.hidden_in(&client, &row).await?,
                 self.catalogue.get(&client, ScenarioNo(row.scenario_no)).await?.and_then(Known::readable),
-                stored(&client, &row, 0).await?,
+                transitions(&client, &row, Window { before: 0, size: MAX_LIMIT }).await?,
                 outbox::shown::of_order(&client, row.no).await?,
                 graph::around(&client, &row.id, 1).await?,
                 children::family(&client, row.no).await?,
@@ -37,7 +39,7 @@ impl Views {
                 asking_of(&client, &row).await?,
             ))
         };
-        let (hidden, known, events, unsent, after, (parent, children), mark, late, asking) =
+        let (hidden, known, moves, unsent, after, (parent, children), mark, late, asking) =
             read.await.map_err(self.failed("read"))?;
         drop(client);
         let vars = vars(hidden.as_ref(), &row);
@@ -45,7 +47,7 @@ impl Views {
         let (step, scenario_status) = stand::stand(&row, known.as_deref());
         Ok(OrderView {
             progress: stand::progress(&row),
-            transitions: transitions(&events),
+            transitions: moves.items,
             vars,
             retry: cycles.waiting,
             async_retry: cycles.asynchronous,
@@ -117,21 +119,28 @@ impl Views {
     }
 
     /// Questions of an order to other systems.
-    pub async fn requests(&self, id: &str) -> Result<Vec<RequestView>, Problem> {
+    pub async fn requests(&self, id: &str, query: &PartQuery) -> Result<Page<RequestView>, Problem> {
+        let window = query.window()?;
         let (client, row) = self.found(id).await?;
-        let asked = requests::of_order(&client, row.no).await.map_err(self.failed("read"))?;
-        Ok(asked.into_iter().map(request_view).collect())
+        let count = |items: usize| i64::try_from(items).unwrap_or(i64::MAX);
+        let asked = requests::of_order(&client, row.no, count(window.before), count(window.size)).await;
+        let asked = asked.map_err(self.failed("read"))?;
+        let next = (asked.len() >= window.size).then(|| (window.before + asked.len()).to_string());
+        Ok(Page { items: asked.into_iter().map(request_view).collect(), next })
     }
 
     /// Callbacks of an order.
-    pub async fn callbacks_of(&self, id: &str) -> Result<Vec<CallbackView>, Problem> {
+    pub async fn callbacks_of(&self, id: &str, query: &PartQuery) -> Result<Page<CallbackView>, Problem> {
+        let (after, size) = query.above()?;
         let (client, row) = self.found(id).await?;
         let read = async {
             let hidden = self.hidden_in(&client, &row).await?;
-            Ok((hidden, answers::callbacks_of_order(&client, row.no).await?))
+            let most = i64::try_from(size).unwrap_or(i64::MAX);
+            Ok((hidden, answers::callbacks_of_order(&client, row.no, after, most).await?))
         };
         let (hidden, callbacks) = read.await.map_err(self.failed("read"))?;
-        Ok(callbacks.into_iter().map(|callback| callback_view(callback, hidden.as_ref())).collect())
+        let view = |callback| callback_view(callback, hidden.as_ref());
+        Ok(page(callbacks, size, |callback| callback.no.to_string(), view))
     }
 
     /// An order, and the session by which more of it is read.

@@ -1,51 +1,58 @@
 //! Questions of the actions of an order to the world, one after the other.
 
+use std::ops::ControlFlow;
+
 use jiff::Timestamp;
 use pagurus_store::history::HistoryEvent;
+use pagurus_wire::order::Page;
 use pagurus_wire::parts::StepView;
 use pagurus_wire::problem::Problem;
 use serde_json::Value;
 
 use crate::Views;
-use crate::history::{ENTERED, parsed, stored, text};
+use crate::history::{ENTERED, parsed, text};
+use crate::part::{Collector, PartQuery, read_on};
 
 impl Views {
     /// Questions of the actions of an order to the world, in the order in which the answers came.
-    pub async fn steps(&self, id: &str) -> Result<Vec<StepView>, Problem> {
+    pub async fn steps(&self, id: &str, query: &PartQuery) -> Result<Page<StepView>, Problem> {
+        let mut page = Collector::of(query.window()?);
         let (client, row) = self.found(id).await?;
-        Ok(steps(&stored(&client, &row, 0).await.map_err(self.failed("read"))?))
+        let read = read_on(&client, &row, 0, |event| steps_of(event, &mut page)).await;
+        read.map_err(self.failed("read"))?;
+        Ok(page.page())
     }
 }
 
-fn steps(events: &[HistoryEvent]) -> Vec<StepView> {
-    let mut views = Vec::new();
-    for event in events.iter().filter(|event| matches!(event.kind.as_str(), "stage" | ENTERED)) {
-        let detail = parsed(&event.detail);
-        let hand_out = detail["attempt"].as_i64().unwrap_or_default();
-        for step in detail["steps"].as_array().into_iter().flatten() {
-            let Some(at) = moment(step) else { continue };
-            views.push(StepView {
-                number: u32::try_from(views.len() + 1).unwrap_or(u32::MAX),
-                life: event.life.0,
-                hand_out,
-                node: event.source.clone(),
-                state: text(step, "state"),
-                action: number(step, "action").unwrap_or_default(),
-                kind: text(step, "kind"),
-                name: step["name"].as_str().map(str::to_owned),
-                target: text(step, "target"),
-                key: step["key"].as_str().map(str::to_owned),
-                at,
-                duration_ms: step["ms"].as_u64().unwrap_or_default(),
-                status: number(step, "status"),
-                bytes: step["bytes"].as_u64(),
-                attempt: number(step, "attempt").unwrap_or(1),
-                outcome: text(step, "outcome"),
-                class: step["class"].as_str().map(str::to_owned),
-            });
-        }
+fn steps_of(event: &HistoryEvent, page: &mut Collector<StepView>) -> ControlFlow<()> {
+    if !matches!(event.kind.as_str(), "stage" | ENTERED) {
+        return ControlFlow::Continue(());
     }
-    views
+    let detail = parsed(&event.detail);
+    let hand_out = detail["attempt"].as_i64().unwrap_or_default();
+    for step in detail["steps"].as_array().into_iter().flatten() {
+        let Some(at) = moment(step) else { continue };
+        page.add(|place| StepView {
+            number: u32::try_from(place).unwrap_or(u32::MAX),
+            life: event.life.0,
+            hand_out,
+            node: event.source.clone(),
+            state: text(step, "state"),
+            action: number(step, "action").unwrap_or_default(),
+            kind: text(step, "kind"),
+            name: step["name"].as_str().map(str::to_owned),
+            target: text(step, "target"),
+            key: step["key"].as_str().map(str::to_owned),
+            at,
+            duration_ms: step["ms"].as_u64().unwrap_or_default(),
+            status: number(step, "status"),
+            bytes: step["bytes"].as_u64(),
+            attempt: number(step, "attempt").unwrap_or(1),
+            outcome: text(step, "outcome"),
+            class: step["class"].as_str().map(str::to_owned),
+        })?;
+    }
+    ControlFlow::Continue(())
 }
 
 fn number<T: TryFrom<u64>>(step: &Value, key: &str) -> Option<T> {

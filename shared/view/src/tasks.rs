@@ -1,38 +1,52 @@
 //! Work for an order, done and to be done: its stages, its open questions, its notifications (REC-15).
 
+use std::ops::ControlFlow;
+
 use pagurus_domain::order::{Mode, Status};
 use pagurus_store::history::HistoryEvent;
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::outbox::shown::Unsent;
 use pagurus_store::requests::AskedRequest;
 use pagurus_store::{outbox, requests};
+use pagurus_wire::order::Page;
 use pagurus_wire::parts::TaskView;
 use pagurus_wire::problem::Problem;
 
 use crate::Views;
-use crate::history::{parsed, stored, text};
+use crate::history::{parsed, text};
+use crate::part::{PartQuery, read_on};
 
 /// Beginning of the names of requests to actors.
 const ACTOR: &str = "actor.";
 
 impl Views {
     /// The tasks of an order, by the time from which each may be done.
-    pub async fn tasks(&self, id: &str) -> Result<Vec<TaskView>, Problem> {
+    pub async fn tasks(&self, id: &str, query: &PartQuery) -> Result<Page<TaskView>, Problem> {
+        let window = query.window()?;
+        // Stages and requests come by their time: of each kind no more are on the page or before it.
+        let reach = window.reach();
         let (client, row) = self.found(id).await?;
+        let mut tasks: Vec<TaskView> = Vec::new();
         let read = async {
+            read_on(&client, &row, 0, |event| {
+                if event.kind == "stage" {
+                    tasks.push(done(&row, event));
+                }
+                if tasks.len() < reach { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })
+            .await?;
+            let most = i64::try_from(reach).unwrap_or(i64::MAX);
             Ok((
-                stored(&client, &row, 0).await?,
-                requests::of_order(&client, row.no).await?,
+                requests::of_order(&client, row.no, 0, most).await?,
                 outbox::shown::of_order(&client, row.no).await?,
             ))
         };
-        let (events, asked, unsent) = read.await.map_err(self.failed("read"))?;
-        let stages = events.iter().filter(|event| event.kind == "stage").map(|event| done(&row, event));
-        let mut tasks: Vec<TaskView> = stages.chain(asked.iter().map(|one| request(&row, one))).collect();
+        let (asked, unsent) = read.await.map_err(self.failed("read"))?;
+        tasks.extend(asked.iter().map(|one| request(&row, one)));
         tasks.extend(unsent.iter().map(|one| notification(&row, one)));
         tasks.extend(present(&row));
         tasks.sort_by_key(|task| task.scheduled_at.or(task.started_at));
-        Ok(tasks)
+        Ok(window.cut(tasks))
     }
 }
 

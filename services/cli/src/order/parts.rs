@@ -7,11 +7,11 @@ use crate::failure::Failure;
 use crate::screen::{Screen, exact_time, time};
 
 pub(super) async fn steps(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let reply = client.get(&order_path(id, "steps"), &[]).await?;
+    let steps: Vec<StepView> = client.part(&order_path(id, "steps"), &[]).await?;
     if screen.json {
-        return screen.document(&reply.text);
+        return screen.value(&steps);
     }
-    screen.line(&steps_table(&reply.read::<Vec<StepView>>()?, screen))
+    screen.line(&steps_table(&steps, screen))
 }
 
 fn steps_table(steps: &[StepView], screen: &Screen) -> String {
@@ -37,11 +37,11 @@ fn steps_table(steps: &[StepView], screen: &Screen) -> String {
 }
 
 pub(super) async fn tasks(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let reply = client.get(&order_path(id, "tasks"), &[]).await?;
+    let tasks: Vec<TaskView> = client.part(&order_path(id, "tasks"), &[]).await?;
     if screen.json {
-        return screen.document(&reply.text);
+        return screen.value(&tasks);
     }
-    screen.line(&tasks_table(&reply.read::<Vec<TaskView>>()?, screen))
+    screen.line(&tasks_table(&tasks, screen))
 }
 
 fn tasks_table(tasks: &[TaskView], screen: &Screen) -> String {

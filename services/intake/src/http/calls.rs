@@ -5,10 +5,11 @@ use std::time::Duration;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Response, StatusCode};
+use axum::http::{HeaderMap, Response, StatusCode, Uri};
 use axum::response::IntoResponse;
 use pagurus_command::call::NewCall;
 use pagurus_domain::order::principal::Door;
+use pagurus_view::PartQuery;
 use pagurus_wire::bodies::CallBody;
 use pagurus_wire::message::CallView;
 use schemars::JsonSchema;
@@ -18,6 +19,7 @@ use super::Outcome;
 use super::body::read_json;
 use super::document::{Table, told};
 use super::orders::key_of;
+use super::pages::Part;
 use super::query::{Path, Query, duration};
 use crate::Intake;
 use crate::calls;
@@ -50,8 +52,13 @@ pub(super) fn routes(table: Table) -> Table {
 }
 
 /// `GET /v1/orders/{id}/calls`
-async fn list(State(intake): State<Intake>, Path(id): Path<String>) -> Outcome<Json<Vec<CallView>>> {
-    Ok(Json(intake.views.calls(&id).await?))
+async fn list(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    Query(query): Query<PartQuery>,
+    uri: Uri,
+) -> Outcome<Part<CallView>> {
+    Ok(Part::of(intake.views.calls(&id, &query).await?, &uri, "cursor"))
 }
 
 /// Query of a call.

@@ -131,7 +131,8 @@ impl Table {
                 "title": "Pagurus",
                 "version": env!("CARGO_PKG_VERSION"),
                 "description": "Durable order orchestration: register orders, watch them, and act on them. Lists answer with \
-                    `items` and `next`; whoever gives `next` as `cursor` gets the next page. Whatever is refused is answered with \
+                    `items` and `next`; whoever gives `next` as `cursor` gets the next page. A part of an order is an array, \
+                    and the header `Link` names its next page. Whatever is refused is answered with \
                     a problem (RFC 9457), whose `type` has a page of its own under `docs/errors`.",
                 "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
             },
@@ -171,6 +172,8 @@ pub(super) struct Operation {
     parameters: Vec<Value>,
     /// True where parameters that nobody knows are passed over.
     is_lenient: bool,
+    /// True where the answer is a page of a part of an order.
+    is_part: bool,
     body: Vec<(Content, bool)>,
     answers: Vec<(u16, &'static str, Option<Content>)>,
 }
@@ -279,6 +282,13 @@ impl Operation {
             "parameters": parameters,
             "responses": answers(&self.answers, schemas),
         });
+        if self.is_part {
+            described["responses"]["200"]["headers"]["Link"] = json!({
+                "description": "Address of the next page, relative to that of this one, with `rel=\"next\"` (RFC 8288); \
+                    left out on the last page.",
+                "schema": {"type": "string"},
+            });
+        }
         if let Some(more) = self.more {
             described["description"] = more.into();
         }

@@ -2,6 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::Uri;
+use pagurus_view::{EventsQuery, LogQuery, PartQuery};
 use pagurus_wire::explain::Explanation;
 use pagurus_wire::order::{DependencyGraph, EventView, LogLineView, OrderView, StatusView, TransitionView};
 use pagurus_wire::parts::{CallbackView, ProgressView, RequestView, StepView, TaskView};
@@ -11,6 +13,7 @@ use serde_json::Value;
 
 use super::Outcome;
 use super::document::Table;
+use super::pages::Part;
 use super::query::{Nothing, Path, Query};
 use crate::Intake;
 
@@ -71,74 +74,64 @@ async fn progress(
 async fn transitions(
     State(intake): State<Intake>,
     Path(id): Path<String>,
-    _: NoQuery,
-) -> Outcome<Json<Vec<TransitionView>>> {
-    Ok(Json(intake.views.transitions(&id).await?))
-}
-
-/// Query of events.
-#[derive(Debug, Deserialize, JsonSchema)]
-struct EventsQuery {
-    /// Only events behind the one of this number.
-    after: Option<i32>,
+    Query(query): Query<PartQuery>,
+    uri: Uri,
+) -> Outcome<Part<TransitionView>> {
+    Ok(Part::of(intake.views.transitions(&id, &query).await?, &uri, "cursor"))
 }
 
 async fn events(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     Query(query): Query<EventsQuery>,
-) -> Outcome<Json<Vec<EventView>>> {
-    Ok(Json(intake.views.events(&id, query.after).await?))
-}
-
-/// Query of a log.
-#[derive(Debug, Deserialize, JsonSchema)]
-struct LogQuery {
-    /// First line, counted from 1.
-    #[serde(rename = "fromLine")]
-    from_line: Option<usize>,
-    /// Number of lines; left out: 1000, at most 10 000.
-    size: Option<usize>,
+    uri: Uri,
+) -> Outcome<Part<EventView>> {
+    Ok(Part::of(intake.views.events(&id, &query).await?, &uri, "after"))
 }
 
 async fn log(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     Query(query): Query<LogQuery>,
-) -> Outcome<Json<Vec<LogLineView>>> {
-    Ok(Json(intake.views.log(&id, query.from_line, query.size).await?))
+    uri: Uri,
+) -> Outcome<Part<LogLineView>> {
+    Ok(Part::of(intake.views.log(&id, &query).await?, &uri, "fromLine"))
 }
 
 async fn steps(
     State(intake): State<Intake>,
     Path(id): Path<String>,
-    _: NoQuery,
-) -> Outcome<Json<Vec<StepView>>> {
-    Ok(Json(intake.views.steps(&id).await?))
+    Query(query): Query<PartQuery>,
+    uri: Uri,
+) -> Outcome<Part<StepView>> {
+    Ok(Part::of(intake.views.steps(&id, &query).await?, &uri, "cursor"))
 }
 
 async fn tasks(
     State(intake): State<Intake>,
     Path(id): Path<String>,
-    _: NoQuery,
-) -> Outcome<Json<Vec<TaskView>>> {
-    Ok(Json(intake.views.tasks(&id).await?))
+    Query(query): Query<PartQuery>,
+    uri: Uri,
+) -> Outcome<Part<TaskView>> {
+    Ok(Part::of(intake.views.tasks(&id, &query).await?, &uri, "cursor"))
 }
 
 async fn requests(
     State(intake): State<Intake>,
     Path(id): Path<String>,
-    _: NoQuery,
-) -> Outcome<Json<Vec<RequestView>>> {
-    Ok(Json(intake.views.requests(&id).await?))
+    Query(query): Query<PartQuery>,
+    uri: Uri,
+) -> Outcome<Part<RequestView>> {
+    Ok(Part::of(intake.views.requests(&id, &query).await?, &uri, "cursor"))
 }
 
 async fn callbacks(
     State(intake): State<Intake>,
     Path(id): Path<String>,
-    _: NoQuery,
-) -> Outcome<Json<Vec<CallbackView>>> {
-    Ok(Json(intake.views.callbacks_of(&id).await?))
+    Query(query): Query<PartQuery>,
+    uri: Uri,
+) -> Outcome<Part<CallbackView>> {
+    Ok(Part::of(intake.views.callbacks_of(&id, &query).await?, &uri, "cursor"))
 }
 
 async fn explain(

@@ -34,10 +34,10 @@ statements! {
          ORDER BY c.no";
     BODY = "SELECT body FROM callbacks WHERE no = $1";
     CALLBACKS_OF_ORDER = "
-        SELECT c.request_id, c.verdict, c.step_status, c.headers, c.body, c.received_at, r.name, r.life
+        SELECT c.no, c.verdict, c.step_status, c.headers, c.body, c.received_at, r.name, r.life
           FROM requests r
-         CROSS JOIN LATERAL (SELECT * FROM callbacks WHERE request_id = r.id OFFSET 0) AS c
-         WHERE r.order_no = $1 ORDER BY c.no";
+         CROSS JOIN LATERAL (SELECT * FROM callbacks WHERE request_id = r.id AND no > $2 OFFSET 0) AS c
+         WHERE r.order_no = $1 ORDER BY c.no LIMIT $3";
 }
 
 /// An accepted callback, for a stage.
@@ -131,6 +131,8 @@ pub async fn body(client: &Client, no: i64) -> Result<Vec<u8>> {
 /// A callback that an order got.
 #[derive(Clone, Debug)]
 pub struct TakenCallback {
+    /// Number under which it is stored.
+    pub no: i64,
     /// Name of the request that it answers.
     pub request: String,
     /// Life of the order that asked.
@@ -147,16 +149,22 @@ pub struct TakenCallback {
     pub received_at: Timestamp,
 }
 
-/// The callbacks of an order, as the API shows them.
+/// Callbacks of an order behind the one of this number, as the API shows them, `limit` at most.
 ///
 /// # Errors
 /// The database fails.
-pub async fn callbacks_of_order(client: &Client, no: OrderNo) -> Result<Vec<TakenCallback>> {
+pub async fn callbacks_of_order(
+    client: &Client,
+    no: OrderNo,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<TakenCallback>> {
     let statement = client.prepare_cached(CALLBACKS_OF_ORDER).await?;
-    let rows = client.query(&statement, &[&no.0]).await?;
+    let rows = client.query(&statement, &[&no.0, &after, &limit]).await?;
     let read = |row: &tokio_postgres::Row| {
         let headers = headers_value(row.get("headers"));
         TakenCallback {
+            no: row.get("no"),
             request: row.get("name"),
             life: Life(row.get("life")),
             verdict: row.get("verdict"),

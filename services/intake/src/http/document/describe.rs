@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Response, StatusCode};
+use axum::http::{HeaderMap, Response, StatusCode, Uri};
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 
@@ -11,6 +11,7 @@ use crate::Intake;
 use crate::http::Answer;
 use crate::http::body::Sent;
 use crate::http::caller::Caller;
+use crate::http::pages::Part;
 use crate::http::query::{Pairs, Path, Query};
 
 /// An argument of a handler.
@@ -22,6 +23,7 @@ pub(in crate::http) trait Asked {
 impl Asked for State<Intake> {}
 impl Asked for Caller {}
 impl Asked for HeaderMap {}
+impl Asked for Uri {}
 impl Asked for Body {}
 impl<T> Asked for Extension<T> {}
 // The template of the path says it.
@@ -60,6 +62,13 @@ impl<T: Told> Told for Result<T, Answer> {
 impl<T: JsonSchema> Told for Json<T> {
     fn describe(operation: &mut Operation) {
         operation.answers.push((200, "Done.", Some(Content::Json(Schemas::of_answer::<T>))));
+    }
+}
+
+impl<T: JsonSchema> Told for Part<T> {
+    fn describe(operation: &mut Operation) {
+        Json::<Vec<T>>::describe(operation);
+        operation.is_part = true;
     }
 }
 

@@ -71,7 +71,7 @@ async fn qlt_5_connections_that_the_broker_closes_again_and_again_lose_and_doubl
 }
 
 /// Longer than the time within which the broker wants an acknowledgement.
-const LONG_CALL: Duration = Duration::from_secs(8);
+const LONG_CALL: Duration = Duration::from_secs(5);
 
 #[tokio::test]
 async fn qlt_5_a_stage_that_is_longer_than_the_brokers_time_out_of_consumers_is_run_once() {
@@ -94,7 +94,8 @@ async fn qlt_5_a_stage_that_is_longer_than_the_brokers_time_out_of_consumers_is_
     );
     let _held = consumer.await.unwrap();
 
-    let engine = Installation::behind("consumer_time_out", |_| ("PAGURUS__BROKER__URL", url.clone())).await;
+    let settings = [("PAGURUS__BROKER__URL", url.as_str()), ("PAGURUS__NODE__LOST_AFTER", "1m")];
+    let engine = Installation::start("consumer_time_out", &settings).await;
     let listener = Amqp::connect(&url, engine.env.prefix()).await.unwrap();
     keep_notifications(&listener, engine.env.prefix()).await;
     engine.env.world().program(Program::at("/do").delayed(LONG_CALL));

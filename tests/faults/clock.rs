@@ -1,5 +1,5 @@
-//! Nodes whose wall clocks are wrong, and jump (row 49). A small library before that of the system shifts the clock of one
-//! process; it is built here with the compiler that links our programs, too.
+//! Nodes, and a database, whose wall clocks are wrong, and jump (rows 49 and 50). A small library before that of the system
+//! shifts the clock of one process; it is built here with the compiler that links our programs, too.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -10,11 +10,14 @@ use std::time::{Duration, Instant};
 use pagurus_harness::client::items;
 use pagurus_harness::env::Env;
 use pagurus_harness::nodes::Role;
+use pagurus_harness::world::program::{Program, Step};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::installation::{Installation, PATIENCE};
 use crate::load::{Load, body, notified};
 use crate::restart::tempfolder;
+use crate::servers::Server;
 
 const HOUR: i64 = 3600;
 const MONTH: i64 = 30 * 24 * HOUR;
@@ -58,17 +61,17 @@ impl Clocks {
         Self { library, folder }
     }
 
-    fn file(&self, role: Role) -> PathBuf {
-        self.folder.join(role.as_str())
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
     }
 
-    /// The clock of a role is wrong by so many seconds from now on.
-    fn set(&self, role: Role, seconds: i64) {
+    /// The clock of this name is wrong by so many seconds from now on.
+    fn set(&self, name: &str, seconds: i64) {
         let file = std::fs::OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(false)
-            .open(self.file(role))
+            .open(self.file(name))
             .unwrap();
         file.write_all_at(&seconds.to_ne_bytes(), 0).unwrap();
     }
@@ -91,11 +94,13 @@ async fn qlt_5_nodes_whose_clocks_are_wrong_and_jump_do_nothing_early_lose_nothi
     let clocks = Clocks::build(tempfolder("clocks"));
     let env = Env::new("wrong_clocks").await.unwrap();
     Installation::prepare(&env);
+    // The clocks are wrong by far more; a machine that does other things for a second is not meant.
+    env.set("PAGURUS__NODE__LOST_AFTER", "10s");
     let library = clocks.library.to_str().unwrap();
     let mut nodes = Vec::new();
     for (role, seconds) in Role::ALL.into_iter().zip(WRONG) {
-        clocks.set(role, seconds);
-        let file = clocks.file(role);
+        clocks.set(role.as_str(), seconds);
+        let file = clocks.file(role.as_str());
         let settings = [("LD_PRELOAD", library), ("SHIFTED_CLOCK", file.to_str().unwrap())];
         nodes.push(env.start_with(role, &format!("{role}-1"), &settings).await.unwrap());
     }
@@ -116,7 +121,7 @@ async fn qlt_5_nodes_whose_clocks_are_wrong_and_jump_do_nothing_early_lose_nothi
     // Back and forth, while it goes on.
     for round in 0..6 {
         for (role, seconds) in Role::ALL.into_iter().zip(WRONG) {
-            clocks.set(role, if round % 2 == 0 { -seconds } else { seconds });
+            clocks.set(role.as_str(), if round % 2 == 0 { -seconds } else { seconds });
         }
         let more = Load::with_naps(&format!("jump-{round}"), 2);
         more.publish(&amqp).await;
@@ -128,6 +133,98 @@ async fn qlt_5_nodes_whose_clocks_are_wrong_and_jump_do_nothing_early_lose_nothi
         assert!(slept >= NAP, "{} was woken after {slept:?}", call.body);
     }
     assert_eq!(lives(&engine).await, before, "no node was lost, and none began a new life");
+    // A folder that stays costs only space.
+    let _ = std::fs::remove_dir_all(&clocks.folder);
+}
+
+const THREE_QUARTERS: &str = r#"
+scenario: three-quarters
+initialState: nap
+states:
+  nap: {actions: [{sleep: {for: 45m}}], on: {sleep: napping}}
+  napping: {kind: sleeping, on: {timeout: done}}
+  done: {kind: terminal}
+"#;
+
+// Times are compared by the clock of the database alone, so that all that is due is due to everybody at once.
+#[tokio::test]
+async fn qlt_5_a_database_whose_clock_jumps_on_and_back_loses_nothing_and_keeps_the_order_of_queues() {
+    // A folder that the user of the server may look into, wherever the checkout is.
+    let clocks =
+        Clocks::build(Path::new("/var/tmp").join(format!("pagurus-database-clock-{}", std::process::id())));
+    clocks.set("database", 0);
+    let folder = tempfolder("database-clock");
+    let (library, file) = (clocks.library.clone(), clocks.file("database"));
+    let server = Server::start_as(&folder, |postgres| {
+        postgres
+            .with_variable("LD_PRELOAD", library.to_str().unwrap())
+            .with_variable("SHIFTED_CLOCK", file.to_str().unwrap())
+    })
+    .await;
+    server.postgres.create_database("engine").await.unwrap();
+    let url = server.url();
+    let settings = [("PAGURUS__DATABASE__URL", url.as_str()), ("PAGURUS__NODE__LOST_AFTER", "10s")];
+    let mut engine = Installation::start("database_clock", &settings).await;
+    engine.api.put_scenario("three-quarters", THREE_QUARTERS).await.unwrap();
+    let amqp = engine.env.amqp().await.unwrap();
+    let inbox = engine.listen(&amqp).await;
+
+    // On by an hour in the middle of a load: what sleeps for less is due at once, all of it.
+    let long = Load {
+        bodies: (0..200).map(|number| body(&format!("long-{number}"), "three-quarters", json!({}))).collect(),
+    };
+    long.post(&engine).await;
+    for id in long.ids() {
+        engine.api.wait_status(&id, "sleep", PATIENCE).await.unwrap();
+    }
+    let load = Load::with_naps("before", 20);
+    load.publish(&amqp).await;
+    inbox.wait(PATIENCE, |messages| notified(messages).len() >= 10).await.unwrap();
+    clocks.set("database", HOUR);
+    let during = Load::with_naps("on", 20);
+    during.publish(&amqp).await;
+    Load::check_all(&[long, load, during], &engine, &inbox, 2 * PATIENCE).await;
+
+    // Back by an hour, with a queue that is in use: its members go on in the order of their registration.
+    let gate = watch::Sender::new(false);
+    let held = Step { hold: Some(gate.subscribe()), ..Step::fine() };
+    engine.env.world().forget();
+    engine.env.world().program(Program::at("/do").first(1, &held));
+    let member = |number: usize| {
+        body(
+            &format!("m-{number}"),
+            "call",
+            json!({"mode": "sequential", "queue": "q", "params": {"queue": "m"}}),
+        )
+    };
+    let members = Load { bodies: (0..6).map(member).collect() };
+    for (number, order) in members.bodies.iter().enumerate() {
+        if number == 3 {
+            engine.env.world().wait_calls("/do", 1, PATIENCE).await.unwrap();
+            clocks.set("database", 0);
+        }
+        engine.api.post("/v1/orders", order).await.unwrap().success().unwrap();
+    }
+    gate.send_replace(true);
+    for id in members.ids() {
+        engine.api.wait_status(&id, "success", PATIENCE).await.unwrap();
+    }
+    let calls = engine.env.world().calls("/do");
+    let called: Vec<&str> = calls.iter().filter_map(|call| call.body["order"].as_str()).collect();
+    assert_eq!(called, ["m-0", "m-1", "m-2", "m-3", "m-4", "m-5"]);
+
+    // Whoever dies after the jump is made good as ever, and what sleeps is woken.
+    for role in [Role::Dispatcher, Role::Worker, Role::Activator, Role::Notifier] {
+        engine.node(role).kill().await.unwrap();
+        let again = engine.env.restart(engine.node(role)).await.unwrap();
+        *engine.nodes.iter_mut().find(|node| node.spec.role == role).unwrap() = again;
+        let load = Load::with_naps(&format!("back-{role}"), 5);
+        load.publish(&amqp).await;
+        load.check(&engine, &inbox, 2 * PATIENCE).await;
+    }
+    engine.holds().await;
+    drop(engine);
+    server.end().await;
     // A folder that stays costs only space.
     let _ = std::fs::remove_dir_all(&clocks.folder);
 }

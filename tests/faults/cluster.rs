@@ -63,7 +63,9 @@ async fn run_3_each_of_three_nodes_of_rabbitmq_is_killed_under_load_and_nothing_
     let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
     let balancer = Proxy::start_before(&addresses).await.unwrap();
     let url = balancer.url(&cluster.nodes[0].url());
-    let engine = Installation::behind("cluster", |_| ("PAGURUS__BROKER__URL", url.clone())).await;
+    // Three brokers start beside it: only what they do is meant to disturb the services.
+    let settings = [("PAGURUS__BROKER__URL", url.as_str()), ("PAGURUS__NODE__LOST_AFTER", "1m")];
+    let engine = Installation::start("cluster", &settings).await;
     let prefix = engine.env.prefix();
     {
         let amqp = Amqp::connect(&url, prefix).await.unwrap();

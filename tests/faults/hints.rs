@@ -64,7 +64,7 @@ async fn copy(amqp: &Amqp, exchange: String, key: &str, seed: u64) -> JoinHandle
 
 #[tokio::test]
 async fn qlt_5_hints_orders_and_callbacks_that_come_doubled_and_out_of_order_have_one_effect() {
-    let engine = Installation::start("doubled_hints", &[]).await;
+    let engine = Installation::start("doubled_hints", &[("PAGURUS__NODE__LOST_AFTER", "1m")]).await;
     let amqp = engine.env.amqp().await.unwrap();
     let inbox = engine.listen(&amqp).await;
     let mut ask = Step::answer(202, json!({}));

@@ -148,7 +148,7 @@ impl Installation {
             let broker = Proxy::start(&host_of(env.amqp_url())).await.unwrap();
             let settings = [
                 ("PAGURUS__DATABASE__URL", database.url(&env.database_url())),
-                ("PAGURUS__BROKER__URL", format!("{}?heartbeat=2", broker.url(env.amqp_url()))),
+                ("PAGURUS__BROKER__URL", format!("{}?heartbeat=1", broker.url(env.amqp_url()))),
             ];
             let settings: Vec<(&str, &str)> =
                 settings.iter().map(|(name, value)| (*name, value.as_str())).collect();

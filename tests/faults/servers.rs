@@ -21,21 +21,26 @@ use crate::restart::tempfolder;
 /// By then every node must have noticed that nothing can be written.
 const NOTICED_WITHIN: Duration = Duration::from_secs(5);
 
-struct Server {
-    postgres: OfTest<Postgres>,
+pub struct Server {
+    pub postgres: OfTest<Postgres>,
     _ports: Ports,
 }
 
 impl Server {
     async fn start(folder: &Path) -> Self {
+        Self::start_as(folder, |postgres| postgres).await
+    }
+
+    /// A server that is prepared in a way of its own.
+    pub async fn start_as(folder: &Path, prepare: impl FnOnce(Postgres) -> Postgres) -> Self {
         let ports = Ports::reserve(1, &Owner::this_process().unwrap()).unwrap();
-        let postgres =
-            OfTest(Postgres::prepare(folder, &folder.with_extension("log"), ports.first()).unwrap());
+        let postgres = Postgres::prepare(folder, &folder.with_extension("log"), ports.first()).unwrap();
+        let postgres = OfTest(prepare(postgres));
         postgres.start().await.unwrap();
         Self { postgres, _ports: ports }
     }
 
-    async fn session(&self, database: &str) -> Client {
+    pub async fn session(&self, database: &str) -> Client {
         let (client, connection) =
             tokio_postgres::connect(&self.postgres.url(database), NoTls).await.unwrap();
         tokio::spawn(connection);
@@ -48,11 +53,11 @@ impl Server {
         server
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         self.postgres.url("engine")
     }
 
-    async fn end(self) {
+    pub async fn end(self) {
         self.postgres.stop(Stop::Immediate).await.unwrap();
         // A folder that stays costs only space.
         let _ = std::fs::remove_dir_all(self.postgres.data());

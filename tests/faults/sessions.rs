@@ -31,6 +31,16 @@ async fn qlt_5_sessions_that_are_ended_again_and_again_cost_nothing_but_time() {
     Load::check_all(&loads, &engine, &inbox, PATIENCE).await;
 }
 
+/// A sleep that is long enough to be met in.
+const DOZE: &str = "
+scenario: doze
+initialState: doze
+states:
+  doze: {actions: [{sleep: {for: 5s}}], on: {sleep: dozing}}
+  dozing: {kind: sleeping, on: {timeout: done}}
+  done: {kind: terminal}
+";
+
 #[tokio::test]
 async fn qlt_5_a_snapshot_that_is_held_and_locks_that_are_held_stop_nobody_else() {
     let engine = Installation::start("locks_held", &[]).await;
@@ -42,11 +52,12 @@ async fn qlt_5_a_snapshot_that_is_held_and_locks_that_are_held_stop_nobody_else(
         .await
         .unwrap();
     // The head of a queue, and an order that sleeps, are locked by somebody.
+    let locker = engine.session().await;
+    engine.api.put_scenario("doze", DOZE).await.unwrap();
     let queue = json!({"mode": "sequential", "queue": "held", "params": {"queue": "held"}});
-    let held = Load { bodies: vec![body("head", "nap", queue.clone()), body("next", "call", queue)] };
+    let held = Load { bodies: vec![body("head", "doze", queue.clone()), body("next", "call", queue)] };
     held.publish(&amqp).await;
     engine.api.wait_status("head", "sleep", PATIENCE).await.unwrap();
-    let locker = engine.session().await;
     locker.batch_execute("BEGIN; SELECT FROM orders WHERE id IN ('head', 'next') FOR UPDATE").await.unwrap();
     let others = Load::with_naps("others", 30);
     others.publish(&amqp).await;

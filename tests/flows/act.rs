@@ -66,9 +66,7 @@ async fn act_3_4_a_wake_up_that_nobody_took_is_repeated_and_is_no_lost_one_while
     .await;
     engine.scenario("sleeper", SLEEPER).await;
     for n in 0..5 {
-        engine
-            .accepted(json!({"id": n.to_string(), "scenario": "sleeper", "params": {"for": "500ms"}}))
-            .await;
+        engine.accepted(json!({"id": n.to_string(), "scenario": "sleeper", "params": {"for": "1h"}})).await;
     }
     for n in 0..5 {
         engine.wait_status(&n.to_string(), "sleep", PATIENCE).await.unwrap();
@@ -76,6 +74,7 @@ async fn act_3_4_a_wake_up_that_nobody_took_is_repeated_and_is_no_lost_one_while
     // Nobody can take the orders when they are due: they wait for a worker, and nothing is lost by that.
     engine.node(Role::Worker).kill().await.unwrap();
     let database = engine.database().await;
+    assert_eq!(database.execute("UPDATE due SET due_at = now()", &[]).await.unwrap(), 5);
     until("the commands were repeated", PATIENCE, async || {
         let repeated =
             "SELECT count(*) FROM ready WHERE stream IS NOT NULL AND repeat_at > since + interval '1 second'";

@@ -17,8 +17,8 @@ use crate::installation::{Installation, PATIENCE, at, until};
 
 /// Two classes that are repeated twice, soon.
 const REPEATED: &str = "{sync: {mode: retry, classification: {rules: {}}, retry: {policies: {p: \
-    {error_classes: [actor.timeout, score.busy], parameters: {initial_interval: 200ms, multiplier: 1, \
-    max_interval: 200ms, jitter: 0, max_attempts: 2, max_duration: 1h}}}}}}";
+    {error_classes: [actor.timeout, score.busy], parameters: {initial_interval: 1s, multiplier: 1, \
+    max_interval: 1s, jitter: 0, max_attempts: 2, max_duration: 1h}}}}}}";
 
 /// An actor called `scoring`: it sees a copy of every task, so that the queue itself stays as the engine left it.
 struct Actor {
@@ -224,7 +224,7 @@ async fn scn_11_accept_first_false_takes_only_the_newest_pass() {
 
 #[tokio::test]
 async fn scn_11_without_restart_the_scenario_and_the_policies_see_the_time_out() {
-    let (engine, actor) = scoring("scn_11_class", "workTimeout: 400ms, restartAfterWorkTimeout: false").await;
+    let (engine, actor) = scoring("scn_11_class", "workTimeout: 2s, restartAfterWorkTimeout: false").await;
     let order = engine.reach("a", "fail").await;
     assert_eq!(
         (&order["error"]["class"], &order["step"]),
@@ -311,11 +311,18 @@ async fn scn_11_a_heartbeat_prolongs_the_hand_out() {
     actor.heartbeat(&first, Duration::from_secs(4)).await;
     assert_eq!(actor.tasks(1).await.len(), 1, "at work for more than two work time-outs");
     let tasks = actor.tasks(2).await;
-    actor.heartbeat(&first, Duration::from_millis(500)).await;
-    actor.decide(&first, json!("fell silent")).await;
-    // Both in one batch would be stored in an order of their own.
-    until("the decision is stored", PATIENCE, async || !verdicts(&engine).await.is_empty()).await;
-    actor.decide(&tasks[1], json!("alive")).await;
+    let decisions = async {
+        actor.heartbeat(&first, Duration::from_millis(500)).await;
+        actor.decide(&first, json!("fell silent")).await;
+        // Both in one batch would be stored in an order of their own.
+        until("the decision is stored", PATIENCE, async || !verdicts(&engine).await.is_empty()).await;
+        actor.decide(&tasks[1], json!("alive")).await;
+    };
+    // The second hand-out stays at work meanwhile.
+    tokio::select! {
+        () = actor.heartbeat(&tasks[1], 2 * PATIENCE) => unreachable!("it beats for longer than anything takes"),
+        () = decisions => {}
+    }
     assert_eq!(engine.reach("a", "success").await["result"], json!("alive"));
     assert_eq!(verdicts(&engine).await, ["late", "accepted"]);
 }
@@ -325,8 +332,11 @@ async fn scn_11_no_heartbeat_prolongs_a_task_beyond_its_forced_end() {
     let terms = "workTimeout: 1500ms, taskTimeout: 2500ms, forceFinishAfterTaskTimeout: true";
     let (engine, actor) = scoring("scn_11_heart_force", terms).await;
     let first = actor.tasks(1).await.remove(0);
-    actor.heartbeat(&first, Duration::from_secs(4)).await;
-    assert!(actor.inbox.messages().len() > 1, "ended after 2.5 s, and repeated by the policy");
+    // It ends after 2.5 s, and is repeated by the policy.
+    tokio::select! {
+        () = actor.heartbeat(&first, PATIENCE) => panic!("the heartbeats have kept it"),
+        tasks = actor.tasks(2) => assert_eq!(tasks.len(), 2),
+    }
     actor.decide(&first, json!("too late")).await;
     until("the decision is stored", PATIENCE, async || !verdicts(&engine).await.is_empty()).await;
     assert_eq!(verdicts(&engine).await, ["late"]);

@@ -7,7 +7,7 @@ use pagurus_harness::nodes::Role;
 use serde_json::{Value, json};
 
 use crate::err::policy;
-use crate::installation::{Installation, PATIENCE, call};
+use crate::installation::{Installation, PATIENCE, call, until};
 
 /// The schema of a message of the document.
 fn schema(document: &Value, channel: &str, message: &str) -> jsonschema::Validator {
@@ -126,8 +126,10 @@ async fn amqp_4_live_messages_are_what_the_document_says() {
     }
     // Each of them was worked on, and measured under the name of OpenTelemetry's conventions.
     let series = "messaging_process_duration_seconds_count";
-    let measured = engine.metric(engine.node(Role::Intake), series).await;
-    assert!(measured >= sent.len() as f64, "{measured}");
+    until("each is measured", PATIENCE, async || {
+        engine.metric(engine.node(Role::Intake), series).await >= sent.len() as f64
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -83,7 +83,7 @@ async fn populate(engine: &Installation) {
     engine.actions("one", LOG).await;
     engine.actions("calls", &call("/fine")).await;
     engine.actions("fails", "- script: 'fail(\"no.stock\", \"there is none\")'").await;
-    engine.scenario("asks", &asking("/ask", "20s")).await;
+    engine.scenario("asks", &asking("/ask", "10m")).await;
     engine.run(json!({"id": "known", "scenario": "calls", "transactionId": "t"}), "success").await;
     engine.run(json!({"id": "failed", "scenario": "fails"}), "fail").await;
     engine.run(json!({"id": "waits", "scenario": "asks"}), "wait").await;

@@ -92,7 +92,7 @@ async fn dsp_12_a_standby_takes_over_within_the_lease_and_at_once_after_a_normal
     let begun = Instant::now();
     let id = engine.accepted(json!({"id": "second", "scenario": "one"})).await;
     engine.reach(&id, "success").await;
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     let after = lease(&engine).await;
     assert!(
         after["epoch"].as_i64() > before["epoch"].as_i64() && after["holder"] != before["holder"],

@@ -215,7 +215,7 @@ calls:
   breaks:
     actions: [{script: 'fail("it broke", "call.broken")'}]
 states:
-  rest: {actions: [{sleep: {for: 3s}}], on: {sleep: resting}}
+  rest: {actions: [{sleep: {for: 10m}}], on: {sleep: resting}}
   resting:
     kind: sleeping
     on: {timeout: done, "call:hurry": hurried}

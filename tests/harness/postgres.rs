@@ -38,6 +38,7 @@ pub struct Postgres {
     data: PathBuf,
     log: PathBuf,
     port: u16,
+    environment: Vec<(String, String)>,
 }
 
 /// The folder of the newest installed server programs.
@@ -67,13 +68,20 @@ impl Postgres {
     pub fn prepare(folder: &Path, log: &Path, port: u16) -> Result<Self> {
         let binaries = binaries().context("Postgres is not installed")?;
         let data = data_folder(folder)?;
-        let server = Self { binaries, data, log: log.to_owned(), port };
+        let server = Self { binaries, data, log: log.to_owned(), port, environment: Vec::new() };
         if !server.data.join("PG_VERSION").exists() {
             server.initialise()?;
         }
         // Written anew each time: the port may be another one when the state of an earlier run was lost.
         fs::write(server.data.join("pagurus.conf"), server.configuration())?;
         Ok(server)
+    }
+
+    /// The same, started with this variable in its environment.
+    #[must_use]
+    pub fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     /// A standby that follows this running server, with a copy of its data; not started yet.
@@ -83,7 +91,8 @@ impl Postgres {
     pub fn standby(&self, folder: &Path, log: &Path, port: u16) -> Result<Self> {
         let data = data_folder(folder)?;
         fs::set_permissions(&data, fs::Permissions::from_mode(0o700))?;
-        let standby = Self { binaries: self.binaries.clone(), data, log: log.to_owned(), port };
+        let binaries = self.binaries.clone();
+        let standby = Self { binaries, data, log: log.to_owned(), port, environment: Vec::new() };
         let from = self.port.to_string();
         let copy = [
             "-h",
@@ -180,6 +189,7 @@ impl Postgres {
             command.args(unprivileged());
         }
         command.arg(self.binaries.join("postgres")).arg("-D").arg(&self.data).current_dir(&self.data);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let identity = process::spawn(&mut command, &self.log)?;
         self.wait_ready(identity).await?;
         Ok(identity)

@@ -20,7 +20,7 @@ from pagurus_actor import Actor
 from scoring import score
 
 def slow(task):
-    time.sleep(2.5)
+    time.sleep(5)
     return {**score(task), 'handOut': task['handOut']}
 
 logging.basicConfig(level=logging.INFO)
@@ -90,7 +90,7 @@ async fn scn_11_the_example_in_python_decides() {
 
 #[tokio::test]
 async fn scn_11_the_client_in_python_keeps_its_task_by_heartbeats_and_finishes_it_before_it_ends() {
-    let engine = engine("scn_11_python_slow", "workTimeout: 1s").await;
+    let engine = engine("scn_11_python_slow", "workTimeout: 2s").await;
     let seen = Actor::of(&engine).await;
     let program = Program::start(&engine, &["-c", SLOW]);
     // Its first hand-outs may have passed before the client was there.

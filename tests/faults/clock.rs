@@ -222,6 +222,20 @@ async fn qlt_5_a_database_whose_clock_jumps_on_and_back_loses_nothing_and_keeps_
         load.publish(&amqp).await;
         load.check(&engine, &inbox, 2 * PATIENCE).await;
     }
+    // Without a successor of its name, too: its silence tells.
+    engine
+        .env
+        .world()
+        .program(Program::at("/do").first(1, &Step { hold: Some(gate.subscribe()), ..Step::fine() }));
+    gate.send_replace(false);
+    let called = engine.env.world().calls("/do").len();
+    let last = Load { bodies: vec![body("last", "call", json!({}))] };
+    last.post(&engine).await;
+    engine.env.world().wait_calls("/do", called + 1, PATIENCE).await.unwrap();
+    engine.node(Role::Worker).kill().await.unwrap();
+    let other = engine.env.start_with(Role::Worker, "worker-2", &settings).await.unwrap();
+    last.check(&engine, &inbox, 2 * PATIENCE).await;
+    engine.nodes.push(other);
     engine.holds().await;
     drop(engine);
     server.end().await;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pagurus_domain::id::{Attempt, Epoch, Incarnation, Role};
 use pagurus_store::cluster::{self, Beat, NodeStatus};
 use pagurus_store::stages::{self, OfferedStage, Unclaimed};
-use pagurus_store::{Client, Error, marks};
+use pagurus_store::{Client, Error, marks, presence};
 use serde_json::json;
 
 use crate::ground::{FIRST_EPOCH, Ground, new_node};
@@ -19,7 +19,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 async fn acquire(ground: &Ground, node: Incarnation, ttl: Duration) -> Option<Epoch> {
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
-    let epoch = cluster::acquire(&tx, NAME, node, ttl).await.unwrap();
+    let epoch = cluster::acquire(&tx, NAME, node, ttl, None).await.unwrap();
     tx.commit().await.unwrap();
     epoch
 }
@@ -112,7 +112,8 @@ async fn dsp_12_a_claim_that_comes_while_the_epoch_changes_waits_and_is_refused(
     let old = acquire(&ground, Incarnation(1), SHORT).await.expect("it is free");
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
-    let new = cluster::acquire(&tx, NAME, Incarnation(1), LONG).await.unwrap().expect("the holder may again");
+    let new =
+        cluster::acquire(&tx, NAME, Incarnation(1), LONG, None).await.unwrap().expect("the holder may again");
     let wanted = [(no, Attempt(1))];
     let claim = ground.claim_under(old, &wanted);
     tokio::pin!(claim);
@@ -144,7 +145,7 @@ async fn dsp_12_a_process_that_froze_inside_a_claim_holds_a_take_over_up_for_sec
         let mut client = ground.work().await;
         let tx = client.transaction().await.unwrap();
         // Waiting for the lock has a limit of its own; the standby asks again.
-        if let Ok(Some(epoch)) = cluster::acquire(&tx, NAME, Incarnation(2), LONG).await {
+        if let Ok(Some(epoch)) = cluster::acquire(&tx, NAME, Incarnation(2), LONG, None).await {
             tx.commit().await.unwrap();
             break epoch;
         }
@@ -278,6 +279,66 @@ async fn rec_7_who_was_silent_itself_declares_nobody_lost() {
     signal().await;
     let lost: Vec<_> = lose().await.unwrap().into_iter().map(|(node, ..)| node).collect();
     assert_eq!(lost, [other]);
+}
+
+// REC-7, DSP-12: all times there are still to come, because the clock was set back by an hour.
+#[tokio::test]
+async fn rec_7_a_clock_that_is_set_back_makes_nobody_lost_and_keeps_no_dead_node_alive() {
+    let ground = Ground::new("set_back").await;
+    let dead = register(&ground, "w-2", Role::Worker).await;
+    let living = register(&ground, "w-3", Role::Worker).await;
+    let client = ground.work().await;
+    let judge = ground.node;
+    let lost_after = Duration::from_millis(500);
+    let signal = async |node: Incarnation| {
+        assert!(cluster::beat(&client, node, is(NodeStatus::Active), lost_after).await.unwrap());
+    };
+    let ahead = "now() + interval '1 hour'";
+    ground.sql(&format!("UPDATE nodes SET started_at = {ahead}")).await;
+    ground
+        .sql(&format!("UPDATE heartbeats SET at = {ahead}, steady_since = now() - interval '1 hour'"))
+        .await;
+    let lose = || cluster::lose_silent(&client, judge, lost_after);
+    assert!(lose().await.unwrap().is_empty(), "judged by a beat that is still to come");
+    signal(judge).await;
+    assert!(lose().await.unwrap().is_empty(), "the others have had no time to beat since");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let lost: Vec<_> = loop {
+        signal(judge).await;
+        signal(living).await;
+        let lost = lose().await.unwrap();
+        if !lost.is_empty() {
+            break lost;
+        }
+        assert!(Instant::now() < deadline, "a node that died before lives until its time comes round");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!(lost.iter().map(|(node, ..)| *node).collect::<Vec<_>>(), [dead]);
+}
+
+#[tokio::test]
+async fn dsp_12_a_lease_of_a_clock_that_was_set_back_is_taken_by_who_saw_that_nobody_renews_it() {
+    let ground = Ground::new("lease_set_back").await;
+    let (a, b) = (Incarnation(1), Incarnation(2));
+    let first = acquire(&ground, a, LONG).await.expect("it is free");
+    let until = async || {
+        let client = ground.work().await;
+        let (until, _) = presence::lease_left(&client, NAME).await.unwrap().expect("somebody has it");
+        until
+    };
+    let seen = until().await;
+    let client = ground.work().await;
+    assert!(cluster::renew(&client, NAME, a, first, LONG).await.unwrap());
+    let take = async |unrenewed| {
+        let mut client = ground.work().await;
+        let tx = client.transaction().await.unwrap();
+        let epoch = cluster::acquire(&tx, NAME, b, LONG, Some(unrenewed)).await.unwrap();
+        tx.commit().await.unwrap();
+        epoch
+    };
+    assert_eq!(take(seen).await, None, "it was renewed since");
+    assert!(take(until().await).await.expect("nobody renews it") > first);
+    assert!(!cluster::renew(&client, NAME, a, first, LONG).await.unwrap(), "renewed by a former holder");
 }
 
 // REC-7: one statement of a life may be lost; the next sign of life says the same again.

@@ -3,9 +3,12 @@
 //! The clock of the database says when a lease is over. The holder stops on its own account
 //! by its monotonic clock, counted from the moment before it asked for the renewal: so it stops
 //! before anybody else may begin, however slow the answer was. The epoch fences what is left.
+//! That clock may be set back while a holder dies: who stands by counts with a monotonic clock of its own, too, for how long
+//! nobody has renewed the lease.
 
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use pagurus_domain::id::Epoch;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Guard};
@@ -26,12 +29,33 @@ pub(crate) struct Lease {
     _renewing: DropGuard,
 }
 
+/// The lease of another, as who stands by has seen it: its end, and since when that is the same.
+#[derive(Debug, Default)]
+pub(crate) struct Seen(Option<(Timestamp, Instant)>);
+
+impl Seen {
+    fn see(&mut self, until: Timestamp, now: Instant) {
+        if self.0.is_none_or(|(former, _)| former != until) {
+            self.0 = Some((until, now));
+        }
+    }
+
+    /// The end of the lease where it was not renewed for twice its length, by settings that all dispatchers share.
+    fn unrenewed(&self, ttl: Duration, now: Instant) -> Option<Timestamp> {
+        self.0.filter(|(_, since)| now.duration_since(*since) >= 2 * ttl).map(|(until, _)| until)
+    }
+}
+
 /// Tries to take the lease. While another holds it: how long it lasts yet; while the database is away: its length.
-pub(crate) async fn acquire(host: &Host, ttl: Duration) -> Result<Lease, Duration> {
+pub(crate) async fn acquire(host: &Host, ttl: Duration, seen: &mut Seen) -> Result<Lease, Duration> {
     let asked = Instant::now();
-    let epoch = match try_acquire(host, ttl).await {
+    let epoch = match try_acquire(host, ttl, seen.unrenewed(ttl, asked)).await {
         Ok(Asked::Taken(epoch)) => epoch,
-        Ok(Asked::Held(left)) => return Err(left),
+        Ok(Asked::Held(until, left)) => {
+            seen.see(until, asked);
+            return Err(left);
+        }
+        Ok(Asked::Unknown) => return Err(ttl),
         Err(error) => {
             host.metrics.count(Count::StoreErrors, "lease", 1);
             tracing::warn!(error = chain(&error), "the lease cannot be asked for");
@@ -50,8 +74,10 @@ pub(crate) async fn acquire(host: &Host, ttl: Duration) -> Result<Lease, Duratio
 enum Asked {
     /// It is ours, under this epoch.
     Taken(Epoch),
-    /// It is another's for so long yet.
-    Held(Duration),
+    /// It is another's until this time, which is so long yet.
+    Held(Timestamp, Duration),
+    /// Nobody knows.
+    Unknown,
 }
 
 /// Time that is written into the registry: another may lead within the whole time-to-live, and what it does to begin takes
@@ -65,21 +91,23 @@ fn trust(asked: Instant, ttl: Duration) -> Instant {
     asked + ttl * 4 / 5
 }
 
-async fn try_acquire(host: &Host, ttl: Duration) -> Result<Asked, Error> {
+async fn try_acquire(host: &Host, ttl: Duration, unrenewed: Option<Timestamp>) -> Result<Asked, Error> {
     let (store, node) = (host.store.clone(), host.node);
     // Owned by a task: no transaction is dropped half-way when the process is told to stop.
     let asked = tokio::spawn(async move {
         let mut client = store.lease().await?;
         let tx = client.transaction().await?;
-        let taken = cluster::acquire(&tx, NAME, node, written(ttl)).await?;
+        let taken = cluster::acquire(&tx, NAME, node, written(ttl), unrenewed).await?;
         let asked = match taken {
             Some(epoch) => Asked::Taken(epoch),
-            None => Asked::Held(presence::lease_left(&tx, NAME).await?),
+            None => presence::lease_left(&tx, NAME)
+                .await?
+                .map_or(Asked::Unknown, |(until, left)| Asked::Held(until, left)),
         };
         tx.commit().await?;
         Ok(asked)
     });
-    asked.await.unwrap_or(Ok(Asked::Held(ttl)))
+    asked.await.unwrap_or(Ok(Asked::Unknown))
 }
 
 async fn renew(
@@ -148,4 +176,27 @@ pub(crate) async fn resign(host: &Host) {
     });
     // Without the database it runs out by itself.
     let _ = tokio::time::timeout(Duration::from_secs(2), resigned).await;
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dsp_12_a_lease_that_nobody_renews_is_over_by_the_own_clock_whatever_its_end_says() {
+        let (ttl, begun) = (Duration::from_secs(3), Instant::now());
+        let after = |seconds: u64| begun + Duration::from_secs(seconds);
+        let (former, renewed): (Timestamp, Timestamp) =
+            ("2026-01-01T01:00:00Z".parse().unwrap(), "2026-01-01T00:00:03Z".parse().unwrap());
+        let mut seen = Seen::default();
+        assert_eq!(seen.unrenewed(ttl, begun), None);
+        seen.see(former, begun);
+        seen.see(former, after(5));
+        assert_eq!(seen.unrenewed(ttl, after(5)), None);
+        assert_eq!(seen.unrenewed(ttl, after(6)), Some(former));
+        seen.see(renewed, after(6));
+        assert_eq!(seen.unrenewed(ttl, after(11)), None, "whoever holds it is there");
+        assert_eq!(seen.unrenewed(ttl, after(12)), Some(renewed));
+    }
 }

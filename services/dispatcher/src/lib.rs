@@ -35,13 +35,14 @@ const LEAST_PAUSE: Duration = Duration::from_millis(10);
 pub async fn run(host: Host) -> anyhow::Result<()> {
     host.at_work(true).await;
     let ttl = host.settings().dispatcher.lease_ttl;
+    let mut seen = lease::Seen::default();
     loop {
         host.metrics.level(Level::Leader, "", 0.0);
         let Some(leading) = host.turn().await else {
             host.readiness.not_ready("draining");
             return Ok(());
         };
-        let asked = lease::acquire(&host, ttl).await;
+        let asked = lease::acquire(&host, ttl, &mut seen).await;
         let left = asked.as_ref().err().copied().unwrap_or(ttl);
         if let Ok(lease) = asked {
             host.metrics.level(Level::Leader, "", 1.0);

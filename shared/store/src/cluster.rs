@@ -30,7 +30,8 @@ statements! {
         VALUES ($1, $2, $3, $4, $5, 'starting') RETURNING incarnation";
     FIRST_BEAT = "
         INSERT INTO heartbeats (incarnation, at, steady_since) VALUES ($1, clock_timestamp(), clock_timestamp())";
-    // Each beat says what the node is to be: where that was lost before, it is mended by the next.
+    // Each beat says what the node is to be: where that was lost before, it is mended by the next. A clock that is set back is
+    // a gap, too.
     BEAT = "
         WITH mended AS (
             UPDATE nodes SET status = $2 WHERE incarnation = $1 AND ended_at IS NULL AND status <> $2)
@@ -38,22 +39,25 @@ statements! {
         SELECT incarnation, clock_timestamp(), clock_timestamp(), $4 FROM nodes WHERE incarnation = $1 AND ended_at IS NULL
         ON CONFLICT (incarnation) DO UPDATE
            SET at = excluded.at, in_hand = excluded.in_hand,
-               steady_since = CASE WHEN h.at < excluded.at - make_interval(secs => $3)
-                                   THEN excluded.at ELSE h.steady_since END";
+               steady_since = CASE WHEN h.at BETWEEN excluded.at - make_interval(secs => $3)
+                                                 AND excluded.at + make_interval(secs => $3)
+                                   THEN h.steady_since ELSE excluded.at END";
     STATUS = "
         UPDATE nodes SET status = $2, ended_at = CASE WHEN $2 IN ('stopped', 'lost') THEN clock_timestamp() END
          WHERE incarnation = $1 AND ended_at IS NULL";
     // Who judges has beaten all the while: otherwise it may have been the way to the database that was
-    // shut, for everybody. After a restart of the database the others get as long to come back.
+    // shut, for everybody. After a restart of the database the others get as long to come back. Times that are still to come
+    // are of a clock that was set back since, and whoever lives has beaten again.
     LOSE = "
         UPDATE nodes n SET status = 'lost', ended_at = clock_timestamp()
          WHERE n.ended_at IS NULL
            AND NOT EXISTS (SELECT FROM heartbeats h WHERE h.incarnation = n.incarnation
-                              AND h.at > clock_timestamp() - make_interval(secs => $1))
-           AND n.started_at < clock_timestamp() - make_interval(secs => $1)
-           AND pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => $1)
+                              AND h.at BETWEEN clock_timestamp() - make_interval(secs => $1)
+                                           AND clock_timestamp() + make_interval(secs => $1))
+           AND n.started_at NOT BETWEEN clock_timestamp() - make_interval(secs => $1) AND clock_timestamp()
+           AND pg_postmaster_start_time() NOT BETWEEN clock_timestamp() - make_interval(secs => $1) AND clock_timestamp()
            AND EXISTS (SELECT FROM heartbeats judge WHERE judge.incarnation = $2
-                          AND judge.at > clock_timestamp() - make_interval(secs => $3)
+                          AND judge.at BETWEEN clock_timestamp() - make_interval(secs => $3) AND clock_timestamp()
                           AND judge.steady_since < clock_timestamp() - make_interval(secs => $1))
         RETURNING n.incarnation, n.name, n.role";
     // A worker takes nothing from the moment of its mark on, before it has noticed it.
@@ -80,7 +84,7 @@ statements! {
         INSERT INTO leases AS l (name, holder, until)
         VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3))
         ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-         WHERE l.until < clock_timestamp() OR l.holder = excluded.holder
+         WHERE l.until < clock_timestamp() OR l.holder = excluded.holder OR l.until = $4
         RETURNING holder";
     NEXT_EPOCH = "
         INSERT INTO epochs AS e (name, epoch) VALUES ($1, 1)
@@ -350,13 +354,20 @@ pub async fn leases(client: &Client) -> Result<Vec<LeaseView>> {
 }
 
 /// Takes a lease that is free or over, with a new epoch; `None` while another holds it. The new
-/// epoch waits for every write that holds the old one shared, and fences out all later ones.
+/// epoch waits for every write that holds the old one shared, and fences out all later ones. One that has this end is over,
+/// too: it is not renewed any more, and only a clock that was set back makes it last.
 ///
 /// # Errors
 /// The database fails.
-pub async fn acquire(tx: &Tx<'_>, name: &str, node: Incarnation, ttl: Duration) -> Result<Option<Epoch>> {
+pub async fn acquire(
+    tx: &Tx<'_>,
+    name: &str,
+    node: Incarnation,
+    ttl: Duration,
+    unrenewed: Option<Timestamp>,
+) -> Result<Option<Epoch>> {
     let acquire = tx.prepare_cached(ACQUIRE).await?;
-    if tx.query_opt(&acquire, &[&name, &node.0, &ttl.as_secs_f64()]).await?.is_none() {
+    if tx.query_opt(&acquire, &[&name, &node.0, &ttl.as_secs_f64(), &unrenewed]).await?.is_none() {
         return Ok(None);
     }
     let epoch = tx.prepare_cached(NEXT_EPOCH).await?;

@@ -13,7 +13,7 @@ const MAX_WORKERS: i64 = 500;
 
 statements! {
     LEASE_LEFT = "
-        SELECT greatest(extract(epoch FROM until - clock_timestamp()), 0)::float8 AS seconds
+        SELECT until, greatest(extract(epoch FROM until - clock_timestamp()), 0)::float8 AS seconds
           FROM leases WHERE name = $1";
     LEADER = "SELECT until, until > clock_timestamp() AS is_held FROM leases WHERE name = $1";
     // Where nobody judges who is lost, a node that died is still in the registry; its silence tells.
@@ -120,12 +120,14 @@ pub async fn load(client: &Client) -> Result<Vec<NodeLoad>> {
         .collect())
 }
 
-/// How long a lease lasts yet, if nobody prolongs it; nothing where it is over or was never taken.
+/// End of a lease, and how long it lasts yet if nobody prolongs it: nothing where it is over. None where it was never taken.
 ///
 /// # Errors
 /// The database fails.
-pub async fn lease_left(client: &impl Connection, name: &str) -> Result<Duration> {
+pub async fn lease_left(client: &impl Connection, name: &str) -> Result<Option<(Timestamp, Duration)>> {
     let row = client.query_opt(&client.prepare_cached(LEASE_LEFT).await?, &[&name]).await?;
-    let seconds: f64 = row.map_or(0.0, |row| row.get("seconds"));
-    Ok(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+    Ok(row.map(|row| {
+        let left = Duration::try_from_secs_f64(row.get("seconds")).unwrap_or_default();
+        (row.get("until"), left)
+    }))
 }

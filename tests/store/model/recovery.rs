@@ -138,7 +138,7 @@ impl Both {
         let ttl = std::time::Duration::ZERO;
         let mut client = self.ground.work().await;
         let tx = client.transaction().await.unwrap();
-        let real = cluster::acquire(&tx, "dispatcher", node, ttl).await.unwrap();
+        let real = cluster::acquire(&tx, "dispatcher", node, ttl, None).await.unwrap();
         tx.commit().await.unwrap();
         self.tables.now = Timestamp::now();
         let model = self.tables.acquire(node, ttl);

@@ -46,9 +46,12 @@ pub(super) struct Limits {
     pub connections: usize,
     /// Connections beyond them, for probes.
     pub reserve: usize,
-    /// Until a client has sent its headers, counted from the connection or from the answer before.
+    /// Until a client has sent its first headers.
     pub header: Duration,
-    /// The same for a connection of the reserve.
+    /// Until it has sent its next ones, counted from the answer before. Longer than clients and balancers keep a connection
+    /// that nothing goes through: whoever closes first must not be the one that is asked.
+    pub idle: Duration,
+    /// Until a client has sent its headers on a connection of the reserve.
     pub reserve_header: Duration,
     /// Longest time for a client to take nothing, or next to nothing, of its answer; and longest time to take
     /// all of it where others want its place.
@@ -74,6 +77,7 @@ impl Limits {
             connections: connections.min(possible),
             reserve: 64,
             header: Duration::from_secs(10),
+            idle: Duration::from_secs(75),
             reserve_header: Duration::from_secs(1),
             answer: ANSWER_TIME,
             answer_bytes: ANSWER_BYTES,
@@ -146,7 +150,7 @@ async fn talk(stream: TcpStream, router: Router, place: Place, limits: Limits, o
     let mut server = http1::Builder::new();
     server
         .timer(TokioTimer::new())
-        .header_read_timeout(if once { limits.reserve_header } else { limits.header })
+        .header_read_timeout(if once { limits.reserve_header } else { limits.idle })
         .keep_alive(!once)
         .max_buf_size(64 * 1024);
     let pace = Pace { within: limits.answer, bytes: limits.answer_bytes };
@@ -157,6 +161,7 @@ async fn talk(stream: TcpStream, router: Router, place: Place, limits: Limits, o
         // An error is the client's going away or its nonsense; both end the connection.
         _ = connection.as_mut() => return,
         () = place.closed.cancelled() => connection.as_mut().graceful_shutdown(),
+        () = place.asks_nothing(limits.header) => return,
     }
     // A request that began at the same moment is answered. One that has not come whole is not waited for.
     if place.is_at_work() {
@@ -211,6 +216,7 @@ mod tests {
         connections: 4,
         reserve: 2,
         header: Duration::from_secs(60),
+        idle: Duration::from_secs(60),
         reserve_header: Duration::from_secs(60),
         answer: Duration::from_secs(60),
         answer_bytes: 1,
@@ -260,6 +266,18 @@ mod tests {
             assert_eq!(first(&mut send(address, text).await).await, "", "{text:?}");
         }
         assert!(first(&mut ask(address, "/healthz").await).await.ends_with("all"));
+    }
+
+    #[tokio::test]
+    async fn qlt_8_a_connection_that_was_used_once_is_kept_for_longer_than_a_new_one_may_be_silent() {
+        let (header, idle) = (Duration::from_millis(100), Duration::from_secs(1));
+        let (address, _) = door(Limits { header, idle, ..LIMITS }).await;
+        let mut stream = ask(address, "/healthz").await;
+        assert!(first(&mut stream).await.ends_with("all"));
+        tokio::time::sleep(4 * header).await;
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        assert!(first(&mut stream).await.ends_with("all"), "it was closed");
+        assert_eq!(first(&mut stream).await, "", "and in the end it is");
     }
 
     #[tokio::test]

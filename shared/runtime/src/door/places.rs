@@ -67,6 +67,8 @@ pub(super) struct Place {
     known: Arc<Mutex<Known>>,
     /// Turn of the connection among those that are not at work; 0 while it is at work.
     turn: AtomicU64,
+    /// True as soon as something was asked.
+    asked: AtomicBool,
     /// True when all of an answer has been handed over to be written.
     whole: AtomicBool,
     /// Set when the connection has to make room.
@@ -91,6 +93,7 @@ impl Places {
         let place = Place {
             known: self.known.clone(),
             turn: AtomicU64::new(0),
+            asked: AtomicBool::new(false),
             whole: AtomicBool::new(false),
             closed: CancellationToken::new(),
             _taken: taken,
@@ -112,9 +115,18 @@ impl Place {
 
     /// Something is asked.
     pub fn work(&self) {
+        self.asked.store(true, Ordering::Relaxed);
         self.whole.store(false, Ordering::Relaxed);
         let turn = self.turn.swap(0, Ordering::Relaxed);
         lock(&self.known).forget(turn);
+    }
+
+    /// Ends where nothing is asked within this time from now; else never.
+    pub async fn asks_nothing(&self, within: Duration) {
+        tokio::time::sleep(within).await;
+        if self.asked.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
     }
 
     /// An answer begins to be written.

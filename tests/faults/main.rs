@@ -18,6 +18,7 @@ mod kill;
 mod load;
 mod network;
 mod notice;
+mod pooler;
 mod random;
 mod restart;
 mod restore;

@@ -47,7 +47,7 @@ impl Server {
         client
     }
 
-    async fn with_engine(folder: &Path) -> Self {
+    pub async fn with_engine(folder: &Path) -> Self {
         let server = Self::start(folder).await;
         server.postgres.create_database("engine").await.unwrap();
         server

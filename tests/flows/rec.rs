@@ -295,7 +295,7 @@ async fn rec_6_an_order_whose_parameters_are_gone_or_broken_fails_and_is_not_los
 #[tokio::test]
 async fn rec_15_events_are_numbered_without_gaps_and_name_their_source() {
     let engine = Installation::start("rec_15").await;
-    engine.scenario("asks", &asking("/silent", "300ms")).await;
+    engine.scenario("asks", &asking("/silent", "3s")).await;
     engine.run(json!({"id": "a", "scenario": "asks"}), "fail").await;
     engine.act("a", "restart", &json!({"reason": "once more"})).await.success().unwrap();
     engine.calls("/silent", 2).await;

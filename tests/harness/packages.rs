@@ -59,6 +59,10 @@ static NPM: Wanted = Wanted {
     there: || ["node", "npm"].iter().all(|program| answers(program)),
 };
 
+/// A pooler that stands between services and database in a test of faults.
+static POOLER: Wanted =
+    Wanted { name: "pgbouncer", packages: &["pgbouncer"], there: || answers("/usr/sbin/pgbouncer") };
+
 /// True if a program tells its version.
 fn answers(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
@@ -83,8 +87,9 @@ pub struct Missing(Vec<&'static Wanted>);
 /// # Errors
 /// This is no Debian-like system, or the user may not install anything.
 pub fn missing(tests: bool) -> Result<Missing> {
-    let wanted =
-        SERVERS.iter().chain(tests.then_some([&PYTHON, &CURL, &TYPESCRIPT, &NPM]).into_iter().flatten());
+    let wanted = SERVERS
+        .iter()
+        .chain(tests.then_some([&PYTHON, &CURL, &TYPESCRIPT, &NPM, &POOLER]).into_iter().flatten());
     let missing = Missing(wanted.filter(|one| !(one.there)()).collect());
     if missing.0.is_empty() {
         return Ok(missing);

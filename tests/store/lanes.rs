@@ -29,8 +29,7 @@ async fn reports_only_read_end_in_their_own_time_and_leave_the_planner_free() {
 #[tokio::test]
 async fn operations_that_hold_all_of_their_connections_take_none_of_recovery() {
     let ground = Ground::new("lane_operations").await;
-    let options =
-        Options { connect_timeout: Duration::from_millis(300), ..Options::of(&ground.url(), "lanes") };
+    let options = Options { connect_timeout: Duration::from_secs(3), ..Options::of(&ground.url(), "lanes") };
     let store = Store::new(&options).unwrap();
     let held = (store.operations().await.unwrap(), store.operations().await.unwrap());
     assert!(store.operations().await.is_err(), "there are two");

@@ -1,6 +1,6 @@
 //! Versions of scenarios: nobody who reads what is new ever misses one.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pagurus_store::scenarios::{self, Applied, Expected};
 
@@ -21,7 +21,13 @@ async fn scn_13_versions_are_seen_in_the_order_of_their_numbers() {
         tx.commit().await.unwrap();
         applied
     });
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    // It waits for the first, for no longer than a statement of the hot path may.
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while ground.count(waits).await == 0 && !second.is_finished() {
+        assert!(Instant::now() < deadline, "the second does not begin");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     assert_eq!(scenarios::last(&reader).await.unwrap(), before, "the second was stored before the first");
     first.commit().await.unwrap();
     assert_eq!(second.await.unwrap(), Applied::New(1));

@@ -19,10 +19,14 @@ const FEW: i64 = 100;
 const TABLES: [&str; 8] =
     ["due", "deadlines", "running", "ready", "suspensions", "outbox", "queued", "promises"];
 
+/// Holds a snapshot, for longer than the sessions of the engine may rest in a transaction.
+const HOLD: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL idle_in_transaction_session_timeout = 0; \
+                    SELECT count(*) FROM due";
+
 /// Puts rows with past times into each list, and takes them out again, while a snapshot is held. Gives the holder.
 async fn churn(ground: &Ground) -> Client {
     let holder = ground.work().await;
-    holder.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM due").await.unwrap();
+    holder.batch_execute(HOLD).await.unwrap();
     let series = format!("generate_series(1, {GONE}) n");
     let at = "now() - interval '1 hour' + n * interval '1 millisecond'";
     for statement in [
@@ -190,7 +194,7 @@ async fn qlt_2_a_receiver_of_webhooks_is_looked_at_from_where_the_last_look_foun
 async fn qlt_2_a_user_who_may_not_see_other_sessions_is_not_told_that_there_is_no_snapshot() {
     let ground = Ground::new("unseen_sessions").await;
     let holder = ground.work().await;
-    holder.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM due").await.unwrap();
+    holder.batch_execute(HOLD).await.unwrap();
     let client = ground.work().await;
     let seen = measures::held_snapshots(&client).await.unwrap();
     assert!(seen.unseen == 0 && seen.known_seconds().is_some(), "{seen:?}");

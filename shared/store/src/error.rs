@@ -1,13 +1,17 @@
 //! Failures of the database, and whether the same call may succeed later.
 
-use tokio_postgres::error::SqlState;
+use deadpool_postgres::PoolError;
+use tokio_postgres::error::{DbError, SqlState};
 
 /// A call that the database did not carry out, or whose outcome is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No connection could be had.
     #[error("no connection to the database")]
-    Pool(#[from] deadpool_postgres::PoolError),
+    Pool(#[source] PoolError),
+    /// A pooler between does not keep the settings of sessions.
+    #[error("{}", crate::pool::POOLED)]
+    Pooled,
     /// The database refused, or went away.
     #[error("the database failed")]
     Database(#[from] tokio_postgres::Error),
@@ -33,6 +37,18 @@ pub enum Error {
 /// Result of most functions here.
 pub type Result<T> = std::result::Result<T, Error>;
 
+impl From<PoolError> for Error {
+    fn from(error: PoolError) -> Self {
+        let refused = |error: &DbError| {
+            *error.code() == SqlState::PROTOCOL_VIOLATION && error.message().contains("startup parameter")
+        };
+        match &error {
+            PoolError::Backend(cause) if cause.as_db_error().is_some_and(refused) => Self::Pooled,
+            _ => Self::Pool(error),
+        }
+    }
+}
+
 impl Error {
     /// A stored value that cannot be read.
     pub(crate) fn broken(what: &'static str, found: impl ToString) -> Self {
@@ -45,7 +61,7 @@ impl Error {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Pool(_) | Self::ReadOnly | Self::Contended => true,
+            Self::Pool(_) | Self::Pooled | Self::ReadOnly | Self::Contended => true,
             Self::Broken { .. } | Self::Schema(_) => false,
             Self::Database(error) => match error.code() {
                 Some(code) => !concerns_a_value(code),

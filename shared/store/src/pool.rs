@@ -6,8 +6,8 @@ use std::time::Duration;
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts,
 };
-use tokio_postgres::NoTls;
 use tokio_postgres::config::SslMode;
+use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 use crate::{Error, Patience, Result};
 
@@ -242,7 +242,7 @@ fn pool(options: &Options, lane: Lane) -> Result<Pool> {
         .keepalives_retries(3)
         .tcp_user_timeout(Duration::from_secs(15))
         .options(format!(
-            "{plans} -c statement_timeout={statement_timeout} -c lock_timeout={lock_ms} \
+            "{plans} -c {LANE}={name} -c statement_timeout={statement_timeout} -c lock_timeout={lock_ms} \
              -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_MS} -c timezone=UTC"
         ));
     let manager =
@@ -256,16 +256,35 @@ fn pool(options: &Options, lane: Lane) -> Result<Pool> {
         .max_size(size)
         .timeouts(timeouts)
         .runtime(Runtime::Tokio1)
-        .post_create(Hook::async_fn(|client, _| Box::pin(refuse_lossy(client))))
+        .post_create(Hook::async_fn(|client, _| Box::pin(refuse_unfit(client))))
         .build()
         .map_err(|error| Error::Schema(error.to_string()))
 }
 
-/// With `synchronous_commit` off a crash of the server loses orders that were accepted: no
-/// connection is used that would.
-async fn refuse_lossy(client: &deadpool_postgres::ClientWrapper) -> std::result::Result<(), HookError> {
-    let row = client.query_one("SHOW synchronous_commit", &[]).await.map_err(HookError::Backend)?;
-    if row.get::<_, &str>("synchronous_commit") == "off" {
+/// Setting by which a session tells that it has those of its lane.
+const LANE: &str = "pagurus.lane";
+
+/// Reason why a session cannot be used that has no settings of its lane.
+pub(crate) const POOLED: &str = "a pooler stands before the database that does not keep the settings of sessions: connect to \
+     PostgreSQL itself";
+
+/// No connection is used that would lose orders that were accepted, which a crash of the server does with
+/// `synchronous_commit` off; nor one whose settings did not arrive.
+async fn refuse_unfit(client: &deadpool_postgres::ClientWrapper) -> std::result::Result<(), HookError> {
+    let settings = format!(
+        "SELECT current_setting('synchronous_commit') AS synchronous_commit, current_setting('{LANE}', true) AS lane"
+    );
+    // As text: what stands between may not know a statement that was prepared.
+    let messages = client.simple_query(&settings).await.map_err(HookError::Backend)?;
+    let row = messages.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    let setting = |name: &str| row.and_then(|row| row.get(name)).unwrap_or_default();
+    if setting("lane").is_empty() {
+        return Err(HookError::message(POOLED));
+    }
+    if setting("synchronous_commit") == "off" {
         return Err(HookError::message(
             "synchronous_commit is off: accepted orders could be lost; switch it on for this role or database",
         ));

@@ -140,7 +140,7 @@ async fn ord_31_jeopardy_is_told_once_in_every_form_and_once_more_in_another_lif
 #[tokio::test]
 async fn ord_31_each_life_is_looked_at_anew_and_clones_have_no_promise() {
     let engine = Installation::start("ord_31_lives").await;
-    engine.scenario("asks", &asking("/asked", "3s")).await;
+    engine.scenario("asks", &asking("/asked", "8s")).await;
     engine.accepted(promised("again", "asks", 1, Value::Null)).await;
     mark(&engine, "again").await;
     engine.reach("again", "fail").await;

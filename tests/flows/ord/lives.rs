@@ -54,7 +54,9 @@ async fn ord_22_ord_23_err_11_a_repeat_goes_back_to_where_the_operator_let_the_o
 
     // A repair is a move, and the next repeat goes back to it.
     engine.world().forget();
-    engine.accepted(json!({"id": "b", "scenario": "stands"})).await;
+    // Long enough for a repair in the middle of it.
+    engine.scenario("patient", &STANDS.replace("300ms", "3s")).await;
+    engine.accepted(json!({"id": "b", "scenario": "patient"})).await;
     engine.reach("b", "wait").await;
     assert_eq!(engine.act("b", "repair", &json!({"state": "stand", "reason": "r"})).await.status, 200);
     let failed = engine.reach("b", "fail").await;

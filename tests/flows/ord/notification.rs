@@ -146,7 +146,7 @@ async fn ord_19_an_unroutable_notification_is_kept_and_can_be_sent_again() {
 #[tokio::test]
 async fn ord_18_29_a_queue_that_is_allowed_gets_one_message_for_each_life() {
     let engine = Installation::with("ord_29", &[("PAGURUS__NOTIFY__ALLOW", "[{queue: \"client-*\"}]")]).await;
-    engine.scenario("asks", &asking("/ask", "400ms")).await;
+    engine.scenario("asks", &asking("/ask", "3s")).await;
     let amqp = engine.env().amqp().await.unwrap();
     let queue = format!("client-{}", engine.env().prefix());
     let temporary =

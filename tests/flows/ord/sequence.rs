@@ -45,13 +45,13 @@ async fn ord_10_forty_queues_keep_their_order_and_never_overlap() {
 #[tokio::test]
 async fn ord_11_sleep_gives_the_queue_up_and_enters_again_at_the_tail() {
     let engine = Installation::start("ord_11").await;
-    engine.world().program(Program::at("/b").delayed(Duration::from_millis(1200)));
+    engine.world().program(Program::at("/b").delayed(Duration::from_secs(4)));
     let states = r#"initialState: before
 states:
   before:
     actions:
       - http: {method: POST, url: "${config.demo}/a1", body: {order: "${order.id}"}}
-      - sleep: {for: 400ms}
+      - sleep: {for: 1500ms}
     on: {sleep: sleeping, fail: failed}
   sleeping: {kind: sleeping, on: {timeout: behind}}
   behind:

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use pagurus_harness::client::amqp::Inbox;
 use pagurus_harness::client::items;
 use pagurus_harness::env::Env;
 use pagurus_harness::nodes::Role;
@@ -146,6 +147,53 @@ states:
   done: {kind: terminal}
 "#;
 
+/// Sets the clock back by an hour while a queue is in use: its members go on in the order of their registration.
+async fn set_back_with_a_queue_in_use(engine: &Installation, clocks: &Clocks) {
+    let gate = watch::Sender::new(false);
+    let held = Step { hold: Some(gate.subscribe()), ..Step::fine() };
+    engine.env.world().forget();
+    engine.env.world().program(Program::at("/do").first(1, &held));
+    let member = |number: usize| {
+        body(
+            &format!("m-{number}"),
+            "call",
+            json!({"mode": "sequential", "queue": "q", "params": {"queue": "m"}}),
+        )
+    };
+    let members = Load { bodies: (0..6).map(member).collect() };
+    for (number, order) in members.bodies.iter().enumerate() {
+        if number == 3 {
+            engine.env.world().wait_calls("/do", 1, PATIENCE).await.unwrap();
+            clocks.set("database", 0);
+        }
+        engine.api.post("/v1/orders", order).await.unwrap().success().unwrap();
+    }
+    gate.send_replace(true);
+    for id in members.ids() {
+        engine.api.wait_status(&id, "success", PATIENCE).await.unwrap();
+    }
+    let calls = engine.env.world().calls("/do");
+    let called: Vec<&str> = calls.iter().filter_map(|call| call.body["order"].as_str()).collect();
+    assert_eq!(called, ["m-0", "m-1", "m-2", "m-3", "m-4", "m-5"]);
+}
+
+/// The death of a worker without a successor of its name: its silence tells.
+async fn a_silent_worker_is_found(engine: &mut Installation, inbox: &Inbox, settings: &[(&str, &str)]) {
+    let gate = watch::Sender::new(false);
+    engine
+        .env
+        .world()
+        .program(Program::at("/do").first(1, &Step { hold: Some(gate.subscribe()), ..Step::fine() }));
+    let called = engine.env.world().calls("/do").len();
+    let last = Load { bodies: vec![body("last", "call", json!({}))] };
+    last.post(engine).await;
+    engine.env.world().wait_calls("/do", called + 1, PATIENCE).await.unwrap();
+    engine.node(Role::Worker).kill().await.unwrap();
+    let other = engine.env.start_with(Role::Worker, "worker-2", settings).await.unwrap();
+    last.check(engine, inbox, 2 * PATIENCE).await;
+    engine.nodes.push(other);
+}
+
 // Times are compared by the clock of the database alone, so that all that is due is due to everybody at once.
 #[tokio::test]
 async fn qlt_5_a_database_whose_clock_jumps_on_and_back_loses_nothing_and_keeps_the_order_of_queues() {
@@ -185,33 +233,7 @@ async fn qlt_5_a_database_whose_clock_jumps_on_and_back_loses_nothing_and_keeps_
     during.publish(&amqp).await;
     Load::check_all(&[long, load, during], &engine, &inbox, 2 * PATIENCE).await;
 
-    // Back by an hour, with a queue that is in use: its members go on in the order of their registration.
-    let gate = watch::Sender::new(false);
-    let held = Step { hold: Some(gate.subscribe()), ..Step::fine() };
-    engine.env.world().forget();
-    engine.env.world().program(Program::at("/do").first(1, &held));
-    let member = |number: usize| {
-        body(
-            &format!("m-{number}"),
-            "call",
-            json!({"mode": "sequential", "queue": "q", "params": {"queue": "m"}}),
-        )
-    };
-    let members = Load { bodies: (0..6).map(member).collect() };
-    for (number, order) in members.bodies.iter().enumerate() {
-        if number == 3 {
-            engine.env.world().wait_calls("/do", 1, PATIENCE).await.unwrap();
-            clocks.set("database", 0);
-        }
-        engine.api.post("/v1/orders", order).await.unwrap().success().unwrap();
-    }
-    gate.send_replace(true);
-    for id in members.ids() {
-        engine.api.wait_status(&id, "success", PATIENCE).await.unwrap();
-    }
-    let calls = engine.env.world().calls("/do");
-    let called: Vec<&str> = calls.iter().filter_map(|call| call.body["order"].as_str()).collect();
-    assert_eq!(called, ["m-0", "m-1", "m-2", "m-3", "m-4", "m-5"]);
+    set_back_with_a_queue_in_use(&engine, &clocks).await;
 
     // Whoever dies after the jump is made good as ever, and what sleeps is woken.
     for role in [Role::Dispatcher, Role::Worker, Role::Activator, Role::Notifier] {
@@ -222,20 +244,7 @@ async fn qlt_5_a_database_whose_clock_jumps_on_and_back_loses_nothing_and_keeps_
         load.publish(&amqp).await;
         load.check(&engine, &inbox, 2 * PATIENCE).await;
     }
-    // Without a successor of its name, too: its silence tells.
-    engine
-        .env
-        .world()
-        .program(Program::at("/do").first(1, &Step { hold: Some(gate.subscribe()), ..Step::fine() }));
-    gate.send_replace(false);
-    let called = engine.env.world().calls("/do").len();
-    let last = Load { bodies: vec![body("last", "call", json!({}))] };
-    last.post(&engine).await;
-    engine.env.world().wait_calls("/do", called + 1, PATIENCE).await.unwrap();
-    engine.node(Role::Worker).kill().await.unwrap();
-    let other = engine.env.start_with(Role::Worker, "worker-2", &settings).await.unwrap();
-    last.check(&engine, &inbox, 2 * PATIENCE).await;
-    engine.nodes.push(other);
+    a_silent_worker_is_found(&mut engine, &inbox, &settings).await;
     // Walks over all orders, the consistency check among them, go on when their time comes round again.
     engine.rows_are_sound().await;
     drop(engine);

@@ -92,6 +92,18 @@ async fn whole_order(engine: &Installation) {
     inbox.wait(PATIENCE, |all| all.len() >= 2).await.unwrap();
 }
 
+fn is_notification(span: &Seen) -> bool {
+    span.service == "pagurus-notifier" && span.is("messaging.operation.type", "send")
+}
+
+/// True if intake and notifier have told of the order, too: each process does so once a second.
+fn are_of_all(spans: &[Seen]) -> bool {
+    let is_there = |key: &str, value: &str| spans.iter().any(|span| span.is(key, value));
+    spans.iter().any(is_notification)
+        && is_there("pagurus.registration", "accepted")
+        && is_there("pagurus.callback", "accepted")
+}
+
 #[tokio::test]
 async fn telemetry_a_whole_order_is_a_trace_a_stage_with_links() {
     let collector = Collector::start().await;
@@ -101,16 +113,7 @@ async fn telemetry_a_whole_order_is_a_trace_a_stage_with_links() {
     ];
     let engine = Installation::with("telemetry_whole", &settings).await;
     whole_order(&engine).await;
-    let ended =
-        |span: &Seen| span.service == "pagurus-notifier" && span.is("messaging.operation.type", "send");
-    // Each process tells of its own once a second.
-    let of_intake = |spans: &[Seen]| {
-        ["pagurus.registration", "pagurus.callback"]
-            .iter()
-            .all(|key| spans.iter().any(|span| span.is(key, "accepted")))
-    };
-    let all = |spans: &[Seen]| stages(spans).len() >= 4 && spans.iter().any(ended) && of_intake(spans);
-    let spans = collector.wait(PATIENCE, all).await;
+    let spans = collector.wait(PATIENCE, |spans| stages(spans).len() >= 4 && are_of_all(spans)).await;
 
     let registration = spans.iter().find(|span| span.is("pagurus.registration", "accepted")).unwrap();
     assert_eq!((&*registration.trace, &*registration.parent), (CLIENT, "b7ad6b7169203331"));
@@ -162,7 +165,7 @@ async fn telemetry_a_whole_order_is_a_trace_a_stage_with_links() {
     let asked = within(&stages[2], "POST");
     assert_eq!((&callback.trace, &callback.parent), (&asked.trace, &asked.span), "{callback:?}");
     assert_eq!(stages[3].link("callback"), Some((&*asked.trace, &*asked.span)));
-    let notification = spans.iter().find(|span| ended(span)).unwrap();
+    let notification = spans.iter().find(|span| is_notification(span)).unwrap();
     assert_eq!((&notification.trace, &notification.parent), (&stages[3].trace, &stages[3].span));
     let all = format!("{spans:?}");
     assert!(!all.contains("hidden"), "no span shows the query of a URL");

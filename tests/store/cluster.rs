@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pagurus_domain::id::{Attempt, Epoch, Incarnation, Role};
 use pagurus_store::cluster::{self, Beat, NodeStatus};
 use pagurus_store::stages::{self, OfferedStage, Unclaimed};
-use pagurus_store::{Client, Error, marks, presence};
+use pagurus_store::{Client, Error, leases, marks};
 use serde_json::json;
 
 use crate::ground::{FIRST_EPOCH, Ground, new_node};
@@ -19,7 +19,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 async fn acquire(ground: &Ground, node: Incarnation, ttl: Duration) -> Option<Epoch> {
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
-    let epoch = cluster::acquire(&tx, NAME, node, ttl, None).await.unwrap();
+    let epoch = leases::acquire(&tx, NAME, node, ttl, None).await.unwrap();
     tx.commit().await.unwrap();
     epoch
 }
@@ -65,13 +65,13 @@ async fn dsp_12_one_holds_the_lease_and_each_holder_has_a_greater_epoch() {
     assert!(second > first);
     assert_eq!(acquire(&ground, a, LONG).await, None, "it is held");
     let client = ground.work().await;
-    let renew = |node, epoch| cluster::renew(&client, NAME, node, epoch, LONG);
+    let renew = |node, epoch| leases::renew(&client, NAME, node, epoch, LONG);
     assert!(!renew(a, first).await.unwrap(), "renewed by a former holder");
     assert!(!renew(b, first).await.unwrap(), "renewed under an old epoch");
     assert!(renew(b, second).await.unwrap());
-    cluster::resign(&client, NAME, a).await.unwrap();
+    leases::resign(&client, NAME, a).await.unwrap();
     assert_eq!(acquire(&ground, a, LONG).await, None, "given back by one who did not hold it");
-    cluster::resign(&client, NAME, b).await.unwrap();
+    leases::resign(&client, NAME, b).await.unwrap();
     assert!(acquire(&ground, a, LONG).await.expect("it was given back") > second);
 }
 
@@ -113,7 +113,7 @@ async fn dsp_12_a_claim_that_comes_while_the_epoch_changes_waits_and_is_refused(
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
     let new =
-        cluster::acquire(&tx, NAME, Incarnation(1), LONG, None).await.unwrap().expect("the holder may again");
+        leases::acquire(&tx, NAME, Incarnation(1), LONG, None).await.unwrap().expect("the holder may again");
     let wanted = [(no, Attempt(1))];
     let claim = ground.claim_under(old, &wanted);
     tokio::pin!(claim);
@@ -145,7 +145,7 @@ async fn dsp_12_a_process_that_froze_inside_a_claim_holds_a_take_over_up_for_sec
         let mut client = ground.work().await;
         let tx = client.transaction().await.unwrap();
         // Waiting for the lock has a limit of its own; the standby asks again.
-        if let Ok(Some(epoch)) = cluster::acquire(&tx, NAME, Incarnation(2), LONG, None).await {
+        if let Ok(Some(epoch)) = leases::acquire(&tx, NAME, Incarnation(2), LONG, None).await {
             tx.commit().await.unwrap();
             break epoch;
         }
@@ -323,22 +323,22 @@ async fn dsp_12_a_lease_of_a_clock_that_was_set_back_is_taken_by_who_saw_that_no
     let first = acquire(&ground, a, LONG).await.expect("it is free");
     let until = async || {
         let client = ground.work().await;
-        let (until, _) = presence::lease_left(&client, NAME).await.unwrap().expect("somebody has it");
+        let (until, _) = leases::left(&client, NAME).await.unwrap().expect("somebody has it");
         until
     };
     let seen = until().await;
     let client = ground.work().await;
-    assert!(cluster::renew(&client, NAME, a, first, LONG).await.unwrap());
+    assert!(leases::renew(&client, NAME, a, first, LONG).await.unwrap());
     let take = async |unrenewed| {
         let mut client = ground.work().await;
         let tx = client.transaction().await.unwrap();
-        let epoch = cluster::acquire(&tx, NAME, b, LONG, Some(unrenewed)).await.unwrap();
+        let epoch = leases::acquire(&tx, NAME, b, LONG, Some(unrenewed)).await.unwrap();
         tx.commit().await.unwrap();
         epoch
     };
     assert_eq!(take(seen).await, None, "it was renewed since");
     assert!(take(until().await).await.expect("nobody renews it") > first);
-    assert!(!cluster::renew(&client, NAME, a, first, LONG).await.unwrap(), "renewed by a former holder");
+    assert!(!leases::renew(&client, NAME, a, first, LONG).await.unwrap(), "renewed by a former holder");
 }
 
 // REC-7: one statement of a life may be lost; the next sign of life says the same again.

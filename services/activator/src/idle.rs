@@ -20,7 +20,7 @@ use pagurus_store::control;
 use pagurus_store::first::{self, TimedList};
 use pagurus_store::idle::{self, StandingOrder, StandingStage};
 use pagurus_store::walks::{self, Step};
-use pagurus_store::{Client, Error, cluster, flows, history, presence, stops};
+use pagurus_store::{Client, Error, flows, history, leases, presence, stops};
 use serde_json::json;
 
 use crate::recover::note;
@@ -93,7 +93,7 @@ type Found = (OrderNo, IdleCause);
 impl Looker {
     async fn see_leader(&mut self) -> Result<(), Error> {
         let client = self.host.store.operations().await?;
-        let leases = cluster::leases(&client).await?;
+        let leases = leases::all(&client).await?;
         let epoch = leases.iter().find(|lease| lease.name == Role::Dispatcher.as_str());
         let epoch = epoch.map(|lease| lease.epoch);
         if self.leader.map(|(known, _)| known) != epoch {
@@ -188,7 +188,7 @@ impl Looker {
             parallel: count(distribution.parallel_count),
             sequential: count(distribution.sequential_count),
         };
-        let leader = presence::leader(client).await?;
+        let leader = leases::leader(client).await?;
         let workers = presence::workers_seen(client, settings.node.lost_after).await?;
         let load = presence::load(client).await?;
         let takers: Vec<_> = workers.iter().filter(|worker| worker.is_alive && worker.takes).collect();

@@ -13,7 +13,7 @@ use pagurus_domain::id::Epoch;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
-use pagurus_store::{Error, cluster, presence};
+use pagurus_store::{Error, leases};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -97,10 +97,10 @@ async fn try_acquire(host: &Host, ttl: Duration, unrenewed: Option<Timestamp>) -
     let asked = tokio::spawn(async move {
         let mut client = store.lease().await?;
         let tx = client.transaction().await?;
-        let taken = cluster::acquire(&tx, NAME, node, written(ttl), unrenewed).await?;
+        let taken = leases::acquire(&tx, NAME, node, written(ttl), unrenewed).await?;
         let asked = match taken {
             Some(epoch) => Asked::Taken(epoch),
-            None => presence::lease_left(&tx, NAME)
+            None => leases::left(&tx, NAME)
                 .await?
                 .map_or(Asked::Unknown, |(until, left)| Asked::Held(until, left)),
         };
@@ -128,7 +128,7 @@ async fn renew(
         let (store, node) = (host.store.clone(), host.node);
         let renewed = tokio::spawn(async move {
             let client = store.lease().await?;
-            cluster::renew(&client, NAME, node, epoch, written(ttl)).await
+            leases::renew(&client, NAME, node, epoch, written(ttl)).await
         });
         match renewed.await {
             Ok(Ok(true)) => {
@@ -172,7 +172,7 @@ pub(crate) async fn resign(host: &Host) {
     let (store, node) = (host.store.clone(), host.node);
     let resigned = tokio::spawn(async move {
         let client = store.lease().await?;
-        cluster::resign(&client, NAME, node).await
+        leases::resign(&client, NAME, node).await
     });
     // Without the database it runs out by itself.
     let _ = tokio::time::timeout(Duration::from_secs(2), resigned).await;

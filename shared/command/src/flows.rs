@@ -12,7 +12,7 @@ use pagurus_runtime::Effects;
 use pagurus_store::audit::AuditEntry;
 use pagurus_store::shift::{Shift, Window};
 use pagurus_store::stops::{self, NewStop, StoredStop};
-use pagurus_store::{cluster, flows};
+use pagurus_store::{flows, leases};
 use pagurus_wire::flows::{
     ConfirmationView, ResignRequest, ResumeRequest, StopOutcome, StopRequest, SystemOrderRequest,
 };
@@ -228,7 +228,7 @@ impl Commands {
         let ended = async {
             let mut client = self.host.store.operations().await?;
             let tx = client.transaction().await?;
-            let former = cluster::end_lease(&tx, lease).await?;
+            let former = leases::end(&tx, lease).await?;
             if former.is_some() {
                 AuditEntry::new("resign", (AuditKind::Lease, lease), by, Some(&asked.reason))
                     .record(&tx)

@@ -1,9 +1,9 @@
-//! Nodes, heartbeats and leases. All times are the database's.
+//! Nodes and their heartbeats. All times are the database's.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::id::{Epoch, Incarnation, Role};
+use pagurus_domain::id::{Incarnation, Role};
 
 use crate::marks::OfflineMark;
 use crate::row::word;
@@ -80,28 +80,6 @@ statements! {
             OR m.name IS NOT NULL AND NOT EXISTS (
                    SELECT FROM nodes later WHERE later.role = n.role AND later.name = n.name AND later.incarnation > n.incarnation)
          ORDER BY n.role, n.name, n.incarnation";
-    ACQUIRE = "
-        INSERT INTO leases AS l (name, holder, until)
-        VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3))
-        ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-         WHERE l.until < clock_timestamp() OR l.holder = excluded.holder OR l.until = $4
-        RETURNING holder";
-    NEXT_EPOCH = "
-        INSERT INTO epochs AS e (name, epoch) VALUES ($1, 1)
-        ON CONFLICT (name) DO UPDATE SET epoch = e.epoch + 1
-        RETURNING epoch";
-    RENEW = "
-        UPDATE leases SET until = clock_timestamp() + make_interval(secs => $3)
-         WHERE name = $1 AND holder = $2 AND until > clock_timestamp()
-           AND EXISTS (SELECT FROM epochs WHERE name = $1 AND epoch = $4)";
-    END_LEASE = "
-        UPDATE leases l SET until = clock_timestamp() FROM nodes n
-         WHERE l.name = $1 AND n.incarnation = l.holder AND l.until > clock_timestamp() RETURNING n.name";
-    RESIGN = "UPDATE leases SET until = clock_timestamp() WHERE name = $1 AND holder = $2";
-    LEASES = "
-        SELECT l.name, n.name AS holder, l.until, e.epoch
-          FROM leases l JOIN epochs e ON e.name = l.name LEFT JOIN nodes n ON n.incarnation = l.holder
-         ORDER BY l.name";
 }
 
 /// A process that registers.
@@ -320,90 +298,4 @@ pub async fn nodes(client: &Client) -> Result<Vec<RegisteredNode>> {
             })
         })
         .collect()
-}
-
-/// A lease, as people see it.
-#[derive(Clone, Debug)]
-pub struct LeaseView {
-    /// Name of the right that it gives.
-    pub name: String,
-    /// Name of the holder.
-    pub holder: Option<String>,
-    /// Until when.
-    pub until: Timestamp,
-    /// Epoch.
-    pub epoch: Epoch,
-}
-
-/// All leases.
-///
-/// # Errors
-/// The database fails.
-pub async fn leases(client: &Client) -> Result<Vec<LeaseView>> {
-    let statement = client.prepare_cached(LEASES).await?;
-    let rows = client.query(&statement, &[]).await?;
-    Ok(rows
-        .iter()
-        .map(|row| LeaseView {
-            name: row.get("name"),
-            holder: row.get("holder"),
-            until: row.get("until"),
-            epoch: Epoch(row.get("epoch")),
-        })
-        .collect())
-}
-
-/// Takes a lease that is free or over, with a new epoch; `None` while another holds it. The new
-/// epoch waits for every write that holds the old one shared, and fences out all later ones. One that has this end is over,
-/// too: it is not renewed any more, and only a clock that was set back makes it last.
-///
-/// # Errors
-/// The database fails.
-pub async fn acquire(
-    tx: &Tx<'_>,
-    name: &str,
-    node: Incarnation,
-    ttl: Duration,
-    unrenewed: Option<Timestamp>,
-) -> Result<Option<Epoch>> {
-    let acquire = tx.prepare_cached(ACQUIRE).await?;
-    if tx.query_opt(&acquire, &[&name, &node.0, &ttl.as_secs_f64(), &unrenewed]).await?.is_none() {
-        return Ok(None);
-    }
-    let epoch = tx.prepare_cached(NEXT_EPOCH).await?;
-    Ok(Some(Epoch(tx.query_one(&epoch, &[&name]).await?.get("epoch"))))
-}
-
-/// Prolongs a lease that is still held; false where it is not.
-///
-/// # Errors
-/// The database fails.
-pub async fn renew(
-    client: &Client,
-    name: &str,
-    node: Incarnation,
-    epoch: Epoch,
-    ttl: Duration,
-) -> Result<bool> {
-    let statement = client.prepare_cached(RENEW).await?;
-    Ok(client.execute(&statement, &[&name, &node.0, &ttl.as_secs_f64(), &epoch.0]).await? == 1)
-}
-
-/// Ends a lease that somebody holds; the name of the holder, which hears of it with its next renewal.
-///
-/// # Errors
-/// The database fails.
-pub async fn end_lease(client: &impl Connection, name: &str) -> Result<Option<String>> {
-    let statement = client.prepare_cached(END_LEASE).await?;
-    Ok(client.query_opt(&statement, &[&name]).await?.map(|row| row.get("name")))
-}
-
-/// Gives a lease back, so that another can take it at once.
-///
-/// # Errors
-/// The database fails.
-pub async fn resign(client: &Client, name: &str, node: Incarnation) -> Result<()> {
-    let statement = client.prepare_cached(RESIGN).await?;
-    client.execute(&statement, &[&name, &node.0]).await?;
-    Ok(())
 }

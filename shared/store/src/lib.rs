@@ -30,6 +30,7 @@ pub mod first;
 pub mod flows;
 pub mod history;
 pub mod idle;
+pub mod leases;
 pub mod marks;
 pub mod measures;
 pub mod migrate;

@@ -262,7 +262,7 @@ fn pool(options: &Options, lane: Lane) -> Result<Pool> {
 }
 
 /// Setting by which a session tells that it has those of its lane.
-const LANE: &str = "pagurus.lane";
+const LANE: &str = "engine.lane";
 
 /// Reason why a session cannot be used that has no settings of its lane.
 pub(crate) const POOLED: &str = "a pooler stands before the database that does not keep the settings of sessions: connect to \

@@ -12,10 +12,6 @@ use crate::{Client, Connection, Result};
 const MAX_WORKERS: i64 = 500;
 
 statements! {
-    LEASE_LEFT = "
-        SELECT until, greatest(extract(epoch FROM until - clock_timestamp()), 0)::float8 AS seconds
-          FROM leases WHERE name = $1";
-    LEADER = "SELECT until, until > clock_timestamp() AS is_held FROM leases WHERE name = $1";
     // Where nobody judges who is lost, a node that died is still in the registry; its silence tells.
     WORKERS_SEEN = "
         SELECT n.incarnation, n.concurrency, n.status = 'active' AND NOT EXISTS (
@@ -29,25 +25,6 @@ statements! {
     LOAD = "
         SELECT node, count(*) FILTER (WHERE queue IS NULL) AS parallel, count(*) FILTER (WHERE queue IS NOT NULL) AS sequential
           FROM running GROUP BY node";
-}
-
-/// The lease of the dispatchers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leader {
-    /// End of the lease.
-    pub until: Timestamp,
-    /// True while it lasts.
-    pub is_held: bool,
-}
-
-/// The lease under which hand-outs are made; none where nobody ever led.
-///
-/// # Errors
-/// The database fails.
-pub async fn leader(client: &Client) -> Result<Option<Leader>> {
-    let statement = client.prepare_cached(LEADER).await?;
-    let row = client.query_opt(&statement, &[&Role::Dispatcher.as_str()]).await?;
-    Ok(row.map(|row| Leader { until: row.get("until"), is_held: row.get("is_held") }))
 }
 
 /// A worker in the registry.
@@ -118,16 +95,4 @@ pub async fn load(client: &Client) -> Result<Vec<NodeLoad>> {
                 .map(|column| u32::try_from(row.get::<_, i64>(column)).unwrap_or(u32::MAX)),
         })
         .collect())
-}
-
-/// End of a lease, and how long it lasts yet if nobody prolongs it: nothing where it is over. None where it was never taken.
-///
-/// # Errors
-/// The database fails.
-pub async fn lease_left(client: &impl Connection, name: &str) -> Result<Option<(Timestamp, Duration)>> {
-    let row = client.query_opt(&client.prepare_cached(LEASE_LEFT).await?, &[&name]).await?;
-    Ok(row.map(|row| {
-        let left = Duration::try_from_secs_f64(row.get("seconds")).unwrap_or_default();
-        (row.get("until"), left)
-    }))
 }

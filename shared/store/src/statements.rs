@@ -31,6 +31,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::flows::STATEMENTS,
         crate::history::STATEMENTS,
         crate::idle::STATEMENTS,
+        crate::leases::STATEMENTS,
         crate::marks::STATEMENTS,
         crate::operations::STATEMENTS,
         crate::operations::items::STATEMENTS,

@@ -2,7 +2,7 @@
 
 use pagurus_domain::id::Role;
 use pagurus_store::cluster::{self, RegisteredNode};
-use pagurus_store::presence;
+use pagurus_store::{leases, presence};
 use pagurus_wire::cluster::LeaseLine;
 use pagurus_wire::nodes::{NodeView, OfflineView};
 use pagurus_wire::order::Page;
@@ -78,10 +78,10 @@ impl Views {
     /// Leases, with their holders.
     pub async fn leases(&self, query: &ListQuery) -> Result<Page<LeaseLine>, Problem> {
         let (limit, behind) = (query.limit()?, query.cursor());
-        let leases = async { cluster::leases(&self.host.store.api().await?).await };
+        let leases = async { leases::all(&self.host.store.api().await?).await };
         let leases = leases.await.map_err(self.failed("leases"))?.into_iter();
         let leases = leases.filter(|lease| behind.is_none_or(|behind| lease.name.as_str() > behind));
-        let line = |lease: cluster::LeaseView| LeaseLine {
+        let line = |lease: leases::LeaseView| LeaseLine {
             name: lease.name,
             holder: lease.holder,
             until: lease.until,

@@ -9,7 +9,7 @@ use pagurus_simulation::witness::MAX_RESTARTS;
 use pagurus_store::amend::Postponement;
 use pagurus_store::ends::{self, Ending};
 use pagurus_store::stages::advance::{Advance, Entered, advance};
-use pagurus_store::{amend, cluster, control, dependencies, recovery, stages};
+use pagurus_store::{amend, control, dependencies, leases, recovery, stages};
 
 use super::{Both, Claims, model_finished, of_model, of_real};
 
@@ -138,7 +138,7 @@ impl Both {
         let ttl = std::time::Duration::ZERO;
         let mut client = self.ground.work().await;
         let tx = client.transaction().await.unwrap();
-        let real = cluster::acquire(&tx, "dispatcher", node, ttl, None).await.unwrap();
+        let real = leases::acquire(&tx, "dispatcher", node, ttl, None).await.unwrap();
         tx.commit().await.unwrap();
         self.tables.now = Timestamp::now();
         let model = self.tables.acquire(node, ttl);

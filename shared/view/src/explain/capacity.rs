@@ -6,8 +6,9 @@ use pagurus_domain::dispatch::{Capacity, FlowShare};
 use pagurus_domain::order::Mode;
 use pagurus_domain::order::wait_reason::WaitReason;
 use pagurus_runtime::config::Settings;
+use pagurus_store::leases::{self, Leader};
 use pagurus_store::orders::OrderRow as Row;
-use pagurus_store::presence::{self, Leader, NodeLoad, WorkerSeen};
+use pagurus_store::presence::{self, NodeLoad, WorkerSeen};
 use pagurus_store::{Client, Error, stages};
 
 use super::Told;
@@ -24,7 +25,7 @@ pub(super) async fn hindrance(
     let count = |setting: usize| u32::try_from(setting).unwrap_or(u32::MAX);
     let distribution = &settings.distribution;
     let scene = Scene {
-        leader: presence::leader(client).await?,
+        leader: leases::leader(client).await?,
         workers: presence::workers_seen(client, settings.node.lost_after).await?,
         load: presence::load(client).await?,
         capacity: Capacity {
@@ -42,7 +43,7 @@ pub(super) async fn hindrance(
 /// # Errors
 /// The database fails.
 pub(super) async fn goes_on(client: &Client, settings: &Settings) -> Result<bool, Error> {
-    let is_led = presence::leader(client).await?.is_some_and(|leader| leader.is_held);
+    let is_led = leases::leader(client).await?.is_some_and(|leader| leader.is_held);
     let workers = presence::workers_seen(client, settings.node.lost_after).await?;
     Ok(is_led && workers.iter().any(|worker| worker.is_alive && worker.takes))
 }

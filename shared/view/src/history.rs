@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::Views;
 use crate::hidden::{HiddenParts, mask};
-use crate::part::{self, Collector, PartQuery, Window, read_on};
+use crate::part::{self, Collector, PartQuery, read_on};
 use crate::query::limit;
 
 /// Query of events.
@@ -37,9 +37,9 @@ impl EventsQuery {
 impl Views {
     /// Transitions of an order.
     pub async fn transitions(&self, id: &str, query: &PartQuery) -> Result<Page<TransitionView>, Problem> {
-        let window = query.window()?;
+        let page = query.collector()?;
         let (client, row) = self.found(id).await?;
-        transitions(&client, &row, window).await.map_err(self.failed("read"))
+        transitions(&client, &row, page).await.map_err(self.failed("read"))
     }
 
     /// Events of an order by number; the next page is the one behind the last number.
@@ -96,10 +96,9 @@ pub(crate) const ENTERED: &str = "entered";
 pub(crate) async fn transitions(
     client: &Client,
     row: &Row,
-    window: Window,
+    mut page: Collector<TransitionView>,
 ) -> Result<Page<TransitionView>, Error> {
-    let mut page = Collector::of(window);
-    read_on(client, row, 0, |event| moves(event, &mut page)).await?;
+    read_on(client, row, page.point.after, |event| moves(event, &mut page)).await?;
     Ok(page.page())
 }
 
@@ -111,21 +110,22 @@ fn moves(event: &HistoryEvent, page: &mut Collector<TransitionView>) -> ControlF
         "repaired" => vec![json!({
             "from": detail["formerState"], "event": "repair", "to": detail["state"], "at": event.at.to_string(),
         })],
-        _ => return ControlFlow::Continue(()),
+        _ => Vec::new(),
     };
-    for moved in &moves {
-        page.add(|number| TransitionView {
+    let hand_out = detail.get("attempt").and_then(Value::as_i64).unwrap_or_default();
+    let views = moves.iter().map(|moved| {
+        move |number: usize| TransitionView {
             number: u32::try_from(number).unwrap_or(u32::MAX),
             life: event.life.0,
             from: text(moved, "from"),
             event: text(moved, "event"),
             to: text(moved, "to"),
             at: text(moved, "at"),
-            hand_out: detail.get("attempt").and_then(Value::as_i64).unwrap_or_default(),
+            hand_out,
             node: event.source.clone(),
-        })?;
-    }
-    ControlFlow::Continue(())
+        }
+    });
+    page.add(event.number, views)
 }
 
 /// A text among the members of a stored value; empty where there is none.

@@ -4,7 +4,6 @@
 use std::ops::ControlFlow;
 
 use jiff::Timestamp;
-use pagurus_domain::id::Life;
 use pagurus_store::history::HistoryEvent;
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_wire::order::{LogLineView, Page};
@@ -14,7 +13,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::history::{ENTERED, parsed, text};
-use crate::part::{self, Collector, Window, read_on};
+use crate::part::{self, Collector, Point, read_on};
+use crate::query::cursor;
 use crate::{Views, steps};
 
 /// Begin of the line by which an action says that it failed for good.
@@ -28,17 +28,23 @@ pub struct LogQuery {
     from_line: Option<usize>,
     /// Number of lines; left out: 1000, at most 10 000.
     size: Option<usize>,
+    /// Place that the header `Link` of the page before names.
+    cursor: Option<String>,
 }
 
 impl Views {
-    /// The log of an order: so many lines from one on; the next page begins at the line that is named.
+    /// The log of an order: so many lines from one on.
     pub async fn log(&self, id: &str, query: &LogQuery) -> Result<Page<LogLineView>, Problem> {
+        let point: Point = cursor(query.cursor.as_deref(), Point::default())?;
         let before = query.from_line.unwrap_or(1).saturating_sub(1);
         let size = query.size.unwrap_or(part::USUAL_LIMIT).min(part::MAX_LIMIT);
         let (client, row) = self.found(id).await?;
-        let mut lines = Lines::of(&row, Window { before, size });
-        let read = read_on(&client, &row, 0, |event| lines.take(event)).await;
-        read.map_err(self.failed("read"))?;
+        let mut lines = Lines { row: &row, page: Collector::of(point, before, size), lost: None };
+        let registered = if point == Point::default() { lines.begin() } else { ControlFlow::Continue(()) };
+        if registered.is_continue() {
+            let read = read_on(&client, &row, point.after, |event| lines.take(event)).await;
+            read.map_err(self.failed("read"))?;
+        }
         Ok(lines.page())
     }
 }
@@ -47,22 +53,19 @@ impl Views {
 struct Lines<'a> {
     row: &'a Row,
     page: Collector<LogLineView>,
-    /// The stage that was begun last: its life and its hand-out.
-    begun: Option<(Life, i64)>,
     /// A line that tells of the loss of a stage's node, by its place on the page: who went on with the stage is told by
     /// what happened later.
     lost: Option<(usize, Value)>,
 }
 
-impl<'a> Lines<'a> {
-    fn of(row: &'a Row, window: Window) -> Self {
-        let mut lines = Self { row, page: Collector::of(window), begun: None, lost: None };
-        let _ = lines.say(row.created_at.to_string(), "registered".to_owned());
-        lines
+impl Lines<'_> {
+    /// The first line of all, of a row that no event has.
+    fn begin(&mut self) -> ControlFlow<()> {
+        self.add(0, vec![(self.row.created_at.to_string(), "registered".to_owned())])
     }
 
-    fn say(&mut self, at: String, text: String) -> ControlFlow<()> {
-        self.page.add(|line| LogLineView { line, at, text })
+    fn add(&mut self, row: i32, lines: Vec<(String, String)>) -> ControlFlow<()> {
+        self.page.add(row, lines.into_iter().map(|(at, text)| move |line| LogLineView { line, at, text }))
     }
 
     fn take(&mut self, event: &HistoryEvent) -> ControlFlow<()> {
@@ -83,30 +86,30 @@ impl<'a> Lines<'a> {
         let at = event.at.to_string();
         if matches!(event.kind.as_str(), "stage" | ENTERED) {
             let attempt = detail.get("attempt").and_then(Value::as_i64).unwrap_or_default();
+            let mut lines = Vec::new();
             // What lies before an entry point was told when that was entered.
             let stage = Some((event.life, attempt));
-            if self.begun != stage {
-                self.begun = stage;
+            if self.page.point.stage != stage {
                 let told = format!("stage begun by {}, hand-out {attempt}", event.source);
-                self.say(text(detail, "startedAt"), told)?;
+                lines.push((text(detail, "startedAt"), told));
             }
-            for (at, line) in of_stage(detail) {
-                self.say(at, line)?;
-            }
+            lines.extend(of_stage(detail));
             if event.kind == "stage" {
-                self.say(at, format!("stage ended: {}", text(detail, "status")))?;
+                lines.push((at, format!("stage ended: {}", text(detail, "status"))));
             }
+            self.add(event.number, lines)?;
+            self.page.point.stage = stage;
             return ControlFlow::Continue(());
         }
         if event.kind == "reissued" && text(detail, "finding") == "node_lost" {
             let place = self.page.items.len();
-            self.say(at, String::new())?;
+            self.add(event.number, vec![(at, String::new())])?;
             if self.page.items.len() > place {
                 self.lost = Some((place, detail.clone()));
             }
             return ControlFlow::Continue(());
         }
-        self.say(at, told(&event.kind, &event.source, detail))
+        self.add(event.number, vec![(at, told(&event.kind, &event.source, detail))])
     }
 
     fn tell_failover(&mut self, to: Option<&str>) {
@@ -117,13 +120,9 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The page, and the number of the first line of the next.
     fn page(mut self) -> Page<LogLineView> {
         self.tell_failover(self.row.node.as_deref());
-        let Page { items, next } = self.page.page();
-        let next =
-            next.and_then(|before| before.parse::<usize>().ok()).map(|before| (before + 1).to_string());
-        Page { items, next }
+        self.page.page()
     }
 }
 

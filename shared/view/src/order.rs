@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::hidden::{HiddenParts, conceal, mask};
 use crate::history::{parsed, transitions};
-use crate::part::{MAX_LIMIT, PartQuery, Window};
+use crate::part::{Collector, MAX_LIMIT, PartQuery, Point};
 use crate::query::page;
 use crate::{Views, dependencies, foresight, retry, stand};
 
@@ -30,7 +30,7 @@ impl Views {
             Ok((
                 self.hidden_in(&client, &row).await?,
                 self.catalogue.get(&client, ScenarioNo(row.scenario_no)).await?.and_then(Known::readable),
-                transitions(&client, &row, Window { before: 0, size: MAX_LIMIT }).await?,
+                transitions(&client, &row, Collector::of(Point::default(), 0, MAX_LIMIT)).await?,
                 outbox::shown::of_order(&client, row.no).await?,
                 graph::around(&client, &row.id, 1).await?,
                 children::family(&client, row.no).await?,
@@ -120,12 +120,12 @@ impl Views {
 
     /// Questions of an order to other systems.
     pub async fn requests(&self, id: &str, query: &PartQuery) -> Result<Page<RequestView>, Problem> {
-        let window = query.window()?;
+        let (before, size) = query.counted()?;
         let (client, row) = self.found(id).await?;
         let count = |items: usize| i64::try_from(items).unwrap_or(i64::MAX);
-        let asked = requests::of_order(&client, row.no, count(window.before), count(window.size)).await;
+        let asked = requests::of_order(&client, row.no, count(before), count(size)).await;
         let asked = asked.map_err(self.failed("read"))?;
-        let next = (asked.len() >= window.size).then(|| (window.before + asked.len()).to_string());
+        let next = (asked.len() >= size).then(|| (before + asked.len()).to_string());
         Ok(Page { items: asked.into_iter().map(request_view).collect(), next })
     }
 

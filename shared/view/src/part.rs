@@ -1,10 +1,12 @@
 //! Pages of a part of an order: its events, steps, lines, requests and the like.
 //!
-//! A part is counted from its begin, and a page stands behind so many items of it. Histories only grow, so that a page is the
-//! same whenever it is read; and they are read piece by piece, so that one of any length takes little memory.
+//! Histories only grow, so that a page is the same whenever it is read. One that comes from a history begins where the page before
+//! has ended, in the middle of a row if need be, and looks at a bounded number of rows.
 
 use std::ops::ControlFlow;
+use std::str::FromStr;
 
+use pagurus_domain::id::Life;
 use pagurus_store::history::{self, HistoryEvent};
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::{Client, Error};
@@ -20,6 +22,8 @@ pub(crate) const USUAL_LIMIT: usize = 1000;
 pub(crate) const MAX_LIMIT: usize = 10_000;
 /// Rows of a history that are read at a time.
 const ROWS: i64 = 500;
+/// Rows of a history that one page looks at. Where they hold few items, a page is short.
+const MOST_ROWS: usize = 10_000;
 
 /// Query of a part of an order.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -37,82 +41,122 @@ impl PartQuery {
         Self { limit: None, cursor: Some(cursor) }
     }
 
-    pub(crate) fn window(&self) -> Result<Window, Problem> {
+    fn limit(&self) -> Result<usize, Problem> {
+        limit(self.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)
+    }
+
+    /// The page of a part that comes from a history.
+    pub(crate) fn collector<T>(&self) -> Result<Collector<T>, Problem> {
+        Ok(Collector::of(cursor(self.cursor.as_deref(), Point::default())?, 0, self.limit()?))
+    }
+
+    /// How many items stand before the page, and how many are on it, for a part whose items are counted.
+    pub(crate) fn counted(&self) -> Result<(usize, usize), Problem> {
         let before: u32 = cursor(self.cursor.as_deref(), 0)?;
-        Ok(Window {
-            before: usize::try_from(before).unwrap_or(usize::MAX),
-            size: limit(self.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?,
-        })
+        Ok((usize::try_from(before).unwrap_or(usize::MAX), self.limit()?))
     }
 
     /// The number that the items of the page are above, and how many they are, for a part whose items are numbered by the
     /// database.
     pub(crate) fn above(&self) -> Result<(i64, usize), Problem> {
-        Ok((cursor(self.cursor.as_deref(), 0)?, limit(self.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?))
+        Ok((cursor(self.cursor.as_deref(), 0)?, self.limit()?))
     }
 }
 
-/// The items of a page among all of a part.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
-    /// Items that stand before the page.
-    pub before: usize,
-    /// Items of the page, at most.
-    pub size: usize,
+/// Place in a part that comes from a history.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Point {
+    /// Number of the last row all of whose items stand before the place.
+    pub after: i32,
+    /// Items of the row behind it that stand before the place.
+    taken: usize,
+    /// Items that stand before the place, of all rows.
+    number: usize,
+    /// The stage that the row of the place belongs to, by its life and its hand-out, where that is of interest.
+    pub stage: Option<(Life, i64)>,
 }
 
-impl Window {
-    /// One more than all items up to the end of the page, so that it is known if there are others.
-    pub const fn reach(self) -> usize {
-        self.before.saturating_add(self.size).saturating_add(1)
-    }
+impl FromStr for Point {
+    type Err = ();
 
-    /// The page of a part of which all items up to the reach are given.
-    pub fn cut<T>(self, items: Vec<T>) -> Page<T> {
-        let mut collector = Collector::of(self);
-        for item in items {
-            if collector.add(|_| item).is_break() {
-                break;
-            }
-        }
-        collector.page()
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut parts = text.split('.').map(|part| part.parse::<i64>().ok().filter(|number| *number >= 0));
+        let mut next = || parts.next().ok_or(())?.ok_or(());
+        let (after, taken, number) = (next()?, next()?, next()?);
+        let stage = match (next(), next()) {
+            (Ok(life), Ok(attempt)) => Some((Life(i32::try_from(life).map_err(|_| ())?), attempt)),
+            _ => None,
+        };
+        let (taken, number) = (usize::try_from(taken), usize::try_from(number));
+        let point = Self {
+            after: i32::try_from(after).map_err(|_| ())?,
+            taken: taken.map_err(|_| ())?,
+            number: number.map_err(|_| ())?,
+            stage,
+        };
+        (point.taken <= point.number).then_some(point).ok_or(())
     }
 }
 
-/// Page of a part whose items are made one after the other.
+impl std::fmt::Display for Point {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.{}", self.after, self.taken, self.number)?;
+        self.stage.map_or(Ok(()), |(life, attempt)| write!(f, ".{}.{attempt}", life.0))
+    }
+}
+
+/// Page of a part that comes from a history, whose rows are shown to it one after the other.
 #[derive(Debug)]
 pub(crate) struct Collector<T> {
-    window: Window,
-    seen: usize,
+    /// Place up to which all is seen.
+    pub point: Point,
+    /// Items of the whole part that the page leaves out at its begin.
+    before: usize,
+    size: usize,
+    rows: usize,
     pub items: Vec<T>,
-    has_more: bool,
+    is_cut: bool,
 }
 
 impl<T> Collector<T> {
-    pub const fn of(window: Window) -> Self {
-        Self { window, seen: 0, items: Vec::new(), has_more: false }
+    /// A page from this place on, without those of the first `before` items of all that come behind it.
+    pub const fn of(point: Point, before: usize, size: usize) -> Self {
+        Self { point, before, size, rows: 0, items: Vec::new(), is_cut: false }
     }
 
-    /// The next item, made from its number, which is counted from 1. Breaks at the first one behind the page.
-    pub fn add(&mut self, make: impl FnOnce(usize) -> T) -> ControlFlow<()> {
-        if self.has_more {
+    /// Adds the items of the next row, each made from its number, which is counted from 1; breaks where the page is full, or
+    /// has looked at enough.
+    pub fn add(
+        &mut self,
+        row: i32,
+        made: impl IntoIterator<Item = impl FnOnce(usize) -> T>,
+    ) -> ControlFlow<()> {
+        if self.rows >= MOST_ROWS {
+            self.is_cut = true;
             return ControlFlow::Break(());
         }
-        self.seen += 1;
-        if self.seen > self.window.before {
-            if self.items.len() >= self.window.size {
-                self.has_more = true;
+        self.rows += 1;
+        for make in made.into_iter().skip(self.point.taken) {
+            if self.items.len() >= self.size {
+                self.is_cut = true;
                 return ControlFlow::Break(());
             }
-            self.items.push(make(self.seen));
+            self.point.number += 1;
+            self.point.taken += 1;
+            if self.point.number > self.before {
+                self.items.push(make(self.point.number));
+            }
         }
+        self.point.after = row;
+        self.point.taken = 0;
         ControlFlow::Continue(())
     }
 
     /// The page, and where the next one begins.
     pub fn page(self) -> Page<T> {
-        let next = self.has_more.then(|| self.window.before.saturating_add(self.items.len()).to_string());
-        Page { items: self.items, next }
+        // Nobody who asks for no items is to ask on.
+        let has_next = self.is_cut && self.size > 0;
+        Page { items: self.items, next: has_next.then(|| self.point.to_string()) }
     }
 }
 
@@ -142,41 +186,70 @@ pub(crate) async fn read_on(
 mod tests {
     use super::*;
 
+    /// Rows of a history, and how many items each has.
+    const HISTORY: [(i32, usize); 6] = [(2, 3), (4, 0), (5, 1), (6, 0), (8, 5), (10, 2)];
+
+    fn page(cursor: Option<String>, size: usize, before: usize) -> Page<(i32, usize)> {
+        let query = PartQuery { limit: Some(size.to_string()), cursor };
+        let mut collector: Collector<(i32, usize)> = query.collector().unwrap();
+        collector.before = before;
+        let after = collector.point.after;
+        for (row, items) in HISTORY.into_iter().filter(|(row, _)| *row > after) {
+            if collector.add(row, (0..items).map(|_| move |number| (row, number))).is_break() {
+                break;
+            }
+        }
+        collector.page()
+    }
+
     #[test]
     fn rec_15_pages_of_any_size_together_are_the_whole() {
-        let whole: Vec<usize> = (1..=25).collect();
-        for size in [1, 2, 5, 24, 25, 26] {
-            let (mut all, mut cursor) = (Vec::new(), None);
-            loop {
-                let query = PartQuery { limit: Some(size.to_string()), cursor };
-                let window = query.window().unwrap();
-                let page = window.cut(whole.iter().copied().take(window.reach()).collect());
-                assert!(page.items.len() <= size);
-                all.extend(page.items);
-                cursor = page.next;
-                if cursor.is_none() {
-                    break;
+        let whole = page(None, 100, 0).items;
+        let rows = HISTORY.into_iter().flat_map(|(row, items)| std::iter::repeat_n(row, items));
+        assert_eq!(whole, rows.zip(1..).collect::<Vec<_>>());
+        for size in [1, 2, 3, 4, 5, 10, 11, 12] {
+            for before in [0, 2, 7] {
+                let (mut all, mut cursor) = (Vec::new(), None);
+                loop {
+                    let page = page(cursor, size, before);
+                    assert!(page.items.len() <= size);
+                    all.extend(page.items);
+                    cursor = page.next;
+                    if cursor.is_none() {
+                        break;
+                    }
                 }
+                assert_eq!(all, whole[before..], "pages of {size} behind {before}");
             }
-            assert_eq!(all, whole, "pages of {size}");
         }
+        assert_eq!(page(None, 11, 0).next, None, "a page that ends the part has no next");
     }
 
     #[test]
-    fn rec_15_a_page_that_ends_the_part_has_no_next() {
-        assert_eq!(Window { before: 2, size: 2 }.cut(vec![1, 2, 3, 4]).next, None);
-        assert_eq!(Window { before: 2, size: 1 }.cut(vec![1, 2, 3, 4]).next.as_deref(), Some("3"));
-        let empty = Window { before: 9, size: 1 }.cut(vec![1]);
-        assert_eq!((empty.items, empty.next), (vec![], None));
-        let none = Window { before: 0, size: 0 }.cut(vec![1]);
-        assert_eq!((none.items, none.next.as_deref()), (vec![], Some("0")));
+    fn rec_15_a_page_looks_at_a_bounded_number_of_rows_and_the_next_goes_on_behind_them() {
+        let mut collector = Collector::of(Point::default(), 0, 10);
+        let rows = i32::try_from(MOST_ROWS).unwrap();
+        let read =
+            (1..=rows + 5).take_while(|row| collector.add(*row, [] as [fn(usize) -> i32; 0]).is_continue());
+        assert_eq!(read.count(), MOST_ROWS);
+        let page = collector.page();
+        assert_eq!((page.items, page.next), (vec![], Some(format!("{rows}.0.0"))));
     }
 
     #[test]
-    fn rec_15_a_strange_cursor_is_refused() {
-        for strange in ["x", "-1", "1.5", "99999999999999999999"] {
+    fn rec_15_a_cursor_is_one_of_ours_or_refused() {
+        for ours in ["0.0.0", "12.3.40", "12.0.40.2.7"] {
+            assert_eq!(ours.parse::<Point>().unwrap().to_string(), ours);
+        }
+        for strange in
+            ["x", "", "1", "-1.0.0", "1.5", "1.9.3", "1.-1.2", "99999999999.0.0", "1.0.99999999999999999999"]
+        {
             let query = PartQuery::behind(strange.to_owned());
-            assert_eq!(query.window().unwrap_err().pointer.as_deref(), Some("/cursor"), "{strange}");
+            assert_eq!(
+                query.collector::<i32>().unwrap_err().pointer.as_deref(),
+                Some("/cursor"),
+                "{strange}"
+            );
         }
     }
 }

@@ -16,23 +16,21 @@ use crate::part::{Collector, PartQuery, read_on};
 impl Views {
     /// Questions of the actions of an order to the world, in the order in which the answers came.
     pub async fn steps(&self, id: &str, query: &PartQuery) -> Result<Page<StepView>, Problem> {
-        let mut page = Collector::of(query.window()?);
+        let mut page = query.collector()?;
         let (client, row) = self.found(id).await?;
-        let read = read_on(&client, &row, 0, |event| steps_of(event, &mut page)).await;
+        let read = read_on(&client, &row, page.point.after, |event| steps_of(event, &mut page)).await;
         read.map_err(self.failed("read"))?;
         Ok(page.page())
     }
 }
 
 fn steps_of(event: &HistoryEvent, page: &mut Collector<StepView>) -> ControlFlow<()> {
-    if !matches!(event.kind.as_str(), "stage" | ENTERED) {
-        return ControlFlow::Continue(());
-    }
-    let detail = parsed(&event.detail);
+    let is_of_stage = matches!(event.kind.as_str(), "stage" | ENTERED);
+    let detail = if is_of_stage { parsed(&event.detail) } else { Value::Null };
     let hand_out = detail["attempt"].as_i64().unwrap_or_default();
-    for step in detail["steps"].as_array().into_iter().flatten() {
-        let Some(at) = moment(step) else { continue };
-        page.add(|place| StepView {
+    let steps = detail["steps"].as_array().into_iter().flatten();
+    let views = steps.filter_map(|step| Some((step, moment(step)?))).map(|(step, at)| {
+        move |place: usize| StepView {
             number: u32::try_from(place).unwrap_or(u32::MAX),
             life: event.life.0,
             hand_out,
@@ -50,9 +48,9 @@ fn steps_of(event: &HistoryEvent, page: &mut Collector<StepView>) -> ControlFlow
             attempt: number(step, "attempt").unwrap_or(1),
             outcome: text(step, "outcome"),
             class: step["class"].as_str().map(str::to_owned),
-        })?;
-    }
-    ControlFlow::Continue(())
+        }
+    });
+    page.add(event.number, views)
 }
 
 fn number<T: TryFrom<u64>>(step: &Value, key: &str) -> Option<T> {

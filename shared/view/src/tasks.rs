@@ -15,16 +15,27 @@ use pagurus_wire::problem::Problem;
 use crate::Views;
 use crate::history::{parsed, text};
 use crate::part::{PartQuery, read_on};
+use crate::query::invalid;
 
 /// Beginning of the names of requests to actors.
 const ACTOR: &str = "actor.";
 
+/// Tasks that a page may stand behind.
+const MOST: usize = 100_000;
+
 impl Views {
     /// The tasks of an order, by the time from which each may be done.
     pub async fn tasks(&self, id: &str, query: &PartQuery) -> Result<Page<TaskView>, Problem> {
-        let window = query.window()?;
-        // Stages and requests come by their time: of each kind no more are on the page or before it.
-        let reach = window.reach();
+        let (before, size) = query.counted()?;
+        if before > MOST {
+            return Err(invalid(
+                "/cursor",
+                format!("no more than {MOST} tasks are listed: its steps and events tell of all"),
+            ));
+        }
+        // Stages and requests come by their time: of each kind no more are on the page or before it, and one tells if there
+        // are others.
+        let reach = before + size + 1;
         let (client, row) = self.found(id).await?;
         let mut tasks: Vec<TaskView> = Vec::new();
         let read = async {
@@ -46,7 +57,8 @@ impl Views {
         tasks.extend(unsent.iter().map(|one| notification(&row, one)));
         tasks.extend(present(&row));
         tasks.sort_by_key(|task| task.scheduled_at.or(task.started_at));
-        Ok(window.cut(tasks))
+        let next = (tasks.len() > before + size).then(|| (before + size).to_string());
+        Ok(Page { items: tasks.into_iter().skip(before).take(size).collect(), next })
     }
 }
 

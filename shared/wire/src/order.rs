@@ -260,7 +260,7 @@ pub struct OrderView {
     /// The orders that it started.
     #[serde(default)]
     pub children: Vec<ChildView>,
-    /// The moves so far; of more than 10 000 the first ones, and all of them under `/transitions`.
+    /// The moves so far; those of the first 10 000 events, and all of them under `/transitions`.
     pub transitions: Vec<TransitionView>,
     /// Notifications that are not confirmed yet.
     pub unsent_notifications: Vec<UnsentView>,

@@ -95,7 +95,7 @@ async fn log(
     Query(query): Query<LogQuery>,
     uri: Uri,
 ) -> Outcome<Part<LogLineView>> {
-    Ok(Part::of(intake.views.log(&id, &query).await?, &uri, "fromLine"))
+    Ok(Part::of(intake.views.log(&id, &query).await?, &uri, "cursor"))
 }
 
 async fn steps(

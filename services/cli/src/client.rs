@@ -127,18 +127,22 @@ impl Client {
         }
     }
 
-    /// Items of all pages of a part of an order behind what the query names.
+    /// Items of as many pages of a part of an order as it takes, behind what the query names, `most` of them at most.
     pub async fn part<T: DeserializeOwned>(
         &self,
         path: &str,
         query: &[(&str, String)],
+        most: usize,
     ) -> Result<Vec<T>, Failure> {
         let mut reply = self.get(path, query).await?;
         let mut items: Vec<T> = reply.read()?;
-        while let Some(next) = reply.next.take() {
+        while items.len() < most
+            && let Some(next) = reply.next.take()
+        {
             reply = self.get(&format!("{path}{next}"), &[]).await?;
             items.extend(reply.read::<Vec<T>>()?);
         }
+        items.truncate(most);
         Ok(items)
     }
 

@@ -269,17 +269,8 @@ async fn act(
 }
 
 async fn log(id: &str, from: usize, size: usize, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let mut lines: Vec<LogLineView> = Vec::new();
-    loop {
-        let wanted = LOG_PAGE.min(size - lines.len());
-        let query = [("fromLine", (from + lines.len()).to_string()), ("size", wanted.to_string())];
-        let page: Vec<LogLineView> = client.get(&order_path(id, "log"), &query).await?.read()?;
-        let full = page.len() == wanted;
-        lines.extend(page);
-        if !full || lines.len() == size {
-            break;
-        }
-    }
+    let query = [("fromLine", from.to_string()), ("size", LOG_PAGE.min(size).to_string())];
+    let lines: Vec<LogLineView> = client.part(&order_path(id, "log"), &query, size).await?;
     if screen.json {
         return screen.value(&lines);
     }
@@ -311,7 +302,7 @@ async fn explain(id: &str, client: &Client, screen: &Screen) -> Result<(), Failu
 
 async fn events(id: &str, after: i32, client: &Client, screen: &Screen) -> Result<(), Failure> {
     let events: Vec<EventView> =
-        client.part(&order_path(id, "events"), &[("after", after.to_string())]).await?;
+        client.part(&order_path(id, "events"), &[("after", after.to_string())], usize::MAX).await?;
     if screen.json {
         return screen.value(&events);
     }

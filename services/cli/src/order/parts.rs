@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::screen::{Screen, exact_time, time};
 
 pub(super) async fn steps(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let steps: Vec<StepView> = client.part(&order_path(id, "steps"), &[]).await?;
+    let steps: Vec<StepView> = client.part(&order_path(id, "steps"), &[], usize::MAX).await?;
     if screen.json {
         return screen.value(&steps);
     }
@@ -37,7 +37,7 @@ fn steps_table(steps: &[StepView], screen: &Screen) -> String {
 }
 
 pub(super) async fn tasks(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let tasks: Vec<TaskView> = client.part(&order_path(id, "tasks"), &[]).await?;
+    let tasks: Vec<TaskView> = client.part(&order_path(id, "tasks"), &[], usize::MAX).await?;
     if screen.json {
         return screen.value(&tasks);
     }

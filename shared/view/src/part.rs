@@ -131,8 +131,9 @@ impl<T> Collector<T> {
         row: i32,
         made: impl IntoIterator<Item = impl FnOnce(usize) -> T>,
     ) -> ControlFlow<()> {
-        if self.rows >= MOST_ROWS {
-            self.is_cut = true;
+        self.is_cut |= self.rows >= MOST_ROWS;
+        // Whoever shows more rows to a page that is full moves no place.
+        if self.is_cut {
             return ControlFlow::Break(());
         }
         self.rows += 1;
@@ -223,6 +224,15 @@ mod tests {
             }
         }
         assert_eq!(page(None, 11, 0).next, None, "a page that ends the part has no next");
+    }
+
+    #[test]
+    fn rec_15_rows_that_are_shown_to_a_full_page_move_no_place() {
+        let mut collector = Collector::of(Point::default(), 0, 2);
+        let row = |items: usize| (0..items).map(|_| |number: usize| number);
+        assert!(collector.add(1, row(5)).is_break());
+        assert!(collector.add(2, row(1)).is_break() && collector.add(3, row(0)).is_break());
+        assert_eq!(collector.page().next.as_deref(), Some("0.2.2"));
     }
 
     #[test]

@@ -63,6 +63,10 @@ static NPM: Wanted = Wanted {
 static POOLER: Wanted =
     Wanted { name: "pgbouncer", packages: &["pgbouncer"], there: || answers("/usr/sbin/pgbouncer") };
 
+/// What checks the alerts and carries out their tests.
+static PROMTOOL: Wanted =
+    Wanted { name: "promtool", packages: &["prometheus"], there: || answers("promtool") };
+
 /// True if a program tells its version.
 fn answers(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
@@ -87,9 +91,9 @@ pub struct Missing(Vec<&'static Wanted>);
 /// # Errors
 /// This is no Debian-like system, or the user may not install anything.
 pub fn missing(tests: bool) -> Result<Missing> {
-    let wanted = SERVERS
-        .iter()
-        .chain(tests.then_some([&PYTHON, &CURL, &TYPESCRIPT, &NPM, &POOLER]).into_iter().flatten());
+    let wanted = SERVERS.iter().chain(
+        tests.then_some([&PYTHON, &CURL, &TYPESCRIPT, &NPM, &POOLER, &PROMTOOL]).into_iter().flatten(),
+    );
     let missing = Missing(wanted.filter(|one| !(one.there)()).collect());
     if missing.0.is_empty() {
         return Ok(missing);

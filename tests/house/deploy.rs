@@ -1,5 +1,5 @@
 //! The files of `deploy` fit the programs: metrics that exist, alerts that say what to do, manifests that start what is
-//! there. Tools that check more (`promtool`, `kubectl kustomize`) are asked where they are installed.
+//! there. Tools that check more (`promtool`, which `./dev test` installs, and `kubectl kustomize`) are asked where they are installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;

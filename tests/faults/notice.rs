@@ -141,7 +141,7 @@ async fn qlt_7_an_overdue_task_is_handed_out_again_within_its_time_out_and_5_s()
     api.wait_status("a", "success", PATIENCE).await.unwrap();
 }
 
-// Of some starts the quickest counts: the machine of a test does other things as well.
+// The quickest of some starts counts: the machine of a test does other things as well.
 #[tokio::test]
 async fn qlt_4_a_service_that_is_started_again_serves_within_2_s() {
     let nodes = Role::ALL.map(|role| (role, role.as_str()));

@@ -332,7 +332,7 @@ async fn scn_11_no_heartbeat_prolongs_a_task_beyond_its_forced_end() {
     let terms = "workTimeout: 1500ms, taskTimeout: 2500ms, forceFinishAfterTaskTimeout: true";
     let (engine, actor) = scoring("scn_11_heart_force", terms).await;
     let first = actor.tasks(1).await.remove(0);
-    // It ends after 2.5 s, and is repeated by the policy.
+    // The task ends after 2.5 s, and is repeated by the policy.
     tokio::select! {
         () = actor.heartbeat(&first, PATIENCE) => panic!("the heartbeats have kept it"),
         tasks = actor.tasks(2) => assert_eq!(tasks.len(), 2),

@@ -63,7 +63,7 @@ static NPM: Wanted = Wanted {
 static POOLER: Wanted =
     Wanted { name: "pgbouncer", packages: &["pgbouncer"], there: || answers("/usr/sbin/pgbouncer") };
 
-/// What checks the alerts and carries out their tests.
+/// The tool that checks the alerts and carries out their tests.
 static PROMTOOL: Wanted =
     Wanted { name: "promtool", packages: &["prometheus"], there: || answers("promtool") };
 

@@ -21,7 +21,7 @@ async fn scn_13_versions_are_seen_in_the_order_of_their_numbers() {
         tx.commit().await.unwrap();
         applied
     });
-    // It waits for the first, for no longer than a statement of the hot path may.
+    // The second waits for the first, for no longer than a statement of the hot path may.
     let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
     let deadline = Instant::now() + Duration::from_secs(10);
     while ground.count(waits).await == 0 && !second.is_finished() {

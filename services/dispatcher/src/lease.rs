@@ -72,11 +72,11 @@ pub(crate) async fn acquire(host: &Host, ttl: Duration, seen: &mut Seen) -> Resu
 
 /// Outcome of asking for the lease.
 enum Asked {
-    /// It is ours, under this epoch.
+    /// The lease is ours, under this epoch.
     Taken(Epoch),
-    /// It is another's until this time, which is so long yet.
+    /// Another holds the lease until this time, and for so long yet.
     Held(Timestamp, Duration),
-    /// Nobody knows.
+    /// The task that asked broke off, or the lease has no row: nothing is known.
     Unknown,
 }
 

@@ -50,7 +50,7 @@ async fn dsp_6_a_flow_whose_system_is_away_is_stopped_probed_and_resumed() {
         ["stopped", "probing"].contains(&state_of(&engine, "fragile").await.as_str())
     })
     .await;
-    // What was under way when it stopped still comes to its end.
+    // Stages that were under way when the flow stopped still come to their end.
     until("nothing is under way", PATIENCE, async || {
         engine.get("/v1/flows/fragile").await.unwrap().success().unwrap()["inProgress"] == 0
     })
@@ -111,7 +111,7 @@ async fn dsp_7_the_limit_of_a_flow_follows_what_its_system_bears() {
     engine.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
     let calls = || engine.world().calls("/fragile").len();
     until("a limit is learnt", PATIENCE, async || {
-        // It may not be known yet.
+        // The flow may not be known yet.
         let flow = engine.get("/v1/flows/fragile").await.unwrap().body;
         flow["limit"].as_i64().is_some_and(|limit| limit <= 100)
     })
@@ -125,7 +125,7 @@ async fn dsp_7_the_limit_of_a_flow_follows_what_its_system_bears() {
         limit <= 100,
         "the limit is {limit}, and ten servers with a queue of forty stand behind it: {flow}"
     );
-    // Of 500 that are borne, or of what these services reach where nothing holds them up.
+    // The system bears 500 calls a second; a slow machine reaches less of them even where nothing limits it.
     assert!(
         rate > 150_f64.min(free / 3.0),
         "{rate} calls a second, {free} where nothing limits them: {flow}"

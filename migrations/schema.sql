@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V18__nodes_offline.sql, V19__consistency.sql, V1__orders.sql, V20__audit.sql, V21__searches.sql, V22__operations.sql, V23__refused.sql, V24__promises.sql, V25__asking.sql, V26__queue_heads.sql, V27__maintenance_windows.sql, V28__stops_that_shift.sql, V29__stages_that_yield.sql, V2__cluster.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 151c8f875edee215)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V18__nodes_offline.sql, V19__consistency.sql, V1__orders.sql, V20__audit.sql, V21__searches.sql, V22__operations.sql, V23__refused.sql, V24__promises.sql, V25__asking.sql, V26__queue_heads.sql, V27__maintenance_windows.sql, V28__stops_that_shift.sql, V29__stages_that_yield.sql, V2__cluster.sql, V30__room_for_updates.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 550b296b4ced7bae)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -444,7 +444,7 @@ CREATE TABLE orders (
     CONSTRAINT orders_scenario_status_check CHECK ((scenario_status = ANY (ARRAY['undefined'::text, 'on_target'::text, 'off_target'::text, 'target'::text, 'failed'::text]))),
     CONSTRAINT orders_status_check CHECK ((status = ANY (ARRAY['new'::text, 'postponed'::text, 'running'::text, 'sleep'::text, 'wait'::text, 'polling'::text, 'retry'::text, 'reopen'::text, 'success'::text, 'fail'::text, 'interrupted'::text, 'canceled'::text])))
 )
-WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05', autovacuum_analyze_scale_factor='0.02');
+WITH (autovacuum_vacuum_scale_factor='0.05', autovacuum_analyze_scale_factor='0.02', fillfactor='45');
 
 ALTER TABLE orders ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME orders_no_seq

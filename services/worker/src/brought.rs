@@ -26,12 +26,12 @@ pub(crate) async fn read(
         Some(params) => Some(params),
         // Then no room helps, and the stage says so.
         None if claimed.params_bytes.is_none() => None,
-        None => Some(text(patiently(worker, claimed, Long::Params).await)),
+        None => Some(text(Box::pin(patiently(worker, claimed, Long::Params)).await)),
     };
     let mut read = Vec::with_capacity(callbacks.len());
     for callback in callbacks {
         let body = match callback.is_unread() {
-            true => Some(patiently(worker, claimed, Long::Callback(callback.no)).await),
+            true => Some(Box::pin(patiently(worker, claimed, Long::Callback(callback.no))).await),
             false => None,
         };
         read.push(callback.callback(body));

@@ -167,7 +167,7 @@ async fn drive(
         snapshot,
         wake: claimed.wake,
         due_at: claimed.since,
-        dice: rand_fraction(),
+        dice: rand::random(),
     };
     let mut stage = match Stage::resume(scenario, worker.rules.now(), facts(claimed), input, now) {
         Ok(stage) => stage,
@@ -189,14 +189,14 @@ async fn drive(
         let calls = stage.calls();
         worker.closed.note(calls.get(noted..).unwrap_or_default(), longest, Instant::now());
         noted = calls.len();
-        if let Some(held) = worker.closed.holds(&need, names, vhost, clock.now(), rand_fraction()) {
-            need = stage.answer(held, clock.now(), rand_fraction());
+        if let Some(held) = worker.closed.holds(&need, names, vhost, clock.now(), rand::random()) {
+            need = stage.answer(held, clock.now(), rand::random());
             continue;
         }
         let answer = match need {
             Need::Done(end) => return Ok(Ok(end)),
             Need::Save(reached) => {
-                progress::enter(worker, claimed, &mut pace, *reached, &named, clock).await?;
+                Box::pin(progress::enter(worker, claimed, &mut pace, *reached, &named, clock)).await?;
                 Answer::Saved
             }
             need => {
@@ -204,11 +204,12 @@ async fn drive(
                 ask(worker, claimed, need, &share, span.context()).await?
             }
         };
-        need = stage.answer(answer, clock.now(), rand_fraction());
+        need = stage.answer(answer, clock.now(), rand::random());
     }
 }
 
-/// Asks the world.
+/// Asks the world. The future of each running stage has room for the largest of these: all but the most frequent are
+/// boxed.
 async fn ask(
     worker: &Worker,
     claimed: &Claimed,
@@ -227,17 +228,17 @@ async fn ask(
                 name,
                 task,
             };
-            register(worker, claimed, request).await?
+            Box::pin(register(worker, claimed, request)).await?
         }
         Need::Http(call) => worker.outbound.http(call, trace, share).await,
         Need::Parallel(calls) => {
             let made = calls.into_iter().map(|call| worker.outbound.request(call, trace, share));
-            Answer::Parallel(futures_util::future::join_all(made).await)
+            Answer::Parallel(Box::pin(futures_util::future::join_all(made)).await)
         }
-        Need::Publish(message) => worker.outbound.publish(&message, trace).await,
-        Need::Task(task) => worker.outbound.queue_task(&task, trace).await,
-        Need::Release => release(worker, claimed).await?,
-        Need::Order(child) => worker.children.start(worker, claimed, &child, trace).await,
+        Need::Publish(message) => Box::pin(worker.outbound.publish(&message, trace)).await,
+        Need::Task(task) => Box::pin(worker.outbound.queue_task(&task, trace)).await,
+        Need::Release => Box::pin(release(worker, claimed)).await?,
+        Need::Order(child) => Box::pin(worker.children.start(worker, claimed, &child, trace)).await,
         // Whoever drives the stage has taken these.
         Need::Done(_) | Need::Save(_) => Answer::Saved,
     })
@@ -305,11 +306,4 @@ async fn try_release(worker: &Worker, claimed: &Claimed) -> Result<bool, Error> 
     let ours = stages::give_queue_up(&tx, claimed.head.no, claimed.pass).await?;
     tx.commit().await?;
     Ok(ours)
-}
-
-/// A number in `0.0..1.0`, for jitter.
-fn rand_fraction() -> f64 {
-    // 53 bits fill the mantissa of a double.
-    let bits = uuid::Uuid::new_v4().as_u64_pair().1 >> 11;
-    bits as f64 / (1_u64 << 53) as f64
 }

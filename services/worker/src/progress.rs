@@ -106,7 +106,8 @@ pub(crate) async fn keep_up(
     };
     let Some(until) = pace.due(clock.now(), action) else { return Ok(()) };
     pace.until = until;
-    tell(worker, claimed, Advance { no: claimed.head.no, pass: claimed.pass, until, entered: None }).await
+    let advance = Advance { no: claimed.head.no, pass: claimed.pass, until, entered: None };
+    Box::pin(tell(worker, claimed, advance)).await
 }
 
 /// Saves the entry point that a stage has entered.

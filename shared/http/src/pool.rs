@@ -46,7 +46,8 @@ impl Pool {
                     Ok(free) = self.available.acquire() => free,
                     // No semaphore is ever closed; time that ran out is no reason to wait on.
                     _slot = tokio::time::timeout(HURRY, self.opened.acquire()) => {
-                        return connector.connect(&self.authority).await;
+                        // Most calls find a connection: they do not carry the room for making one.
+                        return Box::pin(connector.connect(&self.authority)).await;
                     }
                 },
             };

@@ -91,7 +91,8 @@ enum Pending {
 #[derive(Debug)]
 pub struct Stage {
     given: Given,
-    run: Run,
+    /// Apart, because a stage is moved about while it waits for the world.
+    run: Box<Run>,
 }
 
 /// All of the machine that changes while it runs.
@@ -160,7 +161,7 @@ impl Stage {
         }
         let suspended = snapshot.main.rest.is_some() || scenario.state(state).is_rest();
         let given = Given { scenario, settings, facts, received: callbacks, started_at: now, dice };
-        let mut run = Run {
+        let mut run = Box::new(Run {
             end: end::Builder::default(),
             resting: (snapshot.visit.number > 0 && suspended).then_some(wake),
             context: given.context(params, &mut snapshot),
@@ -174,7 +175,7 @@ impl Stage {
             moves: 0,
             is_unsaved: false,
             rest_until: None,
-        };
+        });
         let turn = given.turn(now, dice);
         run.conceal_secrets_of_scenario(&turn);
         if wake == Wake::ProcessTimeout {
@@ -192,7 +193,7 @@ impl Stage {
 
     /// Lets go of what can be made again: to be called before the world is asked, which takes its time.
     pub fn fold(&mut self) {
-        let Run { context, vars, cursor, calls, .. } = &mut self.run;
+        let Run { context, vars, cursor, calls, .. } = &mut *self.run;
         context.fold();
         if !context.vars.is_empty() {
             let map = Value::Object(std::mem::take(&mut context.vars));
@@ -206,7 +207,7 @@ impl Stage {
     /// Bytes of text that the stage holds: parameters, answers, callbacks, calls, and variables.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        let Run { context, vars, cursor, calls, .. } = &self.run;
+        let Run { context, vars, cursor, calls, .. } = &*self.run;
         let calls: usize = calls.iter().map(|call| call.body.bytes()).sum();
         // The text of a callback is kept for the rules beside what scenarios see.
         let received: usize = self.given.received.iter().map(|callback| callback.body.len()).sum();

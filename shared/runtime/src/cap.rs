@@ -21,8 +21,12 @@ pub(crate) struct Cap {
 impl Cap {
     /// The word under which this one is counted, cut to a length and without control characters.
     pub fn admit(&self, word: &str) -> String {
+        // Known words are fit as they are, and most that come are known.
+        if self.knows(word) {
+            return word.to_owned();
+        }
         let word: String = word.chars().filter(|c| !c.is_control()).take(MOST_CHARACTERS).collect();
-        if self.known.read().unwrap_or_else(PoisonError::into_inner).contains(word.as_str()) {
+        if self.knows(&word) {
             return word;
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
@@ -32,6 +36,10 @@ impl Cap {
         }
         known.insert(word.as_str().into());
         word
+    }
+
+    fn knows(&self, word: &str) -> bool {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).contains(word)
     }
 }
 

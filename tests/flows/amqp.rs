@@ -84,6 +84,49 @@ async fn amqp_1_what_can_never_be_handled_is_answered_kept_and_acknowledged() {
     engine.run(json!({"id": "after", "scenario": "strict", "params": {"n": 3}}), "success").await;
 }
 
+#[tokio::test]
+async fn amqp_1_a_message_may_go_straight_to_the_queue_of_orders() {
+    let engine = Installation::with("straight", &[]).await;
+    let text = "initialState: a\nstates:\n  a: {actions: [{sleep: {for: 1h}}], on: {sleep: b}}\n  b: {kind: sleeping, on: {timeout: c}}\n  c: {kind: terminal}\n";
+    engine.scenario("sleeper", text).await;
+    let client = engine.env().amqp().await.unwrap();
+    let receipts = client.listen_directly().await.unwrap();
+    let queue = format!("{}.orders.in", engine.env().prefix());
+    let order = br#"{"id": "s", "scenario": "sleeper"}"#;
+    // The word is the property `type`; without one the message is a registration. A word that means nothing is refused.
+    let cases: [(Option<&str>, &[u8], &str); 5] = [
+        (None, order, "accepted"),
+        (Some(""), order, "duplicate"),
+        (Some("order.create"), order, "duplicate"),
+        (Some("order.explode"), br#"{"id": "s"}"#, "rejected"),
+        (Some("order.cancel"), br#"{"id": "s"}"#, "done"),
+    ];
+    for (index, (word, body, status)) in cases.into_iter().enumerate() {
+        let mut properties = BasicProperties::default().with_reply_to(receipts.queue().into());
+        if let Some(word) = word {
+            properties = properties.with_type(word.into());
+        }
+        client.publish("", &queue, body, &properties).await.unwrap();
+        let told = receipts.wait(PATIENCE, |all| all.len() > index).await.unwrap();
+        assert_eq!(told.last().unwrap().body["status"], status, "{word:?}: {told:?}");
+        if word.is_none() {
+            engine.reach("s", "sleep").await;
+        }
+    }
+    engine.reach("s", "canceled").await;
+    let (kept, headers) = refused(&engine, &client).await;
+    assert_eq!(kept, br#"{"id": "s"}"#);
+    assert!(headers["refused-reason"].starts_with("unknown-key"), "{headers:?}");
+    assert_eq!((&*headers["refused-key"], &*headers["x-orig-type"]), (&*queue, "order.explode"));
+    // The word of a message that comes by the exchange is its key, whatever its type.
+    let properties =
+        BasicProperties::default().with_reply_to(receipts.queue().into()).with_type("order.cancel".into());
+    let exchange = format!("{}.orders", engine.env().prefix());
+    client.publish(&exchange, "order.create", order, &properties).await.unwrap();
+    let told = receipts.wait(PATIENCE, |all| all.len() > 5).await.unwrap();
+    assert_eq!(told.last().unwrap().body["status"], "duplicate");
+}
+
 /// The next message of the queue of refused ones: its body and its text headers.
 pub async fn refused(
     engine: &Installation,

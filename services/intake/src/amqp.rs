@@ -22,7 +22,7 @@ use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::offline::{Intermittent, Taken};
 use pagurus_store::Error;
-use pagurus_wire::message::Receipt;
+use pagurus_wire::message::{Receipt, key};
 use pagurus_wire::problem::{Problem, Type};
 
 use crate::Intake;
@@ -134,6 +134,18 @@ async fn next(intake: &Intake, from: &Intermittent, busy: bool) -> Option<Taken>
         tokio::time::sleep(LINGER).await;
     }
     from.next(intake.host.settings().intake.batch).await
+}
+
+/// The word for what a message in the queue of orders asks for: its routing key. One that was sent straight to the queue has
+/// no key of its own: its property `type` says the word, and without that it is a registration.
+fn word_of<'a>(intake: &Intake, delivery: &'a Delivery) -> &'a str {
+    let straight =
+        delivery.exchange.is_empty() && delivery.routing_key == intake.host.broker.names().orders_in;
+    match delivery.properties.type_.as_deref() {
+        _ if !straight => &delivery.routing_key,
+        None | Some("") => key::CREATE,
+        Some(word) => word,
+    }
 }
 
 /// Why a message is refused before anybody looks into it: it is too long, or was not legible.

@@ -43,16 +43,16 @@ enum What {
 type Unreadable = (Option<String>, Problem);
 
 impl Command {
-    /// Reads a message that is no registration.
+    /// Reads a message that is no registration, but what this word asks for.
     ///
     /// # Errors
     /// The problem to answer with.
-    pub fn read(delivery: &Delivery) -> Result<Self, Unreadable> {
-        if delivery.routing_key == key::CALL {
+    pub fn read(delivery: &Delivery, word: &str) -> Result<Self, Unreadable> {
+        if word == key::CALL {
             let (id, call) = read_call(delivery)?;
             return Ok(Self { id, asked: What::Call(call) });
         }
-        read(delivery)
+        read(delivery, word)
     }
 }
 
@@ -142,11 +142,11 @@ fn id_of(value: &Value) -> Result<String, Problem> {
     })
 }
 
-fn read(delivery: &Delivery) -> Result<Command, Unreadable> {
+fn read(delivery: &Delivery, word: &str) -> Result<Command, Unreadable> {
     let value = crate::register::parse(&delivery.body).map_err(|problem| (None, problem))?;
     let id = id_of(&value);
     let named = id.clone().ok();
-    let action = match delivery.routing_key.as_str() {
+    let action = match word {
         key::CANCEL => LifeAction::Cancel,
         key::INTERRUPT => LifeAction::Interrupt,
         key::KILL => LifeAction::Kill,
@@ -155,8 +155,9 @@ fn read(delivery: &Delivery) -> Result<Command, Unreadable> {
             LifeAction::Restart(Restart { sent_at, ..Restart::default() })
         }
         other => {
+            let named_by = if delivery.routing_key == other { "routing key" } else { "type" };
             let told = format!(
-                "routing key `{}` means nothing here; there are: {}, {}, {}, {}, {}, {}",
+                "{named_by} `{}` means nothing here; there are: {}, {}, {}, {}, {}, {}",
                 other.chars().take(100).collect::<String>(),
                 key::CREATE,
                 key::RESTART,

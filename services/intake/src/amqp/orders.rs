@@ -13,7 +13,9 @@ use pagurus_wire::problem::Problem;
 use super::aside::{Aside, Held};
 use super::command::{self, Command};
 use super::halves::by_halves;
-use super::{Handled, Outcome, addressed, refused, reject, reject_unstorable, unacceptable, unanswerable};
+use super::{
+    Handled, Outcome, addressed, refused, reject, reject_unstorable, unacceptable, unanswerable, word_of,
+};
 use crate::register::{self, Outcome as Registration, Registrar, Submission};
 use crate::traced::RegistrationTrace;
 use crate::{Intake, headers};
@@ -74,7 +76,8 @@ impl Orders {
             turn.handled.push(reject(&self.intake, delivery, None, problem));
             return Ok(());
         }
-        if delivery.routing_key == key::CREATE {
+        let word = word_of(&self.intake, delivery);
+        if word == key::CREATE {
             let weight = register::weight(&delivery.body);
             if turn.weight > 0 && turn.weight + weight > RUN_WEIGHT {
                 self.register(turn).await?;
@@ -89,7 +92,7 @@ impl Orders {
             return Ok(());
         }
         self.register(turn).await?;
-        match Command::read(delivery) {
+        match Command::read(delivery, word) {
             Err((id, problem)) => turn.handled.push(reject(&self.intake, delivery, id, problem)),
             Ok(command) if self.aside.holds_order(&command.id) => {
                 self.put_aside(turn, delivery, Held::Command(Box::new(command))).await;

@@ -135,6 +135,15 @@ pub(crate) fn asyncapi(names: &Names) -> Value {
         "defaultContentType": "application/json",
         "channels": {
             "orders": exchange(&names.orders, "Key of the action.", &orders),
+            "ordersStraight": {
+                "address": names.orders_in,
+                "description": "The queue of orders, past the exchange: the default exchange, with the name of the queue as the key. \
+                    The property `type` is the key of the action; without it the message is an order.",
+                "bindings": {"amqp": {
+                    "is": "queue", "queue": {"name": names.orders_in, "durable": true}, "bindingVersion": "0.3.0",
+                }},
+                "messages": messages_of("orders", &orders),
+            },
             "callbacks": exchange(&names.callbacks, "Any key; the correlation id is that of the request.", &[callback]),
             "notifications": exchange(&names.notifications, "Key that `notify.url` gives.", &notices),
             "actors": exchange(&names.actors, "Name of the actor.", &[task]),
@@ -148,6 +157,10 @@ pub(crate) fn asyncapi(names: &Names) -> Value {
         "operations": {
             "takeOrder": {
                 "action": "receive", "channel": {"$ref": "#/channels/orders"}, "reply": reply,
+                "bindings": {"amqp": {"ack": true, "bindingVersion": "0.3.0"}},
+            },
+            "takeOrderStraight": {
+                "action": "receive", "channel": {"$ref": "#/channels/ordersStraight"}, "reply": reply,
                 "bindings": {"amqp": {"ack": true, "bindingVersion": "0.3.0"}},
             },
             "takeCallback": {"action": "receive", "channel": {"$ref": "#/channels/callbacks"}},
@@ -196,6 +209,12 @@ fn exchange(name: &str, keys: &str, told: &[Told]) -> Value {
         }},
         "messages": messages(told),
     })
+}
+
+/// The messages of another channel.
+fn messages_of(channel: &str, told: &[Told]) -> Value {
+    let same = |one: &Told| json!({"$ref": format!("#/channels/{channel}/messages/{}", one.name)});
+    Value::Object(told.iter().map(|one| (one.name.to_owned(), same(one))).collect())
 }
 
 fn messages(told: &[Told]) -> Value {

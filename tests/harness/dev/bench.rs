@@ -51,7 +51,7 @@ use works::{Extent, Row, Works};
 /// What to measure.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
-    /// The works to measure; without any: limit, one-action, three-stage, sequential, idle, intake
+    /// The works to measure; without any: limit, one-action, straight, three-stage, sequential, idle, intake
     #[arg(value_enum)]
     works: Vec<Work>,
     /// Orders of each measurement
@@ -81,6 +81,8 @@ pub enum Work {
     Limit,
     /// One HTTP call per order
     OneAction,
+    /// The same, orders and notifications straight from queue to queue, past all exchanges
+    Straight,
     /// A call, a callback, a call
     ThreeStage,
     /// One HTTP call per order, over a thousand queues
@@ -179,9 +181,9 @@ async fn measure(
 fn chosen(options: &Options) -> Vec<Work> {
     use Work::{
         All, History, Idle, Intake, Limit, Memory, OneAction, OneProcess, Operation, Pinned, Queues, Search,
-        Sequential, Sleepers, TakeOver, ThreeStage,
+        Sequential, Sleepers, Straight, TakeOver, ThreeStage,
     };
-    let daily = [Limit, OneAction, ThreeStage, Sequential, Idle, Intake];
+    let daily = [Limit, OneAction, Straight, ThreeStage, Sequential, Idle, Intake];
     let long = [OneProcess, Queues, Pinned, Sleepers, History, TakeOver, Operation, Search, Memory];
     match &options.profile {
         Some(work) => vec![*work],
@@ -196,6 +198,7 @@ async fn run(works: &mut Works<'_>, work: Work) -> Result<Vec<Row>> {
         Work::Limit if works.extent.profile => vec![works.limit().await?],
         Work::Limit => vec![works.limit().await?, works.limit_idle().await?],
         Work::OneAction => vec![works.one_action().await?],
+        Work::Straight => vec![works.straight().await?],
         Work::ThreeStage => vec![works.three_stage().await?],
         Work::Sequential => vec![works.sequential().await?],
         Work::Idle => vec![works.idle().await?],

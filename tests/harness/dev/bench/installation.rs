@@ -24,6 +24,10 @@ use super::cpu::{Meter, Part};
 use super::limit;
 
 const DATABASE: &str = "bench";
+const CONFIGURATION_FILE: &str = "pagurus.yaml";
+/// Notifications may go where the works want them.
+const CONFIGURATION: &str =
+    "notify:\n  allow:\n    - exchange: pagurus.notifications\n    - queue: bench.notifications\n";
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 const STOP_TIMEOUT: Duration = Duration::from_secs(45);
 /// One for each service and one for the called system.
@@ -61,6 +65,7 @@ impl Installation {
             bail!("another ./dev bench is at work here");
         }
         end_leftovers(&folder)?;
+        fs::write(folder.join(CONFIGURATION_FILE), CONFIGURATION)?;
         let owner = Owner::this_process()?;
         let (of_postgres, of_rabbit) = (Ports::reserve(1, &owner)?, Ports::reserve(rabbit::PORTS, &owner)?);
         let log = folder.join("log/postgres.log");
@@ -203,7 +208,7 @@ impl Installation {
             port: self.ports.first() + u16::try_from(place)?,
             programs: self.programs.clone(),
             log: self.folder.join(format!("log/{role}.log")),
-            config: None,
+            config: Some(self.folder.join(CONFIGURATION_FILE)),
             environment,
             detached: true,
         })?;

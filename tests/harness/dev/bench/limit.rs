@@ -9,6 +9,7 @@
 //! takeover of lost work, retries, sleeping, queues, priorities, validation of input and answers to it, an API, metrics.
 //! A crash loses no order, but one whose call was under way is called again by hand.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -49,9 +50,11 @@ const SCHEMA: &str = "
 const REGISTER: &str = "
     WITH batch AS (
         SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS t (no, id, correlation_id, body)),
-    payload AS (INSERT INTO payloads SELECT no, body FROM batch),
-    work AS (INSERT INTO ready SELECT no FROM batch)
-    INSERT INTO orders (no, id, correlation_id, status) SELECT no, id, correlation_id, 'new' FROM batch";
+    new AS (INSERT INTO orders (no, id, correlation_id, status) SELECT no, id, correlation_id, 'new' FROM batch
+            ON CONFLICT (id) DO NOTHING RETURNING no),
+    payload AS (INSERT INTO payloads SELECT no, body FROM batch JOIN new USING (no)),
+    work AS (INSERT INTO ready SELECT no FROM new)
+    SELECT no FROM new";
 const COMPLETE: &str = "
     WITH done AS (DELETE FROM ready WHERE order_no = ANY($1::bigint[]) RETURNING order_no),
     ended AS (UPDATE orders o SET status = 'success', finished_at = now()
@@ -167,11 +170,13 @@ async fn register(client: Client, channel: Channel, calls: mpsc::Sender<Order>) 
         let id: Vec<&str> = orders.iter().map(|order| order.id.as_str()).collect();
         let correlation: Vec<&str> = orders.iter().map(|order| order.correlation.as_str()).collect();
         let body: Vec<&str> = orders.iter().map(|order| order.body.as_str()).collect();
-        client.execute(&statement, &[&no, &id, &correlation, &body]).await?;
+        let rows = client.query(&statement, &[&no, &id, &correlation, &body]).await?;
         if let Some(last) = deliveries.last() {
             last.acker.ack(BasicAckOptions { multiple: true }).await?;
         }
-        for order in orders {
+        // What came before, and was committed before it was acknowledged, is no order of this batch.
+        let new: HashSet<i64> = rows.iter().map(|row| row.get(0)).collect();
+        for order in orders.into_iter().filter(|order| new.contains(&order.no)) {
             calls.send(order).await?;
         }
     }

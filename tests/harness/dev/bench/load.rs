@@ -37,14 +37,13 @@ pub struct Route {
     pub exchange: &'static str,
     /// Routing key of the orders.
     pub key: &'static str,
-    /// Exchange from which notifications come; none where they are sent to the queue itself.
-    pub notifications: Option<&'static str>,
+    /// Where orders want their notifications.
+    pub notify: &'static str,
+    /// Exchange from which notifications come, and their key; none where they are sent to the queue itself.
+    pub notifications: Option<(&'static str, &'static str)>,
     /// The queue of notifications, made for this load.
     pub queue: &'static str,
 }
-
-/// The routing key that orders ask their notifications to bear.
-pub const NOTIFY_KEY: &str = "bench";
 
 /// What the orders are.
 #[derive(Clone, Copy, Debug)]
@@ -64,16 +63,14 @@ pub struct Flow {
     pub pace: Option<f64>,
 }
 
-/// The body of an order of the reference size.
-pub fn body(tag: &str, number: u64, orders: Orders, correlation: Option<&str>) -> String {
+/// The body of an order of the reference size; with the URL and the mark of its notification, where it wants one.
+pub fn body(tag: &str, number: u64, orders: Orders, notify: Option<(&str, &str)>) -> String {
     let mut text = format!(r#"{{"id":"{tag}-{number:08}","scenario":"{}""#, orders.scenario);
     if let Some(queues) = orders.queues {
         text.push_str(&format!(r#","mode":"sequential","queue":"bench-{}""#, number % queues));
     }
-    if let Some(correlation) = correlation {
-        text.push_str(&format!(
-            r#","notify":{{"url":"amqp://?key={NOTIFY_KEY}","correlationId":"{correlation}"}}"#
-        ));
+    if let Some((url, correlation)) = notify {
+        text.push_str(&format!(r#","notify":{{"url":"{url}","correlationId":"{correlation}"}}"#));
     }
     text.push_str(r#","params":{"account":"79110000001","tariff":"light","note":""#);
     let padding = BODY_BYTES.saturating_sub(text.len() + 3);
@@ -213,10 +210,10 @@ async fn listen(channel: &Channel, route: &Route) -> Result<lapin::Consumer> {
     let options = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
     channel.queue_delete(route.queue.into(), QueueDeleteOptions::default()).await?;
     channel.queue_declare(route.queue.into(), options, arguments).await?;
-    if let Some(exchange) = route.notifications {
+    if let Some((exchange, key)) = route.notifications {
         let none = FieldTable::default();
         let bind = QueueBindOptions::default();
-        channel.queue_bind(route.queue.into(), exchange.into(), NOTIFY_KEY.into(), bind, none).await?;
+        channel.queue_bind(route.queue.into(), exchange.into(), key.into(), bind, none).await?;
     }
     channel.basic_qos(2000, BasicQosOptions::default()).await?;
     let consume = BasicConsumeOptions::default();
@@ -301,7 +298,7 @@ async fn publish(
 
 async fn send(shared: &Shared, channel: &Channel, route: &Route, orders: Orders, number: u64) -> Result<()> {
     let correlation = format!("{number}-{}", shared.epoch.elapsed().as_micros());
-    let body = body(&shared.tag, number, orders, Some(&correlation));
+    let body = body(&shared.tag, number, orders, Some((route.notify, &correlation)));
     publish_confirmed(channel, route.exchange, route.key, body.as_bytes(), BasicProperties::default()).await
 }
 
@@ -337,8 +334,9 @@ mod tests {
 
     #[test]
     fn an_order_has_the_reference_size_and_is_json() {
-        for (queues, correlation) in [(None, None), (Some(7), Some("12-34")), (None, Some("1-1"))] {
-            let text = body("abc", 12, Orders { scenario: "one", queues }, correlation);
+        for (queues, mark) in [(None, None), (Some(7), Some("12-34")), (None, Some("1-1"))] {
+            let notify = mark.map(|mark| ("amqp://?key=bench", mark));
+            let text = body("abc", 12, Orders { scenario: "one", queues }, notify);
             assert_eq!(text.len(), BODY_BYTES);
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
             assert_eq!(value["id"], "abc-00000012");

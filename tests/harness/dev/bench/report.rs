@@ -113,12 +113,19 @@ impl Report {
         self.rows.iter().find(|row| row.work == work)?.rate
     }
 
+    /// Processor time of an order, of all processes.
+    fn cpu(&self, work: &str) -> Option<f64> {
+        let row = self.rows.iter().find(|row| row.work == work)?;
+        Some(row.cpu.used.values().sum::<f64>() / row.orders.max(1) as f64)
+    }
+
     fn ratios(&self) -> String {
         let told = |work: &&str| {
             let ratio = self.rate(work)? / self.rate("one-action")?;
             Some(format!("{work} is {ratio:.2} of one-action. "))
         };
         let works = [
+            "straight",
             "one process",
             "sequential",
             "1 000 queues",
@@ -127,7 +134,12 @@ impl Report {
             "pinned",
             "with history",
         ];
-        works.iter().filter_map(told).collect()
+        let times = |work: &&str| {
+            let times = self.cpu(work)? / self.cpu("limit")?;
+            Some(format!("{work} takes {times:.1} × the CPU of the limit. "))
+        };
+        let apart = works.iter().filter_map(told);
+        apart.chain(["one-action", "straight"].iter().filter_map(times)).collect()
     }
 
     fn machine_shares(&self) -> String {
@@ -150,7 +162,7 @@ impl Report {
         // The others do another amount of work, or nothing but wait.
         let comparable = matches!(
             row.work,
-            "one-action" | "one process" | "sequential" | "with history" | "pinned" | "limit"
+            "one-action" | "straight" | "one process" | "sequential" | "with history" | "pinned" | "limit"
         ) || row.work.ends_with("queues");
         let share = self.rate("limit").zip(row.rate).filter(|_| comparable);
         let time = |percentile| {
@@ -282,7 +294,8 @@ fn meaning(in_flight: usize) -> String {
          - **limit**: the same order written by hand in one process, with the least row writes and messages for the same \
          durability (`tests/harness/dev/bench/limit.rs` says what it leaves out). Its CPU stands under `worker`.\n\
          - **one process**: all services in one process (`pagurus serve`); its CPU stands under `worker`, too.\n\
-         - **one-action**: AMQP order, one HTTP call, notification. **sequential**: the same over 1 000 queues. \
+         - **one-action**: AMQP order, one HTTP call, notification. **straight**: the same, past all exchanges: orders sent to the \
+         queue of orders itself, notifications to a queue, as the limit has it. **sequential**: one-action over 1 000 queues. \
          **with history**: the same with five million ended orders in the tables.\n\
          - **three-stage**: a call, a callback that is sent at once, a second call, notification.\n\
          - **idle**: one order at a time; its CPU includes what the services use while they wait.\n\

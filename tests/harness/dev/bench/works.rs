@@ -31,11 +31,25 @@ const SEQUENTIAL: Orders = Orders { scenario: "bench-one-action", queues: Some(1
 pub const ENGINE: Route = Route {
     exchange: "pagurus.orders",
     key: "order.create",
-    notifications: Some("pagurus.notifications"),
+    notify: "amqp://?key=bench",
+    notifications: Some(("pagurus.notifications", "bench")),
     queue: "bench.notifications",
 };
-const LIMIT: Route =
-    Route { exchange: "", key: limit::ORDERS, notifications: None, queue: limit::NOTIFICATIONS };
+/// The same past all exchanges, as the limit has it.
+const STRAIGHT: Route = Route {
+    exchange: "",
+    key: "pagurus.orders.in",
+    notify: "amqp://?queue=bench.notifications",
+    notifications: None,
+    queue: "bench.notifications",
+};
+const LIMIT: Route = Route {
+    exchange: "",
+    key: limit::ORDERS,
+    notify: "amqp://?key=bench",
+    notifications: None,
+    queue: limit::NOTIFICATIONS,
+};
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -131,6 +145,12 @@ impl Works<'_> {
     pub async fn one_action(&mut self) -> Result<Row> {
         self.installation.renew().await?;
         self.loaded("one-action", ENGINE, ONE_ACTION).await
+    }
+
+    /// One HTTP call, orders and notifications straight from queue to queue.
+    pub async fn straight(&mut self) -> Result<Row> {
+        self.installation.renew().await?;
+        self.loaded("straight", STRAIGHT, ONE_ACTION).await
     }
 
     /// One HTTP call, with all services in one process.

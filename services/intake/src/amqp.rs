@@ -137,10 +137,12 @@ async fn next(intake: &Intake, from: &Intermittent, busy: bool) -> Option<Taken>
 }
 
 /// The word for what a message in the queue of orders asks for: its routing key. One that was sent straight to the queue has
-/// no key of its own: its property `type` says the word, and without that it is a registration.
+/// no key of its own: its property `type` says the word, and without that it is a registration. Only where that is
+/// permitted: the broker lets everybody send so who may write to the default exchange, such as systems that answer.
 fn word_of<'a>(intake: &Intake, delivery: &'a Delivery) -> &'a str {
-    let straight =
-        delivery.exchange.is_empty() && delivery.routing_key == intake.host.broker.names().orders_in;
+    let straight = intake.host.settings().intake.straight_to_queue
+        && delivery.exchange.is_empty()
+        && delivery.routing_key == intake.host.broker.names().orders_in;
     match delivery.properties.type_.as_deref() {
         _ if !straight => &delivery.routing_key,
         None | Some("") => key::CREATE,

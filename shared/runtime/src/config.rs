@@ -248,6 +248,8 @@ pub struct IntakeSettings {
     pub public_confirmed: bool,
     /// Base of callback URLs, without a slash at its end.
     pub public_url: Option<String>,
+    /// True if messages are taken that come past the exchange of orders.
+    pub straight_to_queue: bool,
 }
 
 /// `callbacks`

@@ -138,7 +138,8 @@ pub(crate) fn asyncapi(names: &Names) -> Value {
             "ordersStraight": {
                 "address": names.orders_in,
                 "description": "The queue of orders, past the exchange: the default exchange, with the name of the queue as the key. \
-                    The property `type` is the key of the action; without it the message is an order.",
+                    The property `type` is the key of the action; without it the message is an order. Taken where \
+                    `intake.straight_to_queue` is true.",
                 "bindings": {"amqp": {
                     "is": "queue", "queue": {"name": names.orders_in, "durable": true}, "bindingVersion": "0.3.0",
                 }},

@@ -158,6 +158,7 @@ impl Builder {
             max_streams: self.size("intake.max_streams"),
             public_confirmed: self.flag("intake.public_confirmed"),
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
+            straight_to_queue: self.flag("intake.straight_to_queue"),
         }
     }
 

@@ -25,9 +25,8 @@ use super::limit;
 
 const DATABASE: &str = "bench";
 const CONFIGURATION_FILE: &str = "pagurus.yaml";
-/// Notifications may go where the works want them.
-const CONFIGURATION: &str =
-    "notify:\n  allow:\n    - exchange: pagurus.notifications\n    - queue: bench.notifications\n";
+/// Orders may come, and notifications go, as the works want it.
+const CONFIGURATION: &str = "intake:\n  straight_to_queue: true\nnotify:\n  allow:\n    - exchange: pagurus.notifications\n    - queue: bench.notifications\n";
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 const STOP_TIMEOUT: Duration = Duration::from_secs(45);
 /// One for each service and one for the called system.

@@ -69,7 +69,7 @@ struct IntakeParts {
     bodies: http::Bodies,
 }
 
-/// Gathering of the HTTP door: two lanes, so that one batch is prepared while the other commits.
+/// Gathering of the HTTP door: in two lanes, so that a slow commit does not hold up all that comes meanwhile.
 const GATHER: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(2) };
 
 /// Gathering of callbacks: longer than of orders, because a callback costs little beside its batch. Two lanes, so that a locked

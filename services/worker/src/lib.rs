@@ -32,6 +32,7 @@ use std::time::{Duration, Instant};
 use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_domain::id::RequestId;
 use pagurus_runtime::batch::Shape;
+use pagurus_runtime::lanes::Lanes;
 use pagurus_runtime::metrics::Work;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Batcher, Effects, Host};
@@ -75,8 +76,9 @@ struct Worker {
     locked_ends: Batcher<Arc<End>, bool, Error>,
 }
 
-/// How ends are gathered: two lanes, so that one batch is written while the other commits.
+/// Ends of locked orders wait each for itself.
 const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Duration::ZERO };
+/// How ends are gathered: in two lanes, so that a slow commit does not hold up all that ends meanwhile.
 const ENDS: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(2) };
 /// How requests are gathered.
 const REQUESTS: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_millis(1) };
@@ -126,8 +128,9 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         ack_on_take: true,
         own_connection: false,
     })?);
+    let lanes = Arc::new(Lanes::default());
     for _ in 0..take::LANES {
-        host.spawn("hand-outs", take::take(worker.clone(), consumer.clone()));
+        host.spawn("hand-outs", take::take(worker.clone(), consumer.clone(), lanes.clone()));
     }
     host.spawn("idle connections", {
         let outbound = worker.outbound.clone();

@@ -4,8 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pagurus_broker::Consumer;
+use futures_util::FutureExt as _;
+use pagurus_broker::{Consumer, Delivery};
 use pagurus_domain::id::{Attempt, Epoch, OrderNo};
+use pagurus_runtime::lanes::Lanes;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Effects, news};
@@ -17,23 +19,51 @@ use crate::claim::{Claims, Work, claim};
 use crate::held::Hold;
 use crate::{Worker, drive, reconcile};
 
-/// Loops that claim: one transaction is prepared while another commits.
+/// Loops that claim: one, and the other beside it where a claim takes long.
 pub(crate) const LANES: usize = 2;
 /// Messages taken at once; each carries many hand-outs.
 const MESSAGES: usize = 50;
 
 /// Claims what is handed out, until the process is to stop.
-pub(crate) async fn take(worker: Arc<Worker>, consumer: Arc<Consumer>) -> anyhow::Result<()> {
-    let metrics = worker.host.metrics.clone();
+pub(crate) async fn take(
+    worker: Arc<Worker>,
+    consumer: Arc<Consumer>,
+    lanes: Arc<Lanes>,
+) -> anyhow::Result<()> {
     loop {
         let batch = tokio::select! {
             biased;
             () = worker.host.draining.cancelled() => return Ok(()),
             batch = consumer.next_batch(MESSAGES) => batch,
         };
+        let mut given = Given::default();
+        given.hear(&worker, &batch);
+        if given.orders.is_empty() {
+            continue;
+        }
+        let entered = lanes.enter().await;
+        // What came while another lane was at work.
+        let more = consumer.next_batch(MESSAGES).now_or_never().unwrap_or_default();
+        given.hear(&worker, &more);
+        claim_all(&worker, given.orders).await;
+        drop(entered);
+    }
+}
+
+/// The hand-outs of messages, each order once.
+#[derive(Default)]
+struct Given {
+    orders: Vec<Order>,
+    seen: HashSet<OrderNo>,
+}
+
+impl Given {
+    /// Takes the hand-outs of these messages, and does at once what else they say.
+    fn hear(&mut self, worker: &Worker, batch: &[Delivery]) {
+        let metrics = &worker.host.metrics;
         // First of all: what is over holds room, and a queue that another order may own by now.
         for delivery in batch.iter().filter(|delivery| delivery.routing_key == work::BREAK_OFF) {
-            if let Some(over) = news::read::<BreakOff>(&metrics, "break_off", &delivery.body) {
+            if let Some(over) = news::read::<BreakOff>(metrics, "break_off", &delivery.body) {
                 let over: Vec<_> =
                     over.stages.iter().map(|over| (OrderNo(over.no), Attempt(over.attempt))).collect();
                 worker.held.break_off(&over);
@@ -41,27 +71,24 @@ pub(crate) async fn take(worker: Arc<Worker>, consumer: Arc<Consumer>) -> anyhow
         }
         // The last word counts.
         let mut told = batch.iter().rev().filter(|delivery| delivery.routing_key == work::SYSTEMS);
-        if let Some(closed) = told.next().and_then(|one| news::read(&metrics, "systems", &one.body)) {
+        if let Some(closed) = told.next().and_then(|one| news::read(metrics, "systems", &one.body)) {
             worker.closed.told(closed, Instant::now());
         }
-        let mut seen = HashSet::new();
-        let mut orders = Vec::new();
         let is_hand_out = |key: &str| ![work::BREAK_OFF, work::SYSTEMS].contains(&key);
         for delivery in batch.iter().filter(|delivery| is_hand_out(&delivery.routing_key)) {
-            let read = news::read::<HandOuts>(&metrics, "hand_outs", &delivery.body);
+            let read = news::read::<HandOuts>(metrics, "hand_outs", &delivery.body);
             let Some(message) = read else { continue };
             let epoch = Epoch(message.epoch);
             for given in message.orders {
                 let hand_out = OfferedStage { no: OrderNo(given.no), attempt: Attempt(given.attempt), epoch };
                 // A message that comes twice must not be answered: what it names may be running here.
                 if let Some(hold) = worker.held.hold((hand_out.no, hand_out.attempt))
-                    && seen.insert(hand_out.no)
+                    && self.seen.insert(hand_out.no)
                 {
-                    orders.push(Order { hand_out, serial: given.serial, hold });
+                    self.orders.push(Order { hand_out, serial: given.serial, hold });
                 }
             }
         }
-        claim_all(&worker, orders).await;
     }
 }
 

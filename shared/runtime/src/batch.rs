@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{SemaphorePermit, mpsc, oneshot};
+
+use crate::lanes::Lanes;
 
 /// The handler went away before it answered: the process is ending, or the handler panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +47,7 @@ impl<T, R, E> Clone for Batcher<T, R, E> {
 pub struct Shape {
     /// Items in one call.
     pub max: usize,
-    /// Calls at a time.
+    /// Calls at a time: one, and more only beside one that takes long ([`Lanes`]).
     pub lanes: usize,
     /// Time for which a batch waits for more when the one before was not alone: under load a few
     /// milliseconds save a third of the work, when idle they would only cost time.
@@ -69,13 +71,15 @@ where
         // Twice a batch for each lane: one being carried out and one being gathered.
         let (sender, receiver) = mpsc::channel(shape.max * shape.lanes * 2);
         let receiver = Arc::new(tokio::sync::Mutex::new(receiver));
+        let lanes = Arc::new(Lanes::default());
         for _ in 0..shape.lanes {
-            let (receiver, handle) = (receiver.clone(), handle.clone());
+            let (receiver, lanes, handle) = (receiver.clone(), lanes.clone(), handle.clone());
             tokio::spawn(async move {
                 let mut busy = false;
-                while let Some(waiting) = gather(&receiver, shape, busy).await {
+                while let Some((waiting, entered)) = gather(&receiver, &lanes, shape, busy).await {
                     busy = waiting.len() > 1;
                     carry_out(&handle, concerns_one, waiting).await;
+                    drop(entered);
                 }
             });
         }
@@ -96,11 +100,13 @@ where
     }
 }
 
-async fn gather<T, R, E>(
+/// The next batch, and the right to carry it out alone where no other is at work.
+async fn gather<'a, T, R, E>(
     receiver: &tokio::sync::Mutex<mpsc::Receiver<Waiting<T, R, E>>>,
+    lanes: &'a Lanes,
     shape: Shape,
     busy: bool,
-) -> Option<Vec<Waiting<T, R, E>>> {
+) -> Option<(Vec<Waiting<T, R, E>>, Option<SemaphorePermit<'a>>)> {
     let mut receiver = receiver.lock().await;
     let mut waiting = Vec::new();
     if receiver.recv_many(&mut waiting, shape.max).await == 0 {
@@ -109,13 +115,15 @@ async fn gather<T, R, E>(
     if busy && waiting.len() < shape.max && !shape.linger.is_zero() {
         tokio::time::sleep(shape.linger).await;
     }
+    // What is full gains nothing by waiting.
+    let entered = if waiting.len() < shape.max { lanes.enter().await } else { None };
     while waiting.len() < shape.max {
         match receiver.try_recv() {
             Ok(item) => waiting.push(item),
             Err(_) => break,
         }
     }
-    Some(waiting)
+    Some((waiting, entered))
 }
 
 async fn carry_out<T, R, E, H, F>(handle: &H, concerns_one: fn(&E) -> bool, waiting: Vec<Waiting<T, R, E>>)

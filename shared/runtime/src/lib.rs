@@ -14,6 +14,7 @@ mod door;
 pub mod effects;
 mod health;
 mod host;
+pub mod lanes;
 pub mod lasting;
 pub mod metrics;
 pub mod news;

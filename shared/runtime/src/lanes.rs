@@ -1,0 +1,80 @@
+//! Lanes: loops that carry out batches of the same work.
+//!
+//! Two batches at a time are two halves of one: each has its own statements, commit and messages, which cost more than
+//! the items in them. So one lane is at work while the next batch grows, and another begins beside it only where the
+//! first takes long: one slow commit holds nobody up for more than [`PATIENCE`].
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
+
+/// Time for which a batch waits for the one before it, from the begin of that one. Most take a few milliseconds.
+pub const PATIENCE: Duration = Duration::from_millis(40);
+
+/// The bound that the lanes of one work share.
+#[derive(Debug)]
+pub struct Lanes {
+    first: Semaphore,
+    begun: Mutex<Instant>,
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Self { first: Semaphore::new(1), begun: Mutex::new(Instant::now()) }
+    }
+}
+
+impl Lanes {
+    /// Waits until no lane is at work, or one has been for [`PATIENCE`]. The caller holds the answer while it works; none
+    /// where it works beside another.
+    pub async fn enter(&self) -> Option<SemaphorePermit<'_>> {
+        let entered = match self.first.try_acquire() {
+            Ok(entered) => entered,
+            Err(_) => {
+                let until = *self.begun.lock().unwrap_or_else(PoisonError::into_inner) + PATIENCE;
+                // The semaphore is never closed.
+                tokio::time::timeout_at(until, self.first.acquire()).await.ok()?.ok()?
+            }
+        };
+        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        Some(entered)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn another_lane_begins_when_the_first_is_done() {
+        let lanes = Lanes::default();
+        let first = lanes.enter().await.unwrap();
+        let second = async {
+            let begun = Instant::now();
+            (lanes.enter().await.is_some(), begun.elapsed())
+        };
+        let work = async {
+            tokio::time::sleep(PATIENCE / 2).await;
+            drop(first);
+        };
+        let ((alone, waited), ()) = tokio::join!(second, work);
+        assert_eq!((alone, waited), (true, PATIENCE / 2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_lane_begins_beside_a_first_that_takes_long() {
+        let lanes = Lanes::default();
+        let slow = lanes.enter().await.unwrap();
+        let begun = Instant::now();
+        assert!(lanes.enter().await.is_none());
+        assert_eq!(begun.elapsed(), PATIENCE);
+        // Nobody waits again for the same one.
+        assert!(lanes.enter().await.is_none());
+        assert_eq!(begun.elapsed(), PATIENCE);
+        drop(slow);
+        assert!(lanes.enter().await.is_some());
+    }
+}

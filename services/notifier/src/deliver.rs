@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pagurus_broker::{HeaderValue, Message, Published};
+use futures_util::FutureExt as _;
+use pagurus_broker::{Delivery, HeaderValue, Message, Published};
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::low_water::LowWater;
 use pagurus_domain::order::notification::{NotifyFormat, Target, delay};
 use pagurus_domain::trace::TraceContext;
+use pagurus_runtime::lanes::Lanes;
 use pagurus_runtime::metrics::{Count, Guard, Level, Work};
 use pagurus_runtime::offline::Intermittent;
 use pagurus_runtime::traces::{SpanKind, messaging};
@@ -22,7 +24,7 @@ use crate::form::{Form, type_of};
 use crate::webhooks::Webhooks;
 use crate::{note, order_of, traced};
 
-/// Loops for new notifications: one publishes while the other removes.
+/// Loops for new notifications: one, and the other beside it where a window takes long.
 pub(crate) const LANES: usize = 2;
 /// Notifications of one batch: as many as fit a window of confirms.
 const BATCH: i64 = 500;
@@ -32,32 +34,55 @@ const MESSAGES: usize = 50;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Sends what news tells of, until the process is to stop.
-pub(crate) async fn fresh(host: Host, from: Intermittent, webhooks: Arc<Webhooks>) -> anyhow::Result<()> {
+pub(crate) async fn fresh(
+    host: Host,
+    from: Intermittent,
+    webhooks: Arc<Webhooks>,
+    lanes: Arc<Lanes>,
+) -> anyhow::Result<()> {
     while let Some(batch) = from.next(MESSAGES).await {
-        let mut rows = Vec::new();
-        let mut ended = Vec::new();
-        for delivery in &batch.deliveries {
-            let read = news::read::<OutboxNews>(&host.metrics, "outbox", &delivery.body);
-            let Some(news) = read else { continue };
-            if news.webhooks {
-                webhooks.wake();
-            }
-            rows.extend(news.rows.into_iter().filter_map(stored));
-            let unread = news.ended.into_iter();
-            ended.extend(unread.map(|one| Unread {
-                no: OrderNo(one.no),
-                life: Life(one.life),
-                kind: one.kind,
-            }));
+        let entered = lanes.enter().await;
+        // What came while another lane was at work.
+        let more = from.next(MESSAGES).now_or_never().flatten();
+        let mut told = Told::default();
+        for delivery in batch.deliveries.iter().chain(more.iter().flat_map(|more| &more.deliveries)) {
+            told.hear(&host, &webhooks, delivery);
         }
-        for window in rows.chunks(BATCH as usize) {
+        for window in told.rows.chunks(BATCH as usize) {
             note(&host, "new notifications", send(&host, window).await);
         }
-        for window in ended.chunks(BATCH as usize) {
+        for window in told.ended.chunks(BATCH as usize) {
             note(&host, "new notifications", send_fresh(&host, window).await);
         }
+        drop(entered);
     }
     Ok(())
+}
+
+/// New notifications that news tells of.
+#[derive(Default)]
+struct Told {
+    /// Those that the news brings along.
+    rows: Vec<Notification>,
+    /// Those that are still to be read.
+    ended: Vec<Unread>,
+}
+
+impl Told {
+    fn hear(&mut self, host: &Host, webhooks: &Webhooks, delivery: &Delivery) {
+        let read = news::read::<OutboxNews>(&host.metrics, "outbox", &delivery.body);
+        let Some(news) = read else { return };
+        if news.webhooks {
+            webhooks.wake();
+        }
+        self.rows.extend(news.rows.into_iter().filter_map(stored));
+        let unread = news.ended.into_iter();
+        self.ended.extend(unread.map(|one| Unread {
+            no: OrderNo(one.no),
+            life: Life(one.life),
+            kind: one.kind,
+        }));
+    }
 }
 
 /// A row as it was stored, which nobody has tried to send yet.

@@ -13,6 +13,7 @@ mod webhooks;
 use std::sync::Arc;
 
 use pagurus_runtime::Host;
+use pagurus_runtime::lanes::Lanes;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::offline::Intermittent;
@@ -28,8 +29,10 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.spawn("share of the news", hearing::share(host.clone(), news.consumer().clone()));
     host.spawn("news while in service", news.clone().follow());
     let webhooks = Arc::new(webhooks::Webhooks::new(&host));
+    let lanes = Arc::new(Lanes::default());
     for _ in 0..deliver::LANES {
-        host.spawn("new notifications", deliver::fresh(host.clone(), news.clone(), webhooks.clone()));
+        let fresh = deliver::fresh(host.clone(), news.clone(), webhooks.clone(), lanes.clone());
+        host.spawn("new notifications", fresh);
     }
     host.spawn("due notifications", deliver::due(host.clone()));
     host.spawn("webhooks", webhooks.run());

@@ -191,6 +191,52 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_comes_while_a_lane_is_at_work_goes_together_and_waits_for_none_that_is_slow() {
+        const SLOW: u32 = 13;
+        let (calls, gate) =
+            (Arc::new(std::sync::Mutex::new(Vec::new())), Arc::new(tokio::sync::Semaphore::new(0)));
+        let (counted, closed) = (calls.clone(), gate.clone());
+        let batcher: Batcher<u32, u32, std::io::Error> = Batcher::start(
+            Shape { lanes: 2, ..SHAPE },
+            |_| true,
+            move |items: Arc<[u32]>| {
+                counted.lock().unwrap().push(items.len());
+                let closed = closed.clone();
+                async move {
+                    if items.contains(&SLOW) {
+                        closed.acquire().await.unwrap().forget();
+                    }
+                    Ok(items.to_vec())
+                }
+            },
+        );
+        let slow = async || {
+            let batcher = batcher.clone();
+            let before = calls.lock().unwrap().len();
+            let slow = tokio::spawn(async move { batcher.submit(SLOW).await });
+            while calls.lock().unwrap().len() == before {
+                tokio::task::yield_now().await;
+            }
+            slow
+        };
+        let first = slow().await;
+        let others = futures_util::future::join_all((0..3).map(|item| batcher.submit(item)));
+        let (others, ()) = tokio::join!(others, async {
+            tokio::task::yield_now().await;
+            gate.add_permits(1);
+        });
+        assert!(others.iter().all(Result::is_ok));
+        assert_eq!(first.await.unwrap().unwrap(), SLOW);
+        assert_eq!(*calls.lock().unwrap(), [1, 3]);
+        // The slow one goes on for as long as the other takes.
+        let held = slow().await;
+        assert_eq!(batcher.submit(1).await.unwrap(), 1);
+        assert!(!held.is_finished());
+        gate.add_permits(1);
+        assert_eq!(held.await.unwrap().unwrap(), SLOW);
+    }
+
+    #[tokio::test]
     async fn a_panic_costs_its_batch_and_not_those_that_come_after() {
         let batcher: Batcher<u32, u32, std::io::Error> = Batcher::start(
             SHAPE,

@@ -9,7 +9,7 @@ use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::low_water::LowWater;
 use pagurus_domain::order::notification::{NotifyFormat, Target, delay};
 use pagurus_domain::trace::TraceContext;
-use pagurus_runtime::lanes::Lanes;
+use pagurus_runtime::lanes::WorkLanes;
 use pagurus_runtime::metrics::{Count, Guard, Level, Work};
 use pagurus_runtime::offline::Intermittent;
 use pagurus_runtime::traces::{SpanKind, messaging};
@@ -38,7 +38,7 @@ pub(crate) async fn fresh(
     host: Host,
     from: Intermittent,
     webhooks: Arc<Webhooks>,
-    lanes: Arc<Lanes>,
+    lanes: Arc<WorkLanes>,
 ) -> anyhow::Result<()> {
     while let Some(batch) = from.next(MESSAGES).await {
         let entered = lanes.enter().await;

@@ -13,7 +13,7 @@ mod webhooks;
 use std::sync::Arc;
 
 use pagurus_runtime::Host;
-use pagurus_runtime::lanes::Lanes;
+use pagurus_runtime::lanes::WorkLanes;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::offline::Intermittent;
@@ -29,7 +29,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.spawn("share of the news", hearing::share(host.clone(), news.consumer().clone()));
     host.spawn("news while in service", news.clone().follow());
     let webhooks = Arc::new(webhooks::Webhooks::new(&host));
-    let lanes = Arc::new(Lanes::default());
+    let lanes = Arc::new(WorkLanes::default());
     for _ in 0..deliver::LANES {
         let fresh = deliver::fresh(host.clone(), news.clone(), webhooks.clone(), lanes.clone());
         host.spawn("new notifications", fresh);

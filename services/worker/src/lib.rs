@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_domain::id::RequestId;
 use pagurus_runtime::batch::Shape;
-use pagurus_runtime::lanes::Lanes;
+use pagurus_runtime::lanes::WorkLanes;
 use pagurus_runtime::metrics::Work;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Batcher, Effects, Host};
@@ -128,7 +128,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         ack_on_take: true,
         own_connection: false,
     })?);
-    let lanes = Arc::new(Lanes::default());
+    let lanes = Arc::new(WorkLanes::default());
     for _ in 0..take::LANES {
         host.spawn("hand-outs", take::take(worker.clone(), consumer.clone(), lanes.clone()));
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt as _;
 use pagurus_broker::{Consumer, Delivery};
 use pagurus_domain::id::{Attempt, Epoch, OrderNo};
-use pagurus_runtime::lanes::Lanes;
+use pagurus_runtime::lanes::WorkLanes;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Effects, news};
@@ -28,7 +28,7 @@ const MESSAGES: usize = 50;
 pub(crate) async fn take(
     worker: Arc<Worker>,
     consumer: Arc<Consumer>,
-    lanes: Arc<Lanes>,
+    lanes: Arc<WorkLanes>,
 ) -> anyhow::Result<()> {
     loop {
         let batch = tokio::select! {

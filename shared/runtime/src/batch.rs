@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::sync::{SemaphorePermit, mpsc, oneshot};
 
-use crate::lanes::Lanes;
+use crate::lanes::WorkLanes;
 
 /// The handler went away before it answered: the process is ending, or the handler panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,7 +47,7 @@ impl<T, R, E> Clone for Batcher<T, R, E> {
 pub struct Shape {
     /// Items in one call.
     pub max: usize,
-    /// Calls at a time: one, and more only beside one that takes long ([`Lanes`]).
+    /// Calls at a time: one, and more only beside one that takes long ([`WorkLanes`]).
     pub lanes: usize,
     /// Time for which a batch waits for more when the one before was not alone: under load a few
     /// milliseconds save a third of the work, when idle they would only cost time.
@@ -71,7 +71,7 @@ where
         // Twice a batch for each lane: one being carried out and one being gathered.
         let (sender, receiver) = mpsc::channel(shape.max * shape.lanes * 2);
         let receiver = Arc::new(tokio::sync::Mutex::new(receiver));
-        let lanes = Arc::new(Lanes::default());
+        let lanes = Arc::new(WorkLanes::default());
         for _ in 0..shape.lanes {
             let (receiver, lanes, handle) = (receiver.clone(), lanes.clone(), handle.clone());
             tokio::spawn(async move {
@@ -103,7 +103,7 @@ where
 /// The next batch, and the right to carry it out alone where no other is at work.
 async fn gather<'a, T, R, E>(
     receiver: &tokio::sync::Mutex<mpsc::Receiver<Waiting<T, R, E>>>,
-    lanes: &'a Lanes,
+    lanes: &'a WorkLanes,
     shape: Shape,
     busy: bool,
 ) -> Option<(Vec<Waiting<T, R, E>>, Option<SemaphorePermit<'a>>)> {
@@ -210,16 +210,17 @@ mod tests {
                 }
             },
         );
-        let slow = async || {
+        let submit_slow = || {
             let batcher = batcher.clone();
-            let before = calls.lock().unwrap().len();
-            let slow = tokio::spawn(async move { batcher.submit(SLOW).await });
-            while calls.lock().unwrap().len() == before {
+            tokio::spawn(async move { batcher.submit(SLOW).await })
+        };
+        let begun = async |count| {
+            while calls.lock().unwrap().len() < count {
                 tokio::task::yield_now().await;
             }
-            slow
         };
-        let first = slow().await;
+        let first = submit_slow();
+        begun(1).await;
         let others = futures_util::future::join_all((0..3).map(|item| batcher.submit(item)));
         let (others, ()) = tokio::join!(others, async {
             tokio::task::yield_now().await;
@@ -229,7 +230,8 @@ mod tests {
         assert_eq!(first.await.unwrap().unwrap(), SLOW);
         assert_eq!(*calls.lock().unwrap(), [1, 3]);
         // The slow one goes on for as long as the other takes.
-        let held = slow().await;
+        let held = submit_slow();
+        begun(3).await;
         assert_eq!(batcher.submit(1).await.unwrap(), 1);
         assert!(!held.is_finished());
         gate.add_permits(1);

@@ -15,18 +15,18 @@ pub const PATIENCE: Duration = Duration::from_millis(40);
 
 /// The bound that the lanes of one work share.
 #[derive(Debug)]
-pub struct Lanes {
+pub struct WorkLanes {
     first: Semaphore,
     begun: Mutex<Instant>,
 }
 
-impl Default for Lanes {
+impl Default for WorkLanes {
     fn default() -> Self {
         Self { first: Semaphore::new(1), begun: Mutex::new(Instant::now()) }
     }
 }
 
-impl Lanes {
+impl WorkLanes {
     /// Waits until no lane is at work, or one has been for [`PATIENCE`]. The caller holds the answer while it works; none
     /// where it works beside another.
     pub async fn enter(&self) -> Option<SemaphorePermit<'_>> {
@@ -52,7 +52,7 @@ mod tests {
 
     #[tokio::test]
     async fn another_lane_begins_when_the_first_is_done() {
-        let lanes = Lanes::default();
+        let lanes = WorkLanes::default();
         let first = lanes.enter().await;
         let mut second = std::pin::pin!(lanes.enter());
         assert!(second.as_mut().now_or_never().is_none(), "it waits");
@@ -62,7 +62,7 @@ mod tests {
 
     #[tokio::test]
     async fn another_lane_begins_beside_a_first_that_takes_long() {
-        let lanes = Lanes::default();
+        let lanes = WorkLanes::default();
         let slow = lanes.enter().await;
         assert!(slow.is_some());
         assert!(lanes.enter().await.is_none());

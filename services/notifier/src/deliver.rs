@@ -41,8 +41,8 @@ pub(crate) async fn fresh(
     lanes: Arc<WorkLanes>,
 ) -> anyhow::Result<()> {
     while let Some(batch) = from.next(MESSAGES).await {
-        let entered = lanes.enter().await;
-        // What came while another lane was at work.
+        let alone = lanes.begin().await;
+        // Messages that came while another lane was at work.
         let more = from.next(MESSAGES).now_or_never().flatten();
         let mut told = Told::default();
         for delivery in batch.deliveries.iter().chain(more.iter().flat_map(|more| &more.deliveries)) {
@@ -54,7 +54,7 @@ pub(crate) async fn fresh(
         for window in told.ended.chunks(BATCH as usize) {
             note(&host, "new notifications", send_fresh(&host, window).await);
         }
-        drop(entered);
+        drop(alone);
     }
     Ok(())
 }

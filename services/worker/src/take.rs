@@ -41,12 +41,12 @@ pub(crate) async fn take(
         if given.orders.is_empty() {
             continue;
         }
-        let entered = lanes.enter().await;
-        // What came while another lane was at work.
+        let alone = lanes.begin().await;
+        // Messages that came while another lane was at work.
         let more = consumer.next_batch(MESSAGES).now_or_never().unwrap_or_default();
         given.hear(&worker, &more);
         claim_all(&worker, given.orders).await;
-        drop(entered);
+        drop(alone);
     }
 }
 

@@ -47,7 +47,7 @@ impl<T, R, E> Clone for Batcher<T, R, E> {
 pub struct Shape {
     /// Items in one call.
     pub max: usize,
-    /// Calls at a time: one, and more only beside one that takes long ([`WorkLanes`]).
+    /// Calls at a time: one, and more where batches are full, or beside one that takes long ([`WorkLanes`]).
     pub lanes: usize,
     /// Time for which a batch waits for more when the one before was not alone: under load a few
     /// milliseconds save a third of the work, when idle they would only cost time.
@@ -76,10 +76,10 @@ where
             let (receiver, lanes, handle) = (receiver.clone(), lanes.clone(), handle.clone());
             tokio::spawn(async move {
                 let mut busy = false;
-                while let Some((waiting, entered)) = gather(&receiver, &lanes, shape, busy).await {
+                while let Some((waiting, alone)) = gather(&receiver, &lanes, shape, busy).await {
                     busy = waiting.len() > 1;
                     carry_out(&handle, concerns_one, waiting).await;
-                    drop(entered);
+                    drop(alone);
                 }
             });
         }
@@ -115,15 +115,15 @@ async fn gather<'a, T, R, E>(
     if busy && waiting.len() < shape.max && !shape.linger.is_zero() {
         tokio::time::sleep(shape.linger).await;
     }
-    // What is full gains nothing by waiting.
-    let entered = if waiting.len() < shape.max { lanes.enter().await } else { None };
+    // A full batch gains nothing by waiting.
+    let alone = if waiting.len() < shape.max { lanes.begin().await } else { None };
     while waiting.len() < shape.max {
         match receiver.try_recv() {
             Ok(item) => waiting.push(item),
             Err(_) => break,
         }
     }
-    Some((waiting, entered))
+    Some((waiting, alone))
 }
 
 async fn carry_out<T, R, E, H, F>(handle: &H, concerns_one: fn(&E) -> bool, waiting: Vec<Waiting<T, R, E>>)

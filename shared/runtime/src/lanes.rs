@@ -29,9 +29,9 @@ impl Default for WorkLanes {
 impl WorkLanes {
     /// Waits until no lane is at work, or one has been for [`PATIENCE`]. The caller holds the answer while it works; none
     /// where it works beside another.
-    pub async fn enter(&self) -> Option<SemaphorePermit<'_>> {
-        let entered = match self.first.try_acquire() {
-            Ok(entered) => entered,
+    pub async fn begin(&self) -> Option<SemaphorePermit<'_>> {
+        let alone = match self.first.try_acquire() {
+            Ok(alone) => alone,
             Err(_) => {
                 let until = *self.begun.lock().unwrap_or_else(PoisonError::into_inner) + PATIENCE;
                 // The semaphore is never closed.
@@ -39,7 +39,7 @@ impl WorkLanes {
             }
         };
         *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        Some(entered)
+        Some(alone)
     }
 }
 
@@ -53,8 +53,8 @@ mod tests {
     #[tokio::test]
     async fn another_lane_begins_when_the_first_is_done() {
         let lanes = WorkLanes::default();
-        let first = lanes.enter().await;
-        let mut second = std::pin::pin!(lanes.enter());
+        let first = lanes.begin().await;
+        let mut second = std::pin::pin!(lanes.begin());
         assert!(second.as_mut().now_or_never().is_none(), "it waits");
         drop(first);
         assert!(second.await.is_some());
@@ -63,12 +63,12 @@ mod tests {
     #[tokio::test]
     async fn another_lane_begins_beside_a_first_that_takes_long() {
         let lanes = WorkLanes::default();
-        let slow = lanes.enter().await;
+        let slow = lanes.begin().await;
         assert!(slow.is_some());
-        assert!(lanes.enter().await.is_none());
+        assert!(lanes.begin().await.is_none());
         // Nobody waits again for the same one.
-        assert!(lanes.enter().now_or_never().is_some_and(|beside| beside.is_none()));
+        assert!(lanes.begin().now_or_never().is_some_and(|beside| beside.is_none()));
         drop(slow);
-        assert!(lanes.enter().await.is_some());
+        assert!(lanes.begin().await.is_some());
     }
 }

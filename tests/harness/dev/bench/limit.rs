@@ -174,7 +174,7 @@ async fn register(client: Client, channel: Channel, calls: mpsc::Sender<Order>) 
         if let Some(last) = deliveries.last() {
             last.acker.ack(BasicAckOptions { multiple: true }).await?;
         }
-        // What came before, and was committed before it was acknowledged, is no order of this batch.
+        // An order that came before, and was committed before it was acknowledged, is none of this batch.
         let new: HashSet<i64> = rows.iter().map(|row| row.get(0)).collect();
         for order in orders.into_iter().filter(|order| new.contains(&order.no)) {
             calls.send(order).await?;

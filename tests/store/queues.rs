@@ -4,10 +4,13 @@
 use std::time::Instant;
 
 use futures_util::future::join_all;
+use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
 use pagurus_store::orders::Registered;
+use pagurus_store::{queues, recovery, restore};
 use serde_json::json;
 
-use crate::ground::Ground;
+use crate::ground::{self, Ground};
 
 /// One registration as its client saw it.
 struct Seen {
@@ -80,4 +83,55 @@ async fn ord_10_batches_over_the_same_queues_do_not_block_each_other_for_ever() 
     let counters = "SELECT count(*) FROM queues u
                      WHERE last_position = (SELECT max(position) FROM queued q WHERE q.queue = u.name)";
     assert_eq!(ground.count(counters).await, 12);
+}
+
+/// Since when the queue is held, as each view of it says.
+async fn held_since(ground: &Ground) -> Option<Timestamp> {
+    let client = ground.work().await;
+    let holder = queues::holder(&client, "q").await.unwrap().unwrap().since;
+    let members = queues::members(&client, "q", -1, 10).await.unwrap();
+    let listed = queues::list(&client, None, 10).await.unwrap();
+    assert_eq!((members[0].held_since, listed[0].held_since), (holder, holder));
+    assert_eq!(members[1].held_since, None, "who waits holds nothing");
+    holder
+}
+
+#[tokio::test]
+async fn ord_10_a_queue_is_held_since_the_first_stage_of_its_holder_began() {
+    let ground = Ground::new("held").await;
+    let sequential = json!({"mode": "sequential", "queue": "q"});
+    let no = ground.order("first", &sequential).await;
+    for behind in ["second", "third"] {
+        ground.order(behind, &sequential).await;
+    }
+    assert_eq!(held_since(&ground).await, None, "it has not begun");
+    ground.claim(no).await;
+    let held = held_since(&ground).await;
+    assert!(held.is_some(), "its first stage runs");
+    // The worker is lost; the stage is handed out again, and then once more by a restore.
+    let mut client = ground.work().await;
+    let tx = client.transaction().await.unwrap();
+    let lost = recovery::of_node(&tx, ground.node, None, None).await.unwrap();
+    recovery::reissue(&tx, &[(&lost[0], 1)], "test", "node_lost").await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(held_since(&ground).await, held);
+    let claimed = ground.claim(no).await;
+    assert_eq!(held_since(&ground).await, held);
+    ground.finish(&claimed, ground::retry()).await;
+    assert_eq!(held_since(&ground).await, held, "it rests and keeps the queue");
+    // What was never noted is noted with the end of a stage, and by a restore.
+    for ends in [true, false] {
+        ground.sql("UPDATE queued SET held_since = NULL").await;
+        ground.sql("UPDATE due SET due_at = now() - interval '1 hour'").await;
+        assert_eq!(ground.wake(Stream::Retry).await, [no]);
+        let claimed = ground.claim(no).await;
+        if ends {
+            ground.finish(&claimed, ground::retry()).await;
+        } else {
+            let tx = client.transaction().await.unwrap();
+            restore::recover(&tx).await.unwrap();
+            tx.commit().await.unwrap();
+        }
+        assert!(held_since(&ground).await > held);
+    }
 }

@@ -25,6 +25,11 @@ statements! {
     ENQUEUE = "
         INSERT INTO queued (order_no, queue, position)
         SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS t (order_no, queue, position)";
+    // While the first stage of a member runs, the row of the running stage says since when: most leave with its end.
+    HOLD = "
+        UPDATE queued q SET held_since = t.since
+          FROM unnest($1::bigint[], $2::timestamptz[]) AS t (no, since)
+         WHERE q.order_no = ANY(ARRAY[t.no]) AND q.held_since IS NULL";
     LEAVE = "DELETE FROM queued WHERE order_no = ANY($1::bigint[])";
     BEFORE = "SELECT count(*) AS before FROM queued WHERE queue = $1 AND position < $2";
     HEADS = "
@@ -48,9 +53,14 @@ statements! {
           FROM (SELECT FROM queued
                  WHERE queue = $1 AND position >= coalesce((SELECT u.head FROM queues u WHERE u.name = ANY(ARRAY[$1])), 0)
                  LIMIT $2) AS members";
-    HOLDER = "SELECT o.id, o.flow, q.held_since AS since FROM queued q JOIN orders o ON o.no = ANY(ARRAY[q.order_no]) WHERE q.queue = $1 ORDER BY q.position LIMIT 1";
+    HOLDER = "
+        SELECT o.id, o.flow, coalesce(q.held_since, w.started_at) AS since
+          FROM queued q
+          JOIN orders o ON o.no = ANY(ARRAY[q.order_no])
+          LEFT JOIN running w ON w.order_no = ANY(ARRAY[q.order_no])
+         WHERE q.queue = $1 ORDER BY q.position LIMIT 1";
     MEMBERS = concat!("
-        SELECT q.position, q.held_since, o.id, s.name AS scenario, now() AS now, ", shown_status!(), " AS status
+        SELECT q.position, coalesce(q.held_since, w.started_at) AS held_since, o.id, s.name AS scenario, now() AS now, ", shown_status!(), " AS status
           FROM queued q
           JOIN orders o ON o.no = ANY(ARRAY[q.order_no])
           JOIN scenarios s ON s.no = ANY(ARRAY[o.scenario])
@@ -59,11 +69,16 @@ statements! {
          WHERE q.queue = $1 AND q.position > $2 ORDER BY q.position LIMIT $3");
     COUNTS = "SELECT count(*) FILTER (WHERE position <= $2) AS before, count(*) AS members FROM queued WHERE queue = $1";
     LIST_QUEUES = "
-        SELECT q.queue, count(*) AS members, min(q.position) AS position, (array_agg(o.id ORDER BY q.position))[1] AS holder,
-               (array_agg(q.held_since ORDER BY q.position))[1] AS held_since
-          FROM queued q JOIN orders o ON o.no = q.order_no GROUP BY q.queue
-        HAVING $2::bigint IS NULL OR count(*) < $2 OR (count(*) = $2 AND q.queue > $3)
-         ORDER BY count(*) DESC, q.queue LIMIT $1";
+        SELECT l.queue, l.members, l.position, o.id AS holder, coalesce(l.held_since, w.started_at) AS held_since
+          FROM (SELECT q.queue, count(*) AS members, min(q.position) AS position,
+                       (array_agg(q.order_no ORDER BY q.position))[1] AS holder,
+                       (array_agg(q.held_since ORDER BY q.position))[1] AS held_since
+                  FROM queued q GROUP BY q.queue
+                HAVING $2::bigint IS NULL OR count(*) < $2 OR (count(*) = $2 AND q.queue > $3)
+                 ORDER BY count(*) DESC, q.queue LIMIT $1) AS l
+          JOIN orders o ON o.no = ANY(ARRAY[l.holder])
+          LEFT JOIN running w ON w.order_no = ANY(ARRAY[l.holder])
+         ORDER BY l.members DESC, l.queue";
 }
 
 /// Takes a position for each of these queue names, in the order given. Locks the queues until the
@@ -112,6 +127,21 @@ pub async fn enqueue(tx: &Tx<'_>, members: &[(i64, &str, i64)]) -> Result<()> {
             position: i64 = *position,
         });
         columns.execute(tx, ENQUEUE, &[]).await?;
+    }
+    Ok(())
+}
+
+/// Notes since when orders hold their queues, where that was not noted before: they rest and stay in them.
+///
+/// # Errors
+/// The database fails.
+pub async fn hold(tx: &Tx<'_>, members: &[(OrderNo, Timestamp)]) -> Result<()> {
+    if !members.is_empty() {
+        let columns = columns!((no, since) in members => {
+            no: i64 = no.0,
+            since: Timestamp = *since,
+        });
+        columns.execute(tx, HOLD, &[]).await?;
     }
     Ok(())
 }

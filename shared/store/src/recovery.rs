@@ -64,9 +64,14 @@ statements! {
           FROM running WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
     DROP_RUNNING = "DELETE FROM running WHERE order_no = ANY($1::bigint[])";
     REISSUE = "
+        WITH t AS (
+            SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[], $6::timestamptz[])
+                     AS t (no, pass, attempt, wake, restarts, begun)),
+        held AS (
+            UPDATE queued q SET held_since = t.begun FROM t WHERE q.order_no = ANY(ARRAY[t.no]) AND q.held_since IS NULL)
         INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since, woken)
         SELECT o.no, t.pass, t.attempt, t.wake, o.flow, o.priority, q.queue, q.position, t.restarts, true, clock_timestamp(), true
-          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[]) AS t (no, pass, attempt, wake, restarts)
+          FROM t
           JOIN orders o ON o.no = ANY(ARRAY[t.no])
           LEFT JOIN queued q ON q.order_no = ANY(ARRAY[t.no])
         RETURNING order_no, attempt, flow, priority, queue, position, woken";
@@ -252,6 +257,7 @@ pub async fn reissue(
         attempt: i32 = stuck.attempt.next().0,
         wake: &str = stuck.wake.as_str(),
         restarts: i16 = *restarts,
+        begun: Timestamp = stuck.started_at,
     });
     let rows = columns.query(tx, REISSUE, &[]).await?;
     rows.iter().map(read_ready).collect()

@@ -41,6 +41,9 @@ statements! {
               FROM back b
               JOIN orders o ON o.no = ANY(ARRAY[b.order_no])
               LEFT JOIN queued q ON q.order_no = ANY(ARRAY[b.order_no])),
+        held AS (
+            UPDATE queued q SET held_since = b.started_at
+              FROM back b WHERE q.order_no = ANY(ARRAY[b.order_no]) AND q.held_since IS NULL),
         numbered AS (
             UPDATE orders o SET events = o.events + 1, updated_at = now()
               FROM back b WHERE o.no = ANY(ARRAY[b.order_no])

@@ -54,10 +54,6 @@ statements! {
                                   WHERE w.scenario = c.scenario), $7),
                        CASE c.mode WHEN 'sequential' THEN $10::double precision END))
               FROM claimed c),
-        held AS (
-            UPDATE queued q SET held_since = clock_timestamp()
-              FROM claimed c
-             WHERE q.order_no = ANY(ARRAY[c.no]) AND c.queue IS NOT NULL AND q.held_since IS NULL),
         met AS (
             DELETE FROM deadlines d
              USING claimed c

@@ -213,12 +213,16 @@ pub async fn finish(
     if finished.is_empty() {
         return Ok(Vec::new());
     }
-    let leaving: Vec<i64> = finished.iter().filter(|f| f.leaves_queue()).map(|f| f.no.0).collect();
+    let (leaving, staying): (Vec<&Finished>, Vec<&Finished>) =
+        finished.iter().filter(|f| f.queue.is_some()).partition(|f| f.leaves_queue());
+    let leaving: Vec<i64> = leaving.iter().map(|f| f.no.0).collect();
+    let staying: Vec<(OrderNo, Timestamp)> = staying.iter().map(|f| (f.no, f.started_at)).collect();
     let (awaited, ..) = try_join!(
         beside(update_orders(tx, node, finished)),
         beside(save_contexts(tx, finished)),
         beside(suspend(tx, finished, groups)),
         beside(queues::leave(tx, &leaving)),
+        beside(queues::hold(tx, &staying)),
         beside(drop_deadlines(tx, finished)),
     )?;
     let mut ready = await_callbacks(tx, finished).await?;

@@ -23,6 +23,8 @@ mod mass;
 mod memory;
 #[path = "bench/operations.rs"]
 mod operations;
+#[path = "bench/page.rs"]
+mod page;
 #[path = "bench/profile.rs"]
 mod profile;
 #[path = "bench/report.rs"]
@@ -57,6 +59,9 @@ pub struct Options {
     /// Orders of each measurement
     #[arg(long, value_name = "N", default_value_t = 30_000)]
     orders: u64,
+    /// Times that the works are measured in turn; the median counts
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
     /// Longest time of each measurement, in seconds
     #[arg(long, value_name = "S", default_value_t = 60)]
     seconds: u64,
@@ -70,7 +75,7 @@ pub struct Options {
     #[arg(long)]
     record: bool,
     /// Show where the time of this work goes, by function (needs perf) and by statement
-    #[arg(long, value_enum, value_name = "WORK", conflicts_with_all = ["works", "record"])]
+    #[arg(long, value_enum, value_name = "WORK", conflicts_with_all = ["works", "record", "rounds"])]
     profile: Option<Work>,
 }
 
@@ -142,7 +147,7 @@ pub async fn command(options: Options) -> Result<()> {
             bail!("not recorded: other programs used {:.0} % of the machine during {work}", share * 100.0);
         }
         let words: Vec<String> = std::env::args().skip(2).collect();
-        report.record(&root, &words.join(" "), options.in_flight)?;
+        page::record(&report, &root, &words.join(" "), options.in_flight)?;
         eprintln!("==> docs/performance.md");
     }
     Ok(())
@@ -162,20 +167,25 @@ async fn measure(
         profile: options.profile.is_some(),
     };
     let mut works = Works { installation, stub, extent };
-    for work in chosen(options) {
-        eprintln!(
-            "==> {}",
-            work.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-        );
-        if work == Work::Memory {
-            report.add_peaks(works.memory().await?);
-            continue;
-        }
-        for row in run(&mut works, work).await? {
-            report.add(row);
+    for round in 1..=options.rounds {
+        report.begin_round();
+        // The heaviest loads have a most and no median.
+        for work in chosen(options).into_iter().filter(|&work| work != Work::Memory) {
+            eprintln!("==> {}, round {round}", name(work));
+            for row in run(&mut works, work).await? {
+                report.add(row);
+            }
         }
     }
+    if chosen(options).contains(&Work::Memory) {
+        eprintln!("==> {}", name(Work::Memory));
+        report.add_peaks(works.memory().await?);
+    }
     Ok(())
+}
+
+fn name(work: Work) -> String {
+    work.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 fn chosen(options: &Options) -> Vec<Work> {

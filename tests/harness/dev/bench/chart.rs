@@ -26,8 +26,8 @@ const LINE: f64 = 30.0;
 const TOP: f64 = 58.0;
 
 /// Draws works whose orders do about as much: those of one at a time, which mostly wait, would dwarf the others.
-pub fn draw(rows: &[Row]) -> Option<String> {
-    let drawn: Vec<&Row> = rows.iter().filter(|row| row.rate.is_some() && row.orders > 0).collect();
+pub fn draw(rows: &[&Row]) -> Option<String> {
+    let drawn: Vec<&Row> = rows.iter().copied().filter(|row| row.rate.is_some() && row.orders > 0).collect();
     let per_order = |row: &Row, part: &Part| {
         row.cpu.used.get(part).map_or(0.0, |seconds| seconds * 1000.0 / row.orders as f64)
     };
@@ -99,8 +99,9 @@ mod tests {
             memory: None,
             notes: Vec::new(),
         };
-        let svg = draw(&[row("limit", Some(2.0), 0.1), row("dear", Some(1.0), 0.2), row("idle", None, 9.0)])
-            .unwrap();
+        let svg =
+            draw(&[&row("limit", Some(2.0), 0.1), &row("dear", Some(1.0), 0.2), &row("idle", None, 9.0)])
+                .unwrap();
         assert!(svg.contains("width=\"560.0\"") && svg.contains("width=\"280.0\""), "{svg}");
         assert!(svg.contains("0.200 · 1/s") && !svg.contains(">idle<"), "{svg}");
         assert!(draw(&[]).is_none());

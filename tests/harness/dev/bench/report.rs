@@ -1,16 +1,10 @@
 //! The one table of a run, for the terminal and for `docs/performance.md`.
-//! Never rounds a figure into a better one, and never leaves the limit of the same run out.
+//! Never rounds a figure into a better one, and sets each rate against the limit of the same round.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
-use std::process::Command;
 
-use anyhow::Result;
 use pagurus_harness::nodes::Role;
-use pagurus_harness::{postgres, rabbit};
 
-use super::chart;
 use super::cpu::Part;
 use super::memory::Peak;
 use super::works::{Memory, Row};
@@ -33,22 +27,29 @@ const HEAD: [&str; 15] = [
     "p99 ms",
 ];
 
-/// The line of the page that shows the chart.
-const PICTURE: &str = "![Processor time of an order, by process](performance.svg)\n\n";
 /// Figures are not published where other programs used more of the machine.
 const MOST_OTHERS: f64 = 0.05;
 
 /// All that was measured.
 #[derive(Debug, Default)]
 pub struct Report {
-    rows: Vec<Row>,
+    /// What each round measured. A machine gets faster and slower within minutes: only within a round are works compared.
+    rounds: Vec<Vec<Row>>,
     peaks: Vec<Peak>,
 }
 
 impl Report {
-    /// Takes one more line.
+    /// Begins a round, in which each work is measured once.
+    pub fn begin_round(&mut self) {
+        self.rounds.push(Vec::new());
+    }
+
+    /// Takes what the round that was begun last measured of a work.
     pub fn add(&mut self, row: Row) {
-        self.rows.push(row);
+        match self.rounds.last_mut() {
+            Some(round) => round.push(row),
+            None => self.rounds.push(vec![row]),
+        }
     }
 
     /// Takes what the services took under heavy loads.
@@ -58,13 +59,13 @@ impl Report {
 
     /// The work that was disturbed most, and by which share of the machine, where that is too much to publish.
     pub fn disturbed(&self) -> Option<(&'static str, f64)> {
-        let shares = self.rows.iter().map(|row| (row.work, row.cpu.others));
+        let shares = self.rounds.iter().flatten().map(|row| (row.work, row.cpu.others));
         shares.max_by(|one, other| one.1.total_cmp(&other.1)).filter(|(_, share)| *share > MOST_OTHERS)
     }
 
     /// The tables with their notes, in Markdown.
     pub fn text(&self) -> String {
-        let mut text = if self.rows.is_empty() { String::new() } else { self.works() };
+        let mut text = if self.rounds.iter().all(Vec::is_empty) { String::new() } else { self.works() };
         if !self.peaks.is_empty() {
             text.push_str(&self.memory());
         }
@@ -75,7 +76,11 @@ impl Report {
     fn memory(&self) -> String {
         let services = Role::ALL.map(|role| role.to_string()).join(" | ");
         let rules = "--:|".repeat(Role::ALL.len());
-        let mut text = format!("\n### Memory\n\n| resident MB, most (after) | {services} |\n|---|{rules}\n");
+        let date = jiff::Zoned::now().strftime("%Y-%m-%d");
+        let mut text = format!(
+            "\n### Memory\n\nMeasured on {date} by `./dev bench memory`.\n\n\
+             | resident MB, most (after) | {services} |\n|---|{rules}\n"
+        );
         for peak in &self.peaks {
             let of =
                 |memory: &Memory, role| memory.get(&role).map_or_else(String::new, |mb| format!("{mb:.0}"));
@@ -87,17 +92,39 @@ impl Report {
         text
     }
 
+    /// Of each work the round whose processor time of an order is the median, in the order of measuring.
+    pub fn rows(&self) -> Vec<&Row> {
+        let mut names: Vec<&str> = Vec::new();
+        for row in self.rounds.iter().flatten() {
+            if !names.contains(&row.work) {
+                names.push(row.work);
+            }
+        }
+        names
+            .iter()
+            .filter_map(|&name| median(self.measured(name).collect(), |row| row.cpu_an_order()))
+            .collect()
+    }
+
+    fn measured<'a>(&'a self, work: &'a str) -> impl Iterator<Item = &'a Row> {
+        self.rounds.iter().flatten().filter(move |row| row.work == work)
+    }
+
     fn works(&self) -> String {
+        let rows = self.rows();
         let mut lines = vec![HEAD.map(str::to_owned)];
-        lines.extend(self.rows.iter().map(|row| self.cells(row)));
+        lines.extend(rows.iter().map(|row| self.cells(row)));
         let mut text = table(&lines);
+        if self.rounds.len() > 1 {
+            let _ = writeln!(text, "\n{}", self.spread());
+        }
         let _ = writeln!(
             text,
             "\nCPU is in milliseconds an order: of all processes, then of each. {}",
             self.ratios()
         );
-        let _ = writeln!(text, "\nOf the machine, idle / used by others: {}", self.machine_shares());
-        for row in &self.rows {
+        let _ = writeln!(text, "\nOf the machine, idle / used by others: {}", machine_shares(&rows));
+        for row in rows {
             if let Some((idle, loaded)) = &row.memory {
                 let _ =
                     writeln!(text, "\n{}: resident MB before → after: {}", row.work, memory(idle, loaded));
@@ -109,19 +136,34 @@ impl Report {
         text
     }
 
-    fn rate(&self, work: &str) -> Option<f64> {
-        self.rows.iter().find(|row| row.work == work)?.rate
+    /// Median, over the rounds that measured both works, of the figure of one divided by that of the other.
+    fn ratio(&self, work: &str, other: &str, figure: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
+        let within = |round: &Vec<Row>| {
+            let of = |name: &str| round.iter().find(|row| row.work == name).and_then(&figure);
+            Some(of(work)? / of(other)?)
+        };
+        median(self.rounds.iter().filter_map(within).collect(), |&ratio| ratio)
     }
 
-    /// Processor time of an order, of all processes.
-    fn cpu(&self, work: &str) -> Option<f64> {
-        let row = self.rows.iter().find(|row| row.work == work)?;
-        Some(row.cpu.used.values().sum::<f64>() / row.orders.max(1) as f64)
+    /// The slowest and the fastest round of each work.
+    fn spread(&self) -> String {
+        let told = |row: &Row| {
+            let rates = || self.measured(row.work).filter_map(|row| row.rate);
+            let (least, most) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
+            Some(format!("{} {least:.0} to {most:.0}", row.work))
+        };
+        let told: Vec<String> = self.rows().into_iter().filter_map(told).collect();
+        format!(
+            "Each work was measured in {} rounds, one work after the other in each; its line is that of the round with the median CPU, a \
+             ratio is the median of those within a round. Orders/s of the slowest and the fastest round: {}",
+            self.rounds.len(),
+            told.join(", ")
+        )
     }
 
     fn ratios(&self) -> String {
         let told = |work: &&str| {
-            let ratio = self.rate(work)? / self.rate("one-action")?;
+            let ratio = self.ratio(work, "one-action", |row| row.rate)?;
             Some(format!("{work} is {ratio:.2} of one-action. "))
         };
         let works = [
@@ -135,18 +177,11 @@ impl Report {
             "with history",
         ];
         let times = |work: &&str| {
-            let times = self.cpu(work)? / self.cpu("limit")?;
+            let times = self.ratio(work, "limit", |row| Some(row.cpu_an_order()))?;
             Some(format!("{work} takes {times:.1} × the CPU of the limit. "))
         };
         let apart = works.iter().filter_map(told);
         apart.chain(["one-action", "straight"].iter().filter_map(times)).collect()
-    }
-
-    fn machine_shares(&self) -> String {
-        let percent = |share: f64| format!("{:.0} %", share * 100.0);
-        let told =
-            |row: &Row| format!("{} {} / {}", row.work, percent(row.cpu.idle), percent(row.cpu.others));
-        self.rows.iter().map(told).collect::<Vec<_>>().join(", ")
     }
 
     fn cells(&self, row: &Row) -> [String; HEAD.len()] {
@@ -164,7 +199,7 @@ impl Report {
             row.work,
             "one-action" | "straight" | "one process" | "sequential" | "with history" | "pinned" | "limit"
         ) || row.work.ends_with("queues");
-        let share = self.rate("limit").zip(row.rate).filter(|_| comparable);
+        let share = self.ratio(row.work, "limit", |row| row.rate).filter(|_| comparable);
         let time = |percentile| {
             row.latencies.percentile(percentile).map_or_else(String::new, |time| format!("{time:.1}"))
         };
@@ -172,8 +207,8 @@ impl Report {
             row.work.to_owned(),
             row.orders.to_string(),
             row.rate.map_or_else(String::new, |rate| format!("{rate:.0}")),
-            share.map_or_else(String::new, |(limit, rate)| format!("{:.2}", rate / limit)),
-            format!("{:.3}", per_order(row.cpu.used.values().sum())),
+            share.map_or_else(String::new, |share| format!("{share:.2}")),
+            format!("{:.3}", row.cpu_an_order() * 1000.0),
             of(Part::Service(Role::Intake)),
             of(Part::Service(Role::Dispatcher)),
             of(Part::Service(Role::Activator)),
@@ -185,29 +220,6 @@ impl Report {
             time(0.5),
             time(0.99),
         ]
-    }
-
-    /// Writes the page that is committed.
-    pub fn record(&self, root: &Path, words: &str, in_flight: usize) -> Result<()> {
-        let chart = chart::draw(&self.rows);
-        if let Some(chart) = &chart {
-            fs::write(root.join("docs/performance.svg"), chart)?;
-        }
-        let page = format!(
-            "# Performance\n\n\
-             <!-- Written by `./dev bench --record`: run it again instead of editing. -->\n\n\
-             Measured on {date} by `./dev bench {words}`.\n\n\
-             {machine}\n\
-             ## Figures\n\n{picture}{table}\n\
-             ## What they mean\n\n{meaning}",
-            date = jiff::Zoned::now().strftime("%Y-%m-%d"),
-            machine = machine(),
-            picture = if chart.is_some() { PICTURE } else { "" },
-            table = self.text(),
-            meaning = meaning(in_flight),
-        );
-        fs::write(root.join("docs/performance.md"), page)?;
-        Ok(())
     }
 }
 
@@ -237,6 +249,19 @@ fn table(lines: &[[String; HEAD.len()]]) -> String {
     text
 }
 
+/// The lower one of the two in the middle, where their number is even: it was measured, a mean of two was not.
+fn median<T>(mut items: Vec<T>, figure: impl Fn(&T) -> f64) -> Option<T> {
+    items.sort_by(|one, other| figure(one).total_cmp(&figure(other)));
+    let middle = items.len().checked_sub(1)? / 2;
+    Some(items.swap_remove(middle))
+}
+
+fn machine_shares(rows: &[&Row]) -> String {
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let told = |row: &&Row| format!("{} {} / {}", row.work, percent(row.cpu.idle), percent(row.cpu.others));
+    rows.iter().map(told).collect::<Vec<_>>().join(", ")
+}
+
 fn memory(idle: &Memory, loaded: &Memory) -> String {
     let services = idle.iter().map(|(role, before)| {
         let after = loaded.get(role).map_or_else(String::new, |after| format!("{after:.0}"));
@@ -244,99 +269,6 @@ fn memory(idle: &Memory, loaded: &Memory) -> String {
     });
     services.collect::<Vec<_>>().join(", ")
 }
-
-/// What the figures were measured on.
-fn machine() -> String {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let field = |text: &str, name: &str| {
-        let line = text.lines().find(|line| line.starts_with(name));
-        line.and_then(|line| line.split_once(':'))
-            .map(|(_, value)| value.trim().to_owned())
-            .unwrap_or_default()
-    };
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let kilobytes = field(&read("/proc/meminfo"), "MemTotal");
-    let kilobytes =
-        kilobytes.split(' ').next().and_then(|number| number.parse::<f64>().ok()).unwrap_or_default();
-    let says = |program: &str, word: &str| {
-        let output = Command::new(program).arg(word).output();
-        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
-    };
-    let postgres =
-        postgres::binaries().map(|folder| says(&folder.join("postgres").to_string_lossy(), "--version"));
-    // `rabbitmqctl version` wants a node or root; the program lies in `rabbitmq_server-VERSION/sbin`.
-    let program = rabbit::binaries().and_then(|folder| fs::canonicalize(folder.join("rabbitmq-server")).ok());
-    let rabbit = program.iter().flat_map(|path| path.iter()).find_map(|part| {
-        let part = part.to_str()?;
-        part.strip_prefix("rabbitmq_server-").map(str::to_owned)
-    });
-    format!(
-        "- Machine: {cores} cores ({}), {:.0} GiB of memory, Linux {}\n\
-         - {}, RabbitMQ {}, {}; release build\n\
-         - Everything on this one machine: both servers, the five services (a process each), the generator of the load \
-         and the called system (one process, `load`)\n",
-        field(&read("/proc/cpuinfo"), "model name"),
-        kilobytes / 1024.0 / 1024.0,
-        read("/proc/sys/kernel/osrelease").trim(),
-        postgres.unwrap_or_default(),
-        rabbit.unwrap_or_else(|| "of unknown version".to_owned()),
-        says("rustc", "--version"),
-    )
-}
-
-fn meaning(in_flight: usize) -> String {
-    format!(
-        "Everything is durable: `fsync` and `synchronous_commit` are on, orders wait in quorum queues, messages are \
-         persistent and confirmed. An order has 300 bytes. The generator publishes over AMQP with confirms and keeps at \
-         most {in_flight} orders in flight; a work is measured over a window after thousands of orders of warm-up, on \
-         fresh services and an empty database. Times are from publishing an order to the arrival of its notification; \
-         under full load they are the length of the line, not of the work.\n\n\
-         - **limit**: the same order written by hand in one process, with the least row writes and messages for the same \
-         durability (`tests/harness/dev/bench/limit.rs` says what it leaves out). Its CPU stands under `worker`.\n\
-         - **one process**: all services in one process (`pagurus serve`); its CPU stands under `worker`, too.\n\
-         - **one-action**: AMQP order, one HTTP call, notification. **straight**: the same, past all exchanges: orders sent to the \
-         queue of orders itself, notifications to a queue, as the limit has it. **sequential**: one-action over 1 000 queues. \
-         **with history**: the same with five million ended orders in the tables.\n\
-         - **three-stage**: a call, a callback that is sent at once, a second call, notification.\n\
-         - **idle**: one order at a time; its CPU includes what the services use while they wait.\n\
-         - **intake**: durable acceptance alone, workers stopped.\n\
-         - **queues**: one-action over that many queues. **pinned**: one-action while another session of the database holds a \
-         snapshot, so that nothing that was deleted can be cleared away.\n\
-         - **take-over**: a new dispatcher that finds a million ready orders.\n\
-         - **sleepers**: a million sleeping orders, a hundred thousand of them due within one second.\n\
-         - **operation**: a bulk operation that restarts a million failed orders under a mended version of their scenario, beside \
-         200 other orders a second. **search**: a page of each kind of search among ten million orders; its times are those of \
-         a request to the API after the first of its kind.\n\
-         - **memory**: what each service held at most while the load lasted, and when it was over; \
-         [which setting bounds what](guides/memory.md).\n\n\
-         A small shared machine is noisy: differences under 15 % between runs are no evidence. Compare ratios within one \
-         run, and CPU an order, which is steadier than rates.\n\n\
-         To repeat: `./dev bench all --record`, on a machine that does nothing else: with others at work nothing is \
-         recorded. `./dev bench --profile WORK` shows where the time of one work goes.\n\n\
-         {OTHERS}"
-    )
-}
-
-/// Figures that other engines publish.
-const OTHERS: &str = "\
-## What other engines publish
-
-Their machines, loads and guarantees differ from these and from each other: the table says what to expect of each kind of engine, and is
-no race. An order here begins and ends with a durable message of RabbitMQ, which most of them do not have.
-
-| engine | figure | on | source |
-|---|---|---|---|
-| Pagurus | the table above: with both servers, the load and the called system | 2 cores in all | this page |
-| DBOS | 43 000 workflows a second | PostgreSQL with 96 vCPU, programs apart | dbos.dev, benchmark of 2026 |
-| DBOS | 4 vCPU of PostgreSQL for each 1 000 actions a second, as a rule | | its FAQ |
-| Hatchet v1 | 2 000 tasks a second at 83 % of the database, about 220 ms each; 100 a second at 15 %, about 40 ms | PostgreSQL with 8 vCPU | its documentation, benchmarking |
-| River | 46 000 jobs a second that do nothing | 8 cores | riverqueue.com, benchmarks |
-| Graphile Worker | 183 000 jobs a second in batches, that do nothing | four processes, a large database | worker.graphile.org, performance |
-| Oban | 16 700 jobs a second in one queue | one machine, 2022 | oban.pro |
-| Restate | about 50 ms for three durable steps | disks over a network, 2024 | its authors, in public |
-| Temporal | 50 to 200 starts a second on PostgreSQL, as a rule of its users | | community forum |
-| Zeebe | about 100 tasks a second for each root instance a second, of 11 KB | Kubernetes | Camunda's sizing guide |
-";
 
 #[cfg(test)]
 mod tests {
@@ -376,5 +308,26 @@ mod tests {
         });
         assert_eq!(report.disturbed(), Some(("idle", 0.06)));
         assert!(text.contains("one-action: noted") && text.contains("one-action 25 % / 0 %"));
+    }
+    #[test]
+    fn works_are_compared_within_a_round_and_shown_by_their_median() {
+        let mut report = Report::default();
+        // The machine is twice as fast in the second round, and one of the third was disturbed.
+        for (limit, one, sequential) in
+            [(10_000.0, 5_000.0, 4_500.0), (20_000.0, 10_000.0, 9_000.0), (10_000.0, 5_000.0, 1_000.0)]
+        {
+            report.begin_round();
+            for (work, rate) in [("limit", limit), ("one-action", one), ("sequential", sequential)] {
+                report.add(row(work, rate, Seconds::from([(Part::Postgres, 1000.0 / rate)])));
+            }
+        }
+        let rates: Vec<_> =
+            report.rows().iter().map(|row| (row.work, row.rate.unwrap_or_default())).collect();
+        assert_eq!(rates, [("limit", 10_000.0), ("one-action", 5_000.0), ("sequential", 4_500.0)]);
+        let text = report.text();
+        assert!(text.contains("sequential is 0.90 of one-action") && text.contains("one-action takes 2.0 ×"));
+        assert!(text.contains("in 3 rounds") && text.contains("sequential 1000 to 9000"));
+        assert_eq!(median(vec![4.0, 1.0, 3.0, 2.0], |&figure: &f64| figure), Some(2.0));
+        assert_eq!(median(Vec::<f64>::new(), |&figure| figure), None);
     }
 }

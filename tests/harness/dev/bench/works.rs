@@ -85,6 +85,13 @@ pub struct Row {
     pub notes: Vec<String>,
 }
 
+impl Row {
+    /// Processor time of an order in seconds, of all processes.
+    pub fn cpu_an_order(&self) -> f64 {
+        self.cpu.used.values().sum::<f64>() / self.orders.max(1) as f64
+    }
+}
+
 /// Resident megabytes of services.
 pub type Memory = BTreeMap<Role, f64>;
 

@@ -85,7 +85,7 @@ async fn ord_10_batches_over_the_same_queues_do_not_block_each_other_for_ever() 
     assert_eq!(ground.count(counters).await, 12);
 }
 
-/// Since when the queue is held, as each view of it says.
+/// The moment since when the queue is held, as each view of it says.
 async fn held_since(ground: &Ground) -> Option<Timestamp> {
     let client = ground.work().await;
     let holder = queues::holder(&client, "q").await.unwrap().unwrap().since;
@@ -108,7 +108,7 @@ async fn ord_10_a_queue_is_held_since_the_first_stage_of_its_holder_began() {
     ground.claim(no).await;
     let held = held_since(&ground).await;
     assert!(held.is_some(), "its first stage runs");
-    // The worker is lost; the stage is handed out again, and then once more by a restore.
+    // The worker is lost, and the stage is handed out again.
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
     let lost = recovery::of_node(&tx, ground.node, None, None).await.unwrap();
@@ -119,7 +119,7 @@ async fn ord_10_a_queue_is_held_since_the_first_stage_of_its_holder_began() {
     assert_eq!(held_since(&ground).await, held);
     ground.finish(&claimed, ground::retry()).await;
     assert_eq!(held_since(&ground).await, held, "it rests and keeps the queue");
-    // What was never noted is noted with the end of a stage, and by a restore.
+    // A moment that was never noted is noted with the end of a stage, and by a restore.
     for ends in [true, false] {
         ground.sql("UPDATE queued SET held_since = NULL").await;
         ground.sql("UPDATE due SET due_at = now() - interval '1 hour'").await;

@@ -131,7 +131,8 @@ pub async fn enqueue(tx: &Tx<'_>, members: &[(i64, &str, i64)]) -> Result<()> {
     Ok(())
 }
 
-/// Notes since when orders hold their queues, where that was not noted before: they rest and stay in them.
+/// Notes since when orders hold their queues, where that was not noted before: their stage is over, and they stay in them.
+/// An order without a queue is passed over.
 ///
 /// # Errors
 /// The database fails.

@@ -17,7 +17,7 @@ use crate::ready::ReadyStage;
 use crate::ready::read_ready;
 use crate::row::word;
 use crate::sql::statements;
-use crate::{Client, Connection, Error, Result, Tx, history, place, requests, stages};
+use crate::{Client, Connection, Error, Result, Tx, history, place, queues, requests, stages};
 
 statements! {
     OVERDUE = "
@@ -64,14 +64,9 @@ statements! {
           FROM running WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
     DROP_RUNNING = "DELETE FROM running WHERE order_no = ANY($1::bigint[])";
     REISSUE = "
-        WITH t AS (
-            SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[], $6::timestamptz[])
-                     AS t (no, pass, attempt, wake, restarts, begun)),
-        held AS (
-            UPDATE queued q SET held_since = t.begun FROM t WHERE q.order_no = ANY(ARRAY[t.no]) AND q.held_since IS NULL)
         INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since, woken)
         SELECT o.no, t.pass, t.attempt, t.wake, o.flow, o.priority, q.queue, q.position, t.restarts, true, clock_timestamp(), true
-          FROM t
+          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[]) AS t (no, pass, attempt, wake, restarts)
           JOIN orders o ON o.no = ANY(ARRAY[t.no])
           LEFT JOIN queued q ON q.order_no = ANY(ARRAY[t.no])
         RETURNING order_no, attempt, flow, priority, queue, position, woken";
@@ -251,13 +246,15 @@ pub async fn reissue(
         .map(|((stuck, _), detail)| NewEvent { no: stuck.no, kind, source, detail })
         .collect();
     history::append_all(tx, &events).await?;
+    let held: Vec<(OrderNo, Timestamp)> =
+        stages.iter().map(|(stuck, _)| (stuck.no, stuck.started_at)).collect();
+    queues::hold(tx, &held).await?;
     let columns = columns!((stuck, restarts) in stages => {
         no: i64 = stuck.no.0,
         pass: Uuid = Uuid::new_v4(),
         attempt: i32 = stuck.attempt.next().0,
         wake: &str = stuck.wake.as_str(),
         restarts: i16 = *restarts,
-        begun: Timestamp = stuck.started_at,
     });
     let rows = columns.query(tx, REISSUE, &[]).await?;
     rows.iter().map(read_ready).collect()

@@ -169,7 +169,7 @@ async fn measure(
     let mut works = Works { installation, stub, extent };
     for round in 1..=options.rounds {
         report.begin_round();
-        // The heaviest loads have a most and no median.
+        // Memory is measured once, below: the most that a load takes has no median.
         for work in chosen(options).into_iter().filter(|&work| work != Work::Memory) {
             eprintln!("==> {}, round {round}", name(work));
             for row in run(&mut works, work).await? {

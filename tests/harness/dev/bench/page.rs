@@ -1,5 +1,5 @@
 //! The page that is committed, `docs/performance.md`, and its chart: a run's table, the machine, and the words around them.
-//! Never drops what an earlier run measured and this one did not.
+//! Keeps the parts with a date of their own that an earlier run measured and this one did not.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::report::Report;
 
 /// The line of the page that shows the chart.
 const PICTURE: &str = "![Processor time of an order, by process](performance.svg)\n\n";
-/// What follows the figures.
+/// Heading of what follows the figures.
 const MEANING: &str = "## What they mean\n";
 
 /// Writes the page and the chart. `words` are those of the command.
@@ -55,7 +55,7 @@ fn kept(page: &str, figures: &str) -> String {
     missing.map(|part| format!("\n### {}\n", part.trim_end())).collect()
 }
 
-/// What the figures were measured on.
+/// Lines on the machine and its programs that the figures were measured with.
 fn machine() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {
@@ -121,8 +121,9 @@ fn meaning(in_flight: usize) -> String {
          [which setting bounds what](guides/memory.md).\n\n\
          A small shared machine is noisy: differences under 15 % between runs are no evidence. Compare ratios within one \
          run, and CPU an order, which is steadier than rates.\n\n\
-         To repeat: `./dev bench all --rounds 5 --record`, on a machine that does nothing else: with others at work nothing is \
-         recorded. `./dev bench --profile WORK` shows where the time of one work goes.\n\n\
+         To repeat: the command above, on a machine that does nothing else: with others at work nothing is recorded. `--rounds N` \
+         measures the works in turn and compares them within each round; `./dev bench all` measures the long ones, too. `./dev bench \
+         --profile WORK` shows where the time of one work goes.\n\n\
          {OTHERS}"
     )
 }

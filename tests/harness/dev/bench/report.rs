@@ -33,7 +33,7 @@ const MOST_OTHERS: f64 = 0.05;
 /// All that was measured.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What each round measured. A machine gets faster and slower within minutes: only within a round are works compared.
+    /// Rows of each round. A machine gets faster and slower within minutes: only within a round are works compared.
     rounds: Vec<Vec<Row>>,
     peaks: Vec<Peak>,
 }
@@ -92,7 +92,7 @@ impl Report {
         text
     }
 
-    /// Of each work the round whose processor time of an order is the median, in the order of measuring.
+    /// The rows to show, one of each work, in the order of measuring: that of the round with the median processor time of an order.
     pub fn rows(&self) -> Vec<&Row> {
         let mut names: Vec<&str> = Vec::new();
         for row in self.rounds.iter().flatten() {
@@ -249,7 +249,7 @@ fn table(lines: &[[String; HEAD.len()]]) -> String {
     text
 }
 
-/// The lower one of the two in the middle, where their number is even: it was measured, a mean of two was not.
+/// The item in the middle by this figure; of an even number the lower of the two, because a mean of both was not measured.
 fn median<T>(mut items: Vec<T>, figure: impl Fn(&T) -> f64) -> Option<T> {
     items.sort_by(|one, other| figure(one).total_cmp(&figure(other)));
     let middle = items.len().checked_sub(1)? / 2;

@@ -197,6 +197,35 @@ async fn rec_8_an_activator_taken_offline_wakes_nothing_and_another_does() {
 }
 
 #[tokio::test]
+async fn rec_8_an_activator_taken_offline_checks_and_removes_nothing() {
+    let engine = Installation::start("rec_8_walks").await;
+    ask(&engine, Role::Activator, "activator-1", "offline").await;
+    wait_empty(&engine, "activator-1").await;
+    let database = engine.database().await;
+    let walks = async || {
+        let rows = database.query("SELECT name FROM walks ORDER BY name", &[]).await.unwrap();
+        rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>()
+    };
+    // Whoever takes a page of a walk writes its row first, and each walk has a page in half a second.
+    database
+        .batch_execute("DELETE FROM walks; CREATE TABLE emptied AS SELECT clock_timestamp() AS at")
+        .await
+        .unwrap();
+    until("many pages could have been taken", PATIENCE, async || {
+        let passed = "SELECT clock_timestamp() > at + interval '3 s' FROM emptied";
+        database.query_one(passed, &[]).await.unwrap().get(0)
+    })
+    .await;
+    assert_eq!(walks().await, Vec::<String>::new());
+    ask(&engine, Role::Activator, "activator-1", "online").await;
+    until("it goes on", PATIENCE, async || {
+        let walks = walks().await;
+        ["check", "retention"].iter().all(|walk| walks.iter().any(|name| name == walk))
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn rec_8_a_notifier_taken_offline_sends_nothing_and_goes_on_afterwards() {
     let engine = Installation::start("rec_8_notifier").await;
     engine.actions("quick", LOG).await;

@@ -35,6 +35,7 @@ pub(crate) async fn check(host: Host) -> anyhow::Result<()> {
     let mut checker = Checker { host, suspects: VecDeque::new() };
     let mut show_at = Instant::now();
     while !checker.host.sleep_unless_draining(LOOK_EVERY).await {
+        let Some(_turn) = checker.host.turn().await else { return Ok(()) };
         let settings = checker.host.settings().recovery.check.clone();
         checker.confirm(settings.confirm_after).await;
         if let Some(rate) = settings.rate.filter(|_| checker.suspects.len() < MOST_SUSPECTS) {

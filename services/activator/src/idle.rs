@@ -53,6 +53,7 @@ pub(crate) async fn look(host: Host) -> anyhow::Result<()> {
         if looker.host.sleep_unless_draining_by(|settings| every(settings.recovery.idle_timeout)).await {
             return Ok(());
         }
+        let Some(_turn) = looker.host.turn().await else { return Ok(()) };
         let period = looker.host.settings().recovery.idle_timeout;
         let seen = looker.see_leader().await;
         note(&looker.host, "idle", seen);

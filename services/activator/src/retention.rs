@@ -34,6 +34,7 @@ const QUEUE_PAGE: i64 = 5000;
 pub(crate) async fn retain(host: Host) -> anyhow::Result<()> {
     let remover = Remover { catalogue: Catalogue::of(&host.live), host };
     while !remover.host.sleep_unless_draining(LOOK_EVERY).await {
+        let Some(_turn) = remover.host.turn().await else { return Ok(()) };
         let settings = remover.host.settings().retention;
         let Some(rate) = settings.rate else { continue };
         let terms = RetentionTerms { ended: settings.ended, in_progress: settings.in_progress };

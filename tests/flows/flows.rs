@@ -1,6 +1,7 @@
 //! Flows that are stopped, shifted and limited, and called systems that are to be left alone (04-distribution.md).
 
 mod backlog;
+mod counts;
 mod limits;
 mod standstill;
 mod stops;

@@ -144,9 +144,9 @@ impl Ground {
         if !ours.contains_key(&no) {
             return None;
         }
-        let ready = stages::finish(&tx, "w-1", &[end], &AgeGroups::default()).await.unwrap();
+        let followed = stages::finish(&tx, "w-1", &[end], &AgeGroups::default()).await.unwrap();
         tx.commit().await.unwrap();
-        Some(ready)
+        Some(followed.ready)
     }
 
     /// Ends a stage that was claimed.

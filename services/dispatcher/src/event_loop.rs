@@ -10,13 +10,14 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::dispatch::{DispatchEvent, DispatchSettings as PolicySettings, Dispatcher, HandOut};
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_runtime::lasting::Lasting;
-use pagurus_runtime::metrics::Count;
+use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Host, news as runtime_news};
 use pagurus_wire::message::{self, HandOuts, HandedOut, News, news, work};
 
 use crate::closed::ClosedSystems;
 use crate::heard;
+use crate::journal::Journal;
 use crate::knowledge::{self, Knowledge, Learnt};
 use crate::lease::Lease;
 use crate::policy::policy;
@@ -68,6 +69,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
         fullness: Lasting::told_after(FULL_FOR),
         knowledge,
         closed,
+        journal: Journal::new(Timestamp::now()),
         workers_changed: false,
     };
     let begun = Instant::now();
@@ -75,6 +77,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
     tracing::info!(ready = count, took_ms = begun.elapsed().as_millis(), "all that may run is known");
     leader.lead(&consumer).await;
     host.readiness.note(None);
+    host.metrics.level(Level::RequestsCorrected, "", 0.0);
     Ok(())
 }
 
@@ -90,6 +93,7 @@ struct Leader<'a> {
     fullness: Lasting,
     knowledge: Knowledge,
     closed: ClosedSystems,
+    journal: Journal,
     workers_changed: bool,
 }
 
@@ -207,6 +211,10 @@ impl Leader<'_> {
             let samples = told.calls.into_iter().map(heard::samples).collect();
             self.dispatcher.handle(DispatchEvent::Called(samples), now);
         }
+        if !told.requests.is_empty() {
+            let moves = told.requests.into_iter().map(heard::requests).collect();
+            self.dispatcher.handle(DispatchEvent::RequestsMoved(moves), now);
+        }
         self.workers_changed |= told.workers_changed;
         if told.rules_changed {
             self.knowledge.look();
@@ -229,9 +237,15 @@ impl Leader<'_> {
                 knowledge::tell(&mut self.dispatcher, rules);
                 self.knowledge.confirm(revision, self.dispatcher.last_serial()).await;
             }
+            Learnt::Counting(begun) => {
+                self.dispatcher.handle(DispatchEvent::RequestsMarked, now);
+                // Who does not wait for it any more ends with the loop.
+                let _ = begun.send(());
+            }
             Learnt::OpenRequests(counts) => {
-                let counts = counts.into_iter().map(|(flow, count)| (flow.into(), count)).collect();
                 self.dispatcher.handle(DispatchEvent::OpenRequests(counts), now);
+                let corrected = self.dispatcher.requests_corrected();
+                self.host.metrics.level(Level::RequestsCorrected, "", corrected as f64);
             }
             Learnt::Due => {
                 // A worker that is marked offline gets nothing more within a second, though the news of it is lost.
@@ -249,6 +263,7 @@ impl Leader<'_> {
         let flows = self.dispatcher.changed_flows(now);
         let systems = self.dispatcher.changed_systems(now);
         shown::show_flows(&self.host.metrics, &flows, &systems);
+        self.journal.note(&flows, &systems);
         self.closed.note(&systems);
         self.tell_workers(now).await;
         if !flows.is_empty() || !systems.is_empty() {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use pagurus_domain::dispatch::{HandOut, Lane, QueuePosition, Ready, Refusal, StageMeasured};
+use pagurus_domain::dispatch::{HandOut, Lane, QueuePosition, Ready, Refusal, RequestsMoved, StageMeasured};
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_domain::order::Priority;
 use pagurus_domain::system::{CallKind, CallOutcome, CallSamples, Latencies};
 use pagurus_wire::message::{
-    CallNews, CallNewsOutcome, EndedStage, ReadyNews, RefusalReason, RefusedHandOut,
+    CallNews, CallNewsOutcome, EndedStage, ReadyNews, RefusalReason, RefusedHandOut, RequestsNews,
 };
 
 /// A ready stage as news tells it.
@@ -38,6 +38,11 @@ pub(crate) fn samples(told: CallNews) -> CallSamples {
         latencies: Latencies::of_counts(told.took),
         retry_after: told.retry_after_ms.map(Duration::from_millis),
     }
+}
+
+/// A change of open requests as news tells it.
+pub(crate) fn requests(told: RequestsNews) -> RequestsMoved {
+    RequestsMoved { flow: told.flow.into(), system: told.system.into(), by: told.by }
 }
 
 /// Measurements of a stage; none of one that was broken off.

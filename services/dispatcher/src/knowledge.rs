@@ -3,25 +3,28 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use pagurus_domain::dispatch::{DispatchEvent, Dispatcher, DistributionMode, FlowRecord, SystemRecord};
+use pagurus_domain::dispatch::{DispatchEvent, Dispatcher, FlowRecord, OpenRequests, SystemRecord};
 use pagurus_domain::id::Epoch;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
 use pagurus_store::stops::{self, OperatorRules};
 use pagurus_store::{Error, flows, requests};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::closed::ClosedSystems;
+use crate::journal::Journal;
 
 /// Between two looks at what operators decided, and two writings.
 const EVERY: Duration = Duration::from_secs(1);
-/// Between two counts of open requests.
-const COUNT_EVERY: Duration = Duration::from_secs(30);
+/// From the end of a count of open requests to the next, at least: two counts correct what news left wrong, within two seconds.
+const COUNT_EVERY: Duration = Duration::from_millis(700);
+/// Counting takes at most one part in so many of the time.
+const COUNT_SHARE: u32 = 20;
 /// Between two removals of what was not seen for long.
 const FORGET_EVERY: Duration = Duration::from_secs(600);
 /// Flows and systems that are removed in one go.
@@ -32,8 +35,10 @@ const FORGET_AT_ONCE: i64 = 1000;
 pub(crate) enum Learnt {
     /// Rules of operators, which have changed.
     Rules(OperatorRules),
-    /// So many requests of each flow are sent and unanswered.
-    OpenRequests(Vec<(String, u32)>),
+    /// Open requests begin to be counted as soon as this is answered.
+    Counting(oneshot::Sender<()>),
+    /// The requests that were open then.
+    OpenRequests(Vec<OpenRequests>),
     /// The records that were asked for last are written: there may be the next.
     Due,
 }
@@ -73,6 +78,9 @@ pub(crate) async fn remember(
     let rules = stops::rules(&client).await?;
     closed.decided(&rules.overrides, now);
     tell(dispatcher, rules.clone());
+    let within = host.settings().distribution.flows.open_requests_within;
+    let open = requests::open(&client, within).await?;
+    dispatcher.handle(DispatchEvent::OpenRequests(open), Timestamp::now());
     // Nothing was handed out under this epoch before.
     stops::confirm(&client, epoch, rules.revision, 0).await?;
     let (learnt_sender, learnt) = mpsc::channel(4);
@@ -150,7 +158,7 @@ impl Task {
     async fn run(mut self) {
         let mut tick = tokio::time::interval(EVERY);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut count = tokio::time::interval(COUNT_EVERY);
+        let mut count_at = Instant::now();
         let mut forget = tokio::time::interval(FORGET_EVERY);
         loop {
             let (operation, done) = tokio::select! {
@@ -168,7 +176,12 @@ impl Task {
                     let _ = self.learnt.send(Learnt::Due).await;
                     ("rules", done)
                 }
-                _ = count.tick() => ("open requests", self.count_requests().await),
+                () = tokio::time::sleep_until(count_at.into()) => {
+                    let begun = Instant::now();
+                    let done = self.count_requests().await;
+                    count_at = Instant::now() + (begun.elapsed() * COUNT_SHARE).max(COUNT_EVERY);
+                    ("open requests", done)
+                }
                 _ = forget.tick() => ("forget flows", self.forget().await),
             };
             if let Err(error) = done {
@@ -205,18 +218,23 @@ impl Task {
     async fn read_rules(&mut self) -> Result<(), Error> {
         let rules = stops::rules(&self.host.store.recovery().await?).await?;
         if rules != self.rules {
+            Journal::rules(&self.rules, &rules);
             self.rules = rules.clone();
             let _ = self.learnt.send(Learnt::Rules(rules)).await;
         }
         Ok(())
     }
 
-    /// Only limits look at open requests.
+    /// What the loop knows when the count begins is what it is compared with: news that comes meanwhile is no difference.
     async fn count_requests(&self) -> Result<(), Error> {
-        if self.host.settings().distribution.flows.mode != DistributionMode::LimitedFlows {
+        let client = self.host.store.reports().await?;
+        let (marked, begun) = oneshot::channel();
+        let _ = self.learnt.send(Learnt::Counting(marked)).await;
+        if begun.await.is_err() {
             return Ok(());
         }
-        let counts = requests::open_by_flow(&self.host.store.reports().await?).await?;
+        let within = self.host.settings().distribution.flows.open_requests_within;
+        let counts = requests::open(&client, within).await?;
         let _ = self.learnt.send(Learnt::OpenRequests(counts)).await;
         Ok(())
     }

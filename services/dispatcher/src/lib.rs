@@ -10,6 +10,7 @@
 mod closed;
 mod event_loop;
 mod heard;
+mod journal;
 mod knowledge;
 mod lease;
 mod policy;

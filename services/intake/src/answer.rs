@@ -99,8 +99,10 @@ impl Recorder {
         let begun = Instant::now();
         let metrics = &self.host.metrics;
         let stored = self.store(batch, &patience).await.inspect_err(|error| patience.note(error));
-        let Answered { verdicts, woken, unkept } = stored?;
-        Effects::of_ready(&woken).send(&self.host).await;
+        let Answered { verdicts, woken, unkept, closed } = stored?;
+        let mut effects = Effects::of_ready(&woken);
+        effects.answers(closed);
+        effects.send(&self.host).await;
         for verdict in &verdicts {
             metrics.count(Count::Callbacks, verdict.as_str(), 1);
         }

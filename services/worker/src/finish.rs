@@ -17,7 +17,7 @@ use pagurus_runtime::stats::Series;
 use pagurus_runtime::waits::Waits;
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::outbox::{self, NewNotification};
-use pagurus_store::stages::{self, Claimed, Finished, ReadyStage};
+use pagurus_store::stages::{self, Claimed, Finished, Followed};
 use pagurus_store::{Error, beside, suspensions};
 use pagurus_wire::message::EndedStage;
 use serde::Serialize;
@@ -85,6 +85,7 @@ impl End {
             handles_call,
             moved_by,
             answers: end.answers,
+            asked: end.asked,
             ..Finished::of(&claimed, end.then, end.scenario_status)
         };
         let moves = if wants_moves(&claimed) { end.transitions } else { Vec::new() };
@@ -304,7 +305,7 @@ pub(crate) async fn write(host: &Host, batch: &[Arc<End>]) -> Result<Vec<bool>, 
 
 struct Written {
     applied: Vec<bool>,
-    ready: Vec<ReadyStage>,
+    followed: Followed,
     notifications: Vec<NewNotification>,
 }
 
@@ -325,7 +326,7 @@ async fn try_write(host: &Host, batch: &[Arc<End>]) -> Result<Written, Error> {
     let groups = host.settings().activation.groups;
     let still: Vec<(OrderNo, Attempt)> = applied.iter().filter_map(|end| end.may_stand_still()).collect();
     let parked_after = host.settings().notify.parked_after;
-    let (ready, (), ()) = tokio::try_join!(
+    let (followed, (), ()) = tokio::try_join!(
         beside(stages::finish(&tx, &host.name, &finished, &groups)),
         beside(outbox::put(&tx, &notifications)),
         beside(suspensions::watch(&tx, &still, parked_after)),
@@ -333,14 +334,15 @@ async fn try_write(host: &Host, batch: &[Arc<End>]) -> Result<Written, Error> {
     tx.commit().await?;
     Ok(Written {
         applied: batch.iter().map(|end| ours.contains_key(&end.finished.no)).collect(),
-        ready,
+        followed,
         notifications,
     })
 }
 
 /// Tells the others, below the commit: all of it hints.
 async fn tell(host: &Host, batch: &[Arc<End>], written: Written) {
-    let mut effects = Effects::of_ready(&written.ready);
+    let Followed { ready, mut asked } = written.followed;
+    let mut effects = Effects::of_ready(&ready);
     let mut samples = Samples::default();
     for (end, _) in batch.iter().zip(&written.applied).filter(|(_, applied)| **applied) {
         let finished = &end.finished;
@@ -357,6 +359,8 @@ async fn tell(host: &Host, batch: &[Arc<End>], written: Written) {
         });
         let scenario = end.scenario.as_ref().map_or("", |scenario| &scenario.name);
         samples.add(&end.claimed.flow, scenario, &end.calls);
+        let systems = asked.remove(&finished.no).into_iter().flatten();
+        systems.for_each(|system| effects.asks(&end.claimed.flow, system));
         if let Some((stream, at)) = timer(finished, host) {
             effects.timer(stream, at);
         }

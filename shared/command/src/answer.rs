@@ -110,7 +110,7 @@ impl Commands {
             Ok(callback) => callback,
             Err(problem) => return Ok(Err(problem)),
         };
-        let Answered { woken, .. } = answers::answer(&tx, &[callback], 0).await?;
+        let Answered { woken, closed, .. } = answers::answer(&tx, &[callback], 0).await?;
         let detail = json!({
             "request": request, "reason": answer.reason, "stepStatus": answer.step_status, "from": order.status.as_str(),
         });
@@ -121,7 +121,9 @@ impl Commands {
             .record(&tx)
             .await?;
         tx.commit().await?;
-        Ok(Ok(Effects::of_ready(&woken)))
+        let mut effects = Effects::of_ready(&woken);
+        effects.answers(closed);
+        Ok(Ok(effects))
     }
 
     /// The answer as one that came in: without the secrets of the scenario, as those are stored.

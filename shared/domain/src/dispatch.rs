@@ -46,6 +46,7 @@ mod hear;
 mod limit;
 mod line;
 mod node;
+mod open;
 mod outcome;
 mod patience;
 mod progress;
@@ -72,10 +73,10 @@ use jiff::Timestamp;
 
 pub use crate::system::{CallKind, CallOutcome, CallSamples, Latencies, duration_of, step_of};
 pub use control::{Adaptive, LimitRule, LimitWindow, PathTimes};
-pub use estimate::{StartEstimate, queue_estimate, start_estimate};
+pub use estimate::{StartEstimate, queue_estimate, standstill, start_estimate};
 pub use event::{
-    DispatchEvent, HandOut, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Refusal, Running,
-    StageMeasured,
+    DispatchEvent, HandOut, InProgress, Lane, OpenRequests, QueueHead, QueueMember, QueuePosition, Ready,
+    Refusal, RequestsMoved, Running, StageMeasured,
 };
 pub use limit::{Capacity, FlowShare};
 pub use node::NodeState;
@@ -162,6 +163,9 @@ pub struct Dispatcher {
     changed_flows: VecDeque<FlowIndex>,
     changed_systems: VecDeque<SystemIndex>,
     settled_at: Timestamp,
+    /// False before the rows of open requests were counted for the first time.
+    are_requests_marked: bool,
+    requests_corrected: u64,
     /// True while flows share by time and not by turns.
     by_time: bool,
     /// Of the event that is taken in, or of the poll.
@@ -205,6 +209,8 @@ impl Dispatcher {
             changed_flows: VecDeque::new(),
             changed_systems: VecDeque::new(),
             settled_at: Timestamp::UNIX_EPOCH,
+            are_requests_marked: false,
+            requests_corrected: 0,
             by_time: false,
             now: Timestamp::UNIX_EPOCH,
             serial: 0,
@@ -233,6 +239,8 @@ impl Dispatcher {
                 self.ended(no, attempt, left_queue.as_deref(), measured.as_ref());
             }
             DispatchEvent::Called(samples) => self.called(&samples),
+            DispatchEvent::RequestsMoved(moves) => self.requests_moved(&moves),
+            DispatchEvent::RequestsMarked => self.mark_requests(),
             DispatchEvent::OpenRequests(rows) => self.open_requests(&rows),
             DispatchEvent::OldestReady(rows) => self.oldest_ready(&rows),
             DispatchEvent::Stops(stops) => self.set_stops(stops),

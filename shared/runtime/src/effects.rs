@@ -17,7 +17,7 @@ use pagurus_store::outbox::NewNotification;
 use pagurus_store::stages::ReadyStage;
 use pagurus_wire::message::{
     BreakOff, BrokenOff, CallNews, Due, DueNews, EndedLife, EndedStage, Left, News, OrdersNews, OutboxNews,
-    OutboxRow, QueuePlace, ReadyNews, RefusedHandOut, news as key, work,
+    OutboxRow, QueuePlace, ReadyNews, RefusedHandOut, RequestsNews, news as key, work,
 };
 
 use crate::Host;
@@ -38,6 +38,8 @@ pub struct Effects {
     pub ready: Vec<ReadyNews>,
     /// Calls of systems that came to an end, summed.
     pub calls: Vec<CallNews>,
+    /// Requests that are waited for from now on, or not any more, by flow and called system.
+    pub requests: BTreeMap<(String, String), i32>,
     /// True where the registry of workers has changed.
     pub workers_changed: bool,
     /// True where operators decided something about flows or systems.
@@ -73,6 +75,16 @@ impl Effects {
     /// Adds a stage whose command is repeated, and the stream that woke it.
     pub fn repeats(&mut self, stage: &ReadyStage, stream: Option<Stream>) {
         self.ready.push(ready(stage, stream));
+    }
+
+    /// Adds a request of a flow to a called system that is waited for from now on.
+    pub fn asks(&mut self, flow: &str, system: String) {
+        *self.requests.entry((flow.to_owned(), system)).or_default() += 1;
+    }
+
+    /// Adds requests, by flow and called system, that are not waited for any more.
+    pub fn answers(&mut self, closed: impl IntoIterator<Item = (String, String)>) {
+        closed.into_iter().for_each(|request| *self.requests.entry(request).or_default() -= 1);
     }
 
     /// Adds a timer.
@@ -120,6 +132,11 @@ impl Effects {
             refused: self.refused,
             left: self.left,
             calls: self.calls,
+            requests: self
+                .requests
+                .into_iter()
+                .map(|((flow, system), by)| RequestsNews { flow, system, by })
+                .collect(),
             workers_changed: self.workers_changed,
             rules_changed: self.rules_changed,
         };

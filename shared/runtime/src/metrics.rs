@@ -199,6 +199,8 @@ pub enum Level {
     MaintenanceWindows,
     /// Programs that take tasks of an actor for which orders wait.
     ActorConsumers,
+    /// Open requests that the last count of the rows found the dispatcher wrong by.
+    RequestsCorrected,
 }
 
 /// A histogram: index into the table of histograms.
@@ -351,7 +353,7 @@ mod tests {
     #[test]
     fn the_tables_are_as_long_as_their_enums() {
         assert_eq!(COUNTERS.len(), Count::UnreadableMessages as usize + 1);
-        assert_eq!(GAUGES.len(), Level::ActorConsumers as usize + 1);
+        assert_eq!(GAUGES.len(), Level::RequestsCorrected as usize + 1);
         assert_eq!(HISTOGRAMS.len(), Span::ActivationDelay as usize + 1);
     }
 

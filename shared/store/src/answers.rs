@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{RequestId, ScenarioNo};
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 pub use taken::{Accepted, TakenCallback, body, callbacks_of_order, results};
@@ -31,7 +32,7 @@ statements! {
           FROM orders o
          WHERE r.id = ANY($1::uuid[]) AND r.status = 'open'
            AND o.no = ANY(ARRAY[r.order_no]) AND o.life = r.life AND o.finished_at IS NULL
-        RETURNING r.id, r.hand_out > 0 AS is_task";
+        RETURNING r.id, r.hand_out > 0 AS is_task, CASE WHEN r.awaited THEN r.system END AS system, o.flow";
     // One decision ends a task, whichever of its hand-outs it answers.
     CANCEL_SIBLINGS = "
         UPDATE requests r SET status = 'canceled', closed_at = now()
@@ -112,6 +113,8 @@ pub struct Answered {
     pub woken: Vec<ReadyStage>,
     /// How many of those for nobody were not kept, because there are so many already.
     pub unkept: usize,
+    /// The requests that are not waited for any more: of which flow, to which called system.
+    pub closed: Vec<(String, String)>,
 }
 
 /// The scenarios of the orders whose requests these callbacks answer, by request; nothing of those for nobody.
@@ -162,6 +165,8 @@ where
         let statement = tx.prepare_cached(CANCEL_SIBLINGS).await?;
         tx.execute(&statement, &[&tasks]).await?;
     }
+    let closed = |row: &Row| Some((row.get("flow"), row.get::<_, Option<String>>("system")?));
+    let closed = rows.iter().filter_map(closed).collect();
     let accepted = fresh.len();
     let statuses: HashMap<Uuid, String> = if accepted == callbacks.len() {
         HashMap::new()
@@ -190,7 +195,7 @@ where
     });
     store(tx, &kept.collect::<Vec<_>>(), &order_of).await?;
     let woken = if accepted == 0 { Vec::new() } else { due::wake_answered(tx, &orders).await? };
-    Ok(Answered { verdicts, woken, unkept: orphans.saturating_sub(room) })
+    Ok(Answered { verdicts, woken, unkept: orphans.saturating_sub(room), closed })
 }
 
 /// How many callbacks for nobody may be kept yet.

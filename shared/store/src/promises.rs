@@ -32,7 +32,7 @@ statements! {
     // A state that was entered stands in the last event that tells of it.
     STANDS = concat!("
         SELECT o.no, o.id, o.flow, o.queue, o.life, o.promise_at, s.name AS scenario, o.step, o.started_at, o.start_at,
-               ", shown_status!(), " AS status, d.due_at, r.order_no IS NOT NULL AS is_ready, r.position, now() AS now,
+               ", shown_status!(), " AS status, d.due_at, r.since AS ready_since, r.position, now() AS now,
                (SELECT h.detail FROM history h
                  WHERE h.order_no = ANY(ARRAY[o.no]) AND h.life = o.life AND h.kind = 'stage'
                    AND strpos(h.detail, '\"to\":' || to_json(o.step)::text) > 0
@@ -125,8 +125,8 @@ pub struct PromiseStand {
     pub flow: String,
     /// The queue, with its place there where it is a member.
     pub queue: Option<(String, i64)>,
-    /// True where it waits for a worker.
-    pub waits: bool,
+    /// Time since which it waits for a worker; none where it does not.
+    pub ready_since: Option<Timestamp>,
     /// Everything that it is judged by but the wait for a worker.
     pub order: PromisedOrder,
     /// Time of the database.
@@ -157,7 +157,7 @@ fn read_stand(row: &tokio_postgres::Row) -> Result<PromiseStand> {
         scenario: row.get("scenario"),
         flow: row.get("flow"),
         queue: queue.zip(position),
-        waits: row.get("is_ready"),
+        ready_since: row.get("ready_since"),
         order: PromisedOrder {
             promise_at: row.get("promise_at"),
             reached: reached(row.get("step"), row.get("started_at"), row.get("moved")),

@@ -2,11 +2,14 @@
 //! [`crate::answers`].
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
+use pagurus_domain::dispatch::OpenRequests;
 use pagurus_domain::id::{Life, OrderNo, Pass, RequestId};
 use pagurus_domain::scenario::stage::{TASK_PREFIX, TaskTerms};
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::columns::columns;
@@ -14,16 +17,15 @@ use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
 statements! {
-    // Requests to called systems: not tasks of actors. Those of orders that wait for child orders are left out, too,
-    // because the ends of these look like any other request here. By the orders that wait: all requests there ever were
-    // are many more.
-    OPEN_BY_FLOW = "
-        SELECT o.flow, count(*) AS open
+    // By the orders that wait: all requests there ever were are many more.
+    OPEN = "
+        SELECT o.flow, r.system, count(*) AS open,
+               count(*) FILTER (WHERE r.registered_at > now() - make_interval(secs => $2)) AS recent
           FROM due d
-          JOIN requests r ON r.order_no = ANY(ARRAY[d.order_no]) AND r.status = 'open' AND r.work_seconds IS NULL
+          JOIN requests r ON r.order_no = ANY(ARRAY[d.order_no]) AND r.status = 'open' AND r.awaited AND r.system IS NOT NULL
           JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
-         WHERE d.stream = $1 AND NOT EXISTS (SELECT FROM children c WHERE c.parent_no = d.order_no)
-         GROUP BY o.flow";
+         WHERE d.stream = $1
+         GROUP BY o.flow, r.system";
     // Only who holds the pass may register, and the same action of the same visit gets the same id.
     REGISTER = "
         INSERT INTO requests (id, order_no, life, visit, action, name,
@@ -51,8 +53,13 @@ statements! {
            AND r.action = new.action AND r.hand_out < new.hand_out AND r.status = 'open'";
     // What an order awaits is what its last stage said, and nothing from before.
     AWAIT = "
-        UPDATE requests SET awaited = id = ANY($2::uuid[])
-         WHERE order_no = ANY($1::bigint[]) AND status = 'open' AND awaited <> (id = ANY($2::uuid[]))";
+        WITH given_up AS (
+            UPDATE requests SET awaited = false
+             WHERE order_no = ANY($3::bigint[]) AND status = 'open' AND awaited AND NOT id = ANY($1::uuid[]))
+        UPDATE requests r SET awaited = true, system = t.system
+          FROM unnest($1::uuid[], $2::text[]) AS t (id, system)
+         WHERE r.id = ANY(ARRAY[t.id]) AND r.status = 'open' AND NOT r.awaited
+        RETURNING r.order_no, r.system";
     // An earlier hand-out of a task stays open where the first answer counts, whichever it is, but
     // not when the time of the whole task is over.
     TIME_OUT = "
@@ -164,7 +171,7 @@ pub struct OverdueTask {
 /// The tasks that these orders wait for, by the number of the order.
 pub(crate) async fn overdue_tasks(tx: &Tx<'_>, orders: &[i64]) -> Result<HashMap<i64, OverdueTask>> {
     let rows = tx.query(&tx.prepare_cached(OVERDUE_TASKS).await?, &[&orders]).await?;
-    let read = |row: &tokio_postgres::Row| {
+    let read = |row: &Row| {
         (row.get("order_no"), OverdueTask { actor: actor_of(row.get("name")), scenario: row.get("scenario") })
     };
     Ok(rows.iter().map(read).collect())
@@ -193,7 +200,7 @@ pub async fn tasks_of_stages(tx: &Tx<'_>, stages: &[(OrderNo, Timestamp)]) -> Re
         started_at: Timestamp = *started_at,
     });
     let rows = columns.query(tx, TASKS_OF_STAGES, &[]).await?;
-    let read = |row: &tokio_postgres::Row| OpenTask {
+    let read = |row: &Row| OpenTask {
         actor: actor_of(row.get("name")),
         order: row.get("order_id"),
         pass: RequestId(row.get("id")),
@@ -207,11 +214,25 @@ fn actor_of(request: &str) -> String {
     request.strip_prefix(TASK_PREFIX).unwrap_or(request).to_owned()
 }
 
-/// These requests are what the orders now wait for, and no others.
-pub(crate) async fn mark_awaited(tx: &Tx<'_>, orders: &[i64], requests: &[Uuid]) -> Result<()> {
-    let statement = tx.prepare_cached(AWAIT).await?;
-    tx.execute(&statement, &[&orders, &requests]).await?;
-    Ok(())
+/// These requests are what the orders now wait for, and no others: each with the called system that is to answer it, if it
+/// is one. Answers with the systems of those that were not waited for before.
+pub(crate) async fn mark_awaited(
+    tx: &Tx<'_>,
+    orders: &[i64],
+    requests: &[(RequestId, Option<&str>)],
+) -> Result<HashMap<OrderNo, Vec<String>>> {
+    let columns = columns!((id, system) in requests => {
+        id: Uuid = id.0,
+        system: Option<&str> = *system,
+    });
+    let rows = columns.query(tx, AWAIT, &[&orders]).await?;
+    let mut asked: HashMap<OrderNo, Vec<String>> = HashMap::new();
+    for row in &rows {
+        if let Some(system) = row.get("system") {
+            asked.entry(OrderNo(row.get("order_no"))).or_default().push(system);
+        }
+    }
+    Ok(asked)
 }
 
 /// The wait of these orders is over: what was awaited and did not come is too late from now on.
@@ -249,7 +270,7 @@ pub struct NamedRequest {
 pub async fn of_life(tx: &Tx<'_>, no: OrderNo, life: Life) -> Result<Vec<NamedRequest>> {
     let statement = tx.prepare_cached(OF_LIFE).await?;
     let rows = tx.query(&statement, &[&no.0, &life.0]).await?;
-    let read = |row: &tokio_postgres::Row| NamedRequest {
+    let read = |row: &Row| NamedRequest {
         id: RequestId(row.get("id")),
         name: row.get("name"),
         is_open: row.get::<_, &str>("status") == "open",
@@ -283,7 +304,7 @@ pub struct AskedRequest {
 pub async fn of_order(client: &Client, no: OrderNo, before: i64, limit: i64) -> Result<Vec<AskedRequest>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
     let rows = client.query(&statement, &[&no.0, &before, &limit]).await?;
-    let read = |row: &tokio_postgres::Row| AskedRequest {
+    let read = |row: &Row| AskedRequest {
         name: row.get("name"),
         status: row.get("status"),
         awaited: row.get("awaited"),
@@ -304,12 +325,20 @@ pub async fn awaited(client: &Client, no: OrderNo) -> Result<Vec<String>> {
     Ok(rows.iter().map(|row| row.get("name")).collect())
 }
 
-/// How many requests of each flow are sent to called systems and unanswered. Looks at all orders that wait.
+/// All requests to called systems that are waited for and unanswered, counted by flow and system; those that were
+/// registered within this time besides. Looks at all orders that wait.
 ///
 /// # Errors
 /// The database fails.
-pub async fn open_by_flow(client: &Client) -> Result<Vec<(String, u32)>> {
-    let rows = client.query(&client.prepare_cached(OPEN_BY_FLOW).await?, &[&Stream::Wait.number()]).await?;
-    let count = |row: &tokio_postgres::Row| u32::try_from(row.get::<_, i64>("open")).unwrap_or(u32::MAX);
-    Ok(rows.iter().map(|row| (row.get("flow"), count(row))).collect())
+pub async fn open(client: &Client, recent: Duration) -> Result<Vec<OpenRequests>> {
+    let statement = client.prepare_cached(OPEN).await?;
+    let rows = client.query(&statement, &[&Stream::Wait.number(), &recent.as_secs_f64()]).await?;
+    let count = |row: &Row, name: &str| u32::try_from(row.get::<_, i64>(name)).unwrap_or(u32::MAX);
+    let read = |row: &Row| OpenRequests {
+        flow: row.get::<_, &str>("flow").into(),
+        system: row.get::<_, &str>("system").into(),
+        open: count(row, "open"),
+        recent: count(row, "recent"),
+    };
+    Ok(rows.iter().map(read).collect())
 }

@@ -51,7 +51,8 @@ impl Views {
             explanation.extend(undelivered(&outbox::shown::of_order(&client, row.no).await?));
             let promise = promise::of_order(&client, &row).await?;
             explanation.extend(promise.as_ref().and_then(foresight::told));
-            let eta = eta::of(&client, &row, settings, jiff::Timestamp::now()).await?;
+            let (eta, still) = eta::of(&client, &row, settings, jiff::Timestamp::now()).await?;
+            explanation.extend(still);
             Ok((reason, explanation, eta, promise))
         };
         let (reason, explanation, eta, promise) = read.await.map_err(self.failed("read"))?;

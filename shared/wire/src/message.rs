@@ -236,6 +236,17 @@ pub struct Left {
     pub queue: Option<String>,
 }
 
+/// Change of the number of requests that a flow has open at a called system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestsNews {
+    /// The flow.
+    pub flow: String,
+    /// The called system.
+    pub system: String,
+    /// Number of requests more, or fewer where it is negative.
+    pub by: i32,
+}
+
 /// News to the dispatcher.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct News {
@@ -254,6 +265,9 @@ pub struct News {
     /// Calls of systems that came to an end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallNews>,
+    /// Requests that are waited for from now on, or not any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<RequestsNews>,
     /// The set of workers has changed: look at the registry.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub workers_changed: bool,

@@ -19,6 +19,7 @@ mod failures;
 mod memory;
 mod probing;
 mod rule;
+mod word;
 
 #[cfg(test)]
 mod tests;
@@ -53,6 +54,8 @@ const LIMITED_STOP_PART: f64 = 0.9;
 const SHORTEST_DOUBT: Duration = Duration::from_millis(100);
 /// The longest doubt.
 const LONGEST_DOUBT: Duration = Duration::from_secs(2);
+/// State of a decision by which somebody stopped it.
+pub(super) const HELD: &str = "held";
 /// Decisions that are kept.
 const MAX_DECISIONS: usize = 20;
 
@@ -161,6 +164,8 @@ pub(super) struct Control {
     resumed_at: Option<Timestamp>,
     /// In use before the last stop.
     borne: Option<f64>,
+    /// True if it is stopped because somebody said so, and not by its failures.
+    was_asked: bool,
     /// True if there was a sample since it began: then growth is learnt from samples, and else from ended stages.
     is_sampled: bool,
     decisions: Vec<Decision>,
@@ -180,6 +185,7 @@ impl Control {
             stopped_since: None,
             resumed_at: None,
             borne: None,
+            was_asked: false,
             is_sampled: false,
             decisions: Vec::new(),
         }
@@ -297,35 +303,6 @@ impl Control {
         }
     }
 
-    /// Nothing goes before this time, because it was said so.
-    pub(super) fn close(&mut self, until: Timestamp, in_use: u32, bounds: Bounds, now: Timestamp, why: &str) {
-        if let Phase::Stopped(earlier) = self.phase
-            && earlier >= until
-        {
-            return;
-        }
-        if self.phase == Phase::Open {
-            self.borne = Some(self.rule.borne().or(self.rule.limit()).unwrap_or(f64::from(in_use)));
-        }
-        self.phase = Phase::Stopped(until);
-        self.stopped_since.get_or_insert(now);
-        self.doubt = None;
-        self.decide(bounds, now, why.to_owned());
-    }
-
-    /// Begins at the initial limit and grows: a stop by hand is over.
-    pub(super) fn begin(&mut self, bounds: Bounds, now: Timestamp, why: &str) {
-        (self.pauses, self.relapses) = (0, 0);
-        self.resume(bounds, now, why);
-    }
-
-    /// Whatever it had decided is void: what failures say does not count any more.
-    pub(super) fn release(&mut self, bounds: Bounds, now: Timestamp, why: &str) {
-        if self.phase != Phase::Open {
-            self.resume(bounds, now, why);
-        }
-    }
-
     /// Outcome of the doubt.
     fn end_doubt(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> Moved {
         self.doubt = None;
@@ -354,6 +331,7 @@ impl Control {
         if self.pauses == 0 {
             self.borne = Some(self.rule.borne().or(self.rule.limit()).unwrap_or(in_use));
         }
+        self.was_asked = false;
         self.pause(now);
         self.decide(bounds, now, why.to_owned());
     }
@@ -369,21 +347,26 @@ impl Control {
     fn resume(&mut self, bounds: Bounds, now: Timestamp, why: &str) {
         self.phase = Phase::Open;
         self.stopped_since = None;
-        let first = (bounds.initial >> self.relapses.min(31)).max(1);
-        self.rule.begin(f64::from(first), self.borne, now);
+        let first = self.first_limit(bounds);
+        // Where no limit was reached before, more may be borne than was ever in use.
+        let was_limited = !self.was_asked || self.rule.limit().is_some();
+        match first {
+            Some(first) => self.rule.begin(first, self.borne.filter(|_| was_limited), now),
+            None => self.rule.release(),
+        }
         self.failures = Failures::default();
         self.doubt = None;
         self.collected = Collected::default();
         self.collected.begin(0, false, now);
         self.is_sampled = false;
         self.resumed_at = Some(now);
-        self.decide(bounds, now, format!("{why}: begins at {first}"));
+        self.was_asked = false;
+        let begins =
+            first.map_or_else(|| "no limit".to_owned(), |first| format!("begins at {}", first.floor()));
+        self.decide(bounds, now, format!("{why}: {begins}"));
     }
 
     fn decide(&mut self, bounds: Bounds, now: Timestamp, why: String) {
-        if self.decisions.len() == MAX_DECISIONS {
-            self.decisions.remove(0);
-        }
         let state = match self.phase {
             Phase::Open if self.rule.limit().is_none() => "open",
             Phase::Open if self.rule.is_quick() => "recovering",
@@ -392,7 +375,14 @@ impl Control {
             Phase::Probing(_) => "probing",
         };
         let limit = if self.phase == Phase::Open { self.limit(bounds) } else { None };
-        self.decisions.push(Decision { at: now, state: state.to_owned(), limit, why });
+        self.keep(Decision { at: now, state: state.to_owned(), limit, why });
+    }
+
+    fn keep(&mut self, decision: Decision) {
+        if self.decisions.len() == MAX_DECISIONS {
+            self.decisions.remove(0);
+        }
+        self.decisions.push(decision);
     }
 }
 

@@ -118,7 +118,10 @@ impl Dispatcher {
             let Some(flow) = self.flows.get_mut(index) else { continue };
             flow.is_stopped = is_stopped;
             flow.known.queue_waits.forget_watched();
-            if !is_stopped {
+            if is_stopped {
+                let load = flow.load();
+                flow.control.hold(load, now, "stopped by hand or by a maintenance window");
+            } else {
                 flow.control.begin(flow.bounds, now, "the last stop by hand or maintenance window is over");
             }
             self.moved_flow(index);
@@ -142,7 +145,7 @@ impl Dispatcher {
                 continue;
             }
             let before = std::mem::replace(&mut system.order, order);
-            let (in_use, bounds) = (system.in_use, system.bounds);
+            let (in_use, bounds) = (system.load(), system.bounds);
             match (before, order) {
                 (_, Some((SystemOrder::ForceOpen, _))) => {
                     system.control.release(bounds, now, "forced open by an operator");
@@ -150,6 +153,9 @@ impl Dispatcher {
                 (Some((SystemOrder::KeepStopped, _)), None) => {
                     let why = "an operator's order or a maintenance window that kept it stopped is over";
                     system.control.close(now, in_use, bounds, now, why);
+                }
+                (None, Some((SystemOrder::KeepStopped, _))) => {
+                    system.control.hold(in_use, now, "kept stopped by an operator or a maintenance window");
                 }
                 _ => {}
             }

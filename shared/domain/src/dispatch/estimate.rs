@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::record::{FlowRecord, FlowState, QueuePace};
 
 /// Less than this many stages in a second is no rate to reckon with.
@@ -19,6 +21,23 @@ pub struct StartEstimate {
     pub p50: Duration,
     /// In nine of ten cases it is not longer.
     pub p90: Duration,
+}
+
+/// A record may be so old.
+const RECORD_AGE: Duration = Duration::from_secs(3);
+
+/// Begin of a standstill: since when nothing of the flow has ended, where that is longer than the stage was forecast to wait
+/// in all. No forecast holds then. `ready_since` is the time since which the stage may run.
+#[must_use]
+pub fn standstill(
+    flow: &FlowRecord,
+    estimate: StartEstimate,
+    ready_since: Timestamp,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let since = flow.seen_at.map_or(ready_since, |ended| ended.max(ready_since));
+    let quiet = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+    (quiet > estimate.p90.saturating_add(RECORD_AGE)).then_some(since)
 }
 
 /// The time until the stage starts that so many ready ones of its flow go before; none while the flow is stopped, or
@@ -71,8 +90,10 @@ fn pace(flow: &FlowRecord) -> Option<f64> {
         return Some(known);
     }
     let took = flow.short_term.p50().or_else(|| flow.long_term.p50())?.as_secs_f64().max(1e-3);
+    // A request holds its place until it is answered.
+    let answered = flow.answers.p50().filter(|_| flow.counted_requests > 0).unwrap_or_default().as_secs_f64();
     let places = flow.limit.unwrap_or(flow.in_progress).max(1);
-    Some(f64::from(places) / took).filter(|rate| *rate >= LEAST_RATE)
+    Some(f64::from(places) / (took + answered)).filter(|rate| *rate >= LEAST_RATE)
 }
 
 #[cfg(test)]
@@ -112,6 +133,35 @@ mod tests {
             assert_eq!(start_estimate(&FlowRecord { state, ..flow.clone() }, 100), None);
         }
         assert_eq!(start_estimate(&FlowRecord::default(), 3), None);
+    }
+
+    #[test]
+    fn ord_30_requests_hold_their_places_until_they_are_answered() {
+        let times = |ms| Quantiles { p50_ms: Some(ms), p99_ms: None };
+        let flow = FlowRecord {
+            short_term: times(100.0),
+            answers: times(900.0),
+            limit: Some(5),
+            ..FlowRecord::default()
+        };
+        let asking = FlowRecord { counted_requests: 5, ..flow.clone() };
+        assert_eq!(start_estimate(&asking, 50).unwrap().p50, Duration::from_secs(10));
+        assert_eq!(start_estimate(&flow, 50).unwrap().p50, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn ord_30_no_forecast_where_nothing_has_ended_for_longer_than_it_says() {
+        let second = |second| Timestamp::from_second(second).unwrap();
+        let estimate = StartEstimate { p50: Duration::from_secs(1), p90: Duration::from_secs(10) };
+        let flow = FlowRecord { seen_at: Some(second(100)), ..FlowRecord::default() };
+        assert_eq!(standstill(&flow, estimate, second(50), second(113)), None);
+        assert_eq!(standstill(&flow, estimate, second(50), second(114)), Some(second(100)));
+        assert_eq!(
+            standstill(&flow, estimate, second(105), second(114)),
+            None,
+            "it has not waited for so long"
+        );
+        assert_eq!(standstill(&FlowRecord::default(), estimate, second(50), second(114)), Some(second(50)));
     }
 
     #[test]

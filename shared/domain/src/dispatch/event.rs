@@ -151,6 +151,30 @@ pub struct StageMeasured {
     pub class: Option<Arc<str>>,
 }
 
+/// Requests of a flow to a system that are sent and unanswered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRequests {
+    /// The flow.
+    pub flow: Arc<str>,
+    /// The system that is to answer.
+    pub system: Arc<str>,
+    /// All of them.
+    pub open: u32,
+    /// Those that were sent within [`super::FlowRules::open_requests_within`].
+    pub recent: u32,
+}
+
+/// Change of the number of open requests of a flow to a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestsMoved {
+    /// The flow.
+    pub flow: Arc<str>,
+    /// The system that is to answer.
+    pub system: Arc<str>,
+    /// Number of requests more, or fewer where it is negative.
+    pub by: i32,
+}
+
 /// All that can be told to the dispatcher. Each may come late, twice, out of order or not at all,
 /// except where it says that the tables were read.
 #[derive(Clone, Debug, PartialEq)]
@@ -186,8 +210,12 @@ pub enum DispatchEvent {
     },
     /// Calls that stages made and that came to an end, or were sent and will be answered by callback.
     Called(Vec<CallSamples>),
-    /// The tables were read: so many requests of each flow are sent and unanswered. Flows that are not listed have none.
-    OpenRequests(Vec<(Arc<str>, u32)>),
+    /// Requests are awaited from now on, or not any more.
+    RequestsMoved(Vec<RequestsMoved>),
+    /// The rows of open requests begin to be counted: the next [`DispatchEvent::OpenRequests`] says what there was now.
+    RequestsMarked,
+    /// The tables were read: all requests that are sent and unanswered. The first reading after a start counts as it is.
+    OpenRequests(Vec<OpenRequests>),
     /// All that is ready was read: since when the oldest of each flow may run. Of flows that are not listed nothing was.
     OldestReady(Vec<(Arc<str>, Timestamp)>),
     /// The tables were read: all stops by hand that hold now or later. Nothing is handed out before the first.

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::control::{Bounds, Control, Rule};
 use super::event::StageMeasured;
+use super::open::{Open, Promptness};
 use super::patience::QueueWaits;
 use super::slab::Slab;
 use super::system::{DueKey, SystemIndex};
@@ -36,8 +37,6 @@ pub(super) struct Flow {
     pub(super) waiting: [u32; 3],
     /// Stages handed out or running, by mode.
     pub(super) in_progress: [u32; 2],
-    /// Requests that were sent and are unanswered.
-    pub(super) open_requests: u32,
     /// The systems that its stages call.
     pub(super) links: Vec<Link>,
     /// True while a stop by hand holds.
@@ -52,7 +51,7 @@ pub(super) struct Flow {
     pub(super) bounds: Bounds,
     /// Times and rates of its stages.
     pub(super) known: Known,
-    /// Time at which a stage of it was ready or ended last.
+    /// Time at which a stage of it ended last.
     pub(super) seen_at: Option<Timestamp>,
     /// Time since which its oldest ready stage may run, when all that is ready was last read.
     pub(super) oldest_since: Option<Timestamp>,
@@ -69,7 +68,9 @@ pub(super) struct Link {
     /// The system.
     pub(super) system: SystemIndex,
     /// Requests of the flow that are unanswered there.
-    pub(super) open: u32,
+    pub(super) open: Open,
+    /// Time in which the system answers requests.
+    pub(super) promptness: Promptness,
     /// Where the flow stands among those that share the limit of the system: the time of its places, in microseconds, by
     /// its weight.
     pub(super) paid: u64,
@@ -149,9 +150,14 @@ impl Known {
 }
 
 impl Flow {
-    /// Stages in progress and open requests.
+    /// Stages in progress, and the open requests that count against its limit.
     pub(super) fn in_use(&self) -> u32 {
-        self.stages_in_progress().saturating_add(self.open_requests)
+        self.stages_in_progress().saturating_add(self.counted_requests())
+    }
+
+    /// Stages in progress, and the open requests that its systems may be at work on.
+    pub(super) fn load(&self) -> u32 {
+        self.stages_in_progress().saturating_add(self.pressing_requests())
     }
 
     /// Stages handed out or running.
@@ -202,7 +208,6 @@ impl Flows {
             name: Arc::clone(name),
             waiting: [0; 3],
             in_progress: [0; 2],
-            open_requests: 0,
             links: Vec::new(),
             is_stopped: false,
             blocked_by: None,
@@ -255,6 +260,11 @@ impl Flows {
     /// A flow.
     pub(super) fn get_mut(&mut self, flow: FlowIndex) -> Option<&mut Flow> {
         self.flows.get_mut(flow)
+    }
+
+    /// Every flow that is known, with its number.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (FlowIndex, &mut Flow)> {
+        self.flows.iter_mut()
     }
 
     /// The name of a flow.

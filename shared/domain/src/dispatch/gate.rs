@@ -108,13 +108,13 @@ impl Dispatcher {
 
     fn note_use(&mut self, flow: FlowIndex, by: i32) {
         let Some(known) = self.flows.get_mut(flow) else { return };
-        let in_use = known.in_use();
-        known.control.used(in_use);
+        let load = known.load();
+        known.control.used(load);
         for link in &known.links {
             if let Some(system) = self.systems.get_mut(link.system) {
-                system.in_use = system.in_use.saturating_add_signed(by);
-                let in_use = system.in_use;
-                system.control.used(in_use);
+                system.stages = system.stages.saturating_add_signed(by);
+                let load = system.load();
+                system.control.used(load);
             }
         }
         self.flow_changed(flow);
@@ -133,7 +133,7 @@ impl Dispatcher {
                 }
                 Subject::System(index) => {
                     let Some(system) = self.systems.get_mut(index) else { continue };
-                    let (in_use, bounds) = (system.in_use, system.bounds);
+                    let (in_use, bounds) = (system.in_use(), system.bounds);
                     system.control.wake(in_use, bounds, now);
                     self.moved_system(index);
                 }

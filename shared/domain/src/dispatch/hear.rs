@@ -1,4 +1,4 @@
-//! Events of calls and open requests, and the knowledge of a former dispatcher.
+//! Events of calls, and the knowledge of a former dispatcher.
 //! Must never hand anything out.
 
 use std::collections::{BTreeSet, HashMap};
@@ -12,6 +12,7 @@ use super::control::{Calls, Phase};
 use super::event::StageMeasured;
 use super::flow::{FlowIndex, Known, Link};
 use super::gate::Subject;
+use super::open::Open;
 use super::patience::QueueWaits;
 use super::record::{FlowRecord, FlowState, SystemRecord, SystemState};
 use super::rules::SystemOrder;
@@ -49,7 +50,7 @@ impl Dispatcher {
             let flow = self.enter_flow(&one.flow);
             let Some(system) = self.enter_system(&one.system) else { continue };
             self.link(flow, system);
-            self.count_open(flow, system, one);
+            self.accepted(flow, system, one);
             let says_nothing = matches!(&one.outcome, CallOutcome::Failed(class) if &**class == UNCLASSIFIED);
             if one.outcome != CallOutcome::Sent && !says_nothing {
                 concerned.insert(self.learn(flow, system, one));
@@ -63,49 +64,19 @@ impl Dispatcher {
             match subject {
                 Subject::Flow(index) => {
                     let Some(flow) = self.flows.get_mut(index) else { continue };
-                    let (in_use, bounds) = (flow.in_use(), flow.bounds);
+                    let (in_use, bounds) = (flow.load(), flow.bounds);
                     flow.control.look(in_use, bounds, now);
                     self.moved_flow(index);
                 }
                 Subject::System(index) => {
                     let Some(system) = self.systems.get_mut(index) else { continue };
-                    let (in_use, bounds) = (system.in_use, system.bounds);
+                    let (in_use, bounds) = (system.load(), system.bounds);
                     if system.order.is_none() {
                         system.control.look(in_use, bounds, now);
                     }
                     self.moved_system(index);
                 }
             }
-        }
-    }
-
-    /// So many requests of each flow are unanswered.
-    pub(super) fn open_requests(&mut self, rows: &[(Arc<str>, u32)]) {
-        let rows: HashMap<&str, u32> = rows.iter().map(|(name, count)| (&**name, *count)).collect();
-        let known: Vec<(FlowIndex, Arc<str>)> = self
-            .flows
-            .iter()
-            .filter(|(_, flow)| flow.open_requests > 0 || rows.contains_key(&*flow.name))
-            .map(|(index, flow)| (index, Arc::clone(&flow.name)))
-            .collect();
-        for (index, name) in known {
-            let count = rows.get(&*name).copied().unwrap_or_default();
-            let Some(flow) = self.flows.get_mut(index) else { continue };
-            flow.open_requests = count;
-            let linked: u32 = flow.links.iter().map(|link| link.open).sum();
-            // The tables do not tell of which system: the first that answers so gets the difference.
-            let at = flow.links.iter().position(|link| link.open > 0).unwrap_or_default();
-            if let Some(link) = flow.links.get_mut(at) {
-                let before = link.open;
-                link.open =
-                    link.open.saturating_add_signed(count.cast_signed().saturating_sub_unsigned(linked));
-                let by = link.open.cast_signed() - before.cast_signed();
-                if let Some(system) = self.systems.get_mut(link.system) {
-                    system.in_use = system.in_use.saturating_add_signed(by);
-                }
-            }
-            self.flow_changed(index);
-            self.freed(index);
         }
     }
 
@@ -136,6 +107,7 @@ impl Dispatcher {
             let Some(system) = self.systems.get_mut(index) else { continue };
             system.control.recall(&record.memory["control"], &record.decisions, now);
             system.calls = Timing::recall(&record.memory["calls"]);
+            system.answers = Timing::recall(&record.memory["answers"]);
             system.ended = Rate::of(record.throughput);
             system.errors =
                 record.errors.iter().map(|(class, count)| (Arc::from(&**class), *count as f64)).collect();
@@ -149,6 +121,7 @@ impl Dispatcher {
         for record in flows {
             self.remembered_flow(record);
         }
+        self.look_at_answers();
         if self.decided.are_stops_known() {
             self.apply_decided();
         }
@@ -186,14 +159,14 @@ impl Dispatcher {
             return;
         }
         let Some(flow) = self.flows.get_mut(index) else { return };
-        let (in_use, bounds) = (flow.in_use(), flow.bounds);
+        let (in_use, bounds) = (flow.load(), flow.bounds);
         if flow.control.stage_ended(in_use, bounds, now) == super::control::Moved::Yes {
             self.moved_flow(index);
         }
         let links = self.flows.get(index).map(|flow| flow.links.clone()).unwrap_or_default();
         for link in links {
             let Some(system) = self.systems.get_mut(link.system) else { continue };
-            let (in_use, bounds) = (system.in_use, system.bounds);
+            let (in_use, bounds) = (system.load(), system.bounds);
             if system.control.stage_ended(in_use, bounds, now) == super::control::Moved::Yes {
                 self.moved_system(link.system);
             }
@@ -206,7 +179,8 @@ impl Dispatcher {
             let Some(flow) = self.flows.forget(index) else { return };
             for link in flow.links {
                 if let Some(system) = self.systems.get_mut(link.system) {
-                    system.in_use = system.in_use.saturating_sub(link.open);
+                    system.open.all.subtract(link.open.all);
+                    system.open.recent.subtract(link.open.recent);
                     system.forget(index);
                 }
             }
@@ -225,26 +199,28 @@ impl Dispatcher {
     }
 
     /// A flow calls a system. All that it has in progress concerns that system from now on.
-    fn link(&mut self, index: FlowIndex, system: SystemIndex) {
+    pub(super) fn link(&mut self, index: FlowIndex, system: SystemIndex) {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(index) else { return };
         if let Some(link) = flow.links.iter_mut().find(|link| link.system == system) {
             link.seen_at = now;
         } else if flow.links.len() < MAX_LINKS {
-            flow.links.push(Link { system, open: 0, paid: 0, seen_at: now });
+            let promptness =
+                self.systems.get(system).map_or_else(Default::default, |system| system.promptness);
+            flow.links.push(Link { system, open: Open::default(), promptness, paid: 0, seen_at: now });
             let in_progress = flow.stages_in_progress();
             if let Some(system) = self.systems.get_mut(system) {
-                system.in_use = system.in_use.saturating_add(in_progress);
+                system.stages = system.stages.saturating_add(in_progress);
                 system.flows.insert(index);
             }
             self.freed(index);
         }
         let Some(flow) = self.flows.get_mut(index) else { return };
-        let old = |link: &Link| link.open == 0 && between(link.seen_at, now) > LINKED;
+        let old = |link: &Link| link.open.all.value() == 0 && between(link.seen_at, now) > LINKED;
         if let Some(at) = flow.links.iter().position(old) {
             let (link, in_progress) = (flow.links.remove(at), flow.stages_in_progress());
             if let Some(system) = self.systems.get_mut(link.system) {
-                system.in_use = system.in_use.saturating_sub(in_progress);
+                system.stages = system.stages.saturating_sub(in_progress);
                 system.forget(index);
             }
             if flow.blocked_by == Some(link.system) {
@@ -255,40 +231,21 @@ impl Dispatcher {
         }
     }
 
-    /// Counts requests that were sent, or answered.
-    fn count_open(&mut self, index: FlowIndex, system: SystemIndex, samples: &CallSamples) {
-        if samples.kind != CallKind::Asynchronous {
+    /// Requests were taken: the system is there, though its answers come later.
+    fn accepted(&mut self, index: FlowIndex, system: SystemIndex, samples: &CallSamples) {
+        if samples.kind != CallKind::Asynchronous || samples.outcome != CallOutcome::Sent {
             return;
         }
-        let Some(flow) = self.flows.get_mut(index) else { return };
-        let Some(link) = flow.links.iter_mut().find(|link| link.system == system) else { return };
-        let before = link.open;
-        if samples.outcome == CallOutcome::Sent {
-            link.open = link.open.saturating_add(samples.count);
-            // Each holds its place until it is answered, which nobody knows before.
-            let median = self.systems.get(system).and_then(|system| system.calls.short().quantile(0.5));
-            let held = median.map_or(0.0, |seconds| seconds * 1e6 * f64::from(samples.count));
-            link.paid = link.paid.saturating_add_signed(flow.bounds.weighed(held as i64));
-            flow.open_requests = flow.open_requests.saturating_add(samples.count);
-        } else {
-            link.open = link.open.saturating_sub(samples.count);
-            flow.open_requests = flow.open_requests.saturating_sub(samples.count);
-        }
-        let by = link.open.cast_signed().saturating_sub(before.cast_signed());
-        let (in_use, now) = (flow.in_use(), self.now);
-        let taken = if samples.outcome == CallOutcome::Sent { samples.count } else { 0 };
+        let now = self.now;
         let is_named = self.settings.systems.named.contains(&*samples.system);
-        flow.control.used(in_use);
-        if !is_named {
-            flow.control.accepted(taken, in_use, now);
+        if let Some(flow) = self.flows.get_mut(index).filter(|_| !is_named) {
+            let load = flow.load();
+            flow.control.accepted(samples.count, load, now);
         }
         if let Some(system) = self.systems.get_mut(system) {
-            system.in_use = system.in_use.saturating_add_signed(by);
-            system.control.used(system.in_use);
-            system.control.accepted(taken, system.in_use, now);
+            let load = system.load();
+            system.control.accepted(samples.count, load, now);
         }
-        self.flow_changed(index);
-        self.freed(index);
     }
 
     /// Gives the samples to the control that they are for.
@@ -307,9 +264,9 @@ impl Dispatcher {
             let calls = Calls { path: &samples.scenario, kind, good, limiting, times };
             // What is closed is probed by its calls, whether it has a limit of its own or not.
             if is_named || !known.control.is_free(known.bounds) {
-                known.control.note(calls, known.in_use, known.bounds, now);
+                known.control.note(calls, known.load(), known.bounds, now);
                 if !is_named {
-                    known.control.look(known.in_use, known.bounds, now);
+                    known.control.look(known.load(), known.bounds, now);
                 }
             }
         }
@@ -320,7 +277,7 @@ impl Dispatcher {
         self.moved_system(system);
         if let Some(flow) = self.flows.get_mut(index) {
             let calls = Calls { path: &samples.system, kind, good, limiting, times };
-            flow.control.note(calls, flow.in_use(), flow.bounds, now);
+            flow.control.note(calls, flow.load(), flow.bounds, now);
         }
         Subject::Flow(index)
     }
@@ -341,7 +298,7 @@ impl Dispatcher {
         let until = now.checked_add(wait).unwrap_or(Timestamp::MAX);
         system.seen_at = Some(now);
         let why = format!("it asked to be called again after {} s", wait.as_secs());
-        system.control.close(until, system.in_use, system.bounds, now, &why);
+        system.control.close(until, system.load(), system.bounds, now, &why);
         self.moved_system(index);
     }
 }

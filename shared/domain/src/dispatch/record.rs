@@ -79,6 +79,11 @@ pub struct FlowRecord {
     pub in_progress: u32,
     /// Requests that were sent and whose callback has not come.
     pub open_requests: u32,
+    /// Open requests that count against the limit: of a mode that adapts, at systems that answer within
+    /// `distribution.flows.limits.open_requests_within`.
+    pub counted_requests: u32,
+    /// Time until the callbacks of the counted requests come.
+    pub answers: Quantiles,
     /// Ready stages by priority.
     pub ready: ByPriority,
     /// Time since which its oldest ready stage may run, as of the last round over all that may; none while nothing waits.
@@ -109,7 +114,7 @@ pub struct FlowRecord {
     /// Begin of the time for which nothing of it goes but to try; none while it goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_since: Option<Timestamp>,
-    /// Time at which a stage of it was ready or ended last.
+    /// Time at which a stage of it ended last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<Timestamp>,
     /// Knowledge of its controller, for the next dispatcher.
@@ -128,8 +133,10 @@ pub struct SystemRecord {
     /// Stages in progress and open requests that may concern it at a time; none without a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Stages in progress of flows that call it, and open requests.
+    /// Stages in progress of flows that call it, and the open requests that count against its limit.
     pub in_progress: u32,
+    /// Requests that were sent to it and whose callback has not come.
+    pub open_requests: u32,
     /// It is not called before this time, because it said so or an operator did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_until: Option<Timestamp>,

@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::Dispatcher;
-use super::control::Phase;
+use super::control::{HELD, Phase};
 use super::flow::{Flow, FlowIndex};
-use super::record::{ByPriority, Decision, FlowRecord, FlowState, SystemRecord, SystemState};
+use super::open::Promptness;
+use super::record::{ByPriority, Decision, FlowRecord, FlowState, Quantiles, SystemRecord, SystemState};
 use super::rules::SystemOrder;
 use super::system::{System, SystemIndex};
 
@@ -97,7 +98,9 @@ impl Dispatcher {
             state,
             limit: own.into_iter().chain(of_systems).min(),
             in_progress: flow.stages_in_progress(),
-            open_requests: flow.open_requests,
+            open_requests: flow.open_requests(),
+            counted_requests: flow.counted_requests(),
+            answers: self.answers(flow),
             ready,
             oldest_ready_since: flow.oldest_since.filter(|_| ready.sum() > 0),
             throughput,
@@ -125,6 +128,19 @@ impl Dispatcher {
     /// The systems that a flow calls and that are left alone now.
     fn away_systems(&self, flow: &Flow) -> impl Iterator<Item = &System> {
         flow.links.iter().filter_map(|link| self.systems.get(link.system)).filter(|system| system.is_away())
+    }
+
+    /// Time of the slowest of the systems whose open requests count against the limit of a flow.
+    fn answers(&self, flow: &Flow) -> Quantiles {
+        let counted = flow
+            .links
+            .iter()
+            .filter(|link| link.promptness == Promptness::Prompt && link.open.recent.value() > 0);
+        let times =
+            counted.filter_map(|link| Some(self.systems.get(link.system)?.answers.short().quantiles()));
+        times
+            .max_by(|one, other| one.p50_ms.unwrap_or_default().total_cmp(&other.p50_ms.unwrap_or_default()))
+            .unwrap_or_default()
     }
 
     fn flow_state(&self, flow: &Flow) -> FlowState {
@@ -161,7 +177,8 @@ impl Dispatcher {
             system: system.name.to_string(),
             state: system_state(system),
             limit: system.limit(),
-            in_progress: system.in_use,
+            in_progress: system.in_use(),
+            open_requests: system.open.all.value(),
             closed_until,
             stopped_since: system.control.stopped_since(),
             throughput: system.ended.per_second(),
@@ -172,7 +189,7 @@ impl Dispatcher {
             flows: names.take(MAX_NAMED).map(|flow| flow.name.to_string()).collect(),
             decisions: told(system.control.decisions(), system_word),
             seen_at: system.seen_at,
-            memory: json!({"control": system.control.remember(), "calls": system.calls.remember()}),
+            memory: json!({"control": system.control.remember(), "calls": system.calls.remember(), "answers": system.answers.remember()}),
         }
     }
 }
@@ -193,13 +210,14 @@ fn flow_word(state: &str) -> FlowState {
         "stopped" => FlowState::Stopped,
         "probing" => FlowState::Probing,
         "limited" | "recovering" => FlowState::Limited,
+        HELD => FlowState::DisabledManually,
         _ => FlowState::Enabled,
     }
 }
 
 fn system_word(state: &str) -> SystemState {
     match state {
-        "stopped" => SystemState::Stopped,
+        "stopped" | HELD => SystemState::Stopped,
         "probing" => SystemState::Probing,
         "recovering" => SystemState::Recovering,
         "limited" => SystemState::Slowing,

@@ -45,6 +45,8 @@ pub struct FlowRules {
     pub overload_threshold_percentage: u32,
     /// Limit of a flow that comes back after a stop.
     pub initial_limit: u32,
+    /// Open requests count against limits at systems that answer half of them within this time, for as long.
+    pub open_requests_within: Duration,
     /// Flows without work that are still known at most; of those the ones unseen for the longest time are forgotten.
     pub max_known: usize,
     /// Where the scenario stands among the attributes of a flow; none where it is not one of them, and no policy can
@@ -62,6 +64,7 @@ impl Default for FlowRules {
             mode: DistributionMode::Simple,
             overload_threshold_percentage: 90,
             initial_limit: 5,
+            open_requests_within: Duration::from_secs(60),
             max_known: 10_000,
             scenario_attribute: Some(0),
             policies: Vec::new(),

@@ -74,6 +74,15 @@ impl<T> Slab<T> {
             .filter_map(|(index, cell)| cell.as_ref().map(|thing| (number(index), thing)))
     }
 
+    /// Every thing with its number, by number.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        self.chunks
+            .iter_mut()
+            .flatten()
+            .enumerate()
+            .filter_map(|(index, cell)| cell.as_mut().map(|thing| (number(index), thing)))
+    }
+
     /// Bytes held, without what the things themselves point to.
     pub(super) fn bytes(&self) -> usize {
         self.chunks.len() * CHUNK * size_of::<Option<T>>()

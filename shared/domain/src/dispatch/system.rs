@@ -8,11 +8,12 @@ use jiff::Timestamp;
 
 use super::control::{Bounds, Control, Phase, Rule};
 use super::flow::FlowIndex;
+use super::open::{Open, Promptness};
 use super::rules::SystemOrder;
 use super::slab::Slab;
 use super::timing::{Rate, Timing, between, faded};
 use crate::order::Priority;
-use crate::system::{CallOutcome, CallSamples};
+use crate::system::{CallKind, CallOutcome, CallSamples};
 
 /// The number of a system; it is valid for ever.
 pub(super) type SystemIndex = u32;
@@ -39,8 +40,12 @@ pub(super) struct System {
     pub(super) bounds: Bounds,
     /// The operator's order that holds now, with its end.
     pub(super) order: Option<(SystemOrder, Option<Timestamp>)>,
-    /// Stages in progress of the flows that call it, and their open requests here.
-    pub(super) in_use: u32,
+    /// Stages in progress of the flows that call it.
+    pub(super) stages: u32,
+    /// Requests that are unanswered here.
+    pub(super) open: Open,
+    /// Time in which it answers requests.
+    pub(super) promptness: Promptness,
     /// The flows that call it.
     pub(super) flows: BTreeSet<FlowIndex>,
     /// Where the flow stood, among those that share the limit, whose stage was handed out last: see `due`.
@@ -51,6 +56,8 @@ pub(super) struct System {
     trying: [Option<FlowIndex>; 3],
     /// Times of its calls.
     pub(super) calls: Timing,
+    /// Times of the calls that it answered by callback.
+    pub(super) answers: Timing,
     /// Calls that ended.
     pub(super) ended: Rate,
     /// Calls that failed, by class.
@@ -63,6 +70,16 @@ pub(super) struct System {
 }
 
 impl System {
+    /// Stages in progress of the flows that call it, and the open requests that count against its limit.
+    pub(super) fn in_use(&self) -> u32 {
+        self.stages.saturating_add(self.counted_requests())
+    }
+
+    /// Stages in progress of the flows that call it, and the open requests that it may be at work on.
+    pub(super) fn load(&self) -> u32 {
+        self.stages.saturating_add(self.pressing_requests())
+    }
+
     /// True if nothing that calls it may go.
     pub(super) fn is_away(&self) -> bool {
         match self.order {
@@ -90,7 +107,7 @@ impl System {
     pub(super) fn has_room(&self) -> bool {
         self.order.is_some()
             || self.control.phase() != Phase::Open
-            || self.control.admits(self.in_use, self.bounds)
+            || self.control.admits(self.in_use(), self.bounds)
     }
 
     /// Counts what calls came to.
@@ -98,6 +115,9 @@ impl System {
         self.seen_at = Some(now);
         self.ended.note(samples.count);
         self.calls.merge(samples.latencies.counts());
+        if (samples.kind, &samples.outcome) == (CallKind::Asynchronous, &CallOutcome::Answered) {
+            self.answers.merge(samples.latencies.counts());
+        }
         if let CallOutcome::Failed(class) = &samples.outcome
             && (self.errors.len() < MAX_CLASSES || self.errors.contains_key(class))
         {
@@ -149,6 +169,7 @@ impl System {
         let passed = between(self.settled_at, now);
         self.settled_at = now;
         self.calls.settle(passed);
+        self.answers.settle(passed);
         self.ended.settle(passed);
         let left = f64::from(faded(passed, ERRORS_HALF_LIFE));
         self.errors.values_mut().for_each(|count| *count *= left);
@@ -185,12 +206,15 @@ impl Systems {
             control: Control::new(self.rule.make()),
             bounds,
             order: None,
-            in_use: 0,
+            stages: 0,
+            open: Open::default(),
+            promptness: Promptness::default(),
             flows: BTreeSet::new(),
             present: 0,
             blocked: Default::default(),
             trying: [None; 3],
             calls: Timing::default(),
+            answers: Timing::default(),
             ended: Rate::default(),
             errors: BTreeMap::new(),
             seen_at: None,

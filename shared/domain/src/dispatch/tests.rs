@@ -2,12 +2,14 @@
 //! in [`property`], played against the tables in [`model`].
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod asked;
 mod known;
 mod limits;
 mod model;
 mod parts;
 mod policy;
 mod property;
+mod requests;
 mod step;
 mod weights;
 mod windows;

@@ -34,6 +34,7 @@ impl Dispatcher {
         self.settled_at = now;
         self.flows.settle(now);
         self.systems.settle(now);
+        self.look_at_answers();
         self.forget_flows();
         // Who was due may be kept from going by something that is nobody's news here, as the head of its queue.
         self.systems.all().into_iter().for_each(|system| self.unblock(system));

@@ -15,8 +15,8 @@ use super::plan::LabPlan;
 use super::server::Server;
 use super::trace::Trace;
 use crate::dispatch::{
-    DispatchEvent, Dispatcher, FlowRecord, HandOut, InProgress, Lane, QueueHead, QueueMember, Running,
-    StartEstimate, SystemRecord,
+    DispatchEvent, Dispatcher, FlowRecord, HandOut, InProgress, Lane, OpenRequests, QueueHead, QueueMember,
+    Running, StartEstimate, SystemRecord,
 };
 use crate::id::{Attempt, Incarnation, OrderNo};
 
@@ -28,6 +28,8 @@ const FLUSH: u64 = 10_000;
 pub(super) const LOOK: u64 = SECOND / 4;
 /// Between two readings of the tables, where news is lost.
 const READING: u64 = 5 * SECOND;
+/// Age up to which an open request is a recent one: that of the rules by default.
+const RECENT: u64 = 60 * SECOND;
 /// Hand-outs of one turn.
 const MAX_HAND_OUTS: usize = 2000;
 
@@ -81,6 +83,8 @@ pub(super) struct Order {
     pub(super) ready_at: u64,
     pub(super) began_at: u64,
     pub(super) called_at: u64,
+    /// True while it waits for a callback.
+    pub(super) is_asking: bool,
     /// What was told of its start.
     pub(super) foretold: Option<StartEstimate>,
 }
@@ -322,7 +326,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         let doubtful = self.dispatcher.doubtful(now);
         let mut running = Vec::new();
         let mut rows = Vec::new();
-        let mut open: BTreeMap<Arc<str>, u32> = BTreeMap::new();
+        let mut open: BTreeMap<(Arc<str>, Arc<str>), OpenRequests> = BTreeMap::new();
         for (index, order) in self.orders.iter().enumerate() {
             let instance = &self.instances[order.flow];
             match order.state {
@@ -334,10 +338,15 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
                     flow: Arc::clone(&instance.name),
                     queue: order.queue.map(|queue| Arc::clone(&self.queues[queue].0)),
                 }),
-                OrderStand::Suspended if self.is_open(order) => {
-                    *open.entry(Arc::clone(&instance.name)).or_default() += 1
+                OrderStand::Suspended => {
+                    let Some(system) = self.asked(order) else { continue };
+                    let (flow, system) = (Arc::clone(&instance.name), Arc::from(system));
+                    let key = (Arc::clone(&flow), Arc::clone(&system));
+                    let row = open.entry(key).or_insert(OpenRequests { flow, system, open: 0, recent: 0 });
+                    row.open += 1;
+                    row.recent += u32::from(self.now - order.called_at <= RECENT);
                 }
-                OrderStand::Suspended | OrderStand::Done => {}
+                OrderStand::Done => {}
             }
         }
         let is_ready = |no: &OrderNo| {
@@ -347,13 +356,16 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         let ready = doubtful.iter().filter_map(is_ready).collect();
         self.dispatcher.handle(DispatchEvent::Ready(rows), now);
         self.dispatcher.handle(DispatchEvent::InProgress(InProgress { running, ready }), now);
-        self.dispatcher.handle(DispatchEvent::OpenRequests(open.into_iter().collect()), now);
+        self.dispatcher.handle(DispatchEvent::RequestsMarked, now);
+        self.dispatcher.handle(DispatchEvent::OpenRequests(open.into_values().collect()), now);
         self.turn();
     }
 
-    fn is_open(&self, order: &Order) -> bool {
+    /// The system that is to answer a suspended order, if it waits for one and not for its next attempt.
+    fn asked(&self, order: &Order) -> Option<&str> {
         let flow = &self.plan.flows[self.instances[order.flow].plan];
-        order.attempt > 0 && flow.calls.is_some_and(|system| self.plan.systems[system].is_asynchronous)
+        let system = flow.calls.map(|system| &self.plan.systems[system])?;
+        (order.is_asking && system.is_asynchronous).then_some(&*system.name)
     }
 }
 

@@ -10,7 +10,7 @@ use super::plan::LabFlow;
 use super::server::Offer;
 use super::simulation::{CallEnd, Happening, Instance, Order, OrderStand, SECOND, Simulation};
 use crate::dispatch::{
-    DispatchEvent, Dispatcher, HandOut, Lane, QueuePosition, Ready, Refusal, StageMeasured,
+    DispatchEvent, Dispatcher, HandOut, Lane, QueuePosition, Ready, Refusal, RequestsMoved, StageMeasured,
 };
 use crate::id::{Attempt, OrderNo};
 use crate::system::{CallKind, CallOutcome};
@@ -74,6 +74,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
             ready_at: self.now,
             began_at: 0,
             called_at: 0,
+            is_asking: false,
             foretold: None,
         });
         self.instances[instance].came += 1;
@@ -178,6 +179,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         }
         if self.plan.systems[system].is_asynchronous {
             self.sample(order, CallOutcome::Answered, None);
+            self.asks(order, false);
             self.orders[order].state = OrderStand::Done;
         } else {
             self.ends(order, end);
@@ -188,7 +190,10 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
     pub(super) fn ends(&mut self, order: usize, end: CallEnd) {
         match end {
             CallEnd::Answered => self.sample(order, CallOutcome::Answered, None),
-            CallEnd::Sent => self.sample(order, CallOutcome::Sent, None),
+            CallEnd::Sent => {
+                self.sample(order, CallOutcome::Sent, None);
+                self.asks(order, true);
+            }
             CallEnd::Failed(wait) => self.sample(order, CallOutcome::Failed(Arc::from("away")), wait),
             CallEnd::Refused => self.sample(order, CallOutcome::Failed(Arc::from("throttling")), None),
             CallEnd::None | CallEnd::Business => {}
@@ -231,6 +236,19 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         let flow = &self.instances[known.flow];
         let scenario = &self.plan.flows[flow.plan].name;
         self.news.call(&flow.name, scenario, &system.name, kind, outcome, took, retry_after);
+        self.tell_soon();
+    }
+
+    /// The order waits for a callback from now on, or not any more. One that was answered before never waits.
+    fn asks(&mut self, order: usize, asks: bool) {
+        let Some((system, _)) = self.system_of(order) else { return };
+        let known = &mut self.orders[order];
+        if known.state == OrderStand::Done || std::mem::replace(&mut known.is_asking, asks) == asks {
+            return;
+        }
+        let (flow, system) = (Arc::clone(&self.instances[known.flow].name), &self.plan.systems[system].name);
+        let moved = RequestsMoved { flow, system: Arc::from(&**system), by: if asks { 1 } else { -1 } };
+        self.news.event(DispatchEvent::RequestsMoved(vec![moved]));
         self.tell_soon();
     }
 

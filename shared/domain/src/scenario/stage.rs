@@ -374,7 +374,7 @@ impl Run {
         }
         let step = &turn.scenario.state(self.state).name;
         let distance = turn.scenario.distance_to_target(self.state);
-        self.end.build(cursor, step, distance, turn.started_at)
+        self.with_asked(self.end.build(cursor, step, distance, turn.started_at), turn)
     }
 
     /// What is to be saved at the entry point that was just entered, and is not told again at the end.

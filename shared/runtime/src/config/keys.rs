@@ -136,6 +136,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("distribution.flows.max_known", Count { least: 1, most: 1_000_000 }, "10000", Live, "Flows without work of which limits and statistics are kept at most; of more, those unseen for the longest time are forgotten."),
     key("distribution.flows.retention", Duration, "30d", Live, "How long what is known of a flow or a called system is kept that is not seen any more."),
     key("distribution.flows.limits.recovery.initial_limit", POSITIVE, "5", Live, "Stages that a flow may have in progress when it comes back after a stop; from there it grows."),
+    key("distribution.flows.limits.open_requests_within", Duration, "1m", Live, "Where the mode is `limited_flows`, requests that wait for a callback count against limits at systems that answer half of them within this time, and for this time each; answers that take longer throttle nothing."),
     key("distribution.flows.limits.policies", Tree("a mapping of names, each with `scenarios` and `params`"), "{}", Live, "Modes and greatest limits of some scenarios."),
     key("distribution.flows.limits.error_handling.policies", Tree("a mapping of names, each with `error_classes` and `scenarios`"), "{}", Live, "Error classes that harden the limits of some scenarios."),
     key("distribution.backlog.max_per_flow", Count { least: 0, most: u32::MAX as u64 }, "0", Live, "Stages of one flow that may wait to run before the API refuses more orders of it with 429; `0` sets no bound. Orders by message are taken all the same."),

@@ -173,6 +173,11 @@ pub(super) const GAUGES: &[Row] = &[
         "Programs that take tasks of an actor for which orders wait; NaN once no order waits for it",
         &["actor"],
     ),
+    (
+        "dispatcher_requests_corrected",
+        "Open requests by which the active dispatcher was found wrong when the rows were counted last; it goes by the rows since then",
+        &[],
+    ),
 ];
 
 pub(super) const HISTOGRAMS: &[Row] = &[

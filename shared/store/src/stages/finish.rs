@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::{AgeGroups, Stream};
-use pagurus_domain::id::{Attempt, Life, OrderNo, Pass};
+use pagurus_domain::id::{Attempt, Life, OrderNo, Pass, RequestId};
 use pagurus_domain::order::change::{Change, Deadlines, Membership};
 use pagurus_domain::order::{OrderError, ScenarioStatus};
 use pagurus_domain::scenario::stage::{CallAnswer, Then, Wake};
@@ -112,6 +112,8 @@ pub struct Finished {
     pub moved_by: Option<i64>,
     /// The calls that the stage handled.
     pub answers: Vec<CallAnswer>,
+    /// The called systems of the requests that it waits for.
+    pub asked: Vec<(RequestId, String)>,
 }
 
 impl Finished {
@@ -144,6 +146,7 @@ impl Finished {
             handles_call: false,
             moved_by: None,
             answers: Vec::new(),
+            asked: Vec::new(),
         }
     }
 
@@ -198,20 +201,23 @@ pub async fn take_ends(tx: &Tx<'_>, stages: &[(OrderNo, Pass)]) -> Result<HashMa
     Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("now"))).collect())
 }
 
-/// Writes the ends of stages whose right was taken with [`take_ends`] in this transaction. Answers
-/// with the stages that are ready at once: because all their callbacks or a call had come before,
-/// or because they waited for one of these ends.
+/// Consequences of ends that were written.
+#[derive(Clone, Debug, Default)]
+pub struct Followed {
+    /// The stages that are ready at once: because all their callbacks or a call had come before, or because they waited for
+    /// one of these ends.
+    pub ready: Vec<ReadyStage>,
+    /// The called systems of the requests that are waited for from now on, by order.
+    pub asked: HashMap<OrderNo, Vec<String>>,
+}
+
+/// Writes the ends of stages whose right was taken with [`take_ends`] in this transaction.
 ///
 /// # Errors
 /// The database fails.
-pub async fn finish(
-    tx: &Tx<'_>,
-    node: &str,
-    finished: &[&Finished],
-    groups: &AgeGroups,
-) -> Result<Vec<ReadyStage>> {
+pub async fn finish(tx: &Tx<'_>, node: &str, finished: &[&Finished], groups: &AgeGroups) -> Result<Followed> {
     if finished.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Followed::default());
     }
     let (leaving, staying): (Vec<&Finished>, Vec<&Finished>) =
         finished.iter().filter(|f| f.queue.is_some()).partition(|f| f.leaves_queue());
@@ -225,10 +231,10 @@ pub async fn finish(
         beside(queues::hold(tx, &staying)),
         beside(drop_deadlines(tx, finished)),
     )?;
-    let mut ready = await_callbacks(tx, finished).await?;
-    ready.append(&mut dependencies::ended(tx, &awaited).await?);
-    ready.append(&mut settle_calls(tx, finished).await?);
-    Ok(ready)
+    let mut followed = await_callbacks(tx, finished).await?;
+    followed.ready.append(&mut dependencies::ended(tx, &awaited).await?);
+    followed.ready.append(&mut settle_calls(tx, finished).await?);
+    Ok(followed)
 }
 
 /// Writes how the orders stand now, and their stages into the history.
@@ -318,18 +324,20 @@ async fn settle_calls(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<ReadySt
 
 /// The rows of the orders are locked by now, so that a callback is either seen here or sees the
 /// timer that was just set.
-async fn await_callbacks(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<ReadyStage>> {
+async fn await_callbacks(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Followed> {
     let mut orders = Vec::new();
     let mut awaited = Vec::new();
     for f in finished {
         if let Then::Wait { requests, .. } = &f.then {
             orders.push(f.no.0);
-            awaited.extend(requests.iter().map(|id| id.0));
+            let system =
+                |id| f.asked.iter().find(|(asked, _)| asked == id).map(|(_, system)| system.as_str());
+            awaited.extend(requests.iter().map(|id| (*id, system(id))));
         }
     }
     if orders.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Followed::default());
     }
-    requests::mark_awaited(tx, &orders, &awaited).await?;
-    due::wake_answered(tx, &orders).await
+    let asked = requests::mark_awaited(tx, &orders, &awaited).await?;
+    Ok(Followed { ready: due::wake_answered(tx, &orders).await?, asked })
 }

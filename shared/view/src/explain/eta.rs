@@ -1,7 +1,7 @@
 //! When an order that waits will start (ORD-30): from its place and from what the dispatcher knows of its flow.
 
 use jiff::{SignedDuration, Timestamp};
-use pagurus_domain::dispatch::{FlowRecord, StartEstimate, queue_estimate, start_estimate};
+use pagurus_domain::dispatch::{FlowRecord, StartEstimate, queue_estimate, standstill, start_estimate};
 use pagurus_domain::id::OrderNo;
 use pagurus_runtime::config::Settings;
 use pagurus_store::orders::OrderRow as Row;
@@ -20,6 +20,8 @@ pub(super) struct WaitingStage<'a> {
     pub no: OrderNo,
     /// Flow of the order.
     pub flow: &'a str,
+    /// Time since which it may run.
+    pub since: Timestamp,
     /// The queue, with its place there.
     pub queue: Option<(&'a str, i64)>,
 }
@@ -31,6 +33,8 @@ pub(super) struct StartOutlook {
     pub stopped_until: Option<Timestamp>,
     /// The time until it starts; none where that is not known, or its flow is stopped.
     pub start: Option<StartEstimate>,
+    /// Nothing of its flow has ended since then, though it was forecast to start earlier.
+    pub still_since: Option<Timestamp>,
 }
 
 /// What is known of a flow.
@@ -67,7 +71,7 @@ impl FlowOutlook {
         is_bound: bool,
     ) -> Result<StartOutlook, Error> {
         if let Some(until) = self.stopped {
-            return Ok(StartOutlook { stopped_until: until, start: None });
+            return Ok(StartOutlook { stopped_until: until, ..StartOutlook::default() });
         }
         let Some(record) = &self.record else { return Ok(StartOutlook::default()) };
         let before = match stage.queue {
@@ -82,20 +86,24 @@ impl FlowOutlook {
             let position = flows::ready_before(client, stage.flow, stage.no, MOST).await?;
             start_estimate(record, position)
         };
-        Ok(StartOutlook { stopped_until: None, start })
+        let still = |start| standstill(record, start, stage.since, Timestamp::now());
+        let still_since = start.and_then(still);
+        Ok(StartOutlook { stopped_until: None, start: start.filter(|_| still_since.is_none()), still_since })
     }
 }
 
 /// The stage of an order, where it waits for a worker.
 pub(super) fn waiting(row: &Row) -> Option<WaitingStage<'_>> {
-    let waits = row.ready_since.is_some() && row.running.is_none();
-    let stage =
-        || WaitingStage { no: row.no, flow: &row.flow, queue: row.queue.as_deref().zip(row.position) };
-    waits.then(stage)
+    let since = row.ready_since.filter(|_| row.running.is_none())?;
+    let queue = row.queue.as_deref().zip(row.position);
+    Some(WaitingStage { no: row.no, flow: &row.flow, since, queue })
 }
 
+/// The start of an order that waits for a worker: the time, or a sentence more on why nobody can tell it.
+pub(super) type Foreseen = (Option<EtaView>, Option<String>);
+
 /// The time at which an order starts that waits for a worker; none for any other, where nothing is known, and where nobody
-/// hands stages out or takes them.
+/// hands stages out or takes them. Where its flow stands still no time is told, and that it does is.
 ///
 /// # Errors
 /// The database fails.
@@ -104,14 +112,20 @@ pub(super) async fn of(
     row: &Row,
     settings: &Settings,
     now: Timestamp,
-) -> Result<Option<EtaView>, Error> {
-    let Some(stage) = waiting(row) else { return Ok(None) };
+) -> Result<Foreseen, Error> {
+    let Some(stage) = waiting(row) else { return Ok((None, None)) };
     if !capacity::goes_on(client, settings).await? {
-        return Ok(None);
+        return Ok((None, None));
     }
     let outlook = FlowOutlook::read(client, stage.flow).await?.start_of(client, stage, false).await?;
-    Ok(outlook.start.and_then(|StartEstimate { p50, p90 }| {
+    let eta = outlook.start.and_then(|StartEstimate { p50, p90 }| {
         let at = |after| now.checked_add(SignedDuration::try_from(after).ok()?).ok();
         Some(EtaView { p50: at(p50)?, p90: at(p90)? })
-    }))
+    });
+    let still = |since| {
+        format!(
+            "; nothing of its flow has ended since {since}, which is longer than it was expected to wait: see `doctor`"
+        )
+    };
+    Ok((eta, outlook.still_since.map(still)))
 }

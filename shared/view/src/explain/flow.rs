@@ -64,10 +64,10 @@ fn held_back(record: &FlowRecord, whose: &str) -> Option<Told> {
             Some((FlowStopped, told))
         }
         FlowState::Limited => {
-            let in_use = record.in_progress.saturating_add(record.open_requests);
+            let in_use = record.in_progress.saturating_add(record.counted_requests);
             let limit = record.limit.filter(|limit| in_use >= *limit)?;
-            let open = if record.open_requests > 0 {
-                format!(" and {} requests open", record.open_requests)
+            let open = if record.counted_requests > 0 {
+                format!(" and {} requests open", record.counted_requests)
             } else {
                 String::new()
             };

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use pagurus_domain::dispatch::StartEstimate;
 use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::promise::{ExpectedEnd, PromiseVerdict, PromisedOrder, RemainingTimes};
 use pagurus_runtime::config::Settings;
@@ -37,7 +38,7 @@ impl Foresight {
     ) -> Result<PromiseVerdict, Error> {
         let bound = self.with_start(client, stand, true).await?.judge(times, stand.now);
         match bound {
-            PromiseVerdict::Jeopardy(_) if stand.waits => {
+            PromiseVerdict::Jeopardy(_) if stand.ready_since.is_some() => {
                 Ok(self.with_start(client, stand, false).await?.judge(times, stand.now))
             }
             verdict => Ok(verdict),
@@ -62,15 +63,17 @@ impl Foresight {
         is_bound: bool,
     ) -> Result<PromisedOrder, Error> {
         let mut order = stand.order.clone();
-        if stand.waits {
+        if let Some(since) = stand.ready_since {
             if !self.flows.contains_key(&stand.flow) {
                 self.flows.insert(stand.flow.clone(), FlowOutlook::read(client, &stand.flow).await?);
             }
             let queue = stand.queue.as_ref().map(|(queue, position)| (queue.as_str(), *position));
-            let stage = WaitingStage { no: stand.no, flow: &stand.flow, queue };
+            let stage = WaitingStage { no: stand.no, flow: &stand.flow, since, queue };
             if let Some(flow) = self.flows.get(&stand.flow) {
                 let outlook = flow.start_of(client, stage, is_bound).await?;
-                order.start = outlook.start;
+                // A flow that stands still goes on standing as long as it has stood, for all that is known.
+                let still = outlook.still_since.map(|since| stand.now.duration_since(since).unsigned_abs());
+                order.start = outlook.start.or(still.map(|time| StartEstimate { p50: time, p90: time }));
                 order.not_before = order.not_before.max(outlook.stopped_until);
             }
         }

@@ -78,6 +78,10 @@ impl LimitRule for Adaptive {
         (self.hold_until, self.experiment) = (now, None);
     }
 
+    fn release(&mut self) {
+        (self.limit, self.quick_until, self.ceiling, self.experiment) = (None, None, None, None);
+    }
+
     fn learn(&mut self, window: &LimitWindow) -> Option<String> {
         let in_use = window.in_use.max(1.0);
         let is_reached = self.limit.is_none_or(|limit| in_use >= limit.floor());

@@ -17,7 +17,7 @@ impl Control {
         };
         json!({
             "phase": phase, "rule": self.rule.remember(), "pauses": self.pauses,
-            "relapses": self.relapses, "borne": self.borne, "sampled": self.is_sampled, "stoppedSince": self.stopped_since.map(Timestamp::as_millisecond),
+            "relapses": self.relapses, "borne": self.borne, "sampled": self.is_sampled, "asked": self.was_asked, "stoppedSince": self.stopped_since.map(Timestamp::as_millisecond),
         })
     }
 
@@ -41,6 +41,7 @@ impl Control {
         self.borne = memory.get("borne").and_then(Value::as_f64).filter(|borne| borne.is_finite());
         let since = memory.get("stoppedSince").and_then(Value::as_i64);
         self.stopped_since = since.and_then(|since| Timestamp::from_millisecond(since).ok());
+        self.was_asked = memory.get("asked").and_then(Value::as_bool).unwrap_or_default();
         self.is_sampled = memory.get("sampled").and_then(Value::as_bool).unwrap_or_default();
         self.decisions = decisions.iter().rev().take(MAX_DECISIONS).rev().cloned().collect();
     }

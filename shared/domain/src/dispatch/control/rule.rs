@@ -78,6 +78,9 @@ pub trait LimitRule: Debug + Send + Sync {
     /// Begins again after a stop at this limit; `borne` was in use before it without harm.
     fn begin(&mut self, limit: f64, borne: Option<f64>, now: Timestamp);
 
+    /// Bounds nothing any more: it was stopped for a reason that says nothing of what is borne.
+    fn release(&mut self) {}
+
     /// Learns from a window. The reason in words and numbers if the limit has changed.
     fn learn(&mut self, window: &LimitWindow) -> Option<String>;
 

@@ -49,15 +49,15 @@ pub(super) fn measured(no: i64, class: Option<&str>) -> DispatchEvent {
     DispatchEvent::Ended { no: OrderNo(no), attempt: Attempt(1), left_queue: None, measured: Some(took) }
 }
 
-fn ready(dispatcher: &mut Dispatcher, numbers: std::ops::RangeInclusive<i64>) {
+pub(super) fn ready(dispatcher: &mut Dispatcher, numbers: std::ops::RangeInclusive<i64>) {
     dispatcher.handle(DispatchEvent::Ready(numbers.map(parallel).collect()), second(0));
 }
 
-fn stop(no: i64, keyword: &str, until: Option<i64>) -> FlowStop {
+pub(super) fn stop(no: i64, keyword: &str, until: Option<i64>) -> FlowStop {
     FlowStop { no, keyword: keyword.to_owned(), from: second(0), until: until.map(second) }
 }
 
-fn state(dispatcher: &mut Dispatcher, at: i64) -> (FlowState, Option<u32>) {
+pub(super) fn state(dispatcher: &mut Dispatcher, at: i64) -> (FlowState, Option<u32>) {
     // Told whether it has changed or not.
     let flows: Vec<_> = dispatcher.flows.iter().map(|(index, _)| index).collect();
     flows.into_iter().for_each(|flow| dispatcher.flow_changed(flow));
@@ -108,12 +108,34 @@ fn dsp_10_a_stopped_flow_is_in_nobodys_way_and_begins_at_the_initial_limit() {
     assert_eq!(state(&mut dispatcher, 0).0, FlowState::DisabledManually);
     assert_eq!(polled(&mut dispatcher, 10), NOBODY, "one of two stops is over");
     dispatcher.handle(DispatchEvent::Stops(vec![]), second(11));
-    assert_eq!(polled(&mut dispatcher, 11), [1, 2, 3, 4, 5]);
-    assert_eq!(state(&mut dispatcher, 11), (FlowState::Limited, Some(5)));
-    for no in 1..=5 {
-        dispatcher.handle(measured(no, None), second(12));
+    assert_eq!(polled(&mut dispatcher, 11).len(), 50, "nothing limited it before");
+    assert_eq!(state(&mut dispatcher, 11), (FlowState::Enabled, None));
+}
+
+#[test]
+fn dsp_10_where_the_mode_adapts_a_flow_goes_on_with_half_of_what_it_had() {
+    for (had, first) in [(4, 5), (60, 30)] {
+        let mut dispatcher = dispatcher(with(rules(DistributionMode::LimitedFlows), &[]));
+        ready(&mut dispatcher, 1..=had);
+        assert_eq!(polled(&mut dispatcher, 0).len() as i64, had);
+        dispatcher.handle(DispatchEvent::Stops(vec![stop(1, "ord", None)]), second(1));
+        for no in 1..=had {
+            dispatcher.handle(measured(no, None), second(2));
+        }
+        ready(&mut dispatcher, 101..=200);
+        assert_eq!(polled(&mut dispatcher, 3), NOBODY);
+        dispatcher.handle(DispatchEvent::Stops(vec![]), second(4));
+        assert_eq!(polled(&mut dispatcher, 4).len(), first);
+        for no in 101..101 + first as i64 {
+            dispatcher.handle(measured(no, None), second(5));
+        }
+        let next = polled(&mut dispatcher, 5).len();
+        assert!(
+            next > first,
+            "it grows with what ends, since it makes no calls: {next} {:?}",
+            state(&mut dispatcher, 5)
+        );
     }
-    assert!(polled(&mut dispatcher, 12).len() > 5, "it grows with what ends, since it makes no calls");
 }
 
 #[test]
@@ -123,7 +145,7 @@ fn dsp_10_a_stop_ends_by_time_and_next_wake_knows() {
     ready(&mut dispatcher, 1..=9);
     assert_eq!(polled(&mut dispatcher, 49), NOBODY);
     assert_eq!(dispatcher.next_wake(), Some(second(50)));
-    assert_eq!(polled(&mut dispatcher, 50).len(), 5);
+    assert_eq!(polled(&mut dispatcher, 50).len(), 9);
 }
 
 #[test]
@@ -240,7 +262,7 @@ fn dsp_16_retry_after_closes_a_system_for_all_flows_that_call_it() {
     assert_eq!(polled(&mut dispatcher, 900), NOBODY);
     assert_eq!(polled(&mut dispatcher, 901), [1, 2, 3], "then a few try");
     tell(&mut dispatcher, calls("order", "stock", CallOutcome::Answered, 3), 902);
-    assert_eq!(polled(&mut dispatcher, 902).len(), 2);
+    assert_eq!(polled(&mut dispatcher, 902).len(), 6, "nothing limited it before");
 }
 
 #[test]
@@ -294,26 +316,6 @@ fn dsp_16_flows_that_call_one_system_share_its_limit() {
     assert!(of(0).abs_diff(of(1)) <= 1 && of(1).abs_diff(of(2)) <= 1, "{went:?}");
     let stats = dispatcher.stats();
     assert!(stats.parallel <= dispatcher.systems.get(0).unwrap().limit().unwrap());
-}
-
-#[test]
-fn dsp_7_open_requests_count_against_the_limit() {
-    let mut dispatcher = stopping();
-    dispatcher.handle(DispatchEvent::Stops(vec![stop(1, "", Some(5))]), second(0));
-    ready(&mut dispatcher, 1..=50);
-    assert_eq!(polled(&mut dispatcher, 5), [1, 2, 3, 4, 5]);
-    let sent = CallSamples { kind: CallKind::Asynchronous, ..calls("order", "stock", CallOutcome::Sent, 5) };
-    tell(&mut dispatcher, sent, 5);
-    for no in 1..=5 {
-        dispatcher.handle(ended(no, 1, None), second(5));
-    }
-    assert_eq!(polled(&mut dispatcher, 5), NOBODY, "all that may be open is open");
-    dispatcher.handle(DispatchEvent::OpenRequests(vec![(Arc::from("order"), 3)]), second(6));
-    assert_eq!(polled(&mut dispatcher, 6).len(), 2);
-    let answered = CallOutcome::Answered;
-    let callbacks = CallSamples { kind: CallKind::Asynchronous, ..calls("order", "stock", answered, 3) };
-    tell(&mut dispatcher, callbacks, 16);
-    assert!(polled(&mut dispatcher, 16).len() >= 3);
 }
 
 #[test]

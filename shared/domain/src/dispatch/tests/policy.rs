@@ -12,8 +12,8 @@ use super::{NODE, nothing, second};
 use crate::id::Attempt;
 use crate::order::Priority;
 
-const FLOWS: [&str; 4] = ["a|1", "a|2", "b|1", "c"];
-const SYSTEMS: [&str; 3] = ["named", "other", "third"];
+pub(super) const FLOWS: [&str; 4] = ["a|1", "a|2", "b|1", "c"];
+pub(super) const SYSTEMS: [&str; 3] = ["named", "other", "third"];
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -69,12 +69,14 @@ fn settings() -> DispatchSettings {
     }
 }
 
-struct World {
-    dispatcher: Dispatcher,
+pub(super) struct World {
+    pub(super) dispatcher: Dispatcher,
     now: Timestamp,
     /// Ready rows that were not handed out, and stages that run.
     ready: BTreeMap<i64, Ready>,
     running: BTreeMap<i64, Ready>,
+    /// Open requests by flow, as the rows have them.
+    pub(super) asked: BTreeMap<usize, u32>,
     stops: Vec<FlowStop>,
     overrides: Vec<SystemOverride>,
     registered: i64,
@@ -90,6 +92,7 @@ impl World {
             now: second(1),
             ready: BTreeMap::new(),
             running: BTreeMap::new(),
+            asked: BTreeMap::new(),
             stops: Vec::new(),
             overrides: Vec::new(),
             registered: 0,
@@ -117,9 +120,12 @@ impl World {
         assert!(self.twin.poll(self.now, 9).is_empty());
         self.tell(DispatchEvent::SystemOverrides(self.overrides.clone()));
         self.tell(DispatchEvent::Stops(self.stops.clone()));
+        let rows = self.requests();
+        self.tell(DispatchEvent::OpenRequests(rows));
+        self.judge_requests();
     }
 
-    fn tell(&mut self, event: DispatchEvent) {
+    pub(super) fn tell(&mut self, event: DispatchEvent) {
         self.dispatcher.handle(event.clone(), self.now);
         self.twin.handle(event, self.now);
     }
@@ -159,8 +165,7 @@ impl World {
             }
             Step::Pass(millis) => self.now += Duration::from_millis(u64::from(millis)),
             Step::Open(flow, count) => {
-                let rows = vec![(Arc::from(FLOWS[flow]), u32::from(count))];
-                self.tell(DispatchEvent::OpenRequests(rows));
+                self.ask(flow, count);
             }
             Step::TakeOver => {
                 let flows = self.dispatcher.changed_flows(self.now);
@@ -271,16 +276,13 @@ impl World {
                 }
             }
         }
+        self.judge_systems();
         for (_, system) in self.dispatcher.systems.iter() {
-            let in_use = system.flows.iter().map(|flow| {
-                let flow = self.dispatcher.flows.get(*flow).unwrap();
-                let link = flow
-                    .links
-                    .iter()
-                    .find(|link| Some(link.system) == self.dispatcher.systems.find(&system.name));
-                flow.stages_in_progress() + link.map_or(0, |link| link.open)
-            });
-            assert_eq!(system.in_use, in_use.sum::<u32>(), "{}", system.name);
+            let in_use = system
+                .flows
+                .iter()
+                .map(|flow| self.dispatcher.flows.get(*flow).unwrap().stages_in_progress());
+            assert_eq!(system.stages, in_use.sum::<u32>(), "{}", system.name);
         }
         for (_, system) in self.dispatcher.systems.iter().filter(|(_, system)| system.has_room()) {
             for priority in Priority::ALL.iter().filter(|priority| system.first_due(**priority).is_some()) {
@@ -310,7 +312,9 @@ impl World {
         self.stops.clear();
         self.tell(DispatchEvent::Stops(Vec::new()));
         self.take(Step::NoOverride);
-        self.tell(DispatchEvent::OpenRequests(Vec::new()));
+        self.asked.clear();
+        self.count_requests();
+        self.count_requests();
         for _ in 0..100 + 2 * self.registered {
             self.now += Duration::from_millis(700);
             self.poll(100);
@@ -320,7 +324,7 @@ impl World {
     }
 }
 
-fn calls(flow: &str, system: usize, outcome: CallOutcome) -> CallSamples {
+pub(super) fn calls(flow: &str, system: usize, outcome: CallOutcome) -> CallSamples {
     let mut latencies = Latencies::default();
     latencies.note(Duration::from_millis(100));
     CallSamples {

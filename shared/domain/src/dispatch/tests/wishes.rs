@@ -2,6 +2,7 @@
 
 use super::super::*;
 use super::limits::{calls, failed, measured, tell};
+use super::requests::asks;
 use super::*;
 use crate::system::CallKind;
 
@@ -10,6 +11,7 @@ fn dsp_16_callbacks_and_actors_close_a_system_too_and_nothing_else_is_learnt_fro
     let mut dispatcher = dispatcher(settings(100, 100));
     let sent = CallSamples { kind: CallKind::Asynchronous, ..calls("order", "stock", CallOutcome::Sent, 4) };
     tell(&mut dispatcher, sent, 0);
+    asks(&mut dispatcher, 4, 0);
     tell(&mut dispatcher, calls("other", "stock", CallOutcome::Answered, 1), 0);
     let callback = CallSamples {
         kind: CallKind::Asynchronous,
@@ -17,9 +19,10 @@ fn dsp_16_callbacks_and_actors_close_a_system_too_and_nothing_else_is_learnt_fro
         ..calls("order", "stock", CallOutcome::Answered, 1)
     };
     tell(&mut dispatcher, callback, 1);
+    asks(&mut dispatcher, -1, 1);
     let system = dispatcher.changed_systems(second(1)).pop().unwrap();
     assert_eq!((system.state, system.closed_until), (SystemState::Stopped, Some(second(31))));
-    assert_eq!(system.in_progress, 3, "one of four requests was answered");
+    assert_eq!(system.open_requests, 3, "one of four requests was answered");
     dispatcher.handle(DispatchEvent::Ready(vec![of_flow("other", parallel(1))]), second(2));
     assert_eq!(polled(&mut dispatcher, 2), NOBODY, "closed for all that call it");
 

@@ -15,6 +15,7 @@ use super::call::CallAnswer;
 use super::sample::CallMade;
 use super::snapshot::{Destination, EntryPoint, Remembered, Snapshot};
 use super::step::StepMade;
+use crate::id::RequestId;
 use crate::order::{OrderError, PANIC, ScenarioStatus};
 pub use then::Then;
 
@@ -91,6 +92,8 @@ pub struct StageEnd {
     pub answers: Vec<CallAnswer>,
     /// The calls of systems that came to an end in it.
     pub calls: Vec<CallMade>,
+    /// The systems of the requests that it waits for.
+    pub asked: Vec<(RequestId, String)>,
     /// What its actions asked of the world.
     pub steps: Vec<StepMade>,
     /// How long the stage ran.
@@ -237,6 +240,7 @@ impl Builder {
             saved: self.saved_at.is_some(),
             answers: self.answers.clone(),
             calls: self.calls.clone(),
+            asked: Vec::new(),
             steps: self.steps.clone(),
             duration: Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0)),
         };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::snapshot::{Destination, OpenRequest};
-use super::{Callback, HttpCall, Publication, Response, Run, Stage, Turn};
+use super::{Callback, HttpCall, Publication, Response, Run, Stage, StageEnd, Then, Turn};
 use crate::order::OrderError;
 use crate::system::{CallKind, CallOutcome, SystemNames, UNCLASSIFIED, host_and_path};
 
@@ -30,6 +30,17 @@ impl Stage {
     #[must_use]
     pub fn calls(&self) -> &[CallMade] {
         &self.run.end.calls
+    }
+}
+
+impl Run {
+    /// The end of the stage with the systems of the requests that it waits for.
+    pub(super) fn with_asked(&self, end: StageEnd, turn: &Turn<'_>) -> StageEnd {
+        if !matches!(end.then, Then::Wait { .. }) {
+            return end;
+        }
+        let asked = self.cursor.asked().map(|(request, asked)| (request, turn.system_of(asked))).collect();
+        StageEnd { asked, ..end }
     }
 }
 

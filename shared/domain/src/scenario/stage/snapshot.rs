@@ -189,6 +189,13 @@ impl Snapshot {
         }
     }
 
+    /// The requests to called systems that are waited for, with where they went.
+    pub(super) fn asked(&self) -> impl Iterator<Item = (RequestId, &Destination)> {
+        let is_wait = self.visit.awaiting.is_none();
+        let requests = awaited(&self.requests).filter(move |_| is_wait);
+        requests.filter_map(|request| Some((request.id, request.asked.as_ref()?)))
+    }
+
     /// The frame whose actions run: that of a call, while one is handled.
     pub(super) fn frame(&self) -> &Frame {
         self.handling.as_ref().map_or(&self.main, |call| &call.frame)

@@ -79,6 +79,7 @@ impl Builder {
             mode: mode.parse().unwrap_or_default(),
             overload_threshold_percentage: self.number("distribution.capacity.overload_threshold_percentage"),
             initial_limit: self.number("distribution.flows.limits.recovery.initial_limit"),
+            open_requests_within: self.duration("distribution.flows.limits.open_requests_within"),
             max_known: self.size("distribution.flows.max_known"),
             scenario_attribute: attributes.iter().position(|attribute| attribute == "scenario"),
             policies: self.limit_policies(),

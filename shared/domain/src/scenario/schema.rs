@@ -4,10 +4,15 @@
 //! refers twice to the next. So evaluations are counted along the paths through the schema, each place
 //! once and remembered, and a validator runs only where the count is small. A validator cannot be broken off.
 
+mod faults;
+
 use std::collections::HashMap;
 
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
+
+pub use faults::{SchemaFault, find as find_faults, message as fault_message};
 
 /// Evaluations at one place of the parameters that a schema may ask for when it is stored.
 pub const MAX_EXPANSION: u64 = 10_000;
@@ -38,6 +43,24 @@ const BELOW: &[&str] = &[
     "unevaluatedProperties",
 ];
 
+/// Faults up to which the library may collect all of them: some 400 bytes each.
+const FEW_FAULTS: u64 = 10_000;
+/// Names of required members that are looked up in the time of one evaluation.
+const LOOKUPS: u64 = 8;
+
+/// Compiles a schema.
+///
+/// # Errors
+/// It is none.
+pub fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
+    jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        // This engine takes linear time, whatever pattern and text outsiders write.
+        .with_pattern_options(PatternOptions::regex())
+        .offline()
+        .build(schema)
+}
+
 /// Why a schema is not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TooMuch {
@@ -54,6 +77,8 @@ pub enum TooMuch {
 pub struct Expansion {
     /// Evaluations at one place of the parameters, by how deep it stands; what is deeper is like the last.
     by_depth: Vec<u64>,
+    /// Faults that one evaluation finds at most.
+    faults_of_one: u64,
 }
 
 impl Expansion {
@@ -78,7 +103,13 @@ impl Expansion {
         {
             by_depth.push(u64::MAX);
         }
-        Ok(Self { by_depth })
+        Ok(Self { by_depth, faults_of_one: faults_of_one(schema) })
+    }
+
+    /// True if these parameters have so few faults, whatever they are, that all of them may be held in memory.
+    #[must_use]
+    pub fn has_few_faults(&self, params: &Value) -> bool {
+        self.work(params).saturating_mul(self.faults_of_one) <= FEW_FAULTS
     }
 
     /// True if so much may be asked for by a schema that is stored.
@@ -241,15 +272,36 @@ impl<'s> Counter<'s> {
     }
 }
 
+/// Faults that one evaluation of any schema in here finds at most by itself: one for a keyword, or for a required name.
+fn faults_of_one(value: &Value) -> u64 {
+    match value {
+        Value::Array(items) => items.iter().map(faults_of_one).max().unwrap_or(0),
+        Value::Object(members) => {
+            let own = members.len() as u64 + names_required(members);
+            members.values().map(faults_of_one).max().unwrap_or(0).max(own)
+        }
+        _ => 0,
+    }
+}
+
+/// Names of members that a schema requires, always or beside others.
+fn names_required(keywords: &Map<String, Value>) -> u64 {
+    let count = |value: &Value| value.as_array().map_or(0, |names| names.len() as u64);
+    let beside = ["dependentRequired", "dependencies"];
+    let beside = beside.iter().filter_map(|keyword| keywords.get(*keyword)?.as_object());
+    keywords.get("required").map_or(0, count) + beside.flat_map(Map::values).map(count).sum::<u64>()
+}
+
 /// Evaluations of the schema itself. Values of a long `enum` are compared one by one, and so are names
-/// with patterns; a pattern takes the longer, the more states it has.
+/// with patterns; required names are looked up; a pattern takes the longer, the more states it has.
 fn own_of(keywords: &Map<String, Value>) -> u64 {
     let values = keywords.get("enum").and_then(Value::as_array).map_or(0, Vec::len);
     let of_text = keywords.get("pattern").and_then(Value::as_str).map_or(0, pattern_work);
     let of_names = keywords.get("patternProperties").and_then(Value::as_object);
     let of_names =
         of_names.map_or(0, |patterns| patterns.keys().map(|pattern| 1 + pattern_work(pattern)).sum());
-    (1 + (values / 64) as u64).saturating_add(of_text).saturating_add(of_names)
+    let of_required = names_required(keywords) / LOOKUPS;
+    (1 + (values / 64) as u64 + of_required).saturating_add(of_text).saturating_add(of_names)
 }
 
 /// Number of evaluations that a pattern counts for: its length, times the largest numbers of its repetitions.

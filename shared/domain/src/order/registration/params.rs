@@ -5,12 +5,10 @@ use serde_json::Value;
 use super::fault;
 use crate::document::Fault;
 use crate::scenario::Scenario;
-use crate::scenario::schema::{COSTLY_WORK, Expansion, MAX_WORK};
+use crate::scenario::schema::{COSTLY_WORK, MAX_WORK, fault_message, find_faults};
 
 /// Faults of the parameters that are told.
 const MOST_FAULTS: usize = 20;
-/// Longest text of one of them, in bytes: it may quote a value.
-const LONGEST_FAULT: usize = 500;
 
 /// True if holding these parameters against the schema would be felt by what else runs on the thread.
 /// Whoever holds many orders asks this first.
@@ -26,24 +24,36 @@ pub fn is_costly(params: &Value, scenario: &Scenario) -> bool {
 /// check are refused unchecked: a validator cannot be broken off.
 #[must_use]
 pub fn params_faults(params: &Value, scenario: &Scenario) -> Vec<Fault> {
-    let Some(validator) = &scenario.params_validator else { return Vec::new() };
-    if scenario
-        .params_expansion
-        .as_ref()
-        .is_none_or(|expansion: &Expansion| expansion.work(params) > MAX_WORK)
-    {
-        let mut found = fault("/params", "would take too long to check by the schema of the scenario");
-        found.hint = Some(
-            "send fewer or less deeply nested parameters, or store a version of the scenario with a simpler \
-             schema"
-                .into(),
-        );
-        return vec![found];
-    }
-    let told = |error: jsonschema::ValidationError<'_>| {
-        let mut message = error.to_string();
-        message.truncate(message.floor_char_boundary(LONGEST_FAULT));
-        fault(&format!("/params{}", error.instance_path()), message)
+    let (Some(schema), Some(validator)) = (&scenario.params_schema, &scenario.params_validator) else {
+        return Vec::new();
     };
-    validator.iter_errors(params).take(MOST_FAULTS).map(told).collect()
+    let Some(expansion) = scenario.params_expansion.as_ref().filter(|cost| cost.work(params) <= MAX_WORK)
+    else {
+        let hint = "send fewer or less deeply nested parameters, or store a version of the scenario with a simpler \
+                    schema";
+        return vec![hinted(
+            fault("/params", "would take too long to check by the schema of the scenario"),
+            hint,
+        )];
+    };
+    if validator.is_valid(params) {
+        return Vec::new();
+    }
+    let told = |pointer: &str, message: &str| fault(&format!("/params{pointer}"), message);
+    // The library holds all faults in memory before it hands out the first.
+    if expansion.has_few_faults(params) {
+        let faults = validator.iter_errors(params).take(MOST_FAULTS);
+        return faults.map(|error| told(error.instance_path().as_str(), &fault_message(&error))).collect();
+    }
+    let faults = find_faults(schema, params, MOST_FAULTS);
+    if faults.is_empty() {
+        let hint = "send fewer parameters at once to learn which of them are at fault";
+        return vec![hinted(fault("/params", "are not valid by the schema of the scenario"), hint)];
+    }
+    faults.iter().map(|found| told(&found.pointer, &found.message)).collect()
+}
+
+fn hinted(mut fault: Fault, hint: &str) -> Fault {
+    fault.hint = Some(hint.into());
+    fault
 }

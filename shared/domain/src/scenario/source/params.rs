@@ -3,13 +3,13 @@
 //! Must never fetch anything: a schema comes from outside, and a reference to a URL or a file
 //! would make the engine read what its author may not.
 
-use jsonschema::{Draft, PatternOptions, Validator};
+use jsonschema::Validator;
 use serde_json::Value;
 
 use super::draft::Mark;
 use super::reader::{Reader, Spot, quoted, shortened, with_nearest};
 use crate::document::{DocumentNode, Fault, Value as NodeValue};
-use crate::scenario::schema::{Expansion, MAX_EXPANSION, TooMuch};
+use crate::scenario::schema::{Expansion, MAX_EXPANSION, TooMuch, compile, fault_message};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "object", "string"];
@@ -17,6 +17,9 @@ const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "objec
 const DATA: &[&str] = &["const", "default", "enum", "examples"];
 /// Faults of one schema that are told.
 const MAX_SCHEMA_FAULTS: usize = 20;
+
+/// Places of a schema up to which all of its faults are found.
+const MOST_PLACES: usize = 5_000;
 
 /// Content of `params`.
 pub(super) struct Params {
@@ -35,10 +38,7 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Params> {
     }
     check_references(reader, spot);
     let schema = spot.node.to_json();
-    let validator = jsonschema::draft202012::meta::validator();
-    for error in validator.iter_errors(&schema).take(MAX_SCHEMA_FAULTS) {
-        reader.push(fault_of(spot, &error));
-    }
+    check_form(reader, spot, &schema);
     if reader.fault_count() > before {
         return None;
     }
@@ -48,18 +48,36 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Params> {
         reader.push(too_much(spot, &why));
         return None;
     }
-    let built = jsonschema::options()
-        .with_draft(Draft::Draft202012)
-        // This engine takes linear time, whatever pattern and text outsiders write.
-        .with_pattern_options(PatternOptions::regex())
-        .offline()
-        .build(&schema);
-    match built {
+    match compile(&schema) {
         Ok(validator) => Some(Params { schema, validator, expansion: expansion.ok() }),
         Err(error) => {
             reader.push(fault_of(spot, &error));
             None
         }
+    }
+}
+
+/// Finds what is no JSON Schema.
+fn check_form(reader: &mut Reader<'_>, spot: &Spot<'_>, schema: &Value) {
+    let validator = jsonschema::draft202012::meta::validator();
+    if validator.is_valid(schema) {
+        return;
+    }
+    // The library holds all faults in memory before it hands out the first; of a large schema only the first is found.
+    if places_of(schema) <= MOST_PLACES {
+        for error in validator.iter_errors(schema).take(MAX_SCHEMA_FAULTS) {
+            reader.push(fault_of(spot, &error));
+        }
+    } else if let Err(error) = validator.validate(schema) {
+        reader.push(fault_of(spot, &error));
+    }
+}
+
+fn places_of(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(places_of).sum(),
+        Value::Object(members) => members.values().map(places_of).sum::<usize>(),
+        _ => 0,
     }
 }
 
@@ -133,7 +151,7 @@ fn fault_of(spot: &Spot<'_>, error: &jsonschema::ValidationError<'_>) -> Fault {
         let fault = mark.fault(format!("{} is not a type of JSON Schema", quoted(name)));
         return with_nearest(fault, name, TYPES.iter().copied());
     }
-    let fault = mark.fault(shortened(&format!("in the schema: {error}"), 300));
+    let fault = mark.fault(shortened(&format!("in the schema: {}", fault_message(error)), 300));
     if keyword == "pattern" {
         return fault.hint("patterns have no look-around and no references back");
     }

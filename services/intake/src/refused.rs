@@ -12,6 +12,7 @@ use pagurus_broker::{ConsumeSpec, Delivery, Message, Published, QueueSource};
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Host;
+use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::audit::AuditEntry;
@@ -27,6 +28,8 @@ use uuid::Uuid;
 const BATCH: u16 = 100;
 /// Messages that one request takes; the next one takes more.
 const MOST: usize = 5_000;
+/// Bytes that are stored before the oldest are removed: so much more than the bound is kept for a moment.
+const TRIM_AFTER: usize = 64 * 1024 * 1024;
 /// A queue that hands nothing out for so long is empty; the first message may need a connection.
 const EMPTY_AFTER: Duration = Duration::from_millis(300);
 const FIRST_WITHIN: Duration = Duration::from_millis(1500);
@@ -177,7 +180,7 @@ impl RefusedMessages {
                 return Ok(());
             }
         };
-        let (mut taken, mut patience) = (0, FIRST_WITHIN);
+        let (mut taken, mut patience, mut untrimmed) = (0, FIRST_WITHIN, 0);
         while taken < MOST {
             let next = consumer.next_batch(usize::from(BATCH));
             let Ok(batch) = tokio::time::timeout(patience, next).await else { break };
@@ -186,6 +189,29 @@ impl RefusedMessages {
             // Only now: what was not stored goes back with the end of the consumer.
             consumer.ack_many(&batch.iter().map(|delivery| delivery.tag).collect::<Vec<_>>()).await;
             taken += batch.len();
+            untrimmed += batch.iter().map(|delivery| delivery.body.len()).sum::<usize>();
+            if untrimmed >= TRIM_AFTER {
+                self.trim().await.map_err(self.failed())?;
+                untrimmed = 0;
+            }
+        }
+        if taken > 0 {
+            self.trim().await.map_err(self.failed())?;
+        }
+        Ok(())
+    }
+
+    /// Removes the oldest messages where there are too many bytes, and says how many they were.
+    async fn trim(&self) -> Result<(), Error> {
+        let most = self.host.settings().refused_max_bytes;
+        let trimmed = refused::trim(&self.host.store.operations().await?, most).await?;
+        if trimmed.messages > 0 {
+            self.host.metrics.count(Count::RefusedForgotten, "", trimmed.messages);
+            tracing::warn!(
+                messages = trimmed.messages,
+                bytes = trimmed.bytes,
+                "the oldest refused messages were removed: all together have more than `refused.max_bytes`"
+            );
         }
         Ok(())
     }

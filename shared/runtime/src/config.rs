@@ -136,6 +136,8 @@ pub struct Settings {
     pub audit_retention: Duration,
     /// `refused.retention`: how long refused messages are kept that nobody has decided about.
     pub refused_retention: Duration,
+    /// `refused.max_bytes`: bytes of refused messages that are kept; the oldest go first.
+    pub refused_max_bytes: usize,
     /// `stats.retention`: how long the series of counts are kept.
     pub stats_retention: Duration,
     /// `distribution`

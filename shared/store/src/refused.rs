@@ -30,6 +30,17 @@ statements! {
          WHERE no = ANY(ARRAY(
                SELECT no FROM (SELECT no, taken_at FROM refused WHERE no > 0 ORDER BY no LIMIT $2) AS oldest
                 WHERE taken_at < now() - make_interval(secs => $1)))";
+    // Lengths are read without what they are of.
+    TRIM = "
+        WITH held AS (
+            SELECT no, octet_length(body) + octet_length(properties) AS bytes FROM refused),
+        trimmed AS (
+            DELETE FROM refused WHERE no IN (
+                SELECT no FROM (SELECT no, sum(bytes) OVER (ORDER BY no DESC) AS up_to FROM held) AS newest
+                 WHERE up_to > $1)
+            RETURNING no)
+        SELECT count(*) AS messages, coalesce(sum(held.bytes), 0)::bigint AS bytes
+          FROM trimmed JOIN held USING (no)";
     DROP = "DELETE FROM refused WHERE id = $1";
 }
 
@@ -136,6 +147,26 @@ pub async fn lock(tx: &Tx<'_>, id: Uuid) -> Result<Option<StoredRefused>> {
 pub async fn drop_locked(tx: &Tx<'_>, id: Uuid) -> Result<()> {
     tx.execute(&tx.prepare_cached(DROP).await?, &[&id]).await?;
     Ok(())
+}
+
+/// Messages that were removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trimmed {
+    /// Number of them.
+    pub messages: u64,
+    /// Length of their bodies and properties.
+    pub bytes: u64,
+}
+
+/// Removes the oldest messages as long as all together have more bytes than this.
+///
+/// # Errors
+/// The database fails.
+pub async fn trim(client: &Client, max_bytes: usize) -> Result<Trimmed> {
+    let max = i64::try_from(max_bytes).unwrap_or(i64::MAX);
+    let row = client.query_one(&client.prepare_cached(TRIM).await?, &[&max]).await?;
+    let number = |column: &str| u64::try_from(row.get::<_, i64>(column)).unwrap_or_default();
+    Ok(Trimmed { messages: number("messages"), bytes: number("bytes") })
 }
 
 /// Lets go of messages that were taken out of their broker queue longer ago than this, so many at most; how many it were.

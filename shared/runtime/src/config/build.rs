@@ -60,6 +60,7 @@ impl Builder {
             operations_retention: self.duration("operations.retention"),
             audit_retention: self.duration("audit.retention"),
             refused_retention: self.duration("refused.retention"),
+            refused_max_bytes: self.size("refused.max_bytes"),
             stats_retention: self.duration("stats.retention"),
             distribution: self.distribution(),
             systems: self.systems(),

@@ -121,6 +121,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("operations.retention", Duration, "30d", Live, "How long bulk operations are kept after their end, with what came of each order."),
     key("audit.retention", Duration, "365d", Live, "How long it is kept who did what from outside."),
     key("refused.retention", Duration, "90d", Live, "How long a refused message is kept in the database that nobody has decided about."),
+    key("refused.max_bytes", Bytes, "1GiB", Live, "Bytes of refused messages that are kept in the database; of more the oldest are removed, logged and counted."),
     key("stats.retention", Duration, "7d", Live, "How long the counts of each minute are kept, of which charts are drawn."),
 
     key("distribution.mode", Choice(&["simple", "rated_flows", "stopped_flows", "limited_flows"]), "simple", Live, "How capacity is shared among flows: by turns; by the time of workers; by turns, and a flow whose system is away is stopped, probed and resumed; besides, with a limit that follows what its system bears."),

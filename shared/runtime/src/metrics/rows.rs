@@ -68,7 +68,7 @@ pub(super) const COUNTERS: &[Row] = &[
     ("promises", "Lives with a promise that ended: kept, late or unserved", &["scenario", "outcome"]),
     (
         "refused_forgotten",
-        "Refused messages that were removed because nobody had decided about them in time",
+        "Refused messages that were removed because nobody had decided about them in time, or because there were too many bytes",
         &[],
     ),
     (

@@ -15,6 +15,7 @@ mod calls;
 mod clients;
 mod consistency;
 mod contract;
+mod deadly;
 mod dsp;
 mod err;
 mod examples;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::installation::{Installation, PATIENCE, call};
 
 /// The most memory that the node of a role has held, in megabytes.
-fn most_megabytes(engine: &Installation, role: Role) -> u64 {
+pub fn most_megabytes(engine: &Installation, role: Role) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", engine.node(role).identity.pid)).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() / 1024

@@ -7,7 +7,7 @@ use pagurus_domain::id::Role;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_store::cluster::{self, NodeStatus, RegisteredNode};
-use pagurus_store::{Error, asking, audit, operations, refused, stats, upkeep};
+use pagurus_store::{Error, asking, attempts, audit, operations, refused, stats, upkeep};
 
 use crate::recover::note;
 
@@ -24,6 +24,9 @@ const OPERATION_ORDERS: u32 = 5000;
 const AUDIT: u32 = 1000;
 /// Counts of minutes that one statement removes: narrow rows, and as many come in an hour.
 const STATS: u32 = 5000;
+
+/// Time for which it is remembered that a process died with a message in hand: by then the message came again.
+const ATTEMPTS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Refused messages that one statement removes: each may be long.
 const REFUSED: u32 = 500;
@@ -108,6 +111,7 @@ async fn old_audit(host: &Host) -> Result<u64, Error> {
 async fn old_refused(host: &Host) -> Result<u64, Error> {
     let (client, kept) = (host.store.operations().await?, host.settings().refused_retention);
     let removed = refused::forget(&client, kept, i64::from(REFUSED)).await?;
+    attempts::forget(&client, ATTEMPTS_KEPT).await?;
     if removed > 0 {
         host.metrics.count(Count::RefusedForgotten, "", removed);
         tracing::warn!(

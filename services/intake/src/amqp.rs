@@ -5,6 +5,7 @@
 //! taken: the messages wait where they are. What concerns one message (a value that the database
 //! does not take, an order that somebody has locked) holds up no other.
 
+mod alone;
 mod aside;
 mod callbacks;
 mod command;
@@ -27,6 +28,7 @@ use pagurus_wire::problem::{Problem, Type};
 
 use crate::Intake;
 use crate::register::Registrar;
+use alone::Alone;
 use aside::Aside;
 use orders::Orders;
 use trouble::Trouble;
@@ -72,39 +74,49 @@ pub(crate) fn start(intake: &Intake) -> anyhow::Result<()> {
     };
     let (orders, callbacks) = (take(&names.orders_in)?, take(&names.callbacks_in)?);
     let registrar = Registrar { host: intake.host.clone(), catalogue: intake.catalogue.clone() };
-    let aside = |from: &Intermittent| Aside::start(intake, registrar.clone(), from.consumer().clone());
+    let alone = Alone::new(intake);
+    let aside =
+        |from: &Intermittent| Aside::start(intake, registrar.clone(), from.consumer().clone(), alone.clone());
     let door = Orders::new(intake, registrar.clone(), aside(&orders));
     let locked = aside(&callbacks);
-    intake.host.spawn("orders in", take_orders(intake.clone(), orders, door));
+    intake.host.spawn("orders in", take_orders(intake.clone(), orders, door, alone.clone()));
     for _ in 0..CALLBACK_LANES {
-        let take = take_callbacks(intake.clone(), callbacks.clone(), locked.clone());
+        let take = take_callbacks(intake.clone(), callbacks.clone(), locked.clone(), alone.clone());
         intake.host.spawn("callbacks in", take);
     }
     Ok(())
 }
 
-async fn take_orders(intake: Intake, from: Intermittent, door: Orders) -> anyhow::Result<()> {
+async fn take_orders(intake: Intake, from: Intermittent, door: Orders, alone: Alone) -> anyhow::Result<()> {
     let (mut busy, mut trouble) = (false, Trouble::new("register"));
     let queue = intake.host.broker.names().orders_in.clone();
     while let Some(batch) = next(&intake, &from, busy).await {
         busy = batch.deliveries.len() > 1;
         intake.host.metrics.messages_consumed(&queue, batch.deliveries.len());
         let begun = Instant::now();
-        let outcome = door.handle(&batch.deliveries, trouble.is_wary()).await;
+        let wary = trouble.is_wary();
+        let outcome = alone.in_parts(&batch.deliveries, |part| door.handle(part, wary)).await;
         let left = conclude(&intake, (&from, &queue), outcome, begun).await;
         trouble.wait_out(&intake, &from, left).await;
     }
     Ok(())
 }
 
-async fn take_callbacks(intake: Intake, from: Intermittent, aside: Aside) -> anyhow::Result<()> {
+async fn take_callbacks(
+    intake: Intake,
+    from: Intermittent,
+    aside: Aside,
+    alone: Alone,
+) -> anyhow::Result<()> {
     let (mut busy, mut trouble) = (false, Trouble::new("answer"));
     let queue = intake.host.broker.names().callbacks_in.clone();
     while let Some(batch) = next(&intake, &from, busy).await {
         busy = batch.deliveries.len() > 1;
         intake.host.metrics.messages_consumed(&queue, batch.deliveries.len());
         let begun = Instant::now();
-        let outcome = callbacks::handle(&intake, &aside, &batch.deliveries, trouble.is_wary()).await;
+        let wary = trouble.is_wary();
+        let handle = |part| callbacks::handle(&intake, &aside, part, wary);
+        let outcome = alone.in_parts(&batch.deliveries, handle).await;
         let left = conclude(&intake, (&from, &queue), outcome, begun).await;
         trouble.wait_out(&intake, &from, left).await;
     }

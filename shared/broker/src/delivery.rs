@@ -1,5 +1,7 @@
 //! Messages as they arrive.
 
+use sha2::{Digest, Sha256};
+
 use crate::message::Properties;
 
 /// Identity of a delivery within its consumer.
@@ -26,6 +28,29 @@ pub struct Delivery {
     pub properties: Properties,
     /// Content, byte for byte.
     pub body: Vec<u8>,
+}
+
+impl Delivery {
+    /// Digest of the message, by which it is known when it is delivered again.
+    #[must_use]
+    pub fn fingerprint(&self) -> [u8; 32] {
+        let Properties { message_id, correlation_id, type_, .. } = &self.properties;
+        let texts = [
+            Some(&self.exchange),
+            Some(&self.routing_key),
+            message_id.as_ref(),
+            correlation_id.as_ref(),
+            type_.as_ref(),
+        ];
+        let mut digest = Sha256::new();
+        for text in texts {
+            let text = text.map_or("", String::as_str);
+            digest.update((text.len() as u64).to_be_bytes());
+            digest.update(text);
+        }
+        digest.update(&self.body);
+        digest.finalize().into()
+    }
 }
 
 impl DeliveryTag {

@@ -11,6 +11,7 @@
 pub mod amend;
 pub mod answers;
 pub mod asking;
+pub mod attempts;
 pub mod audit;
 pub mod callbacks;
 pub mod calls;

@@ -9,6 +9,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::answers::STATEMENTS,
         crate::answers::taken::STATEMENTS,
         crate::asking::STATEMENTS,
+        crate::attempts::STATEMENTS,
         crate::audit::STATEMENTS,
         crate::callbacks::STATEMENTS,
         crate::calls::STATEMENTS,

@@ -14,6 +14,7 @@ use pagurus_store::Error;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
+use super::alone::{Alone, deadly};
 use super::command::{self, Command};
 use super::orders::{registered, submission};
 use super::{Handled, callbacks, reject, reject_unstorable, settle};
@@ -96,7 +97,7 @@ struct Waiting {
 
 impl Aside {
     /// Starts the task that tries them again.
-    pub fn start(intake: &Intake, registrar: Registrar, consumer: Arc<Consumer>) -> Self {
+    pub fn start(intake: &Intake, registrar: Registrar, consumer: Arc<Consumer>, alone: Alone) -> Self {
         // Half of what the consumer may hold unacknowledged: the other half is for those who wait for nothing.
         let most = usize::from(intake.host.settings().broker.prefetch).div_ceil(2);
         let (sender, receiver) = mpsc::channel(most);
@@ -105,6 +106,7 @@ impl Aside {
             intake: intake.clone(),
             registrar,
             consumer,
+            alone,
             locked: locked.clone(),
             count: count.clone(),
         };
@@ -146,6 +148,7 @@ struct Lane {
     intake: Intake,
     registrar: Registrar,
     consumer: Arc<Consumer>,
+    alone: Alone,
     locked: Locked,
     count: Arc<AtomicUsize>,
 }
@@ -200,6 +203,13 @@ impl Lane {
 
     /// An error is one that passes.
     async fn carry_out(&self, one: &Waiting) -> Result<Handled, Error> {
+        match self.alone.handle(&one.delivery, self.attempt(one), Result::is_ok).await? {
+            Some(outcome) => outcome,
+            None => Ok(deadly(&self.intake, &one.delivery)),
+        }
+    }
+
+    async fn attempt(&self, one: &Waiting) -> Result<Handled, Error> {
         let (id, outcome) = match &one.held {
             Held::Command(command) => {
                 let done = command::carry_out(&self.intake, &one.delivery, command, true).await;

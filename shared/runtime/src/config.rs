@@ -246,6 +246,10 @@ pub struct IntakeSettings {
     pub max_bodies_bytes: usize,
     /// Clients of the stream of orders' news.
     pub max_streams: usize,
+    /// Part of the connections and streams that one client may have at a time, in percent.
+    pub client_share_percentage: usize,
+    /// Names of hosts by which clients call the API, in lower case; `*` is any, and `*.` before a name any below it.
+    pub hosts: Vec<String>,
     /// True if the API may be open to other hosts; see [`Settings::check_public_access`].
     pub public_confirmed: bool,
     /// Base of callback URLs, without a slash at its end.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Every type of problem that the API and receipts can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// The body is not JSON, or not UTF-8.
+    /// The body is not JSON, or not UTF-8, or the request does not name one host.
     Malformed,
     /// The body is well-formed, but something in it is wrong.
     Invalid,
@@ -23,8 +23,10 @@ pub enum Type {
     NotFound,
     /// The body is larger than allowed.
     TooLarge,
-    /// A page of another site asked for a change.
+    /// A page of another site asked.
     Forbidden,
+    /// The host of the request is none by which the API is called.
+    Misdirected,
     /// The media type is not understood.
     UnsupportedMediaType,
     /// The method is not offered here.
@@ -51,6 +53,7 @@ impl Type {
         Self::NotFound,
         Self::TooLarge,
         Self::Forbidden,
+        Self::Misdirected,
         Self::UnsupportedMediaType,
         Self::MethodNotAllowed,
         Self::UnknownKey,
@@ -72,6 +75,7 @@ impl Type {
             Self::NotFound => "not-found",
             Self::TooLarge => "too-large",
             Self::Forbidden => "forbidden",
+            Self::Misdirected => "misdirected",
             Self::UnsupportedMediaType => "unsupported-media-type",
             Self::MethodNotAllowed => "method-not-allowed",
             Self::UnknownKey => "unknown-key",
@@ -92,6 +96,7 @@ impl Type {
             Self::PreconditionFailed => 412,
             Self::TooLarge => 413,
             Self::Forbidden => 403,
+            Self::Misdirected => 421,
             Self::UnsupportedMediaType => 415,
             Self::MethodNotAllowed => 405,
             Self::Busy => 429,
@@ -102,7 +107,7 @@ impl Type {
 
     const fn title(self) -> &'static str {
         match self {
-            Self::Malformed => "The body cannot be read",
+            Self::Malformed => "The request cannot be read",
             Self::Invalid => "The content is not valid",
             Self::UnknownScenario => "There is no such scenario",
             Self::Conflict => "Another order bears this id",
@@ -110,6 +115,7 @@ impl Type {
             Self::PreconditionFailed => "Another version is there than was expected",
             Self::NotFound => "There is nothing here",
             Self::TooLarge => "The body is too large",
+            Self::Misdirected => "The API is not called by this host",
             Self::Forbidden => "A page of another site may not do this",
             Self::UnsupportedMediaType => "The media type is not supported",
             Self::MethodNotAllowed => "The method is not allowed here",

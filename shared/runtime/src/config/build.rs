@@ -157,6 +157,8 @@ impl Builder {
             max_batch_orders: self.size("intake.max_batch_orders"),
             max_bodies_bytes: self.size("intake.max_bodies_bytes"),
             max_streams: self.size("intake.max_streams"),
+            client_share_percentage: self.size("intake.client_share_percentage"),
+            hosts: self.texts("intake.hosts"),
             public_confirmed: self.flag("intake.public_confirmed"),
             public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
             straight_to_queue: self.flag("intake.straight_to_queue"),

@@ -49,6 +49,8 @@ pub enum Kind {
     },
     /// A list of texts with at least one.
     Texts,
+    /// A list of names of hosts; `*` is any, and `*.` before a name any below it.
+    Hosts,
     /// A list of hosts and networks.
     Calls,
     /// A tree with a reader of its own; the text tells what it is.
@@ -85,6 +87,7 @@ impl Kind {
             Self::Address => "IP address and port".into(),
             Self::Choice(words) | Self::Later { now: words, .. } => listed(words),
             Self::Texts => "list of texts".into(),
+            Self::Hosts => "list of names of hosts".into(),
             Self::Calls => "list of hosts and networks".into(),
             Self::Tree(what) => what.into(),
         }
@@ -116,6 +119,10 @@ impl Kind {
             Self::Choice(words) => choice(node, words, &[]).map(Typed::Text),
             Self::Later { now, later } => choice(node, now, later).map(Typed::Text),
             Self::Texts => texts(node).map(Typed::Texts),
+            Self::Hosts => {
+                let list = node.as_list().ok_or_else(|| expected("a list", node))?;
+                list.iter().map(host).collect::<Result<_, _>>().map(Typed::Texts)
+            }
             Self::Calls => {
                 let list = node.as_list().ok_or_else(|| expected("a list", node))?;
                 let destinations = list.iter().map(|item| AllowedDestination::parse(&text(item)?));
@@ -212,4 +219,18 @@ fn texts(node: &DocumentNode) -> Result<Vec<String>, String> {
         return Err("the list is empty".into());
     }
     list.iter().map(text).collect()
+}
+
+/// The name of a host in lower case, `*`, or `*.` and a name.
+fn host(node: &DocumentNode) -> Result<String, String> {
+    let text = text(node)?;
+    let name = text.strip_prefix("*.").unwrap_or(&text);
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let is_name = name.split('.').all(|label| !label.is_empty() && label.chars().all(allowed));
+    if text.len() > 255 || !(text == "*" || is_name) {
+        return Err(format!(
+            "`{text}` is not the name of a host; write it like `api.example`, without scheme and port"
+        ));
+    }
+    Ok(text.to_ascii_lowercase())
 }

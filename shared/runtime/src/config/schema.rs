@@ -51,6 +51,11 @@ fn of_setting(setting: &Setting, definitions: &mut Map<String, Value>) -> Value 
 
 fn form(setting: &Setting) -> Form {
     const TEXTS: Form = Form::List { of: &Form::NotEmpty, least: 1, most: None };
+    const HOSTS: Form = Form::List {
+        of: &Form::Written(r"^(\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*)$"),
+        least: 0,
+        most: None,
+    };
     const CALLS: Form = Form::List { of: &Form::Written(r"^[A-Za-z0-9.*_:/\[\]-]+$"), least: 0, most: None };
     match setting.kind {
         Kind::Text | Kind::OptionalText | Kind::Secret => Form::NotEmpty,
@@ -63,6 +68,7 @@ fn form(setting: &Setting) -> Form {
         Kind::Address => Form::Matching(r"^(\d{1,3}(\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\]):\d{1,5}$"),
         Kind::Choice(words) | Kind::Later { now: words, .. } => Form::Word(words),
         Kind::Texts => TEXTS,
+        Kind::Hosts => HOSTS,
         Kind::Calls => CALLS,
         Kind::Tree(_) => tree(setting.path).unwrap_or(Form::Anything),
     }

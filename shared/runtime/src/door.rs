@@ -2,6 +2,8 @@
 //! path of an API.
 
 mod answer_time;
+mod bodies;
+mod client;
 mod connections;
 mod places;
 
@@ -10,17 +12,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderValue, Request, Response, StatusCode, header};
-use axum::middleware::map_response;
+use axum::http::{HeaderValue, Request, Response, StatusCode, Version, header};
+use axum::middleware::{Next, from_fn, map_response};
 use axum::response::IntoResponse as _;
+use axum::{Extension, Router};
 use pagurus_domain::id::Role;
 use pagurus_wire::problem::{Problem, Type};
 use tokio_util::task::TaskTracker;
 
+pub use self::bodies::MakesRoom;
+pub use self::client::{Client, Peer};
+pub use self::connections::Connection;
 use self::connections::Limits;
-pub use self::connections::Peer;
+use self::places::Full;
+use crate::config::Settings;
 use crate::health::Probes;
 
 /// The listening socket of the process.
@@ -38,12 +44,13 @@ struct Api {
 }
 
 impl HttpDoor {
-    /// Listens, with so many connections at most.
+    /// Listens where it is to, within the bounds of the settings.
     pub(crate) async fn open(
         listen: SocketAddr,
-        max_connections: usize,
+        settings: &Settings,
         probes: Probes,
     ) -> std::io::Result<Self> {
+        let limits = Limits::new(settings.node.max_connections, settings.intake.client_share_percentage);
         let listener = connections::listen(listen)?;
         let address = listener.local_addr()?;
         let api: Arc<ArcSwapOption<Api>> = Arc::default();
@@ -57,11 +64,12 @@ impl HttpDoor {
                 }
             }
         });
-        let told = "too many connections are at work; this one answers probes only";
-        let only_probes =
-            probes.router().fallback(async move || answer_of(&Problem::new(Type::Unavailable, told)));
-        let (all, only_probes) = (all.layer(map_response(harden)), only_probes.layer(map_response(harden)));
-        tokio::spawn(connections::serve(listener, Limits::new(max_connections), all, only_probes));
+        let only_probes = probes
+            .router()
+            .fallback(async |Extension(full): Extension<Full>| answer_of(&without_place(full)));
+        let common = |router: Router| router.layer(from_fn(to_one_host)).layer(map_response(harden));
+        let (all, only_probes) = (common(all), common(only_probes));
+        tokio::spawn(connections::serve(listener, limits, all, only_probes));
         Ok(Self { address, api })
     }
 
@@ -117,6 +125,20 @@ fn without_api(role: Role) -> Response<Body> {
     })
 }
 
+/// The answer to everything but probes on a connection of the reserve.
+fn without_place(full: Full) -> Problem {
+    match full {
+        Full::Node => {
+            Problem::new(Type::Unavailable, "too many connections are at work; this one answers probes only")
+        }
+        Full::Client => Problem::new(
+            Type::Busy,
+            "this client has as many connections at work as one may have (`intake.client_share_percentage`); send less at a \
+             time, or raise it where many clients come through one gateway",
+        ),
+    }
+}
+
 /// A problem as an answer (RFC 9457), with the seconds after which another try may help.
 #[must_use]
 pub fn answer_of(problem: &Problem) -> Response<Body> {
@@ -130,6 +152,17 @@ pub fn answer_of(problem: &Problem) -> Response<Body> {
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response
+}
+
+/// Refuses a request that does not name one host (RFC 9112, 3.2): two servers on its way could take it for different ones.
+async fn to_one_host(request: Request<Body>, next: Next) -> Response<Body> {
+    let hosts = request.headers().get_all(header::HOST).iter().count();
+    let told = match hosts {
+        0 if request.version() >= Version::HTTP_11 => "the request has no `Host`",
+        0 | 1 => return next.run(request).await,
+        _ => "the request has more than one `Host`",
+    };
+    answer_of(&Problem::new(Type::Malformed, told))
 }
 
 /// Adds the headers that every answer has for browsers: text of clients and scenarios is never taken for a page.

@@ -49,7 +49,7 @@ use tokio_util::task::TaskTracker;
 
 pub use batch::Batcher;
 use config::{DatabaseSettings, LiveSettings, Settings};
-pub use door::{HttpDoor, Peer, answer_of};
+pub use door::{Client, Connection, HttpDoor, MakesRoom, Peer, answer_of};
 pub use effects::Effects;
 pub use health::Readiness;
 pub use host::{Host, HostParts};
@@ -212,7 +212,7 @@ where
     let broker = Broker::connect(broker_config).context("broker.url")?;
     let readiness = Readiness::default();
     let probes = health::Probes::new(role, &live, &metrics, &readiness, &store, &broker);
-    let http = open_door(listen, settings.node.max_connections, probes, &broker).await?;
+    let http = open_door(listen, &settings, probes, &broker).await?;
     tracing::info!(role = role.as_str(), name = &*name, address = %http.address(), "started");
     let registering = node::Registering {
         role,
@@ -268,11 +268,11 @@ fn may_start(settings: &Settings, role: Role, listen: SocketAddr) -> anyhow::Res
 /// a process ends while one is being opened.
 async fn open_door(
     listen: SocketAddr,
-    max_connections: usize,
+    settings: &Settings,
     probes: health::Probes,
     broker: &Broker,
 ) -> anyhow::Result<HttpDoor> {
-    let opened = HttpDoor::open(listen, max_connections, probes).await;
+    let opened = HttpDoor::open(listen, settings, probes).await;
     if opened.is_err() {
         broker.close().await;
     }

@@ -8,23 +8,24 @@
 //! only: the one that finds out by itself waits for the first bytes without a limit.
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Request, Response};
-use hyper::body::{Frame, Incoming, SizeHint};
+use axum::http::{HeaderValue, Request, Response, header};
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::answer_time::{AnswerTime, Pace};
-use super::places::{Place, Places};
+use super::bodies::{Coming, Leaving};
+use super::client::Peer;
+use super::places::{Asked, Full, Place, Places, ROOM_WITHIN};
 
 /// Open files that are left to everything but clients: servers, logs, secrets.
 const OTHER_FILES: usize = 128;
@@ -44,6 +45,8 @@ const ANSWER_BYTES: usize = 30 * 1024;
 pub(super) struct Limits {
     /// Connections at a time.
     pub connections: usize,
+    /// Connections of one client at a time.
+    pub share: usize,
     /// Connections beyond them, for probes.
     pub reserve: usize,
     /// Until a client has sent its first headers.
@@ -63,8 +66,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// So many connections, or as many as the system lets the process open.
-    pub(super) fn new(connections: usize) -> Self {
+    /// So many connections, or as many as the system lets the process open, of which one client may have such a part.
+    pub(super) fn new(connections: usize, share_percentage: usize) -> Self {
         let possible = open_files().map_or(usize::MAX, |most| most.saturating_sub(OTHER_FILES).max(16));
         if possible < connections {
             tracing::warn!(
@@ -73,8 +76,10 @@ impl Limits {
                 "the limit of open files (`ulimit -n`) is lower than `node.max_connections`"
             );
         }
+        let connections = connections.min(possible);
         Self {
-            connections: connections.min(possible),
+            connections,
+            share: (connections * share_percentage / 100).max(1),
             reserve: 64,
             header: Duration::from_secs(10),
             idle: Duration::from_secs(75),
@@ -103,13 +108,13 @@ pub(super) fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Takes connections for ever.
+/// Takes connections for ever. Those of the reserve are answered by `only_probes`, which finds a [`Full`] in its requests.
 pub(super) async fn serve(listener: TcpListener, limits: Limits, all: Router, only_probes: Router) {
-    let places = |most| Places::new(most, limits.answer);
-    let (main, reserve) = (places(limits.connections), places(limits.reserve));
+    let main = Places::new(limits.connections, limits.share, limits.answer);
+    let reserve = Arc::new(Places::new(limits.reserve, limits.reserve, limits.answer));
     loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // Out of file descriptors, most likely: nothing to do but wait for some.
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -119,35 +124,84 @@ pub(super) async fn serve(listener: TcpListener, limits: Limits, all: Router, on
         };
         // Small answers must not wait for more bytes.
         let _ = stream.set_nodelay(true);
-        if let Some(place) = main.take().await {
-            tokio::spawn(talk(stream, all.clone(), place, limits, false));
-        } else if let Some(place) = reserve.take().await {
-            let talk = talk(stream, only_probes.clone(), place, limits, true);
-            tokio::spawn(tokio::time::timeout(limits.reserve_life, talk));
-        }
-        // Else it is closed: even the reserve is at work.
+        let peer = Peer(peer);
+        let asked = main.ask(peer.client());
+        let (all, only_probes, reserve) = (all.clone(), only_probes.clone(), reserve.clone());
+        // Nobody waits for the place of somebody else.
+        tokio::spawn(async move {
+            let full = match asked {
+                Asked::Here(place) => return talk(stream, peer, all, place, limits, None).await,
+                Asked::Soon(soon) => match soon.wait().await {
+                    Some(place) => return talk(stream, peer, all, place, limits, None).await,
+                    None => Full::Node,
+                },
+                Asked::No(full) => full,
+            };
+            let place = match reserve.ask(peer.client()) {
+                Asked::Here(place) => Some(place),
+                Asked::Soon(soon) => soon.wait().await,
+                Asked::No(_) => None,
+            };
+            // Else it is closed: even the reserve is at work.
+            if let Some(place) = place {
+                let talk = talk(stream, peer, only_probes, place, limits, Some(full));
+                let _ = tokio::time::timeout(limits.reserve_life, talk).await;
+            }
+        });
     }
 }
 
-/// Address of whoever sends a request, as its connection has it.
-#[derive(Clone, Copy, Debug)]
-pub struct Peer(pub SocketAddr);
+/// The connection of a request, for a handler that waits for something to happen.
+#[derive(Clone)]
+pub struct Connection(Arc<Place>);
 
-async fn talk(stream: TcpStream, router: Router, place: Place, limits: Limits, once: bool) {
-    let place = Arc::new(place);
-    let peer = stream.peer_addr().ok().map(Peer);
-    let service = service_fn(async |mut request: Request<Incoming>| {
-        if let Some(peer) = peer {
-            request.extensions_mut().insert(peer);
+impl Connection {
+    /// Waits, and makes room for other connections meanwhile: none where that was needed, and the request is to be
+    /// answered with what is known.
+    pub async fn wait<T>(&self, something: impl Future<Output = T>) -> Option<T> {
+        let _waits = self.0.waits();
+        tokio::select! {
+            happened = something => Some(happened),
+            () = self.0.closed.cancelled() => None,
         }
-        place.work();
+    }
+}
+
+/// Answers on a connection of the main places, or for want of one on one of the reserve.
+async fn talk(
+    stream: TcpStream,
+    peer: Peer,
+    router: Router,
+    place: Place,
+    limits: Limits,
+    reserve: Option<Full>,
+) {
+    let place = Arc::new(place);
+    let service = service_fn(async |request: Request<Incoming>| {
+        let is_whole = request.body().is_end_stream();
+        place.ask(!is_whole);
+        let coming = |body| if is_whole { Body::new(body) } else { Coming::body(body, &place) };
+        let mut request = request.map(coming);
+        request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(Connection(place.clone()));
+        if let Some(full) = reserve {
+            request.extensions_mut().insert(full);
+        }
         let mut router = router.clone();
         let answer: Result<Response<Body>, Infallible> =
             tower_service::Service::call(&mut router, request).await;
-        place.answer();
-        answer.map(|answer| answer.map(|body| Leaving { body, place: place.clone() }))
+        let was_read = place.answer();
+        answer.map(|mut answer| {
+            // The rest of the request lies where the next one would. Whoever sends many people's requests on one
+            // connection has to know that this is the last.
+            if !was_read {
+                answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            answer.map(|body| Leaving { body, place: place.clone() })
+        })
     });
     let mut server = http1::Builder::new();
+    let once = reserve.is_some();
     server
         .timer(TokioTimer::new())
         .header_read_timeout(if once { limits.reserve_header } else { limits.idle })
@@ -158,46 +212,20 @@ async fn talk(stream: TcpStream, router: Router, place: Place, limits: Limits, o
     let connection = server.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     tokio::select! {
+        // Whoever goes says so in its last answer.
+        biased;
+        () = place.closed.cancelled() => connection.as_mut().graceful_shutdown(),
         // An error is the client's going away or its nonsense; both end the connection.
         _ = connection.as_mut() => return,
-        () = place.closed.cancelled() => connection.as_mut().graceful_shutdown(),
         () = place.asks_nothing(limits.header) => return,
     }
-    // A request that began at the same moment is answered. One that has not come whole is not waited for.
-    if place.is_at_work() {
-        let _ = connection.await;
-    }
-}
-
-/// The body of an answer. It ends when the server has taken all of it, which is before it is written.
-struct Leaving {
-    body: Body,
-    place: Arc<Place>,
-}
-
-impl hyper::body::Body for Leaving {
-    type Data = <Body as hyper::body::Body>::Data;
-    type Error = <Body as hyper::body::Body>::Error;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        Pin::new(&mut self.get_mut().body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        self.place.handed_over();
+    // A request whose headers have come is answered, if only with a refusal; one that has not come so far is not waited
+    // for. Where all of it came after all, it may be half done, and its client has to know.
+    if place.owes_an_answer() {
+        let refused = tokio::time::timeout(ROOM_WITHIN, connection.as_mut()).await;
+        if refused.is_err() && place.is_at_work() {
+            let _ = connection.await;
+        }
     }
 }
 
@@ -206,14 +234,18 @@ impl Drop for Leaving {
 mod tests {
     use std::time::Instant;
 
-    use axum::routing::get;
+    use axum::Extension;
+    use axum::http::StatusCode;
+    use axum::routing::{get, post};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::sync::Notify;
 
+    use super::super::bodies::MakesRoom;
     use super::*;
 
     const LIMITS: Limits = Limits {
         connections: 4,
+        share: 4,
         reserve: 2,
         header: Duration::from_secs(60),
         idle: Duration::from_secs(60),
@@ -238,8 +270,132 @@ mod tests {
             .route("/long", get(async || "x".repeat(LONG)))
             .route("/hold", get(async move || held.notified().await));
         let only_probes = Router::new().route("/healthz", get(async || "reserve"));
+        let all = all.route("/read", post(read)).route("/leave", post(async || "left")).route(
+            "/poll",
+            get(async |Extension(connection): Extension<Connection>| {
+                connection.wait(std::future::pending::<()>()).await.map_or("known", |()| "happened")
+            }),
+        );
+        let only_probes =
+            only_probes.route("/why", get(async |Extension(full): Extension<Full>| format!("{full:?}")));
         tokio::spawn(serve(listener, limits, all, only_probes));
         (address, go)
+    }
+
+    /// Reads all of a body.
+    async fn read(body: Body) -> (StatusCode, &'static str) {
+        match axum::body::to_bytes(body, 1024).await {
+            Ok(_) => (StatusCode::OK, "all"),
+            Err(error) if MakesRoom::causes(&error) => (StatusCode::SERVICE_UNAVAILABLE, "room"),
+            Err(_) => (StatusCode::BAD_REQUEST, "broken"),
+        }
+    }
+
+    /// A request whose body is being read and does not come whole.
+    async fn half(address: SocketAddr) -> TcpStream {
+        let head = "POST /read HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\nexpect: 100-continue\r\n\r\n";
+        let mut stream = send(address, head).await;
+        assert!(first(&mut stream).await.starts_with("HTTP/1.1 100"));
+        stream.write_all(b"half").await.unwrap();
+        stream
+    }
+
+    /// The same from another address of this host.
+    async fn ask_from(host: u8, address: SocketAddr, path: &str) -> TcpStream {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, host], 0).into()).unwrap();
+        let mut stream = socket.connect(address).await.unwrap();
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n").as_bytes()).await.unwrap();
+        stream
+    }
+
+    #[tokio::test]
+    async fn qlt_8_whoever_sends_half_a_body_makes_room_and_is_told() {
+        let (address, _) = door(LIMITS).await;
+        let mut halves = Vec::new();
+        for _ in 0..4 {
+            halves.push(half(address).await);
+        }
+        assert!(first(&mut ask(address, "/healthz").await).await.ends_with("all"));
+        let refused = first(&mut halves[0]).await;
+        assert!(refused.starts_with("HTTP/1.1 503") && refused.ends_with("room"), "{refused}");
+        assert!(refused.contains("connection: close"), "{refused}");
+        let mut last = halves.pop().unwrap();
+        last.write_all(b"-more").await.unwrap();
+        assert!(first(&mut last).await.ends_with("all"), "whoever was not asked to goes on");
+    }
+
+    #[tokio::test]
+    async fn qlt_8_a_long_poll_makes_room_and_answers_with_what_is_known() {
+        let (address, _) = door(LIMITS).await;
+        let mut polls = Vec::new();
+        for _ in 0..4 {
+            let mut poll = half(address).await;
+            poll.write_all(b"-moreGET /poll HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+            assert!(first(&mut poll).await.ends_with("all"));
+            polls.push(poll);
+        }
+        assert!(first(&mut ask(address, "/healthz").await).await.ends_with("all"));
+        let told = first(&mut polls[0]).await;
+        assert!(told.starts_with("HTTP/1.1 200") && told.contains("connection: close"), "{told}");
+        assert!(told.ends_with("known"), "{told}");
+    }
+
+    #[tokio::test]
+    async fn qlt_8_a_client_that_has_its_share_takes_no_place_from_others() {
+        let (address, go) = door(Limits { share: 2, ..LIMITS }).await;
+        let mut held = vec![ask(address, "/hold").await, ask(address, "/hold").await];
+        let begun = Instant::now();
+        while !first(&mut ask(address, "/why").await).await.ends_with("Client") {
+            assert!(begun.elapsed() < PATIENCE, "it gets more than its share");
+        }
+        assert!(
+            first(&mut ask(address, "/healthz").await).await.ends_with("reserve"),
+            "it is answered probes"
+        );
+        let mut others = Vec::new();
+        for _ in 0..2 {
+            let mut other = ask_from(2, address, "/healthz").await;
+            assert!(first(&mut other).await.ends_with("all"));
+            others.push(other);
+        }
+        go.notify_waiters();
+        for stream in &mut held {
+            assert!(first(stream).await.starts_with("HTTP/1.1 200"));
+        }
+        assert!(
+            first(&mut ask(address, "/healthz").await).await.ends_with("all"),
+            "its own make room for it"
+        );
+        assert_eq!(first(&mut held[0]).await, "", "the one that has rested for the longest time");
+        others[0].write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        assert!(first(&mut others[0]).await.ends_with("all"), "and no other does");
+    }
+
+    #[tokio::test]
+    async fn qlt_8_an_answer_before_the_whole_body_was_read_says_that_it_is_the_last() {
+        let (address, _) = door(LIMITS).await;
+        let chunked = "transfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n";
+        for body in ["content-length: 9\r\n\r\nhalf", chunked, "content-length: 4\r\n\r\nhalf"] {
+            for path in ["leave", "nothing", "unknown"] {
+                let mut stream = send(address, &format!("POST /{path} HTTP/1.1\r\nhost: a\r\n{body}")).await;
+                let told = first(&mut stream).await;
+                assert!(told.contains("connection: close"), "{path} {body}: {told}");
+            }
+        }
+        for strange in
+            ["GET / HTTP/1.1\r\nno field\r\n\r\n", &format!("GET /{} HTTP/1.1\r\n", "x".repeat(70_000))]
+        {
+            let told = first(&mut send(address, strange).await).await;
+            assert!(told.starts_with("HTTP/1.1 4") && told.contains("connection: close"), "{told}");
+        }
+        for whole in
+            ["content-length: 4\r\n\r\nhalf", &format!("{chunked}0\r\n\r\n"), "content-length: 0\r\n\r\n"]
+        {
+            let mut stream = send(address, &format!("POST /read HTTP/1.1\r\nhost: a\r\n{whole}")).await;
+            let told = first(&mut stream).await;
+            assert!(told.ends_with("all") && !told.contains("connection: close"), "{whole}: {told}");
+        }
     }
 
     async fn send(address: SocketAddr, text: &str) -> TcpStream {

@@ -1,14 +1,15 @@
-//! The places for connections: how many there are, and who makes room when all are taken.
+//! The places for connections: how many there are, how many of them one client may have, and who makes room when
+//! all are taken.
 //!
 //! Clients cannot shut the door. Where all places are taken, the connection that has asked nothing for the
-//! longest time is closed for a new one, and where none rests the one that has taken its answer for the
-//! longest time, if that is longer than an answer may take. A connection rests when its answer has been
-//! written out, not when it has been made: what is on its way to the client is not cut off for somebody who
-//! has just come.
+//! longest time is closed for a new one; where none rests, one whose request is still coming, then one whose request
+//! waits for something to happen; and then the one that has taken its answer for the longest time, if that is longer
+//! than an answer may take. A connection rests when its answer has been written out, not when it has been made: what
+//! is on its way to the client is not cut off for somebody who has just come.
 //!
-//! There is no bound for one address: all clients behind a proxy have the same.
+//! A client that has its share of the places makes room for itself, by the same order, and takes none from others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,109 +17,250 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-/// Longest time for a closed connection to go, before a new one is sent to the reserve.
-const ROOM_WITHIN: Duration = Duration::from_millis(200);
+use super::client::Client;
+
+/// Longest time for a connection that makes room to go, before the new one is sent to the reserve.
+pub(super) const ROOM_WITHIN: Duration = Duration::from_millis(200);
+/// Connections of one client above its share, while others of it are going.
+const GOING: usize = 64;
 
 /// The places for connections, and who of those that have one can make room.
 pub(super) struct Places {
     free: Arc<Semaphore>,
+    /// Places of one client at most.
+    share: usize,
     /// Longest time for which an answer keeps its place from others.
     answer: Duration,
     known: Arc<Mutex<Known>>,
 }
 
-/// The connections that are not at work.
+/// Outcome of asking for a place.
+pub(super) enum Asked {
+    Here(Place),
+    /// Another connection goes for it.
+    Soon(Soon),
+    No(Full),
+}
+
+/// The reason for which there is no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Full {
+    /// Every place is at work.
+    Node,
+    /// The client has its share of them, and all of it is at work.
+    Client,
+}
+
+/// What a connection does that is not at work; the first makes room first.
+#[derive(Clone, Copy, Debug)]
+enum Stands {
+    /// It has never asked anything. Whoever opens many and asks nothing takes no place from those that ask.
+    Strange = 1,
+    /// It asks nothing now.
+    Rests,
+    /// Its request is still coming.
+    Sends,
+    /// Its request waits for something to happen.
+    Waits,
+    /// It takes its answer.
+    Takes,
+}
+
+/// Place in the order in which connections make room: how they stand, and since when. 0 is the place of those at work.
+type Turn = u64;
+
+/// Bits of a turn that count; those above them say how the connection stands.
+const COUNTED: u32 = 56;
+
+impl Stands {
+    const fn turn(self, count: u64) -> Turn {
+        ((self as u64) << COUNTED) | count
+    }
+
+    const fn is(self, turn: Turn) -> bool {
+        turn >> COUNTED == self as u64
+    }
+}
+
+/// All places that are taken, and the connections that are not at work.
 #[derive(Default)]
 struct Known {
     last: u64,
-    /// Those that have never been answered, the oldest first. They make room before all others: whoever opens
-    /// many and asks nothing takes none from those that ask.
-    strangers: BTreeMap<u64, CancellationToken>,
-    /// Those that ask nothing now, that which has done so for the longest time first.
-    resting: BTreeMap<u64, CancellationToken>,
-    /// Those that take their answer, and since when; that which has done so for the longest time first.
-    answered: BTreeMap<u64, (Instant, CancellationToken)>,
+    standing: BTreeMap<Turn, Standing>,
+    of_client: BTreeSet<(Client, Turn)>,
+    held: HashMap<Client, usize>,
+}
+
+struct Standing {
+    client: Client,
+    since: Instant,
+    closed: CancellationToken,
 }
 
 impl Known {
-    fn next(&mut self) -> u64 {
-        self.last += 1;
-        self.last
-    }
-
-    fn forget(&mut self, turn: u64) {
-        if self.strangers.remove(&turn).is_none() && self.resting.remove(&turn).is_none() {
-            self.answered.remove(&turn);
+    fn forget(&mut self, turn: Turn) {
+        if let Some(standing) = self.standing.remove(&turn) {
+            self.of_client.remove(&(standing.client, turn));
         }
     }
 
-    /// Takes out the connection that makes room for another.
-    fn leaves(&mut self, answer: Duration) -> Option<CancellationToken> {
-        if let Some((_, closed)) = self.strangers.pop_first().or_else(|| self.resting.pop_first()) {
-            return Some(closed);
+    /// Closes the connection that makes room for another, of this client or of anybody; false where there is none.
+    fn make_room(&mut self, of: Option<Client>, answer: Duration) -> bool {
+        let turn = match of {
+            Some(client) => {
+                self.of_client.range((client, 0)..=(client, Turn::MAX)).next().map(|(_, turn)| *turn)
+            }
+            None => self.standing.first_key_value().map(|(turn, _)| *turn),
+        };
+        let Some((turn, standing)) = turn.and_then(|turn| Some((turn, self.standing.get(&turn)?))) else {
+            return false;
+        };
+        if Stands::Takes.is(turn) && standing.since.elapsed() <= answer {
+            return false;
         }
-        let slowest = self.answered.first_entry()?;
-        (slowest.get().0.elapsed() > answer).then(|| slowest.remove().1)
+        standing.closed.cancel();
+        self.forget(turn);
+        true
+    }
+}
+
+/// A connection that counts to its client.
+struct Counted {
+    client: Client,
+    known: Arc<Mutex<Known>>,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let mut known = lock(&self.known);
+        if let Some(held) = known.held.get_mut(&self.client) {
+            *held -= 1;
+            if *held == 0 {
+                known.held.remove(&self.client);
+            }
+        }
+    }
+}
+
+/// A place that another connection is about to leave.
+pub(super) struct Soon {
+    free: Arc<Semaphore>,
+    counted: Counted,
+}
+
+impl Soon {
+    /// The place; none where nobody left one in time.
+    pub async fn wait(self) -> Option<Place> {
+        let taken = tokio::time::timeout(ROOM_WITHIN, self.free.acquire_owned()).await.ok()?.ok()?;
+        Some(Place::new(self.counted, taken))
     }
 }
 
 /// The place of one connection.
 pub(super) struct Place {
-    known: Arc<Mutex<Known>>,
     /// Turn of the connection among those that are not at work; 0 while it is at work.
     turn: AtomicU64,
     /// True as soon as something was asked.
     asked: AtomicBool,
+    /// True from a request to the beginning of its answer.
+    owes: AtomicBool,
+    /// True while a part of the request has not been read.
+    unread: AtomicBool,
     /// True when all of an answer has been handed over to be written.
     whole: AtomicBool,
     /// Set when the connection has to make room.
     pub closed: CancellationToken,
+    counted: Counted,
     _taken: OwnedSemaphorePermit,
 }
 
 impl Places {
-    pub fn new(most: usize, answer: Duration) -> Self {
-        Self { free: Arc::new(Semaphore::new(most)), answer, known: Arc::default() }
+    /// So many places, of which one client may have its share.
+    pub fn new(most: usize, share: usize, answer: Duration) -> Self {
+        Self { free: Arc::new(Semaphore::new(most)), share, answer, known: Arc::default() }
     }
 
-    /// A place, if need be that of a connection that makes room. None where there is no such.
-    pub async fn take(&self) -> Option<Place> {
-        let taken = match self.free.clone().try_acquire_owned() {
-            Ok(taken) => taken,
-            Err(_) => {
-                lock(&self.known).leaves(self.answer)?.cancel();
-                tokio::time::timeout(ROOM_WITHIN, self.free.clone().acquire_owned()).await.ok()?.ok()?
+    /// A place for a connection of this client, if need be that of one that makes room.
+    pub fn ask(&self, client: Client) -> Asked {
+        let mut known = lock(&self.known);
+        let held = known.held.get(&client).copied().unwrap_or(0);
+        let mut goes = false;
+        if held >= self.share {
+            goes = held < self.share + GOING && known.make_room(Some(client), self.answer);
+            if !goes {
+                return Asked::No(Full::Client);
             }
-        };
-        let place = Place {
-            known: self.known.clone(),
-            turn: AtomicU64::new(0),
-            asked: AtomicBool::new(false),
-            whole: AtomicBool::new(false),
-            closed: CancellationToken::new(),
-            _taken: taken,
-        };
-        place.stand(|known, turn| {
-            known.strangers.insert(turn, place.closed.clone());
-        });
-        Some(place)
+        }
+        let taken = self.free.clone().try_acquire_owned();
+        if taken.is_err() && !goes && !known.make_room(None, self.answer) {
+            return Asked::No(Full::Node);
+        }
+        *known.held.entry(client).or_default() += 1;
+        drop(known);
+        let counted = Counted { client, known: self.known.clone() };
+        match taken {
+            Ok(taken) => Asked::Here(Place::new(counted, taken)),
+            Err(_) => Asked::Soon(Soon { free: self.free.clone(), counted }),
+        }
     }
 }
 
 impl Place {
-    /// Nothing more is asked.
-    fn rest(&self) {
-        self.stand(|known, turn| {
-            known.resting.insert(turn, self.closed.clone());
-        });
+    fn new(counted: Counted, taken: OwnedSemaphorePermit) -> Self {
+        let place = Self {
+            turn: AtomicU64::new(0),
+            asked: AtomicBool::new(false),
+            owes: AtomicBool::new(false),
+            unread: AtomicBool::new(false),
+            whole: AtomicBool::new(false),
+            closed: CancellationToken::new(),
+            counted,
+            _taken: taken,
+        };
+        place.stand(Stands::Strange);
+        place
     }
 
-    /// Something is asked.
-    pub fn work(&self) {
+    /// Something is asked, of which a part may still be unread.
+    pub fn ask(&self, unread: bool) {
         self.asked.store(true, Ordering::Relaxed);
+        self.owes.store(true, Ordering::Relaxed);
+        self.unread.store(unread, Ordering::Relaxed);
         self.whole.store(false, Ordering::Relaxed);
+        self.work();
+    }
+
+    fn work(&self) {
         let turn = self.turn.swap(0, Ordering::Relaxed);
-        lock(&self.known).forget(turn);
+        if turn != 0 {
+            lock(&self.counted.known).forget(turn);
+        }
+    }
+
+    /// The rest of the request is waited for.
+    pub fn sends(&self) {
+        if !Stands::Sends.is(self.turn.load(Ordering::Relaxed)) {
+            self.stand(Stands::Sends);
+        }
+    }
+
+    /// All of the request has come.
+    pub fn has_sent(&self) {
+        if self.unread.swap(false, Ordering::Relaxed) {
+            self.work();
+        }
+    }
+
+    /// The request waits for something to happen, until the guard is dropped.
+    pub fn waits(&self) -> impl Drop + '_ {
+        struct Waits<'a>(&'a Place);
+        impl Drop for Waits<'_> {
+            fn drop(&mut self) {
+                self.0.work();
+            }
+        }
+        self.stand(Stands::Waits);
+        Waits(self)
     }
 
     /// Ends where nothing is asked within this time from now; else never.
@@ -129,11 +271,11 @@ impl Place {
         }
     }
 
-    /// An answer begins to be written.
-    pub fn answer(&self) {
-        self.stand(|known, turn| {
-            known.answered.insert(turn, (Instant::now(), self.closed.clone()));
-        });
+    /// An answer begins to be written. True where all of the request was read.
+    pub fn answer(&self) -> bool {
+        self.stand(Stands::Takes);
+        self.owes.store(false, Ordering::Relaxed);
+        !self.unread.load(Ordering::Relaxed)
     }
 
     /// All of an answer has been handed over to be written.
@@ -144,20 +286,33 @@ impl Place {
     /// All that has been handed over was written.
     pub fn written(&self) {
         if self.whole.swap(false, Ordering::Relaxed) {
-            self.rest();
+            self.stand(Stands::Rests);
         }
     }
 
-    fn stand(&self, among: impl FnOnce(&mut Known, u64)) {
-        let mut known = lock(&self.known);
-        let turn = known.next();
+    fn stand(&self, how: Stands) {
+        let mut known = lock(&self.counted.known);
+        known.last += 1;
+        let turn = how.turn(known.last);
         known.forget(self.turn.swap(turn, Ordering::Relaxed));
-        among(&mut known, turn);
+        // One that goes already makes no room a second time.
+        if !self.closed.is_cancelled() {
+            let client = self.counted.client;
+            known.of_client.insert((client, turn));
+            known
+                .standing
+                .insert(turn, Standing { client, since: Instant::now(), closed: self.closed.clone() });
+        }
+    }
+
+    /// True while something is asked that has come whole, waits for nothing, and has no answer yet.
+    pub fn is_at_work(&self) -> bool {
+        self.turn.load(Ordering::Relaxed) == 0
     }
 
     /// True while something is asked that has no answer yet.
-    pub fn is_at_work(&self) -> bool {
-        self.turn.load(Ordering::Relaxed) == 0
+    pub fn owes_an_answer(&self) -> bool {
+        self.owes.load(Ordering::Relaxed)
     }
 }
 

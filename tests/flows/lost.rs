@@ -149,8 +149,10 @@ async fn qlt_8_an_intake_that_starts_or_stops_says_come_again_and_not_that_there
     let mut slow = TcpStream::connect(parted.intake.address()).await.unwrap();
     let body = json!({"id": "slow", "scenario": "one"}).to_string();
     let (first, rest) = body.split_at(10);
-    let head =
-        format!("POST /v1/orders HTTP/1.1\r\nhost: a\r\ncontent-length: {}\r\n\r\n{first}", body.len());
+    let head = format!(
+        "POST /v1/orders HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{first}",
+        body.len()
+    );
     slow.write_all(head.as_bytes()).await.unwrap();
     // It has been taken when the one behind it is answered.
     assert_eq!(asked("/v1/nodes").await.unwrap().0, 200);

@@ -85,9 +85,9 @@ pub(crate) fn router(intake: Intake) -> Router {
         .method_not_allowed_fallback(|| async {
             Answer(Problem::new(Type::MethodNotAllowed, "this path does not know the method"))
         })
-        .with_state(intake)
+        .with_state(intake.clone())
         .layer(Extension(Arc::new(Description::of(&document))))
-        .layer(middleware::from_fn(guard::guard))
+        .layer(middleware::from_fn_with_state(intake, guard::guard))
 }
 
 fn paths_of(document: &Value) -> Vec<String> {

@@ -1,18 +1,25 @@
-//! Requests that are refused before any handler sees them: names that cannot be, requests that a web page of another
-//! site sent, and bodies of media types that the path does not read. Knows paths by their first parts only.
+//! Requests that are refused before any handler sees them: names that cannot be, requests to a host that is not ours or
+//! that a web page of another site sent, and bodies of media types that the path does not read. Knows paths by their first parts only.
 
 use axum::body::{Body, HttpBody as _};
-use axum::extract::Request;
+use axum::extract::{Request, State};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, Response, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse as _;
+use pagurus_runtime::address::is_called_by;
+use pagurus_runtime::config::Settings;
 use pagurus_wire::problem::{Problem, Type};
 
 use super::Answer;
+use crate::Intake;
 
 /// Lets through what the handlers may see.
-pub(super) async fn guard(request: Request, next: Next) -> Response<Body> {
-    let refused = without_nul(&request).or_else(|| of_this_site(&request)).or_else(|| readable(&request));
+pub(super) async fn guard(State(intake): State<Intake>, request: Request, next: Next) -> Response<Body> {
+    let refused = without_nul(&request)
+        .or_else(|| to_this_host(&request, &intake.host.settings()))
+        .or_else(|| of_this_site(&request))
+        .or_else(|| readable(&request));
     match refused {
         Some(problem) => Answer(problem).into_response(),
         None => next.run(request).await,
@@ -28,15 +35,32 @@ fn without_nul(request: &Request) -> Option<Problem> {
     query.then(|| Problem::new(Type::Invalid, "the query contains the character NUL"))
 }
 
-/// The API asks for no login on a loopback address, so any page that an operator opens could act
-/// on it by the browser. Browsers tell who asks; programs send neither header.
+/// A name that leads to this node makes any page a page of this site for the browser, whoever owns the name. So the
+/// names are known by which the API is called.
+fn to_this_host(request: &Request, settings: &Settings) -> Option<Problem> {
+    let written = request.uri().authority().map(Authority::as_str).into_iter();
+    // One that cannot be read is nobody's.
+    let sent = request.headers().get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or_default());
+    let stranger = written.chain(sent).find(|host| !is_called_by(settings, host))?;
+    let shown: String = stranger.chars().take(255).collect();
+    let told =
+        format!("this API is not called by the host {shown}; if it is to be, add the name to `intake.hosts`");
+    Some(Problem::new(Type::Misdirected, told))
+}
+
+/// The API asks for no login on a loopback address, so any page that an operator opens could act on it by the browser, or
+/// keep its connections with requests that last. Browsers tell who asks; programs send none of these headers.
 fn of_this_site(request: &Request) -> Option<Problem> {
-    if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
-        return None;
-    }
     let headers = request.headers();
-    if text(headers, "sec-fetch-site").is_some_and(|site| site.eq_ignore_ascii_case("cross-site")) {
-        return Some(Problem::new(Type::Forbidden, "a web page of another site asks for this"));
+    let is =
+        |name: &str, value: &str| text(headers, name).is_some_and(|text| text.eq_ignore_ascii_case(value));
+    if is("sec-fetch-site", "cross-site") {
+        // Somebody follows a link, and sees what he gets.
+        let follows = matches!(*request.method(), Method::GET | Method::HEAD)
+            && is("sec-fetch-mode", "navigate")
+            && is("sec-fetch-dest", "document")
+            && request.uri().path() != "/v1/stream";
+        return (!follows).then(|| Problem::new(Type::Forbidden, "a web page of another site asks for this"));
     }
     // One that cannot be read is one of another site.
     let origin = headers.get(header::ORIGIN)?.to_str().unwrap_or_default();
@@ -102,6 +126,8 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
+    use pagurus_runtime::config::load;
+
     use super::*;
 
     fn asked(method: &str, path: &str, headers: &[(&str, &str)], body: &'static str) -> Request {
@@ -113,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn qlt_9_a_page_of_another_site_changes_nothing() {
+    fn qlt_8_a_page_of_another_site_changes_nothing_and_keeps_nothing() {
         let refused = |method: &str, headers: &[(&str, &str)]| {
             of_this_site(&asked(method, "/v1/orders", headers, "{}")).map(|problem| problem.status)
         };
@@ -126,8 +152,20 @@ mod tests {
             [("origin", "")],
         ] {
             assert_eq!(refused("POST", &headers), Some(403), "{headers:?}");
-            assert_eq!(refused("GET", &headers), None, "{headers:?}");
+            assert_eq!(refused("GET", &headers), Some(403), "{headers:?}");
         }
+        let link = [
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-mode", "navigate"),
+            ("sec-fetch-dest", "document"),
+        ];
+        let frame = [link[0], link[1], ("sec-fetch-dest", "iframe")];
+        assert_eq!(
+            (refused("GET", &link), refused("POST", &link), refused("GET", &frame)),
+            (None, Some(403), Some(403))
+        );
+        let stream = of_this_site(&asked("GET", "/v1/stream", &link, ""));
+        assert!(stream.is_some(), "a stream lasts, whoever opened it");
         for headers in [
             &[][..],
             &[("origin", "http://127.0.0.1:8080"), ("sec-fetch-site", "same-origin")],
@@ -141,6 +179,23 @@ mod tests {
         assert!(of_this_site(&proxied.body(Body::empty()).unwrap()).is_none());
         let v6 = Request::post("/v1/orders").header("host", "[::1]").header("origin", "http://[::1]:80");
         assert!(of_this_site(&v6.body(Body::empty()).unwrap()).is_none());
+    }
+
+    #[test]
+    fn qlt_8_a_request_to_the_host_of_a_stranger_is_refused_however_it_names_it() {
+        let names = [("PAGURUS__INTAKE__HOSTS".to_owned(), "[shop.example]".to_owned())];
+        let settings = load(None, names.into_iter()).unwrap();
+        let refused = |uri: &str, hosts: &[&str]| {
+            let request = hosts.iter().fold(Request::get(uri), |request, host| request.header("host", *host));
+            to_this_host(&request.body(Body::empty()).unwrap(), &settings).map(|problem| problem.status)
+        };
+        for hosts in [&[][..], &["127.0.0.1:8080"], &["Shop.example"], &["shop.example", "localhost"]] {
+            assert_eq!(refused("/v1/orders", hosts), None, "{hosts:?}");
+        }
+        for hosts in [&["evil.example"][..], &[""], &["localhost", "evil.example"]] {
+            assert_eq!(refused("/v1/orders", hosts), Some(421), "{hosts:?}");
+        }
+        assert_eq!(refused("http://evil.example/v1/orders", &["localhost"]), Some(421));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use pagurus_domain::document::pointer_to;
+use pagurus_runtime::MakesRoom;
 use pagurus_wire::problem::{Problem, Type};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -255,6 +256,10 @@ async fn next(body: &mut Body, holds_room: bool) -> Outcome<Option<Bytes>> {
         Ok(None) => Ok(None),
         // Trailers are no piece of it.
         Ok(Some(Ok(frame))) => Ok(Some(frame.into_data().unwrap_or_default())),
+        Ok(Some(Err(error))) if MakesRoom::causes(&error) => {
+            let told = "the rest of the body was not there when others asked for a connection; send the same request again";
+            Err(Problem::new(Type::Unavailable, told).into())
+        }
         Ok(Some(Err(_))) => Err(Problem::new(Type::Malformed, "the body ended before its length").into()),
         Err(_) => Err(Problem::new(Type::Malformed, format!("the body stood still for {limit:?}")).into()),
     }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode, Uri};
 use axum::response::IntoResponse;
+use axum::{Extension, Json};
 use pagurus_command::call::NewCall;
 use pagurus_domain::order::principal::Door;
+use pagurus_runtime::Connection;
 use pagurus_view::PartQuery;
 use pagurus_wire::bodies::CallBody;
 use pagurus_wire::message::CallView;
@@ -80,6 +81,7 @@ async fn call(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     Query(query): Query<CallQuery>,
+    Extension(connection): Extension<Connection>,
     headers: HeaderMap,
     body: Body,
 ) -> Outcome<Response<Body>> {
@@ -87,7 +89,7 @@ async fn call(
     let asked = read_json(&intake, body).await?;
     let new = NewCall::read(&asked, key_of(&headers)?)?;
     intake.commands.call(&id, &new, Door::Http).await?;
-    Ok(answer(calls::answered(&intake, &id, &new.key, patience).await?))
+    wait(&intake, &id, &new.key, patience, &connection).await
 }
 
 /// `GET /v1/orders/{id}/calls/{key}?timeout=`
@@ -95,12 +97,24 @@ async fn show(
     State(intake): State<Intake>,
     Path((id, key)): Path<(String, String)>,
     Query(query): Query<CallQuery>,
+    Extension(connection): Extension<Connection>,
 ) -> Outcome<Response<Body>> {
     let patience = if query.timeout.is_some() { query.patience()? } else { Duration::ZERO };
-    Ok(answer(calls::answered(&intake, &id, &key, patience).await?))
+    wait(&intake, &id, &key, patience, &connection).await
 }
 
-fn answer(call: CallView) -> Response<Body> {
+/// Answers with the call: when it is answered, or the patience is over, or its connection makes room for another.
+async fn wait(
+    intake: &Intake,
+    id: &str,
+    key: &str,
+    patience: Duration,
+    connection: &Connection,
+) -> Outcome<Response<Body>> {
+    let call = match connection.wait(calls::answered(intake, id, key, patience)).await {
+        Some(call) => call?,
+        None => calls::answered(intake, id, key, Duration::ZERO).await?,
+    };
     let status = if call.answered_at.is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    (status, Json(call)).into_response()
+    Ok((status, Json(call)).into_response())
 }

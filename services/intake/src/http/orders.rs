@@ -2,17 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use axum::{Extension, Json};
 use jiff::Timestamp;
 use pagurus_command::request::{ActionRequest, OF_OTHERS, OF_RESTART, RequestKey};
 use pagurus_command::{Acted, LifeAction, Restart, Terms};
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration::Request;
+use pagurus_runtime::Connection;
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_wire::bodies::{ActionBody, OrderBody, RestartBody};
@@ -176,6 +177,7 @@ async fn wait(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     Query(query): Query<WaitQuery>,
+    Extension(connection): Extension<Connection>,
 ) -> Outcome<Json<StatusView>> {
     let timeout = match query.timeout.as_deref() {
         None => Duration::from_secs(30),
@@ -189,8 +191,8 @@ async fn wait(
         if view.is_final || left.is_zero() {
             return Ok(Json(view));
         }
-        // A node that stops answers what it knows.
-        if intake.host.sleep_unless_draining(pause.min(left)).await {
+        // A node that stops answers what it knows, and so does a connection that makes room for another.
+        if connection.wait(intake.host.sleep_unless_draining(pause.min(left))).await != Some(false) {
             return Ok(Json(view));
         }
         pause = (pause * 3 / 2).min(Duration::from_millis(500));

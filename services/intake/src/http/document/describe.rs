@@ -121,3 +121,4 @@ described!(A B);
 described!(A B C);
 described!(A B C D);
 described!(A B C D E);
+described!(A B C D E G);

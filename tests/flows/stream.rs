@@ -168,7 +168,9 @@ async fn http_a_client_that_comes_back_goes_on_where_it_was() {
 
 #[tokio::test]
 async fn qlt_3_so_many_clients_follow_one_node_and_no_more() {
-    let engine = Installation::with("stream_many", &[("PAGURUS__INTAKE__MAX_STREAMS", "2")]).await;
+    let settings =
+        [("PAGURUS__INTAKE__MAX_STREAMS", "2"), ("PAGURUS__INTAKE__CLIENT_SHARE_PERCENTAGE", "100")];
+    let engine = Installation::with("stream_many", &settings).await;
     let first = Client::follow(&engine, "", None).await;
     let _second = Client::follow(&engine, "", None).await;
     let refused = engine.get("/v1/stream?timeout=1s").await.unwrap();

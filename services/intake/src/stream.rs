@@ -8,13 +8,13 @@
 mod client;
 mod follower;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pagurus_broker::{ConsumeSpec, QueueSource};
-use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level};
+use pagurus_runtime::{Client as Address, Host};
 use pagurus_view::Views;
 use pagurus_wire::message::news;
 use pagurus_wire::stream::{StreamLagged, StreamedEvent};
@@ -29,6 +29,8 @@ use follower::Follower;
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Time for which the listener stays when the last client has gone: one that comes back finds what it missed.
 const LINGER: Duration = Duration::from_secs(60);
+/// Silence after which a client makes room for one of an address that has as many places.
+const SILENCE: Duration = Duration::from_secs(30);
 /// Events that are kept for clients that come back.
 const KEPT: usize = 5000;
 /// News that wait at the broker, each of many orders; the oldest go first.
@@ -51,6 +53,24 @@ struct State {
     kept: VecDeque<Arc<StreamedEvent>>,
 }
 
+/// A bound of the number of clients that follow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    /// Of all clients.
+    pub all: usize,
+    /// Of one address.
+    pub of_one: usize,
+}
+
+/// The reason for which a client cannot follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// As many follow as may.
+    Node,
+    /// As many follow from its address as may.
+    Client,
+}
+
 /// A client that follows.
 pub(crate) struct Joined {
     /// Receiving end of its messages.
@@ -59,30 +79,53 @@ pub(crate) struct Joined {
     pub missed: Option<Vec<Arc<StreamedEvent>>>,
 }
 
+/// Index of the client that makes room for one of an address from which so many follow: of the address that has the most
+/// places, that which has been silent for the longest time.
+fn leaves(clients: &[Client], address: Address, of_it: usize) -> Option<usize> {
+    let mut held: HashMap<Address, usize> = HashMap::new();
+    for client in clients {
+        *held.entry(client.address()).or_default() += 1;
+    }
+    let of = |client: &Client| held.get(&client.address()).copied().unwrap_or(0);
+    let others = clients.iter().enumerate().filter(|(_, client)| client.address() != address);
+    let (index, client) = others.max_by_key(|(_, client)| (of(client), client.silence()))?;
+    (of(client) > of_it + 1 || client.silence() >= SILENCE).then_some(index)
+}
+
 impl Streams {
-    /// Lets a client follow, with the numbers of the orders that it names, from behind the event that it got last; none where so
-    /// many follow already.
+    /// Lets a client at this address follow, with the numbers of the orders that it names, from behind the event that it got
+    /// last. Where all places are taken, a silent one of another address makes room.
+    ///
+    /// # Errors
+    /// The bound that is reached.
     pub fn join(
         &self,
+        address: Address,
         filter: StreamFilter,
         numbers: Vec<i64>,
         last: Option<&str>,
-        most: usize,
-    ) -> Option<Joined> {
+        most: Most,
+    ) -> Result<Joined, Full> {
         let mut state = self.lock();
         state.clients.retain(Client::is_there);
-        if state.clients.len() >= most {
-            return None;
+        let of_it = state.clients.iter().filter(|client| client.address() == address).count();
+        if of_it >= most.of_one && of_it < most.all {
+            return Err(Full::Client);
+        }
+        if state.clients.len() >= most.all {
+            let leaves = leaves(&state.clients, address, of_it).ok_or(Full::Node)?;
+            // Its connection says so to it, and ends.
+            state.clients.swap_remove(leaves);
         }
         let place = last.and_then(|last| state.kept.iter().rposition(|event| event.id() == last));
         let behind =
             |place: usize| state.kept.iter().skip(place + 1).filter(|event| filter.takes(event)).cloned();
         let missed = place.map(|place| behind(place).collect());
-        let (client, receiver) = Client::new(filter, numbers);
+        let (client, receiver) = Client::new(address, filter, numbers);
         state.clients.push(client);
         drop(state);
         self.0.begun.notify_one();
-        Some(Joined { receiver, missed })
+        Ok(Joined { receiver, missed })
     }
 
     /// Tells clients what is new, as long as the process takes new work.
@@ -177,5 +220,42 @@ impl Streams {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use pagurus_runtime::Peer;
+
+    use super::*;
+
+    const MOST: Most = Most { all: 4, of_one: 3 };
+
+    fn join(streams: &Streams, host: u8) -> Result<mpsc::Receiver<Told>, Full> {
+        let address = Peer(([10, 0, 0, host], 1).into()).client();
+        streams.join(address, StreamFilter::default(), Vec::new(), None, MOST).map(|joined| joined.receiver)
+    }
+
+    #[test]
+    fn qlt_8_followers_of_one_address_leave_room_for_those_of_others() {
+        let streams = Streams::default();
+        let mut first: Vec<_> = (0..3).map(|_| join(&streams, 1).unwrap()).collect();
+        assert_eq!(join(&streams, 1).err(), Some(Full::Client));
+        let second = join(&streams, 2).unwrap();
+        let third = join(&streams, 3).unwrap();
+        let gone = |receiver: &mpsc::Receiver<Told>| receiver.is_closed();
+        assert!(gone(&first[0]), "the longest silent of whoever has the most makes room");
+        assert!(!gone(&first[1]) && !gone(&first[2]) && !gone(&second));
+        assert_eq!(
+            join(&streams, 3).err(),
+            Some(Full::Node),
+            "nobody has more than it would have, nor is silent"
+        );
+        streams.lock().clients.iter_mut().for_each(|client| client.was_silent_for(SILENCE));
+        assert!(join(&streams, 4).is_ok(), "whoever hears nothing for long makes room for anybody");
+        assert_eq!(streams.lock().clients.len(), 4);
+        first.clear();
+        drop((second, third));
     }
 }

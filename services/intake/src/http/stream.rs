@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response};
@@ -14,6 +15,7 @@ use futures_util::stream;
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
+use pagurus_runtime::Peer;
 use pagurus_store::changes::FollowedOrder;
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::stream::{StreamEnd, StreamLagged, StreamedEvent};
@@ -27,7 +29,7 @@ use super::Outcome;
 use super::document::{Table, told};
 use super::query::{Query, duration};
 use crate::Intake;
-use crate::stream::{Joined, StreamFilter, Told};
+use crate::stream::{Full, Joined, Most, StreamFilter, Told};
 
 /// Between two signs of life, where nothing happens. Below the minute after which things in between like to cut connections.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -127,6 +129,7 @@ fn last_event(headers: &HeaderMap) -> Outcome<Option<(i64, i32)>> {
 async fn follow(
     State(intake): State<Intake>,
     Query(query): Query<StreamQuery>,
+    Extension(peer): Extension<Peer>,
     headers: HeaderMap,
 ) -> Outcome<Response<Body>> {
     let filter = query.filter()?;
@@ -137,15 +140,13 @@ async fn follow(
         ids => intake.views.numbers_of(ids).await?,
     };
     let nos: Vec<i64> = numbers.iter().map(|(no, _)| no.0).collect();
-    let most = intake.host.settings().intake.max_streams;
     let word = last.map(|(no, number)| format!("{no}.{number}"));
     let of_one = filter.orders.len() == 1;
-    let joined = intake.streams.join(filter.clone(), nos.clone(), word.as_deref(), most);
-    let Some(Joined { receiver, missed }) = joined else {
-        let told =
-            format!("{most} clients follow this node already (`intake.max_streams`); follow another one");
-        return Err(Problem::new(Type::Busy, told).into());
-    };
+    let settings = intake.host.settings();
+    let all = settings.intake.max_streams;
+    let most = Most { all, of_one: (all * settings.intake.client_share_percentage / 100).max(1) };
+    let joined = intake.streams.join(peer.client(), filter.clone(), nos.clone(), word.as_deref(), most);
+    let Joined { receiver, missed } = joined.map_err(|full| full_of(full, most))?;
     let mut first: VecDeque<Told> = VecDeque::new();
     let mut behind = None;
     if let Some((no, number)) = last {
@@ -178,6 +179,20 @@ async fn follow(
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT).text("heartbeat")).into_response())
 }
 
+fn full_of(full: Full, most: Most) -> Problem {
+    let Most { all, of_one } = most;
+    let told = match full {
+        Full::Node => {
+            format!("{all} clients follow this node already (`intake.max_streams`); follow another one")
+        }
+        Full::Client => format!(
+            "{of_one} follow this node from your address already (`intake.client_share_percentage` of `intake.max_streams`); end \
+             one of them, or raise it where many clients come through one gateway"
+        ),
+    };
+    Problem::new(Type::Busy, told)
+}
+
 /// A client that follows, from the side of its connection.
 struct Following {
     first: VecDeque<Told>,
@@ -204,7 +219,8 @@ impl Following {
                 told = self.receiver.recv() => match told {
                     Some(Told::Event(event)) if self.behind.is_some_and(|number| event.number <= number) => {}
                     Some(told) => return Some(sent(&told)),
-                    None => break "the node stops",
+                    None if self.draining.is_cancelled() => break "the node stops",
+                    None => break "another client follows in your place; come back with `Last-Event-ID`",
                 },
                 () = self.draining.cancelled() => break "the node stops",
                 () = sleep_until(self.until) => break "the time is over",

@@ -1,7 +1,9 @@
 //! One client of the stream: what it asked for, and its buffer.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use pagurus_runtime::Client as Address;
 use pagurus_wire::stream::{StreamLagged, StreamedEvent};
 use tokio::sync::mpsc::{self, error::TrySendError};
 
@@ -45,6 +47,9 @@ pub(crate) enum Told {
 
 /// A client, from the side of the listener.
 pub(super) struct Client {
+    address: Address,
+    /// Time of the last event that it was handed, or of its coming.
+    heard_at: Instant,
     filter: StreamFilter,
     numbers: Vec<i64>,
     sender: mpsc::Sender<Told>,
@@ -55,9 +60,23 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub fn new(filter: StreamFilter, numbers: Vec<i64>) -> (Self, mpsc::Receiver<Told>) {
+    pub fn new(address: Address, filter: StreamFilter, numbers: Vec<i64>) -> (Self, mpsc::Receiver<Told>) {
         let (sender, receiver) = mpsc::channel(BUFFER);
-        (Self { filter, numbers, sender, missed: 0, gap: None }, receiver)
+        (Self { address, heard_at: Instant::now(), filter, numbers, sender, missed: 0, gap: None }, receiver)
+    }
+
+    pub const fn address(&self) -> Address {
+        self.address
+    }
+
+    /// Time since it was handed something.
+    pub fn silence(&self) -> Duration {
+        self.heard_at.elapsed()
+    }
+
+    #[cfg(test)]
+    pub fn was_silent_for(&mut self, time: Duration) {
+        self.heard_at -= time;
     }
 
     /// False once it has gone.
@@ -80,7 +99,10 @@ impl Client {
         if self.missed == 0 && self.gap.is_none() {
             match self.sender.try_send(Told::Event(Arc::clone(event))) {
                 // Who has gone misses nothing.
-                Ok(()) | Err(TrySendError::Closed(_)) => return true,
+                Ok(()) | Err(TrySendError::Closed(_)) => {
+                    self.heard_at = Instant::now();
+                    return true;
+                }
                 Err(TrySendError::Full(_)) => {}
             }
         }
@@ -162,7 +184,11 @@ mod tests {
 
     #[test]
     fn http_a_slow_client_is_told_how_many_events_it_missed_before_it_gets_the_next() {
-        let (mut client, mut receiver) = Client::new(StreamFilter::default(), Vec::new());
+        let (mut client, mut receiver) = Client::new(
+            pagurus_runtime::Peer(([10, 0, 0, 1], 1).into()).client(),
+            StreamFilter::default(),
+            Vec::new(),
+        );
         let number = |place: usize| i32::try_from(place).unwrap();
         for place in 0..BUFFER + 3 {
             assert_eq!(client.offer(&event(number(place))), place < BUFFER, "{place}");

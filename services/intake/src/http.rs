@@ -13,6 +13,7 @@ mod description;
 mod document;
 mod dry_run;
 mod errors;
+mod exports;
 mod flows;
 mod guard;
 mod operations;
@@ -44,6 +45,7 @@ pub(crate) use self::asyncapi::asyncapi;
 pub(crate) use self::body::Bodies;
 use self::description::Description;
 use self::document::Table;
+pub(crate) use self::exports::Exports;
 use crate::Intake;
 
 /// All routes of the API, with their description.

@@ -67,6 +67,8 @@ struct IntakeParts {
     dry_runs: tokio::sync::Mutex<()>,
     /// The room for the bodies of requests.
     bodies: http::Bodies,
+    /// The turns of exports.
+    exports: http::Exports,
 }
 
 /// Gathering of the HTTP door: in two lanes, so that a slow commit does not hold up all that comes meanwhile.
@@ -148,6 +150,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         recorder,
         dry_runs: tokio::sync::Mutex::default(),
         bodies: http::Bodies::new(settings.intake.max_bodies_bytes),
+        exports: http::Exports::default(),
         host: host.clone(),
         catalogue,
         commands,

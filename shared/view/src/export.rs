@@ -1,5 +1,7 @@
 //! Orders with everything that is kept of them, for archives outside: the oldest first, page by page (ORD-26).
 
+use std::io;
+
 use jiff::Timestamp;
 use pagurus_store::retention;
 use pagurus_wire::export::ExportedOrder;
@@ -16,9 +18,9 @@ use crate::query::{cursor, invalid, limit, moment};
 /// Orders on a page, where nothing else is asked for, and at most; as many are looked at.
 const USUAL_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 200;
-/// A page ends with the order that brings it above so many events, so that it takes a bounded memory unless one order alone
-/// has a very long history.
-const MOST_EVENTS: usize = 20_000;
+/// A page ends with the order that brings it above so many bytes of JSON, so that it takes a bounded memory beside its longest
+/// order.
+const MOST_BYTES: usize = 2 * 1024 * 1024;
 
 /// Query of an export.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -48,9 +50,9 @@ impl Views {
         let found = found.await.map_err(self.failed("export"))?;
         let mut next = found.last().filter(|_| found.len() == wanted).map(|(no, ..)| no.to_string());
         let mut items: Vec<ExportedOrder> = Vec::new();
-        let mut events = 0;
+        let mut bytes = 0;
         for (no, id, ended_at) in found {
-            if events > MOST_EVENTS {
+            if bytes > MOST_BYTES {
                 next = Some((no.0 - 1).to_string());
                 break;
             }
@@ -59,7 +61,7 @@ impl Views {
             }
             match self.exported(&id).await {
                 Ok(order) => {
-                    events += order.events.len();
+                    bytes += length(&order);
                     items.push(order);
                 }
                 // It was removed a moment ago.
@@ -94,6 +96,25 @@ impl Views {
         }
         Ok(ExportedOrder { order, events, requests, callbacks, calls })
     }
+}
+
+/// Bytes of an order as JSON.
+fn length(order: &ExportedOrder) -> usize {
+    struct Length(usize);
+    impl io::Write for Length {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut length = Length(0);
+    // Plain data always serializes.
+    let _ = serde_json::to_writer(&mut length, order);
+    length.0
 }
 
 /// Adds the items of a page; what to ask for the next one, where there is one.

@@ -27,7 +27,7 @@ use super::caller::Caller;
 use super::document::{Table, told};
 use super::dry_run::{DryRun, RegistrationQuery};
 use super::query::{Path, Query, duration};
-use super::{Answer, Outcome, amendments, batch, parts, search, views};
+use super::{Answer, Outcome, amendments, batch, exports, parts, search};
 use crate::Intake;
 use crate::headers::sent_time_of;
 use crate::register::{self, Outcome as Registration, Submission};
@@ -65,7 +65,7 @@ pub(super) fn routes(table: Table) -> Table {
                 .takes::<Vec<OrderBody>>()
                 .takes_text("application/x-ndjson"),
         )
-        .get("/v1/export/orders", views::export, "Orders with all that is kept of them, by ascending number.")
+        .get("/v1/export/orders", exports::export, "Orders with all that is kept of them, by ascending number.")
         // An order may bear the name.
         .also(
             "/v1/orders/batch",

@@ -2,10 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use pagurus_view::{CallbacksQuery, ExportQuery, ListQuery, NotificationsQuery};
+use pagurus_view::{CallbacksQuery, ListQuery, NotificationsQuery};
 use pagurus_wire::callbacks::CallbackLine;
 use pagurus_wire::cluster::{LeaseLine, QueueLine};
-use pagurus_wire::export::ExportedOrder;
 use pagurus_wire::order::{NotificationLine, Page};
 
 use super::Outcome;
@@ -19,14 +18,6 @@ pub(super) fn routes(table: Table) -> Table {
         leases,
         "Leases, with their holders.",
     )
-}
-
-/// `GET /v1/export/orders`
-pub(super) async fn export(
-    State(intake): State<Intake>,
-    Query(query): Query<ExportQuery>,
-) -> Outcome<Json<Page<ExportedOrder>>> {
-    Ok(Json(intake.views.export(query).await?))
 }
 
 /// `GET /v1/callbacks`

@@ -4,6 +4,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode, Uri};
 use axum::{Extension, Json};
+use pagurus_wire::export::ExportedOrder;
+use pagurus_wire::order::Page;
 use schemars::JsonSchema;
 
 use super::{Content, Operation, Schemas};
@@ -11,6 +13,7 @@ use crate::Intake;
 use crate::http::Answer;
 use crate::http::body::Sent;
 use crate::http::caller::Caller;
+use crate::http::exports::Exported;
 use crate::http::pages::Part;
 use crate::http::query::{Pairs, Path, Query};
 
@@ -62,6 +65,12 @@ impl<T: Told> Told for Result<T, Answer> {
 impl<T: JsonSchema> Told for Json<T> {
     fn describe(operation: &mut Operation) {
         operation.answers.push((200, "Done.", Some(Content::Json(Schemas::of_answer::<T>))));
+    }
+}
+
+impl Told for Exported {
+    fn describe(operation: &mut Operation) {
+        Json::<Page<ExportedOrder>>::describe(operation);
     }
 }
 

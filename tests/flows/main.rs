@@ -16,6 +16,7 @@ mod clients;
 mod consistency;
 mod contract;
 mod deadly;
+mod door;
 mod dsp;
 mod err;
 mod examples;

@@ -1,7 +1,7 @@
 //! Which systems may be called: hosts and networks that the configuration allows and denies. Must
 //! never resolve a name; whoever calls asks with the address that it is about to connect to.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use pagurus_domain::order::notification::matches;
 
@@ -21,29 +21,35 @@ pub enum AllowedDestination {
         address: IpAddr,
         /// Number of bits that count.
         bits: u8,
+        /// None means any.
+        port: Option<u16>,
     },
 }
 
 impl AllowedDestination {
-    /// Reads `*`, `shop.example`, `*.example:8080`, `10.0.0.0/8`, `fe80::/10` or one address.
+    /// Reads `*`, `shop.example`, `*.example:8080`, `10.0.0.0/8`, `fe80::/10` or one address, with or without a port.
     ///
     /// # Errors
     /// Says how to write it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let refused =
             || format!("`{text}` is neither a host like `shop.example:8080` nor a network like `10.0.0.0/8`");
+        let one = |address: IpAddr, port| Self::Network { address, bits: width(address), port };
         if let Ok(address) = text.trim_matches(['[', ']']).parse::<IpAddr>() {
-            return Ok(Self::Network { address, bits: width(address) });
+            return Ok(one(address, None));
         }
         if let Some((address, bits)) = text.split_once('/') {
             let address: IpAddr = address.parse().map_err(|_| refused())?;
             let bits = bits.parse().ok().filter(|bits| *bits <= width(address));
-            return Ok(Self::Network { address, bits: bits.ok_or_else(refused)? });
+            return Ok(Self::Network { address, bits: bits.ok_or_else(refused)?, port: None });
         }
         let (name, port) = match text.rsplit_once(':') {
             Some((name, port)) => (name, Some(port.parse().map_err(|_| refused())?)),
             None => (text, None),
         };
+        if let Ok(address) = name.trim_matches(['[', ']']).parse::<IpAddr>() {
+            return Ok(one(address, port));
+        }
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '*');
         if name.is_empty() || !name.chars().all(allowed) {
             return Err(refused());
@@ -55,6 +61,10 @@ impl AllowedDestination {
         matches!(self, Self::Host { name, port: None } if name == "*")
     }
 
+    const fn is_address(&self) -> bool {
+        matches!(self, Self::Network { .. })
+    }
+
     fn takes(&self, host: &str, port: u16, to: IpAddr) -> bool {
         match self {
             Self::Host { name, port: wanted } => {
@@ -62,8 +72,9 @@ impl AllowedDestination {
                 wanted.is_none_or(|wanted| wanted == port)
                     && (matches(name, host.trim_end_matches('.')) || matches(name, &to.to_string()))
             }
-            Self::Network { address, bits } => {
-                first_bits(*address, *bits).is_some_and(|bits_of| first_bits(to, *bits) == Some(bits_of))
+            Self::Network { address, bits, port: wanted } => {
+                wanted.is_none_or(|wanted| wanted == port)
+                    && first_bits(*address, *bits).is_some_and(|of| first_bits(to, *bits) == Some(of))
                     && width(*address) == width(to)
             }
         }
@@ -75,22 +86,52 @@ impl AllowedDestination {
 pub struct CallRules {
     /// Nothing else may be called.
     pub allow: Vec<AllowedDestination>,
-    /// Not even when `*` allows it.
+    /// Not even when `*` or a name allows it.
     pub deny: Vec<AllowedDestination>,
 }
 
 impl CallRules {
-    /// True if a connection may be made. An entry of `allow` other than `*` overrides `deny`:
-    /// whoever names a place means it.
+    /// True if a connection may be made. Only an address in `allow` overrides `deny`: the owner of a name decides
+    /// which addresses it leads to.
     #[must_use]
     pub fn permits(&self, host: &str, port: u16, to: IpAddr) -> bool {
         // An IPv4 address in the clothes of IPv6 must not slip through.
         let to = to.to_canonical();
-        let mut named = self.allow.iter().filter(|entry| !entry.is_everything());
-        named.any(|entry| entry.takes(host, port, to))
-            || (self.allow.iter().any(AllowedDestination::is_everything)
-                && !self.deny.iter().any(|entry| entry.takes(host, port, to)))
+        let mut allowed = self.allow.iter().filter(|entry| entry.takes(host, port, to)).peekable();
+        if allowed.peek().is_none() {
+            return false;
+        }
+        let denied = |to| self.deny.iter().any(|entry| entry.takes(host, port, to));
+        allowed.any(AllowedDestination::is_address)
+            || !(denied(to) || reached_through(to).into_iter().flatten().any(denied))
     }
+}
+
+/// Other addresses at whose machine a connection to this one may arrive: those that a translator or a tunnel reads out
+/// of it (IPv4-compatible, NAT64, 6to4), and the loopback one for the address that stands for none.
+fn reached_through(to: IpAddr) -> [Option<IpAddr>; 2] {
+    let to = match to {
+        IpAddr::V4(to) => return [to.is_unspecified().then_some(Ipv4Addr::LOCALHOST.into()), None],
+        IpAddr::V6(to) => to,
+    };
+    if to.is_unspecified() {
+        return [Some(Ipv6Addr::LOCALHOST.into()), Some(Ipv4Addr::LOCALHOST.into())];
+    }
+    let (segments, octets) = (to.segments(), to.octets());
+    let inner = match segments {
+        // `::1` is no address of IPv4.
+        [0, 0, 0, 0, 0, 0, 0, 1] => None,
+        // RFC 4291 (compatible), RFC 6052 and RFC 8215 (NAT64).
+        [0, 0, 0, 0, 0, 0, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] | [0x64, 0xff9b, 1, ..] => {
+            octets.last_chunk::<4>().copied()
+        }
+        // RFC 3056.
+        [0x2002, ..] => octets[2..].first_chunk::<4>().copied(),
+        _ => None,
+    };
+    let inner = inner.map(Ipv4Addr::from);
+    let own = inner.filter(Ipv4Addr::is_unspecified).map(|_| Ipv4Addr::LOCALHOST.into());
+    [inner.map(IpAddr::from), own]
 }
 
 impl CallRules {
@@ -141,9 +182,14 @@ mod tests {
         rules.permits(host, port, to.parse().unwrap())
     }
 
+    /// The rules that hold where the configuration says nothing.
+    fn by_default() -> CallRules {
+        crate::config::load(None, std::iter::empty()).unwrap().worker.calls.clone()
+    }
+
     #[test]
-    fn link_local_addresses_are_denied_by_default() {
-        let rules = rules(&["*"], &["169.254.0.0/16", "fe80::/10"]);
+    fn qlt_9_link_local_addresses_and_metadata_services_are_denied_by_default() {
+        let rules = by_default();
         for (to, expected) in [
             ("10.1.2.3", true),
             ("127.0.0.1", true),
@@ -154,18 +200,78 @@ mod tests {
             ("fe80::1", false),
             ("febf::1", false),
             ("fec0::1", true),
+            ("fd00:ec2::254", false),
+            ("fd00:ec2::23", false),
+            ("fd00:ec3::254", true),
+            ("fd20:ce::254", false),
+            ("fd00:c1::a9fe:a9fe", false),
+            ("100.100.100.200", false),
+            ("100.100.100.201", true),
+            ("168.63.129.16", false),
+            ("192.0.0.192", false),
         ] {
             assert_eq!(permits(&rules, "shop.example", 80, to), expected, "{to}");
         }
     }
 
     #[test]
-    fn named_entries_override_denials_and_shut_out_the_rest() {
-        let rules = rules(&["*.shop.example:8080", "169.254.1.0/24"], &["169.254.0.0/16", "0.0.0.0/0"]);
+    fn qlt_9_an_address_that_holds_a_denied_one_is_denied_as_well() {
+        let rules = by_default();
+        for to in [
+            "64:ff9b::169.254.169.254",
+            "64:ff9b::6464:64c8",
+            "64:ff9b:1::168.63.129.16",
+            "::169.254.169.254",
+            "2002:a9fe:a9fe::1",
+            "2002:c000:c0::",
+        ] {
+            assert!(!permits(&rules, "shop.example", 80, to), "{to}");
+        }
+        for to in ["64:ff9b::8.8.8.8", "2002:808:808::1", "::8.8.8.8", "2001:db8::a9fe:a9fe"] {
+            assert!(permits(&rules, "shop.example", 80, to), "{to}");
+        }
+        let no_loopback = self::rules(&["*"], &["127.0.0.0/8", "::1"]);
+        for to in ["0.0.0.0", "::", "::ffff:0.0.0.0", "64:ff9b::127.0.0.1", "64:ff9b::", "127.1.2.3", "::1"] {
+            assert!(!permits(&no_loopback, "x", 80, to), "{to}");
+        }
+    }
+
+    #[test]
+    fn qlt_9_only_an_address_lifts_a_denial_and_no_name_does() {
+        let allow = ["*", "localhost", "*:8080", "127.0.*", "*.shop.example", "169.254.1.0/24", "10.0.0.9:80", "[::1]:9"];
+        let deny = ["169.254.0.0/16", "127.0.0.0/8", "10.0.0.0/8", "::1", "bad.example"];
+        let rules = rules(&allow, &deny);
+        for (host, port, to, expected) in [
+            ("localhost", 80, "127.0.0.1", false),
+            ("127.0.0.1", 8080, "127.0.0.1", false),
+            ("a.shop.example", 80, "169.254.169.254", false),
+            ("a.shop.example", 80, "::ffff:169.254.169.254", false),
+            ("a.shop.example", 80, "64:ff9b::169.254.169.254", false),
+            ("a.shop.example", 80, "192.0.2.1", true),
+            ("bad.example", 80, "192.0.2.1", false),
+            // Whoever writes down an address means it, by whatever name it is called.
+            ("a.shop.example", 80, "169.254.1.9", true),
+            ("x", 80, "169.254.2.9", false),
+            ("10.0.0.9", 80, "10.0.0.9", true),
+            ("10.0.0.9", 81, "10.0.0.9", false),
+            ("x", 9, "::1", true),
+            ("x", 8, "::1", false),
+            // The translated address is another one.
+            ("x", 80, "64:ff9b::169.254.1.9", false),
+        ] {
+            assert_eq!(permits(&rules, host, port, to), expected, "{host}:{port} at {to}");
+        }
+        let metadata = self::rules(&["fd00:ec2::254", "shop.example"], &["fd00:ec2::/32"]);
+        assert!(permits(&metadata, "x", 80, "fd00:ec2::254") && !permits(&metadata, "x", 80, "fd00:ec2::253"));
+    }
+
+    #[test]
+    fn a_list_without_a_star_shuts_out_the_rest() {
+        let rules = rules(&["*.shop.example:8080", "192.0.2.0/24"], &[]);
         assert!(permits(&rules, "A.Shop.Example", 8080, "10.0.0.1"));
         assert!(!permits(&rules, "a.shop.example", 8081, "10.0.0.1"));
-        assert!(permits(&rules, "x", 80, "169.254.1.9"));
-        assert!(!permits(&rules, "x", 80, "169.254.2.9"));
+        assert!(permits(&rules, "x", 80, "192.0.2.9"));
+        assert!(!permits(&rules, "x", 80, "192.0.3.9"));
         assert!(!permits(&rules, "shop.example", 8080, "10.0.0.1"));
     }
 

@@ -156,8 +156,8 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("worker.http.connect_timeout", Duration, "5s", Live, "Limit for connecting to a called system."),
     key("worker.http.timeout", Duration, "30s", Live, "Limit for a call whose action sets none."),
     key("worker.http.max_response_bytes", Bytes, "1MiB", Restart, "Longest answer that is read."),
-    key("worker.http.allow", Calls, "['*']", Live, "Hosts (`name`, `*.name`, `name:port`) and networks (`10.0.0.0/8`) that may be called; an entry other than `*` overrides `worker.http.deny`, and only hosts that such an entry names may come from an order."),
-    key("worker.http.deny", Calls, "[169.254.0.0/16, 'fe80::/10']", Live, "Hosts and networks that may not be called; by default the link-local ones, where clouds keep their secrets."),
+    key("worker.http.allow", Calls, "['*']", Live, "Hosts (`name`, `*.name`, `name:port`) and addresses (`10.0.0.0/8`, `10.0.0.9:8080`) that may be called. An address overrides `worker.http.deny`; a name does not, because its owner chooses where it leads. Only hosts that an entry other than `*` names may come from an order."),
+    key("worker.http.deny", Calls, "[169.254.0.0/16, 'fe80::/10', 'fd00:ec2::/32', 'fd20:ce::254', 'fd00:c1::a9fe:a9fe', 100.100.100.200, 168.63.129.16, 192.0.0.192]", Live, "Hosts and networks that may not be called, nor by an address of IPv6 that holds a denied one of IPv4 (mapped, compatible, NAT64, 6to4); by default the link-local ones and those of metadata services, where clouds keep their secrets. A list that is given replaces these."),
 
     key("activation.precision", Duration, "100ms", Live, "How exactly suspended orders are woken."),
     key("activation.batch", POSITIVE, "1000", Live, "Orders that are woken in one transaction at most."),

@@ -21,6 +21,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 
+use super::names::Names;
 use super::{Authority, Broken};
 
 type Stream = TokioIo<Either<TcpStream, Box<TlsStream<TcpStream>>>>;
@@ -30,13 +31,14 @@ type Driver = http1::Connection<Stream, Full<Bytes>>;
 pub(super) struct Connector {
     rules: CallRules,
     timeout: Duration,
+    names: Names,
     /// None, and why, where this machine has no certificates to check others by.
     tls: Result<TlsConnector, String>,
 }
 
 impl Connector {
     pub fn new(rules: CallRules, timeout: Duration) -> Self {
-        Self { rules, timeout, tls: tls() }
+        Self { rules, timeout, names: Names::of_system(), tls: tls() }
     }
 
     /// Connects, names and TLS included.
@@ -84,11 +86,13 @@ impl Connector {
             let text = format!("{literal} may not be called; `worker.http.allow` lists what may");
             return Err(Broken::Forbidden(text));
         }
-        let found = tokio::net::lookup_host((&**host, *port))
+        let found = self
+            .names
+            .addresses(host, *port)
             .await
             .map_err(|error| Broken::Resolve(format!("{host}: {error}")))?;
         let may_be_called = |address: IpAddr| self.rules.permits(host, *port, address);
-        let permitted: Vec<_> = found.filter(|address| may_be_called(address.ip())).collect();
+        let permitted: Vec<_> = found.into_iter().filter(|address| may_be_called(address.ip())).collect();
         if permitted.is_empty() {
             let text =
                 format!("{host} has no address that may be called; `worker.http.allow` lists what may");

@@ -8,6 +8,7 @@
 mod address;
 mod connection;
 mod failure;
+mod names;
 mod pool;
 mod reply;
 

@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use pagurus_broker::{Delivery, HeaderValue, Message, Published};
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::low_water::LowWater;
-use pagurus_domain::order::notification::{NotifyFormat, Target, delay};
+use pagurus_domain::order::notification::{NotifyFormat, Target, delay, shown_url};
 use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::lanes::WorkLanes;
 use pagurus_runtime::metrics::{Count, Guard, Level, Work};
@@ -231,7 +231,7 @@ async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)
                     tracing::warn!(
                         order = order_of(notification),
                         transaction = notification.transaction_id,
-                        address = notification.target,
+                        address = &*shown_url(&notification.target),
                         why,
                         error,
                         "a notification was parked"

@@ -7,7 +7,7 @@ use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::{Life, ScenarioNo};
 use pagurus_domain::order::amendment::{Repair, Update};
-use pagurus_domain::order::notification::Moved;
+use pagurus_domain::order::notification::{self, Moved};
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration::is_costly;
 use pagurus_domain::order::transition::{Cause, Refused};
@@ -195,6 +195,10 @@ impl Commands {
         if let Some(done) = by.done_before(&tx, &order, &[Cause::Updated, Cause::Deferred]).await? {
             return Ok(done.map(|()| Effects::default()));
         }
+        let asked = match asked.completed(order.head.notify.as_deref()) {
+            Ok(asked) => asked,
+            Err(faults) => return Ok(Err(invalid(&faults))),
+        };
         let scenario = self.scenario_of(&tx, &order).await?;
         let settings = self.host.settings();
         let mut changed = None;
@@ -215,7 +219,7 @@ impl Commands {
             let told = "the order has slept out and waits for its turn: its time cannot be moved any more";
             return Ok(Err(Problem::new(Type::Refused, told).with_status(order.status)));
         }
-        let planned = checked.and_then(|allowed| starts(allowed, asked, waits, groups).map_err(refused));
+        let planned = checked.and_then(|allowed| starts(allowed, &asked, waits, groups).map_err(refused));
         let (allowed, starts) = match planned {
             Ok(planned) => planned,
             Err(problem) => {
@@ -240,7 +244,7 @@ impl Commands {
             notify,
             starts,
             source: by.principal.source(),
-            detail: caused(changes(&order, asked, former_params.as_deref(), &by.key), by.principal)
+            detail: caused(changes(&order, &asked, former_params.as_deref(), &by.key), by.principal)
                 .to_string(),
         };
         let Updated { ready, gone, due } = amend::update(&tx, allowed, &updating).await?;
@@ -351,8 +355,9 @@ fn changes(order: &Locked, asked: &Update, former_params: Option<&str>, key: &Re
         changed.insert("startAt".into(), json!({"was": time(order.start_at), "is": time(start_at)}));
     }
     if let Some(notify) = &asked.notify {
-        let is = notify.as_ref().map(|notify| notify.to_value());
-        changed.insert("notify".into(), json!({"was": parsed(order.head.notify.as_deref()), "is": is}));
+        let was = order.head.notify.as_deref().map(notification::shown);
+        let is = notify.as_ref().map(|notify| notification::shown(&notify.to_value().to_string()));
+        changed.insert("notify".into(), json!({"was": was, "is": is}));
     }
     json!({"reason": asked.reason, "status": order.status.as_str(), "changed": changed, "key": key.name, "request": key.digest})
 }

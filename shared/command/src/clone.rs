@@ -1,6 +1,7 @@
 //! Clones: the registration that would make an order again, and the note where a clone came from (ORD-23).
 
 use pagurus_domain::audit::AuditKind;
+use pagurus_domain::order::notification::with_whole_url;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration::Request;
 use pagurus_runtime::node::chain;
@@ -46,6 +47,11 @@ impl Commands {
         let found = found.await.map_err(|error| store_problem(&self.host, "clone", &error))?;
         let row = found.ok_or_else(|| Problem::no_order(id))?;
         let reason = changes.remove("reason");
+        if let Some(notify) = changes.remove("notify") {
+            let whole = with_whole_url(notify, row.notify.as_deref());
+            let whole = whole.map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;
+            changes.insert("notify".into(), whole);
+        }
         let mut order = pre_filled(&row, &self.host.settings().distribution.flow_attributes);
         order.append(&mut changes);
         order.retain(|_, value| !value.is_null());

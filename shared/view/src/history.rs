@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use pagurus_domain::order::notification::shown_url;
 use pagurus_domain::scenario::Mask;
 use pagurus_store::history::HistoryEvent;
 use pagurus_store::orders::OrderRow as Row;
@@ -80,6 +81,12 @@ fn mask_change(hidden: Option<&HiddenParts>, payload: &mut Value) {
     if let Some(Value::Object(params)) = payload.pointer_mut("/changed/params") {
         for value in params.values_mut() {
             mask(hidden, value, Mask::params);
+        }
+    }
+    // What was stored by a version before.
+    for url in ["/changed/notify/was/url", "/changed/notify/is/url"] {
+        if let Some(Value::String(url)) = payload.pointer_mut(url) {
+            *url = shown_url(url).into_owned();
         }
     }
 }

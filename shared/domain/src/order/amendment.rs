@@ -2,11 +2,13 @@
 //!
 //! Only reads what was asked and holds it against the scenario; when it may be done says the law.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::Priority;
-use super::notification::{AllowList, NotifyRequest};
+use super::notification::{AllowList, NotifyRequest, StoredNotify, Target, whole_url};
 use super::registration::{escape, fault, params_faults, start_at, text_at, unknown_members, unstorable};
 use crate::document::{Fault, nearest};
 use crate::scenario::{Scenario, StateKind};
@@ -71,6 +73,24 @@ impl Update {
             ));
         }
         if faults.is_empty() { Ok(update) } else { Err(faults) }
+    }
+
+    /// The update of an order with this stored wish: a URL that is shown as the stored one stands for that one.
+    ///
+    /// # Errors
+    /// The URL stands for none.
+    pub fn completed(&self, stored: Option<&str>) -> Result<Cow<'_, Self>, Vec<Fault>> {
+        let Some(Some(notify)) = &self.notify else { return Ok(Cow::Borrowed(self)) };
+        let kept = stored.and_then(StoredNotify::read);
+        let kept = kept.as_ref().map(|kept| &*kept.url);
+        let at_url = |message| vec![fault("/notify/url", message)];
+        let url = whole_url(&notify.url, kept).map_err(at_url)?;
+        if url == notify.url {
+            return Ok(Cow::Borrowed(self));
+        }
+        let target = Target::parse(&url).map_err(at_url)?;
+        let notify = NotifyRequest { url, target, ..notify.clone() };
+        Ok(Cow::Owned(Self { notify: Some(Some(notify)), ..self.clone() }))
     }
 
     /// Holds the update against the order's scenario and the rules of the deployment.

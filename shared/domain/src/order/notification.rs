@@ -19,5 +19,6 @@ pub use lane::{Lanes, ReceiverBounds, delay};
 pub use part::{PARTS, parts_of};
 pub use signature::SigningSecrets;
 pub use target::Target;
-pub use webhook::{ReceiverAnswer, WebhookPattern, WebhookUrl};
-pub use wish::{NotifyFormat, NotifyRequest, Occasion, StoredNotify, apart};
+pub(crate) use webhook::whole_url;
+pub use webhook::{ReceiverAnswer, WebhookPattern, WebhookUrl, shown_url};
+pub use wish::{NotifyFormat, NotifyRequest, Occasion, StoredNotify, apart, shown, with_whole_url};

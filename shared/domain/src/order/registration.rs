@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::dependency::{Precondition, StartMode};
-use super::notification::{AllowList, NotifyRequest};
+use super::notification::{AllowList, NotifyRequest, with_whole_url};
 use super::{Mode, Priority};
 use crate::document::{Fault, nearest};
 use crate::id::{RequestId, ScenarioNo};
@@ -330,7 +330,8 @@ impl<'a> Reader<'a> {
     }
 
     fn notify(&mut self) -> Option<NotifyRequest> {
-        match NotifyRequest::read(self.get("notify")?) {
+        let notify = with_whole_url(self.get("notify")?.clone(), None).map_err(|fault| vec![fault]);
+        match notify.and_then(|notify| NotifyRequest::read(&notify)) {
             Ok(notify) => Some(notify),
             Err(mut found) => {
                 self.faults.append(&mut found);

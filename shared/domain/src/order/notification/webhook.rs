@@ -1,11 +1,16 @@
 //! Webhooks: their URLs, the patterns that allow them, and what the answer of a receiver means.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
 use url::{Position, Url};
 
 use super::allow::matches;
+use crate::scenario::MASKED;
+
+/// End of a URL whose query is not shown.
+const HIDDEN_QUERY: &str = "?***";
 
 /// The URL of a webhook, as the HTTP client will read it: what is checked is what is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +26,6 @@ impl WebhookUrl {
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
             return Err("must name a host, like https://hooks.example/orders".to_owned());
         }
-        // It would be shown wherever the order is.
         if !url.username().is_empty() || url.password().is_some() {
             return Err("must not name a user: notifications are signed, see `notify.allow`".to_owned());
         }
@@ -48,6 +52,28 @@ impl WebhookUrl {
     pub(super) fn place(&self) -> &str {
         &self.0[..Position::AfterPath]
     }
+}
+
+/// A URL of a client as it is shown: of a webhook without its query, in which receivers have their tokens. What names an
+/// exchange or a queue is shown as it is.
+#[must_use]
+pub fn shown_url(url: &str) -> Cow<'_, str> {
+    match url.split_once('?') {
+        Some((place, _)) if place.starts_with("http") => format!("{place}?{MASKED}").into(),
+        _ => url.into(),
+    }
+}
+
+/// The whole URL for one that somebody read and sends back: the one that is kept, if that is shown so.
+///
+/// # Errors
+/// It is shown like no URL that is kept here.
+pub(crate) fn whole_url(url: &str, kept: Option<&str>) -> Result<String, String> {
+    if !url.ends_with(HIDDEN_QUERY) || !url.starts_with("http") {
+        return Ok(url.to_owned());
+    }
+    let kept = kept.filter(|kept| shown_url(kept) == url).map(str::to_owned);
+    kept.ok_or_else(|| format!("ends with `{HIDDEN_QUERY}`, as a query is shown: write the whole URL"))
 }
 
 impl fmt::Display for WebhookUrl {
@@ -218,6 +244,22 @@ mod tests {
         assert_eq!(url.receiver(), "https://hooks.example:443");
         assert_eq!(url.to_string(), "https://hooks.example/a", "a token is not told");
         assert_eq!(url.as_str(), "https://hooks.example/a?token=t");
+    }
+
+    #[test]
+    fn scn_15_a_webhook_is_shown_without_its_query_and_sent_back_as_the_one_that_is_kept() {
+        let kept = "https://Hooks.example/a?token=t?u";
+        let shown = shown_url(kept);
+        assert_eq!(shown, "https://Hooks.example/a?***");
+        assert_eq!(shown_url(&shown), shown);
+        for other in ["https://hooks.example/a", "amqp://?key=k", "callback:1"] {
+            assert_eq!(shown_url(other), other);
+            assert_eq!(whole_url(other, Some(kept)).unwrap(), other);
+        }
+        assert_eq!(whole_url(&shown, Some(kept)).unwrap(), kept);
+        for other in [None, Some("https://hooks.example/b?token=t"), Some("amqp://?key=k")] {
+            assert!(whole_url(&shown, other).unwrap_err().contains("write the whole URL"));
+        }
     }
 
     #[test]

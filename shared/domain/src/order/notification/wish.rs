@@ -4,6 +4,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::target::{self, MAX_NAME_BYTES, Target};
+use super::webhook::{shown_url, whole_url};
 use crate::document::Fault;
 use crate::id::{RequestId, spelled};
 use crate::order::registration::{fault, text_at, unknown_members};
@@ -133,6 +134,29 @@ impl NotifyRequest {
         }
         value
     }
+}
+
+/// The stored wish as it is shown; null where it cannot be read.
+#[must_use]
+pub fn shown(stored: &str) -> Value {
+    let mut wish: Value = serde_json::from_str(stored).unwrap_or_default();
+    if let Some(Value::String(url)) = wish.get_mut("url") {
+        *url = shown_url(url).into_owned();
+    }
+    wish
+}
+
+/// The wish of a client who may have read it: a URL that is shown as the stored one stands for that one.
+///
+/// # Errors
+/// The URL stands for none.
+pub fn with_whole_url(mut wish: Value, stored: Option<&str>) -> Result<Value, Fault> {
+    if let Some(Value::String(url)) = wish.get_mut("url") {
+        let kept = stored.and_then(StoredNotify::read);
+        let kept = kept.as_ref().map(|kept| &*kept.url);
+        *url = whole_url(url, kept).map_err(|message| fault("/notify/url", message))?;
+    }
+    Ok(wish)
 }
 
 /// Tells the wish of a client from the request of a parent: nodes of the version before know no other place

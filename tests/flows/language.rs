@@ -3,6 +3,7 @@
 
 mod lists;
 mod secrets;
+mod tokens;
 
 use std::time::Duration;
 

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pagurus_domain::id::{RequestId, ScenarioNo};
-use pagurus_domain::scenario::Concealed;
+use pagurus_domain::scenario::{Concealed, holds_credentials};
 use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::{Effects, Host, costly};
 use pagurus_store::answers::{self, Answered, CallbackVerdict, NewCallback};
 use pagurus_store::{Client, Error, Patience};
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 /// Longest text kept of the name by which a callback calls its request.
@@ -27,11 +28,12 @@ const COSTLY_BYTES: usize = 64 * 1024;
 /// An answer as it came.
 pub(crate) type NewAnswer = NewCallback;
 
-/// Makes an answer of what came in. Text that the database could not hold is made harmless.
+/// Makes an answer of what came in, without the header fields that hold credentials. Text that the database could not
+/// hold is made harmless.
 pub(crate) fn new_answer(
     named: &str,
     step_status: Option<&str>,
-    headers: Option<String>,
+    mut headers: Map<String, Value>,
     body: Vec<u8>,
 ) -> NewAnswer {
     let clean = |text: &str, max: usize| {
@@ -39,11 +41,12 @@ pub(crate) fn new_answer(
         text.truncate(text.floor_char_boundary(max));
         text
     };
+    headers.retain(|name, _| !holds_credentials(name));
     NewCallback {
         named: clean(named, MAX_NAMED_BYTES),
         request: Uuid::try_parse(named).ok().map(RequestId),
         step_status: step_status.map(|text| clean(text, MAX_STEP_STATUS_BYTES)),
-        headers: headers.map(|text| text.replace('\0', "\u{fffd}")),
+        headers: (!headers.is_empty()).then(|| Value::Object(headers).to_string().replace('\0', "\u{fffd}")),
         body,
     }
 }
@@ -168,24 +171,27 @@ impl Recorder {
 
 /// The answer as its order goes on with it.
 fn without(answer: &NewAnswer, secrets: &Concealed) -> NewAnswer {
-    masked(answer, &answer.body, |text| secrets.kept_text(text))
+    masked(answer, &answer.body, secrets, |text| secrets.kept_text(text))
 }
 
 /// The answer for nobody, as it is shown. Of a long body no more is looked at than is stored, and as much
 /// again, so that no secret is cut where its end is not kept.
 fn orphan_without(answer: &NewAnswer, secrets: &Concealed) -> NewAnswer {
     let read = &answer.body[..answer.body.len().min(2 * answers::ORPHAN_BODY_BYTES)];
-    let masked = masked(answer, read, |text| secrets.text(text));
-    NewAnswer { named: secrets.text(&answer.named), ..masked }
+    let masked = masked(answer, read, secrets, |text| secrets.text(text));
+    NewAnswer { named: secrets.excerpt(&answer.named), ..masked }
 }
 
-fn masked(answer: &NewAnswer, body: &[u8], mask: impl Fn(&str) -> String) -> NewAnswer {
+fn masked(answer: &NewAnswer, body: &[u8], secrets: &Concealed, mask: impl Fn(&str) -> String) -> NewAnswer {
     let text = String::from_utf8_lossy(body);
     let shown = mask(&text);
+    // Up to three bytes of a character go with what is cut.
+    let was_cut = |text: &str| text.len() + 3 >= MAX_STEP_STATUS_BYTES;
+    let status = |text: &str| if was_cut(text) { secrets.excerpt(&mask(text)) } else { mask(text) };
     NewAnswer {
         named: answer.named.clone(),
         request: answer.request,
-        step_status: answer.step_status.as_deref().map(&mask),
+        step_status: answer.step_status.as_deref().map(status),
         headers: answer.headers.as_deref().map(&mask),
         // Bytes that are no text stay what they are where nothing is masked.
         body: if shown == text { body.to_vec() } else { shown.into_bytes() },

@@ -58,7 +58,7 @@ impl Webhooks {
         let of = (settings.worker.calls.clone(), settings.worker.connect_timeout);
         let client = Arc::new(HttpClient::new(of.0.clone(), of.1));
         Self {
-            secrets: DeploymentSecrets::new(settings.secrets_folder.clone()),
+            secrets: DeploymentSecrets::of(&host.live),
             client: Mutex::new((of, client)),
             lanes: Mutex::default(),
             low_water: Mutex::default(),

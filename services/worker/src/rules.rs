@@ -31,7 +31,7 @@ impl Rules {
     pub async fn of(host: &Host) -> Option<Self> {
         let callback_base = callback_base(host).await?;
         let settings = host.settings();
-        let secrets = Arc::new(DeploymentSecrets::new(settings.secrets_folder.clone()));
+        let secrets = Arc::new(DeploymentSecrets::of(&host.live));
         let stage = Arc::new(stage_settings(host, &settings, &callback_base, secrets.clone()));
         Some(Self { host: host.clone(), callback_base, secrets, made: Mutex::new((settings, stage)) })
     }
@@ -90,6 +90,7 @@ fn stage_settings(
         errors: settings.errors.clone(),
         systems: settings.systems.names.clone(),
         constants: settings.constants.clone(),
+        secret_constants: settings.secret_constants.clone(),
         secrets,
         vhost: host.broker.vhost().to_owned(),
         callback_base: callback_base.trim_end_matches('/').to_owned(),

@@ -68,7 +68,7 @@ impl Commands {
     /// The commands of a process that has no catalogue of its own.
     #[must_use]
     pub fn of(host: Host) -> Self {
-        let secrets = DeploymentSecrets::new(host.settings().secrets_folder.clone());
+        let secrets = DeploymentSecrets::of(&host.live);
         Self { catalogue: Catalogue::of(&host.live), secrets: Arc::new(secrets), host }
     }
 

@@ -34,7 +34,7 @@ pub use action::{
     SleepUntil, StatusRange,
 };
 use attributes::SearchAttribute;
-pub use conceal::Concealed;
+pub use conceal::{Concealed, holds_credentials};
 pub use folded::Folded;
 pub use mask::{MASKED, Mask};
 use value::Template;

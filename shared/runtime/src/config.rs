@@ -30,8 +30,8 @@ use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::notification::AllowList;
 use pagurus_domain::order::registration::Rules;
 use pagurus_domain::retry::ErrorPolicy;
-use pagurus_domain::scenario::Bounds;
 use pagurus_domain::scenario::trial::Deployment;
+use pagurus_domain::scenario::{Bounds, Concealed};
 
 pub use calls::{AllowedDestination, CallRules};
 pub use distribution::{DistributionSettings, SystemSettings};
@@ -174,8 +174,10 @@ pub struct Settings {
     pub reply: AllowList,
     /// `secrets.folder`: where the secrets of scenarios are.
     pub secrets_folder: Option<std::path::PathBuf>,
-    /// `config`: the constants and secrets of scenarios, always a JSON object.
+    /// `config`: the constants of scenarios, always a JSON object.
     pub constants: Arc<serde_json::Value>,
+    /// Those of them that are secrets by their names.
+    pub secret_constants: Arc<Concealed>,
 }
 
 /// `node`

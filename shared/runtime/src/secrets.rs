@@ -1,4 +1,5 @@
-//! The secrets of the deployment: files of a folder, and environment variables (SCN-15).
+//! The secrets of the deployment: files of a folder, environment variables, and constants that are secrets by their
+//! names (SCN-15).
 //!
 //! They are read when they are used, so that a changed one counts without a restart. Their values
 //! must never reach a log.
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 use pagurus_domain::scenario::value::Secrets;
 use pagurus_domain::scenario::{Concealed, Scenario};
 
+use crate::config::LiveSettings;
+
 /// Time for which a value that was read is taken for the present one: many calls a second share one look.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -20,6 +23,7 @@ const PREFIX: &str = "PAGURUS_SECRET_";
 
 /// Reads secrets.
 pub struct DeploymentSecrets {
+    live: LiveSettings,
     folder: Option<PathBuf>,
     in_environment: bool,
     read: Mutex<HashMap<String, (Instant, Option<String>)>>,
@@ -32,23 +36,24 @@ impl fmt::Debug for DeploymentSecrets {
 }
 
 impl DeploymentSecrets {
-    /// Secrets from this folder, if there is one, else from the environment.
+    /// Secrets from the folder of these settings, if there is one, else from the environment.
     #[must_use]
-    pub fn new(folder: Option<PathBuf>) -> Self {
+    pub fn of(live: &LiveSettings) -> Self {
         let in_environment = std::env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with(PREFIX));
-        Self { folder, in_environment, read: Mutex::default() }
+        let folder = live.now().secrets_folder.clone();
+        Self { live: live.clone(), folder, in_environment, read: Mutex::default() }
     }
 
     /// False where there is no place for any: then nobody need ask which ones a scenario names.
     #[must_use]
-    pub const fn has_source(&self) -> bool {
-        self.folder.is_some() || self.in_environment
+    pub fn has_source(&self) -> bool {
+        self.folder.is_some() || self.in_environment || !self.live.now().secret_constants.is_empty()
     }
 
-    /// The values of the secrets of these names that this node can read, to be kept out of what is told and
-    /// stored.
+    /// The values of the secrets of these names that this node can read, and of the constants that are secrets, to be
+    /// kept out of what is told and stored.
     pub fn concealed<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Concealed {
-        let mut concealed = Concealed::default();
+        let mut concealed = Concealed::clone(&self.live.now().secret_constants);
         for secret in names.into_iter().filter_map(|name| self.secret(name)) {
             concealed.add(&secret);
         }
@@ -97,14 +102,22 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("pagurus-secrets-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("token"), "t-1\n").unwrap();
-        let secrets = DeploymentSecrets::new(Some(folder.clone()));
+        let of = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let pairs: Vec<_> = pairs.collect();
+            DeploymentSecrets::of(&LiveSettings::load(None, pairs.into_iter()).unwrap())
+        };
+        let secrets = of(&[("PAGURUS__SECRETS__FOLDER", folder.to_str().unwrap())]);
         assert_eq!(secrets.secret("token").as_deref(), Some("t-1"));
         assert_eq!(secrets.secret("absent"), None);
         assert!(!format!("{secrets:?}").contains("t-1"));
         std::fs::write(folder.join("long"), "a-long-one").unwrap();
         let concealed = secrets.concealed(&["long".to_owned(), "absent".to_owned()]);
         assert_eq!(concealed.text("it is a-long-one"), "it is ***");
-        assert!(secrets.has_source() && !DeploymentSecrets::new(None).has_source());
+        assert!(secrets.has_source() && !of(&[]).has_source());
+        let constants = of(&[("PAGURUS__CONFIG", "{crm: {url: 'http://crm', api_key: k-canary}}")]);
+        assert!(constants.has_source());
+        assert_eq!(constants.concealed(&[]).text("k-canary of http://crm"), "*** of http://crm");
         std::fs::remove_dir_all(folder).unwrap();
         assert_eq!(variable("billing-token"), "PAGURUS_SECRET_BILLING_TOKEN");
     }

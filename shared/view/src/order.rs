@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 use pagurus_domain::id::ScenarioNo;
-use pagurus_domain::order::notification::Target;
-use pagurus_domain::scenario::Mask;
+use pagurus_domain::order::notification::{self, Target, shown_url};
 use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_domain::scenario::{Mask, holds_credentials};
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::consistency::marks::{self, Mark};
 use pagurus_store::dependencies::graph;
@@ -56,7 +56,7 @@ impl Views {
             params: params(hidden.as_ref(), &row),
             parent,
             children: children.into_iter().map(|(id, status)| ChildView { id, status }).collect(),
-            notify: row.notify.as_deref().map(parsed),
+            notify: row.notify.as_deref().map(notification::shown),
             result: row.result.as_deref().map(parsed),
             error: error_view(&row),
             after: dependencies::conditions(&row.id, after),
@@ -211,6 +211,10 @@ fn request_view(request: requests::AskedRequest) -> RequestView {
 fn callback_view(mut callback: answers::TakenCallback, hidden: Option<&HiddenParts>) -> CallbackView {
     mask(hidden, &mut callback.body, Mask::body);
     mask(hidden, &mut callback.headers, Mask::headers);
+    if let Some(fields) = callback.headers.as_object_mut() {
+        // Those of callbacks that were stored by a version before.
+        fields.retain(|name, _| !holds_credentials(name));
+    }
     CallbackView {
         request: callback.request,
         life: callback.life.0,
@@ -234,7 +238,7 @@ pub(crate) fn unsent_view(unsent: outbox::shown::Unsent) -> UnsentView {
         // The id of a request is shown to nobody: who knows it may answer it.
         target: match Target::stored(&unsent.target) {
             Ok(Target::Callback(_)) => "the order that started it".to_owned(),
-            _ => unsent.target,
+            _ => shown_url(&unsent.target).into_owned(),
         },
         attempts: unsent.attempts,
         parked_because: unsent.parked_because,

@@ -11,7 +11,7 @@ use crate::installation::{Installation, PATIENCE, asking, until};
 const SECRET: &str = "s3cr3t-t0k3n";
 
 /// All that anybody can learn of an order and of the processes that ran it: each place with its text.
-async fn everything_told(engine: &Installation, id: &str, inbox: &Inbox) -> Vec<(String, String)> {
+pub async fn everything_told(engine: &Installation, id: &str, inbox: &Inbox) -> Vec<(String, String)> {
     let mut pages = vec![format!("/v1/orders/{id}")];
     for part in [
         "params",
@@ -146,7 +146,7 @@ async fn scn_15_secrets_reach_the_called_system_and_nobody_else() {
 }
 
 /// Everything that the database holds, as text.
-async fn dump(engine: &Installation) -> String {
+pub async fn dump(engine: &Installation) -> String {
     let program = pagurus_harness::postgres::binaries().unwrap().join("pg_dump");
     let output =
         tokio::process::Command::new(program).arg(engine.env().database_url()).output().await.unwrap();
@@ -163,6 +163,11 @@ async fn qlt_8_a_secret_that_is_told_back_is_stored_nowhere_however_it_is_spelle
         SECRET.replace('ä', "\\u00e4").replace('/', "\\/"),
         "s3cr3t%2fV%c3%a4l+ue%2b%2541%26x-98765".to_owned(),
         "s3cr3t%2FV%C3%A4l%20ue%2B%2541%26x-98765".to_owned(),
+        SECRET.bytes().map(char::from).collect(),
+        "s3cr3t&#x2F;V&auml;l ue&#43;%41&amp;x&#45;98765".to_owned(),
+        "s3cr3t%252FV%25C3%25A4l%2520ue%252B%252541%2526x-98765".to_owned(),
+        SECRET.bytes().map(|byte| format!("{byte:02x}")).collect(),
+        SECRET.bytes().map(|byte| format!("{byte:02X}")).collect(),
         "czNjcjN0L1bDpGwgdWUrJTQxJngtOTg3NjU=".to_owned(),
     ];
     let body = json!({ "spellings": spellings, "text": spellings.join(" and ") });
@@ -191,7 +196,8 @@ async fn qlt_8_a_secret_that_is_told_back_is_stored_nowhere_however_it_is_spelle
     tell_back_later(&engine, &body, auth, spellings.last().unwrap()).await;
     let stored = dump(&engine).await;
     assert!(stored.contains("***") && stored.contains("sleeping"));
-    for part in ["s3cr3t", "98765", "czNjcjN0"] {
+    let hexadecimal = ["7333637233742f", "7333637233742F"];
+    for part in ["s3cr3t", "98765", "czNjcjN0"].into_iter().chain(hexadecimal) {
         let line = stored.lines().find(|line| line.contains(part));
         assert!(line.is_none(), "`{part}` in {line:?}");
     }
@@ -243,10 +249,10 @@ states:
         {
             let path = named.replace('=', "%3D");
             let post = engine.env().http().post(format!("{}/v1/callbacks/{path}", engine.base()));
-            let post = post.header("X-Token", base64).header("step-status", base64);
+            let post = post.header("X-Echo", base64).header("step-status", base64);
             assert_eq!(post.body(text.clone()).send().await.unwrap().status().as_u16(), 200);
             let mut headers = FieldTable::default();
-            headers.insert("x-token".into(), AMQPValue::LongString(base64.into()));
+            headers.insert("x-echo".into(), AMQPValue::LongString(base64.into()));
             let marked = BasicProperties::default().with_correlation_id(named.into()).with_headers(headers);
             let exchange = format!("{}.callbacks", engine.env().prefix());
             amqp.publish(&exchange, "any", text.as_bytes(), &marked).await.unwrap();
@@ -261,7 +267,7 @@ states:
     })
     .await;
     // The last characters in Base64 hold bits of what would follow.
-    let told = ["***", "***", "***", "***", "***U="];
+    let told = ["***", "***", "***", "***", "***", "***", "***", "***", "***", "***U="];
     let expected = json!({"spellings": told, "text": told.join(" and ")});
     let back = engine.order("asks").await.unwrap();
     assert_eq!(back["result"]["body"], expected, "the stage that reads it sees what is stored: {back}");

@@ -57,6 +57,7 @@ impl Deployment {
             errors,
             systems: Arc::default(),
             constants: Arc::new(json!({})),
+            secret_constants: Arc::default(),
             secrets: Arc::new(NoSecrets),
             callback_base: "http://engine".into(),
             vhost: "/".into(),

@@ -3,6 +3,7 @@
 use pagurus_broker::{Delivery, DeliveryTag, HeaderValue, headers_to_json};
 use pagurus_runtime::traces::names;
 use pagurus_store::Error;
+use serde_json::{Map, Value};
 
 use super::aside::{Aside, Held};
 use super::halves::by_halves;
@@ -86,11 +87,13 @@ fn answer_of(delivery: &Delivery) -> NewAnswer {
     let properties = &delivery.properties;
     let step_status = STEP_STATUS.iter().find_map(|name| properties.header(name));
     let step_status = step_status.and_then(HeaderValue::to_text);
-    let mut headers = headers_to_json(&properties.headers);
+    let mut headers = match headers_to_json(&properties.headers) {
+        Value::Object(headers) => headers,
+        _ => Map::new(),
+    };
     if let (Some(kind), None) = (&properties.content_type, properties.header("content-type")) {
-        headers["content-type"] = kind.as_str().into();
+        headers.insert("content-type".to_owned(), kind.as_str().into());
     }
     let named = properties.correlation_id.as_deref().unwrap_or_default();
-    let headers = Some(headers.to_string()).filter(|text| text != "{}");
     new_answer(named, step_status.as_deref(), headers, delivery.body.clone())
 }

@@ -67,10 +67,9 @@ async fn take(
     let step_status = step_status.and_then(|value| value.to_str().ok());
     let kept: serde_json::Map<String, Value> = headers
         .iter()
-        .filter(|(name, _)| !matches!(name.as_str(), "authorization" | "cookie" | "proxy-authorization"))
         .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into()))
         .collect();
-    let answer = new_answer(&request, step_status, Some(Value::Object(kept).to_string()), bytes.to_vec());
+    let answer = new_answer(&request, step_status, kept, bytes.to_vec());
     let verdict =
         stored(&intake, answer).await.map_err(|failed| failed_problem(&intake, "answer", &failed))?;
     span.set(names::CALLBACK, verdict.as_str());

@@ -14,7 +14,7 @@ use pagurus_domain::activation::AgeGroups;
 use pagurus_domain::dispatch::DistributionMode;
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::notification::Pattern;
-use pagurus_domain::scenario::{Bounds, script};
+use pagurus_domain::scenario::{Bounds, Concealed, script};
 
 use super::calls::CallRules;
 use super::load::Values;
@@ -45,6 +45,7 @@ struct Builder {
 impl Builder {
     fn settings(&mut self) -> Settings {
         let broker = self.broker();
+        let constants = self.constants();
         let reply_queues =
             Pattern { queue: Some(format!("{}.reply.*", broker.prefix)), ..Pattern::default() };
         Settings {
@@ -92,7 +93,8 @@ impl Builder {
             notify: self.notify(&broker.prefix),
             reply: self.allow_list("reply.allow", &broker.prefix, String::new(), reply_queues),
             secrets_folder: self.optional_text("secrets.folder").map(Into::into),
-            constants: self.constants(),
+            secret_constants: Concealed::of_constants(&constants).into(),
+            constants,
             broker,
         }
     }

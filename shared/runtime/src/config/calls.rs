@@ -238,7 +238,16 @@ mod tests {
 
     #[test]
     fn qlt_9_only_an_address_lifts_a_denial_and_no_name_does() {
-        let allow = ["*", "localhost", "*:8080", "127.0.*", "*.shop.example", "169.254.1.0/24", "10.0.0.9:80", "[::1]:9"];
+        let allow = [
+            "*",
+            "localhost",
+            "*:8080",
+            "127.0.*",
+            "*.shop.example",
+            "169.254.1.0/24",
+            "10.0.0.9:80",
+            "[::1]:9",
+        ];
         let deny = ["169.254.0.0/16", "127.0.0.0/8", "10.0.0.0/8", "::1", "bad.example"];
         let rules = rules(&allow, &deny);
         for (host, port, to, expected) in [
@@ -262,7 +271,9 @@ mod tests {
             assert_eq!(permits(&rules, host, port, to), expected, "{host}:{port} at {to}");
         }
         let metadata = self::rules(&["fd00:ec2::254", "shop.example"], &["fd00:ec2::/32"]);
-        assert!(permits(&metadata, "x", 80, "fd00:ec2::254") && !permits(&metadata, "x", 80, "fd00:ec2::253"));
+        assert!(
+            permits(&metadata, "x", 80, "fd00:ec2::254") && !permits(&metadata, "x", 80, "fd00:ec2::253")
+        );
     }
 
     #[test]

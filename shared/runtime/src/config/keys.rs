@@ -225,7 +225,7 @@ pub(super) static SETTINGS: &[Setting] = &[
 
     key("secrets.folder", OptionalText, "~", Restart, "Folder whose files hold the secrets that scenarios name as `secret.NAME`, a file for each; left out, or without the file: the environment variable `PAGURUS_SECRET_NAME`."),
 
-    key("config", Tree("a mapping of names and values"), "{}", Live, "Named constants and secrets that scenarios read as `config.NAME`; never logged."),
+    key("config", Tree("a mapping of names and values"), "{}", Live, "Named constants that scenarios read as `config.NAME`. One whose name ends with the word `secret`, `password`, `passwd`, `passphrase`, `token`, `credential`, `apikey` (or its plural), or with `key` behind `api`, `access`, `private`, `secret`, `signing`, `encryption`, `shared`, `master`, `auth` or `account`, is a secret with all that is in it: its value is masked wherever secrets of scenarios are. Others are shown where a scenario or a called system shows them."),
 
     key("access.mode", Later { now: &["public"], later: &["ldap", "oidc"] }, "public", Restart, "Who may use the API."),
 ];

@@ -171,7 +171,7 @@ impl Builder {
         if self.saved_lines + self.log.len() < MAX_LINES {
             // Before it is cut: a part of a secret would not be known for one.
             if !self.secrets.is_empty() {
-                text = self.secrets.text(&text);
+                text = self.secrets.excerpt(&text);
             }
             text.truncate(text.floor_char_boundary(MAX_LINE_BYTES));
             self.log.push(LogLine { at, text });
@@ -246,7 +246,7 @@ impl Builder {
         };
         if !self.secrets.is_empty() {
             if let Then::Retry { error, .. } | Then::End { error: Some(error), .. } = &mut end.then {
-                error.message = self.secrets.text(&error.message);
+                error.message = self.secrets.excerpt(&error.message);
             }
             self.conceal(&mut end.snapshot, &mut end.log, &mut end.answers);
             self.conceal_steps(&mut end.steps);
@@ -265,6 +265,8 @@ impl Builder {
     /// have told them back.
     fn conceal(&self, snapshot: &mut Snapshot, log: &mut [LogLine], answers: &mut [CallAnswer]) {
         let text = |text: &mut String| *text = self.secrets.text(text);
+        // Messages of failures are cut where they are made.
+        let excerpt = |text: &mut String| *text = self.secrets.excerpt(text);
         let told = |value: &mut Value| *value = self.secrets.value(value);
         let kept = |value: &mut Value| *value = self.secrets.kept(value);
         let fold = |value: &mut Folded| *value = Folded::from(self.secrets.kept(value.value())).folded();
@@ -272,7 +274,7 @@ impl Builder {
         for answer in answers {
             match &mut answer.outcome {
                 Ok(value) => told(value),
-                Err(error) => text(&mut error.message),
+                Err(error) => excerpt(&mut error.message),
             }
         }
         let Snapshot { main, handling, mover, entry_point, requests, vars, error, result, message, .. } =
@@ -281,13 +283,13 @@ impl Builder {
         main.values_mut().for_each(fold);
         entry_point.iter_mut().flat_map(EntryPoint::values_mut).for_each(fold);
         mover.iter_mut().flat_map(|call| &mut call.answer).for_each(kept);
-        error.iter_mut().for_each(|error| text(&mut error.message));
-        main.errors_mut().for_each(|error| text(&mut error.message));
+        error.iter_mut().for_each(|error| excerpt(&mut error.message));
+        main.errors_mut().for_each(|error| excerpt(&mut error.message));
         result.iter_mut().for_each(told);
         message.iter_mut().for_each(text);
         if let Some(call) = handling {
             call.frame.values_mut().for_each(fold);
-            call.frame.errors_mut().for_each(|error| text(&mut error.message));
+            call.frame.errors_mut().for_each(|error| excerpt(&mut error.message));
             call.answer.iter_mut().for_each(kept);
             if let Some(Remembered { vars, result, message }) = &mut call.before {
                 fold(vars);

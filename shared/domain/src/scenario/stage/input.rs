@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::script::Scripting;
 use super::super::value::{Context, Secrets};
-use super::super::{Bounds, Folded, Scenario};
+use super::super::{Bounds, Concealed, Folded, Scenario};
 use super::call::{Call, event_value};
 use super::snapshot::{Answers, Snapshot};
 use super::task::is_task;
@@ -51,6 +51,8 @@ pub struct StageSettings {
     pub systems: Arc<SystemNames>,
     /// Named constants, `config.…`.
     pub constants: Arc<Value>,
+    /// Values of those that are secrets.
+    pub secret_constants: Arc<Concealed>,
     /// What `${secret.NAME}` reads.
     pub secrets: Arc<dyn Secrets>,
     /// What callback URLs begin with, without a slash at the end.

@@ -134,8 +134,10 @@ impl Run {
         }
     }
 
-    /// What an earlier stage saved from an answer may hold a secret that this stage does not use.
+    /// What an earlier stage saved from an answer may hold a secret that this stage does not use. Constants are read
+    /// anywhere, in scripts, too.
     pub(super) fn conceal_secrets_of_scenario(&mut self, turn: &Turn<'_>) {
+        self.end.secrets.join(&turn.settings.secret_constants);
         turn.scenario.secrets().for_each(|names| self.conceal_secrets(names, turn));
     }
 

@@ -161,7 +161,7 @@ impl Run {
                 if class.is_none() && (allowed || !is_error) {
                     return Ok(response);
                 }
-                let mut quoted = self.end.secrets.text(&turn.scenario.mask.body_text(&response.body));
+                let mut quoted = self.end.secrets.excerpt(&turn.scenario.mask.body_text(&response.body));
                 quoted.truncate(quoted.floor_char_boundary(QUOTED_BYTES));
                 let message = format!("{} answered {}: {quoted}", called(http, url), response.status);
                 let class = class.map(|class| class.to_string());

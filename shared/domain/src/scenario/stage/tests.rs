@@ -126,6 +126,7 @@ impl Play {
             errors: errors(ERRORS),
             systems: Arc::default(),
             constants: Arc::new(json!({"base": "http://h"})),
+            secret_constants: Arc::default(),
             secrets: Arc::new(crate::scenario::value::NoSecrets),
             callback_base: "http://engine".into(),
             vhost: "/".into(),

@@ -69,7 +69,7 @@ impl Run {
         let message = match &reply {
             Reply::TimedOut => format!("no answer to request `{name}` came in time"),
             Reply::Callback { step_status, body } => {
-                let mut quoted = self.end.secrets.text(&turn.scenario.mask.body_text(body));
+                let mut quoted = self.end.secrets.excerpt(&turn.scenario.mask.body_text(body));
                 quoted.truncate(quoted.floor_char_boundary(QUOTED_BYTES));
                 let status = step_status.map_or_else(String::new, |status| format!(" {status}"));
                 format!("request `{name}` was answered{status}: {quoted}")

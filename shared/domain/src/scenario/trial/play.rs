@@ -19,7 +19,7 @@ use crate::scenario::stage::{
     Answer, CallAnswer, Facts, Happened, Input, LogLine, Need, Snapshot, Stage, StageEnd, StageSettings,
     Then, Transition, Wake, in_order,
 };
-use crate::scenario::{Event, Scenario};
+use crate::scenario::{Concealed, Event, Scenario};
 use jiff::Timestamp;
 use requests::Requests;
 
@@ -73,6 +73,7 @@ fn settings(deployment: &Deployment, trial: &Trial) -> StageSettings {
         errors: trial.errors.clone(),
         systems: Arc::default(),
         constants: Arc::new(trial.config.clone()),
+        secret_constants: Arc::new(Concealed::of_constants(&trial.config)),
         secrets: Arc::new(trial.secrets.clone()),
         vhost: "/".to_owned(),
         callback_base: CALLBACK_BASE.to_owned(),

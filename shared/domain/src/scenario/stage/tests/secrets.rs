@@ -5,14 +5,17 @@ use super::*;
 /// With characters that URLs and JSON spell in another way.
 const SECRET: &str = "p\"a/ss wörd";
 
-fn known(list: &str, answers: &[&str]) -> Played {
-    let text = format!(
+fn states(list: &str) -> String {
+    format!(
         "  a: {{actions: [{list}], on: {{success: b, fail: failed}}}}
   b: {{actions: [{{http: {{url: 'http://h/b'}}}}, {{script: 'log(\"\" + vars); result(vars); message(\"\" + vars)'}}], on: {{success: done, fail: failed}}}}
   done: {{kind: terminal}}
   failed: {{kind: terminal, outcome: fail}}\n"
-    );
-    Play::of(&text).secret("key", SECRET).go(answers)
+    )
+}
+
+fn known(list: &str, answers: &[&str]) -> Played {
+    Play::of(&states(list)).secret("key", SECRET).go(answers)
 }
 
 /// Everything that a play told: history, errors, results, suspensions.
@@ -57,6 +60,23 @@ fn scn_15_a_secret_is_sent_and_not_told() {
             (json!({"k": SECRET}), "http://h/p%22a%2Fss%20w%C3%B6rd/x")
         );
         assert_kept(&sent);
+    }
+}
+
+#[test]
+fn scn_15_a_constant_that_is_a_secret_is_sent_and_not_told() {
+    let list = "{script: 'log(config.crm.api_key); vars.key = config.crm.api_key'}, {http: {url: 'http://h/a', headers: {X-Key: '${config.crm.api_key}'}, save: {echo: '${response.body}'}}}";
+    let echo = json!({"you said": SECRET});
+    for answers in [&[&*format!("503 {echo}"), "404 nothing"][..], &[&*format!("200 {echo}"), "200"]] {
+        let constants = json!({"crm": {"api_key": SECRET}});
+        let play = Play::of(&states(list)).set(|settings| {
+            settings.secret_constants = Arc::new(crate::scenario::Concealed::of_constants(&constants));
+            settings.constants = Arc::new(constants);
+        });
+        let played = play.go(answers);
+        assert_eq!(played.http()[0].headers[0].1, SECRET);
+        assert_kept(&played);
+        assert_eq!(played.last().snapshot.vars["key"], "***");
     }
 }
 

@@ -128,8 +128,8 @@ async fn scn_15_header_fields_that_carry_credentials_are_not_stored_and_neither_
         assert_eq!(callback["body"], json!({"you sent": "***", "and": "acme-corp"}), "{shown}");
     }
     let stored = dump(&engine).await;
-    assert!(stored.contains("***"));
-    let line = stored.lines().find(|line| line.contains("c4n4ry"));
+    // Bodies are bytes, which a dump writes in hexadecimal digits.
+    let line = stored.lines().find(|line| ["c4n4ry", "63346e347279"].iter().any(|part| line.contains(part)));
     assert!(line.is_none(), "{line:?}");
     for node in &engine.nodes {
         let log = std::fs::read_to_string(&node.spec.log).unwrap();

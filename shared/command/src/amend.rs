@@ -143,10 +143,10 @@ impl Commands {
     ) -> Result<ReadyStage, Error> {
         let order = allowed.order();
         let former = stored_snapshot(tx, order).await?;
-        let vars = asked.vars.clone().unwrap_or_else(|| former.vars.clone());
+        let vars = asked.vars.clone().unwrap_or_else(|| former.known_vars());
         let detail = json!({
             "reason": asked.reason, "from": order.status.as_str(), "formerState": order.step, "state": asked.state,
-            "formerVars": asked.vars.as_ref().map(|_| &former.vars), "key": by.key.name, "request": by.key.digest,
+            "formerVars": asked.vars.as_ref().map(|_| former.known_vars()), "key": by.key.name, "request": by.key.digest,
             "scenarioVersion": asked.scenario_version, "formerScenarioVersion": order.scenario_version,
         });
         let detail = caused(detail, by.principal).to_string();

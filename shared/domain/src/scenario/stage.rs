@@ -14,6 +14,7 @@ mod each;
 mod end;
 mod failing;
 mod input;
+mod kept;
 mod need;
 mod perform;
 mod render;
@@ -21,6 +22,7 @@ mod response;
 mod retry_after;
 mod sample;
 mod snapshot;
+mod so_far;
 mod step;
 mod task;
 mod wait;
@@ -35,9 +37,10 @@ pub use need::{
 };
 pub use sample::CallMade;
 pub use snapshot::{
-    ActionHold, AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, EachProgress, ElementEnd,
-    ElementProgress, EntryPoint, FailedElement, Frame, Handling, Mover, OpenRequest, Polling, Remembered,
-    Rest, RetryTime, Savepoint, Snapshot, SnapshotError, SyncRetry, TaskTimes, Visit,
+    ActionHold, AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, Digest, EachProgress, ElementEnd,
+    ElementNumbers, ElementProgress, EntryPoint, FailedElement, Frame, Handling, KeptAnswer, Mover,
+    OpenRequest, Polling, Remembered, Rest, RetryTime, Savepoint, Snapshot, SnapshotError, SyncRetry,
+    TaskTimes, Visit,
 };
 pub use step::{Asking, StepMade, StepOutcome};
 pub use task::{
@@ -64,8 +67,8 @@ use crate::retry::ErrorRules;
 #[derive(Debug)]
 enum Pending {
     Nothing,
-    /// The name of the request.
-    Registration(String),
+    /// Name and content of the request.
+    Registration(String, Option<Digest>),
     /// The pass of a hand-out.
     Task {
         /// True if an earlier one is awaited already.
@@ -298,8 +301,8 @@ impl Run {
     /// Takes the answer to what the machine waits for; says the next need where the same action has one.
     fn take(&mut self, answer: Answer, turn: &Turn<'_>) -> Option<Need> {
         match (std::mem::replace(&mut self.pending, Pending::Nothing), answer) {
-            (Pending::Registration(name), Answer::Registered(id)) => {
-                self.note_request(name, id, turn);
+            (Pending::Registration(name, content), Answer::Registered(id)) => {
+                self.note_request(name, id, content, turn);
                 return self.send(self.present(turn)?, Some(id), turn);
             }
             (Pending::Task { .. }, Answer::Registered(pass)) => {
@@ -365,6 +368,7 @@ impl Run {
         if matches!(self.end.then, Some(Then::Sleep { .. })) {
             self.cursor.retry_time = RetryTime::default();
         }
+        self.cursor.main.so_far = self.so_far(turn);
         let mut cursor = self.cursor.clone();
         cursor.vars.clone_from(&self.context.vars);
         // Where the same state goes on, it sees the answers that it had.

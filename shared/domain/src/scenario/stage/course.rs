@@ -239,6 +239,10 @@ impl Run {
     /// Moves the order to another state.
     pub(super) fn go(&mut self, event: Cow<'static, str>, to: StateId, turn: &Turn<'_>) {
         let (from, into) = (turn.scenario.state(self.state), turn.scenario.state(to));
+        // The repeat of what failed asynchronously does it again.
+        if event != Event::Retry.as_str() {
+            self.save_so_far(turn);
+        }
         let passed = self.cursor.asynchronous.as_ref().is_some_and(|retry| retry.state == from.name);
         // From another entry point on, what failed before it is not repeated any more.
         if event != Event::Retry.as_str() && (passed || into.entry_point) {

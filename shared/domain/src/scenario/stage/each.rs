@@ -6,6 +6,7 @@
 
 mod answers;
 mod element;
+mod list;
 
 use std::time::Duration;
 
@@ -115,7 +116,7 @@ impl Run {
 
     fn begin_each(&mut self, each: &EachAction, turn: &Turn<'_>) -> Result<(), OrderError> {
         let at = (self.cursor.visit.number, self.cursor.frame().action);
-        if self.cursor.frame().each.as_ref().is_some_and(|each| each.at == at) {
+        if self.cursor.frame().each.as_ref().is_some_and(|each| each.at == at && !each.again) {
             return Ok(());
         }
         let list = each
@@ -130,7 +131,11 @@ impl Run {
             let message = format!("the list has {} elements, `scenario.max_each` allows {most}", list.len());
             return Err(OrderError::new(EACH_TOO_LONG, message));
         }
-        self.cursor.frame_mut().each = Some(Box::new(EachProgress::of(at, list)));
+        let numbers = self.number_elements(each, at, &list, turn)?;
+        self.begin_round(each, &numbers, turn);
+        let frame = self.cursor.frame_mut();
+        let former = frame.each.take().filter(|former| former.at == at).map(|former| *former);
+        frame.each = Some(Box::new(EachProgress::of(at, list, numbers, former)));
         Ok(())
     }
 
@@ -242,6 +247,13 @@ impl Run {
     /// What the elements were answered so far is saved all the same, null where there is nothing, so that it can be
     /// undone.
     fn fail_each(&mut self, each: &EachAction, Ended { error, last }: Ended, turn: &Turn<'_>) {
+        self.set_lists_so_far(each, turn);
+        self.context.response = last;
+        self.fail(error, turn);
+    }
+
+    /// The variables are set from what the elements have by now, where they have room for it.
+    pub(super) fn set_lists_so_far(&mut self, each: &EachAction, turn: &Turn<'_>) {
         for index in 0..self.elements().len() {
             self.save_as_far(each, index, turn);
         }
@@ -251,8 +263,6 @@ impl Run {
         if self.check_vars(turn).is_err() {
             self.context.vars = vars;
         }
-        self.context.response = last;
-        self.fail(error, turn);
     }
 
     fn set_lists(&mut self, each: &EachAction) {
@@ -269,10 +279,10 @@ impl Run {
         }
     }
 
-    /// The element that an action is rendered for, with the place of that action.
+    /// Number of the element that an action is rendered for, with the place of that action.
     pub(super) fn place_in_each(&self) -> Option<(usize, usize)> {
         let index = self.context.element.as_ref()?.index;
         let element = self.cursor.frame().each.as_ref()?.elements.get(index)?;
-        Some((index, element.next))
+        Some((self.number(index), element.next))
     }
 }

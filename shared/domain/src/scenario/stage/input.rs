@@ -175,7 +175,7 @@ impl Given {
             response: last,
             error: snapshot.error.as_ref().map(error_value),
             responses: named,
-            callbacks: by_request(shown),
+            callbacks: by_request(shown, &snapshot.rounds),
             order: Arc::new(self.order()),
             config: self.settings.constants.clone(),
             now: self.started_at,
@@ -242,8 +242,12 @@ impl<'t> Turn<'t> {
     }
 }
 
-/// The callbacks by the names of their requests. Those of the elements of an `each` are a list, with null where none came.
-fn by_request<'c>(callbacks: impl Iterator<Item = &'c Callback>) -> BTreeMap<String, Folded> {
+/// The callbacks by the names of their requests. Those of the elements of an `each` are a list in the order in which the
+/// elements stood last, with null where none came; in positions that do not say how they stood, in that of their numbers.
+pub(super) fn by_request<'c>(
+    callbacks: impl Iterator<Item = &'c Callback>,
+    rounds: &BTreeMap<String, Vec<Option<usize>>>,
+) -> BTreeMap<String, Folded> {
     let mut named = BTreeMap::new();
     let mut lists: BTreeMap<&str, BTreeMap<usize, &Folded>> = BTreeMap::new();
     for Callback { name, value, .. } in callbacks {
@@ -256,6 +260,14 @@ fn by_request<'c>(callbacks: impl Iterator<Item = &'c Callback>) -> BTreeMap<Str
                 named.insert(name.clone(), value.clone());
             }
         }
+    }
+    for (name, round) in rounds {
+        let elements = lists.remove(name.as_str()).unwrap_or_default();
+        let value = |number: &Option<usize>| {
+            let value = number.as_ref().and_then(|number| elements.get(number));
+            value.map_or(Value::Null, |value| value.value().clone())
+        };
+        named.insert(name.clone(), Value::Array(round.iter().map(value).collect()).into());
     }
     for (name, elements) in lists {
         let count = elements.keys().last().map_or(0, |last| last + 1);

@@ -12,7 +12,7 @@ use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, Branch, Event, HttpAction, Lapse, SleepUntil, State};
 use super::need::{HttpCall, Publication};
 use super::response::asked_by_http;
-use super::snapshot::{Destination, OpenRequest};
+use super::snapshot::{Destination, Digest, OpenRequest};
 use super::{Need, Pending, Run, Turn, later};
 use crate::id::RequestId;
 use crate::order::OrderError;
@@ -22,15 +22,14 @@ impl Run {
     pub(super) fn perform(&mut self, action: &Action, turn: &Turn<'_>) -> Option<Need> {
         match action {
             Action::Http(_) | Action::Amqp(_) | Action::Order(_) => {
-                return match action.request() {
-                    // Its answer was good: only what failed is sent again.
-                    Some(name) if self.is_answered(name, turn) => {
-                        self.cursor.advance();
-                        None
-                    }
-                    Some(name) => Some(self.register(name)),
-                    None => self.send(action, None, turn),
-                };
+                let Some(name) = action.request() else { return self.send(action, None, turn) };
+                let content = self.content_of(action, turn);
+                // Its answer was good: only what failed is sent again.
+                if self.is_answered(name, content, turn) {
+                    self.cursor.advance();
+                    return None;
+                }
+                return Some(self.register(name, content));
             }
             Action::Parallel(steps) => return self.send_parallel(steps, turn),
             Action::Each(each) => return self.go_through(each, turn),
@@ -73,8 +72,8 @@ impl Run {
     }
 
     /// A request is stored before it is sent, so that an answer that comes at once finds it.
-    fn register(&mut self, name: &str) -> Need {
-        self.pending = Pending::Registration(name.to_owned());
+    fn register(&mut self, name: &str, content: Option<Digest>) -> Need {
+        self.pending = Pending::Registration(name.to_owned(), content);
         Need::Register {
             name: name.to_owned(),
             visit: self.cursor.visit.number,
@@ -118,12 +117,6 @@ impl Run {
         }
         self.pending = Pending::Parallel(made);
         Some(Need::Parallel(calls))
-    }
-
-    /// True if an earlier attempt got a good answer to this request of the present state.
-    pub(super) fn is_answered(&self, request: &str, turn: &Turn<'_>) -> bool {
-        let place = format!("{}/{request}", turn.scenario.state(self.state).name);
-        self.cursor.asynchronous.as_ref().is_some_and(|retry| retry.answered.contains(&place))
     }
 
     pub(super) fn conceal_secrets(&mut self, names: &[String], turn: &Turn<'_>) {
@@ -227,7 +220,15 @@ impl Run {
     }
 
     /// Notes a request that is stored now.
-    pub(super) fn note_request(&mut self, name: String, id: RequestId, turn: &Turn<'_>) {
+    pub(super) fn note_request(
+        &mut self,
+        name: String,
+        id: RequestId,
+        content: Option<Digest>,
+        turn: &Turn<'_>,
+    ) {
+        self.cursor.forget_answer(&name);
+        self.cursor.rounds.remove(&name);
         let State { retry_failed_only: keep_answer, name: state, .. } = turn.scenario.state(self.state);
         let (keep_answer, state) = (*keep_answer, state.clone());
         self.cursor.requests.retain(|request| request.id != id);
@@ -237,6 +238,7 @@ impl Run {
             id,
             asked: None,
             sent_at: None,
+            content,
             keep_answer,
             earlier: false,
         });
@@ -328,8 +330,8 @@ impl Run {
         if let Some(call) = &self.cursor.handling {
             name.push_str(&format!("\0call {}", call.no));
         }
-        if let Some((index, action)) = self.place_in_each() {
-            name.push_str(&format!("\0each {index} {action}"));
+        if let Some((number, action)) = self.place_in_each() {
+            name.push_str(&format!("\0each {number} {action}"));
         }
         Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes())
     }

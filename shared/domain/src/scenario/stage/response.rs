@@ -268,6 +268,7 @@ impl Run {
         self.cursor.visit.state = Some(savepoint.state);
         self.cursor.visit.number = savepoint.visit;
         self.cursor.begin_frame();
+        self.cursor.list_again();
         if let Some(saved) = savepoint.savepoint {
             self.restore(*saved);
         }

@@ -4,6 +4,7 @@
 //! call with what was said to it. How it is stored stands in `stored`.
 
 mod awaiting;
+mod content;
 mod each;
 mod frame;
 mod life;
@@ -12,10 +13,13 @@ mod request;
 mod stored;
 
 pub use awaiting::{Awaiting, TaskTimes};
+pub use content::{Digest, ElementNumbers, KeptAnswer};
 pub use each::{EachProgress, ElementEnd, ElementProgress, FailedElement};
 pub use frame::{ActionHold, AnsweredCall, Answers, Frame, Rest, SyncRetry};
 pub use life::{EntryPoint, Savepoint};
 pub use request::{Destination, OpenRequest};
+
+use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -49,8 +53,8 @@ pub struct AsyncRetry {
     pub cycle: Cycle,
     /// The waiting or polling state that is to be passed for the cycle to be over.
     pub state: String,
-    /// Requests that are not sent again, because their answers were good: `STATE/NAME`.
-    pub answered: Vec<String>,
+    /// Good answers that are not asked for again.
+    pub answered: Vec<KeptAnswer>,
     /// The next attempt begins at the last entry point.
     pub from_entry_point: bool,
 }
@@ -151,6 +155,9 @@ pub struct Snapshot {
     pub entry_point: Option<EntryPoint>,
     /// Requests since the last wait.
     pub requests: Vec<OpenRequest>,
+    /// For each name under which elements of a list asked last: the numbers of the elements in the order of the list, none
+    /// where that element has not asked.
+    pub rounds: BTreeMap<String, Vec<Option<usize>>>,
     /// Variables of the scenario.
     pub vars: Map<String, Value>,
     /// The last error that went to the scenario; told if the order ends as failed.
@@ -209,14 +216,24 @@ impl Snapshot {
     pub(super) fn enter(&mut self, state: String) {
         self.visit = Visit { state: Some(state), number: self.visit.number + 1, ..Visit::default() };
         self.main.each = None;
+        self.main.numbers.clear();
         self.begin_frame();
     }
 
     /// Begins with the first action of the state, with the answers and the cycle of those before. The elements that an
     /// `each` of the same visit was through with stay so.
     pub(super) fn begin_frame(&mut self) {
-        let Frame { answers, retry, rest, each, .. } = std::mem::take(&mut self.main);
-        self.main = Frame { answers, retry, rest, each, ..Frame::default() };
+        let Frame { answers, retry, rest, each, numbers, .. } = std::mem::take(&mut self.main);
+        self.main = Frame { answers, retry, rest, each, numbers, ..Frame::default() };
+    }
+
+    /// The actions before an unfinished `each` are done again, and may lead to another list. Positions that were stored
+    /// before its elements had numbers go through the list that they have.
+    pub(super) fn list_again(&mut self) {
+        let Frame { each, numbers, .. } = &mut self.main;
+        if let Some(each) = each {
+            each.again = numbers.iter().any(|numbers| numbers.at == each.at);
+        }
     }
 
     /// The action of the frame has gone through: what was retried is over with it.
@@ -254,11 +271,17 @@ impl Snapshot {
     /// The repeat of what failed asynchronously does not ask for these answers again.
     pub(super) fn keep_answers(&mut self, good: &[OpenRequest]) {
         let Some(AsyncRetry { answered, .. }) = &mut self.asynchronous else { return };
-        for place in good.iter().map(|request| format!("{}/{}", request.state, request.name)) {
-            if !answered.contains(&place) {
-                answered.push(place);
-            }
+        for OpenRequest { state, name, content, .. } in good {
+            let kept = KeptAnswer { place: format!("{state}/{name}"), content: *content };
+            answered.retain(|other| other.place != kept.place);
+            answered.push(kept);
         }
+    }
+
+    /// A request of this name is asked now: no earlier one of its name is seen behind it any more.
+    pub(super) fn forget_answer(&mut self, name: &str) {
+        let Some(AsyncRetry { answered, .. }) = &mut self.asynchronous else { return };
+        answered.retain(|kept| kept.place.rsplit_once('/').is_none_or(|(_, other)| other != name));
     }
 
     fn note_retry(&mut self, now: Timestamp, due: Timestamp) {
@@ -333,7 +356,10 @@ impl Snapshot {
 
     /// Bytes of text that the order put aside: for the call which is being handled, and for repeats.
     pub(super) fn bytes_aside(&self) -> usize {
-        let of_each = |frame: &Frame| frame.each.as_ref().map_or(0, |each| each.bytes());
+        let of_each = |frame: &Frame| {
+            let so_far = frame.so_far.as_ref().map_or(0, Folded::bytes);
+            frame.each.as_ref().map_or(0, |each| each.bytes()) + so_far
+        };
         let of_entry_point = self.entry_point.as_ref().map_or(0, EntryPoint::bytes);
         let for_repeats = of_entry_point + of_each(&self.main);
         let Some(call) = &self.handling else { return for_repeats };

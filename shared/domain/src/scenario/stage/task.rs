@@ -326,7 +326,12 @@ impl Run {
         }
     }
 
-    pub(super) fn render_order(&self, order: &OrderAction, turn: &Turn<'_>) -> Result<Value, RunError> {
+    /// The fields that the scenario gives a child order.
+    pub(super) fn fields_of_order(
+        &self,
+        order: &OrderAction,
+        turn: &Turn<'_>,
+    ) -> Result<Map<String, Value>, RunError> {
         let mut fields = Map::new();
         for (name, template) in &order.fields {
             let value = template.render(&self.context, &turn.settings.scripting)?;
@@ -335,6 +340,11 @@ impl Run {
             let value = if WORDS.contains(&name.as_str()) { value } else { self.end.kept(value) };
             fields.insert(name.clone(), value);
         }
+        Ok(fields)
+    }
+
+    pub(super) fn render_order(&self, order: &OrderAction, turn: &Turn<'_>) -> Result<Value, RunError> {
+        let mut fields = self.fields_of_order(order, turn)?;
         if !fields.contains_key("id") {
             // Of the place and not of chance, so that a repeat starts no second child.
             let mut place =
@@ -342,8 +352,8 @@ impl Run {
             if let Some(call) = &self.cursor.handling {
                 place.push_str(&format!(".call-{}", call.no));
             }
-            if let Some((index, action)) = self.place_in_each() {
-                place.push_str(&format!(".{index}-{action}"));
+            if let Some((number, action)) = self.place_in_each() {
+                place.push_str(&format!(".{number}-{action}"));
             }
             let id = format!("{}.{place}", turn.facts.id);
             let id = if id.len() <= crate::order::registration::MAX_ID_BYTES {

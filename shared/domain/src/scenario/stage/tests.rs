@@ -2,6 +2,7 @@
 //! out. Every suspension goes through the stored form of the snapshot, as it does in production.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod again;
 mod answers;
 mod asynchronous;
 mod bounds;

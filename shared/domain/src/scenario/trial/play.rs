@@ -286,7 +286,7 @@ impl Play<'_> {
             error: error.clone(),
             result: end.snapshot.result.clone(),
             message: end.snapshot.message.clone(),
-            vars: end.snapshot.vars.clone(),
+            vars: end.snapshot.known_vars(),
             duration: self.elapsed(),
         })
     }

@@ -18,7 +18,7 @@ impl Run {
         let fault = match (asked, answer) {
             (Asked::Registration(index), Answer::Registered(id)) => {
                 let name = self.element(index).and_then(|element| each.actions.get(element.next)?.request());
-                self.note_request(name_of(name.unwrap_or_default(), index), id, turn);
+                self.note_element_request(name.unwrap_or_default(), index, id, turn);
                 self.element(index).into_iter().for_each(|element| element.request = Some(id));
                 return;
             }
@@ -130,7 +130,8 @@ impl Run {
         turn: &Turn<'_>,
     ) -> Option<Ended> {
         // What was not sent will not be answered.
-        let request = each.actions.iter().find_map(Action::request).map(|name| name_of(name, index));
+        let number = self.number(index);
+        let request = each.actions.iter().find_map(Action::request).map(|name| name_of(name, number));
         let element = self.element(index)?;
         let is_open = element.request.is_some();
         let last = element.last.clone();

@@ -39,8 +39,7 @@ impl Run {
                 None => self.end_element(each, index, turn).map(|()| true),
                 Some(Action::Script(script)) => self.run_for_element(each, script, index, turn),
                 Some(action) => {
-                    let request = action.request().map(|name| name_of(name, index));
-                    if !request.is_some_and(|name| self.is_answered(&name, turn)) {
+                    if !action.request().is_some_and(|name| self.is_element_answered(name, index, turn)) {
                         return Ok(Came::AtWorld);
                     }
                     // Its answer was good: only what failed is sent again.
@@ -160,9 +159,9 @@ impl Run {
         let Some(action) = each.actions.get(next) else { return Err(ElementFault::for_good(no_action())) };
         if let (Some(name), None) = (action.request(), request) {
             let need = Need::Register {
-                name: name_of(name, index),
+                name: name_of(name, self.number(index)),
                 visit: self.cursor.visit.number,
-                action: number_of(self.cursor.frame().action, index, next),
+                action: number_of(self.cursor.frame().action, self.number(index), next),
                 task: None,
             };
             return Ok(ToWorld::Alone(Asked::Registration(index), need));
@@ -214,14 +213,14 @@ pub(super) enum ToWorld {
     Alone(Asked, Need),
 }
 
-/// The name of an element's request: no scenario can name one like this.
-pub(super) fn name_of(request: &str, index: usize) -> String {
-    format!("{request}.{index}")
+/// The name of the request of the element with this number: no scenario can name one like this.
+pub(super) fn name_of(request: &str, number: usize) -> String {
+    format!("{request}.{number}")
 }
 
-/// A number for an action of an element that no other action of the state has.
-fn number_of(action: usize, index: usize, next: usize) -> u32 {
-    let number = action + ACTIONS * (1 + index * MOST_ACTIONS + next);
+/// A number for an action of the element with this number that no other action of the state has.
+fn number_of(action: usize, number: usize, next: usize) -> u32 {
+    let number = action + ACTIONS * (1 + number * MOST_ACTIONS + next);
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 

@@ -1,5 +1,7 @@
 //! How far an `each` has come: which elements are over, and where the others stand.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,6 +17,12 @@ pub struct EachProgress {
     pub at: (u32, usize),
     /// The elements in the order of the list, which is evaluated once.
     pub elements: Vec<ElementProgress>,
+    /// Their numbers, in the same order; empty where each has the number of its place.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub numbers: Vec<usize>,
+    /// The order went back to a savepoint before the action: the list is evaluated again.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub again: bool,
 }
 
 /// How far one element has come.
@@ -69,13 +77,32 @@ pub enum ElementEnd {
 }
 
 impl EachProgress {
-    /// The begin, with these elements.
-    pub(in super::super) fn of(at: (u32, usize), list: Vec<Value>) -> Self {
-        let elements = list.into_iter().map(|value| ElementProgress {
+    /// The begin, with these elements and their numbers. Those that were in the former list are as far as they were there.
+    pub(in super::super) fn of(
+        at: (u32, usize),
+        list: Vec<Value>,
+        numbers: Vec<usize>,
+        former: Option<Self>,
+    ) -> Self {
+        let mut known: BTreeMap<usize, ElementProgress> = BTreeMap::new();
+        if let Some(Self { elements, numbers, .. }) = former {
+            let number = |place| numbers.get(place).copied().unwrap_or(place);
+            known.extend(elements.into_iter().enumerate().map(|(place, element)| (number(place), element)));
+        }
+        let fresh = |value: Value| ElementProgress {
             value: Some(value).filter(|value| !value.is_null()).map(Folded::from),
             ..ElementProgress::default()
-        });
-        Self { at, elements: elements.collect() }
+        };
+        let elements = list.into_iter().zip(&numbers);
+        let elements = elements.map(|(value, number)| known.remove(number).unwrap_or_else(|| fresh(value)));
+        let elements = elements.collect();
+        let is_plain = numbers.iter().enumerate().all(|(place, number)| place == *number);
+        Self { at, elements, numbers: if is_plain { Vec::new() } else { numbers }, again: false }
+    }
+
+    /// The number of the element at this place of the list.
+    pub(in super::super) fn number(&self, place: usize) -> usize {
+        self.numbers.get(place).copied().unwrap_or(place)
     }
 
     pub(in super::super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Folded> {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::each::EachProgress;
-use super::{Folded, stored};
+use super::{ElementNumbers, Folded, stored};
 use crate::order::{OrderError, Status};
 use crate::retry::Cycle;
 
@@ -69,6 +69,10 @@ pub struct Frame {
     pub parallel_done: Vec<usize>,
     /// How far an `each` has come.
     pub each: Option<Box<EachProgress>>,
+    /// Numbers of the elements of each `each` of the visit.
+    pub numbers: Vec<ElementNumbers>,
+    /// Variables that what went through of an unfinished action would set if its state were left now, a map.
+    pub so_far: Option<Folded>,
     /// The last call that was answered, where a script follows it.
     pub answered: Option<AnsweredCall>,
     /// The repeat of a failed action that goes on.
@@ -93,7 +97,7 @@ impl Frame {
     pub(in super::super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Folded> {
         let before = self.answered.iter_mut().filter_map(|call| call.before.as_mut());
         let of_each = self.each.iter_mut().flat_map(|each| each.values_mut());
-        self.answers.iter_mut().chain(before).chain(of_each)
+        self.answers.iter_mut().chain(before).chain(of_each).chain(&mut self.so_far)
     }
 
     pub(in super::super) fn errors_mut(&mut self) -> impl Iterator<Item = &mut OrderError> {

@@ -61,8 +61,10 @@ impl Snapshot {
     /// where the state is one.
     #[must_use]
     pub fn restarted_at(self, state: &str) -> Self {
+        let known = self.known_vars();
         let saved = self.entry_point.filter(|entry| entry.state == state).and_then(|entry| entry.savepoint);
-        Self::entering(state, saved.map_or(self.vars, |saved| saved.vars.into_map()))
+        let vars = saved.map_or(known, |saved| saved.vars.into_map());
+        Self::entering(state, vars)
     }
 
     /// The position of an order that goes on from this state by hand, in the same life.
@@ -77,10 +79,19 @@ impl Snapshot {
             visit: Visit { state: Some(state.to_owned()), number, ..Visit::default() },
             entry_point: Some(EntryPoint { state: state.to_owned(), visit: number, savepoint }),
             vars,
+            rounds: self.rounds,
             result: self.result,
             message: self.message,
             ..Self::default()
         }
+    }
+
+    /// The variables as they are where the state is left: with what went through of an unfinished action.
+    #[must_use]
+    pub fn known_vars(&self) -> Map<String, Value> {
+        let so_far = self.main.so_far.as_ref().and_then(|vars| vars.value().as_object());
+        let so_far = so_far.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone()));
+        self.vars.clone().into_iter().chain(so_far).collect()
     }
 
     /// What a call from outside has set stays where a repeat goes back to a savepoint, and a restart: its caller was
@@ -112,6 +123,7 @@ impl Snapshot {
     /// What is kept of a life that is over: a restart goes on with its variables. None where there are none.
     #[must_use]
     pub fn remains(self) -> Option<Self> {
+        let vars = self.known_vars();
         let entry_point = self.entry_point.filter(|entry| entry.savepoint.is_some()).map(|mut entry| {
             // A life begins without answers.
             entry.savepoint.iter_mut().for_each(|saved| saved.answers = Answers::default());
@@ -119,9 +131,9 @@ impl Snapshot {
         });
         let had = entry_point.as_ref().and_then(|entry| entry.savepoint.as_ref());
         let had_none = had.is_none_or(|saved| saved.vars.value().as_object().is_none_or(Map::is_empty));
-        if self.vars.is_empty() && had_none {
+        if vars.is_empty() && had_none {
             return None;
         }
-        Some(Self { vars: self.vars, entry_point, ..Self::default() })
+        Some(Self { vars, entry_point, ..Self::default() })
     }
 }

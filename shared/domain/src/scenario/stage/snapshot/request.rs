@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::Digest;
 use super::stored::{is_default, text};
 use crate::id::RequestId;
 
@@ -63,6 +64,9 @@ pub struct OpenRequest {
     /// When it was sent; none where that was not noted, or it is not sent yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_at: Option<Timestamp>,
+    /// Content of what it asks; none where no answer is ever kept, and in positions that were stored before it was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Digest>,
     /// A retry does not send it again once it has a good answer.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keep_answer: bool,

@@ -12,8 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{
-    ActionHold, Answers, AsyncRetry, Frame, Handling, Mover, RetryTime, Snapshot, SnapshotError, SyncRetry,
-    Visit,
+    ActionHold, Answers, AsyncRetry, Digest, Frame, Handling, KeptAnswer, Mover, RetryTime, Snapshot,
+    SnapshotError, SyncRetry, Visit,
 };
 use crate::retry::Cycle;
 
@@ -77,10 +77,13 @@ impl Serialize for Snapshot {
         out.put("result", &self.result)?;
         out.put("message", &self.message)?;
         out.put("requests", &self.requests)?;
-        out.put("answered", &later.map_or(&[][..], |retry| retry.answered.as_slice()))?;
+        out.put_kept(later.map_or(&[], |retry| &retry.answered))?;
+        out.put("rounds", &self.rounds)?;
         out.put("called", &visit.called)?;
         out.put("parallelDone", &shown.parallel_done)?;
         out.put("each", &main.each)?;
+        out.put("numbers", &main.numbers)?;
+        out.put("soFar", &main.so_far)?;
         out.put("answeredCall", &main.answered)?;
         out.put("poll", &visit.poll)?;
         out.put("awaiting", &visit.awaiting)?;
@@ -114,6 +117,8 @@ impl Serialize for StoredCall<'_> {
         out.put("cycle", &frame.retry.as_ref().map(|retry| retry.cycle.to_value()))?;
         out.put("failedAt", &frame.retry.as_ref().and_then(|retry| retry.failed_at))?;
         out.put("each", &frame.each)?;
+        out.put("numbers", &frame.numbers)?;
+        out.put("soFar", &frame.so_far)?;
         out.put("answeredCall", &frame.answered)?;
         out.put("response", &main.answers.last)?;
         out.put("responses", &main.answers.named)?;
@@ -136,6 +141,14 @@ impl<M: SerializeMap> Fields<M> {
         value: &T,
     ) -> Result<(), M::Error> {
         if is_default(value) { Ok(()) } else { self.0.serialize_entry(name, value) }
+    }
+
+    /// Those without a content stand where they always stood.
+    fn put_kept(&mut self, answers: &[KeptAnswer]) -> Result<(), M::Error> {
+        let places = answers.iter().filter(|kept| kept.content.is_none()).map(|kept| &kept.place);
+        self.put("answered", &places.collect::<Vec<_>>())?;
+        let known = answers.iter().filter_map(|kept| Some((&kept.place, kept.content?)));
+        self.put("kept", &known.collect::<Vec<_>>())
     }
 
     fn put_hold(&mut self, hold: Option<&ActionHold>) -> Result<(), M::Error> {
@@ -182,7 +195,7 @@ impl Stored {
                     .take::<Option<_>>("asyncState")?
                     .or_else(|| visit.state.clone())
                     .unwrap_or_default(),
-                answered: self.take("answered")?,
+                answered: self.kept()?,
                 from_entry_point: self.take("fromEntryPoint")?,
             }),
         };
@@ -198,6 +211,7 @@ impl Stored {
             retry_time: RetryTime { over_ms: self.take("retriedMs")?, span },
             entry_point: self.take("entryPoint")?,
             requests: self.take("requests")?,
+            rounds: self.take("rounds")?,
             vars: self.take("vars")?,
             error: self.take("error")?,
             result: self.take("result")?,
@@ -212,11 +226,21 @@ impl Stored {
             answers: Answers { last: self.take("response")?, named: self.take("responses")? },
             parallel_done: self.take("parallelDone")?,
             each: self.take("each")?,
+            numbers: self.take("numbers")?,
+            so_far: self.take("soFar")?,
             answered: self.take("answeredCall")?,
             retry: self.cycle("cycle")?.map(|cycle| SyncRetry { cycle, failed_at }),
             rest: self.take("rest")?,
             held: self.hold()?,
         })
+    }
+
+    fn kept(&mut self) -> serde_json::Result<Vec<KeptAnswer>> {
+        let places: Vec<String> = self.take("answered")?;
+        let known: Vec<(String, Digest)> = self.take("kept")?;
+        let places = places.into_iter().map(|place| KeptAnswer { place, content: None });
+        let known = known.into_iter().map(|(place, content)| KeptAnswer { place, content: Some(content) });
+        Ok(places.chain(known).collect())
     }
 
     fn hold(&mut self) -> serde_json::Result<Option<ActionHold>> {

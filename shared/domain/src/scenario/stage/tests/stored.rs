@@ -107,8 +107,12 @@ fn elements() -> impl Strategy<Value = ElementProgress> {
 }
 
 fn frames() -> impl Strategy<Value = Frame> {
-    let each = ((0..9_u32, 0..9_usize), vec(elements(), 0..3));
-    let each = each.prop_map(|(at, elements)| Box::new(EachProgress { at, elements }));
+    let each = ((0..9_u32, 0..9_usize), vec(elements(), 0..3), vec(0..9_usize, 0..3), any::<bool>());
+    let each = each
+        .prop_map(|(at, elements, numbers, again)| Box::new(EachProgress { at, elements, numbers, again }));
+    let numbers = ((0..9_u32, 0..9_usize), vec(option::of(digests()), 0..3))
+        .prop_map(|(at, elements)| ElementNumbers { at, elements });
+    let so_far = (vec(numbers, 0..2), option::of(folded()));
     let failed_at = option::of((0..9_u32, 0..9_usize));
     let answered = (0..9_usize, option::of(folded()), 0..3_u32);
     let answered = answered.prop_map(|(action, before, hand_out)| AnsweredCall { action, before, hand_out });
@@ -119,15 +123,17 @@ fn frames() -> impl Strategy<Value = Frame> {
         error,
     });
     let retry = (cycles(), failed_at).prop_map(|(cycle, failed_at)| SyncRetry { cycle, failed_at });
-    let steps = (vec(0..9_usize, 0..3), option::of(answered), option::of(each));
+    let steps = (vec(0..9_usize, 0..3), option::of(answered), option::of(each), so_far);
     let hold = (time(), option::of(word())).prop_map(|(since, system)| ActionHold { since, system });
     (0..9_usize, answers(), steps, option::of(retry), option::of(rest), option::of(hold)).prop_map(
-        |(action, answers, (parallel_done, answered, each), retry, rest, held)| Frame {
+        |(action, answers, (parallel_done, answered, each, (numbers, so_far)), retry, rest, held)| Frame {
             action,
             answers,
             parallel_done,
             answered,
             each,
+            numbers,
+            so_far,
             retry,
             rest,
             held,
@@ -175,6 +181,20 @@ fn handlings() -> impl Strategy<Value = Box<Handling>> {
     })
 }
 
+fn digests() -> impl Strategy<Value = Digest> + Clone {
+    word().prop_map(|word| Digest::of(&word))
+}
+
+/// Those without a content come first.
+fn kept_answers() -> impl Strategy<Value = Vec<KeptAnswer>> {
+    let known = vec((word(), digests()), 0..3);
+    (vec(word(), 0..3), known).prop_map(|(places, known)| {
+        let places = places.into_iter().map(|place| KeptAnswer { place, content: None });
+        let known = known.into_iter().map(|(place, content)| KeptAnswer { place, content: Some(content) });
+        places.chain(known).collect()
+    })
+}
+
 fn requests() -> impl Strategy<Value = OpenRequest> {
     let asked = prop_oneof![
         (word(), word(), word()).prop_map(|(method, host, path)| Destination::Http { method, host, path }),
@@ -186,9 +206,10 @@ fn requests() -> impl Strategy<Value = OpenRequest> {
     ];
     let times = option::of(time());
     let parts = (word(), word(), any::<u128>(), option::of(asked), times, any::<bool>(), any::<bool>());
-    parts.prop_map(|(name, state, id, asked, sent_at, keep_answer, earlier)| {
+    let parts = (parts, option::of(digests()));
+    parts.prop_map(|((name, state, id, asked, sent_at, keep_answer, earlier), content)| {
         let id = RequestId(Uuid::from_u128(id));
-        OpenRequest { name, state, id, asked, sent_at, keep_answer, earlier }
+        OpenRequest { name, state, id, asked, sent_at, content, keep_answer, earlier }
     })
 }
 
@@ -198,10 +219,11 @@ prop_compose! {
         main in frames(),
         handling in option::of(handlings()),
         mover in option::of((any::<i64>(), folded(), option::of(some_value()))),
-        later in option::of((cycles(), word(), vec(word(), 0..3), any::<bool>())),
+        later in option::of((cycles(), word(), kept_answers(), any::<bool>())),
         (over_ms, span) in (0..9_000_u64, option::of((time(), time()))),
         entry_point in option::of(entry_points()),
         requests in vec(requests(), 0..3),
+        rounds in btree_map(word(), vec(option::of(0..9_usize), 0..3), 0..2),
         vars in btree_map(word(), some_value(), 0..3),
         error in option::of(errors()),
         (result, message) in (option::of(some_value()), option::of(word())),
@@ -215,6 +237,7 @@ prop_compose! {
             retry_time: RetryTime { over_ms, span },
             entry_point,
             requests,
+            rounds,
             vars: vars.into_iter().collect(),
             error,
             result,

@@ -103,6 +103,7 @@ impl Play<'_> {
             })
             .collect();
         self.played.story.extend(requests);
+        let vars = last.known_vars();
         let step =
             last.visit.state.unwrap_or_else(|| self.scenario.state(self.scenario.initial).name.clone());
         let error = OrderError::new(PROCESS_TIMEOUT, "the order outlived its process time-out");
@@ -114,7 +115,7 @@ impl Play<'_> {
             error: Some(error),
             result: last.result,
             message: last.message,
-            vars: last.vars,
+            vars,
             duration: between(self.trial.now, self.now),
         }
     }

@@ -56,6 +56,81 @@ states:
     assert_eq!(*moved, "well", "the history names the event: {order}");
 }
 
+/// Silence is repeated soon.
+const SILENT: &str = "{async: {classification: {rules: {r: {requests: {http: [{path: \"/**\"}]}, classes: {\
+    asked.silent: {timeout: true}}}}}, retry: {policies: {p: {error_classes: [asked.silent], \
+    parameters: {initial_interval: 200ms, multiplier: 1, max_interval: 1s, jitter: 0, max_attempts: 3}}}}}}";
+
+#[tokio::test]
+async fn err_13_a_repeat_over_another_list_asks_what_was_not_answered() {
+    let engine = Installation::with("err_13_list", &[("PAGURUS__EXECUTION__ERROR_HANDLING", SILENT)]).await;
+    let all = Step::answer(200, json!(["a", "b", "c"]));
+    engine.world().program(Program::at("/list").first(1, &all).then_answer(200, json!(["b"])));
+    for name in ["a", "b", "c"] {
+        let answering = Step { callback: Some(CallBack::with(json!({"of": name}))), ..Step::fine() };
+        let silent = usize::from(name == "b");
+        engine
+            .world()
+            .program(Program::at(format!("/ask/{name}")).first(silent, &Step::fine()).then(answering));
+    }
+    let text = r#"initialState: a
+states:
+  a:
+    entryPoint: true
+    actions:
+      - http: {url: "${config.demo}/list"}
+      - each:
+          in: "${response.body}"
+          actions: [{http: {method: POST, url: "${config.demo}/ask/${item}", headers: {X-Callback-Url: "${request.url}"}, request: asked}}]
+      - wait: {timeout: 2s}
+    on: {wait: w, fail: failed}
+  w: {kind: waiting, retryFailedOnly: true, on: {callback: b, timeout: failed}}
+  b: {actions: [{script: 'result(callbacks.asked.map(|one| one.body.of))'}], on: {success: done, fail: failed}}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+"#;
+    engine.scenario("left", text).await;
+    let order = engine.run(json!({"id": "o", "scenario": "left"}), "success").await;
+    assert_eq!(order["result"], json!(["b"]), "{order}");
+    let counts = ["a", "b", "c"].map(|name| engine.world().calls(&format!("/ask/{name}")).len());
+    assert_eq!(counts, [1, 2, 1], "{order}");
+}
+
+#[tokio::test]
+async fn scn_17_a_call_that_leaves_a_list_finds_what_went_through_saved() {
+    let later = "{initial_interval: 1h, multiplier: 1, max_interval: 1h, jitter: 0, max_attempts: 4}";
+    let engine =
+        Installation::with("scn_17_left", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &policy(later))]).await;
+    engine.world().program(Program::at("/reserve/x").then_answer(200, json!({"id": "r-1"})));
+    engine.world().program(Program::at("/reserve/y").fail(9, 503));
+    let text = r#"initialState: a
+states:
+  a:
+    actions:
+      - each:
+          in: [x, y]
+          actions: [{http: {method: POST, url: "${config.demo}/reserve/${item}"}}]
+          save: {got: "${response.body.id}"}
+    on: {success: done, fail: undo, "call:stop": undo}
+  undo:
+    actions:
+      - each:
+          in: "${vars.got.filter(|id| id != ())}"
+          actions: [{http: {method: DELETE, url: "${config.demo}/release/${item}"}}]
+    on: {success: stopped, fail: stopped}
+  done: {kind: terminal}
+  stopped: {kind: terminal, outcome: fail}
+"#;
+    engine.scenario("reserves", text).await;
+    engine.accepted(json!({"id": "o", "scenario": "reserves"})).await;
+    engine.reach("o", "retry").await;
+    let said = engine.act("o", "calls", &json!({"name": "stop", "key": "k"})).await;
+    assert!(said.status < 300, "{said:?}");
+    let order = engine.reach("o", "fail").await;
+    assert_eq!(engine.world().calls("/release/r-1").len(), 1, "{order}");
+    assert_eq!(path(&engine, "o").await, ["a", "undo", "stopped"]);
+}
+
 #[tokio::test]
 async fn scn_18_a_fault_at_run_time_is_shown_with_its_place() {
     let engine = Installation::start("scn_18").await;

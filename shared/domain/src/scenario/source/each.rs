@@ -17,7 +17,7 @@ use crate::scenario::{Action, EachAction};
 /// The keys of an `each`.
 #[rustfmt::skip]
 pub(super) static KEYS: Keys = Keys::new(&[
-    required("in", LIST, "The list, evaluated once: an expression, or the list itself."),
+    required("in", LIST, "The list: an expression, or the list itself."),
     key("as", Form::Matching(ELEMENT), "The name of the element in `actions` and `save`; left out, `item`. `index` is its place, from 0."),
     key("atOnce", Form::Whole { least: 1, most: MOST_AT_ONCE as u64 }, "How many elements are at work at the same time, 1 to 20; left out, 10."),
     required("actions", ACTIONS, "What is done for one element: `http` without `name` and `save`, `amqp`, `script`, `order`."),

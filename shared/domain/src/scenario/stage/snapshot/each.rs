@@ -15,7 +15,7 @@ use crate::order::OrderError;
 pub struct EachProgress {
     /// The visit and the action that it belongs to.
     pub at: (u32, usize),
-    /// The elements in the order of the list, which is evaluated once.
+    /// The elements in the order of the list.
     pub elements: Vec<ElementProgress>,
     /// Their numbers, in the same order; empty where each has the number of its place.
     #[serde(default, skip_serializing_if = "is_default")]

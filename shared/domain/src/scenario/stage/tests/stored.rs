@@ -106,13 +106,15 @@ fn elements() -> impl Strategy<Value = ElementProgress> {
     })
 }
 
-fn frames() -> impl Strategy<Value = Frame> {
+fn frames() -> BoxedStrategy<Frame> {
     let each = ((0..9_u32, 0..9_usize), vec(elements(), 0..3), vec(0..9_usize, 0..3), any::<bool>());
     let each = each
         .prop_map(|(at, elements, numbers, again)| Box::new(EachProgress { at, elements, numbers, again }));
+    // Boxed, because a test has a small stack.
+    let each = each.boxed();
     let numbers = ((0..9_u32, 0..9_usize), vec(option::of(digests()), 0..3))
         .prop_map(|(at, elements)| ElementNumbers { at, elements });
-    let so_far = (vec(numbers, 0..2), option::of(folded()));
+    let so_far = (vec(numbers, 0..2), option::of(folded())).boxed();
     let failed_at = option::of((0..9_u32, 0..9_usize));
     let answered = (0..9_usize, option::of(folded()), 0..3_u32);
     let answered = answered.prop_map(|(action, before, hand_out)| AnsweredCall { action, before, hand_out });
@@ -125,20 +127,13 @@ fn frames() -> impl Strategy<Value = Frame> {
     let retry = (cycles(), failed_at).prop_map(|(cycle, failed_at)| SyncRetry { cycle, failed_at });
     let steps = (vec(0..9_usize, 0..3), option::of(answered), option::of(each), so_far);
     let hold = (time(), option::of(word())).prop_map(|(since, system)| ActionHold { since, system });
-    (0..9_usize, answers(), steps, option::of(retry), option::of(rest), option::of(hold)).prop_map(
-        |(action, answers, (parallel_done, answered, each, (numbers, so_far)), retry, rest, held)| Frame {
-            action,
-            answers,
-            parallel_done,
-            answered,
-            each,
-            numbers,
-            so_far,
-            retry,
-            rest,
-            held,
-        },
-    )
+    (0..9_usize, answers(), steps, option::of(retry), option::of(rest), option::of(hold))
+        .prop_map(
+            |(action, answers, (parallel_done, answered, each, (numbers, so_far)), retry, rest, held)| {
+                Frame { action, answers, parallel_done, answered, each, numbers, so_far, retry, rest, held }
+            },
+        )
+        .boxed()
 }
 
 fn entry_points() -> impl Strategy<Value = EntryPoint> {
@@ -195,7 +190,7 @@ fn kept_answers() -> impl Strategy<Value = Vec<KeptAnswer>> {
     })
 }
 
-fn requests() -> impl Strategy<Value = OpenRequest> {
+fn requests() -> BoxedStrategy<OpenRequest> {
     let asked = prop_oneof![
         (word(), word(), word()).prop_map(|(method, host, path)| Destination::Http { method, host, path }),
         (word(), word(), word()).prop_map(|(vhost, exchange, key)| Destination::Amqp {
@@ -207,10 +202,12 @@ fn requests() -> impl Strategy<Value = OpenRequest> {
     let times = option::of(time());
     let parts = (word(), word(), any::<u128>(), option::of(asked), times, any::<bool>(), any::<bool>());
     let parts = (parts, option::of(digests()));
-    parts.prop_map(|((name, state, id, asked, sent_at, keep_answer, earlier), content)| {
-        let id = RequestId(Uuid::from_u128(id));
-        OpenRequest { name, state, id, asked, sent_at, content, keep_answer, earlier }
-    })
+    parts
+        .prop_map(|((name, state, id, asked, sent_at, keep_answer, earlier), content)| {
+            let id = RequestId(Uuid::from_u128(id));
+            OpenRequest { name, state, id, asked, sent_at, content, keep_answer, earlier }
+        })
+        .boxed()
 }
 
 prop_compose! {

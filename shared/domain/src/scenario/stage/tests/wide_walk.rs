@@ -43,6 +43,8 @@ pub struct Walk<'a> {
     tries: BTreeMap<(u32, usize), usize>,
     open: Vec<Open>,
     answered: BTreeSet<(usize, usize)>,
+    /// Number that the last child order of each state was given.
+    given: BTreeMap<usize, Option<i64>>,
     entry: usize,
     /// Where asynchronous failures began that were not passed yet, and their cycles.
     later: Option<(String, Cycles)>,
@@ -72,6 +74,7 @@ impl<'a> Walk<'a> {
             tries: BTreeMap::new(),
             open: Vec::new(),
             answered: BTreeSet::new(),
+            given: BTreeMap::new(),
             entry: begin,
             later: None,
             called: 0,

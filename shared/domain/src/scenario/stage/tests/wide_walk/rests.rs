@@ -91,6 +91,8 @@ impl Walk<'_> {
     /// True if the child order is there.
     fn start_child(&mut self, at: usize, body: Option<i64>) -> bool {
         self.seen.calls.push(Made { visit: self.visit, slot: CHILD, body });
+        self.given.insert(at, body);
+        self.answered.remove(&(at, OF_CHILD));
         match self.world.takes_child(self.visit) {
             true => self.note_open(at, OF_CHILD),
             false => self.drop_open(at, OF_CHILD),
@@ -104,7 +106,8 @@ impl Walk<'_> {
             return Ok(false);
         }
         let said = Some(self.world.number(self.visit, 0, 0, false));
-        if !self.answered.contains(&(at, OF_CHILD)) {
+        let is_same = self.given.get(&at) == Some(&said);
+        if !(is_same && self.answered.contains(&(at, OF_CHILD))) {
             if !self.start_child(at, said) {
                 return Ok(false);
             }

@@ -9,6 +9,7 @@
 //! The stage never does I/O and never reads a clock: `now` and `dice` are arguments.
 
 mod call;
+mod child;
 mod course;
 mod each;
 mod end;
@@ -28,6 +29,7 @@ mod task;
 mod wait;
 
 pub use call::{CALL_REFUSED, Call, CallAnswer};
+pub use child::{ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT};
 pub use each::EACH_TOO_LONG;
 pub use end::{Happened, LogLine, Reached, StageEnd, Then, Transition, in_order};
 pub use input::{Callback, Facts, Input, StageSettings, Wake};
@@ -43,10 +45,7 @@ pub use snapshot::{
     TaskTimes, Visit,
 };
 pub use step::{Asking, StepMade, StepOutcome};
-pub use task::{
-    ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT, TASK_PREFIX,
-    system_of_task,
-};
+pub use task::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, TASK_PREFIX, system_of_task};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -356,41 +355,6 @@ impl Run {
             }
         }
         None
-    }
-
-    fn finished(&mut self, turn: &Turn<'_>) -> StageEnd {
-        let stays = matches!(self.end.then, Some(Then::Retry { .. } | Then::Hold { .. }));
-        // A call that moved the order is answered when the order comes to rest or to its end.
-        if !stays {
-            self.answer_mover(turn);
-        }
-        // A sleep gives the queue up: whoever takes it again may hold it as long as anybody else.
-        if matches!(self.end.then, Some(Then::Sleep { .. })) {
-            self.cursor.retry_time = RetryTime::default();
-        }
-        self.cursor.main.so_far = self.so_far(turn);
-        let mut cursor = self.cursor.clone();
-        cursor.vars.clone_from(&self.context.vars);
-        // Where the same state goes on, it sees the answers that it had.
-        if stays || cursor.visit.awaiting.is_some() {
-            let (last, named) = (self.context.response.clone(), self.context.responses.clone());
-            cursor.frame_mut().answers = Answers { last, named };
-        }
-        let step = &turn.scenario.state(self.state).name;
-        let distance = turn.scenario.distance_to_target(self.state);
-        self.with_asked(self.end.build(cursor, step, distance, turn.started_at), turn)
-    }
-
-    /// What is to be saved at the entry point that was just entered, and is not told again at the end.
-    fn reached(&mut self, turn: &Turn<'_>) -> Reached {
-        let mut snapshot = self.cursor.clone();
-        snapshot.vars.clone_from(&self.context.vars);
-        // The stage goes on, and so do its answers.
-        let (last, named) = (self.context.response.clone(), self.context.responses.clone());
-        snapshot.main.answers = Answers { last, named };
-        let step = &turn.scenario.state(self.state).name;
-        let distance = turn.scenario.distance_to_target(self.state);
-        self.end.reach(snapshot, step, distance)
     }
 }
 

@@ -13,8 +13,9 @@ use super::super::Folded;
 use super::super::conceal::Concealed;
 use super::call::CallAnswer;
 use super::sample::CallMade;
-use super::snapshot::{Destination, EntryPoint, Remembered, Snapshot};
+use super::snapshot::{Answers, Destination, EntryPoint, Remembered, RetryTime, Snapshot};
 use super::step::StepMade;
+use super::{Run, Turn};
 use crate::id::RequestId;
 use crate::order::{OrderError, PANIC, ScenarioStatus};
 pub use then::Then;
@@ -302,5 +303,43 @@ impl Builder {
                 text(path);
             }
         }
+    }
+}
+
+impl Run {
+    /// The end of the stage.
+    pub(super) fn finished(&mut self, turn: &Turn<'_>) -> StageEnd {
+        let stays = matches!(self.end.then, Some(Then::Retry { .. } | Then::Hold { .. }));
+        // A call that moved the order is answered when the order comes to rest or to its end.
+        if !stays {
+            self.answer_mover(turn);
+        }
+        // A sleep gives the queue up: whoever takes it again may hold it as long as anybody else.
+        if matches!(self.end.then, Some(Then::Sleep { .. })) {
+            self.cursor.retry_time = RetryTime::default();
+        }
+        self.cursor.main.so_far = self.so_far(turn);
+        let mut cursor = self.cursor.clone();
+        cursor.vars.clone_from(&self.context.vars);
+        // Where the same state goes on, it sees the answers that it had.
+        if stays || cursor.visit.awaiting.is_some() {
+            let (last, named) = (self.context.response.clone(), self.context.responses.clone());
+            cursor.frame_mut().answers = Answers { last, named };
+        }
+        let step = &turn.scenario.state(self.state).name;
+        let distance = turn.scenario.distance_to_target(self.state);
+        self.with_asked(self.end.build(cursor, step, distance, turn.started_at), turn)
+    }
+
+    /// What is to be saved at the entry point that was just entered, and is not told again at the end.
+    pub(super) fn reached(&mut self, turn: &Turn<'_>) -> Reached {
+        let mut snapshot = self.cursor.clone();
+        snapshot.vars.clone_from(&self.context.vars);
+        // The stage goes on, and so do its answers.
+        let (last, named) = (self.context.response.clone(), self.context.responses.clone());
+        snapshot.main.answers = Answers { last, named };
+        let step = &turn.scenario.state(self.state).name;
+        let distance = turn.scenario.distance_to_target(self.state);
+        self.end.reach(snapshot, step, distance)
     }
 }

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
 use super::super::Action;
-use super::task::ORDER_REFUSED;
+use super::child::ORDER_REFUSED;
 use super::{Answer, HttpCall, HttpFailure, Need, Response, Run, Turn};
 use crate::system::host_and_path;
 

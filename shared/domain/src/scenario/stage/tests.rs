@@ -16,6 +16,7 @@ mod hold;
 mod holds;
 mod judged;
 mod keys;
+mod left;
 mod lives;
 mod model;
 mod named;

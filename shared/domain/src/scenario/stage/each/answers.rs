@@ -1,9 +1,9 @@
 //! What comes of what elements asked for: they go on, are set aside to be repeated, or have failed.
 
+use super::super::child::ORDER_REFUSED;
 use super::super::need::{HttpFailure, Response};
 use super::super::response::{Failed, asked_by_http, response_value};
 use super::super::snapshot::{AnsweredCall, ElementEnd, ElementProgress, FailedElement};
-use super::super::task::ORDER_REFUSED;
 use super::super::{Answer, Run, Turn};
 use super::element::name_of;
 use super::{Asked, ElementFault, Ended};

@@ -182,6 +182,7 @@ fn blank_end(then: pagurus_domain::scenario::stage::Then) -> pagurus_store::stag
         restarts: 0,
         since: Timestamp::now(),
         queue: None,
+        queue_name: None,
         start_deadline: None,
         params: None,
         params_bytes: None,

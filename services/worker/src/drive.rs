@@ -250,7 +250,8 @@ fn facts(claimed: &Claimed) -> Facts {
         transaction_id: claimed.head.transaction_id.clone(),
         life: claimed.head.life.0,
         mode: claimed.head.mode,
-        queue: claimed.queue.clone(),
+        queue: claimed.queue_name.clone(),
+        holds_queue: claimed.queue.is_some(),
         attempt: claimed.attempt.0,
         created_at: claimed.head.created_at,
     }

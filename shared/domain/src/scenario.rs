@@ -141,11 +141,20 @@ impl Scenario {
         !self.calls.is_empty() || self.states.iter().any(|state| !state.calls.is_empty())
     }
 
+    /// True if an order of it may give its queue up before its end, other than by a sleep.
+    #[must_use]
+    pub fn releases(&self) -> bool {
+        self.actions().any(|action| matches!(action, Action::Release))
+    }
+
+    fn actions(&self) -> impl Iterator<Item = &Action> {
+        let of_states = self.states.iter().flat_map(|state| &state.actions);
+        of_states.chain(self.calls.iter().flat_map(|call| &call.actions)).flat_map(Action::with_inner)
+    }
+
     /// The names of the secrets that its actions use, by action.
     pub fn secrets(&self) -> impl Iterator<Item = &[String]> {
-        let of_states = self.states.iter().flat_map(|state| &state.actions);
-        let actions = of_states.chain(self.calls.iter().flat_map(|call| &call.actions));
-        actions.flat_map(Action::with_inner).flat_map(|action| match action {
+        self.actions().flat_map(|action| match action {
             Action::Http(http) => vec![&*http.secrets],
             Action::Amqp(amqp) => vec![&*amqp.secrets],
             Action::Parallel(steps) => steps.iter().map(|http| &*http.secrets).collect(),

@@ -42,7 +42,7 @@ statements! {
             RETURNING r.order_no, r.pass, r.attempt, r.wake, r.restarts, r.since, r.queue),
         claimed AS (
             SELECT o.no, t.pass, t.attempt, t.wake, t.restarts, t.since, t.queue,
-                   o.id, o.scenario, o.mode, o.transaction_id, o.notify, o.answers, o.trace, o.start_deadline, o.created_at,
+                   o.id, o.scenario, o.mode, o.queue AS queue_name, o.transaction_id, o.notify, o.answers, o.trace, o.start_deadline, o.created_at,
                    o.life, o.started_at, o.stages, o.retries, o.flow, o.status
               FROM taken t
               JOIN orders o ON o.no = ANY(ARRAY[t.order_no])),
@@ -131,6 +131,8 @@ pub struct Claimed {
     pub since: Timestamp,
     /// The queue it owns.
     pub queue: Option<String>,
+    /// The queue of its registration: it stays when the order owns it no more.
+    pub queue_name: Option<String>,
     /// Latest start.
     pub start_deadline: Option<Timestamp>,
     /// Parameters, as JSON; none where they are longer than [`LONG_BYTES`]: then [`params`] reads them.
@@ -270,6 +272,7 @@ fn read_claimed(row: &tokio_postgres::Row) -> Result<Claimed> {
         restarts: row.get("restarts"),
         since: row.get("since"),
         queue: row.get("queue"),
+        queue_name: row.get("queue_name"),
         start_deadline: row.get("start_deadline"),
         params: row.get("params"),
         params_bytes: row.get::<_, Option<i32>>("params_bytes").and_then(|bytes| usize::try_from(bytes).ok()),

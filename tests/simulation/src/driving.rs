@@ -187,7 +187,8 @@ impl Driven {
             transaction_id: None,
             life: order.life.0,
             mode: order.mode,
-            queue: self.claimed.queue.clone(),
+            queue: order.queue.clone(),
+            holds_queue: self.claimed.queue.is_some(),
             attempt: self.claimed.attempt.0,
             created_at: order.created_at,
         };

@@ -184,6 +184,22 @@ pub fn cycle(id: &str, after: &[&str], waits: &BTreeMap<String, Vec<String>>) ->
     None
 }
 
+/// The reason why a child is refused that would stand in a queue behind an order that awaits it (ORD-13): that order would
+/// hold the queue until its wait is over, and the child would run only then.
+#[must_use]
+pub fn behind_holder(queue: &str, holder: &str) -> String {
+    format!(
+        "the child would stand in queue `{queue}` behind order `{holder}`, which waits for it: start the child `parallel`, \
+         `release` the queue first, or do not wait for the child"
+    )
+}
+
+/// The reason why a child is refused that would wait for itself by this way (ORD-14).
+#[must_use]
+pub fn around_child(way: &[String]) -> String {
+    format!("the child would wait for itself: {}; each waits for the next", way.join(" → "))
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
@@ -226,5 +242,11 @@ mod tests {
         assert_eq!(cycle("a", &["b"], &waits).unwrap(), ["a", "b", "d", "a"]);
         assert_eq!(cycle("x", &["b"], &waits), None);
         assert_eq!(cycle("a", &["a"], &waits).unwrap(), ["a", "a"]);
+        // The parent `p` awaits its child `c`.
+        let awaits: BTreeMap<String, Vec<String>> = [("p".to_owned(), vec!["c".to_owned()])].into();
+        assert_eq!(
+            around_child(&cycle("c", &["p"], &awaits).unwrap()),
+            "the child would wait for itself: c → p → c; each waits for the next"
+        );
     }
 }

@@ -160,6 +160,13 @@ impl Context {
         }
     }
 
+    /// The order holds its queue no more: its stage gave it up.
+    pub(super) fn release_queue(&mut self) {
+        if let Some(held) = Arc::make_mut(&mut self.order).get_mut("holdsQueue") {
+            *held = Value::Bool(false);
+        }
+    }
+
     /// Lets go of the trees of large values; each is made again when it is asked for.
     pub(super) fn fold(&mut self) {
         self.params.fold();

@@ -128,11 +128,11 @@ fn read_by(mut reader: Reader<'_>, text: &str, bounds: &Bounds) -> Result<Readin
     if reader.fault_count() > 0 {
         return Err(reader.into_faults());
     }
-    let schema = head.params.as_ref().map(|params| &params.schema);
     let noted = reader.noted.unwrap_or_default();
     let constants = noted.constants();
-    let warnings = noted.into_warnings(schema);
-    Ok(Reading { scenario: scenario(head, draft, bounds), warnings, constants })
+    let scenario = scenario(head, draft, bounds);
+    let warnings = noted.into_warnings(scenario.params_schema.as_ref(), scenario.releases());
+    Ok(Reading { scenario, warnings, constants })
 }
 
 /// Keys that do not concern the states.

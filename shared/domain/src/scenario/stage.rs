@@ -339,6 +339,7 @@ impl Run {
             }
             (Pending::Release, Answer::Released) => {
                 self.end.released = true;
+                self.context.release_queue();
                 self.cursor.advance();
             }
             (Pending::Save, Answer::Saved) => {}

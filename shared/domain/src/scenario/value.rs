@@ -288,6 +288,24 @@ impl Template {
         });
     }
 
+    /// The path, where the template is one plain path and nothing else.
+    #[must_use]
+    pub fn plain_path(&self) -> Option<&[String]> {
+        match self {
+            Self::Expression(Placed { expression: Expression::Path(path), .. }) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The member of this name, where the template is a map.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::Map(members) => members.iter().find(|(key, _)| key == name).map(|(_, value)| value),
+            _ => None,
+        }
+    }
+
     /// The text, where the template has no `${…}`.
     #[must_use]
     pub fn constant_text(&self) -> Option<&str> {

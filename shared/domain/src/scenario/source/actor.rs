@@ -136,6 +136,9 @@ pub(super) fn read_order(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
         let fault = mark.fault("nobody awaits the end of this order");
         reader.push(fault.hint("add `wait: true`, or remove the key"));
     }
+    if waits {
+        reader.warn_of_waits_for_itself(&fields, &set);
+    }
     let request = waits.then(|| named.unwrap_or(Named { name: "order".into(), mark: spot.mark.clone() }));
     if let (Some(noted), Some(request)) = (reader.noted.as_mut(), &request) {
         noted.request(&request.name);

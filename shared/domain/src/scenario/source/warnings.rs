@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::draft::{Mark, Named};
-use super::reader::{Reader, Spot, quoted, with_nearest};
+use super::reader::{Fields, Reader, Spot, quoted, with_nearest};
 use crate::document::{Fault, Position, nearest};
 use crate::scenario::script::Names;
 use crate::scenario::value::{Expression, Template};
@@ -102,6 +102,8 @@ pub(super) struct Noted {
     /// True where a script may set variables of any name.
     any_variable: bool,
     warnings: Vec<Fault>,
+    /// Warnings that hold while the order holds its queue.
+    held: Vec<Fault>,
 }
 
 impl Noted {
@@ -120,6 +122,11 @@ impl Noted {
         self.variables.insert(name.to_owned());
     }
 
+    /// A warning of what only an order does that holds its queue.
+    pub(super) fn held_queue(&mut self, warning: Fault) {
+        self.held.push(warning);
+    }
+
     /// Constants of the deployment that are named, each with its first place.
     pub(super) fn constants(&self) -> BTreeMap<String, Position> {
         let mut constants = BTreeMap::new();
@@ -134,13 +141,15 @@ impl Noted {
         constants
     }
 
-    /// All warnings in the order of the file, where the parameters have this schema.
-    pub(super) fn into_warnings(mut self, schema: Option<&Value>) -> Vec<Fault> {
+    /// All warnings in the order of the file, where the parameters have this schema. A scenario that `releases` its queue may
+    /// hold it no more where it matters.
+    pub(super) fn into_warnings(mut self, schema: Option<&Value>, releases: bool) -> Vec<Fault> {
         let mentions = std::mem::take(&mut self.mentions);
         let found = mentions.iter().filter_map(|(path, mark)| self.unknown(path, mark, schema));
         let found: Vec<Fault> = found.collect();
         let mut warnings = self.warnings;
         warnings.extend(found);
+        warnings.extend(self.held.into_iter().filter(|_| !releases));
         warnings.sort_by_key(|warning| warning.at);
         warnings.dedup();
         warnings.truncate(MAX_WARNINGS);
@@ -260,6 +269,33 @@ impl Reader<'_> {
             Some(near) => warning.hint(format!("did you mean `{near}`?")),
             None => warning.hint("remove it, or begin its name with `x-` where it is a note of yours"),
         });
+    }
+
+    /// Warns of what makes a child wait for the order that awaits it: the engine refuses such a child.
+    pub(super) fn warn_of_waits_for_itself(&mut self, fields: &Fields<'_>, set: &[(String, Template)]) {
+        let Some(noted) = self.noted.as_mut() else { return };
+        let template = |name: &str| set.iter().find(|(field, _)| field == name).map(|(_, template)| template);
+        let is = |template: &Template, fact: &str| {
+            template.plain_path().is_some_and(|path| *path == ["order", fact])
+        };
+        if let (Some(spot), Some(queue)) = (fields.get("queue"), template("queue"))
+            && is(queue, "queue")
+        {
+            let warning = spot.fault(
+                "the child would stand in the queue behind this order, which waits for it: it is refused",
+            );
+            noted.held_queue(
+                warning.hint("start it `parallel`, `release` the queue first, or do not wait for it"),
+            );
+        }
+        let after = template("lifecycle").and_then(|lifecycle| lifecycle.member("after"));
+        if let (Some(spot), Some(Template::List(after))) = (fields.get("lifecycle"), after)
+            && after.iter().filter_map(|one| one.member("order")).any(|order| is(order, "id"))
+        {
+            let warning =
+                spot.fault("the child would wait for this order, which waits for it: it is refused");
+            self.warn(warning.hint("remove the order from `after`, or do not wait for the child"));
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::super::{Action, Event, ScenarioKind, State, StateId, StateKind, Termi
 use super::failing::Failing;
 use super::snapshot::{ActionHold, Answers, EntryPoint, Polling, Savepoint};
 use super::{Need, Run, Then, Transition, Turn, Wake, error_value, later};
-use crate::order::{Mode, OrderError, PROCESS_TIMEOUT, ScenarioStatus, Status};
+use crate::order::{OrderError, PROCESS_TIMEOUT, ScenarioStatus, Status};
 
 impl Run {
     /// One step of the present state.
@@ -181,8 +181,7 @@ impl Run {
     /// The moment from which a sequential order has been holding its queue in retries, as if all of
     /// them had been one piece (ORD-12); none where it holds no queue.
     pub(super) fn holding_since(&self, turn: &Turn<'_>) -> Option<Timestamp> {
-        let holds = turn.facts.mode == Mode::Sequential && turn.facts.queue.is_some();
-        (holds && !self.end.released).then(|| self.cursor.retrying_since(turn.now))
+        (turn.facts.holds_queue && !self.end.released).then(|| self.cursor.retrying_since(turn.now))
     }
 
     pub(super) fn enter(&mut self, state: StateId, turn: &Turn<'_>) {

@@ -30,8 +30,10 @@ pub struct Facts {
     pub life: i32,
     /// Parallel or sequential.
     pub mode: Mode,
-    /// The queue of a sequential order.
+    /// The queue of a sequential order, as it was registered.
     pub queue: Option<String>,
+    /// True where the order holds that queue when the stage begins: it may have released it, or been made to.
+    pub holds_queue: bool,
     /// Number of this hand-out.
     pub attempt: i32,
     /// Registered at.
@@ -194,6 +196,7 @@ impl Given {
             "scenario": self.scenario.name,
             "mode": facts.mode.as_str(),
             "queue": facts.queue,
+            "holdsQueue": facts.holds_queue,
             "attempt": facts.attempt,
             "life": facts.life,
             "createdAt": facts.created_at.to_string(),

@@ -62,7 +62,7 @@ impl Run {
                 Err(error) => self.fail(error, turn),
             },
             // Who owns no queue, or gave it up before, has none to give.
-            Action::Release if turn.facts.queue.is_none() || self.end.released => self.cursor.advance(),
+            Action::Release if !turn.facts.holds_queue || self.end.released => self.cursor.advance(),
             Action::Release => {
                 self.pending = Pending::Release;
                 return Some(Need::Release);

@@ -144,6 +144,7 @@ impl Play {
             life: 1,
             mode: Mode::Parallel,
             queue: None,
+            holds_queue: false,
             attempt: 1,
             created_at: START.parse().unwrap(),
         };
@@ -161,6 +162,7 @@ impl Play {
     fn sequential(mut self) -> Self {
         self.facts.mode = Mode::Sequential;
         self.facts.queue = Some("q".into());
+        self.facts.holds_queue = true;
         self
     }
 
@@ -220,7 +222,7 @@ impl Play {
                 callbacks.clear();
             }
             if end.released {
-                self.facts.queue = None;
+                self.facts.holds_queue = false;
             }
             snapshot = Snapshot::from_value(&end.snapshot.to_value()).unwrap();
             assert_eq!(snapshot, end.snapshot, "the stored form keeps everything");

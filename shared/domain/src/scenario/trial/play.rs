@@ -49,6 +49,7 @@ pub(super) fn play(
         deadline: process_timeout.map(|timeout| later(trial.now, timeout)),
         registered: None,
         requests: Requests::default(),
+        released: false,
         heard: 0,
         begin: 0,
         asked: Vec::new(),
@@ -96,6 +97,8 @@ struct Play<'t> {
     /// The request that was registered last and is not sent yet.
     registered: Option<RequestId>,
     requests: Requests,
+    /// True from the release of the queue to the next sleep, after which the order takes its turn again.
+    released: bool,
     /// Number of the lines of the present stage that are in the story by now, since its position was saved last.
     heard: usize,
     /// Where in the story the present stage begins, and the requests that it made.
@@ -210,7 +213,10 @@ impl Play<'_> {
                 Need::Parallel(calls) => self.parallel(&calls, stage.step())?,
                 Need::Publish(message) => self.publish(&message, stage.step())?,
                 Need::Task(task) => self.task(&task, stage.step())?,
-                Need::Release => Answer::Released,
+                Need::Release => {
+                    self.released = true;
+                    Answer::Released
+                }
                 Need::Save(reached) => {
                     self.heard = 0;
                     self.note(&reached.transitions, &reached.log, &reached.answers);
@@ -227,6 +233,10 @@ impl Play<'_> {
         state.is_some_and(|state| state.target_of(Event::ProcessTimeout).is_some())
     }
 
+    const fn holds_queue(&self) -> bool {
+        self.trial.order.queue.is_some() && !self.released
+    }
+
     fn facts(&self, attempt: u32) -> Facts {
         let order = &self.trial.order;
         Facts {
@@ -235,6 +245,7 @@ impl Play<'_> {
             life: 1,
             mode: if order.queue.is_some() { Mode::Sequential } else { Mode::Parallel },
             queue: order.queue.clone(),
+            holds_queue: self.holds_queue(),
             attempt: i32::try_from(attempt).unwrap_or(i32::MAX),
             created_at: self.trial.now,
         }

@@ -1,6 +1,7 @@
 //! Trials of trials: what a test of a scenario sees, what it refuses, and that it can fail.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod children;
 mod coverage;
 mod likeness;
 mod own_rules;

@@ -121,3 +121,33 @@ fn scn_1_what_a_scenario_takes_from_outside_is_known() {
     assert_eq!(constants, ["crm 6:22", "limits 7:20"]);
     assert_eq!(reading.children().into_iter().collect::<Vec<_>>(), ["other"]);
 }
+
+#[test]
+fn ord_13_14_a_child_that_would_wait_for_the_order_that_awaits_it_is_warned_of() {
+    let starts = |fields: &str| warnings(&with_actions(&format!("- order: {{scenario: other, {fields}}}")));
+    let queue = "mode: sequential, queue: '${order.queue}'";
+    let told = starts(&format!("{queue}, wait: true"));
+    assert_eq!(
+        told,
+        [
+            "6:57: the child would stand in the queue behind this order, which waits for it: it is refused; start it `parallel`, `release` the queue first, or do not wait for it"
+        ]
+    );
+    let after = "lifecycle: {after: [{order: x, states: [done]}, {order: '${order.id}', states: [done]}]}";
+    let told = starts(&format!("{after}, wait: true"));
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].contains("the child would wait for this order, which waits for it: it is refused"),
+        "{told:?}"
+    );
+    for fine in [
+        queue.to_owned(),
+        after.to_owned(),
+        "mode: sequential, queue: 'x${order.queue}', wait: true".to_owned(),
+        "lifecycle: {after: [{order: 'x${order.id}', states: [done]}]}, wait: true".to_owned(),
+    ] {
+        assert_eq!(starts(&fine), [""; 0], "{fine}");
+    }
+    let released = format!("- release\n- order: {{scenario: other, {queue}, wait: true}}");
+    assert_eq!(warnings(&with_actions(&released)), [""; 0]);
+}

@@ -272,3 +272,23 @@ fn ord_13_a_release_is_told_with_the_end_of_its_stage() {
     let released: Vec<bool> = played.ends.iter().map(|end| end.released).collect();
     assert_eq!(released, [true, false], "once; the retry resumes behind it");
 }
+
+#[test]
+fn ord_13_scn_5_the_name_of_the_queue_stays_readable_and_who_holds_it_is_another_field() {
+    let shows = "{script: 'vars.seen += order.queue + \" \" + order.holdsQueue'}";
+    let text = states(&format!(
+        "  a: {{actions: [{{script: 'vars.seen = []'}}, {shows}, release, {shows}, {{http: {{url: 'http://h/a', request: r}}}}, {{wait: {{timeout: 1m}}}}], on: {{wait: w, fail: failed}}}}
+  w: {{kind: waiting, on: {{timeout: b, callback: failed}}}}
+  b: {{actions: [{shows}, {{log: 'of ${{order.queue}}'}}], on: {{success: done, fail: failed}}}}\n"
+    ));
+    let played = Play::of(&text).sequential().go(&["200", "timeout"]);
+    assert_eq!(played.statuses(), "wait, success");
+    assert_eq!(played.last().snapshot.vars["seen"], json!(["q true", "q false", "q false"]));
+    let parallel = Play::of(
+        &text.replace("+ order.holdsQueue", "+ \"\"").replace("order.queue + \" \"", "order.holdsQueue"),
+    );
+    assert_eq!(
+        parallel.go(&["200", "timeout"]).last().snapshot.vars["seen"],
+        json!(["false", "false", "false"])
+    );
+}

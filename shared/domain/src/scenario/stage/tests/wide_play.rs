@@ -221,7 +221,7 @@ impl Runner<'_> {
                 Need::Release => {
                     // It is done at once, whatever becomes of the stage.
                     self.seen.released += 1;
-                    self.play.facts.queue = None;
+                    self.play.facts.holds_queue = false;
                     Answer::Released
                 }
                 Need::Order(child) => self.child(&child.registration, visit),

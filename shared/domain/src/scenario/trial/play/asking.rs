@@ -1,5 +1,6 @@
 //! Questions of a stage to the world, answered by the table.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -8,6 +9,7 @@ use super::super::{ChildEnd, Made, Reply, Rule};
 use super::{Going, Play, later};
 use crate::document::Fault;
 use crate::id::{Life, OrderNo, RequestId, ScenarioNo};
+use crate::order::dependency::{around_child, behind_holder, cycle};
 use crate::order::notification::Content;
 use crate::order::{Mode, OrderHead, ScenarioStatus, Status};
 use crate::scenario::stage::{Answer, ChildOrder, HttpCall, HttpFailure, Publication, Response, Task};
@@ -99,6 +101,10 @@ impl Play<'_> {
         let params = &child.registration["params"];
         let line = format!("order {scenario}");
         self.made(&line, &[], params)?;
+        if let Some(why) = self.waits_for_itself(child) {
+            self.ask(format!("{line}: refused"));
+            return Ok(Answer::OrderRefused(why));
+        }
         let Some(rule) = self.world.order(scenario, params) else {
             return Err(self.unanswered(&line, params, step));
         };
@@ -113,6 +119,23 @@ impl Play<'_> {
         }
         self.ask(format!("{line}: started"));
         Ok(Answer::OrderStarted)
+    }
+
+    /// Why the engine would refuse a child: the order awaits it, and it would wait for the order.
+    fn waits_for_itself(&self, child: &ChildOrder) -> Option<String> {
+        child.request?;
+        let (order, registration) = (&self.trial.order, &child.registration);
+        let sequential = registration["mode"] == Mode::Sequential.as_str();
+        if let Some(queue) = order.queue.as_deref().filter(|_| sequential && self.holds_queue())
+            && registration["queue"] == queue
+        {
+            return Some(behind_holder(queue, &order.id));
+        }
+        let after = registration["lifecycle"]["after"].as_array().into_iter().flatten();
+        let after: Vec<&str> = after.filter_map(|one| one["order"].as_str()).collect();
+        let id = registration["id"].as_str().unwrap_or_default();
+        let awaits = BTreeMap::from([(order.id.clone(), vec![id.to_owned()])]);
+        cycle(id, &after, &awaits).map(|way| around_child(&way))
     }
 
     /// The end of a child order as its parent is told of it: a notification like any other.

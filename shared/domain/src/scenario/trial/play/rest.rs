@@ -14,6 +14,7 @@ impl Play<'_> {
         let (wake, due) = match &end.then {
             Then::Sleep { until } => {
                 self.tell(format!("sleeps until {until}"));
+                self.released = false;
                 (Wake::Timer, *until)
             }
             Then::Retry { at, error } => {

@@ -16,6 +16,7 @@ fn word(registered: &Registered) -> &'static str {
         Registered::Duplicate(_) => "duplicate",
         Registered::Conflict(_) => "conflict",
         Registered::Cycle(_) => "cycle",
+        Registered::Behind { .. } => "behind",
     }
 }
 

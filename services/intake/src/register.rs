@@ -12,6 +12,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::order::Status;
+use pagurus_domain::order::dependency::behind_holder;
 use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
 use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::scenarios::{Catalogue, Known};
@@ -333,6 +334,10 @@ fn outcome(
         }
         // It cannot be known what another of this batch with the same id would have been.
         Registered::Cycle(way) => Outcome::Rejected(after::of_cycle(way)),
+        // Of children only, which no door takes.
+        Registered::Behind { queue, awaiting } => {
+            Outcome::Rejected(Problem::new(Type::Invalid, behind_holder(queue, awaiting)).at("/queue"))
+        }
         Registered::Duplicate(status) if same => Outcome::Duplicate(*status),
         Registered::Conflict(status) if same => Outcome::Conflict(*status),
         // The stored one equals the first of this batch, or not; this one differs from that first.

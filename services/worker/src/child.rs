@@ -11,6 +11,7 @@ use crate::Worker;
 use crate::trouble::Trouble;
 use jiff::Timestamp;
 use pagurus_domain::id::{OrderNo, RequestId};
+use pagurus_domain::order::dependency::{around_child, behind_holder};
 use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
 use pagurus_domain::scenario::stage::{Answer, ChildOrder};
 use pagurus_domain::trace::TraceContext;
@@ -244,6 +245,7 @@ fn outcome(registered: &Registered) -> Registration {
     match registered {
         Registered::Accepted { .. } | Registered::Duplicate(_) => Ok(()),
         Registered::Conflict(_) => Err(TAKEN.to_owned()),
-        Registered::Cycle(way) => Err(format!("the child would wait for itself: {}", way.join(" → "))),
+        Registered::Cycle(way) => Err(around_child(way)),
+        Registered::Behind { queue, awaiting } => Err(behind_holder(queue, awaiting)),
     }
 }

@@ -3,11 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::Status;
 use pagurus_domain::order::registration::NewOrder;
 
 use crate::columns::columns;
 use crate::orders::{self, Registered};
-use crate::sql::statements;
+use crate::row::word;
+use crate::sql::{shown_status, statements};
 use crate::{Client, Connection, Result, Tx};
 
 statements! {
@@ -38,6 +40,25 @@ statements! {
     PARENT = "
         SELECT o.id FROM (SELECT parent_no FROM children WHERE order_no = $1 OFFSET 0) AS c
          CROSS JOIN LATERAL (SELECT id FROM orders WHERE no = c.parent_no OFFSET 0) AS o";
+    AWAITED = concat!("
+        SELECT q.name, o.id, ", shown_status!(), " AS status
+          FROM (SELECT order_no FROM children WHERE parent_no = $1 OFFSET 0) AS c
+          JOIN orders o ON o.no = ANY(ARRAY[c.order_no])
+          JOIN requests q ON q.id = ANY(ARRAY[o.answers]) AND q.status = 'open' AND q.awaited
+          LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
+          LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
+         ORDER BY o.no LIMIT 1000");
+}
+
+/// A child whose end its parent waits for.
+#[derive(Clone, Debug)]
+pub struct AwaitedChild {
+    /// The name of the request that its end answers.
+    pub request: String,
+    /// The client's id.
+    pub id: String,
+    /// Present status.
+    pub status: Status,
 }
 
 /// A child to be registered.
@@ -126,6 +147,20 @@ async fn only_own(
         other => other,
     };
     Ok(children.iter().zip(registered).map(judge).collect())
+}
+
+/// The children whose ends an order waits for now, a thousand at most.
+///
+/// # Errors
+/// The database fails.
+pub async fn awaited(client: &Client, parent: OrderNo) -> Result<Vec<AwaitedChild>> {
+    let rows = client.query(&client.prepare_cached(AWAITED).await?, &[&parent.0]).await?;
+    rows.iter()
+        .map(|row| {
+            let status = word(row, "status", "orders.status")?;
+            Ok(AwaitedChild { request: row.get("name"), id: row.get("id"), status })
+        })
+        .collect()
 }
 
 /// Who started an order, and whom it started: ids, the latter with their statuses.

@@ -6,6 +6,7 @@
 //! pre-conditions and come before it; this table comes after all others.
 
 pub mod admission;
+pub(crate) mod awaiting;
 pub mod graph;
 
 use std::collections::{BTreeMap, HashSet};

@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use crate::columns::columns;
 use crate::dependencies::admission::{self, Admission};
+use crate::dependencies::awaiting;
 use crate::place::insert_due;
 use crate::ready::ReadyStage;
 use crate::row::word;
@@ -82,6 +83,13 @@ pub enum Registered {
     Conflict(Status),
     /// It would wait for itself, by this way.
     Cycle(Vec<String>),
+    /// It would stand in its queue behind an order that awaits it.
+    Behind {
+        /// The queue.
+        queue: String,
+        /// The order.
+        awaiting: String,
+    },
 }
 
 /// Registers orders. Ids are unique within `orders`: the caller sees to it.
@@ -91,11 +99,17 @@ pub enum Registered {
 pub async fn register(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Vec<Registered>> {
     let admission = Admission::of(tx, orders).await?;
     if !admission.refused.is_empty() {
-        return register_rest(tx, orders, &admission).await;
+        let refused = admission.refused.into_iter().map(|(id, way)| (id, Registered::Cycle(way))).collect();
+        return register_rest(tx, orders, &refused).await;
     }
     let waits: Vec<bool> = orders.iter().map(|order| admission.waits(order)).collect();
     let begins: Vec<Begin> = orders.iter().zip(&waits).map(|(order, waits)| begin(order, *waits)).collect();
     let positions = positions_of(tx, orders, &begins).await?;
+    let behind = awaiting::behind_members(tx, orders).await?;
+    if !behind.is_empty() {
+        let told = |(id, (queue, awaiting))| (id, Registered::Behind { queue, awaiting });
+        return register_rest(tx, orders, &behind.into_iter().map(told).collect()).await;
+    }
     let inserted = insert_orders(tx, orders, &positions, &begins).await?;
     insert_places(tx, orders, &positions, &waits, &inserted).await?;
     let nos: HashMap<&str, i64> = inserted.iter().map(|(id, row)| (id.as_str(), row.no.0)).collect();
@@ -139,15 +153,19 @@ pub async fn register(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Vec<Registered
         .collect()
 }
 
-/// Registers all but those that would close a cycle.
-async fn register_rest(tx: &Tx<'_>, orders: &[NewOrder], admission: &Admission) -> Result<Vec<Registered>> {
+/// Registers all but those that are refused, by id.
+async fn register_rest(
+    tx: &Tx<'_>,
+    orders: &[NewOrder],
+    refused: &HashMap<String, Registered>,
+) -> Result<Vec<Registered>> {
     let rest: Vec<NewOrder> =
-        orders.iter().filter(|order| !admission.refused.contains_key(&order.request.id)).cloned().collect();
+        orders.iter().filter(|order| !refused.contains_key(&order.request.id)).cloned().collect();
     let mut registered = Box::pin(register(tx, &rest)).await?.into_iter();
     orders
         .iter()
-        .map(|order| match admission.refused.get(&order.request.id) {
-            Some(way) => Ok(Registered::Cycle(way.clone())),
+        .map(|order| match refused.get(&order.request.id) {
+            Some(why) => Ok(why.clone()),
             None => registered.next().ok_or(Error::Contended),
         })
         .collect()

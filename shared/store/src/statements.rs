@@ -22,6 +22,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::control::STATEMENTS,
         crate::dependencies::STATEMENTS,
         crate::dependencies::admission::STATEMENTS,
+        crate::dependencies::awaiting::STATEMENTS,
         crate::dependencies::graph::STATEMENTS,
         crate::doctor::STATEMENTS,
         crate::due::STATEMENTS,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pagurus_domain::order::dependency::StartMode;
-use pagurus_store::dependencies::graph::{self, Edge, Graph, Node};
+use pagurus_store::dependencies::graph::{self, Edge, Graph, Node, Terms};
 use pagurus_store::orders;
 use pagurus_wire::order::{ConditionView, DependencyGraph, GraphNode};
 use pagurus_wire::problem::Problem;
@@ -59,16 +59,24 @@ fn view(id: String, graph: Graph) -> DependencyGraph {
 
 /// Conditions that one order waits for, of a graph around it.
 pub(crate) fn conditions(id: &str, graph: Graph) -> Vec<ConditionView> {
-    graph.edges.into_iter().filter(|edge| edge.order == id).map(condition).collect()
+    let own = graph.edges.into_iter().filter(|edge| edge.order == id && edge.terms.is_some());
+    own.map(condition).collect()
 }
 
 fn condition(edge: Edge) -> ConditionView {
-    let mode = if edge.reactive { StartMode::Reactive } else { StartMode::Polling };
+    let (kind, states, otherwise, mode) = match edge.terms {
+        Some(Terms { states, otherwise, reactive }) => {
+            let mode = if reactive { StartMode::Reactive } else { StartMode::Polling };
+            ("condition", states, otherwise.to_string(), mode)
+        }
+        None => ("child", Vec::new(), "scenario".to_owned(), StartMode::Reactive),
+    };
     ConditionView {
+        kind: kind.to_owned(),
         order: edge.order,
         after: edge.before,
-        states: edge.states,
-        otherwise: edge.otherwise.to_string(),
+        states,
+        otherwise,
         mode: mode.to_string(),
         stand: edge.stand.to_string(),
         settled_at: edge.settled_at,

@@ -6,6 +6,7 @@ mod flow;
 mod promise;
 mod system;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use pagurus_domain::id::ScenarioNo;
@@ -15,8 +16,9 @@ use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::order::wait_reason::WaitReason;
 use pagurus_runtime::config::Settings;
 use pagurus_runtime::scenarios::Known;
+use pagurus_store::children::{self, AwaitedChild};
 use pagurus_store::consistency::marks::{self, Mark};
-use pagurus_store::dependencies::graph::{self, Edge, Node};
+use pagurus_store::dependencies::graph::{self, Edge, Node, Terms};
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::outbox::shown::Unsent;
 use pagurus_store::queues::QueueHolder;
@@ -33,7 +35,7 @@ pub use promise::{Foresight, plain_reason};
 
 /// What the names of requests to actors begin with.
 const ACTOR: &str = "actor.";
-/// Pre-conditions that are named one by one.
+/// Orders that are named one by one, of those that an order waits for.
 const MAX_REASONS: usize = 5;
 
 impl Views {
@@ -231,7 +233,8 @@ async fn waiting(client: &Client, row: &Row) -> Result<String, Error> {
         .edges
         .iter()
         .filter(|edge| edge.order == row.id && edge.stand != Stand::Met)
-        .map(|edge| reason(edge, graph.nodes.iter().find(|node| node.id == edge.before)))
+        .filter_map(|edge| Some((edge, edge.terms.as_ref()?)))
+        .map(|(edge, terms)| reason(edge, terms, graph.nodes.iter().find(|node| node.id == edge.before)))
         .collect();
     let more = reasons.len().saturating_sub(MAX_REASONS);
     Ok(match (reasons.is_empty(), more) {
@@ -241,14 +244,14 @@ async fn waiting(client: &Client, row: &Row) -> Result<String, Error> {
     })
 }
 
-fn reason(edge: &Edge, node: Option<&Node>) -> String {
-    let (order, states) = (&edge.before, edge.states.join(", "));
+fn reason(edge: &Edge, terms: &Terms, node: Option<&Node>) -> String {
+    let (order, states) = (&edge.before, terms.states.join(", "));
     let Some(node) = node else { return format!("waits for order `{order}`, which is not registered yet") };
     let step = node.step.as_deref().map_or_else(String::new, |step| format!(" in state `{step}`"));
     if !node.status.is_final() {
         return format!("waits for order `{order}`, now `{}`{step}, to end in: {states}", node.status);
     }
-    let then = match edge.otherwise {
+    let then = match terms.otherwise {
         Otherwise::Wait if transition::next(node.status, Cause::Restarted).is_ok() => {
             "a restart of that order may still satisfy it"
         }
@@ -271,7 +274,8 @@ async fn suspended(client: &Client, row: &Row, due: jiff::Timestamp, cycles: &Cy
                 return Ok(held);
             }
             let open = requests::awaited(client, row.no).await?;
-            (WaitReason::Wait, format!("waits for {} until {due}", awaited(&open)))
+            let children = children::awaited(client, row.no).await?;
+            (WaitReason::Wait, format!("waits for {} until {due}", awaited(&open, &children)))
         }
         Status::Polling => (WaitReason::Polling, polling(row, due)),
         Status::Retry => {
@@ -287,20 +291,35 @@ async fn suspended(client: &Client, row: &Row, due: jiff::Timestamp, cycles: &Cy
     })
 }
 
-/// What is waited for: answers to requests, and decisions of actors, which are requests to the engine.
-fn awaited(open: &[impl AsRef<str>]) -> String {
-    let open: Vec<&str> = open.iter().map(AsRef::as_ref).collect();
+/// What is waited for: answers to requests, decisions of actors, which are requests to the engine, and ends of children, which
+/// answer requests, too.
+fn awaited(open: &[impl AsRef<str>], children: &[AwaitedChild]) -> String {
+    let answered: BTreeSet<&str> = children.iter().map(|child| child.request.as_str()).collect();
+    let open: Vec<&str> = open.iter().map(AsRef::as_ref).filter(|name| !answered.contains(name)).collect();
     let actors = open.iter().filter_map(|name| name.strip_prefix(ACTOR)).map(|name| format!("`{name}`"));
     let actors: Vec<String> = actors.collect();
     let others = open.iter().filter(|name| !name.starts_with(ACTOR)).map(|name| format!("`{name}`"));
     let others: Vec<String> = others.collect();
     let of_actors = format!("the decision of actor {}", actors.join(", "));
     let of_others = format!("the callback of {}", others.join(", "));
-    match (actors.is_empty(), others.is_empty()) {
-        (true, true) => "a call from outside".to_owned(),
-        (true, false) => of_others,
-        (false, true) => of_actors,
-        (false, false) => format!("{of_others} and {of_actors}"),
+    let parts = [
+        (!others.is_empty()).then_some(of_others),
+        (!actors.is_empty()).then_some(of_actors),
+        ends_of(children),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "a call from outside".to_owned() } else { parts.join(" and ") }
+}
+
+fn ends_of(children: &[AwaitedChild]) -> Option<String> {
+    let told = |child: &AwaitedChild| format!("`{}`, which is `{}`", child.id, child.status);
+    let named: Vec<String> = children.iter().take(MAX_REASONS).map(told).collect();
+    let more = children.len() - named.len();
+    match (children.len(), more) {
+        (0, _) => None,
+        (1, _) => Some(format!("the end of order {}", named[0])),
+        (_, 0) => Some(format!("the ends of orders {}", named.join("; "))),
+        (_, more) => Some(format!("the ends of orders {}; and {more} more", named.join("; "))),
     }
 }
 
@@ -344,9 +363,22 @@ mod tests {
 
     #[test]
     fn ord_28_what_is_waited_for_is_told_by_its_kind() {
-        assert_eq!(awaited(&[""; 0]), "a call from outside");
-        assert_eq!(awaited(&["answer"]), "the callback of `answer`");
-        assert_eq!(awaited(&["actor.scoring"]), "the decision of actor `scoring`");
-        assert_eq!(awaited(&["a", "actor.x", "b"]), "the callback of `a`, `b` and the decision of actor `x`");
+        let of_requests = |open: &[&str]| awaited(open, &[]);
+        assert_eq!(of_requests(&[]), "a call from outside");
+        assert_eq!(of_requests(&["answer"]), "the callback of `answer`");
+        assert_eq!(of_requests(&["actor.scoring"]), "the decision of actor `scoring`");
+        assert_eq!(
+            of_requests(&["a", "actor.x", "b"]),
+            "the callback of `a`, `b` and the decision of actor `x`"
+        );
+        let child =
+            |n: usize| AwaitedChild { request: format!("kid.{n}"), id: format!("k{n}"), status: Status::New };
+        assert_eq!(awaited(&["kid.0"], &[child(0)]), "the end of order `k0`, which is `new`");
+        assert_eq!(
+            awaited(&["a", "kid.0", "kid.1"], &[child(0), child(1)]),
+            "the callback of `a` and the ends of orders `k0`, which is `new`; `k1`, which is `new`"
+        );
+        let many: Vec<AwaitedChild> = (0..7).map(child).collect();
+        assert!(awaited(&[""; 0], &many).ends_with("`k4`, which is `new`; and 2 more"));
     }
 }

@@ -270,13 +270,16 @@ pub struct OrderView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConditionView {
+    /// `condition` (of `lifecycle.after`), or `child`: the order awaits the end of an order that it has started.
+    #[serde(default = "ConditionView::kind_of_old")]
+    pub kind: String,
     /// The order that waits.
     pub order: String,
     /// The one it waits for.
     pub after: String,
-    /// The terminal states that would do.
+    /// The terminal states that would do; none of a child.
     pub states: Vec<String>,
-    /// `wait`, `fail` or `cancel`: what happens when it ends in another.
+    /// `wait`, `fail` or `cancel`: what happens when it ends in another; of a child `scenario`, which decides that.
     pub otherwise: String,
     /// `reactive` or `polling`: how it is noticed.
     pub mode: String,
@@ -284,6 +287,13 @@ pub struct ConditionView {
     pub stand: String,
     /// Since when it is met or missed.
     pub settled_at: Option<Timestamp>,
+}
+
+impl ConditionView {
+    /// Kind of the edges of an earlier version, which had no other.
+    fn kind_of_old() -> String {
+        "condition".to_owned()
+    }
 }
 
 /// An order of a graph.

@@ -147,18 +147,18 @@ pub(super) fn graph(graph: &DependencyGraph, screen: &Screen) -> String {
             ]
         })
         .collect();
-    let edges: Vec<[String; 5]> = graph
+    let edges: Vec<[String; 6]> = graph
         .edges
         .iter()
         .map(|edge| {
-            let ConditionView { order, after, states, otherwise, stand, .. } = edge;
-            [order.clone(), after.clone(), states.join(", "), otherwise.clone(), stand.clone()]
+            let ConditionView { kind, order, after, states, otherwise, stand, .. } = edge;
+            [order.clone(), kind.clone(), after.clone(), states.join(", "), otherwise.clone(), stand.clone()]
         })
         .collect();
     format!(
         "{}\n\n{}",
         screen.table(&["ORDER", "STATUS", "STEP", "SCENARIO"], &nodes),
-        screen.table(&["ORDER", "WAITS FOR", "TO END IN", "OTHERWISE", "STANDS"], &edges)
+        screen.table(&["ORDER", "KIND", "WAITS FOR", "TO END IN", "OTHERWISE", "STANDS"], &edges)
     )
 }
 

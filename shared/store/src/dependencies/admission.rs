@@ -17,6 +17,8 @@ use crate::row::word;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
+use super::awaiting;
+
 /// Any number that no other program locks in the same database.
 const TURN: i64 = 0x7061_6775_7275_7302;
 /// Conditions that are followed in search of a cycle. More in a row are taken for one.
@@ -26,18 +28,35 @@ statements! {
     TAKE_TURN = "SELECT pg_advisory_xact_lock($1)";
     AWAITED = "
         SELECT DISTINCT before_id FROM dependencies WHERE before_id = ANY($1::text[]) AND stand NOT IN ('met', 'closed')";
+    // From the orders themselves, which wait for nobody yet, to all that these wait for: pre-conditions, children that they
+    // await, and the heads of their queues.
     WAY = "
         WITH RECURSIVE way (id, before_id) AS (
-            SELECT o.id, d.before_id
-              FROM unnest($1::text[]) AS t (id)
-              JOIN orders o ON o.id = ANY(ARRAY[t.id])
-              JOIN dependencies d ON d.order_no = ANY(ARRAY[o.no]) AND d.stand NOT IN ('met', 'closed')
+            SELECT NULL::text, t.id FROM unnest($1::text[]) AS t (id)
              UNION
-            SELECT o.id, d.before_id
+            SELECT o.id, b.id
               FROM way w
-              JOIN orders o ON o.id = ANY(ARRAY[w.before_id])
-              JOIN dependencies d ON d.order_no = ANY(ARRAY[o.no]) AND d.stand NOT IN ('met', 'closed'))
-        SELECT id, before_id FROM way LIMIT $2";
+              JOIN orders o ON o.id = ANY(ARRAY[w.before_id]) AND o.finished_at IS NULL
+             CROSS JOIN LATERAL (
+                   SELECT d.before_id AS id FROM dependencies d
+                    WHERE d.order_no = o.no AND d.stand NOT IN ('met', 'closed')
+                    UNION ALL
+                   SELECT k.id
+                     FROM children c
+                     JOIN orders k ON k.no = ANY(ARRAY[c.order_no]) AND k.finished_at IS NULL
+                     JOIN requests r ON r.id = ANY(ARRAY[k.answers]) AND r.status = 'open' AND r.life = o.life
+                    WHERE c.parent_no = o.no
+                    UNION ALL
+                   SELECT h.id
+                     FROM queued q
+                    CROSS JOIN LATERAL (
+                          SELECT f.order_no FROM queued f
+                           WHERE f.queue = q.queue AND f.position < q.position
+                             AND f.position >= coalesce((SELECT u.head FROM queues u WHERE u.name = ANY(ARRAY[q.queue])), 0)
+                           ORDER BY f.position LIMIT 1) AS first
+                     JOIN orders h ON h.no = ANY(ARRAY[first.order_no])
+                    WHERE q.order_no = o.no) AS b)
+        SELECT id, before_id FROM way WHERE id IS NOT NULL LIMIT $2";
     PRESENT = "SELECT id FROM orders WHERE id = ANY($1::text[])";
     LOCK_BEFORE = "
         SELECT no, id, status, step FROM orders
@@ -175,13 +194,15 @@ fn named<'a>(waiting: &[&'a NewOrder]) -> BTreeSet<&'a str> {
     waiting.iter().flat_map(|order| order.request.after.iter().map(|one| one.order.as_str())).collect()
 }
 
-/// The orders that would wait for themselves. Only one that somebody waits for already can: for all
-/// others nothing is followed.
+/// The orders that would wait for themselves. Only one that somebody waits for already can, as a parent does for its child: for
+/// all others nothing is followed.
 async fn refused(tx: &Tx<'_>, waiting: &[&NewOrder]) -> Result<HashMap<String, Vec<String>>> {
     let ids: Vec<&str> = waiting.iter().map(|order| order.request.id.as_str()).collect();
     let rows = tx.query(&tx.prepare_cached(AWAITED).await?, &[&ids]).await?;
     let mut awaited: BTreeSet<String> = rows.iter().map(|row| row.get("before_id")).collect();
     awaited.extend(named(waiting).into_iter().map(str::to_owned));
+    let awaiting = awaiting::awaiting(tx, waiting).await?;
+    awaited.extend(awaiting.iter().map(|(child, _)| (*child).to_owned()));
     if !ids.iter().any(|id| awaited.contains(*id)) {
         return Ok(HashMap::new());
     }
@@ -193,6 +214,9 @@ async fn refused(tx: &Tx<'_>, waiting: &[&NewOrder]) -> Result<HashMap<String, V
     let mut waits: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for row in &rows {
         waits.entry(row.get("id")).or_default().push(row.get("before_id"));
+    }
+    for (child, awaiting) in awaiting {
+        waits.entry(awaiting).or_default().push(child.to_owned());
     }
     let mut refused = HashMap::new();
     // One after the other: of those that close a cycle among themselves, the last is refused.

@@ -14,15 +14,41 @@ use crate::{Client, Result};
 /// Edges of one answer.
 pub const MAX_EDGES: usize = 1000;
 
+/// Columns of an edge from an order `o` to a child `k` of it that answers its request `r`.
+macro_rules! edge_to_child {
+    () => {
+        "SELECT o.id, k.id AS before_id, NULL AS states, NULL AS otherwise,
+               CASE WHEN r.status = 'answered' THEN 'met' WHEN r.status = 'timeout' THEN 'missed'
+                    WHEN r.status = 'open' AND o.finished_at IS NULL THEN 'open' ELSE 'closed' END AS stand,
+               r.closed_at AS settled_at, NULL AS reactive, o.no"
+    };
+}
+
 statements! {
-    BEFORE = "
-        SELECT o.id, d.before_id, d.states, d.otherwise, d.stand, d.settled_at, d.reactive
+    BEFORE = concat!("
+        SELECT o.id, d.before_id, d.states, d.otherwise, d.stand, d.settled_at, d.reactive, o.no
           FROM orders o JOIN dependencies d ON d.order_no = ANY(ARRAY[o.no])
-         WHERE o.id = ANY($1::text[]) ORDER BY o.id, d.before_id LIMIT $2";
-    AFTER = "
-        SELECT o.id, d.before_id, d.states, d.otherwise, d.stand, d.settled_at, d.reactive
+         WHERE o.id = ANY($1::text[])
+         UNION ALL
+        ", edge_to_child!(), "
+          FROM orders o
+          JOIN children c ON c.parent_no = ANY(ARRAY[o.no])
+          JOIN orders k ON k.no = ANY(ARRAY[c.order_no])
+          JOIN requests r ON r.id = ANY(ARRAY[k.answers]) AND r.life = o.life
+         WHERE o.id = ANY($1::text[])
+         ORDER BY id, before_id LIMIT $2");
+    AFTER = concat!("
+        SELECT o.id, d.before_id, d.states, d.otherwise, d.stand, d.settled_at, d.reactive, o.no
           FROM dependencies d JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
-         WHERE d.before_id = ANY($1::text[]) ORDER BY d.before_id, o.no LIMIT $2";
+         WHERE d.before_id = ANY($1::text[])
+         UNION ALL
+        ", edge_to_child!(), "
+          FROM orders k
+          JOIN children c ON c.order_no = ANY(ARRAY[k.no])
+          JOIN orders o ON o.no = ANY(ARRAY[c.parent_no])
+          JOIN requests r ON r.id = ANY(ARRAY[k.answers]) AND r.life = o.life
+         WHERE k.id = ANY($1::text[])
+         ORDER BY before_id, no LIMIT $2");
     NODES = concat!("
         SELECT o.id, s.name AS scenario, ", shown_status!(), " AS status, o.step
           FROM orders o
@@ -39,14 +65,21 @@ pub struct Edge {
     pub order: String,
     /// The one it waits for.
     pub before: String,
-    /// The states that would do.
-    pub states: Vec<String>,
-    /// Consequence of an end in another status.
-    pub otherwise: Otherwise,
     /// How it stands.
     pub stand: Stand,
     /// Since when it is met or missed.
     pub settled_at: Option<Timestamp>,
+    /// What is expected of the end; none of a child that the order awaits: its scenario looks at that.
+    pub terms: Option<Terms>,
+}
+
+/// What an order expects of the end of another.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// The states that would do.
+    pub states: Vec<String>,
+    /// Consequence of an end in another status.
+    pub otherwise: Otherwise,
     /// True if the end of the one activates the other at once.
     pub reactive: bool,
 }
@@ -125,12 +158,18 @@ fn read(rows: &[tokio_postgres::Row]) -> Result<Vec<Edge>> {
             Ok(Edge {
                 order: row.get("id"),
                 before: row.get("before_id"),
-                states: states_of(row.get("states"))?,
-                otherwise: word(row, "otherwise", "dependencies.otherwise")?,
                 stand: word(row, "stand", "dependencies.stand")?,
                 settled_at: row.get("settled_at"),
-                reactive: row.get("reactive"),
+                terms: row.get::<_, Option<&str>>("states").map(|states| terms(row, states)).transpose()?,
             })
         })
         .collect()
+}
+
+fn terms(row: &tokio_postgres::Row, states: &str) -> Result<Terms> {
+    Ok(Terms {
+        states: states_of(states)?,
+        otherwise: word(row, "otherwise", "dependencies.otherwise")?,
+        reactive: row.get("reactive"),
+    })
 }

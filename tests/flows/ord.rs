@@ -1,6 +1,7 @@
 //! Orders: what registration takes and keeps, and what an order shows (01-orders.md).
 
 mod amend;
+mod awaited;
 mod dependencies;
 mod dry_run;
 mod explain;

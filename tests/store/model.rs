@@ -151,6 +151,7 @@ impl Both {
             model::Registered::Accepted { no, ready } => format!("{no} {:?}", of_model(ready.as_slice())),
             model::Registered::Duplicate(status) => format!("duplicate {status}"),
             model::Registered::Conflict(status) => format!("conflict {status}"),
+            model::Registered::Behind => "behind".to_owned(),
         };
         if real.starts_with("duplicate") || real.starts_with("conflict") {
             self.tables.skip_number();

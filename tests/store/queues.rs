@@ -6,6 +6,7 @@ use std::time::Instant;
 use futures_util::future::join_all;
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
+use pagurus_domain::order::registration::NewOrder;
 use pagurus_store::orders::Registered;
 use pagurus_store::{queues, recovery, restore};
 use serde_json::json;
@@ -134,4 +135,36 @@ async fn ord_10_a_queue_is_held_since_the_first_stage_of_its_holder_began() {
         }
         assert!(held_since(&ground).await > held);
     }
+}
+
+// The order sleeps, so that it is no member, and comes back to the tail while the child of the one that it awaits is registered.
+#[tokio::test]
+async fn ord_13_a_child_never_comes_to_stand_behind_an_order_that_awaits_it_and_wakes_just_then() {
+    let ground = Ground::new("awaited").await;
+    let mut outcomes = [0, 0];
+    for round in 0..30 {
+        let queue = json!({"mode": "sequential", "queue": format!("q{round}")});
+        let high = ground.order(&format!("high{round}"), &queue).await;
+        let claimed = ground.claim(high).await;
+        let awaits = |id: String, more: &serde_json::Value, answers| {
+            [NewOrder { answers, ..ground.new_order(&id, more) }]
+        };
+        let middle = awaits(format!("middle{round}"), &json!({}), ground.request(&claimed, 0).await);
+        let [Registered::Accepted { no: middle, .. }] = ground.register(&middle).await[..] else { panic!() };
+        ground.finish(&claimed, ground::sleep()).await;
+        ground.sql(&format!("UPDATE due SET due_at = now() WHERE order_no = {high}")).await;
+        let request = ground.request(&ground.claim(middle).await, 0).await;
+        let low = awaits(format!("low{round}"), &queue, request);
+        let (woken, registered) = tokio::join!(ground.wake(Stream::Youngest), ground.register(&low));
+        assert_eq!(woken, [high], "round {round}");
+        let before = "SELECT count(*) FROM queued high JOIN queued low ON low.queue = high.queue AND low.position > high.position \
+                      JOIN orders o ON o.no = low.order_no AND o.id LIKE 'low%'";
+        assert_eq!(ground.count(before).await, 0, "round {round}: {registered:?}");
+        match &registered[..] {
+            [Registered::Accepted { .. }] => outcomes[0] += 1,
+            [Registered::Behind { awaiting, .. }] if *awaiting == format!("high{round}") => outcomes[1] += 1,
+            other => panic!("round {round}: {other:?}"),
+        }
+    }
+    assert_eq!(outcomes.iter().sum::<i32>(), 30);
 }

@@ -103,6 +103,8 @@ impl Clients {
         }
         match became {
             Registered::Conflict(_) => core.tables.witness.saw("a conflict"),
+            // Of children only, which no door takes.
+            Registered::Behind => {}
             Registered::Duplicate(_) => {
                 core.tables.witness.saw("a duplicate order");
                 self.confirmed.insert(id.clone(), order.request.digest.to_vec());

@@ -211,7 +211,7 @@ fn ask(out: &mut String, chance: &mut Chance, at: usize, entry: &str, ways: [&st
     )
 }
 
-/// Starts a child of the last scenario, and waits for its end or not.
+/// Starts a child of the last scenario, in a queue of others or in none, and waits for its end or not.
 fn child(at: usize, index: usize, chance: &mut Chance) -> String {
     let last = COUNT - 1;
     let wait = if chance.happens(800_000) {
@@ -219,7 +219,8 @@ fn child(at: usize, index: usize, chance: &mut Chance) -> String {
     } else {
         String::new()
     };
-    format!("{{order: {{scenario: s{last}, params: {{n: {}}}{wait}}}}}", (at + index) % 10)
+    let queue = if (at + index).is_multiple_of(3) { ", mode: sequential, queue: q0" } else { "" };
+    format!("{{order: {{scenario: s{last}, params: {{n: {}}}{queue}{wait}}}}}", (at + index) % 10)
 }
 
 fn action(at: usize, slot: i64, chance: &mut Chance) -> String {

@@ -16,6 +16,7 @@ fn told(real: &Registered) -> String {
         Registered::Accepted { no, ready, .. } => format!("{no} {:?}", of_real(ready.as_slice())),
         Registered::Duplicate(status) => format!("duplicate {status}"),
         Registered::Conflict(status) => format!("conflict {status}"),
+        Registered::Behind { .. } => "behind".to_owned(),
         other => panic!("{other:?}"),
     }
 }
@@ -25,13 +26,14 @@ fn told_of_model(model: &model::Registered) -> String {
         model::Registered::Accepted { no, ready } => format!("{no} {:?}", of_model(ready.as_slice())),
         model::Registered::Duplicate(status) => format!("duplicate {status}"),
         model::Registered::Conflict(status) => format!("conflict {status}"),
+        model::Registered::Behind => "behind".to_owned(),
     }
 }
 
 impl Both {
     /// The database gives a number to a registration that finds its id, too.
     fn compare_registration(&mut self, call: &str, real: &Registered, model: &model::Registered) {
-        if !matches!(real, Registered::Accepted { .. }) {
+        if matches!(real, Registered::Duplicate(_) | Registered::Conflict(_)) {
             self.tables.skip_number();
         }
         self.same(call, told(real), told_of_model(model));
@@ -95,7 +97,11 @@ impl Both {
         let Some(index) = self.any_claim() else { return };
         let parent = self.claims[index].real.head.no;
         let id = format!("c{}", self.chance.below(5));
-        let mut order = self.ground.new_order(&id, &json!({}));
+        let more = match self.chance.happens(500_000) {
+            true => json!({"mode": "sequential", "queue": "q0"}),
+            false => json!({}),
+        };
+        let mut order = self.ground.new_order(&id, &more);
         let request = self.requests.last().copied();
         order.answers = request.map(|(real, _)| real);
         let mut client = self.ground.work().await;

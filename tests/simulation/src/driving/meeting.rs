@@ -105,6 +105,10 @@ impl Driven {
             Ok(Registered::Conflict(_)) => {
                 Met::Answered(Answer::OrderRefused("another order bears the id".to_owned()))
             }
+            Ok(Registered::Behind) => {
+                core.tables.witness.saw("a child was refused that would stand behind its parent");
+                Met::Answered(Answer::OrderRefused("it would stand behind its parent".to_owned()))
+            }
             Ok(became) => {
                 core.note(format_args!("order {parent} starts {id}: {became:?}"));
                 core.confirmed_children.insert(id, digest);

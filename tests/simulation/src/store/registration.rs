@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::id::{Attempt, Life, OrderNo};
+use pagurus_domain::id::{Attempt, Life, OrderNo, RequestId};
 use pagurus_domain::order::change::Begin;
 use pagurus_domain::order::dependency::{StartDecision, verdict};
 use pagurus_domain::order::registration::NewOrder;
@@ -10,7 +10,7 @@ use pagurus_domain::order::{ScenarioStatus, Status};
 use pagurus_domain::scenario::stage::Wake;
 
 use super::Tables;
-use super::rows::{DeadlineKind, DueRow, OrderRow, ReadyRow, ReadyStage};
+use super::rows::{DeadlineKind, DueRow, OrderRow, ReadyRow, ReadyStage, RequestStatus};
 use crate::planted::Planted;
 
 /// What became of one registration.
@@ -27,6 +27,8 @@ pub enum Registered {
     Duplicate(Status),
     /// Another order bears this id.
     Conflict(Status),
+    /// It would stand in its queue behind an order that awaits it.
+    Behind,
 }
 
 impl Tables {
@@ -38,6 +40,9 @@ impl Tables {
     /// Registers an order that another one starts, and notes whose it is. One of the same id and content that somebody else
     /// registered is no child of this parent.
     pub fn register_child(&mut self, parent: OrderNo, order: &NewOrder) -> Registered {
+        if self.is_behind(order) {
+            return Registered::Behind;
+        }
         let became = self.register_one(order);
         let is_own = |no: &OrderNo| self.orders[no].parent == Some(parent);
         match became {
@@ -52,6 +57,29 @@ impl Tables {
             }
             other => other,
         }
+    }
+
+    /// True if a child that has not ended would be a member of a queue beside an order that awaits it.
+    fn is_behind(&self, child: &NewOrder) -> bool {
+        let Some(queue) = child.request.queue.as_deref() else { return false };
+        if self.by_id.get(&child.request.id).is_some_and(|no| self.orders[no].status.is_final()) {
+            return false;
+        }
+        let mut awaiting = child.answers.and_then(|request| self.awaiting(request));
+        while let Some(no) = awaiting {
+            if self.queued.get(&no).is_some_and(|(name, _)| name == queue) {
+                return true;
+            }
+            awaiting = self.orders[&no].answers.and_then(|request| self.awaiting(request));
+        }
+        false
+    }
+
+    /// The order that waits for the answer to a request.
+    fn awaiting(&self, request: RequestId) -> Option<OrderNo> {
+        let row = self.requests.get(&request.0).filter(|row| row.status == RequestStatus::Open)?;
+        let order = self.orders.get(&row.no)?;
+        (order.life == row.life && !order.status.is_final()).then_some(row.no)
     }
 
     /// The database gives a number away to whom it refuses then, too.

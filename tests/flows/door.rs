@@ -123,7 +123,7 @@ async fn qlt_8_a_refusal_before_the_body_was_read_ends_the_connection_and_says_s
 async fn qlt_8_half_sent_bodies_and_long_polls_of_one_client_leave_room_for_the_orders_of_others() {
     let engine = Installation::with("door_places", &[("PAGURUS__NODE__MAX_CONNECTIONS", CONNECTIONS)]).await;
     engine.actions("one", LOG).await;
-    engine.actions("asks", &asking("/never", "1h")).await;
+    engine.scenario("asks", &asking("/never", "1h")).await;
     engine.accepted(json!({"id": "waits", "scenario": "asks"})).await;
     let half = "POST /v1/orders HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99\r\n\r\n{\"id\"";
     let poll = "GET /v1/orders/waits/wait?timeout=120 HTTP/1.1\r\nhost: localhost\r\n\r\n";

@@ -56,9 +56,9 @@ struct State {
 /// A bound of the number of clients that follow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Most {
-    /// Of all clients.
+    /// Bound for all clients.
     pub all: usize,
-    /// Of one address.
+    /// Bound for one address.
     pub of_one: usize,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Joined {
     pub missed: Option<Vec<Arc<StreamedEvent>>>,
 }
 
-/// Index of the client that makes room for one of an address from which so many follow: of the address that has the most
+/// Index of the client that makes room for one of an address with this number of clients: of the address that has the most
 /// places, that which has been silent for the longest time.
 fn leaves(clients: &[Client], address: Address, of_it: usize) -> Option<usize> {
     let mut held: HashMap<Address, usize> = HashMap::new();

@@ -35,7 +35,7 @@ fn without_nul(request: &Request) -> Option<Problem> {
     query.then(|| Problem::new(Type::Invalid, "the query contains the character NUL"))
 }
 
-/// A name that leads to this node makes any page a page of this site for the browser, whoever owns the name. So the
+/// A name that leads to this node makes any page a page of this site for the browser, also where a stranger owns the name. So the
 /// names are known by which the API is called.
 fn to_this_host(request: &Request, settings: &Settings) -> Option<Problem> {
     let written = request.uri().authority().map(Authority::as_str).into_iter();

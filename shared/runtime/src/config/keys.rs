@@ -110,7 +110,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("intake.max_batch_body_bytes", Bytes, "16MiB", Live, "Longest body of a batch of orders."),
     key("intake.max_batch_orders", POSITIVE, "10000", Live, "Orders in one batch at most."),
     key("intake.max_bodies_bytes", Bytes, "64MiB", Restart, "Bodies longer than 64 KiB that are in progress at a time, in all; what is read from them may take twice as much memory. A request that finds no room within five seconds is answered with 429."),
-    key("intake.max_streams", Count { least: 0, most: 100_000 }, "200", Live, "Clients that follow the stream of orders' news at one intake at a time; the next one is answered with 429."),
+    key("intake.max_streams", Count { least: 0, most: 100_000 }, "200", Live, "Clients that follow the stream of orders' news at one intake at a time; where all places are taken, a silent one makes room for one of another address, or the next one is answered with 429."),
     key("intake.client_share_percentage", Count { least: 1, most: 100 }, "50", Restart, "Part of `node.max_connections`, and of `intake.max_streams`, that one client may have at a time: an address, of IPv6 a network of 64 bits. Where all clients come through one gateway, they have its address: set `100` there."),
     key("intake.hosts", Hosts, "[]", Live, "Names by which clients call the API, besides IP addresses, `localhost`, and the hosts of `node.advertise` and `intake.public_url`; `*.example` is every name below one, and `*` every name. A request to another host is answered with 421: so a page whose name leads to this node cannot act on it by a browser."),
     key("intake.public_confirmed", Flag, "false", Restart, "Confirms that the API may be reached without login from beyond this host."),

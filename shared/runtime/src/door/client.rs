@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// Address of whoever sends a request, as its connection has it.
+/// Address of the sender of a request, as its connection has it.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 

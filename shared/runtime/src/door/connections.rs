@@ -66,7 +66,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// So many connections, or as many as the system lets the process open, of which one client may have such a part.
+    /// The bounds for this number of connections, or as many as the system lets the process open, of which one client may have such a part.
     pub(super) fn new(connections: usize, share_percentage: usize) -> Self {
         let possible = open_files().map_or(usize::MAX, |most| most.saturating_sub(OTHER_FILES).max(16));
         if possible < connections {

@@ -51,18 +51,18 @@ pub(super) enum Full {
     Client,
 }
 
-/// What a connection does that is not at work; the first makes room first.
+/// The ways of a connection not to be at work; the first makes room first.
 #[derive(Clone, Copy, Debug)]
 enum Stands {
-    /// It has never asked anything. Whoever opens many and asks nothing takes no place from those that ask.
+    /// Has never asked anything. Silent connections take no place from those that ask.
     Strange = 1,
-    /// It asks nothing now.
+    /// Asks nothing now.
     Rests,
-    /// Its request is still coming.
+    /// Sends the rest of a request.
     Sends,
-    /// Its request waits for something to happen.
+    /// Waits for something to happen, with a request that has come whole.
     Waits,
-    /// It takes its answer.
+    /// Takes an answer.
     Takes,
 }
 
@@ -175,7 +175,7 @@ pub(super) struct Place {
 }
 
 impl Places {
-    /// So many places, of which one client may have its share.
+    /// A number of places, of which one client may have its share.
     pub fn new(most: usize, share: usize, answer: Duration) -> Self {
         Self { free: Arc::new(Semaphore::new(most)), share, answer, known: Arc::default() }
     }

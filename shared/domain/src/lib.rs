@@ -8,6 +8,7 @@
 pub mod activation;
 pub mod audit;
 pub mod consistency;
+pub mod depth;
 pub mod diagnosis;
 pub mod dispatch;
 pub mod document;

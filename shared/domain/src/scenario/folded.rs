@@ -9,10 +9,13 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::depth::{MAX_DEPTH, is_within};
+
 /// Below so many bytes of text the tree stays: it is small, and making it again would cost more.
 const SMALL_BYTES: usize = 1024;
-/// Deeper values stay trees: a text of them could not be read again (`serde_json` stops at 128).
-const MAX_DEPTH: usize = 100;
+/// Deeper values stay trees: a text of them might not be read again. An answer has a body inside, and those that bear
+/// names stand in a map.
+const READ_AGAIN: usize = MAX_DEPTH + 3;
 
 /// A JSON value, as text, as a tree, or both. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -36,7 +39,7 @@ impl Folded {
     /// A value whose text may be known.
     pub(super) fn spelled(value: Value, known: Option<&str>) -> Self {
         let bytes = known.map_or_else(|| text_bytes(&value), str::len);
-        let text: Option<Arc<str>> = (bytes > SMALL_BYTES && is_flat(&value, MAX_DEPTH))
+        let text: Option<Arc<str>> = (bytes > SMALL_BYTES && is_within(&value, READ_AGAIN))
             .then(|| known.map_or_else(|| value.to_string().into(), Arc::from));
         Self { bytes, text, tree: OnceLock::from(Arc::new(value)) }
     }
@@ -141,15 +144,6 @@ pub(super) fn text_bytes(value: &(impl Serialize + ?Sized)) -> usize {
     counted.0
 }
 
-/// True if nothing in it is nested deeper.
-fn is_flat(value: &Value, depth: usize) -> bool {
-    match value {
-        Value::Array(list) => depth > 0 && list.iter().all(|value| is_flat(value, depth - 1)),
-        Value::Object(map) => depth > 0 && map.values().all(|value| is_flat(value, depth - 1)),
-        _ => true,
-    }
-}
-
 /// Counts the bytes of a serialized value without keeping them.
 struct ByteCount(usize);
 
@@ -189,7 +183,7 @@ mod tests {
     fn what_is_small_or_too_deep_to_be_read_again_stays_a_tree() {
         let deep = |depth: usize| (0..depth).fold(json!("x".repeat(2000)), |inner, _| json!([inner]));
         for (value, stays) in
-            [(json!({"a": 1}), true), (deep(90), false), (deep(127), true), (deep(500), true)]
+            [(json!({"a": 1}), true), (deep(MAX_DEPTH), false), (deep(127), true), (deep(500), true)]
         {
             let mut folded = Folded::from(value.clone());
             folded.fold();

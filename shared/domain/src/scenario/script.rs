@@ -27,7 +27,7 @@ use super::places::Places;
 use super::value::Context;
 use crate::document::Position;
 use bounds::Size;
-pub use bounds::{Clock, Limits};
+pub use bounds::{Clock, Limits, MOST_OPERATIONS, STACK_BYTES};
 use calls::Place;
 use convert::{from_dynamic, to_dynamic};
 pub(super) use events::{EventCall, RAISE};

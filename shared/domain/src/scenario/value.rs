@@ -15,6 +15,7 @@ pub use super::context::{Context, Element, INDEX, NoSecrets, SECRET_MISSING, Sec
 use super::places::Places;
 use super::script::{Code, CompileError, ROOTS, RunError, Scripting, remedy};
 use super::source::reader::nearest;
+use crate::depth::{MAX_DEPTH, is_within};
 use crate::document::Position;
 pub use url::Url;
 
@@ -338,7 +339,7 @@ fn scalar_text(value: Value) -> Result<String, RunError> {
     }
 }
 
-/// A body as scenarios see it: JSON as its value, any other as text. Where its content type says that
+/// A body as scenarios see it: JSON as its value, any other, and JSON that is nested too deep, as text. Where its content type says that
 /// it is something else, only an object or a list is taken for JSON: a text such as `1.10` is no
 /// number, while many a system does not say that it answers in JSON.
 #[must_use]
@@ -346,8 +347,8 @@ pub fn body_value(body: &str, content_type: Option<&str>) -> Value {
     let is_json =
         content_type.is_none_or(|kind| kind.is_empty() || kind.to_ascii_lowercase().contains("json"));
     match serde_json::from_str(body) {
-        Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
-        Ok(value) if is_json => value,
+        Ok(value @ (Value::Object(_) | Value::Array(_))) if is_within(&value, MAX_DEPTH) => value,
+        Ok(value) if is_json && !value.is_object() && !value.is_array() => value,
         _ => Value::String(body.to_owned()),
     }
 }

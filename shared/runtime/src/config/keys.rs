@@ -1,6 +1,8 @@
 //! The table of all configuration keys. It drives checking, the environment, the page of defaults
 //! and the reference; a key that does not stand here does not exist. Holds no logic about values.
 
+use pagurus_domain::scenario::script::MOST_OPERATIONS;
+
 use super::kind::Kind::{self, *};
 
 /// One key of the configuration.
@@ -190,7 +192,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     key("scenario.max_children", POSITIVE, "1000", Live, "Orders that one order may start, over all of its lives."),
     key("scenario.max_each", Count { least: 1, most: 10_000 }, "1000", Live, "Elements that one `each` goes through."),
     key("scenario.max_transitions_per_stage", POSITIVE, "1000", Live, "Transitions of one stage at most, against scenarios that run in circles."),
-    key("scenario.script.max_operations", POSITIVE, "100000", Live, "Operations of one run of a script; so many take a few milliseconds."),
+    key("scenario.script.max_operations", Count { least: 1, most: MOST_OPERATIONS }, "100000", Live, "Operations of one run of a script; so many take a few milliseconds."),
     key("scenario.script.max_duration", Duration, "1s", Live, "How long one run of a script may take by the clock, however few operations it makes."),
     key("scenario.script.max_string_bytes", Bytes, "256KiB", Live, "All text in one value that a script makes, in bytes; what the order brings, like an answer, is not counted."),
     key("scenario.script.max_elements", POSITIVE, "10000", Live, "Elements of the longest list or map that a script makes; what the order brings is not counted."),

@@ -4,10 +4,8 @@
 use serde_json::Value;
 
 use super::{escape, fault};
+use crate::depth::MAX_DEPTH;
 use crate::document::Fault;
-
-/// Deepest nesting of a body. Two parsers read it, and this one must not be the laxer.
-const MAX_DEPTH: usize = 64;
 
 /// Fault of a value that could be stored here and break a later reader: nesting too deep, or the character NUL.
 #[must_use]

@@ -14,6 +14,14 @@ use rhai::{Dynamic, Engine, Module, Shared};
 use serde_json::Value;
 
 use super::{holding, native};
+use crate::depth::MAX_DEPTH;
+
+/// Operations of one run at most, however many the deployment allows: the stack is made for these.
+pub const MOST_OPERATIONS: u64 = 250_000;
+
+/// Stack that a thread needs to run code. Values of a run may be nested by one level more with each operation until somebody
+/// looks, and whatever goes through them takes up to 500 bytes of stack for each. Only what is used takes memory.
+pub const STACK_BYTES: usize = 128 << 20;
 
 /// Bounds of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,14 +97,16 @@ impl Limits {
         ENDS_AT.set((self.clock.0)().saturating_add(self.max_duration));
         let largest = self.max_string_bytes.saturating_add(self.max_elements.saturating_mul(ELEMENT));
         // What is brought is there, and may be there once more in another form.
-        holding::begin(largest.saturating_mul(VALUES).saturating_add(brought.bytes().saturating_mul(2)));
+        let most = largest.saturating_mul(VALUES).saturating_add(brought.bytes().saturating_mul(2));
+        // A variable is a member of `vars`; what was stored with more levels can still be read.
+        holding::begin(most, brought.depth.max(MAX_DEPTH + 1));
     }
 
     /// An engine that keeps to these bounds.
     pub(super) fn engine(&self) -> Engine {
         let mut engine = Engine::new_raw();
         engine.register_global_module(functions());
-        engine.set_max_operations(self.max_operations);
+        engine.set_max_operations(self.max_operations.min(MOST_OPERATIONS));
         engine.set_max_call_levels(self.max_call_depth);
         engine.set_max_expr_depths(64, 32);
         engine.set_max_string_size(self.max_string_bytes);
@@ -134,6 +144,7 @@ impl Limits {
 pub(super) struct Size {
     text: usize,
     elements: usize,
+    depth: usize,
 }
 
 impl Size {
@@ -145,21 +156,29 @@ impl Size {
     /// Counts the members of a map in.
     pub(super) fn add_members(&mut self, members: &[(&str, &Value)]) {
         self.elements += members.len();
-        members.iter().for_each(|(_, value)| self.add(value));
+        self.depth = self.depth.max(1);
+        members.iter().for_each(|(_, value)| self.add_below(value, 1));
     }
 
     /// Counts a value in.
     pub(super) fn add(&mut self, value: &Value) {
+        self.add_below(value, 0);
+    }
+
+    /// Counts a value in that stands inside so many lists and maps.
+    fn add_below(&mut self, value: &Value, depth: usize) {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
             Value::String(text) => self.text += text.len(),
             Value::Array(list) => {
                 self.elements += list.len();
-                list.iter().for_each(|value| self.add(value));
+                self.depth = self.depth.max(depth + 1);
+                list.iter().for_each(|value| self.add_below(value, depth + 1));
             }
             Value::Object(map) => {
                 self.elements += map.len();
-                map.values().for_each(|value| self.add(value));
+                self.depth = self.depth.max(depth + 1);
+                map.values().for_each(|value| self.add_below(value, depth + 1));
             }
         }
     }

@@ -4,7 +4,7 @@
 use rhai::Dynamic;
 use serde_json::{Map, Number, Value};
 
-use super::RunError;
+use super::{LIMIT_CLASS, RunError, holding};
 
 /// A JSON value as the engine's own.
 pub(super) fn to_dynamic(value: &Value) -> Dynamic {
@@ -25,8 +25,19 @@ pub(super) fn to_dynamic(value: &Value) -> Dynamic {
 /// The engine's value as JSON.
 ///
 /// # Errors
-/// A number or a kind of value that JSON does not have.
+/// A number or a kind of value that JSON does not have, or more levels of nesting than the run of this thread may make.
 pub(super) fn from_dynamic(value: &Dynamic) -> Result<Value, RunError> {
+    within(value, holding::deepest())
+}
+
+/// The same, where so many levels are left.
+fn within(value: &Dynamic, depth: usize) -> Result<Value, RunError> {
+    let inside = || {
+        depth.checked_sub(1).ok_or_else(|| RunError {
+            class: LIMIT_CLASS,
+            ..RunError::new(format!("{} exceeds limit", holding::DEPTH))
+        })
+    };
     if value.is_unit() {
         return Ok(Value::Null);
     }
@@ -45,12 +56,18 @@ pub(super) fn from_dynamic(value: &Dynamic) -> Result<Value, RunError> {
         return Ok(Value::String(text.to_string()));
     }
     if let Ok(list) = value.as_array_ref() {
-        return list.iter().map(from_dynamic).collect::<Result<Vec<_>, _>>().map(Value::Array);
+        let depth = inside()?;
+        return list
+            .iter()
+            .map(|value| within(value, depth))
+            .collect::<Result<Vec<_>, _>>()
+            .map(Value::Array);
     }
     if let Ok(map) = value.as_map_ref() {
+        let depth = inside()?;
         return map
             .iter()
-            .map(|(key, value)| Ok((key.to_string(), from_dynamic(value)?)))
+            .map(|(key, value)| Ok((key.to_string(), within(value, depth)?)))
             .collect::<Result<Map<_, _>, RunError>>()
             .map(Value::Object);
     }

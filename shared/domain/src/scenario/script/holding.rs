@@ -5,6 +5,9 @@
 //! are weighed, each time that some of them have been named or defined: seldom enough that weighing
 //! takes a small part of the run, and often enough that little can be made in between.
 //! Values that stand in no variable yet, the arguments of a call, are not seen.
+//!
+//! The same walk sees how deep values are nested. Between two walks a script may nest them deeper, by one level for each of
+//! its operations: threads that run code have stack for that ([`super::STACK_BYTES`]).
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -42,6 +45,8 @@ thread_local! {
 #[derive(Default)]
 struct Run {
     most: usize,
+    /// Levels of nesting of a variable, at most.
+    deepest: usize,
     /// The functions that have begun, each called by the one before.
     functions: Vec<Function>,
 }
@@ -61,14 +66,25 @@ struct Function {
 struct Weight {
     bytes: usize,
     values: usize,
+    /// True if something is nested deeper than a variable may be; that is not weighed.
+    is_deep: bool,
 }
 
-/// A run begins in this thread, whose variables may take so many bytes.
-pub(super) fn begin(most: usize) {
+/// Name of the bound of nesting, as errors have it.
+pub(super) const DEPTH: &str = "Depth of lists and maps in one another";
+
+/// A run begins in this thread, whose variables may take so many bytes and have so many levels of nesting.
+pub(super) fn begin(most: usize, deepest: usize) {
     RUN.with_borrow_mut(|run| {
         run.most = most;
+        run.deepest = deepest;
         run.functions.clear();
     });
+}
+
+/// Levels of nesting that a value of the run of this thread may have.
+pub(super) fn deepest() -> usize {
+    RUN.with_borrow(|run| run.deepest)
 }
 
 /// Has an engine weigh what its runs hold.
@@ -95,21 +111,29 @@ fn note(context: &EvalContext<'_, '_, '_, '_, '_, '_>, clock: Clock) -> Result<(
         if function.named < often && begun < function.due {
             return Ok(());
         }
-        let weight = Scales::weigh(context.scope().iter_raw().map(|(_, _, value)| value));
+        let weight = Scales::weigh(context.scope().iter_raw().map(|(_, _, value)| value), run.deepest);
+        if weight.is_deep {
+            return Err(too_large(DEPTH));
+        }
         let ended = (clock.0)();
         let pause = ended.saturating_sub(begun).clamp(LEAST_PAUSE, LONGEST_PAUSE);
         *function = Function { weight, named: 0, due: ended + pause };
         if run.functions.iter().map(|function| function.weight.bytes).sum::<usize>() > run.most {
-            let told = "Size of all variables".to_owned();
-            return Err(Box::new(EvalAltResult::ErrorDataTooLarge(told, Position::NONE)));
+            return Err(too_large("Size of all variables"));
         }
         Ok(())
     })
 }
 
-/// The bytes that a value takes with all that it holds.
-pub(super) fn bytes_of(value: &Dynamic) -> usize {
-    Scales::weigh([value]).bytes
+/// The error of what would be larger than a bound.
+pub(super) fn too_large(what: &str) -> Box<EvalAltResult> {
+    Box::new(EvalAltResult::ErrorDataTooLarge(what.to_owned(), Position::NONE))
+}
+
+/// The bytes that a value takes with all that it holds; none if it is nested too deep.
+pub(super) fn bytes_of(value: &Dynamic) -> Option<usize> {
+    let weight = Scales::weigh([value], deepest());
+    (!weight.is_deep).then_some(weight.bytes)
 }
 
 /// Weighs values. What several of them share counts once, and so does a function that holds itself.
@@ -120,13 +144,14 @@ struct Scales {
 }
 
 impl Scales {
-    fn weigh<'v>(values: impl IntoIterator<Item = &'v Dynamic>) -> Weight {
+    fn weigh<'v>(values: impl IntoIterator<Item = &'v Dynamic>, deepest: usize) -> Weight {
         let mut scales = Self::default();
-        values.into_iter().for_each(|value| scales.add(value));
+        values.into_iter().for_each(|value| scales.add(value, deepest));
         scales.total
     }
 
-    fn add(&mut self, value: &Dynamic) {
+    /// Puts a value on the scales that may have so many levels.
+    fn add(&mut self, value: &Dynamic, depth: usize) {
         self.total.values += 1;
         self.total.bytes += SLOT;
         if value.is_int() || value.is_unit() || value.is_bool() || value.is_float() {
@@ -136,32 +161,38 @@ impl Scales {
             if let Some(shared) = value.read_lock::<Dynamic>()
                 && self.is_first(&*shared)
             {
-                self.add_inner(&shared);
+                self.add_inner(&shared, depth);
             }
             return;
         }
-        self.add_inner(value);
+        self.add_inner(value, depth);
     }
 
-    fn add_inner(&mut self, value: &Dynamic) {
+    fn add_inner(&mut self, value: &Dynamic, depth: usize) {
         if let Ok(text) = value.as_immutable_string_ref() {
             if text.len() <= SHORT_NAME || self.is_first(text.as_bytes()) {
                 self.total.bytes += HEAD + text.len();
             }
-        } else if let Ok(list) = value.as_array_ref() {
+            return;
+        }
+        let Some(depth) = depth.checked_sub(1) else {
+            self.total.is_deep |= value.is_array() || value.is_map() || value.is_fnptr();
+            return;
+        };
+        if let Ok(list) = value.as_array_ref() {
             self.total.bytes += HEAD + list.capacity().saturating_sub(list.len()) * SLOT;
-            list.iter().for_each(|value| self.add(value));
+            list.iter().for_each(|value| self.add(value, depth));
         } else if let Ok(map) = value.as_map_ref() {
             self.total.bytes += HEAD + map.len().div_ceil(6) * NODE;
             for (name, value) in map.iter() {
                 self.total.bytes += if name.len() > SHORT_NAME { HEAD + name.len() } else { 0 };
-                self.add(value);
+                self.add(value, depth);
             }
         } else if let Ok(bytes) = value.as_blob_ref() {
             self.total.bytes += HEAD + bytes.len();
         } else if let Some(function) = value.read_lock::<FnPtr>() {
             self.total.bytes += HEAD;
-            function.iter_curry().for_each(|value| self.add(value));
+            function.iter_curry().for_each(|value| self.add(value, depth));
         }
     }
 

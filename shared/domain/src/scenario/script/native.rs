@@ -10,9 +10,9 @@ mod fields;
 mod lists;
 mod text;
 
-use super::holding::bytes_of;
+use super::holding::{self, bytes_of, too_large};
 use rhai::packages::{Package, StandardPackage};
-use rhai::{Dynamic, EvalAltResult, FnPtr, FuncRegistration, INT, Module, NativeCallContext, Position};
+use rhai::{Dynamic, EvalAltResult, FnPtr, FuncRegistration, INT, Module, NativeCallContext};
 
 /// Result of a function.
 type Outcome<T> = Result<T, Box<EvalAltResult>>;
@@ -31,17 +31,14 @@ pub(super) fn functions() -> Module {
     module
 }
 
-/// The error of a value that would be larger than a bound.
-fn too_large(what: &str) -> Box<EvalAltResult> {
-    Box::new(EvalAltResult::ErrorDataTooLarge(what.to_owned(), Position::NONE))
-}
-
 /// Size of values together, as the engine counts: elements of lists, members of maps, bytes of text.
 #[derive(Clone, Copy, Default)]
 struct Held {
     elements: usize,
     members: usize,
     text: usize,
+    /// True if something is nested deeper than a value may be; that is not counted.
+    is_deep: bool,
 }
 
 impl Held {
@@ -52,19 +49,33 @@ impl Held {
     }
 
     fn count(&mut self, value: &Dynamic) {
+        self.count_within(value, holding::deepest());
+    }
+
+    /// Counts a value in that may have so many levels.
+    fn count_within(&mut self, value: &Dynamic, depth: usize) {
+        let inside = depth.checked_sub(1);
         if let Ok(list) = value.as_array_ref() {
             self.elements += list.len();
-            list.iter().for_each(|value| self.count(value));
+            self.is_deep |= inside.is_none();
+            inside
+                .into_iter()
+                .for_each(|depth| list.iter().for_each(|value| self.count_within(value, depth)));
         } else if let Ok(map) = value.as_map_ref() {
             self.members += map.len();
-            map.values().for_each(|value| self.count(value));
+            self.is_deep |= inside.is_none();
+            inside
+                .into_iter()
+                .for_each(|depth| map.values().for_each(|value| self.count_within(value, depth)));
         } else if let Ok(text) = value.as_immutable_string_ref() {
             self.text += text.len();
         } else if let Ok(bytes) = value.as_blob_ref() {
             self.elements += bytes.len();
         } else if value.read_lock::<FnPtr>().is_some_and(|function| function.is_curried()) {
             // What it was given in advance, as closures are.
-            self.text += bytes_of(value);
+            let bytes = bytes_of(value);
+            self.is_deep |= bytes.is_none();
+            self.text = self.text.saturating_add(bytes.unwrap_or(0));
         }
     }
 
@@ -74,6 +85,7 @@ impl Held {
         self.elements = sum(self.elements, more.elements);
         self.members = sum(self.members, more.members);
         self.text = sum(self.text, more.text);
+        self.is_deep |= more.is_deep;
     }
 
     /// Counts in by how much a value has grown.
@@ -82,6 +94,7 @@ impl Held {
             elements: after.elements.saturating_sub(before.elements),
             members: after.members.saturating_sub(before.members),
             text: after.text.saturating_sub(before.text),
+            is_deep: after.is_deep,
         };
         self.add(growth, 1);
     }
@@ -89,6 +102,9 @@ impl Held {
     /// True if all that is within the bounds of one value.
     fn check(self, context: &NativeCallContext<'_>) -> Outcome<()> {
         let engine = context.engine();
+        if self.is_deep {
+            return Err(too_large(holding::DEPTH));
+        }
         // Zero is no bound.
         let over = |held: usize, most: usize| most > 0 && held > most;
         if over(self.text, engine.max_string_size()) {

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rhai::{Dynamic, Engine, EvalAltResult, Position};
 use serde_json::Value;
 
-use super::Limits;
 use super::convert::from_dynamic;
+use super::holding::{DEPTH, too_large};
+use super::{LIMIT_CLASS, Limits, RunError};
 
 /// The event a script raises; raising one ends the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,33 +67,37 @@ pub(super) fn speaking_engine(limits: &Limits, said: &Arc<Mutex<Said>>) -> Engin
         Err(raise(Raised::Fail { message: None, class: None }))
     });
     engine.register_fn("fail", move |message: Dynamic| -> Outcome<()> {
-        Err(raise(Raised::Fail { message: Some(text_of(&message)), class: None }))
+        Err(raise(Raised::Fail { message: Some(text_of(&message)?), class: None }))
     });
     engine.register_fn("fail", move |message: Dynamic, class: &str| -> Outcome<()> {
-        Err(raise(Raised::Fail { message: Some(text_of(&message)), class: Some(class.to_owned()) }))
+        Err(raise(Raised::Fail { message: Some(text_of(&message)?), class: Some(class.to_owned()) }))
     });
     let say = |said: &Arc<Mutex<Said>>, change: &dyn Fn(&mut Said)| {
         change(&mut said.lock().unwrap_or_else(PoisonError::into_inner));
     };
     let shared = said.clone();
     engine.register_fn("result", move |value: Dynamic| -> Outcome<()> {
-        let value = from_dynamic(&value).map_err(|error| error.message)?;
+        let value = from_dynamic(&value).map_err(failed)?;
         say(&shared, &|said| said.result = Some(value.clone()));
         Ok(())
     });
     let shared = said.clone();
     engine.register_fn("answer", move |value: Dynamic| -> Outcome<()> {
-        let value = from_dynamic(&value).map_err(|error| error.message)?;
+        let value = from_dynamic(&value).map_err(failed)?;
         say(&shared, &|said| said.answer = Some(value.clone()));
         Ok(())
     });
     let shared = said.clone();
-    engine.register_fn("message", move |value: Dynamic| {
-        say(&shared, &|said| said.message = Some(text_of(&value)));
+    engine.register_fn("message", move |value: Dynamic| -> Outcome<()> {
+        let text = text_of(&value)?;
+        say(&shared, &|said| said.message = Some(text.clone()));
+        Ok(())
     });
     let shared = said.clone();
-    engine.register_fn("log", move |value: Dynamic| {
-        say(&shared, &|said| push_line(&mut said.log, text_of(&value)));
+    engine.register_fn("log", move |value: Dynamic| -> Outcome<()> {
+        let text = text_of(&value)?;
+        say(&shared, &|said| push_line(&mut said.log, text.clone()));
+        Ok(())
     });
     let shared = said.clone();
     engine.on_print(move |text| say(&shared, &|said| push_line(&mut said.log, text.to_owned())));
@@ -107,12 +112,16 @@ fn push_line(log: &mut Vec<String>, line: String) {
     }
 }
 
-fn text_of(value: &Dynamic) -> String {
-    from_dynamic(value).map_or_else(
-        |_| value.to_string(),
-        |value| match value {
-            Value::String(text) => text,
-            other => other.to_string(),
-        },
-    )
+/// The error of a value that cannot be kept, inside a run.
+fn failed(error: RunError) -> Box<EvalAltResult> {
+    if error.class == LIMIT_CLASS { too_large(DEPTH) } else { error.message.into() }
+}
+
+fn text_of(value: &Dynamic) -> Result<String, Box<EvalAltResult>> {
+    match from_dynamic(value) {
+        Ok(Value::String(text)) => Ok(text),
+        Ok(other) => Ok(other.to_string()),
+        Err(error) if error.class == LIMIT_CLASS => Err(failed(error)),
+        Err(_) => Ok(value.to_string()),
+    }
 }

@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::super::folded::text_bytes;
-use super::super::script::{Raised, RunError, Script};
+use super::super::script::{LIMIT_CLASS, Raised, RunError, Script};
 use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, Branch, Event, HttpAction, Lapse, SleepUntil, State};
 use super::need::{HttpCall, Publication};
 use super::response::asked_by_http;
 use super::snapshot::{Destination, Digest, OpenRequest};
 use super::{Need, Pending, Run, Turn, later};
+use crate::depth::{MAX_DEPTH, is_within};
 use crate::id::RequestId;
 use crate::order::OrderError;
 
@@ -304,6 +305,10 @@ impl Run {
 
     pub(super) fn check_vars(&self, turn: &Turn<'_>) -> Result<(), OrderError> {
         let max = turn.settings.bounds.max_vars_bytes;
+        if !self.context.vars.values().all(|value| is_within(value, MAX_DEPTH)) {
+            let told = format!("vars are nested deeper than {MAX_DEPTH} levels");
+            return Err(OrderError::new(LIMIT_CLASS, told));
+        }
         let bytes = text_bytes(&self.context.vars);
         if bytes <= max {
             return Ok(());

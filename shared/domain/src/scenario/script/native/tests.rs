@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use rhai::{AST, Array, Blob, Engine, FnPtr, ImmutableString, Map, Scope};
 
+mod deep;
+
 use super::super::speech::speaking_engine;
 use super::super::{Clock, Limits, Size};
 use super::*;

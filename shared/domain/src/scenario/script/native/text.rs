@@ -4,7 +4,9 @@ use rhai::{Array, Dynamic, FuncRegistration, INT, ImmutableString, Module, Nativ
 use serde_json::Value;
 
 use super::super::convert::to_dynamic;
-use super::{Held, Outcome, check_text, too_large};
+use super::super::holding::{DEPTH, too_large};
+use super::{Held, Outcome, check_text};
+use crate::depth::{MAX_DEPTH, is_within};
 
 type Context<'c> = NativeCallContext<'c>;
 
@@ -168,9 +170,12 @@ fn pad(context: &Context<'_>, text: &mut ImmutableString, length: INT, with: &st
 /// own that does not know how deep this one stands.
 fn parse_json(context: &Context<'_>, text: &str) -> Outcome<Dynamic> {
     let (elements, members) = sizes_of(text);
-    Held { elements, members, text: 0 }.check(context)?;
+    Held { elements, members, ..Held::default() }.check(context)?;
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("this is not JSON: {error}").into_boxed_str())?;
+    if !is_within(&value, MAX_DEPTH) {
+        return Err(too_large(DEPTH));
+    }
     Ok(to_dynamic(&value))
 }
 

@@ -53,6 +53,7 @@ use clap_complete::Shell;
 
 use client::Client;
 use failure::Failure;
+use pagurus_domain::scenario::script::STACK_BYTES;
 use screen::{Output, Screen};
 
 const EXIT_CODES: &str = "\
@@ -224,6 +225,20 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // Commands check and try scenarios, and the main thread has the stack that the shell gave it.
+    let command = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(on_own_stack);
+    match command.map(std::thread::JoinHandle::join) {
+        Ok(Ok(code)) => code,
+        // It has told of itself.
+        Ok(Err(_)) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("pagurus: no thread could be started: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn on_own_stack() -> ExitCode {
     let matches = examples::with_examples(CommandLine::command()).get_matches();
     let read = || CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let CommandLine { mut global, command } = read();
@@ -301,7 +316,8 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), F
 }
 
 fn block_on(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.enable_all().thread_stack_size(STACK_BYTES).build();
     runtime.map_err(anyhow::Error::from)?.block_on(command)
 }
 

@@ -5,6 +5,7 @@
 
 pub mod actors;
 pub mod address;
+pub mod aside;
 pub mod batch;
 mod cap;
 mod chain;
@@ -29,6 +30,7 @@ pub mod stats;
 mod telemetry;
 pub mod traces;
 pub mod trouble;
+pub mod turns;
 pub mod waits;
 
 use std::future::Future;
@@ -41,6 +43,7 @@ use clap::{Args as _, FromArgMatches as _};
 use pagurus_broker::{Broker, Service};
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::Role;
+use pagurus_domain::scenario::script::STACK_BYTES;
 use pagurus_store::cluster::NodeStatus;
 use pagurus_store::{Options, Store};
 use tokio::sync::watch;
@@ -102,14 +105,15 @@ pub fn command(role: Role) -> clap::Command {
 }
 
 /// The threads of a process. What one task decides, or what only waits for the servers, is faster on one thread: a message
-/// between tasks wakes no other. The bodies of orders and stages take all processors.
+/// between tasks wakes no other. The bodies of orders and stages take all processors. Each thread may run
+/// the code of a scenario.
 fn runtime(role: Role) -> std::io::Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     match role {
         Role::Dispatcher | Role::Activator | Role::Notifier => builder.worker_threads(1),
         Role::Intake | Role::Worker => &mut builder,
     };
-    builder.enable_all().build()
+    builder.enable_all().thread_stack_size(STACK_BYTES).build()
 }
 
 /// The main function of a service: reads the configuration, starts everything, runs the service

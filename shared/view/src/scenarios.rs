@@ -1,19 +1,29 @@
 //! Scenarios, their versions, and their texts.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use pagurus_domain::document::Fault;
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::source::{self, Reading};
 use pagurus_domain::scenario::value::Secrets as _;
+use pagurus_runtime::{aside, turns};
 use pagurus_store::scenarios;
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::scenarios::{ScenarioLine, VersionLine};
+use tokio::sync::Semaphore;
 
 use crate::Views;
 use crate::query::{ListQuery, cursor, page};
+
+/// Texts that are examined at the same time: that needs processors that orders need, too.
+static CHECKED: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(turns::places_of_this_host()));
+
+fn defect() -> Problem {
+    Problem::new(Type::Internal, "the engine failed; its log says more")
+}
 
 impl Views {
     /// Scenarios by name, each with its newest version.
@@ -63,8 +73,14 @@ impl Views {
     /// this deployment does not have: constants, secrets, and scenarios of children. They may come later.
     pub async fn examine_scenario(&self, text: &str) -> Result<Reading, Problem> {
         let settings = self.host.settings();
-        let scripting = Scripting::new(settings.scenario.script.clone());
-        let read = source::read_with_warnings(text, &scripting, &settings.scenario);
+        let text = text.to_owned();
+        let read = aside::run("check", move || {
+            let scripting = Scripting::new(settings.scenario.script.clone());
+            source::read_with_warnings(&text, &scripting, &settings.scenario)
+        });
+        let Ok(place) = CHECKED.acquire().await else { return Err(defect()) };
+        let read = read.await.ok_or_else(defect)?;
+        drop(place);
         let mut reading = read.map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
         let unknown = self.unknown_here(&reading).await?;
         reading.warnings.extend(unknown);

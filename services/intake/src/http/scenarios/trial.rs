@@ -1,6 +1,6 @@
 //! `POST /v1/scenarios/test`: a scenario is tried in virtual time. Touches no order and no database.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use axum::Json;
@@ -9,6 +9,7 @@ use axum::extract::State;
 use pagurus_domain::document::Fault;
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::trial::{self, TrialFile, TrialOutcome as Tried};
+use pagurus_runtime::{aside, turns};
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::scenarios::TriedView;
 use serde_json::Value;
@@ -21,8 +22,8 @@ use crate::Intake;
 /// Longest time for all tests of one request. Then the rest are broken off, and say so.
 const TIME: Duration = Duration::from_secs(10);
 
-/// Requests that are tried at the same time: tests need a processor that orders need, too.
-static TRIED: Semaphore = Semaphore::const_new(2);
+/// Requests that are tried at the same time: tests need processors that orders need, too.
+static TRIED: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(turns::places_of_this_host()));
 
 /// `POST /v1/scenarios/test`
 pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> Outcome<Json<TriedView>> {
@@ -35,20 +36,18 @@ pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> O
         }
     };
     let (scenario, tests) = (text("scenario")?, text("tests")?);
-    let scenario = intake.views.compiled(&scenario).map_err(|faults| refused("/scenario", faults))?;
-    let file = trial::read(&tests).map_err(|faults| refused("/tests", faults))?;
     let Ok(permit) = TRIED.try_acquire() else {
         return Err(Answer(Problem::new(Type::Busy, "other scenarios are being tested; try again")));
     };
-    let tried = tokio::task::spawn_blocking(move || {
-        let outcomes = try_all(&intake, &Arc::new(scenario), &file);
-        drop(permit);
-        outcomes
+    let tried = aside::run("test", move || {
+        // Also where whoever asked has gone away.
+        let _permit = permit;
+        let scenario = intake.views.compiled(&scenario).map_err(|faults| refused("/scenario", faults))?;
+        let file = trial::read(&tests).map_err(|faults| refused("/tests", faults))?;
+        Ok(try_all(&intake, &Arc::new(scenario), &file))
     });
-    let outcomes = tried.await.map_err(|error| {
-        tracing::error!(%error, "a test of a scenario panicked");
-        Problem::new(Type::Internal, "the engine failed; its log says more")
-    })?;
+    let failed = || Answer(Problem::new(Type::Internal, "the engine failed; its log says more"));
+    let outcomes: Vec<Tried> = tried.await.unwrap_or_else(|| Err(failed()))?;
     let passed = outcomes.iter().all(Tried::passed);
     Ok(Json(TriedView { passed, tests: outcomes.iter().map(Tried::to_value).collect() }))
 }

@@ -25,6 +25,7 @@ mod stage_trace;
 mod take;
 mod traced;
 mod trouble;
+mod turn;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -72,6 +73,8 @@ struct Worker {
     room: Room,
     /// For code that takes long.
     turns: Arc<Turns>,
+    /// For computing one of the stages whose workers died.
+    suspect: tokio::sync::Mutex<()>,
     registrations: Batcher<NewRequest, Option<RequestId>, Error>,
     advances: Advances,
     ends: Batcher<Arc<End>, bool, Error>,
@@ -110,6 +113,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         queue_heads: QueueHeads::default(),
         room: Room::new(sizes.max_held_bytes, sizes.max_response_bytes),
         turns: Turns::of_this_host(),
+        suspect: tokio::sync::Mutex::default(),
         registrations: registrations(&host),
         advances: progress::advances(&host),
         ends: ends(&host, ENDS),

@@ -65,6 +65,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
         crate::shift::STATEMENTS,
         crate::stages::STATEMENTS,
         crate::stages::advance::STATEMENTS,
+        crate::stages::suspect::STATEMENTS,
         crate::stages::finish::STATEMENTS,
         crate::stats::STATEMENTS,
         crate::stops::STATEMENTS,

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/house, never edited. Why things are as they
--- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V18__nodes_offline.sql, V19__consistency.sql, V1__orders.sql, V20__audit.sql, V21__searches.sql, V22__operations.sql, V23__refused.sql, V24__promises.sql, V25__asking.sql, V26__queue_heads.sql, V27__maintenance_windows.sql, V28__stops_that_shift.sql, V29__stages_that_yield.sql, V2__cluster.sql, V30__room_for_updates.sql, V34__open_requests.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest ec8953d73f847e6f)
+-- are stands in the migrations. Of: V10__missed_conditions.sql, V11__long_values_and_steady_judges.sql, V12__stats.sql, V13__stages_and_retries.sql, V14__waits_and_parents.sql, V15__flows.sql, V16__webhooks.sql, V17__stop_keys.sql, V18__nodes_offline.sql, V19__consistency.sql, V1__orders.sql, V20__audit.sql, V21__searches.sql, V22__operations.sql, V23__refused.sql, V24__promises.sql, V25__asking.sql, V26__queue_heads.sql, V27__maintenance_windows.sql, V28__stops_that_shift.sql, V29__stages_that_yield.sql, V2__cluster.sql, V30__room_for_updates.sql, V31__deaths_of_workers.sql, V32__message_attempts.sql, V33__open_requests.sql, V3__errors.sql, V4__dependencies.sql, V5__calls.sql, V6__tasks.sql, V7__error_systems.sql, V8__callbacks_by_verdict.sql, V9__names_and_transactions.sql (digest 2e9229a00b777db4)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -295,6 +295,12 @@ ALTER TABLE maintenance_windows ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE message_attempts (
+    message bytea NOT NULL,
+    attempts integer DEFAULT 1 NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE node_marks (
@@ -795,6 +801,9 @@ ALTER TABLE ONLY maintenance_windows
 
 ALTER TABLE ONLY maintenance_windows
     ADD CONSTRAINT maintenance_windows_pkey PRIMARY KEY (no);
+
+ALTER TABLE ONLY message_attempts
+    ADD CONSTRAINT message_attempts_pkey PRIMARY KEY (message);
 
 ALTER TABLE ONLY node_marks
     ADD CONSTRAINT node_marks_pkey PRIMARY KEY (role, name);

@@ -212,10 +212,8 @@ impl Commands {
         });
         let waits = dependencies::is_waiting(&tx, order.head.no).await?;
         let groups = &settings.activation.groups;
-        if order.status == Status::Sleep
-            && order.place != Place::Due
-            && matches!(asked.start_at, Some(Some(_)))
-        {
+        let has_slept_out = order.status == Status::Sleep && order.place != Place::Due;
+        if has_slept_out && matches!(asked.start_at, Some(Some(_))) {
             let told = "the order has slept out and waits for its turn: its time cannot be moved any more";
             return Ok(Err(Problem::new(Type::Refused, told).with_status(order.status)));
         }
@@ -227,15 +225,13 @@ impl Commands {
                 return Ok(Err(problem));
             }
         };
-        let former_params = if asked.params.is_some() {
-            control::params(&tx, &[order.head.no.0]).await?.remove(&order.head.no)
-        } else {
-            None
+        let former_params = match &asked.params {
+            Some(_) => control::params(&tx, &[order.head.no.0]).await?.remove(&order.head.no),
+            None => None,
         };
-        let notify = match &asked.notify {
-            None => order.head.notify.clone(),
-            Some(notify) => notify.as_ref().map(|notify| notify.to_value().to_string()),
-        };
+        let kept = || order.head.notify.clone();
+        let notify =
+            asked.notify.as_ref().map_or_else(kept, |new| new.as_ref().map(|new| new.to_value().to_string()));
         let updating = Updating {
             params: changed,
             snapshot: resting_until(&tx, &order, starts).await?,

@@ -214,8 +214,11 @@ fn json(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
+/// Makes a text of a secret, by dice.
+type Spelling = fn(&str, &[u8]) -> String;
+
 /// The list of spellings by which a secret is found: each makes a text of it, by dice.
-const SPELLINGS: [(&str, fn(&str, &[u8]) -> String); 14] = [
+const SPELLINGS: [(&str, Spelling); 14] = [
     ("as it is", |text, _| text.to_owned()),
     ("JSON", |text, _| json(text)),
     ("escapes of JSON", |text, dice| {

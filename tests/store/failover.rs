@@ -42,7 +42,7 @@ async fn rec_10_a_pass_takes_a_few_stages_of_each_lost_node_and_leaves_those_of_
     assert_eq!(nos, [first[0], first[1], second[0]]);
     let again: Vec<_> = taken
         .iter()
-        .map(|stage| (stage, recovery::HandedOut { restarts: 1, deaths: 1, died_on: Some("w") }))
+        .map(|stage| (stage, recovery::HandOutCounts { restarts: 1, deaths: 1, died_on: Some("w") }))
         .collect();
     recovery::reissue(&tx, &again, "test", "node_lost").await.unwrap();
     tx.commit().await.unwrap();

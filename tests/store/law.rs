@@ -203,7 +203,7 @@ async fn reissue(ground: &Ground, subject: &Subject) -> bool {
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
     let stuck = recovery::overdue(&tx, Timestamp::UNIX_EPOCH, 10).await.unwrap();
-    let counts = recovery::HandedOut { restarts: 1, ..Default::default() };
+    let counts = recovery::HandOutCounts { restarts: 1, ..Default::default() };
     let again: Vec<_> = stuck.iter().map(|stage| (stage, counts)).collect();
     let ready = recovery::reissue(&tx, &again, "test", "overdue").await.unwrap();
     tx.commit().await.unwrap();

@@ -115,7 +115,7 @@ async fn ord_10_a_queue_is_held_since_the_first_stage_of_its_holder_began() {
     let lost = recovery::of_node(&tx, ground.node, None, None).await.unwrap();
     recovery::reissue(
         &tx,
-        &[(&lost[0], recovery::HandedOut { restarts: 1, deaths: 1, died_on: Some("w") })],
+        &[(&lost[0], recovery::HandOutCounts { restarts: 1, deaths: 1, died_on: Some("w") })],
         "test",
         "node_lost",
     )

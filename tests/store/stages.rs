@@ -157,7 +157,7 @@ async fn ord_20_a_life_counts_the_stages_that_ran_and_the_repeats_and_no_hand_ou
     let stuck = recovery::some_of_node(&tx, ground.node, &[no.0]).await.unwrap();
     recovery::reissue(
         &tx,
-        &[(&stuck[0], recovery::HandedOut { restarts: 1, ..Default::default() })],
+        &[(&stuck[0], recovery::HandOutCounts { restarts: 1, ..Default::default() })],
         "test",
         "overdue",
     )

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_runtime::metrics::{Count, Level};
-use pagurus_runtime::{Client as Address, Host};
+use pagurus_runtime::{ClientAddress as Address, Host};
 use pagurus_view::Views;
 use pagurus_wire::message::news;
 use pagurus_wire::stream::{StreamLagged, StreamedEvent};

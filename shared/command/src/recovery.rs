@@ -10,7 +10,7 @@ use pagurus_runtime::node::chain;
 use pagurus_runtime::{Effects, Host, actors};
 use pagurus_store::control::{self, Locked, LockedOrders, Place};
 use pagurus_store::ends::{self, Ending};
-use pagurus_store::recovery::{self, HandedOut, Stuck};
+use pagurus_store::recovery::{self, HandOutCounts, Stuck};
 use pagurus_store::{Error, Tx, requests};
 use serde_json::json;
 
@@ -45,7 +45,7 @@ pub async fn hand_out_again<'a>(
                     Finding::NodeLost => stage.node_name.as_deref(),
                     _ => stage.died_on.as_deref(),
                 };
-                let counts = HandedOut { restarts: stored(restarts), deaths: stored(deaths), died_on };
+                let counts = HandOutCounts { restarts: stored(restarts), deaths: stored(deaths), died_on };
                 again.push((stage, counts));
             }
             Remedy::Poison => poison.push(stage),

@@ -22,7 +22,7 @@ use pagurus_wire::problem::{Problem, Type};
 use tokio_util::task::TaskTracker;
 
 pub use self::bodies::MakesRoom;
-pub use self::client::{Client, Peer};
+pub use self::client::{ClientAddress, Peer};
 pub use self::connections::Connection;
 use self::connections::Limits;
 use self::places::Full;

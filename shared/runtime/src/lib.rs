@@ -15,6 +15,7 @@ mod door;
 pub mod effects;
 mod health;
 mod host;
+pub mod hosts;
 pub mod lanes;
 pub mod lasting;
 pub mod metrics;
@@ -53,7 +54,7 @@ use tokio_util::task::TaskTracker;
 
 pub use batch::Batcher;
 use config::{DatabaseSettings, LiveSettings, Settings};
-pub use door::{Client, Connection, HttpDoor, MakesRoom, Peer, answer_of};
+pub use door::{ClientAddress, Connection, HttpDoor, MakesRoom, Peer, answer_of};
 pub use effects::Effects;
 pub use health::Readiness;
 pub use host::{Host, HostParts};

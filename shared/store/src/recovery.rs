@@ -231,7 +231,7 @@ fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {
 
 /// How often a stage has been handed out again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HandedOut<'a> {
+pub struct HandOutCounts<'a> {
     /// Number of times.
     pub restarts: i16,
     /// Deaths of workers that are held against it.
@@ -247,7 +247,7 @@ pub struct HandedOut<'a> {
 /// The database fails.
 pub async fn reissue(
     tx: &Tx<'_>,
-    stages: &[(&Stuck, HandedOut<'_>)],
+    stages: &[(&Stuck, HandOutCounts<'_>)],
     source: &str,
     finding: &str,
 ) -> Result<Vec<ReadyStage>> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pagurus_domain::order::dependency::StartMode;
-use pagurus_store::dependencies::graph::{self, Edge, Graph, Node, Terms};
+use pagurus_store::dependencies::graph::{self, Edge, Expectation, Graph, Node};
 use pagurus_store::orders;
 use pagurus_wire::order::{ConditionView, DependencyGraph, GraphNode};
 use pagurus_wire::problem::Problem;
@@ -65,7 +65,7 @@ pub(crate) fn conditions(id: &str, graph: Graph) -> Vec<ConditionView> {
 
 fn condition(edge: Edge) -> ConditionView {
     let (kind, states, otherwise, mode) = match edge.terms {
-        Some(Terms { states, otherwise, reactive }) => {
+        Some(Expectation { states, otherwise, reactive }) => {
             let mode = if reactive { StartMode::Reactive } else { StartMode::Polling };
             ("condition", states, otherwise.to_string(), mode)
         }

@@ -18,7 +18,7 @@ use pagurus_runtime::config::Settings;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::children::{self, AwaitedChild};
 use pagurus_store::consistency::marks::{self, Mark};
-use pagurus_store::dependencies::graph::{self, Edge, Node, Terms};
+use pagurus_store::dependencies::graph::{self, Edge, Expectation, Node};
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::outbox::shown::Unsent;
 use pagurus_store::queues::QueueHolder;
@@ -244,7 +244,7 @@ async fn waiting(client: &Client, row: &Row) -> Result<String, Error> {
     })
 }
 
-fn reason(edge: &Edge, terms: &Terms, node: Option<&Node>) -> String {
+fn reason(edge: &Edge, terms: &Expectation, node: Option<&Node>) -> String {
     let (order, states) = (&edge.before, terms.states.join(", "));
     let Some(node) = node else { return format!("waits for order `{order}`, which is not registered yet") };
     let step = node.step.as_deref().map_or_else(String::new, |step| format!(" in state `{step}`"));

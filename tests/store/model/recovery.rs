@@ -28,7 +28,7 @@ impl Both {
                 match remedy(finding, record, AtDeath::default(), MAX_RESTARTS) {
                     Remedy::HandOutAgain(Record { restarts, deaths }) => {
                         let stored = |count| i16::try_from(count).unwrap();
-                        let counts = recovery::HandedOut {
+                        let counts = recovery::HandOutCounts {
                             restarts: stored(restarts),
                             deaths: stored(deaths),
                             died_on: None,

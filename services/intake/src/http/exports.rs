@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, Response, header};
 use axum::response::IntoResponse;
 use futures_util::stream;
-use pagurus_runtime::{Client, Peer};
+use pagurus_runtime::{ClientAddress, Peer};
 use pagurus_view::ExportQuery;
 use pagurus_wire::export::ExportedOrder;
 use pagurus_wire::order::Page;
@@ -28,17 +28,17 @@ const PIECE: usize = 64 * 1024;
 
 /// The turns of all exports in progress. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Exports(Arc<Mutex<Vec<Client>>>);
+pub(crate) struct Exports(Arc<Mutex<Vec<ClientAddress>>>);
 
 /// The turn of one export.
 #[derive(Debug)]
 struct Turn {
-    client: Client,
+    client: ClientAddress,
     all: Exports,
 }
 
 impl Exports {
-    fn take(&self, client: Client) -> Outcome<Turn> {
+    fn take(&self, client: ClientAddress) -> Outcome<Turn> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_it = all.iter().filter(|other| **other == client).count();
         if all.len() >= MOST || of_it >= MOST_OF_ONE {

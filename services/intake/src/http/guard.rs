@@ -7,8 +7,8 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, Response, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse as _;
-use pagurus_runtime::address::is_called_by;
 use pagurus_runtime::config::Settings;
+use pagurus_runtime::hosts::is_called_by;
 use pagurus_wire::problem::{Problem, Type};
 
 use super::Answer;

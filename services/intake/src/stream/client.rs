@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pagurus_runtime::Client as Address;
+use pagurus_runtime::ClientAddress as Address;
 use pagurus_wire::stream::{StreamLagged, StreamedEvent};
 use tokio::sync::mpsc::{self, error::TrySendError};
 

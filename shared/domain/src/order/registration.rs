@@ -331,13 +331,8 @@ impl<'a> Reader<'a> {
 
     fn notify(&mut self) -> Option<NotifyRequest> {
         let notify = with_whole_url(self.get("notify")?.clone(), None).map_err(|fault| vec![fault]);
-        match notify.and_then(|notify| NotifyRequest::read(&notify)) {
-            Ok(notify) => Some(notify),
-            Err(mut found) => {
-                self.faults.append(&mut found);
-                None
-            }
-        }
+        let read = notify.and_then(|notify| NotifyRequest::read(&notify));
+        read.map_err(|mut found| self.faults.append(&mut found)).ok()
     }
 }
 

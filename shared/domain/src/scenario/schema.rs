@@ -5,6 +5,7 @@
 //! once and remembered, and a validator runs only where the count is small. A validator cannot be broken off.
 
 mod faults;
+mod found;
 
 use std::collections::HashMap;
 

@@ -347,8 +347,9 @@ pub fn body_value(body: &str, content_type: Option<&str>) -> Value {
     let is_json =
         content_type.is_none_or(|kind| kind.is_empty() || kind.to_ascii_lowercase().contains("json"));
     match serde_json::from_str(body) {
-        Ok(value @ (Value::Object(_) | Value::Array(_))) if is_within(&value, MAX_DEPTH) => value,
-        Ok(value) if is_json && !value.is_object() && !value.is_array() => value,
+        Ok(value) if is_within(&value, MAX_DEPTH) && (is_json || value.is_object() || value.is_array()) => {
+            value
+        }
         _ => Value::String(body.to_owned()),
     }
 }

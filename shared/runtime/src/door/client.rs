@@ -9,19 +9,19 @@ pub struct Peer(pub SocketAddr);
 impl Peer {
     /// The client at this address.
     #[must_use]
-    pub fn client(self) -> Client {
-        Client::of(self.0.ip())
+    pub fn client(self) -> ClientAddress {
+        ClientAddress::of(self.0.ip())
     }
 }
 
 /// A client: an address, and of IPv6 its network, because a host has all addresses of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Client(IpAddr);
+pub struct ClientAddress(IpAddr);
 
 /// Bits of an IPv6 address that belong to the host.
 const HOST_BITS: u32 = 64;
 
-impl Client {
+impl ClientAddress {
     pub(super) fn of(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
             IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> HOST_BITS << HOST_BITS).into(),
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn qlt_8_a_client_is_an_address_or_the_network_of_one() {
-        let of = |text: &str| Client::of(text.parse().unwrap());
+        let of = |text: &str| ClientAddress::of(text.parse().unwrap());
         assert_eq!(of("10.0.0.1"), of("::ffff:10.0.0.1"));
         assert_ne!(of("10.0.0.1"), of("10.0.0.2"));
         assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));

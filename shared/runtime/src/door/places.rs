@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::client::Client;
+use super::client::ClientAddress;
 
 /// Longest time for a connection that makes room to go, before the new one is sent to the reserve.
 pub(super) const ROOM_WITHIN: Duration = Duration::from_millis(200);
@@ -87,12 +87,12 @@ impl Stands {
 struct Known {
     last: u64,
     standing: BTreeMap<Turn, Standing>,
-    of_client: BTreeSet<(Client, Turn)>,
-    held: HashMap<Client, usize>,
+    of_client: BTreeSet<(ClientAddress, Turn)>,
+    held: HashMap<ClientAddress, usize>,
 }
 
 struct Standing {
-    client: Client,
+    client: ClientAddress,
     since: Instant,
     closed: CancellationToken,
 }
@@ -105,7 +105,7 @@ impl Known {
     }
 
     /// Closes the connection that makes room for another, of this client or of anybody; false where there is none.
-    fn make_room(&mut self, of: Option<Client>, answer: Duration) -> bool {
+    fn make_room(&mut self, of: Option<ClientAddress>, answer: Duration) -> bool {
         let turn = match of {
             Some(client) => {
                 self.of_client.range((client, 0)..=(client, Turn::MAX)).next().map(|(_, turn)| *turn)
@@ -126,7 +126,7 @@ impl Known {
 
 /// A connection that counts to its client.
 struct Counted {
-    client: Client,
+    client: ClientAddress,
     known: Arc<Mutex<Known>>,
 }
 
@@ -181,7 +181,7 @@ impl Places {
     }
 
     /// A place for a connection of this client, if need be that of one that makes room.
-    pub fn ask(&self, client: Client) -> Asked {
+    pub fn ask(&self, client: ClientAddress) -> Asked {
         let mut known = lock(&self.known);
         let held = known.held.get(&client).copied().unwrap_or(0);
         let mut goes = false;

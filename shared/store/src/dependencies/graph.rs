@@ -70,12 +70,12 @@ pub struct Edge {
     /// Since when it is met or missed.
     pub settled_at: Option<Timestamp>,
     /// What is expected of the end; none of a child that the order awaits: its scenario looks at that.
-    pub terms: Option<Terms>,
+    pub terms: Option<Expectation>,
 }
 
 /// What an order expects of the end of another.
 #[derive(Clone, Debug)]
-pub struct Terms {
+pub struct Expectation {
     /// The states that would do.
     pub states: Vec<String>,
     /// Consequence of an end in another status.
@@ -166,8 +166,8 @@ fn read(rows: &[tokio_postgres::Row]) -> Result<Vec<Edge>> {
         .collect()
 }
 
-fn terms(row: &tokio_postgres::Row, states: &str) -> Result<Terms> {
-    Ok(Terms {
+fn terms(row: &tokio_postgres::Row, states: &str) -> Result<Expectation> {
+    Ok(Expectation {
         states: states_of(states)?,
         otherwise: word(row, "otherwise", "dependencies.otherwise")?,
         reactive: row.get("reactive"),

@@ -5,16 +5,16 @@
 //! place, and stops early. It only explains: the library alone says if a value is valid.
 
 use std::collections::HashMap;
-use std::fmt::{self, Display, Write};
+use std::fmt::Display;
 
 use jsonschema::Validator;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
+use super::found::{At, Found};
+pub use super::found::{SchemaFault, message};
 use super::{collect_anchors, collect_resources, compile};
 
-/// Longest message, in bytes: it may quote the value.
-const LONGEST_MESSAGE: usize = 500;
 /// Steps of one search: some tenths of a second. What was found until then is the answer.
 const MOST_STEPS: u64 = 2_000_000;
 /// Steps that one validator of a keyword counts for: it is compiled, and takes some kilobytes. A thousand are made at most.
@@ -41,15 +41,6 @@ const OWN: &[&str] = &[
     "minProperties",
 ];
 
-/// A fault of a value.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SchemaFault {
-    /// JSON pointer to the faulty part.
-    pub pointer: String,
-    /// The reason.
-    pub message: String,
-}
-
 /// The first faults of a value that is not valid, at most so many. May find none of a schema with rare keywords.
 #[must_use]
 pub fn find(schema: &Value, value: &Value, most: usize) -> Vec<SchemaFault> {
@@ -67,67 +58,6 @@ pub fn find(schema: &Value, value: &Value, most: usize) -> Vec<SchemaFault> {
     let mut found = Found { faults: Vec::new(), count: 0, most, is_probe: false };
     search.enter(schema, value, &At::Root, &mut found);
     found.faults
-}
-
-/// The text of something, cut where it is too long, and not written any further.
-pub fn message(text: &dyn Display) -> String {
-    let mut message = Cut(String::new());
-    // Fails where it is cut.
-    let _ = write!(message, "{text}");
-    message.0
-}
-
-struct Cut(String);
-
-impl Write for Cut {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = LONGEST_MESSAGE - self.0.len();
-        self.0.push_str(&text[..text.floor_char_boundary(room)]);
-        if text.len() > room { Err(fmt::Error) } else { Ok(()) }
-    }
-}
-
-/// A place in the value. Written as a pointer only where there is a fault.
-enum At<'a> {
-    Root,
-    Member(&'a At<'a>, &'a str),
-    Item(&'a At<'a>, usize),
-}
-
-impl At<'_> {
-    fn pointer(&self) -> String {
-        match self {
-            At::Root => String::new(),
-            At::Member(above, name) => {
-                format!("{}/{}", above.pointer(), name.replace('~', "~0").replace('/', "~1"))
-            }
-            At::Item(above, index) => format!("{}/{index}", above.pointer()),
-        }
-    }
-}
-
-struct Found {
-    faults: Vec<SchemaFault>,
-    count: usize,
-    most: usize,
-    /// Only asks if there is a fault.
-    is_probe: bool,
-}
-
-impl Found {
-    const fn is_full(&self) -> bool {
-        self.count >= self.most
-    }
-
-    fn add(&mut self, at: &At<'_>, text: &dyn Display) {
-        if self.is_full() {
-            return;
-        }
-        self.count += 1;
-        if !self.is_probe {
-            self.faults.push(SchemaFault { pointer: at.pointer(), message: message(text) });
-        }
-    }
 }
 
 struct Search<'s> {

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::Expansion;
+use super::super::found::LONGEST_MESSAGE;
 use super::*;
 
 /// All faults that the library finds, sorted.

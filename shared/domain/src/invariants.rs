@@ -79,6 +79,8 @@ pub enum Invariant {
     AccountsBalance,
     /// Nothing is left over when all orders have ended.
     CleanRest,
+    /// What the dispatcher counts is what the rows say.
+    CountsAreRows,
 }
 
 spelled!(Invariant {
@@ -111,6 +113,7 @@ spelled!(Invariant {
     TakenOver => "INV-32",
     AccountsBalance => "INV-34",
     CleanRest => "INV-35",
+    CountsAreRows => "INV-36",
 });
 
 /// An invariant that does not hold, and what shows it.

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use pagurus_domain::dispatch::{DispatchEvent, DispatchSettings, Dispatcher, HandOut, Refusal};
+use pagurus_domain::dispatch::{
+    CallKind, CallOutcome, CallSamples, DispatchEvent, DispatchSettings, Dispatcher, DistributionMode,
+    FlowRules, HandOut, Latencies, OpenRequests, Refusal, RequestsMoved,
+};
 use pagurus_domain::id::{Epoch, Incarnation, OrderNo};
 use pagurus_domain::invariants::{Invariant, Violation};
 
@@ -17,6 +21,10 @@ use crate::store::Unclaimed;
 const REREAD: Millis = 1_500;
 /// Time after which whoever leads knows of a stop: four readings, of which some may fail.
 const KNOWN_AFTER: std::time::Duration = std::time::Duration::from_secs(6);
+/// Readings without an open request after which the dispatcher knows of none: news is late by seconds, and two of them correct.
+const QUIET: u32 = 8;
+/// Stands for all that orders ask.
+const WORLD: &str = "world";
 /// Hand-outs of one turn.
 const MOST: usize = 200;
 
@@ -38,6 +46,8 @@ struct Leading {
     knows_stops: bool,
     /// The next look that was asked for.
     wakes_at: Option<Millis>,
+    /// Readings in a row in which no request was open, and one was known of.
+    wrong: u32,
 }
 
 impl Dispatching {
@@ -107,9 +117,12 @@ impl Dispatching {
         core.note(format_args!("leads with epoch {epoch}"));
         core.tables.witness.saw("a dispatcher took the lease");
         core.listeners.insert(core.turn.0);
+        // The mode is changed now and then.
+        let mode = if epoch.0 % 4 == 0 { DistributionMode::LimitedFlows } else { DistributionMode::Simple };
         let settings = DispatchSettings {
             grace: REREAD_GRACE,
             queue_period: REREAD_GRACE,
+            flows: Arc::new(FlowRules { mode, ..FlowRules::default() }),
             ..DispatchSettings::default()
         };
         self.leads = Some(Leading {
@@ -119,6 +132,7 @@ impl Dispatching {
             workers: BTreeMap::new(),
             knows_stops: false,
             wakes_at: None,
+            wrong: 0,
         });
         self.read(core, true);
         self.turn(core);
@@ -136,6 +150,7 @@ impl Dispatching {
         let doubtful = leading.policy.doubtful(now);
         let Ok(progress) = core.call("read progress", |tables| tables.in_progress(&doubtful)) else { return };
         leading.policy.handle(DispatchEvent::InProgress(progress), now);
+        leading.count_requests(core, first);
     }
 
     fn hear(&mut self, core: &mut Core, news: &News) {
@@ -159,6 +174,7 @@ impl Dispatching {
             let event = DispatchEvent::Ended { no: *no, attempt: *attempt, left_queue, measured: None };
             leading.policy.handle(event, now);
         }
+        leading.hear_of_requests(&news.requests, now);
         for (hand_out, why, busy, epoch) in &news.refused {
             let why = match why {
                 _ if *busy => Refusal::Busy,
@@ -228,6 +244,67 @@ impl Leading {
             self.policy.handle(DispatchEvent::Stops(stops), core.stamp());
             self.knows_stops = true;
         }
+    }
+
+    /// Requests are waited for, or not any more. All systems answer promptly, as far as is told, so that limits look at them.
+    fn hear_of_requests(&mut self, moves: &[(String, i32)], now: jiff::Timestamp) {
+        let moved = |(flow, by): &(String, i32)| RequestsMoved {
+            flow: flow.as_str().into(),
+            system: WORLD.into(),
+            by: *by,
+        };
+        self.policy.handle(DispatchEvent::RequestsMoved(moves.iter().map(moved).collect()), now);
+        for (flow, _) in moves.iter().filter(|(_, by)| *by < 0) {
+            let mut latencies = Latencies::default();
+            latencies.note(Duration::from_secs(1));
+            let answered = CallSamples {
+                flow: flow.as_str().into(),
+                scenario: flow.as_str().into(),
+                system: WORLD.into(),
+                kind: CallKind::Asynchronous,
+                outcome: CallOutcome::Answered,
+                count: 1,
+                latencies,
+                retry_after: None,
+            };
+            self.policy.handle(DispatchEvent::Called(vec![answered]), now);
+        }
+    }
+
+    /// Holds what is known of open requests against the rows.
+    fn count_requests(&mut self, core: &mut Core, first: bool) {
+        if core.has(Planted::RequestsNotCounted) && !first {
+            return self.judge_requests(core, true);
+        }
+        self.policy.handle(DispatchEvent::RequestsMarked, core.stamp());
+        let within = FlowRules::default().open_requests_within;
+        // A count that fails is one that comes later: nothing is tried by it that the other readings do not try.
+        core.tables.now = core.stamp();
+        let counts = core.tables.open_requests(within);
+        let are_none = counts.is_empty();
+        let rows = counts.into_iter().map(|(flow, (open, recent))| OpenRequests {
+            flow: flow.into(),
+            system: WORLD.into(),
+            open,
+            recent,
+        });
+        self.policy.handle(DispatchEvent::OpenRequests(rows.collect()), core.stamp());
+        self.judge_requests(core, are_none);
+    }
+
+    /// Where no request has been open for some readings, none is known of.
+    fn judge_requests(&mut self, core: &mut Core, are_none: bool) {
+        let known = self.policy.known_requests();
+        let is_right = !are_none || core.faulty || known == 0;
+        self.wrong = if is_right || !core.tables.open_requests(Duration::ZERO).is_empty() {
+            0
+        } else {
+            self.wrong + 1
+        };
+        let found = Violation::unless(self.wrong < QUIET, Invariant::CountsAreRows, || {
+            format!("{known} requests are counted as open, and no order waits for one")
+        });
+        core.tables.witness.violations.extend(found);
     }
 
     /// A stage of a flow that was stopped a while ago is handed out by nobody who leads.

@@ -303,6 +303,7 @@ fn write(core: &mut Core, end: &Finished) -> Result<bool, Trouble> {
         return Ok(false);
     }
     let mut effects = Told::of_ready(ready);
+    effects.news.requests = std::mem::take(&mut core.tables.moves);
     let left = end.queue.clone().filter(|_| end.leaves_queue());
     effects.news.ended.push((end.no, end.attempt, left));
     if told.is_some_and(Status::is_final) {

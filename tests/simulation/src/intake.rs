@@ -137,7 +137,9 @@ fn answer(core: &mut Core, callbacks: Vec<NewCallback>) -> Result<(), Trouble> {
             _ => "a callback came too late",
         });
     }
-    Told::of_ready(woken).send(core);
+    let mut effects = Told::of_ready(woken);
+    effects.news.requests = std::mem::take(&mut core.tables.moves);
+    effects.send(core);
     Ok(())
 }
 

@@ -24,6 +24,8 @@ pub struct News {
     pub ended: Vec<(OrderNo, Attempt, Option<String>)>,
     /// Hand-outs that were not taken, and why, under which epoch.
     pub refused: Vec<(HandOut, crate::store::Unclaimed, bool, Epoch)>,
+    /// Requests of flows that are waited for, or not any more.
+    pub requests: Vec<(String, i32)>,
     /// Workers came, changed or went.
     pub workers_changed: bool,
 }

@@ -77,11 +77,13 @@ pub enum Planted {
     StopsForgottenByNext,
     /// A dispatcher reads stops once.
     StopsNotReread,
+    /// A dispatcher counts open requests by news alone.
+    RequestsNotCounted,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 38] = [
         Self::ClaimIgnoresEpoch,
         Self::ClaimIgnoresHead,
         Self::EndIgnoresPass,
@@ -119,5 +121,6 @@ impl Planted {
         Self::PieceNotedBefore,
         Self::StopsForgottenByNext,
         Self::StopsNotReread,
+        Self::RequestsNotCounted,
     ];
 }

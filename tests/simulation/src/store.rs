@@ -20,8 +20,10 @@ mod waking;
 pub mod witness;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
 use pagurus_domain::dispatch::FlowStop;
 use pagurus_domain::id::{Epoch, Incarnation, Life, OrderNo, Pass, RequestId};
 use pagurus_domain::order::Status;
@@ -70,6 +72,8 @@ pub struct Tables {
     /// Questions to other systems.
     pub requests: BTreeMap<Uuid, RequestRow>,
     requests_of: BTreeMap<OrderNo, Vec<Uuid>>,
+    /// Requests of flows that are waited for, or not any more, by the present call.
+    pub moves: Vec<(String, i32)>,
     /// Answers.
     pub callbacks: Vec<CallbackRow>,
     /// Notifications that are not confirmed.
@@ -112,6 +116,7 @@ impl Tables {
             deadlines: BTreeMap::new(),
             requests: BTreeMap::new(),
             requests_of: BTreeMap::new(),
+            moves: Vec::new(),
             callbacks: Vec::new(),
             outbox: BTreeMap::new(),
             dependencies: BTreeMap::new(),
@@ -255,12 +260,37 @@ impl Tables {
 
     /// These requests are what an order waits for now, and no others.
     fn mark_awaited(&mut self, no: OrderNo, awaited: &[RequestId]) {
+        let mut more = 0;
         for id in self.requests_of.get(&no).cloned().unwrap_or_default() {
             let Some(request) = self.requests.get_mut(&id) else { continue };
             if request.status == RequestStatus::Open {
-                request.awaited = awaited.contains(&RequestId(id));
+                let was = std::mem::replace(&mut request.awaited, awaited.contains(&RequestId(id)));
+                more += i32::from(request.awaited && !was);
             }
         }
+        self.note_requests(no, more);
+    }
+
+    fn note_requests(&mut self, no: OrderNo, by: i32) {
+        if let Some(order) = self.orders.get(&no).filter(|_| by != 0) {
+            self.moves.push((order.flow.clone(), by));
+        }
+    }
+
+    /// Requests that orders wait for, by flow; those that were registered within this time besides.
+    #[must_use]
+    pub fn open_requests(&self, recent: Duration) -> BTreeMap<String, (u32, u32)> {
+        let mut counts: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+        for no in self.due.iter().filter(|(_, due)| due.stream == Stream::Wait).map(|(no, _)| *no) {
+            let Some(order) = self.orders.get(&no) else { continue };
+            let is_open = |row: &&RequestRow| row.status == RequestStatus::Open && row.awaited;
+            for row in self.requests_of(no).map(|(_, row)| row).filter(is_open) {
+                let count = counts.entry(order.flow.clone()).or_default();
+                count.0 += 1;
+                count.1 += u32::from(self.now.duration_since(row.registered_at).unsigned_abs() < recent);
+            }
+        }
+        counts
     }
 
     fn drop_deadlines(&mut self, no: OrderNo) {

@@ -16,7 +16,7 @@ use pagurus_simulation::scenarios::Deployment;
 /// Orders of a run: few find nearly as much as many, and sooner.
 const ORDERS: usize = 20;
 /// Seeds within which a planted bug must be found.
-const WITHIN: u64 = 150;
+const WITHIN: u64 = 300;
 
 fn one(seed: u64, planted: Option<Planted>, deployment: &Deployment) -> Outcome {
     run(seed, ORDERS, planted, deployment, false).unwrap()

@@ -208,6 +208,12 @@ impl Dispatcher {
         }
     }
 
+    /// Requests that are open, as far as is known.
+    #[must_use]
+    pub fn known_requests(&self) -> u32 {
+        self.flows.iter().map(|(_, flow)| flow.open_requests()).sum()
+    }
+
     /// Differences between the rows and what was known, as the last count corrected them.
     #[must_use]
     pub const fn requests_corrected(&self) -> u64 {

@@ -52,6 +52,7 @@ impl Tables {
             name: name.to_owned(),
             status: RequestStatus::Open,
             awaited: false,
+            registered_at: self.now,
         };
         self.requests.insert(id, row);
         self.requests_of.entry(no).or_default().push(id);
@@ -60,6 +61,7 @@ impl Tables {
 
     /// Stores callbacks, and wakes the orders whose last open one came.
     pub fn answer(&mut self, callbacks: &[NewCallback]) -> (Vec<Verdict>, Vec<ReadyStage>) {
+        self.moves.clear();
         let (mut verdicts, mut orders) = (Vec::new(), Vec::new());
         for callback in callbacks {
             let verdict = self.judge(callback.request, &mut orders);
@@ -87,9 +89,11 @@ impl Tables {
         if lives && (is_open || any_life) {
             orders.push(request.no);
             self.witness.answered_life(request.no, request.life, self.orders[&request.no].life);
+            let (no, awaited) = (request.no, request.awaited);
             if let Some(request) = self.requests.get_mut(&id) {
                 request.status = RequestStatus::Answered;
             }
+            self.note_requests(no, if awaited { -1 } else { 0 });
             return "accepted";
         }
         if status == RequestStatus::Answered { "duplicate" } else { "late" }

@@ -167,6 +167,8 @@ pub struct RequestRow {
     pub status: RequestStatus,
     /// True while the order waits for it.
     pub awaited: bool,
+    /// Time at which it was registered.
+    pub registered_at: Timestamp,
 }
 
 /// An answer.

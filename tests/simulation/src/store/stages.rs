@@ -222,6 +222,7 @@ impl Tables {
 
     /// Writes the ends of stages whose pass still holds; whether each did, and what may run at once by it.
     pub fn finish(&mut self, ends: &[Finished], groups: &AgeGroups) -> (Vec<bool>, Vec<ReadyStage>) {
+        self.moves.clear();
         let mut ready = Vec::new();
         let applied = ends.iter().map(|end| self.finish_one(end, groups, &mut ready)).collect();
         (applied, ready)

@@ -1,6 +1,5 @@
 //! Requests to other systems over HTTP: who may be called, how long, and how much may come back.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,15 +26,13 @@ pub(crate) struct Outbound {
     pub(crate) host: Host,
     /// The client, with the settings that it was made of.
     client: Mutex<(WorkerSettings, Arc<HttpClient>)>,
-    /// Actors whose queue is known to be there.
-    pub(crate) actors: Mutex<HashSet<String>>,
 }
 
 impl Outbound {
     pub fn new(host: &Host) -> Self {
         let settings = host.settings().worker.clone();
         let client = Arc::new(client(&settings));
-        Self { client: Mutex::new((settings, client)), actors: Mutex::default(), host: host.clone() }
+        Self { client: Mutex::new((settings, client)), host: host.clone() }
     }
 
     /// Closes connections that no call uses, until the end of the process.

@@ -1,6 +1,5 @@
 //! Messages of scenarios, and tasks of actors: each is confirmed before its stage goes on.
 
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use pagurus_broker::{HeaderValue, Message, Published};
@@ -44,27 +43,16 @@ impl Outbound {
         properties.message_id = Some(task.message_id.to_string());
         properties.correlation_id = Some(task.pass.to_string());
         properties.reply_to = Some(names.callbacks_in.clone());
-        let answer = self.send_until_confirmed(None, message, trace).await;
-        if matches!(answer, Answer::Unpublished(_)) {
-            // Somebody may have removed the queue: the next task looks again.
-            self.actors.lock().unwrap_or_else(PoisonError::into_inner).remove(&task.actor);
-        }
-        answer
+        self.send_until_confirmed(None, message, trace).await
     }
 
     /// Makes sure that the tasks of an actor have a queue to wait in; why there can be none.
     async fn ensure_queue(&self, actor: &str) -> Result<(), String> {
-        if self.actors.lock().unwrap_or_else(PoisonError::into_inner).contains(actor) {
-            return Ok(());
-        }
         let begun = Instant::now();
         let mut waits = Waits::between(Duration::from_millis(100), Duration::from_secs(2));
         loop {
             match self.host.broker.ensure_actor_queue(actor, Duration::from_secs(1)).await {
-                Ok(()) => {
-                    self.actors.lock().unwrap_or_else(PoisonError::into_inner).insert(actor.to_owned());
-                    return Ok(());
-                }
+                Ok(()) => return Ok(()),
                 Err(error) if error.is_transient() && begun.elapsed() < PATIENCE => {
                     self.host.metrics.count(Count::BrokerErrors, "actor", 1);
                     waits.pause().await;

@@ -1,4 +1,4 @@
-//! One connection that comes back for ever.
+//! One connection that comes back for ever, except to another virtual host.
 //!
 //! A supervisor task owns the connection as a *generation*: on any error it drops the whole
 //! generation, waits, connects, declares the topology, and offers the next one. lapin's own
@@ -60,7 +60,7 @@ pub(crate) struct Settings {
 pub(crate) enum Purpose {
     Publish,
     Consume,
-    /// To publish into another virtual host, where nothing of the engine is.
+    /// To publish into another virtual host, where nothing of the engine is. One life, and no attempt but the first.
     Foreign,
 }
 
@@ -85,6 +85,14 @@ pub(crate) struct Generation {
 struct View {
     state: LinkState,
     generation: Option<Arc<Generation>>,
+    /// Why there will be no further generation.
+    ended: Option<Error>,
+}
+
+impl View {
+    fn new(state: LinkState, generation: Option<Arc<Generation>>) -> Self {
+        Self { state, generation, ended: None }
+    }
 }
 
 /// The others' handle on a supervised connection.
@@ -100,8 +108,7 @@ impl Link {
         purpose: Purpose,
         stop: CancellationToken,
     ) -> (Self, JoinHandle<()>) {
-        let (sender, view) =
-            watch::channel(View { state: LinkState::Down("not connected yet".to_owned()), generation: None });
+        let (sender, view) = watch::channel(View::new(LinkState::Down("not connected yet".to_owned()), None));
         let supervisor = Supervisor { settings, purpose, sender, stop };
         (Self { view }, tokio::spawn(supervisor.run()))
     }
@@ -110,9 +117,17 @@ impl Link {
         self.view.borrow().state.clone()
     }
 
+    /// True while there is no connection.
+    pub(crate) fn is_down(&self) -> bool {
+        matches!(self.view.borrow().state, LinkState::Down(_))
+    }
+
     /// The present generation, if there is one and it takes messages.
     pub(crate) fn usable(&self) -> Result<Arc<Generation>, Error> {
         let view = self.view.borrow();
+        if let Some(error) = &view.ended {
+            return Err(error.clone());
+        }
         match (&view.state, &view.generation) {
             (LinkState::Up, Some(generation)) => Ok(Arc::clone(generation)),
             (LinkState::Blocked(reason), _) => Err(Error::Blocked(reason.clone())),
@@ -124,7 +139,7 @@ impl Link {
     /// The same, after waiting for it for at most `patience`.
     pub(crate) async fn usable_within(&self, patience: Duration) -> Result<Arc<Generation>, Error> {
         let mut view = self.view.clone();
-        let up = view.wait_for(|view| view.state == LinkState::Up);
+        let up = view.wait_for(|view| view.state == LinkState::Up || view.ended.is_some());
         // The answer after the wait says why it was in vain.
         let _ = timeout(patience, up).await;
         self.usable()
@@ -167,7 +182,7 @@ impl Supervisor {
                 () = self.stop.cancelled() => break,
                 opened = self.open(number) => opened,
             };
-            let reason = match opened {
+            let error = match opened {
                 Ok(generation) => {
                     let since = Instant::now();
                     let failures = delays.failures();
@@ -176,10 +191,16 @@ impl Supervisor {
                     if since.elapsed() >= STABLE {
                         delays.reset();
                     }
-                    reason
+                    Error::Down(reason)
                 }
-                Err(Error::Down(reason)) => reason,
-                Err(error) => error.to_string(),
+                Err(error) => error,
+            };
+            if matches!(self.purpose, Purpose::Foreign) {
+                return self.end(error);
+            }
+            let reason = match error {
+                Error::Down(reason) => reason,
+                error => error.to_string(),
             };
             self.offer(LinkState::Down(reason.clone()), None);
             if self.stop.is_cancelled() {
@@ -200,7 +221,14 @@ impl Supervisor {
     }
 
     fn offer(&self, state: LinkState, generation: Option<Arc<Generation>>) {
-        self.sender.send_replace(View { state, generation });
+        self.sender.send_replace(View::new(state, generation));
+    }
+
+    /// Gives up: whoever publishes to another virtual host next opens a connection of its own, since nobody may ever do so again.
+    fn end(&self, error: Error) {
+        tracing::debug!(connection = %self.purpose, %error, "no connection to the message broker");
+        let state = LinkState::Down(error.to_string());
+        self.sender.send_replace(View { ended: Some(error), ..View::new(state, None) });
     }
 
     /// Connects and declares, within the time-out: lapin has none for the AMQP handshake.
@@ -209,7 +237,7 @@ impl Supervisor {
         let attempt = async {
             let connection = self.connect(&socket).await?;
             if !matches!(self.purpose, Purpose::Foreign) {
-                topology::declare(&connection, &self.settings.names, self.settings.service).await?;
+                topology::prepare(&connection, &self.settings.names, self.settings.service).await?;
             }
             Ok::<_, Error>(connection)
         };

@@ -21,14 +21,13 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    connection::Link,
+    connection::{Link, Settings},
     delivery::{Delivery, DeliveryTag},
     error::Error,
     in_flight,
+    keeper::Keeper,
     local::LocalConsumers,
     message::short,
-    service::Service,
-    topology::Names,
 };
 use session::{Session, Shared, Source};
 
@@ -121,9 +120,8 @@ impl Watch {
 impl Consumer {
     pub(crate) fn start(
         spec: ConsumeSpec,
-        names: &Names,
-        service: Service,
-        link: Link,
+        settings: &Settings,
+        (link, keeper): (Link, Keeper),
         local: Option<LocalConsumers>,
         stop: CancellationToken,
     ) -> Result<Self, Error> {
@@ -138,8 +136,14 @@ impl Consumer {
             QueueSource::Exclusive { name_hint, bindings, .. } => (name_hint.clone(), bindings.clone()),
         };
         let shared = Arc::new(Shared::new(bindings));
-        let source =
-            Source { queue: spec.queue, prefetch, names: names.clone(), service, local: local.clone() };
+        let source = Source {
+            queue: spec.queue,
+            prefetch,
+            names: settings.names.clone(),
+            service: settings.service,
+            keeper,
+            local: local.clone(),
+        };
         let run = session::run(link, source, Arc::clone(&shared), sender, stop.clone());
         tokio::spawn(run);
         Ok(Self {

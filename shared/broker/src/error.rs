@@ -11,7 +11,9 @@ const NOT_FOUND: u16 = 404;
 /// Reply code of AMQP for something that the user may not do.
 const ACCESS_REFUSED: u16 = 403;
 /// Reply code of AMQP for a declaration that differs from what exists.
-pub(crate) const PRECONDITION_FAILED: u16 = 406;
+const PRECONDITION_FAILED: u16 = 406;
+/// Reply code of AMQP for a virtual host that is not there, or that the user may not enter.
+const NOT_ALLOWED: u16 = 530;
 
 /// Why the broker could not be used, or did not take a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +36,9 @@ pub enum Error {
     /// The broker user lacks a permission; the text of the broker says which.
     #[error("not permitted by the message broker: {0}")]
     NotPermitted(String),
+    /// The virtual host does not exist, or the broker user may not enter it; the text of the broker says which.
+    #[error("the virtual host cannot be used: {0}")]
+    NoVirtualHost(String),
     /// The broker ended the channel while the message was under way; it may have been taken.
     #[error("the message broker ended the channel: {0}")]
     ChannelEnded(String),
@@ -70,6 +75,7 @@ impl Error {
             }
             Self::MissingExchange(_)
             | Self::NotPermitted(_)
+            | Self::NoVirtualHost(_)
             | Self::InvalidName { .. }
             | Self::HeadersTooLarge { .. }
             | Self::InvalidSetting(_) => false,
@@ -88,6 +94,7 @@ impl From<lapin::Error> for Error {
                         None => Self::ChannelEnded(text),
                     },
                     ACCESS_REFUSED => Self::NotPermitted(text),
+                    NOT_ALLOWED => Self::NoVirtualHost(text),
                     _ if error.is_amqp_soft_error() => Self::ChannelEnded(text),
                     _ => Self::Down(text),
                 }
@@ -100,17 +107,21 @@ impl From<lapin::Error> for Error {
     }
 }
 
-/// The AMQP reply code of a protocol error.
-pub(crate) fn reply_code(error: &lapin::Error) -> Option<u16> {
+/// True if something exists with other properties than those of a declaration.
+pub(crate) fn is_different(error: &lapin::Error) -> bool {
+    reply_code(error) == Some(PRECONDITION_FAILED)
+}
+
+/// True if the user has no right to do this.
+pub(crate) fn is_forbidden(error: &lapin::Error) -> bool {
+    reply_code(error) == Some(ACCESS_REFUSED)
+}
+
+fn reply_code(error: &lapin::Error) -> Option<u16> {
     match error.kind() {
         ErrorKind::ProtocolError(cause) => Some(cause.get_id()),
         _ => None,
     }
-}
-
-/// True if the broker says that something does not exist.
-pub(crate) fn is_missing(error: &lapin::Error) -> bool {
-    reply_code(error) == Some(NOT_FOUND)
 }
 
 /// The broker says which exchange it misses in the text of its answer only.

@@ -1,79 +1,177 @@
-//! Other virtual hosts of the same broker, and the queues of actors.
+//! Other virtual hosts of the same broker.
 //!
-//! Nothing of the engine lives in another virtual host: messages go there, and that is all.
+//! Nothing of the engine lives in another virtual host: messages go there, and that is all. Orders may choose the name, so a name
+//! holds nothing but its own attempt until the broker has let us in.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use lapin::uri::AMQPUri;
-use tokio::sync::Mutex;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use tokio::{
+    sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore},
+    time::{Instant, sleep, timeout},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::connection::{Link, Purpose, Settings};
-use crate::publisher::{Published, Publisher};
-use crate::{Error, Message};
+use crate::{
+    Error, Message,
+    connection::{Link, Purpose, Settings},
+    locked,
+    publisher::{Published, Publisher},
+};
 
-/// Most other virtual hosts that a process keeps connections to: each scenario may name one.
-const MAX_VHOSTS: usize = 16;
+/// Most connections to other virtual hosts; the least recently used one makes room.
+const MAX_OPEN: usize = 16;
+/// Most attempts at a time. `RabbitMQ` keeps who asks for an unknown host waiting for 3 s, and each attempt is a socket and a thread.
+const MAX_ATTEMPTS: usize = 32;
+/// Those who wait for the same attempt share its failure; who comes later than this tries again.
+const SHARED_FOR: Duration = Duration::from_secs(5);
+/// Between two looks for a connection that nobody uses, while all are in use.
+const LOOK: Duration = Duration::from_millis(50);
 
-/// The connections of a process to other virtual hosts, opened when they are first needed.
+/// The connections of a process to other virtual hosts, opened when they are needed.
 pub(crate) struct Foreign {
     settings: Arc<Settings>,
     confirm_timeout: Duration,
     stop: CancellationToken,
-    hosts: Mutex<HashMap<String, Host>>,
+    /// A place is in use while somebody else holds it, too.
+    places: Mutex<HashMap<String, Arc<Place>>>,
+    attempts: Semaphore,
+    room: Arc<Semaphore>,
 }
 
-#[derive(Clone)]
-struct Host {
+/// A virtual host that somebody publishes to, or that is connected.
+struct Place {
+    used: Mutex<Instant>,
+    state: AsyncMutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    open: Option<Open>,
+    /// Outcome of the latest attempt, if it failed.
+    failed: Option<(Instant, Error)>,
+}
+
+/// A connection, which ends in order when this is dropped.
+struct Open {
     link: Link,
     publisher: Arc<Publisher>,
-    _supervisor: Arc<JoinHandle<()>>,
+    _room: OwnedSemaphorePermit,
+    _stop_at_drop: DropGuard,
 }
 
 impl Foreign {
     pub(crate) fn new(settings: Arc<Settings>, confirm_timeout: Duration, stop: CancellationToken) -> Self {
-        Self { settings, confirm_timeout, stop, hosts: Mutex::default() }
+        Self {
+            settings,
+            confirm_timeout,
+            stop,
+            places: Mutex::default(),
+            attempts: Semaphore::new(MAX_ATTEMPTS),
+            room: Arc::new(Semaphore::new(MAX_OPEN)),
+        }
     }
 
     /// Publishes into another virtual host and awaits all confirms.
     pub(crate) async fn publish(&self, vhost: &str, messages: Vec<Message>) -> Vec<Published> {
         let count = messages.len();
-        match self.host(vhost).await {
-            Ok(host) => match host.link.usable_within(self.settings.connect_timeout).await {
-                Ok(_) => host.publisher.foreign(messages).await,
-                Err(error) => repeat(&error, count),
-            },
-            Err(error) => repeat(&error, count),
+        let place = self.place(vhost);
+        match self.publisher(&place, vhost).await {
+            Ok(publisher) => publisher.foreign(messages).await,
+            Err(error) => vec![Published::Failed(error); count],
         }
     }
 
-    async fn host(&self, vhost: &str) -> Result<Host, Error> {
-        let mut hosts = self.hosts.lock().await;
-        if let Some(host) = hosts.get(vhost) {
-            return Ok(host.clone());
+    /// The place of a virtual host. Those that nobody uses and that are not connected are given up.
+    fn place(&self, vhost: &str) -> Arc<Place> {
+        let mut places = locked(&self.places);
+        places.retain(|_, place| Arc::strong_count(place) > 1 || place.is_open());
+        let place = places.entry(vhost.to_owned()).or_insert_with(|| {
+            Arc::new(Place { used: Mutex::new(Instant::now()), state: AsyncMutex::default() })
+        });
+        *locked(&place.used) = Instant::now();
+        Arc::clone(place)
+    }
+
+    /// One attempt for all who want the same virtual host.
+    async fn publisher(&self, place: &Place, vhost: &str) -> Result<Arc<Publisher>, Error> {
+        let mut state = place.state.lock().await;
+        if let Some(open) = state.open.as_ref().filter(|open| !open.link.is_down()) {
+            return Ok(Arc::clone(&open.publisher));
         }
-        if hosts.len() >= MAX_VHOSTS {
-            let text = format!("more than {MAX_VHOSTS} virtual hosts are published to");
-            return Err(Error::InvalidSetting(text));
+        state.open = None;
+        if let Some((at, error)) = &state.failed
+            && at.elapsed() < SHARED_FOR
+        {
+            return Err(error.clone());
         }
+        match self.open(vhost).await {
+            Ok(open) => {
+                let publisher = Arc::clone(&open.publisher);
+                *state = State { open: Some(open), failed: None };
+                Ok(publisher)
+            }
+            Err(error) => {
+                state.failed = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    async fn open(&self, vhost: &str) -> Result<Open, Error> {
+        let limit = self.settings.connect_timeout;
+        let crowded = |_| Error::Down("too many virtual hosts are being tried".to_owned());
+        let attempt = timeout(2 * limit, self.attempts.acquire()).await.map_err(crowded)?;
         let settings = Settings {
             uri: AMQPUri { vhost: vhost.to_owned(), ..self.settings.uri.clone() },
             names: self.settings.names.clone(),
             service: self.settings.service,
             connection_name: self.settings.connection_name.clone(),
-            connect_timeout: self.settings.connect_timeout,
+            connect_timeout: limit,
         };
-        let (link, supervisor) = Link::start(Arc::new(settings), Purpose::Foreign, self.stop.child_token());
-        let publisher = Arc::new(Publisher::new(link.clone(), self.confirm_timeout));
-        let host = Host { link, publisher, _supervisor: Arc::new(supervisor) };
-        hosts.insert(vhost.to_owned(), host.clone());
-        Ok(host)
+        let stop = self.stop.child_token();
+        let (link, _supervisor) = Link::start(Arc::new(settings), Purpose::Foreign, stop.clone());
+        let stop_at_drop = stop.drop_guard();
+        // The link has the same limit, and says more when it is over.
+        link.usable_within(2 * limit).await?;
+        drop(attempt);
+        let room = self.room_for_one(limit).await?;
+        let publisher = Arc::new(Publisher::new(link.clone(), self.confirm_timeout, None));
+        Ok(Open { link, publisher, _room: room, _stop_at_drop: stop_at_drop })
+    }
+
+    /// Room for one more connection; the least recently used one that nobody uses now has to go for it.
+    async fn room_for_one(&self, patience: Duration) -> Result<OwnedSemaphorePermit, Error> {
+        let begun = Instant::now();
+        loop {
+            if let Ok(room) = Arc::clone(&self.room).try_acquire_owned() {
+                return Ok(room);
+            }
+            if self.close_least_recent() {
+                continue;
+            }
+            if begun.elapsed() >= patience {
+                return Err(Error::Down(format!("all {MAX_OPEN} connections to virtual hosts are in use")));
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    fn close_least_recent(&self) -> bool {
+        let mut places = locked(&self.places);
+        let unused = places.iter().filter(|(_, place)| Arc::strong_count(place) == 1 && place.is_open());
+        let oldest = unused.min_by_key(|(_, place)| *locked(&place.used)).map(|(vhost, _)| vhost.clone());
+        oldest.and_then(|vhost| places.remove(&vhost)).is_some()
     }
 }
 
-fn repeat(error: &Error, count: usize) -> Vec<Published> {
-    (0..count).map(|_| Published::Failed(Error::Down(error.to_string()))).collect()
+impl Place {
+    /// True if it is connected. Asked of those alone that nobody uses, so that the lock is free.
+    fn is_open(&self) -> bool {
+        self.state.try_lock().is_ok_and(|state| state.open.as_ref().is_some_and(|open| !open.link.is_down()))
+    }
 }

@@ -3,6 +3,7 @@
 //! | file | duty |
 //! |---|---|
 //! | [`topology`] | every exchange, queue, binding and right, in one table |
+//! | `keeper` | restores what somebody deletes of the topology while the services run |
 //! | `connection` | a supervised connection, one generation after another |
 //! | `socket`, `frames` | what comes in is mended where the client library could not read it |
 //! | [`publisher`] | batches of messages to results, one for each, none forgotten |
@@ -24,6 +25,7 @@ mod foreign;
 mod frames;
 mod illegible;
 mod in_flight;
+mod keeper;
 mod local;
 mod message;
 pub mod publisher;
@@ -31,10 +33,10 @@ mod reconnect;
 pub mod refused;
 mod service;
 mod socket;
+mod state;
 pub mod topology;
 
 use std::{
-    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -50,11 +52,13 @@ pub use delivery::{Delivery, DeliveryTag};
 pub use error::Error;
 use foreign::Foreign;
 pub use illegible::is_broken;
+use keeper::Keeper;
 pub use local::LocalConsumers;
 pub use message::{HeaderValue, Message, Properties, headers_to_json};
 pub use publisher::Published;
 use publisher::Publisher;
 pub use service::Service;
+pub use state::{BrokerState, LinkState, STARVED};
 use topology::Names;
 
 /// A connection that is not there after this long is tried again.
@@ -103,57 +107,6 @@ impl Config {
     }
 }
 
-/// State of one of the two connections.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LinkState {
-    /// In use.
-    Up,
-    /// Gone, and why; being restored.
-    Down(String),
-    /// Connected, but the broker takes no messages, and why.
-    Blocked(String),
-}
-
-impl LinkState {
-    /// True if work gets through.
-    #[must_use]
-    pub fn is_up(&self) -> bool {
-        *self == Self::Up
-    }
-}
-
-impl fmt::Display for LinkState {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Up => formatter.write_str("up"),
-            Self::Down(reason) => write!(formatter, "down: {reason}"),
-            Self::Blocked(reason) => write!(formatter, "blocked: {reason}"),
-        }
-    }
-}
-
-/// A consumer that has been without its queue for so long is told of; before, it is only restored.
-pub const STARVED: Duration = Duration::from_secs(5);
-
-/// State of both connections and of the consumers, for readiness.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BrokerState {
-    /// The connection that publishes.
-    pub publish: LinkState,
-    /// The connection that consumes and acknowledges.
-    pub consume: LinkState,
-    /// Queues that were to be consumed and could not be for [`STARVED`] at least.
-    pub starved: Vec<String>,
-}
-
-impl BrokerState {
-    /// True if both are up, and every queue is consumed that is to be.
-    #[must_use]
-    pub fn is_up(&self) -> bool {
-        self.publish.is_up() && self.consume.is_up() && self.starved.is_empty()
-    }
-}
-
 /// The handle of a process on the broker. Cheap to clone; the connections end with the last clone
 /// or with [`Broker::close`].
 #[derive(Clone)]
@@ -166,6 +119,7 @@ struct Inner {
     publish: Link,
     consume: Link,
     publisher: Publisher,
+    keeper: Keeper,
     foreign: Foreign,
     local: Option<LocalConsumers>,
     stop: CancellationToken,
@@ -192,15 +146,18 @@ impl Broker {
         let stop = CancellationToken::new();
         let (publish, first) = Link::start(Arc::clone(&settings), Purpose::Publish, stop.clone());
         let (consume, second) = Link::start(Arc::clone(&settings), Purpose::Consume, stop.clone());
+        let keeper = Keeper::new(&settings.names, settings.service);
+        let third = tokio::spawn(keeper.clone().run(consume.clone(), stop.clone()));
         let inner = Inner {
-            publisher: Publisher::new(publish.clone(), config.confirm_timeout),
+            publisher: Publisher::new(publish.clone(), config.confirm_timeout, Some(keeper.clone())),
+            keeper,
             foreign: Foreign::new(Arc::clone(&settings), config.confirm_timeout, stop.child_token()),
             local: config.local,
             settings,
             publish,
             consume,
             stop: stop.clone(),
-            supervisors: Mutex::new(vec![first, second]),
+            supervisors: Mutex::new(vec![first, second, third]),
             consumers: Mutex::default(),
             _stop_at_drop: stop.drop_guard(),
         };
@@ -213,7 +170,7 @@ impl Broker {
         &self.inner.settings.names
     }
 
-    /// State of both connections and of the consumers.
+    /// State of both connections, of the consumers and of the topology.
     #[must_use]
     pub fn state(&self) -> BrokerState {
         let starved = |watch: &Watch| watch.starved_for(STARVED);
@@ -221,6 +178,7 @@ impl Broker {
             publish: self.inner.publish.state(),
             consume: self.inner.consume.state(),
             starved: locked(&self.inner.consumers).iter().filter_map(starved).collect(),
+            missing: self.inner.keeper.missing(),
         }
     }
 
@@ -237,7 +195,7 @@ impl Broker {
     }
 
     /// Publishes to exchanges of the engine, all at once, and awaits all confirms. The results are
-    /// in the order of the messages. Gives up early, with [`Error::Down`] or [`Error::Blocked`],
+    /// in the order of the messages. What meets a part of the topology that somebody deleted is sent again when that is restored. Gives up early, with [`Error::Down`] or [`Error::Blocked`],
     /// when there is no usable connection within a second.
     pub async fn publish_many(&self, messages: Vec<Message>) -> Vec<Published> {
         self.inner.publisher.own(messages).await
@@ -265,13 +223,24 @@ impl Broker {
         &self.inner.settings.uri.vhost
     }
 
-    /// Makes sure that the tasks of an actor have a queue to wait in.
+    /// Makes sure that the tasks of an actor have a queue to wait in. Once there, it is kept like the rest of the topology.
     ///
     /// # Errors
     /// There is no connection within `patience`, or the broker refuses.
     pub async fn ensure_actor_queue(&self, actor: &str, patience: Duration) -> Result<(), Error> {
-        let generation = self.inner.publish.usable_within(patience).await?;
-        topology::declare_actor(&generation.connection, self.names(), actor).await
+        let Inner { keeper, publish, .. } = &*self.inner;
+        if keeper.knows(actor) {
+            return Ok(());
+        }
+        let generation = publish.usable_within(patience).await?;
+        let declare = || topology::declare_actor(&generation.connection, self.names(), actor);
+        let mut declared = declare().await;
+        if matches!(declared, Err(Error::MissingExchange(_))) && keeper.restore(patience).await {
+            declared = declare().await;
+        }
+        declared?;
+        keeper.learn(actor);
+        Ok(())
     }
 
     /// Number of programs that take tasks of an actor; none where there is no queue of that name.
@@ -314,7 +283,7 @@ impl Broker {
     /// # Errors
     /// [`Error::InvalidName`] if the name of the queue is too long.
     pub fn consume(&self, spec: ConsumeSpec) -> Result<Consumer, Error> {
-        let Inner { settings, consume, stop, .. } = &*self.inner;
+        let Inner { settings, consume, keeper, stop, .. } = &*self.inner;
         let stop = stop.child_token();
         let link = if spec.own_connection {
             let (link, supervisor) = Link::start(Arc::clone(settings), Purpose::Consume, stop.clone());
@@ -324,7 +293,7 @@ impl Broker {
             consume.clone()
         };
         let local = self.inner.local.clone();
-        let consumer = Consumer::start(spec, &settings.names, settings.service, link, local, stop)?;
+        let consumer = Consumer::start(spec, settings, (link, keeper.clone()), local, stop)?;
         let mut consumers = locked(&self.inner.consumers);
         consumers.retain(Watch::is_live);
         consumers.push(consumer.watch());

@@ -22,6 +22,7 @@ use crate::{
     connection::Link,
     error::Error,
     in_flight,
+    keeper::Keeper,
     message::{Message, short, to_amqp_for},
 };
 use results::{Results, Returned};
@@ -33,6 +34,8 @@ const WINDOW: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// One batch on its way and one being confirmed.
 const OWN_LANES: usize = 2;
+/// A part of the topology that is missing is restored in milliseconds, if it can be.
+const RESTORED_WITHIN: Duration = Duration::from_secs(5);
 /// A foreign queue that never confirms holds a lane until the deadline; the others go on.
 const FOREIGN_LANES: usize = 4;
 
@@ -73,16 +76,21 @@ impl Lane {
     async fn channel(
         &self,
         open: &mut Option<Open>,
-        link: &Link,
+        (link, keeper): (&Link, Option<&Keeper>),
         patience: Duration,
         deadline: Instant,
     ) -> Result<Open, Error> {
         let generation = link.usable_within(patience).await?;
         if let Some(open) = open
             && open.generation == generation.number
-            && open.channel.status().connected()
         {
-            return Ok(open.clone());
+            if open.channel.status().connected() {
+                return Ok(open.clone());
+            }
+            // The broker has ended it, as it does where an exchange is missing. Without confirms nothing else says so.
+            if let Some(keeper) = keeper {
+                keeper.ask();
+            }
         }
         *open = None;
         let began = Instant::now();
@@ -114,6 +122,8 @@ pub(crate) struct Publisher {
 
 struct Shared {
     link: Link,
+    /// Of the topology; none where nothing of the engine is.
+    keeper: Option<Keeper>,
     confirm_timeout: Duration,
     own: Vec<Lane>,
     foreign: Vec<Lane>,
@@ -121,10 +131,11 @@ struct Shared {
 }
 
 impl Publisher {
-    pub(crate) fn new(link: Link, confirm_timeout: Duration) -> Self {
+    pub(crate) fn new(link: Link, confirm_timeout: Duration, keeper: Option<Keeper>) -> Self {
         let lanes = |count| (0..count).map(|_| Lane::new(true)).collect();
         let shared = Shared {
             link,
+            keeper,
             confirm_timeout,
             own: lanes(OWN_LANES),
             foreign: lanes(FOREIGN_LANES),
@@ -140,6 +151,7 @@ impl Publisher {
             let mut results = Results::new(&messages);
             let all = results.all();
             shared.send(&shared.own, &mut results, &all).await;
+            shared.send_restored(&shared.own, &mut results).await;
             results.finish()
         };
         in_own_task(count, task).await
@@ -157,10 +169,10 @@ impl Publisher {
     }
 
     pub(crate) async fn transient(&self, messages: Vec<Message>) -> Result<(), Error> {
-        let Shared { link, transient, .. } = &*self.shared;
+        let Shared { link, keeper, transient, .. } = &*self.shared;
         let deadline = Instant::now() + self.shared.confirm_timeout;
         let mut open = transient.open.lock().await;
-        let now = transient.channel(&mut open, link, Duration::ZERO, deadline).await?;
+        let now = transient.channel(&mut open, (link, keeper.as_ref()), Duration::ZERO, deadline).await?;
         let prepared = messages.iter().map(Prepared::new).collect::<Result<Vec<_>, _>>()?;
         let publishes = messages.iter().zip(prepared).map(|(message, prepared)| {
             let options = BasicPublishOptions::default();
@@ -198,6 +210,7 @@ impl Shared {
     async fn send_foreign(&self, results: &mut Results<'_>) {
         let all = results.all();
         self.send(&self.foreign, results, &all).await;
+        self.send_restored(&self.foreign, results).await;
         // "No such exchange" holds for a whole exchange: try exchange by exchange.
         for group in results.innocent() {
             self.send(&self.foreign, results, &group).await;
@@ -216,6 +229,19 @@ impl Shared {
                 }
                 self.send(&self.foreign, results, &[index]).await;
             }
+        }
+    }
+
+    /// Sends those again that met a missing part of the engine's own topology, once that is restored.
+    async fn send_restored(&self, lanes: &[Lane], results: &mut Results<'_>) {
+        let Some(keeper) = &self.keeper else { return };
+        let again = results.places(|message, result| match result {
+            Published::Failed(Error::MissingExchange(missing)) => keeper.owns(missing),
+            Published::Unroutable { .. } => keeper.routes(&message.exchange, &message.key),
+            _ => false,
+        });
+        if !again.is_empty() && keeper.restore(RESTORED_WITHIN).await {
+            self.send(lanes, results, &again).await;
         }
     }
 
@@ -245,7 +271,7 @@ impl Shared {
         window: &[usize],
         deadline: Instant,
     ) {
-        let now = match lane.channel(open, &self.link, PATIENCE, deadline).await {
+        let now = match lane.channel(open, (&self.link, self.keeper.as_ref()), PATIENCE, deadline).await {
             Ok(now) => now,
             Err(error) => return results.set_all(window, &Published::Failed(error)),
         };

@@ -1,23 +1,20 @@
-//! The one table of exchanges, queues, bindings and permissions, and how it is declared.
+//! The one table of exchanges, queues, bindings and permissions; `declare` brings the broker to it.
 //!
 //! No other file names an exchange or queue of the engine. `rabbitmq/definitions.json` is the same
 //! table in the broker's own format ([`definitions()`]); a test compares the two.
 
+mod declare;
 mod definitions;
 
 use lapin::{
-    Channel, Connection, ExchangeKind,
-    options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions},
+    ExchangeKind,
     types::{AMQPValue, FieldTable},
 };
 
+pub(crate) use declare::{Found, bind, declare_actor, depth, prepare, restore};
 pub use definitions::{definitions, password_hash};
 
-use crate::{
-    error::{Error, PRECONDITION_FAILED, reply_code},
-    message::short,
-    service::Service,
-};
+use crate::{error::Error, message::short, service::Service};
 
 /// RabbitMQ 3.10 knows no limit by default, 4.x drops after 20 deliveries, and -1 means opposite
 /// things on the two. A number that no honest message reaches is right on both.
@@ -30,11 +27,11 @@ pub struct Names {
     pub prefix: String,
     /// Exchange (topic) that takes orders from clients.
     pub orders: String,
-    /// Queue of orders and commands that wait for intake.
+    /// Queue of orders and commands that wait for intake, and the internal exchange (fanout) that leads there.
     pub orders_in: String,
     /// Exchange (topic) that takes callbacks from called systems.
     pub callbacks: String,
-    /// Queue of callbacks that wait for intake.
+    /// Queue of callbacks that wait for intake, and the internal exchange (fanout) that leads there.
     pub callbacks_in: String,
     /// Exchange (topic) for notifications, the default of `notify.url`.
     pub notifications: String,
@@ -113,17 +110,35 @@ pub(crate) struct Exchange {
     pub(crate) name: String,
     pub(crate) routing: Routing,
     pub(crate) owner: Service,
+    /// Takes only what another exchange could not route.
+    pub(crate) internal: bool,
+    /// Exchange that gets what this one cannot route: the way to the queue while a binding of this one is missing.
+    pub(crate) alternate: Option<String>,
 }
 
-/// A quorum queue with its one binding. News and hand-outs have none: a durable queue of another kind dies with the one node
-/// that it is on, and nobody can declare it anew before that node is back. Their queues are private, and made anew
+impl Exchange {
+    /// Arguments are frozen at the first declaration: an exchange that is there is used as it is.
+    pub(crate) fn arguments(&self) -> Vec<Argument> {
+        let alternate = self.alternate.iter();
+        alternate.map(|name| Argument::Text("alternate-exchange", name.clone())).collect()
+    }
+}
+
+/// A quorum queue. News and hand-outs have none: a durable queue of another kind dies with the one node
+/// that it is on, and nobody can declare it again before that node is back. Their queues are private, and made
 /// wherever their consumer connects.
 pub(crate) struct Queue {
     pub(crate) name: String,
-    pub(crate) exchange: String,
-    pub(crate) key: String,
     /// Where messages go that exceed the delivery limit.
     pub(crate) dead_letter: Option<String>,
+    pub(crate) owner: Service,
+}
+
+/// Way from an exchange into a durable queue.
+pub(crate) struct Binding {
+    pub(crate) exchange: String,
+    pub(crate) key: String,
+    pub(crate) queue: String,
     pub(crate) owner: Service,
 }
 
@@ -146,185 +161,90 @@ impl Queue {
         }
         arguments
     }
+}
 
-    fn table(&self) -> Result<FieldTable, Error> {
-        let mut table = FieldTable::default();
-        for argument in self.arguments() {
-            match argument {
-                Argument::Text(name, value) => {
-                    table.insert(short("argument", name)?, AMQPValue::LongString(value.into_bytes().into()))
-                }
-                Argument::Number(name, value) => {
-                    table.insert(short("argument", name)?, AMQPValue::LongLongInt(value))
-                }
-            };
-        }
-        Ok(table)
+fn table(arguments: Vec<Argument>) -> Result<FieldTable, Error> {
+    let mut table = FieldTable::default();
+    for argument in arguments {
+        match argument {
+            Argument::Text(name, value) => {
+                table.insert(short("argument", name)?, AMQPValue::LongString(value.into_bytes().into()))
+            }
+            Argument::Number(name, value) => {
+                table.insert(short("argument", name)?, AMQPValue::LongLongInt(value))
+            }
+        };
     }
+    Ok(table)
 }
 
 pub(crate) struct Topology {
+    /// In the order of their declaration: an alternate exchange leads to its queue before anybody can use it.
     pub(crate) exchanges: Vec<Exchange>,
     pub(crate) queues: Vec<Queue>,
+    pub(crate) bindings: Vec<Binding>,
     /// Queues that earlier versions declared, with the owner, who deletes each.
     pub(crate) former_queues: Vec<(String, Service)>,
 }
 
 pub(crate) fn topology(names: &Names) -> Topology {
     use Service::{Dispatcher, Intake, Notifier, Worker};
-    let exchange = |name: &str, routing, owner| Exchange { name: name.to_owned(), routing, owner };
-    let queue = |name: &str, exchange: &str, key: &str, dead_letter: Option<&str>| Queue {
+    let exchange = |name: &str, routing, owner| Exchange {
         name: name.to_owned(),
+        routing,
+        owner,
+        internal: false,
+        alternate: None,
+    };
+    let otherwise = |name: &str| Exchange { internal: true, ..exchange(name, Routing::Fanout, Intake) };
+    let inward = |name: &str, queue: &str| Exchange {
+        alternate: Some(queue.to_owned()),
+        ..exchange(name, Routing::Topic, Intake)
+    };
+    let queue = |name: &str, dead_letter: Option<&str>| Queue {
+        name: name.to_owned(),
+        dead_letter: dead_letter.map(str::to_owned),
+        owner: Intake,
+    };
+    let binding = |exchange: &str, key: &str, queue: &str| Binding {
         exchange: exchange.to_owned(),
         key: key.to_owned(),
-        dead_letter: dead_letter.map(str::to_owned),
+        queue: queue.to_owned(),
         owner: Intake,
     };
     let refused = Some(names.refused.as_str());
     Topology {
         exchanges: vec![
             exchange(&names.refused, Routing::Fanout, Intake),
-            exchange(&names.orders, Routing::Topic, Intake),
-            exchange(&names.callbacks, Routing::Topic, Intake),
+            otherwise(&names.orders_in),
+            otherwise(&names.callbacks_in),
+            inward(&names.orders, &names.orders_in),
+            inward(&names.callbacks, &names.callbacks_in),
             exchange(&names.notifications, Routing::Topic, Notifier),
             exchange(&names.actors, Routing::Topic, Worker),
             exchange(&names.news, Routing::Topic, Dispatcher),
             exchange(&names.work, Routing::Direct, Dispatcher),
         ],
         queues: vec![
-            queue(&names.refused_queue, &names.refused, "", None),
-            queue(&names.orders_in, &names.orders, "#", refused),
-            queue(&names.callbacks_in, &names.callbacks, "#", refused),
+            queue(&names.refused_queue, None),
+            queue(&names.orders_in, refused),
+            queue(&names.callbacks_in, refused),
+        ],
+        bindings: vec![
+            binding(&names.refused, "", &names.refused_queue),
+            binding(&names.orders_in, "", &names.orders_in),
+            binding(&names.callbacks_in, "", &names.callbacks_in),
+            binding(&names.orders, "#", &names.orders_in),
+            binding(&names.callbacks, "#", &names.callbacks_in),
         ],
         former_queues: vec![(format!("{}.outbox", names.prefix), Notifier)],
     }
 }
 
-/// Makes sure that everything is there. What `service` owns is declared; the rest is looked up
-/// first, so that a broker user needs rights only over its own part, and declared if missing.
-pub(crate) async fn declare(connection: &Connection, names: &Names, service: Service) -> Result<(), Error> {
-    let topology = topology(names);
-    for exchange in &topology.exchanges {
-        if service == exchange.owner || !exchange_exists(connection, exchange).await? {
-            declare_exchange(connection, exchange).await?;
-        }
-    }
-    for queue in &topology.queues {
-        if service == queue.owner || !queue_exists(connection, queue).await? {
-            declare_queue(connection, queue).await?;
-        }
-    }
-    for (name, owner) in &topology.former_queues {
-        if service == *owner {
-            delete_former(connection, name).await?;
-        }
-    }
-    Ok(())
-}
-
-/// Deletes a queue of an earlier version that nobody consumes. Such a queue held hints, so that nothing in it is missed. One that
-/// is in use, or on a node of the broker that is away, stays for the next connection.
-async fn delete_former(connection: &Connection, name: &str) -> Result<(), Error> {
-    let channel = connection.create_channel().await?;
-    let unused = QueueDeleteOptions { if_unused: true, ..QueueDeleteOptions::default() };
-    match channel.queue_delete(short("queue", name)?, unused).await {
-        Ok(_) => Ok(()),
-        Err(error) if error.is_amqp_soft_error() => {
-            tracing::debug!(name, %error, "a queue of an earlier version stays");
-            Ok(())
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Each question and each declaration has a channel of its own, because a "no" ends the channel.
-async fn exchange_exists(connection: &Connection, exchange: &Exchange) -> Result<bool, Error> {
-    let channel = connection.create_channel().await?;
-    let passive = ExchangeDeclareOptions { passive: true, ..ExchangeDeclareOptions::default() };
-    let name = short("exchange", &exchange.name)?;
-    let answer =
-        channel.exchange_declare(name, exchange.routing.kind(), passive, FieldTable::default()).await;
-    exists(answer)
-}
-
-async fn queue_exists(connection: &Connection, queue: &Queue) -> Result<bool, Error> {
-    let channel = connection.create_channel().await?;
-    let passive = QueueDeclareOptions::default().passive();
-    let name = short("queue", &queue.name)?;
-    let answer = channel.queue_declare(name, passive, FieldTable::default()).await;
-    exists(answer.map(drop))
-}
-
-/// Messages that are ready in a queue, and its consumers; none where there is no such queue. Asks, and declares nothing.
-pub(crate) async fn depth(connection: &Connection, queue: &str) -> Result<Option<(u32, u32)>, Error> {
-    let channel = connection.create_channel().await?;
-    let passive = QueueDeclareOptions::default().passive();
-    match channel.queue_declare(short("queue", queue)?, passive, FieldTable::default()).await {
-        Ok(queue) => Ok(Some((queue.message_count(), queue.consumer_count()))),
-        Err(error) if error.is_amqp_soft_error() => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn exists(answer: lapin::Result<()>) -> Result<bool, Error> {
-    match answer {
-        Ok(()) => Ok(true),
-        Err(error) if error.is_amqp_soft_error() => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-async fn declare_exchange(connection: &Connection, exchange: &Exchange) -> Result<(), Error> {
-    let channel = connection.create_channel().await?;
-    let options = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
-    let name = short("exchange", &exchange.name)?;
-    let answer =
-        channel.exchange_declare(name, exchange.routing.kind(), options, FieldTable::default()).await;
-    tolerate_difference(&exchange.name, answer)
-}
-
-async fn declare_queue(connection: &Connection, queue: &Queue) -> Result<(), Error> {
-    let channel = connection.create_channel().await?;
-    let name = short("queue", &queue.name)?;
-    let options = QueueDeclareOptions::durable();
-    let answer = channel.queue_declare(name, options, queue.table()?).await;
-    tolerate_difference(&queue.name, answer.map(drop))?;
-    bind(&connection.create_channel().await?, &queue.name, &queue.exchange, &queue.key).await
-}
-
-/// Makes sure that the tasks of an actor have a queue to wait in, also before its first program runs.
-pub(crate) async fn declare_actor(connection: &Connection, names: &Names, actor: &str) -> Result<(), Error> {
-    let queue = Queue {
-        name: names.actor_queue(actor),
-        exchange: names.actors.clone(),
-        key: actor.to_owned(),
-        dead_letter: None,
-        owner: Service::Worker,
-    };
-    declare_queue(connection, &queue).await
-}
-
-/// An existing queue or exchange keeps its arguments for life. One that was made by an older
-/// version, or by hand, still works; refusing to start would help nobody.
-fn tolerate_difference(name: &str, answer: lapin::Result<()>) -> Result<(), Error> {
-    match answer {
-        Err(error) if reply_code(&error) == Some(PRECONDITION_FAILED) => {
-            tracing::warn!(name, %error, "declared differently at the message broker; used as it is");
-            Ok(())
-        }
-        answer => Ok(answer?),
-    }
-}
-
-pub(crate) async fn bind(channel: &Channel, queue: &str, exchange: &str, key: &str) -> Result<(), Error> {
-    channel
-        .queue_bind(
-            short("queue", queue)?,
-            short("exchange", exchange)?,
-            short("binding key", key)?,
-            QueueBindOptions::default(),
-            FieldTable::default(),
-        )
-        .await?;
-    Ok(())
+/// The queue in which tasks of an actor wait, and its binding.
+pub(crate) fn of_actor(names: &Names, actor: &str) -> (Queue, Binding) {
+    let (name, owner) = (names.actor_queue(actor), Service::Worker);
+    let binding =
+        Binding { exchange: names.actors.clone(), key: actor.to_owned(), queue: name.clone(), owner };
+    (Queue { name, dead_letter: None, owner }, binding)
 }

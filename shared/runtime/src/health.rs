@@ -146,10 +146,15 @@ impl Probes {
             [] => Ok(()),
             queues => Err(format!("nothing comes from {}", queues.join(", "))),
         };
+        let missing = |parts: &[String]| match parts {
+            [] => Ok(()),
+            parts => Err(format!("incomplete: {}", parts.join("; "))),
+        };
         vec![
             ("publish", found(&state.publish)),
             ("consume", found(&state.consume)),
             ("queues", starved(&state.starved)),
+            ("topology", missing(&state.missing)),
         ]
     }
 }

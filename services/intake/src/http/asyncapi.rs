@@ -265,7 +265,9 @@ mod tests {
             described.insert(name.to_owned());
         }
         // The others are between services, or for messages that nobody reads but the engine.
-        let own: BTreeSet<String> = ["refused", "news", "work"].map(|rest| format!("shop.{rest}")).into();
+        let own: BTreeSet<String> = ["refused", "orders.in", "callbacks.in", "news", "work"]
+            .map(|rest| format!("shop.{rest}"))
+            .into();
         let all: BTreeSet<String> =
             declared.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect();
         assert_eq!(&all - &own, described);

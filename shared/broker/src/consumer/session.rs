@@ -30,14 +30,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::{QueueSource, ledger::Ledger};
 use crate::{
-    connection::Link,
+    connection::{Generation, Link},
     delivery::{Delivery, DeliveryTag},
-    error::{Error, is_missing},
+    error::Error,
+    keeper::Keeper,
     local::{Listening, LocalConsumers},
     message::{from_amqp, short},
     reconnect::Delays,
     service::Service,
-    topology::{self, Names},
+    topology::Names,
 };
 use bindings::Bindings;
 
@@ -50,6 +51,7 @@ pub(super) struct Source {
     pub(super) prefetch: u16,
     pub(super) names: Names,
     pub(super) service: Service,
+    pub(super) keeper: Keeper,
     /// Of this process, if hints may come within it.
     pub(super) local: Option<LocalConsumers>,
 }
@@ -67,7 +69,7 @@ pub(super) struct Session {
     pub(super) generation: u64,
     pub(super) channel: Channel,
     link: Link,
-    connection: u64,
+    connection: Arc<Generation>,
     ledger: Mutex<Ledger>,
     queue: ShortString,
 }
@@ -75,7 +77,7 @@ pub(super) struct Session {
 impl Session {
     /// Waits until the connection is gone.
     pub(super) async fn lost(&self) {
-        self.link.lost(self.connection).await;
+        self.link.lost(self.connection.number).await;
     }
 
     pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
@@ -217,7 +219,13 @@ pub(super) async fn run(
                     let _listening = source.listen(&shared, &sender);
                     live(&shared, Arc::new(session), stream, bindings, &sender, &stop).await
                 }
-                Err(error) => End::Lost(error.to_string()),
+                Err(error) => {
+                    if matches!(error, Error::MissingExchange(_) | Error::ChannelEnded(_)) {
+                        // Somebody deleted the queue, or what it is bound to: what is published meanwhile is lost to it.
+                        source.keeper.restore(STEP).await;
+                    }
+                    End::Lost(error.to_string())
+                }
             },
         };
         match end {
@@ -272,7 +280,7 @@ async fn open(
     let steps = async {
         let channel = connection.connection.create_channel().await?;
         channel.basic_qos(source.prefetch, BasicQosOptions::default()).await?;
-        let mut bindings = Bindings::wanted(shared.bindings.subscribe());
+        let mut bindings = Bindings::wanted(shared.bindings.subscribe(), source.keeper.looks());
         let queue = match &source.queue {
             QueueSource::Named(name) => short("queue", name)?,
             QueueSource::Exclusive { .. } => {
@@ -282,18 +290,12 @@ async fn open(
             }
         };
         let (tag, options) = (ShortString::default(), BasicConsumeOptions::default());
-        let consumed = channel.basic_consume(queue.clone(), tag, options, FieldTable::default()).await;
-        if consumed.as_ref().is_err_and(is_missing) {
-            // Somebody deleted the queue: what is published meanwhile is lost to it.
-            tracing::warn!(queue = ?source.queue, "the queue is gone; declaring it anew");
-            topology::declare(&connection.connection, &source.names, source.service).await?;
-        }
-        let stream = consumed?;
+        let stream = channel.basic_consume(queue.clone(), tag, options, FieldTable::default()).await?;
         let session = Session {
             generation,
             channel,
             link: link.clone(),
-            connection: connection.number,
+            connection: Arc::clone(&connection),
             ledger: Mutex::default(),
             queue,
         };
@@ -333,7 +335,7 @@ async fn live(
         () = sender.closed() => End::Stopped,
         () = until_paused(&mut wanted) => End::Paused,
         () = session.lost() => End::Lost("the connection ended".to_owned()),
-        error = bindings.follow(&session.channel, &session.queue) => End::Lost(error.to_string()),
+        error = bindings.follow(&session.connection, &session.channel, &session.queue) => End::Lost(error.to_string()),
         end = forward(&session, &mut stream, sender) => end,
     };
     // From here on no answer is written: what is being written is waited for.

@@ -85,6 +85,14 @@ impl<'a> Results<'a> {
         }
     }
 
+    /// The places of the messages with such a result.
+    pub(super) fn places(&self, wanted: impl Fn(&Message, &Published) -> bool) -> Vec<usize> {
+        let results = self.messages.iter().zip(&self.results).enumerate();
+        results
+            .filter_map(|(index, (message, result))| wanted(message, result.as_ref()?).then_some(index))
+            .collect()
+    }
+
     /// True if the message failed with its channel, for a reason that could be another message's.
     pub(super) fn may_be_innocent(&self, index: usize) -> bool {
         match &self.results[index] {

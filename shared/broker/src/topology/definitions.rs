@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{Argument, Names, Queue, topology};
+use super::{Argument, Binding, Names, Queue, topology};
 use crate::service::Service;
 
 /// Virtual host of the shipped definitions: the one that every broker has.
@@ -63,8 +63,8 @@ pub fn definitions(prefix: &str, passwords: &BTreeMap<Service, String>) -> Value
                 "type": exchange.routing.as_str(),
                 "durable": true,
                 "auto_delete": false,
-                "internal": false,
-                "arguments": {},
+                "internal": exchange.internal,
+                "arguments": arguments(exchange.arguments()),
             })
         })
         .collect();
@@ -74,7 +74,7 @@ pub fn definitions(prefix: &str, passwords: &BTreeMap<Service, String>) -> Value
         "permissions": permissions,
         "exchanges": exchanges,
         "queues": topology.queues.iter().map(queue).collect::<Vec<_>>(),
-        "bindings": topology.queues.iter().map(binding).collect::<Vec<_>>(),
+        "bindings": topology.bindings.iter().map(binding).collect::<Vec<_>>(),
     })
 }
 
@@ -90,36 +90,38 @@ fn user(names: &Names, service: Service) -> String {
     format!("{}-{service}", names.prefix)
 }
 
+fn arguments(arguments: Vec<Argument>) -> Map<String, Value> {
+    let entry = |argument| match argument {
+        Argument::Text(name, value) => (name.to_owned(), json!(value)),
+        Argument::Number(name, value) => (name.to_owned(), json!(value)),
+    };
+    arguments.into_iter().map(entry).collect()
+}
+
 fn queue(queue: &Queue) -> Value {
-    let mut arguments = Map::new();
-    for argument in queue.arguments() {
-        match argument {
-            Argument::Text(name, value) => arguments.insert(name.to_owned(), json!(value)),
-            Argument::Number(name, value) => arguments.insert(name.to_owned(), json!(value)),
-        };
-    }
     json!({
         "name": queue.name,
         "vhost": VHOST,
         "durable": true,
         "auto_delete": false,
-        "arguments": arguments,
+        "arguments": arguments(queue.arguments()),
     })
 }
 
-fn binding(queue: &Queue) -> Value {
+fn binding(binding: &Binding) -> Value {
     json!({
-        "source": queue.exchange,
+        "source": binding.exchange,
         "vhost": VHOST,
-        "destination": queue.name,
+        "destination": binding.queue,
         "destination_type": "queue",
-        "routing_key": queue.key,
+        "routing_key": binding.key,
         "arguments": {},
     })
 }
 
 /// Declaring needs `configure`; binding needs `write` on the queue and `read` on the exchange; a
-/// dead-letter exchange needs `read` on the queue and `write` on the exchange.
+/// dead-letter exchange needs `read` on the queue and `write` on the exchange, and an alternate one `read` on the exchange
+/// that has it and `write` on itself.
 fn permission(names: &Names, service: Service) -> Permission {
     let (orders, callbacks) = (r"orders(\.in)?", r"callbacks(\.in)?");
     let actors = r"actors(\..*)?";

@@ -1,27 +1,35 @@
 //! The bindings of an exclusive queue: what is wanted, and what the broker has of it.
 //!
-//! Binds before it unbinds, so that no message falls between a former and a new binding of the same consumer.
+//! Binds before it unbinds, so that no message falls between a former and a new binding of the same consumer. Binds again after
+//! each look at the topology: an exchange that was deleted comes back without bindings, and a lost one cannot be seen.
 
-use std::{collections::BTreeSet, future::pending};
+use std::{collections::BTreeSet, future::pending, time::Duration};
 
 use lapin::{
     Channel,
     types::{FieldTable, ShortString},
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, time::timeout};
 
-use crate::{error::Error, message::short, topology::bind};
+use crate::{connection::Generation, error::Error, keeper::Looked, message::short, topology::bind};
+
+/// Limit for binding again; the broker answers each in milliseconds.
+const LIMIT: Duration = Duration::from_secs(10);
 
 /// The bindings of one life of an exclusive queue.
 pub(super) struct Bindings {
     wanted: watch::Receiver<Vec<(String, String)>>,
     bound: BTreeSet<(String, String)>,
+    looks: watch::Receiver<Looked>,
 }
 
 impl Bindings {
     /// Those of a queue that has none yet.
-    pub(super) fn wanted(wanted: watch::Receiver<Vec<(String, String)>>) -> Self {
-        Self { wanted, bound: BTreeSet::new() }
+    pub(super) fn wanted(
+        wanted: watch::Receiver<Vec<(String, String)>>,
+        looks: watch::Receiver<Looked>,
+    ) -> Self {
+        Self { wanted, bound: BTreeSet::new(), looks }
     }
 
     /// Makes the bindings of the queue those that are wanted now.
@@ -38,14 +46,44 @@ impl Bindings {
         Ok(())
     }
 
-    /// Does so with every change; ends only by an error.
-    pub(super) async fn follow(mut self, channel: &Channel, queue: &ShortString) -> Error {
-        while self.wanted.changed().await.is_ok() {
-            if let Err(error) = self.apply(channel, queue).await {
-                return error;
+    /// Does so with every change, and binds again after each look; ends only by an error.
+    pub(super) async fn follow(
+        mut self,
+        connection: &Generation,
+        channel: &Channel,
+        queue: &ShortString,
+    ) -> Error {
+        loop {
+            tokio::select! {
+                changed = self.wanted.changed() => match changed {
+                    Ok(()) => if let Err(error) = self.apply(channel, queue).await {
+                        return error;
+                    },
+                    // The consumer is gone, which its session notices by itself.
+                    Err(_) => pending().await,
+                },
+                looked = self.looks.changed() => match looked {
+                    Ok(()) => self.repeat(connection, queue).await,
+                    Err(_) => pending().await,
+                },
             }
         }
-        // The consumer is gone, which its session notices by itself.
-        pending().await
+    }
+
+    /// Binds again, on a channel of its own: the broker ends it where an exchange is missing, which the next look restores.
+    async fn repeat(&self, connection: &Generation, queue: &ShortString) {
+        let bound = async {
+            let channel = connection.connection.create_channel().await?;
+            for (exchange, key) in &self.bound {
+                bind(&channel, queue.as_str(), exchange, key).await?;
+            }
+            channel.close(200, short("text", "OK")?).await?;
+            Ok::<_, Error>(())
+        };
+        match timeout(LIMIT, bound).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%queue, %error, "a private queue was not bound again"),
+            Err(_) => tracing::debug!(%queue, "a private queue was not bound again in time"),
+        }
     }
 }

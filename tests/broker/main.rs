@@ -5,9 +5,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
 
 mod consume;
+mod foreign;
 mod private;
 mod proxy;
 mod publish;
+mod restore;
 
 use std::time::Duration;
 
@@ -88,11 +90,12 @@ impl World {
             work,
             ..
         } = self.names;
-        for queue in [orders_in, callbacks_in, refused_queue] {
+        for queue in [&orders_in, &callbacks_in, &refused_queue] {
             let options = QueueDeleteOptions::default();
-            channel.queue_delete(queue.into(), options).await.unwrap();
+            channel.queue_delete(queue.as_str().into(), options).await.unwrap();
         }
-        for exchange in [orders, callbacks, notifications, actors, refused, news, work] {
+        let inward = [orders, orders_in, callbacks, callbacks_in];
+        for exchange in inward.into_iter().chain([notifications, actors, refused, news, work]) {
             let options = ExchangeDeleteOptions::default();
             channel.exchange_delete(exchange.into(), options).await.unwrap();
         }

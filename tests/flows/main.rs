@@ -16,6 +16,7 @@ mod clients;
 mod consistency;
 mod contract;
 mod deadly;
+mod deleted;
 mod door;
 mod dsp;
 mod err;

@@ -86,6 +86,33 @@ async fn scn_7_a_message_goes_into_the_virtual_host_that_its_action_names() {
 }
 
 #[tokio::test]
+async fn qlt_8_names_of_virtual_hosts_that_orders_make_up_keep_nobody_from_one_that_is_there() {
+    let engine = Installation::start("vhosts").await;
+    let real = format!("real-{}", engine.env().prefix());
+    rabbitmqctl(&["add_vhost", &real]);
+    rabbitmqctl(&["set_permissions", "-p", &real, "guest", ".*", ".*", ".*"]);
+    let base = engine.env().amqp_url().rsplit_once('/').unwrap().0.to_owned();
+    let client = Amqp::connect(&format!("{base}/{real}"), "x").await.unwrap();
+    place(&client, "network").await;
+    engine.actions("tells", "- amqp: {exchange: network, key: k.1, vhost: \"${params.v}\", body: {}}").await;
+    let order = |id: &str, vhost: &str| json!({"id": id, "scenario": "tells", "params": {"v": vhost}});
+    let made_up: Vec<String> = (0..40).map(|n| format!("m-{n}")).collect();
+    for id in &made_up {
+        engine.accepted(order(id, &format!("nobody-{id}"))).await;
+    }
+    // While they are being tried, and once they have failed.
+    engine.run(order("meanwhile", &real), "success").await;
+    for id in &made_up {
+        let order = engine.reach(id, "fail").await;
+        assert_eq!(order["error"]["class"], "amqp.unroutable", "{order}");
+        let told = order["error"]["message"].as_str().unwrap();
+        assert!(told.contains(&format!("nobody-{id}")), "{order}");
+    }
+    engine.run(order("after", &real), "success").await;
+    rabbitmqctl(&["delete_vhost", &real]);
+}
+
+#[tokio::test]
 async fn err_7_the_answer_to_a_message_is_judged_by_where_the_message_went() {
     let rules = |exchange: &str| {
         format!(

@@ -4,6 +4,7 @@
 //! lets a command of one broker reach another one.
 
 mod cluster;
+pub mod parts;
 
 use std::fs;
 use std::path::{Path, PathBuf};

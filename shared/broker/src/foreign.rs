@@ -25,7 +25,7 @@ use crate::{
 
 /// Most connections to other virtual hosts; the least recently used one makes room.
 const MAX_OPEN: usize = 16;
-/// Most attempts at a time. `RabbitMQ` keeps who asks for an unknown host waiting for 3 s, and each attempt is a socket and a thread.
+/// Most attempts at a time: each is a socket and a thread, and orders may make up as many names as they like.
 const MAX_ATTEMPTS: usize = 32;
 /// Those who wait for the same attempt share its failure; who comes later than this tries again.
 const SHARED_FOR: Duration = Duration::from_secs(5);

@@ -52,7 +52,7 @@ async fn qlt_8_a_message_with_which_processes_die_is_put_aside_and_its_neighbour
     database
         .batch_execute(
             "CREATE FUNCTION stand_still() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-                 IF NEW.scenario = 'deadly' THEN PERFORM pg_sleep(600); END IF; RETURN NEW; END $$;
+                 IF (SELECT name FROM scenarios WHERE no = NEW.scenario) = 'deadly' THEN PERFORM pg_sleep(600); END IF; RETURN NEW; END $$;
              CREATE TRIGGER stand_still BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION stand_still()",
         )
         .await

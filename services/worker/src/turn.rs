@@ -10,7 +10,7 @@ use pagurus_domain::scenario::stage::{Need, Stage};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::turns::Habit;
 use pagurus_store::Error;
-use pagurus_store::stages::{Claimed, suspect};
+use pagurus_store::stages::{self, Claimed};
 
 use crate::Worker;
 use crate::progress::Stale;
@@ -63,6 +63,6 @@ impl<'a> Computing<'a> {
 
     async fn try_note(&self, is_computed: bool) -> Result<bool, Error> {
         let client = self.worker.host.store.work().await?;
-        suspect::note_computed(&client, self.claimed.head.no, self.claimed.pass, is_computed).await
+        stages::note_computed(&client, self.claimed.head.no, self.claimed.pass, is_computed).await
     }
 }

@@ -20,7 +20,6 @@ use crate::{Client, Connection, Result, Tx, queues};
 
 pub mod advance;
 pub(crate) mod finish;
-pub mod suspect;
 
 pub use crate::ready::{ReadyRow, ReadyStage};
 pub use finish::{Finished, Followed, finish, take_ends};
@@ -72,6 +71,7 @@ statements! {
     PARAMS = "SELECT params FROM payloads WHERE order_no = $1";
     EPOCH = "SELECT epoch FROM epochs WHERE name = 'dispatcher'";
     STILL_READY = "SELECT order_no, attempt FROM ready WHERE order_no = ANY($1::bigint[])";
+    COMPUTED = "UPDATE running SET is_computed = $3 WHERE order_no = $1 AND pass = $2";
     GIVE_UP = "UPDATE running SET queue = NULL WHERE order_no = $1 AND pass = $2";
     CLEAR_QUEUE = "UPDATE running SET queue = NULL WHERE order_no = ANY($1::bigint[])";
     CLEAR_QUEUE_OF_READY = "UPDATE ready SET queue = NULL, position = NULL WHERE order_no = ANY($1::bigint[])";
@@ -285,6 +285,20 @@ fn read_claimed(row: &tokio_postgres::Row) -> Result<Claimed> {
         flow: row.get("flow"),
         status: word(row, "status", "orders.status")?,
     })
+}
+
+/// Notes that a stage is being computed, or no longer; false where it is not ours any more.
+///
+/// # Errors
+/// The database fails.
+pub async fn note_computed(
+    client: &impl Connection,
+    no: OrderNo,
+    pass: Pass,
+    is_computed: bool,
+) -> Result<bool> {
+    let statement = client.prepare_cached(COMPUTED).await?;
+    Ok(client.execute(&statement, &[&no.0, &pass.0, &is_computed]).await? > 0)
 }
 
 /// Gives the queue of an order up by hand, while its stage goes on, or waits to.

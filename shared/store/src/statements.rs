@@ -69,7 +69,6 @@ const MODULES: &[&[Statement]] = &[
     crate::shift::STATEMENTS,
     crate::stages::STATEMENTS,
     crate::stages::advance::STATEMENTS,
-    crate::stages::suspect::STATEMENTS,
     crate::stages::finish::STATEMENTS,
     crate::stats::STATEMENTS,
     crate::stops::STATEMENTS,

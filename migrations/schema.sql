@@ -540,8 +540,6 @@ CREATE TABLE ready (
     stream smallint,
     repeat_at timestamp with time zone,
     woken boolean DEFAULT false NOT NULL,
-    deaths smallint DEFAULT 0 NOT NULL,
-    died_on text,
     CONSTRAINT ready_check CHECK (((queue IS NULL) = ("position" IS NULL)))
 )
 WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
@@ -607,10 +605,7 @@ CREATE TABLE running (
     node bigint NOT NULL,
     since timestamp with time zone NOT NULL,
     started_at timestamp with time zone NOT NULL,
-    deadline_at timestamp with time zone NOT NULL,
-    deaths smallint DEFAULT 0 NOT NULL,
-    died_on text,
-    is_computed boolean DEFAULT false NOT NULL
+    deadline_at timestamp with time zone NOT NULL
 )
 WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
 

@@ -46,7 +46,6 @@ mod retention;
 mod robust;
 mod run;
 mod scn;
-mod scripts;
 mod search;
 mod senders;
 mod serve;

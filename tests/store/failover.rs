@@ -40,10 +40,7 @@ async fn rec_10_a_pass_takes_a_few_stages_of_each_lost_node_and_leaves_those_of_
     }
     let nos: Vec<OrderNo> = taken.iter().map(|stage| stage.no).collect();
     assert_eq!(nos, [first[0], first[1], second[0]]);
-    let again: Vec<_> = taken
-        .iter()
-        .map(|stage| (stage, recovery::HandOutCounts { restarts: 1, deaths: 1, died_on: Some("w") }))
-        .collect();
+    let again: Vec<_> = taken.iter().map(|stage| (stage, 1)).collect();
     recovery::reissue(&tx, &again, "test", "node_lost").await.unwrap();
     tx.commit().await.unwrap();
     let tx = client.transaction().await.unwrap();

@@ -180,7 +180,6 @@ fn blank_end(then: pagurus_domain::scenario::stage::Then) -> pagurus_store::stag
         attempt: Attempt::FIRST,
         wake: pagurus_domain::scenario::stage::Wake::Start,
         restarts: 0,
-        deaths: 0,
         since: Timestamp::now(),
         queue: None,
         queue_name: None,
@@ -203,8 +202,7 @@ async fn reissue(ground: &Ground, subject: &Subject) -> bool {
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
     let stuck = recovery::overdue(&tx, Timestamp::UNIX_EPOCH, 10).await.unwrap();
-    let counts = recovery::HandOutCounts { restarts: 1, ..Default::default() };
-    let again: Vec<_> = stuck.iter().map(|stage| (stage, counts)).collect();
+    let again: Vec<_> = stuck.iter().map(|stage| (stage, stage.restarts + 1)).collect();
     let ready = recovery::reissue(&tx, &again, "test", "overdue").await.unwrap();
     tx.commit().await.unwrap();
     if ready.is_empty() {

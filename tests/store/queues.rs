@@ -113,14 +113,7 @@ async fn ord_10_a_queue_is_held_since_the_first_stage_of_its_holder_began() {
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
     let lost = recovery::of_node(&tx, ground.node, None, None).await.unwrap();
-    recovery::reissue(
-        &tx,
-        &[(&lost[0], recovery::HandOutCounts { restarts: 1, deaths: 1, died_on: Some("w") })],
-        "test",
-        "node_lost",
-    )
-    .await
-    .unwrap();
+    recovery::reissue(&tx, &[(&lost[0], 1)], "test", "node_lost").await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!(held_since(&ground).await, held);
     let claimed = ground.claim(no).await;

@@ -155,14 +155,7 @@ async fn ord_20_a_life_counts_the_stages_that_ran_and_the_repeats_and_no_hand_ou
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
     let stuck = recovery::some_of_node(&tx, ground.node, &[no.0]).await.unwrap();
-    recovery::reissue(
-        &tx,
-        &[(&stuck[0], recovery::HandOutCounts { restarts: 1, ..Default::default() })],
-        "test",
-        "overdue",
-    )
-    .await
-    .unwrap();
+    recovery::reissue(&tx, &[(&stuck[0], 1)], "test", "overdue").await.unwrap();
     tx.commit().await.unwrap();
     let again = ground.claim(no).await;
     assert_eq!((again.attempt, again.head.stages, again.head.retries), (lost.attempt.next(), 2, 0));

@@ -28,7 +28,6 @@ use crate::finish::{self, End};
 use crate::progress::{Pace, Stale};
 use crate::room::Share;
 use crate::trouble::Trouble;
-use crate::turn::Computing;
 use crate::{Worker, brought, progress, stage_trace, traced};
 
 /// Parameters, variables and callbacks that an order brings along.
@@ -188,8 +187,9 @@ async fn drive(
         Err(error) => return Ok(Err(broken("scenario.unreadable", &error.to_string()))),
     };
     let mut pace = Pace::since(claimed.now, work);
-    let computing = Computing::new(worker, claimed, version.habit);
-    let mut need = computing.turn(&mut stage, |stage| stage.next(clock.now())).await?;
+    let flow: Arc<str> = Arc::from(claimed.flow.as_str());
+    let turns = &worker.turns;
+    let mut need = turns.run(&flow, &version.habit, || stage.next(clock.now())).await;
     let mut noted = 0;
     loop {
         progress::keep_up(worker, claimed, &mut pace, &need, clock).await?;
@@ -205,8 +205,8 @@ async fn drive(
         worker.closed.note(calls.get(noted..).unwrap_or_default(), longest, Instant::now());
         noted = calls.len();
         if let Some(held) = worker.closed.holds(&need, names, vhost, clock.now(), rand::random()) {
-            let turn = |stage: &mut Stage| stage.answer(held, clock.now(), rand::random());
-            need = computing.turn(&mut stage, turn).await?;
+            let turn = || stage.answer(held, clock.now(), rand::random());
+            need = turns.run(&flow, &version.habit, turn).await;
             continue;
         }
         let answer = match need {
@@ -221,8 +221,8 @@ async fn drive(
                 ask(worker, claimed, need, &share, span.context()).await?
             }
         };
-        let turn = |stage: &mut Stage| stage.answer(answer, clock.now(), rand::random());
-        need = computing.turn(&mut stage, turn).await?;
+        let turn = || stage.answer(answer, clock.now(), rand::random());
+        need = turns.run(&flow, &version.habit, turn).await;
     }
 }
 

@@ -25,7 +25,6 @@ mod stage_trace;
 mod take;
 mod traced;
 mod trouble;
-mod turn;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -73,8 +72,6 @@ struct Worker {
     room: Room,
     /// For code that takes long.
     turns: Arc<Turns>,
-    /// For computing one of the stages whose workers died.
-    suspect: tokio::sync::Mutex<()>,
     registrations: Batcher<NewRequest, Option<RequestId>, Error>,
     advances: Advances,
     ends: Batcher<Arc<End>, bool, Error>,
@@ -113,7 +110,6 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         queue_heads: QueueHeads::default(),
         room: Room::new(sizes.max_held_bytes, sizes.max_response_bytes),
         turns: Turns::of_this_host(),
-        suspect: tokio::sync::Mutex::default(),
         registrations: registrations(&host),
         advances: progress::advances(&host),
         ends: ends(&host, ENDS),

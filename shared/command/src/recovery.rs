@@ -4,13 +4,13 @@
 use pagurus_domain::id::{OrderNo, Pass};
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{OrderError, POISON};
-use pagurus_domain::recovery::{AtDeath, Finding, Record, Remedy, remedy};
+use pagurus_domain::recovery::{Finding, Remedy, remedy};
 use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Effects, Host, actors};
 use pagurus_store::control::{self, Locked, LockedOrders, Place};
 use pagurus_store::ends::{self, Ending};
-use pagurus_store::recovery::{self, HandOutCounts, Stuck};
+use pagurus_store::recovery::{self, Stuck};
 use pagurus_store::{Error, Tx, requests};
 use serde_json::json;
 
@@ -38,15 +38,9 @@ pub async fn hand_out_again<'a>(
     let mut again = Vec::new();
     let mut poison = Vec::new();
     for stage in stuck {
-        match remedy(finding, record_of(stage), at_death_of(stage), max) {
-            Remedy::HandOutAgain(Record { restarts, deaths }) => {
-                let stored = |count| i16::try_from(count).unwrap_or(i16::MAX);
-                let died_on = match finding {
-                    Finding::NodeLost => stage.node_name.as_deref(),
-                    _ => stage.died_on.as_deref(),
-                };
-                let counts = HandOutCounts { restarts: stored(restarts), deaths: stored(deaths), died_on };
-                again.push((stage, counts));
+        match remedy(finding, u16::try_from(stage.restarts).unwrap_or(0), max) {
+            Remedy::HandOutAgain { restarts } => {
+                again.push((stage, i16::try_from(restarts).unwrap_or(i16::MAX)));
             }
             Remedy::Poison => poison.push(stage),
         }
@@ -56,15 +50,6 @@ pub async fn hand_out_again<'a>(
     effects.may_run(&recovery::reissue(tx, &again, &host.name, finding.as_str()).await?);
     effects.over.extend(again.iter().map(|(stage, _)| (stage.no, stage.attempt)));
     Ok(Sorted { again: again.into_iter().map(|(stage, _)| stage).collect(), poison })
-}
-
-fn record_of(stage: &Stuck) -> Record {
-    let count = |stored| u16::try_from(stored).unwrap_or(0);
-    Record { restarts: count(stage.restarts), deaths: count(stage.deaths) }
-}
-
-fn at_death_of(stage: &Stuck) -> AtDeath {
-    AtDeath { is_computed: stage.is_computed, is_elsewhere: stage.node_name != stage.died_on }
 }
 
 /// A node by name and life, as logs tell it.
@@ -82,23 +67,18 @@ pub async fn end_poisoned(host: &Host, poison: &[&Stuck], finding: Finding) -> u
             pass: Some(stage.pass),
             cause: Cause::Poisoned,
             class: Some(POISON),
-            message: poison_of(stage, finding),
+            message: format!(
+                "the stage was handed out {} times and never ended; last on node {}, hand-out {}, {}",
+                stage.restarts + 1,
+                node_of(stage),
+                stage.attempt,
+                finding
+            ),
         })
         .collect();
     let ended = end_all(host, &ends).await;
     host.metrics.count(Count::Poisoned, "", ended as u64);
     ended
-}
-
-fn poison_of(stage: &Stuck, finding: Finding) -> String {
-    let last = format!("last on node {}, hand-out {}, {finding}", node_of(stage), stage.attempt);
-    if finding == Finding::NodeLost && stage.is_computed {
-        return format!(
-            "{} workers died while they had the stage, and this one while it computed it; {last}",
-            stage.deaths + 1
-        );
-    }
-    format!("the stage was handed out {} times and never ended; {last}", stage.restarts + 1)
 }
 
 /// End of an order that recovery, or a condition, asks for.

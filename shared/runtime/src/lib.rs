@@ -38,7 +38,6 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args as _, FromArgMatches as _};
@@ -118,9 +117,6 @@ fn runtime(role: Role) -> std::io::Result<tokio::runtime::Runtime> {
     builder.enable_all().thread_stack_size(STACK_BYTES).build()
 }
 
-/// Time for code that is running when everything else has ended.
-const LAST_CODE: Duration = Duration::from_secs(1);
-
 /// The main function of a service: reads the configuration, starts everything, runs the service
 /// until a signal or a failure ends it. The exit code of the process.
 pub fn main<F, R>(role: Role, run: F) -> std::process::ExitCode
@@ -132,15 +128,12 @@ where
         let Settings { log, node, .. } = &*settings.now();
         start_logging(log);
         let runtime = runtime(role)?;
-        let outcome = runtime.block_on(async {
+        runtime.block_on(async {
             let draining = CancellationToken::new();
             handle_signals(&settings, &draining)?;
             let process = InProcess { listen: node.listen, draining, local: None };
             serve(role, settings, process, run).await
-        });
-        // Code that is still running has nobody any more.
-        runtime.shutdown_timeout(LAST_CODE);
-        outcome
+        })
     });
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,

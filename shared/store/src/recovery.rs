@@ -21,7 +21,7 @@ use crate::{Client, Connection, Error, Result, Tx, history, place, queues, reque
 
 statements! {
     OVERDUE = "
-        SELECT order_no, pass, attempt, wake, restarts, deaths, died_on, is_computed, node, queue, started_at, clock_timestamp() AS now,
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp() AS now,
                (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name,
                (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name,
                (SELECT o.id FROM orders o WHERE o.no = running.order_no) AS id,
@@ -38,7 +38,7 @@ statements! {
          WHERE NOT EXISTS (SELECT FROM nodes n WHERE n.incarnation = r.node AND n.ended_at IS NULL)
          GROUP BY r.node ORDER BY r.node";
     OF_NODE = "
-        SELECT order_no, pass, attempt, wake, restarts, deaths, died_on, is_computed, node, queue, started_at, clock_timestamp() AS now,
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp() AS now,
                (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name,
                (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name,
                (SELECT o.id FROM orders o WHERE o.no = running.order_no) AS id,
@@ -48,7 +48,7 @@ statements! {
          ORDER BY order_no LIMIT $3 FOR UPDATE SKIP LOCKED";
     CLAIMS_OF_NODE = "SELECT order_no, attempt FROM running WHERE node = $1";
     SOME_OF_NODE = "
-        SELECT order_no, pass, attempt, wake, restarts, deaths, died_on, is_computed, node, queue, started_at, clock_timestamp() AS now,
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp() AS now,
                (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name,
                (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name,
                (SELECT o.id FROM orders o WHERE o.no = running.order_no) AS id,
@@ -56,7 +56,7 @@ statements! {
           FROM running WHERE node = $1 AND order_no = ANY($2)
          ORDER BY order_no FOR UPDATE SKIP LOCKED";
     OF_ORDERS = "
-        SELECT order_no, pass, attempt, wake, restarts, deaths, died_on, is_computed, node, queue, started_at, clock_timestamp() AS now,
+        SELECT order_no, pass, attempt, wake, restarts, node, queue, started_at, clock_timestamp() AS now,
                (SELECT n.name FROM nodes n WHERE n.incarnation = running.node) AS node_name,
                (SELECT s.name FROM orders o JOIN scenarios s ON s.no = o.scenario WHERE o.no = running.order_no) AS scenario_name,
                (SELECT o.id FROM orders o WHERE o.no = running.order_no) AS id,
@@ -64,10 +64,9 @@ statements! {
           FROM running WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
     DROP_RUNNING = "DELETE FROM running WHERE order_no = ANY($1::bigint[])";
     REISSUE = "
-        INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, deaths, died_on, reissued, since, woken)
-        SELECT o.no, t.pass, t.attempt, t.wake, o.flow, o.priority, q.queue, q.position, t.restarts, t.deaths, t.died_on, true, clock_timestamp(), true
-          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[], $6::smallint[], $7::text[])
-               AS t (no, pass, attempt, wake, restarts, deaths, died_on)
+        INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since, woken)
+        SELECT o.no, t.pass, t.attempt, t.wake, o.flow, o.priority, q.queue, q.position, t.restarts, true, clock_timestamp(), true
+          FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::text[], $5::smallint[]) AS t (no, pass, attempt, wake, restarts)
           JOIN orders o ON o.no = ANY(ARRAY[t.no])
           LEFT JOIN queued q ON q.order_no = ANY(ARRAY[t.no])
         RETURNING order_no, attempt, flow, priority, queue, position, woken";
@@ -98,12 +97,6 @@ pub struct Stuck {
     pub wake: Wake,
     /// Number of times that it was handed out again.
     pub restarts: i16,
-    /// Deaths of workers that are held against it.
-    pub deaths: i16,
-    /// Name of the node that died with it last.
-    pub died_on: Option<String>,
-    /// True if it was being computed, as the only one of its worker that had a worker die before.
-    pub is_computed: bool,
     /// The node that has it.
     pub node: Incarnation,
     /// The name of that node, if it was ever registered.
@@ -213,9 +206,6 @@ fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {
                 attempt: Attempt(row.get("attempt")),
                 wake: word(row, "wake", "running.wake")?,
                 restarts: row.get("restarts"),
-                deaths: row.get("deaths"),
-                died_on: row.get("died_on"),
-                is_computed: row.get("is_computed"),
                 node: Incarnation(row.get("node")),
                 queue: row.get("queue"),
                 started_at: row.get("started_at"),
@@ -229,25 +219,14 @@ fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {
         .collect()
 }
 
-/// How often a stage has been handed out again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HandOutCounts<'a> {
-    /// Number of times.
-    pub restarts: i16,
-    /// Deaths of workers that are held against it.
-    pub deaths: i16,
-    /// Name of the node that died with it last.
-    pub died_on: Option<&'a str>,
-}
-
-/// Hands locked stages out again: new pass, next attempt, the place in the queue kept, with the new counts
-/// of each. The history says why.
+/// Hands locked stages out again: new pass, next attempt, the place in the queue kept. `restarts`
+/// is the new count of each. The history says why.
 ///
 /// # Errors
 /// The database fails.
 pub async fn reissue(
     tx: &Tx<'_>,
-    stages: &[(&Stuck, HandOutCounts<'_>)],
+    stages: &[(&Stuck, i16)],
     source: &str,
     finding: &str,
 ) -> Result<Vec<ReadyStage>> {
@@ -270,14 +249,12 @@ pub async fn reissue(
     let held: Vec<(OrderNo, Timestamp)> =
         stages.iter().map(|(stuck, _)| (stuck.no, stuck.started_at)).collect();
     queues::hold(tx, &held).await?;
-    let columns = columns!((stuck, counts) in stages => {
+    let columns = columns!((stuck, restarts) in stages => {
         no: i64 = stuck.no.0,
         pass: Uuid = Uuid::new_v4(),
         attempt: i32 = stuck.attempt.next().0,
         wake: &str = stuck.wake.as_str(),
-        restarts: i16 = counts.restarts,
-        deaths: i16 = counts.deaths,
-        died_on: Option<&str> = counts.died_on,
+        restarts: i16 = *restarts,
     });
     let rows = columns.query(tx, REISSUE, &[]).await?;
     rows.iter().map(read_ready).collect()

@@ -39,16 +39,16 @@ statements! {
                     SELECT FROM queued q
                      WHERE q.queue = r.queue AND q.position < r.position
                        AND q.position >= coalesce((SELECT u.head FROM queues u WHERE u.name = ANY(ARRAY[r.queue])), 0)))
-            RETURNING r.order_no, r.pass, r.attempt, r.wake, r.restarts, r.deaths, r.died_on, r.since, r.queue),
+            RETURNING r.order_no, r.pass, r.attempt, r.wake, r.restarts, r.since, r.queue),
         claimed AS (
-            SELECT o.no, t.pass, t.attempt, t.wake, t.restarts, t.deaths, t.died_on, t.since, t.queue,
+            SELECT o.no, t.pass, t.attempt, t.wake, t.restarts, t.since, t.queue,
                    o.id, o.scenario, o.mode, o.queue AS queue_name, o.transaction_id, o.notify, o.answers, o.trace, o.start_deadline, o.created_at,
                    o.life, o.started_at, o.stages, o.retries, o.flow, o.status
               FROM taken t
               JOIN orders o ON o.no = ANY(ARRAY[t.order_no])),
         noted AS (
-            INSERT INTO running (order_no, pass, attempt, wake, restarts, deaths, died_on, queue, node, since, started_at, deadline_at)
-            SELECT no, pass, attempt, wake, restarts, deaths, died_on, queue, $4, since, clock_timestamp(),
+            INSERT INTO running (order_no, pass, attempt, wake, restarts, queue, node, since, started_at, deadline_at)
+            SELECT no, pass, attempt, wake, restarts, queue, $4, since, clock_timestamp(),
                    clock_timestamp() + make_interval(secs => greatest(
                        coalesce((SELECT w.seconds FROM unnest($5::integer[], $6::double precision[]) AS w (scenario, seconds)
                                   WHERE w.scenario = c.scenario), $7),
@@ -71,7 +71,6 @@ statements! {
     PARAMS = "SELECT params FROM payloads WHERE order_no = $1";
     EPOCH = "SELECT epoch FROM epochs WHERE name = 'dispatcher'";
     STILL_READY = "SELECT order_no, attempt FROM ready WHERE order_no = ANY($1::bigint[])";
-    COMPUTED = "UPDATE running SET is_computed = $3 WHERE order_no = $1 AND pass = $2";
     GIVE_UP = "UPDATE running SET queue = NULL WHERE order_no = $1 AND pass = $2";
     CLEAR_QUEUE = "UPDATE running SET queue = NULL WHERE order_no = ANY($1::bigint[])";
     CLEAR_QUEUE_OF_READY = "UPDATE ready SET queue = NULL, position = NULL WHERE order_no = ANY($1::bigint[])";
@@ -128,8 +127,6 @@ pub struct Claimed {
     pub wake: Wake,
     /// Number of times that this stage was handed out again.
     pub restarts: i16,
-    /// Deaths of workers that are held against it.
-    pub deaths: i16,
     /// Since when it could have run.
     pub since: Timestamp,
     /// The queue it owns.
@@ -273,7 +270,6 @@ fn read_claimed(row: &tokio_postgres::Row) -> Result<Claimed> {
         attempt: Attempt(row.get("attempt")),
         wake: word(row, "wake", "ready.wake")?,
         restarts: row.get("restarts"),
-        deaths: row.get("deaths"),
         since: row.get("since"),
         queue: row.get("queue"),
         queue_name: row.get("queue_name"),
@@ -285,20 +281,6 @@ fn read_claimed(row: &tokio_postgres::Row) -> Result<Claimed> {
         flow: row.get("flow"),
         status: word(row, "status", "orders.status")?,
     })
-}
-
-/// Notes that a stage is being computed, or no longer; false where it is not ours any more.
-///
-/// # Errors
-/// The database fails.
-pub async fn note_computed(
-    client: &impl Connection,
-    no: OrderNo,
-    pass: Pass,
-    is_computed: bool,
-) -> Result<bool> {
-    let statement = client.prepare_cached(COMPUTED).await?;
-    Ok(client.execute(&statement, &[&no.0, &pass.0, &is_computed]).await? > 0)
 }
 
 /// Gives the queue of an order up by hand, while its stage goes on, or waits to.

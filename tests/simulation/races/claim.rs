@@ -6,7 +6,7 @@ use pagurus_domain::invariants::fencing::Fence;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::change::Change;
 use pagurus_domain::order::transition::Cause;
-use pagurus_domain::recovery::{AtDeath, Finding, Record, Remedy, remedy};
+use pagurus_domain::recovery::{Finding, Remedy, remedy};
 use stateright::{Model, Property};
 use uuid::Uuid;
 
@@ -105,14 +105,13 @@ impl Rows {
     fn recover(&mut self, race: &Race) -> Option<()> {
         let Place::Running { restarts } = self.place else { return None };
         let counted = if race.is(Twin::RestartsUncounted) { 0 } else { restarts };
-        let record = Record { restarts: counted, deaths: 0 };
-        match remedy(Finding::NodeLost, record, AtDeath::default(), MOST) {
+        match remedy(Finding::NodeLost, counted, MOST) {
             Remedy::Poison => {
                 self.status = Change::of(Status::Running, Cause::Poisoned).ok()?.to;
                 self.place = Place::Nowhere;
                 self.commits.push(Commit::Poisoned);
             }
-            Remedy::HandOutAgain(Record { restarts, .. }) => {
+            Remedy::HandOutAgain { restarts } => {
                 let pass = if race.is(Twin::ReissueKeepsPass) { self.pass } else { self.new_pass() };
                 self.commits.push(Commit::Reissued);
                 self.issue(restarts, pass);

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::order::ScenarioStatus;
 use pagurus_domain::order::transition::Cause;
-use pagurus_domain::recovery::{AtDeath, Finding, Record, Remedy, remedy};
+use pagurus_domain::recovery::{Finding, Remedy, remedy};
 use pagurus_simulation::store as model;
 use pagurus_simulation::witness::MAX_RESTARTS;
 use pagurus_store::amend::Postponement;
@@ -22,21 +22,9 @@ impl Both {
         let stuck = recovery::of_orders(&tx, &[no.0]).await.unwrap();
         let again: Vec<_> = stuck
             .iter()
-            .filter_map(|one| {
-                let count = |stored| u16::try_from(stored).unwrap();
-                let record = Record { restarts: count(one.restarts), deaths: count(one.deaths) };
-                match remedy(finding, record, AtDeath::default(), MAX_RESTARTS) {
-                    Remedy::HandOutAgain(Record { restarts, deaths }) => {
-                        let stored = |count| i16::try_from(count).unwrap();
-                        let counts = recovery::HandOutCounts {
-                            restarts: stored(restarts),
-                            deaths: stored(deaths),
-                            died_on: None,
-                        };
-                        Some((one, counts))
-                    }
-                    Remedy::Poison => None,
-                }
+            .filter_map(|one| match remedy(finding, u16::try_from(one.restarts).unwrap(), MAX_RESTARTS) {
+                Remedy::HandOutAgain { restarts } => Some((one, i16::try_from(restarts).unwrap())),
+                Remedy::Poison => None,
             })
             .collect();
         let real = of_real(&recovery::reissue(&tx, &again, "test", finding.as_str()).await.unwrap());

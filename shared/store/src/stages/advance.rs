@@ -20,8 +20,7 @@ statements! {
         UPDATE running r
            SET deadline_at = greatest(r.deadline_at, t.until),
                wake = CASE WHEN t.enters THEN 'start' ELSE r.wake END,
-               restarts = CASE WHEN t.enters THEN 0 ELSE r.restarts END,
-               deaths = CASE WHEN t.enters THEN 0 ELSE r.deaths END
+               restarts = CASE WHEN t.enters THEN 0 ELSE r.restarts END
           FROM unnest($1::bigint[], $2::uuid[], $3::timestamptz[], $4::boolean[]) AS t (no, pass, until, enters)
          WHERE r.order_no = ANY(ARRAY[t.no]) AND r.pass = t.pass
         RETURNING r.order_no";

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
-use pagurus_domain::recovery::{AtDeath, Finding, Record, Remedy, remedy};
+use pagurus_domain::recovery::{Finding, Remedy, remedy};
 
 use super::Tables;
 use super::rows::{DeadlineKind, ReadyRow, ReadyStage};
@@ -65,10 +65,9 @@ impl Tables {
         for no in stages {
             let Some(running) = self.running.get(no).cloned() else { continue };
             let counted = if self.has(Planted::RestartsUncounted) { 0 } else { running.restarts };
-            let record = Record { restarts: counted, deaths: 0 };
-            match remedy(finding, record, AtDeath::default(), max) {
+            match remedy(finding, counted, max) {
                 Remedy::Poison => poison.push(*no),
-                Remedy::HandOutAgain(Record { restarts, .. }) => {
+                Remedy::HandOutAgain { restarts } => {
                     over.push((*no, running.attempt));
                     ready.extend(self.reissue(*no, restarts, finding != Finding::Released));
                 }

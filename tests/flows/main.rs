@@ -46,6 +46,7 @@ mod retention;
 mod robust;
 mod run;
 mod scn;
+mod scripts;
 mod search;
 mod senders;
 mod serve;

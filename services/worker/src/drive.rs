@@ -15,7 +15,6 @@ use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Guard, Span};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::traces::TraceSpan;
-use pagurus_runtime::turns::Habit;
 use pagurus_store::Error;
 use pagurus_store::answers::Accepted;
 use pagurus_store::requests::NewRequest;
@@ -38,14 +37,6 @@ struct Brought {
     calls: Vec<Call>,
 }
 
-/// The version of its scenario.
-struct Version {
-    scenario: Arc<Scenario>,
-    reference: ScenarioRef,
-    /// How long its code takes.
-    habit: Arc<Habit>,
-}
-
 /// Runs a stage to its end and has the end written.
 pub(crate) async fn run(worker: &Worker, work: Work) {
     let begun = work.claimed_at;
@@ -57,11 +48,7 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
     let scenario = match &work.scenario {
         Some(known) => {
             let scenario = known.scenario.clone().map_err(|why| why.to_string());
-            scenario.map(|scenario| Version {
-                scenario,
-                reference: known.reference.clone(),
-                habit: known.habit.clone(),
-            })
+            scenario.map(|scenario| (scenario, known.reference.clone()))
         }
         None => Err("its version is not stored".to_owned()),
     };
@@ -70,8 +57,8 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
     worker.host.metrics.span(Span::ReadyWait, claimed.head.mode.as_str(), waited);
     let has_deadlines = claimed.start_deadline.is_some()
         || worker.host.settings().recovery.process_timeout.is_some()
-        || scenario.as_ref().is_ok_and(|version| version.scenario.timeouts.process.is_some());
-    let takes_calls = scenario.as_ref().is_ok_and(|version| version.scenario.takes_calls());
+        || scenario.as_ref().is_ok_and(|(scenario, _)| scenario.timeouts.process.is_some());
+    let takes_calls = scenario.as_ref().is_ok_and(|(scenario, _)| scenario.takes_calls());
     let is_missed = missed_deadline(&claimed);
     let has_begun = !is_missed && scenario.is_ok();
     if has_begun {
@@ -150,7 +137,7 @@ fn broken(class: &str, message: &str) -> OrderError {
 async fn drive(
     worker: &Worker,
     claimed: &Claimed,
-    version: Version,
+    (scenario, named): (Arc<Scenario>, ScenarioRef),
     brought: Brought,
     work: Duration,
     clock: &Clock,
@@ -182,14 +169,12 @@ async fn drive(
         due_at: claimed.since,
         dice: rand::random(),
     };
-    let mut stage = match Stage::resume(version.scenario, worker.rules.now(), facts(claimed), input, now) {
+    let mut stage = match Stage::resume(scenario, worker.rules.now(), facts(claimed), input, now) {
         Ok(stage) => stage,
         Err(error) => return Ok(Err(broken("scenario.unreadable", &error.to_string()))),
     };
     let mut pace = Pace::since(claimed.now, work);
-    let flow: Arc<str> = Arc::from(claimed.flow.as_str());
-    let turns = &worker.turns;
-    let mut need = turns.run(&flow, &version.habit, || stage.next(clock.now())).await;
+    let mut need = stage.next(clock.now());
     let mut noted = 0;
     loop {
         progress::keep_up(worker, claimed, &mut pace, &need, clock).await?;
@@ -205,15 +190,13 @@ async fn drive(
         worker.closed.note(calls.get(noted..).unwrap_or_default(), longest, Instant::now());
         noted = calls.len();
         if let Some(held) = worker.closed.holds(&need, names, vhost, clock.now(), rand::random()) {
-            let turn = || stage.answer(held, clock.now(), rand::random());
-            need = turns.run(&flow, &version.habit, turn).await;
+            need = stage.answer(held, clock.now(), rand::random());
             continue;
         }
         let answer = match need {
             Need::Done(end) => return Ok(Ok(end)),
             Need::Save(reached) => {
-                Box::pin(progress::enter(worker, claimed, &mut pace, *reached, &version.reference, clock))
-                    .await?;
+                Box::pin(progress::enter(worker, claimed, &mut pace, *reached, &named, clock)).await?;
                 Answer::Saved
             }
             need => {
@@ -221,8 +204,7 @@ async fn drive(
                 ask(worker, claimed, need, &share, span.context()).await?
             }
         };
-        let turn = || stage.answer(answer, clock.now(), rand::random());
-        need = turns.run(&flow, &version.habit, turn).await;
+        need = stage.answer(answer, clock.now(), rand::random());
     }
 }
 

@@ -35,7 +35,6 @@ use pagurus_runtime::batch::Shape;
 use pagurus_runtime::lanes::WorkLanes;
 use pagurus_runtime::metrics::Work;
 use pagurus_runtime::scenarios::Catalogue;
-use pagurus_runtime::turns::Turns;
 use pagurus_runtime::{Batcher, Effects, Host};
 use pagurus_store::requests::NewRequest;
 use pagurus_store::{Error, requests};
@@ -70,8 +69,6 @@ struct Worker {
     queue_heads: QueueHeads,
     /// For what stages hold while they run.
     room: Room,
-    /// For code that takes long.
-    turns: Arc<Turns>,
     registrations: Batcher<NewRequest, Option<RequestId>, Error>,
     advances: Advances,
     ends: Batcher<Arc<End>, bool, Error>,
@@ -109,7 +106,6 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         work_times: WorkTimes::default(),
         queue_heads: QueueHeads::default(),
         room: Room::new(sizes.max_held_bytes, sizes.max_response_bytes),
-        turns: Turns::of_this_host(),
         registrations: registrations(&host),
         advances: progress::advances(&host),
         ends: ends(&host, ENDS),

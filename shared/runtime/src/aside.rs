@@ -33,6 +33,12 @@ pub async fn run<T: Send + 'static>(
     done
 }
 
+/// Threads that may work aside at a time on this host: one processor is left to everything else.
+#[must_use]
+pub fn places() -> usize {
+    std::thread::available_parallelism().map_or(1, |processors| processors.get() - 1).max(1)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {

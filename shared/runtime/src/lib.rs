@@ -31,7 +31,6 @@ pub mod stats;
 mod telemetry;
 pub mod traces;
 pub mod trouble;
-pub mod turns;
 pub mod waits;
 
 use std::future::Future;

@@ -16,7 +16,6 @@ use pagurus_store::scenarios::{self, Version};
 use pagurus_store::{Client, Connection, Error};
 
 use crate::config::{LiveSettings, Settings};
-use crate::turns::Habit;
 
 /// One version, ready to run.
 #[derive(Clone, Debug)]
@@ -27,8 +26,6 @@ pub struct Known {
     pub reference: ScenarioRef,
     /// The model; the text of the faults where this program cannot read what another stored.
     pub scenario: Result<Arc<Scenario>, Arc<str>>,
-    /// How long its code takes the processor.
-    pub habit: Arc<Habit>,
 }
 
 impl Known {
@@ -198,7 +195,6 @@ impl Catalogue {
             no: version.no,
             reference: ScenarioRef { name: version.name.into(), version: version.version },
             scenario,
-            habit: Arc::default(),
         }
     }
 
@@ -213,7 +209,7 @@ impl Catalogue {
 
 impl Inner {
     fn put(&mut self, compiled: Compiled) {
-        let Known { no, reference, scenario, .. } = compiled.known.clone();
+        let Known { no, reference, scenario } = compiled.known.clone();
         let ScenarioRef { name, version } = reference;
         if let Ok(scenario) = scenario {
             self.hidden.mask.join(&scenario.mask);

@@ -43,8 +43,9 @@ statements! {
     AWAITED = concat!("
         SELECT q.name, o.id, ", shown_status!(), " AS status
           FROM (SELECT order_no FROM children WHERE parent_no = $1 OFFSET 0) AS c
-          JOIN orders o ON o.no = ANY(ARRAY[c.order_no])
-          JOIN requests q ON q.id = ANY(ARRAY[o.answers]) AND q.status = 'open' AND q.awaited
+         CROSS JOIN LATERAL (SELECT no, id, status, answers FROM orders WHERE no = c.order_no OFFSET 0) AS o
+         CROSS JOIN LATERAL (
+               SELECT name FROM requests WHERE id = o.answers AND status = 'open' AND awaited OFFSET 0) AS q
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
          ORDER BY o.no LIMIT 1000");

@@ -8,7 +8,7 @@ use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::source::{self, Reading};
 use pagurus_domain::scenario::value::Secrets as _;
-use pagurus_runtime::{aside, turns};
+use pagurus_runtime::aside;
 use pagurus_store::scenarios;
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
@@ -19,7 +19,7 @@ use crate::Views;
 use crate::query::{ListQuery, cursor, page};
 
 /// Texts that are examined at the same time: that needs processors that orders need, too.
-static CHECKED: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(turns::places_of_this_host()));
+static CHECKED: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(aside::places()));
 
 fn defect() -> Problem {
     Problem::new(Type::Internal, "the engine failed; its log says more")

@@ -224,7 +224,7 @@ async fn ord_13_scn_5_the_name_of_the_queue_outlives_its_release() {
     let mut engine = Installation::with("ord_13_name", &[("PAGURUS__NODE__LOST_AFTER", "1500ms")]).await;
     let gate = watch::Sender::new(false);
     let held = Step { hold: Some(gate.subscribe()), ..Step::fine() };
-    engine.world().program(Program::at("/of/*").first(1, &held));
+    engine.world().program(Program::at("/of/Q").first(1, &held));
     let named = "      - http: {method: POST, url: \"${config.demo}/of/${order.queue}\", body: {order: \"${order.id}\", holds: \"${order.holdsQueue}\"}, timeout: 2m}";
     let text = asking("/silent", "10m");
     let (before, after) = text.split_once("  after:\n    actions:\n").unwrap();
@@ -244,7 +244,7 @@ async fn ord_13_scn_5_the_name_of_the_queue_outlives_its_release() {
     let ended = engine.reach("a", "success").await;
     assert_eq!(ended["queue"], "Q", "{ended}");
     engine.act("a", "restart", &json!({})).await.success().unwrap();
-    let calls = engine.calls("/of/*", 3).await;
+    let calls = engine.calls("/of/Q", 3).await;
     engine.reach("a", "success").await;
     let holds: Vec<&Value> = calls.iter().map(|call| &call.body["holds"]).collect();
     assert_eq!(holds, [false, false, true], "{calls:?}");

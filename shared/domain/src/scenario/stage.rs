@@ -337,11 +337,7 @@ impl Run {
             (Pending::Task { again }, Answer::Held { until, system }) => {
                 self.hold_task(again, until, system, turn);
             }
-            (Pending::Release, Answer::Released) => {
-                self.end.released = true;
-                self.context.release_queue();
-                self.cursor.advance();
-            }
+            (Pending::Release, Answer::Released) => self.released(),
             (Pending::Save, Answer::Saved) => {}
             (Pending::Each(asked), answer) if asked.takes(&answer) => self.take_each(asked, answer, turn),
             (Pending::Order(request), Answer::OrderStarted) => self.order_started(request, turn),

@@ -7,7 +7,8 @@ mod servers;
 mod take;
 mod trees;
 
-use std::time::Duration;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use pagurus_domain::activation::AgeGroups;
 use pagurus_domain::dispatch::DistributionMode;
@@ -23,7 +24,6 @@ use super::{
     NotifySettings, RecoverySettings, ResourceControlSettings, RetentionSettings, Settings, ShutdownSettings,
     StartControlSettings, TelemetrySettings, WebhookSettings, WhenLost, WorkerSettings,
 };
-use crate::turns::script_clock;
 
 /// The settings, or all faults in the order of the file.
 pub(super) fn settings(values: Values) -> Result<Settings, Vec<Fault>> {
@@ -256,7 +256,7 @@ impl Builder {
                 max_elements: self.size("scenario.script.max_elements"),
                 max_call_depth: self.size("scenario.script.max_call_depth"),
                 max_duration: self.duration("scenario.script.max_duration"),
-                clock: script::Clock(script_clock),
+                clock: script::Clock(since_start),
             },
             target_steps: self.target_steps(),
         }
@@ -330,4 +330,10 @@ impl Builder {
         }
         self.check_servers(settings);
     }
+}
+
+/// The clock by which runs of scripts are watched.
+fn since_start() -> Duration {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    START.elapsed()
 }

@@ -14,7 +14,7 @@ use crate::{Result, Tx};
 
 statements! {
     // Upwards from the child, as long as an order awaits the one before. What the child has answered already is open no more,
-    // but for the moment between its end and the answer.
+    // but for the moment between its end and the answer. OFFSET 0 keeps the look at each member apart from its queue.
     MEMBERS = "
         WITH RECURSIVE line (id, queue, no, awaiting, answers) AS (
             SELECT t.id, t.queue, p.no, p.id, p.answers
@@ -28,8 +28,9 @@ statements! {
               JOIN orders p ON p.no = ANY(ARRAY[r.order_no]) AND p.life = r.life AND p.finished_at IS NULL)
         SELECT l.id, l.queue, l.awaiting
           FROM line l
-          JOIN queued q ON q.order_no = ANY(ARRAY[l.no]) AND q.queue = l.queue
-         WHERE NOT EXISTS (SELECT FROM orders o WHERE o.id = ANY(ARRAY[l.id]) AND o.finished_at IS NOT NULL)";
+         CROSS JOIN LATERAL (SELECT queue FROM queued WHERE order_no = l.no OFFSET 0) AS q
+         WHERE q.queue = l.queue
+           AND NOT EXISTS (SELECT FROM orders o WHERE o.id = ANY(ARRAY[l.id]) AND o.finished_at IS NOT NULL)";
     AWAITING = "
         SELECT r.id, p.id AS awaiting
           FROM requests r

@@ -9,7 +9,7 @@ use axum::extract::State;
 use pagurus_domain::document::Fault;
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::trial::{self, TrialFile, TrialOutcome as Tried};
-use pagurus_runtime::{aside, turns};
+use pagurus_runtime::aside;
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::scenarios::TriedView;
 use serde_json::Value;
@@ -23,7 +23,7 @@ use crate::Intake;
 const TIME: Duration = Duration::from_secs(10);
 
 /// Requests that are tried at the same time: tests need processors that orders need, too.
-static TRIED: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(turns::places_of_this_host()));
+static TRIED: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(aside::places()));
 
 /// `POST /v1/scenarios/test`
 pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> Outcome<Json<TriedView>> {

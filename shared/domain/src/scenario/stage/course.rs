@@ -184,6 +184,13 @@ impl Run {
         (turn.facts.holds_queue && !self.end.released).then(|| self.cursor.retrying_since(turn.now))
     }
 
+    /// The queue is given up.
+    pub(super) fn released(&mut self) {
+        self.end.released = true;
+        self.context.release_queue();
+        self.cursor.advance();
+    }
+
     pub(super) fn enter(&mut self, state: StateId, turn: &Turn<'_>) {
         self.state = state;
         let state = turn.scenario.state(state);

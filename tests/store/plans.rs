@@ -57,7 +57,10 @@ const WHOLE: &[(&str, &str)] = &[
     ("recovery::ABANDONED", "all that runs, held against the living nodes"),
     ("recovery::CLAIMS_OF_NODE", "all that runs, held against what a worker knows of"),
     ("recovery::OF_NODE", "the same, of one node that is stopping or lost"),
-    ("requests::OPEN_BY_FLOW", "all that waits for callbacks, twice a minute, on the connections of reports"),
+    (
+        "requests::OPEN",
+        "all that waits for callbacks, a twentieth of the time, on the connections of reports",
+    ),
     ("shift::COUNT_DUE", "for people, before planned works, on the connections of reports"),
     ("measures::COUNT_READY", "a thousand rows at most, four times a minute, for metrics"),
     ("measures::COUNT_RUNNING", "the same"),

@@ -35,7 +35,7 @@ statements! {
     OF_PARENT = "
         SELECT o.id, o.status
           FROM (SELECT order_no FROM children WHERE parent_no = $1 LIMIT 1000) AS c
-         CROSS JOIN LATERAL (SELECT id, status FROM orders WHERE no = c.order_no OFFSET 0) AS o
+         CROSS JOIN LATERAL (SELECT id, status FROM orders WHERE no = ANY(ARRAY[c.order_no]) OFFSET 0) AS o
          ORDER BY c.order_no";
     PARENT = "
         SELECT o.id FROM (SELECT parent_no FROM children WHERE order_no = $1 OFFSET 0) AS c
@@ -48,7 +48,7 @@ statements! {
                SELECT name FROM requests WHERE id = o.answers AND status = 'open' AND awaited OFFSET 0) AS q
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
-         ORDER BY o.no LIMIT 1000");
+         ORDER BY c.order_no LIMIT 1000");
 }
 
 /// A child whose end its parent waits for.

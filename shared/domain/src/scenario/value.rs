@@ -339,17 +339,14 @@ fn scalar_text(value: Value) -> Result<String, RunError> {
     }
 }
 
-/// A body as scenarios see it: JSON as its value, any other, and JSON that is nested too deep, as text. Where its content type says that
-/// it is something else, only an object or a list is taken for JSON: a text such as `1.10` is no
-/// number, while many a system does not say that it answers in JSON.
+/// A body as scenarios see it: JSON as its value, any other, and JSON that is nested too deep, as text. Where its content
+/// type says that it is something else, only a tree is JSON: `1.10` is no number, while many a system forgets to say JSON.
 #[must_use]
 pub fn body_value(body: &str, content_type: Option<&str>) -> Value {
-    let is_json =
-        content_type.is_none_or(|kind| kind.is_empty() || kind.to_ascii_lowercase().contains("json"));
+    let is_json = content_type.is_none_or(|of| of.is_empty() || of.to_ascii_lowercase().contains("json"));
+    let is_tree = |value: &Value| value.is_object() || value.is_array();
     match serde_json::from_str(body) {
-        Ok(value) if is_within(&value, MAX_DEPTH) && (is_json || value.is_object() || value.is_array()) => {
-            value
-        }
+        Ok(value) if is_within(&value, MAX_DEPTH) && (is_json || is_tree(&value)) => value,
         _ => Value::String(body.to_owned()),
     }
 }

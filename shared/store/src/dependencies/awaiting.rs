@@ -28,7 +28,7 @@ statements! {
               JOIN orders p ON p.no = ANY(ARRAY[r.order_no]) AND p.life = r.life AND p.finished_at IS NULL)
         SELECT l.id, l.queue, l.awaiting
           FROM line l
-         CROSS JOIN LATERAL (SELECT queue FROM queued WHERE order_no = l.no OFFSET 0) AS q
+         CROSS JOIN LATERAL (SELECT queue FROM queued WHERE order_no = ANY(ARRAY[l.no]) OFFSET 0) AS q
          WHERE q.queue = l.queue
            AND NOT EXISTS (SELECT FROM orders o WHERE o.id = ANY(ARRAY[l.id]) AND o.finished_at IS NOT NULL)";
     AWAITING = "

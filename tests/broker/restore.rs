@@ -95,8 +95,9 @@ async fn amqp_1_what_meets_a_missing_part_is_sent_again_once_that_is_restored() 
         }
         let kept = !matches!(&part, Part::Queue(_));
         part.delete(&world.admin.create_channel().await.unwrap()).await.unwrap();
-        let sent = [orders(&world.names, 3), vec![refused()]].concat();
-        all_confirmed(&broker.publish_many(sent).await);
+        // Apart: what shares a channel with one that meets a missing exchange may be taken twice.
+        all_confirmed(&broker.publish_many(orders(&world.names, 3)).await);
+        all_confirmed(&broker.publish_many(vec![refused()]).await);
         let lost = !kept && is_of(&world.names.orders_in);
         count = if lost { 3 } else { count + 3 };
         world.until_waiting(&world.names.orders_in, count).await;

@@ -195,7 +195,8 @@ impl Broker {
     }
 
     /// Publishes to exchanges of the engine, all at once, and awaits all confirms. The results are
-    /// in the order of the messages. What meets a part of the topology that somebody deleted is sent again when that is restored. Gives up early, with [`Error::Down`] or [`Error::Blocked`],
+    /// in the order of the messages. What meets a part of the topology that somebody deleted is sent again when that is restored,
+    /// and so is what shared its channel: that can send a good one twice, with the same `message_id`. Gives up early, with [`Error::Down`] or [`Error::Blocked`],
     /// when there is no usable connection within a second.
     pub async fn publish_many(&self, messages: Vec<Message>) -> Vec<Published> {
         self.inner.publisher.own(messages).await

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use pagurus_broker::{
-    Acknowledged, Broker, ConsumeSpec, Delivery, DeliveryTag, HeaderValue, Message, QueueSource, Service,
+    Acknowledged, Broker, ConsumeSpec, Delivery, DeliveryTag, HeaderValue, Message, QueueSource,
     headers_to_json, refused::refused_message,
 };
+use pagurus_domain::id::Role;
 
 use crate::{PATIENCE, World, all_confirmed, amqp_url, consume_orders, order, orders, proxy::Proxy, take};
 
@@ -16,7 +17,7 @@ fn tags(deliveries: &[Delivery]) -> Vec<DeliveryTag> {
 #[tokio::test(flavor = "multi_thread")]
 async fn amqp_1_acknowledged_messages_are_gone_and_others_come_again() {
     let world = World::new().await;
-    let broker = world.broker(Service::Intake).await;
+    let broker = world.broker(Role::Intake).await;
     all_confirmed(&broker.publish_many(orders(&world.names, 100)).await);
     let consumer = consume_orders(&broker, 200);
     let taken = take(&consumer, 100).await;
@@ -44,7 +45,7 @@ async fn amqp_1_acknowledged_messages_are_gone_and_others_come_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn amqp_2_a_pause_gives_everything_back_and_a_resume_takes_it_again() {
     let world = World::new().await;
-    let broker = world.broker(Service::Intake).await;
+    let broker = world.broker(Role::Intake).await;
     all_confirmed(&broker.publish_many(orders(&world.names, 60)).await);
     let consumer = consume_orders(&broker, 40);
     let held = take(&consumer, 10).await;
@@ -79,7 +80,7 @@ async fn amqp_2_a_pause_gives_everything_back_and_a_resume_takes_it_again() {
 async fn amqp_2_a_consumer_survives_cuts_and_loses_nothing() {
     let world = World::new().await;
     let (proxy, url) = Proxy::start(&amqp_url()).await;
-    let broker = Broker::connect(world.config(&url, Service::Intake)).unwrap();
+    let broker = Broker::connect(world.config(&url, Role::Intake)).unwrap();
     broker.ready(PATIENCE).await.unwrap();
     all_confirmed(&broker.publish_many(orders(&world.names, 500)).await);
     let consumer = consume_orders(&broker, 50);
@@ -111,7 +112,7 @@ async fn amqp_2_a_consumer_survives_cuts_and_loses_nothing() {
 async fn amqp_2_a_deleted_queue_is_made_again_with_the_next_connection() {
     let world = World::new().await;
     let (proxy, url) = Proxy::start(&amqp_url()).await;
-    let broker = Broker::connect(world.config(&url, Service::Intake)).unwrap();
+    let broker = Broker::connect(world.config(&url, Role::Intake)).unwrap();
     broker.ready(PATIENCE).await.unwrap();
     let consumer = consume_orders(&broker, 50);
     let channel = world.admin.create_channel().await.unwrap();
@@ -136,7 +137,7 @@ async fn amqp_2_a_deleted_queue_is_made_again_with_the_next_connection() {
 async fn amqp_1_news_reach_a_private_queue_also_after_a_cut() {
     let world = World::new().await;
     let (proxy, url) = Proxy::start(&amqp_url()).await;
-    let broker = Broker::connect(world.config(&url, Service::Dispatcher)).unwrap();
+    let broker = Broker::connect(world.config(&url, Role::Dispatcher)).unwrap();
     broker.ready(PATIENCE).await.unwrap();
     let spec = ConsumeSpec {
         queue: QueueSource::Exclusive {
@@ -182,7 +183,7 @@ async fn amqp_1_news_reach_a_private_queue_also_after_a_cut() {
 #[tokio::test(flavor = "multi_thread")]
 async fn amqp_1_a_refused_message_keeps_its_body_and_its_properties_as_data() {
     let world = World::new().await;
-    let broker = world.broker(Service::Intake).await;
+    let broker = world.broker(Role::Intake).await;
     let mut poison = order(&world.names, 1);
     poison.body = vec![0xff, 0x00, 0xfe];
     poison.properties.headers = vec![

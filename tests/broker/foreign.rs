@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use pagurus_broker::{Error, Message, Published, Service};
+use pagurus_broker::{Error, Message, Published};
+use pagurus_domain::id::Role;
 use pagurus_harness::rabbit::parts::BrokerApi;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -24,7 +25,7 @@ async fn add(api: &BrokerApi, vhost: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn qlt_8_names_of_virtual_hosts_that_nobody_has_take_no_place_from_those_that_are_there() {
     let (world, api) = (World::new().await, BrokerApi::of_run().unwrap());
-    let broker = world.broker(Service::Worker).await;
+    let broker = world.broker(Role::Worker).await;
     let real = format!("{}-real", world.names.prefix);
     add(&api, &real).await;
     // They keep coming until the test has seen enough, more at a time than there is room for.
@@ -71,7 +72,7 @@ async fn qlt_8_names_of_virtual_hosts_that_nobody_has_take_no_place_from_those_t
 #[tokio::test(flavor = "multi_thread")]
 async fn qlt_8_the_virtual_host_that_was_used_longest_ago_makes_room_for_another() {
     let (world, api) = (World::new().await, BrokerApi::of_run().unwrap());
-    let broker = world.broker(Service::Worker).await;
+    let broker = world.broker(Role::Worker).await;
     // More than there is room for, used by turns and all at once.
     let hosts: Vec<String> = (0..20).map(|n| format!("{}-{n}", world.names.prefix)).collect();
     for vhost in &hosts {

@@ -19,9 +19,9 @@ use lapin::{
     types::FieldTable,
 };
 use pagurus_broker::{
-    Broker, Config, ConsumeSpec, Consumer, Delivery, Message, Published, QueueSource, Service,
-    topology::Names,
+    Broker, Config, ConsumeSpec, Consumer, Delivery, Message, Published, QueueSource, topology::Names,
 };
+use pagurus_domain::id::Role;
 
 /// Far more than anything here takes; a test that needs it is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -45,11 +45,11 @@ impl World {
         Self { names: Names::new(&prefix), admin: admin.expect("RabbitMQ at AMQP_URL") }
     }
 
-    fn config(&self, url: &str, service: Service) -> Config {
+    fn config(&self, url: &str, service: Role) -> Config {
         Config::new(url, &self.names.prefix, service, "node-1")
     }
 
-    async fn broker(&self, service: Service) -> Broker {
+    async fn broker(&self, service: Role) -> Broker {
         let broker = Broker::connect(self.config(&amqp_url(), service)).unwrap();
         broker.ready(PATIENCE).await.unwrap();
         broker

@@ -1,4 +1,4 @@
-//! Private queues of news: bound anew while they are consumed; and the shared queue that earlier versions had in their place.
+//! Private queues of news: bound again while they are consumed; and the shared queue that earlier versions had in their place.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,15 +6,16 @@ use std::time::Duration;
 use lapin::BasicProperties;
 use lapin::options::{BasicCancelOptions, BasicConsumeOptions, BasicPublishOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable};
-use pagurus_broker::{Broker, Config, ConsumeSpec, Consumer, LocalConsumers, Message, QueueSource, Service};
+use pagurus_broker::{Broker, Config, ConsumeSpec, Consumer, LocalConsumers, Message, QueueSource};
+use pagurus_domain::id::Role;
 
 use crate::{PATIENCE, World, amqp_url, proxy::Proxy};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn amqp_1_a_private_queue_is_bound_anew_while_it_is_consumed_and_stays_so_after_a_cut() {
+async fn amqp_1_a_private_queue_is_bound_again_while_it_is_consumed_and_stays_so_after_a_cut() {
     let world = World::new().await;
     let (proxy, url) = Proxy::start(&amqp_url()).await;
-    let broker = Broker::connect(world.config(&url, Service::Notifier)).unwrap();
+    let broker = Broker::connect(world.config(&url, Role::Notifier)).unwrap();
     broker.ready(PATIENCE).await.unwrap();
     let by = |keys: &[&str]| keys.iter().map(|key| (world.names.news.clone(), (*key).to_owned())).collect();
     let spec = ConsumeSpec {
@@ -37,7 +38,7 @@ async fn amqp_1_a_private_queue_is_bound_anew_while_it_is_consumed_and_stays_so_
     world.end(broker).await;
 }
 
-/// Of three keys, exactly these come to arrive, within the patience of the tests.
+/// Waits, with the patience of the tests, until exactly these of three keys arrive.
 async fn hears(broker: &Broker, consumer: &Consumer, wanted: &[&str]) {
     let wanted: BTreeSet<String> = wanted.iter().map(|key| (*key).to_owned()).collect();
     let news = |key: &str| Message {
@@ -79,7 +80,7 @@ async fn amqp_2_the_shared_queue_of_hints_of_an_earlier_version_is_deleted_once_
     );
     let old = consume.await.unwrap();
     // A notifier of the earlier version takes from it: it stays, and is in nobody's way.
-    let broker = world.broker(Service::Notifier).await;
+    let broker = world.broker(Role::Notifier).await;
     assert_eq!(broker.depth_of(&former, PATIENCE).await.unwrap(), Some((0, 1)));
     broker.close().await;
     channel.basic_cancel("old".into(), BasicCancelOptions::default()).await.unwrap();
@@ -90,15 +91,15 @@ async fn amqp_2_the_shared_queue_of_hints_of_an_earlier_version_is_deleted_once_
         .basic_publish("".into(), former.as_str().into(), BasicPublishOptions::default(), b"{}", properties)
         .await
         .unwrap();
-    let other = world.broker(Service::Worker).await;
+    let other = world.broker(Role::Worker).await;
     assert!(other.depth_of(&former, PATIENCE).await.unwrap().is_some(), "only its owner deletes it");
     other.close().await;
-    let broker = world.broker(Service::Notifier).await;
+    let broker = world.broker(Role::Notifier).await;
     assert_eq!(broker.depth_of(&former, PATIENCE).await.unwrap(), None);
     world.end(broker).await;
 }
 
-/// What a service tells another one of its process, over the broker's queues or past them.
+/// Messages between services of one process, over the broker's queues or past them.
 #[tokio::test(flavor = "multi_thread")]
 async fn amqp_2_services_of_one_process_hear_each_other_once_and_others_as_well() {
     let world = World::new().await;
@@ -107,11 +108,8 @@ async fn amqp_2_services_of_one_process_hear_each_other_once_and_others_as_well(
         let config = Config { local: Some(local.clone()), ..world.config(&amqp_url(), service) };
         Broker::connect(config).unwrap()
     };
-    let (sender, hearer, elsewhere) = (
-        of_process(Service::Worker),
-        of_process(Service::Dispatcher),
-        world.broker(Service::Dispatcher).await,
-    );
+    let (sender, hearer, elsewhere) =
+        (of_process(Role::Worker), of_process(Role::Dispatcher), world.broker(Role::Dispatcher).await);
     for broker in [&sender, &hearer] {
         broker.ready(PATIENCE).await.unwrap();
     }

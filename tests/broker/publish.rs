@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use lapin::options::{ExchangeDeclareOptions, QueueDeclareOptions};
-use pagurus_broker::{Broker, Config, Error, LinkState, Message, Published, Service};
+use pagurus_broker::{Broker, Config, Error, LinkState, Message, Published};
+use pagurus_domain::id::Role;
 
 use crate::{PATIENCE, World, all_confirmed, amqp_url, order, orders, proxy::Proxy};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn amqp_1_every_message_has_its_confirm() {
     let world = World::new().await;
-    let broker = world.broker(Service::Intake).await;
+    let broker = world.broker(Role::Intake).await;
     let results = broker.publish_many(orders(&world.names, 2500)).await;
     assert_eq!(results.len(), 2500);
     all_confirmed(&results);
@@ -22,7 +23,7 @@ async fn amqp_1_every_message_has_its_confirm() {
 #[tokio::test(flavor = "multi_thread")]
 async fn amqp_1_what_no_queue_takes_is_said_of_the_right_message() {
     let world = World::new().await;
-    let broker = world.broker(Service::Intake).await;
+    let broker = world.broker(Role::Intake).await;
     let mut messages = orders(&world.names, 900);
     for message in messages.iter_mut().step_by(3) {
         // Receipts to a queue that is gone.
@@ -48,7 +49,7 @@ async fn amqp_1_what_no_queue_takes_is_said_of_the_right_message() {
 #[tokio::test(flavor = "multi_thread")]
 async fn amqp_1_a_bad_message_fails_alone() {
     let world = World::new().await;
-    let broker = world.broker(Service::Intake).await;
+    let broker = world.broker(Role::Intake).await;
     let mut messages = orders(&world.names, 300);
     messages[7].exchange = "no.such.exchange".to_owned();
     messages[8].exchange = "nor.this".to_owned();
@@ -75,7 +76,7 @@ async fn amqp_1_a_bad_message_fails_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn amqp_1_the_engines_channel_comes_back_after_a_missing_exchange() {
     let world = World::new().await;
-    let broker = world.broker(Service::Notifier).await;
+    let broker = world.broker(Role::Notifier).await;
     let mut messages = orders(&world.names, 3);
     messages[1].exchange = "no.such.exchange".to_owned();
     let results = broker.publish_many(messages).await;
@@ -89,7 +90,7 @@ async fn amqp_1_the_engines_channel_comes_back_after_a_missing_exchange() {
 #[tokio::test(flavor = "multi_thread")]
 async fn amqp_1_a_full_queue_is_a_refusal_not_a_success() {
     let world = World::new().await;
-    let broker = world.broker(Service::Intake).await;
+    let broker = world.broker(Role::Intake).await;
     let name = format!("{}.private.full", world.names.prefix);
     let channel = world.admin.create_channel().await.unwrap();
     let mut arguments = lapin::types::FieldTable::default();
@@ -109,7 +110,7 @@ async fn amqp_1_a_full_queue_is_a_refusal_not_a_success() {
 async fn amqp_2_publishing_resumes_after_a_cut() {
     let world = World::new().await;
     let (proxy, url) = Proxy::start(&amqp_url()).await;
-    let broker = Broker::connect(world.config(&url, Service::Intake)).unwrap();
+    let broker = Broker::connect(world.config(&url, Role::Intake)).unwrap();
     broker.ready(PATIENCE).await.unwrap();
     for _ in 0..5 {
         proxy.cut();
@@ -138,7 +139,7 @@ async fn amqp_2_without_a_broker_nothing_hangs_and_the_state_says_why() {
     // A listener that accepts and never answers: the worst kind of broker.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("amqp://u:secret@{}/%2f", silent.local_addr().unwrap());
-    let mut config = Config::new(url, "t", Service::Worker, "n");
+    let mut config = Config::new(url, "t", Role::Worker, "n");
     config.connect_timeout = Duration::from_millis(300);
     let broker = Broker::connect(config).unwrap();
     let message = Message::json("t.news", "k", Vec::new());
@@ -168,8 +169,8 @@ async fn amqp_5_declaring_is_idempotent_and_tolerates_what_is_there() {
         )
         .await
         .unwrap();
-    let first = world.broker(Service::Worker).await;
-    let second = world.broker(Service::Intake).await;
+    let first = world.broker(Role::Worker).await;
+    let second = world.broker(Role::Intake).await;
     all_confirmed(&second.publish_many(vec![order(&world.names, 1)]).await);
     first.close().await;
     world.end(second).await;

@@ -1,12 +1,13 @@
-//! What somebody deletes of the topology while services are connected comes back with all of its bindings, and nothing that was
-//! confirmed is lost by it.
+//! Deletions in the topology while services are connected: each part comes back with all of its bindings, and nothing that
+//! was confirmed is lost.
 
 use std::collections::BTreeSet;
 
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::{BasicProperties, Confirmation, Connection, ConnectionProperties};
 use pagurus_broker::topology::{definitions, password_hash};
-use pagurus_broker::{Broker, Config, ConsumeSpec, Message, Published, QueueSource, Service};
+use pagurus_broker::{Broker, Config, ConsumeSpec, Message, Published, QueueSource};
+use pagurus_domain::id::Role;
 use pagurus_harness::rabbit::parts::{BrokerApi, Part, parts};
 use rand::seq::SliceRandom;
 use serde_json::json;
@@ -31,8 +32,8 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 async fn qlt_8_every_part_of_the_topology_that_is_deleted_comes_back_with_all_bindings() {
     let (world, api) = (World::new().await, BrokerApi::of_run().unwrap());
     let mut brokers = Vec::new();
-    for service in Service::ALL {
-        brokers.push(world.broker(service).await);
+    for service in Role::ALL {
+        brokers.push(world.broker(*service).await);
     }
     let spec = ConsumeSpec {
         queue: QueueSource::Exclusive {
@@ -85,7 +86,7 @@ async fn qlt_8_every_part_of_the_topology_that_is_deleted_comes_back_with_all_bi
 #[tokio::test(flavor = "multi_thread")]
 async fn amqp_1_what_meets_a_missing_part_is_sent_again_once_that_is_restored() {
     let world = World::new().await;
-    let broker = world.broker(Service::Intake).await;
+    let broker = world.broker(Role::Intake).await;
     let refused = || Message { exchange: world.names.refused.clone(), mandatory: true, ..Message::default() };
     let mut count = 0;
     for part in all_parts(&world) {
@@ -106,11 +107,44 @@ async fn amqp_1_what_meets_a_missing_part_is_sent_again_once_that_is_restored() 
     world.end(broker).await;
 }
 
+/// A notifier can neither see nor restore the ways from the exchange of callbacks to its queue: intake binds them.
+#[tokio::test(flavor = "multi_thread")]
+async fn amqp_1_what_no_binding_of_the_engine_takes_at_present_is_to_be_sent_again() {
+    let world = World::new().await;
+    // Declares everything, and is gone before somebody deletes a part.
+    world.broker(Role::Intake).await.close().await;
+    let (notifier, name) = (world.broker(Role::Notifier).await, &world.names);
+    let ended = || Message::json(&name.callbacks, "order", b"{}".to_vec());
+    all_confirmed(&notifier.publish_many(vec![ended()]).await);
+    let admin = world.admin.create_channel().await.unwrap();
+    for part in all_parts(&world) {
+        if matches!(&part, Part::Binding { queue, .. } if *queue == name.callbacks_in) {
+            part.delete(&admin).await.unwrap();
+        }
+    }
+    for foreign in [false, true] {
+        let published = match foreign {
+            true => notifier.publish_many_foreign(vec![ended()]).await,
+            false => notifier.publish_many(vec![ended()]).await,
+        };
+        let [Published::Failed(error)] = &published[..] else { panic!("{published:?}") };
+        assert!(error.is_transient(), "{error}");
+    }
+    // A queue of somebody else is nobody's to restore.
+    let unknown = Message::json("", "nowhere", b"{}".to_vec());
+    let published = notifier.publish_many_foreign(vec![unknown]).await;
+    assert!(matches!(&published[..], [Published::Unroutable { .. }]), "{published:?}");
+    world.broker(Role::Intake).await.close().await;
+    all_confirmed(&notifier.publish_many(vec![ended()]).await);
+    world.until_waiting(&name.callbacks_in, 2).await;
+    world.end(notifier).await;
+}
+
 /// A client that awaits each confirm, and asks for nothing more.
 #[tokio::test(flavor = "multi_thread")]
 async fn amqp_1_no_confirmed_order_is_lost_while_its_exchange_is_deleted_and_declared() {
     let world = World::new().await;
-    let broker = world.broker(Service::Intake).await;
+    let broker = world.broker(Role::Intake).await;
     let name = &world.names;
     let client = Connection::connect(&amqp_url(), ConnectionProperties::default()).await.unwrap();
     let (mut confirmed, mut refused) = (0, 0);
@@ -160,9 +194,9 @@ async fn amqp_1_no_confirmed_order_is_lost_while_its_exchange_is_deleted_and_dec
 #[tokio::test(flavor = "multi_thread")]
 async fn amqp_5_a_service_without_the_right_to_declare_works_on_and_tells_what_is_missing() {
     let (world, api) = (World::new().await, BrokerApi::of_run().unwrap());
-    world.broker(Service::Intake).await.close().await;
-    world.broker(Service::Notifier).await.close().await;
-    let dispatcher = world.broker(Service::Dispatcher).await;
+    world.broker(Role::Intake).await.close().await;
+    world.broker(Role::Notifier).await.close().await;
+    let dispatcher = world.broker(Role::Dispatcher).await;
     let user = format!("{}-worker", world.names.prefix);
     let hash = password_hash("secret", [1, 2, 3, 4]);
     let shipped = definitions(&world.names.prefix, &Default::default());
@@ -171,7 +205,7 @@ async fn amqp_5_a_service_without_the_right_to_declare_works_on_and_tells_what_i
     api.put(&format!("users/{user}"), &json!({"password_hash": hash, "tags": ""})).await.unwrap();
     api.put(&format!("permissions/%2F/{user}"), rights).await.unwrap();
     let (_, place) = amqp_url().split_once('@').map(|(_, place)| ((), place.to_owned())).unwrap();
-    let config: Config = world.config(&format!("amqp://{user}:secret@{place}"), Service::Worker);
+    let config: Config = world.config(&format!("amqp://{user}:secret@{place}"), Role::Worker);
     let worker = Broker::connect(config).unwrap();
     worker.ready(PATIENCE).await.unwrap();
     until("nothing is missing", async || worker.state().is_up()).await;
@@ -179,7 +213,7 @@ async fn amqp_5_a_service_without_the_right_to_declare_works_on_and_tells_what_i
     dispatcher.close().await;
     let work = Part::Exchange(world.names.work.clone());
     work.delete(&world.admin.create_channel().await.unwrap()).await.unwrap();
-    until("it is told", async || !worker.state().missing.is_empty()).await;
+    until("it is noticed", async || !worker.state().missing.is_empty()).await;
     let missing = worker.state().missing;
     assert!(missing.len() == 1 && missing[0].starts_with(&work.to_string()), "{missing:?}");
     assert!(missing[0].contains("which the dispatcher declares"), "{missing:?}");
@@ -190,12 +224,12 @@ async fn amqp_5_a_service_without_the_right_to_declare_works_on_and_tells_what_i
     }
     assert!(worker.state().publish.is_up() && worker.state().consume.is_up());
     worker.close().await;
-    let worker = Broker::connect(world.config(&format!("amqp://{user}:secret@{place}"), Service::Worker));
+    let worker = Broker::connect(world.config(&format!("amqp://{user}:secret@{place}"), Role::Worker));
     let worker = worker.unwrap();
     worker.ready(PATIENCE).await.unwrap();
-    until("it is told", async || !worker.state().missing.is_empty()).await;
+    until("it is noticed", async || !worker.state().missing.is_empty()).await;
 
-    let dispatcher = world.broker(Service::Dispatcher).await;
+    let dispatcher = world.broker(Role::Dispatcher).await;
     until("nothing is missing", async || worker.state().is_up()).await;
     worker.close().await;
     api.delete(&format!("users/{user}")).await.unwrap();

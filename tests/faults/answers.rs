@@ -1,5 +1,5 @@
-//! Answers that never come: of PostgreSQL behind a commit, of RabbitMQ behind a publish; and what was said and never
-//! arrived. Whoever does not know whether it was done finds out by the guards, and does it once (rows 17, 18, 33).
+//! Answers that never arrive, of PostgreSQL to a commit, of RabbitMQ to a publish, and requests that never arrived.
+//! A node that does not know whether it was done finds out by the guards, and does it once (rows 17, 18, 33).
 //! Never breaks a server: each node is cut from it by a proxy of its own.
 
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use pagurus_harness::proxy::{Mode, Proxy};
 use crate::installation::{Installation, PATIENCE};
 use crate::load::Load;
 
-/// So long nothing is answered, or nothing arrives; then the connections break.
+/// Time for which nothing is answered, or nothing arrives; then the connections break.
 const WINDOW: Duration = Duration::from_millis(120);
 const BETWEEN: Duration = Duration::from_millis(250);
 /// Windows for each role.

@@ -1,4 +1,4 @@
-//! One node alone without its server, and nodes that are asked to stop while a server is away (rows 8, 19, 20).
+//! A single node without its server, and nodes that are asked to stop while a server is away (rows 8, 19, 20).
 //! Never waits for the servers: a node that cannot reach one says so, and ends in its time.
 
 use std::time::{Duration, Instant};
@@ -10,8 +10,8 @@ use pagurus_harness::proxy::Mode;
 use crate::installation::{Installation, PATIENCE};
 use crate::load::Load;
 
-/// By then `/readyz` must tell of a server that is away.
-const TOLD_WITHIN: Duration = Duration::from_secs(5);
+/// Time within which `/readyz` must report a server that is away.
+const NOTICED_WITHIN: Duration = Duration::from_secs(5);
 /// Longest time for a black hole without a reset before a node has got over it.
 const SURVIVED_WITHIN: Duration = Duration::from_secs(20);
 
@@ -30,13 +30,16 @@ async fn qlt_5_a_node_that_alone_falls_into_a_black_hole_says_so_and_others_do_i
             proxy.set(Mode::BlackHole);
             let load = Load::with_naps(&format!("{}-{server}", node.spec.role), 6);
             load.publish(&amqp).await;
-            let told = engine.wait_readiness(node, false, TOLD_WITHIN).await;
+            let noticed = engine.wait_readiness(node, false, NOTICED_WITHIN).await;
             tokio::time::sleep(Duration::from_secs(2)).await;
-            // What was said into the hole arrives nowhere: the connections are gone, and nobody has told so.
+            // What was sent into the hole arrives nowhere: the connections are gone, and nobody was informed.
             proxy.set(Mode::Cut);
             proxy.set(Mode::Pass);
             let back = engine.wait_readiness(node, true, SURVIVED_WITHIN).await;
-            eprintln!("{} without {server}: told after {told:?}, ready again {back:?} after", node.spec.name);
+            eprintln!(
+                "{} without {server}: noticed after {noticed:?}, ready again {back:?} after",
+                node.spec.name
+            );
             loads.push(load);
         }
     }

@@ -62,7 +62,7 @@ async fn qlt_5_connections_that_the_broker_closes_again_and_again_lose_and_doubl
     assert_eq!(kept_notifications(&amqp, ids.len()).await, ids.len(), "orders that were notified");
     drop(amqp);
     engine.holds().await;
-    // Not one more than at the beginning: whoever came back has left what it had.
+    // Not one more than at the beginning: a node that came back has closed its former ones.
     let count = broker.rabbit.control(&["-q", "list_connections", "pid"]).await.unwrap();
     let connections = count.lines().filter(|line| line.starts_with('<')).count();
     assert!(connections <= 4 * engine.nodes.len(), "{connections} connections:\n{count}");
@@ -70,7 +70,7 @@ async fn qlt_5_connections_that_the_broker_closes_again_and_again_lose_and_doubl
     broker.end().await;
 }
 
-/// Longer than the time within which the broker wants an acknowledgement.
+/// Duration of a call that exceeds the time within which the broker wants an acknowledgement.
 const LONG_CALL: Duration = Duration::from_secs(5);
 
 #[tokio::test]

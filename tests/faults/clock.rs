@@ -66,7 +66,7 @@ impl Clocks {
         self.folder.join(name)
     }
 
-    /// The clock of this name is wrong by so many seconds from now on.
+    /// Shifts the clock of this name by this number of seconds from now on.
     fn set(&self, name: &str, seconds: i64) {
         let file = std::fs::OpenOptions::new()
             .write(true)
@@ -235,7 +235,7 @@ async fn qlt_5_a_database_whose_clock_jumps_on_and_back_loses_nothing_and_keeps_
 
     set_back_with_a_queue_in_use(&engine, &clocks).await;
 
-    // Whoever dies after the jump is made good as ever, and what sleeps is woken.
+    // A process that dies after the jump is recovered from as usual, and what sleeps is woken.
     for role in [Role::Dispatcher, Role::Worker, Role::Activator, Role::Notifier] {
         engine.node(role).kill().await.unwrap();
         let again = engine.env.restart(engine.node(role)).await.unwrap();

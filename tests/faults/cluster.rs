@@ -16,7 +16,7 @@ use crate::installation::{Installation, PATIENCE};
 use crate::load::Load;
 use crate::restart::{keep_notifications_in, kept_notifications, tempfolder};
 
-/// More than three brokers need on two cores that are busy with other tests.
+/// Time that suffices for three brokers on two cores that are busy with other tests.
 const LONG: Duration = Duration::from_secs(120);
 
 /// The name, the kind and the nodes of each queue of the engine, as the broker tells them.

@@ -47,7 +47,7 @@ async fn qlt_5_all_processes_killed_at_once_and_started_in_any_order_lose_nothin
 
 #[tokio::test]
 async fn rec_10_a_worker_that_dies_again_and_again_holds_up_no_other() {
-    // More deaths than a stage bears: what the other worker takes over must not be counted against the orders.
+    // More deaths than a stage may survive by default: what the other worker takes over must not be counted against the orders.
     let mut engine = Installation::start("crash_loop", &[("PAGURUS__RECOVERY__MAX_RESTARTS", "20")]).await;
     let amqp = engine.env.amqp().await.unwrap();
     let inbox = engine.listen(&amqp).await;
@@ -113,7 +113,7 @@ async fn ord_21_of_many_actions_at_once_on_one_order_each_is_done_or_refused_wit
                 let deadline = Instant::now() + PATIENCE;
                 loop {
                     let answer = api.post(&path, &json!({"reason": "a race"})).await.unwrap();
-                    // Fifty want one row: whoever has waited too long for it is told to ask again.
+                    // Fifty want one row: a caller that has waited too long for it is asked to repeat.
                     if !matches!(answer.status, 429 | 503) || Instant::now() >= deadline {
                         return (word, answer);
                     }
@@ -140,7 +140,7 @@ async fn ord_21_of_many_actions_at_once_on_one_order_each_is_done_or_refused_wit
     // QLT-6: each refusal was counted.
     let counted = engine.metric(&engine.nodes[0], "pagurus_guards_refused_total").await;
     assert!(refused > 0 && counted >= f64::from(refused), "{counted} of {refused} refusals were counted");
-    // Whatever came of it: each order ends, its history has no gap, and each end was told.
+    // Whatever the result: each order ends, its history has no gap, and each end was reported.
     let deadline = Instant::now() + PATIENCE;
     for id in &ids {
         while !engine.api.order(id).await.unwrap()["finishedAt"].is_string() {

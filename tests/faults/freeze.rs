@@ -119,7 +119,7 @@ async fn until(mut holds: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// Everything that the API tells of orders that have ended.
+/// Reads everything that the API shows of orders that have ended.
 async fn seen(engine: &Installation, ids: &[&str]) -> Vec<Value> {
     let mut seen = Vec::new();
     for id in ids {

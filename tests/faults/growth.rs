@@ -13,7 +13,7 @@ use crate::installation::{Installation, PATIENCE};
 use crate::load::{Load, body};
 use crate::restart::tempfolder;
 
-/// More than a server that was cut off needs on a machine that is busy with other tests.
+/// Time that suffices for a server that was cut off, on a machine that is busy with other tests.
 const LONG: Duration = Duration::from_secs(120);
 
 async fn all_succeed(engine: &Installation, load: &Load) {

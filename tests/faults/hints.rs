@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use crate::installation::{CALL, Installation, PATIENCE};
 use crate::load::Load;
 
-/// Copies bear this, so that no copy is copied.
+/// Header of copies, so that no copy is copied.
 const COPY: &str = "x-test-copy";
 
 /// Sends a copy or two of each message of an exchange, within the next two seconds.
@@ -83,7 +83,7 @@ async fn qlt_5_hints_orders_and_callbacks_that_come_doubled_and_out_of_order_hav
     let load = Load::with_naps("doubled", 40);
     load.publish(&amqp).await;
     load.check(&engine, &inbox, PATIENCE).await;
-    // The last copies come when all has ended: they must not begin anything anew.
+    // The last copies come when all has ended: they must not start anything again.
     tokio::time::sleep(Duration::from_secs(2)).await;
     engine.holds().await;
     for call in ["/do", "/ask"] {

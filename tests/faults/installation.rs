@@ -33,7 +33,7 @@ const QUICK: &[(&str, &str)] = &[
     ("PAGURUS__WORKER__CONCURRENCY", "20"),
 ];
 
-/// One call; one question whose answer comes later, asked again when none comes; a sleep and a call.
+/// Scenarios: a call; a question whose answer comes later, asked again when none comes; a sleep and a call.
 const SCENARIOS: [(&str, &str); 3] = [
     (
         "call",
@@ -109,7 +109,7 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// One node of every role, with these settings for all of them.
+    /// Starts a node of every role, with these settings for all of them.
     pub async fn start(test: &str, settings: &[(&str, &str)]) -> Self {
         let env = Env::new(test).await.unwrap();
         Self::on(env, settings).await
@@ -136,8 +136,8 @@ impl Installation {
         engine
     }
 
-    /// One node of every role, each behind proxies of its own: the engine, those to PostgreSQL, and those to RabbitMQ,
-    /// in the order of the nodes.
+    /// Starts a node of every role, each behind proxies of its own; returns the engine, and those to PostgreSQL and to
+    /// RabbitMQ, in the order of the nodes.
     pub async fn behind_proxies(test: &str, settings: &[(&str, &str)]) -> (Self, Vec<Proxy>, Vec<Proxy>) {
         let env = Env::new(test).await.unwrap();
         Self::prepare(&env);
@@ -215,14 +215,14 @@ impl Installation {
         let url = format!("{}/readyz", node.url());
         loop {
             let asked = self.env.http().get(&url).timeout(Duration::from_secs(4)).send().await;
-            let (good, told) = match asked {
+            let (good, state) = match asked {
                 Ok(answer) => {
                     let status = answer.status().as_u16();
-                    let told: Value = answer.json().await.unwrap_or_default();
+                    let state: Value = answer.json().await.unwrap_or_default();
                     // Not the queues: a RabbitMQ 3.10 that was killed can leave one of them without a leader
                     // for a minute, and nobody but it can help that.
-                    let links = ["publish", "consume"].iter().all(|link| told["broker"][link] == "up");
-                    (status == 200 && links, told.to_string())
+                    let links = ["publish", "consume"].iter().all(|link| state["broker"][link] == "up");
+                    (status == 200 && links, state.to_string())
                 }
                 Err(error) => (false, error.to_string()),
             };
@@ -231,7 +231,7 @@ impl Installation {
             }
             assert!(
                 begun.elapsed() < within,
-                "{}: ready is not {ready} after {within:?}: {told}",
+                "{}: ready is not {ready} after {within:?}: {state}",
                 node.spec.name
             );
             tokio::time::sleep(Duration::from_millis(50)).await;

@@ -67,7 +67,7 @@ impl Installation {
         assert!(found.is_empty(), "the consistency check found {found:?}");
     }
 
-    /// Each call beyond the first of its key belongs to a hand-out whose stage has no end, or to a retry.
+    /// Checks that each call beyond the first of its key belongs to a hand-out whose stage has no end, or to a retry.
     async fn repeats_are_explained(&self, session: &Client) {
         let mut calls: HashMap<String, Vec<(String, String)>> = HashMap::new();
         for call in self.env.world().calls("/**") {
@@ -87,14 +87,14 @@ impl Installation {
     }
 }
 
-async fn wait(session: &Client, query: &str, holds: impl Fn(i64) -> bool, told: &str) {
+async fn wait(session: &Client, query: &str, holds: impl Fn(i64) -> bool, what: &str) {
     let deadline = Instant::now() + 2 * PATIENCE;
     loop {
         let value: i64 = session.query_one(query, &[]).await.unwrap().get(0);
         if holds(value) {
             return;
         }
-        assert!(Instant::now() < deadline, "{told}: {value}");
+        assert!(Instant::now() < deadline, "{what}: {value}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! `kill -9` of each role while a mixed load is under way: everything accepted ends, and is told once.
+//! `kill -9` of each role while a mixed load is under way: everything accepted ends, and is reported once.
 //! Never gives the engine a hint: the node comes back under its name, nothing else is done.
 
 use pagurus_harness::nodes::Role;

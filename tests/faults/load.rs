@@ -27,7 +27,7 @@ impl Load {
         Self::some(tag, EACH)
     }
 
-    /// So many of each kind.
+    /// `each` orders of each kind.
     pub fn some(tag: &str, each: usize) -> Self {
         let mut bodies = Vec::new();
         for number in 0..each {
@@ -119,16 +119,16 @@ impl Load {
 
     async fn missing(&self, engine: &Installation, messages: &[Message]) -> String {
         let notified = notified(messages);
-        let mut told = Vec::new();
+        let mut lines = Vec::new();
         for id in self.ids().iter().filter(|id| !notified.contains_key(*id)) {
-            told.push(match engine.api.get(&format!("/v1/orders/{id}")).await {
+            lines.push(match engine.api.get(&format!("/v1/orders/{id}")).await {
                 Ok(answer) => format!("{id}: {}", answer.body),
                 Err(error) => format!("{id}: {error:#}"),
             });
         }
-        let count = told.len();
-        told.truncate(5);
-        format!("{count} orders without a notification, such as {told:#?}")
+        let count = lines.len();
+        lines.truncate(5);
+        format!("{count} orders without a notification, such as {lines:#?}")
     }
 }
 
@@ -151,7 +151,7 @@ pub fn notified(messages: &[Message]) -> BTreeMap<String, BTreeSet<String>> {
     notified
 }
 
-/// In each queue the orders ran in the order of their registration, and never two at once.
+/// Checks that the orders of each queue ran in the order of their registration, and never two at once.
 fn check_queues(world: &World, created: &BTreeMap<String, Timestamp>) {
     let order = |call: &Call| call.body["order"].as_str().unwrap_or_default().to_owned();
     let mut by_queue: BTreeMap<String, Vec<Call>> = BTreeMap::new();

@@ -13,10 +13,10 @@ use tokio::sync::watch;
 use crate::installation::{Installation, PATIENCE};
 use crate::load::{Load, notified};
 
-/// By then `/readyz` must tell of a server that is away.
-const TOLD_WITHIN: Duration = Duration::from_secs(5);
+/// Time within which `/readyz` must report a server that is away.
+const NOTICED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Which server is put behind a proxy.
+/// Server that is put behind a proxy.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Server {
     Database,
@@ -44,11 +44,11 @@ async fn parted(server: Server, mode: Mode, test: &str) {
     inbox.wait(PATIENCE, |messages| notified(messages).len() >= 10).await.unwrap();
 
     proxy.set(mode);
-    let mut told = Vec::new();
+    let mut checks = Vec::new();
     for node in &engine.nodes {
-        told.push(engine.wait_readiness(node, false, TOLD_WITHIN));
+        checks.push(engine.wait_readiness(node, false, NOTICED_WITHIN));
     }
-    futures_util::future::join_all(told).await;
+    futures_util::future::join_all(checks).await;
     let during = Load::new("during");
     match server {
         // The messages wait in their queue.

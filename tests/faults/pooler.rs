@@ -69,8 +69,8 @@ impl Drop for Pooler {
 fn migrate(url: &str) -> (bool, String) {
     let program = PathBuf::from(std::env::var_os("PAGURUS_TEST_BIN").unwrap()).join("pagurus");
     let output = Command::new(program).arg("migrate").env("PAGURUS__DATABASE__URL", url).output().unwrap();
-    let told = [&*output.stdout, &*output.stderr].concat();
-    (output.status.success(), String::from_utf8_lossy(&told).into_owned())
+    let bytes = [&*output.stdout, &*output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[tokio::test]
@@ -85,15 +85,15 @@ async fn qlt_5_a_pooler_that_does_not_keep_the_settings_of_sessions_is_refused_w
         "pool_mode = session\nignore_startup_parameters = options",
     ] {
         let pooler = Pooler::start(&folder, &server, settings).await;
-        let (is_done, told) = migrate(&pooler.url());
-        assert!(!is_done, "{settings}: {told}");
+        let (is_done, text) = migrate(&pooler.url());
+        assert!(!is_done, "{settings}: {text}");
         for words in ["a pooler stands before the database", "connect to PostgreSQL itself"] {
-            assert!(told.contains(words), "{settings}: {told}");
+            assert!(text.contains(words), "{settings}: {text}");
         }
         pooler.end().await;
     }
-    let (is_done, told) = migrate(&server.url());
-    assert!(is_done, "{told}");
+    let (is_done, text) = migrate(&server.url());
+    assert!(is_done, "{text}");
     server.end().await;
     // A folder that stays costs only space.
     let _ = std::fs::remove_dir_all(&folder);

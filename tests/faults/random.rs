@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::installation::Installation;
 
-/// Of this seed, or of `PAGURUS_TEST_SEED`.
+/// Seed of the stories, unless `PAGURUS_TEST_SEED` is set.
 const SEED: u64 = 7;
 const STORIES: usize = 30;
 /// A node that was killed may take a while to be back on a busy machine, and stories wait in vain besides.
@@ -24,21 +24,21 @@ async fn rec_10_scn_7_14_err_13_random_stories_go_their_way_though_worker_and_in
     let engine =
         Installation::start("random_kill", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &rules(true))]).await;
     let seed = std::env::var("PAGURUS_TEST_SEED").map_or(SEED, |seed| seed.parse().expect("a number"));
-    let told: Vec<(Story, Expected)> =
+    let cases: Vec<(Story, Expected)> =
         Story::of(seed, STORIES, true).into_iter().map(|story| (story.clone(), expect(&story))).collect();
     let exchange = format!("world-{}", engine.env.prefix());
-    let play = Play::start(&engine.env, engine.api.clone(), &exchange, &told, PATIENCE).await.unwrap();
-    for (story, expected) in &told {
+    let play = Play::start(&engine.env, engine.api.clone(), &exchange, &cases, PATIENCE).await.unwrap();
+    for (story, expected) in &cases {
         let text = story.text(&exchange, &expected.in_vain);
         engine.api.put_scenario(&story.scenario(), &text).await.unwrap();
     }
-    let orders: Vec<Value> = told.iter().map(|(story, _)| story.order()).collect();
+    let orders: Vec<Value> = cases.iter().map(|(story, _)| story.order()).collect();
     engine.api.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
-    let total = told.iter().map(|(_, expected)| expected.calls.len() + expected.questions.len()).sum();
+    let total = cases.iter().map(|(_, expected)| expected.calls.len() + expected.questions.len()).sum();
     kill_again_and_again(&engine, &play, total).await;
     let deadline = Instant::now() + PATIENCE;
     let (mut wrong, mut repeated) = (Vec::new(), 0);
-    for (story, expected) in &told {
+    for (story, expected) in &cases {
         let order = ended(&engine.api, &story.id, deadline).await;
         let seen = play.end(&story.id).await;
         repeated += seen.calls.len().saturating_sub(expected.calls.len());
@@ -102,7 +102,7 @@ async fn differences(engine: &Installation, expected: &Expected, seen: &Seen, or
     differences
 }
 
-/// Each key once, in the order of their first coming.
+/// Returns each key once, in the order of first occurrence.
 fn first(made: &[Made]) -> Vec<(usize, usize, usize)> {
     let mut first = Vec::new();
     for one in made {

@@ -169,7 +169,7 @@ async fn amqp_2_under_a_memory_alarm_what_runs_ends_and_the_rest_waits_and_is_do
     while !broker.control(&["status"]).await.unwrap().contains("Memory alarm on node") {
         assert!(alarmed.elapsed() < PATIENCE, "no alarm");
     }
-    // Some may be told before the broker has told its clients.
+    // Some notifications may go out before the broker has informed its clients.
     let mut waiting = Vec::new();
     let mut taken_in = Vec::new();
     for number in 0..50 {

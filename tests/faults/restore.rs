@@ -1,4 +1,4 @@
-//! After the loss of a server's data (REC-14): the database restored from a backup, the broker begun anew; and the
+//! After the loss of a server's data (REC-14): the database restored from a backup, the broker started empty; and the
 //! consistency check beside a load with kills, where it must find nothing (REC-6).
 
 use std::process::{Command, Output};
@@ -57,9 +57,12 @@ async fn rec_14_after_a_restore_of_postgres_nothing_that_is_known_from_before_is
     tokio::time::sleep(Duration::from_millis(2500)).await;
     let output = recover(&engine, &[]);
     assert!(output.status.success(), "{output:?}");
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["findings"], json!({}), "a backup is one moment: {told}");
-    assert!(told["nodes"].as_i64().unwrap() >= 5 && told["epoch"].as_i64().unwrap() > 1_000_000, "{told}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["findings"], json!({}), "a backup is one moment: {report}");
+    assert!(
+        report["nodes"].as_i64().unwrap() >= 5 && report["epoch"].as_i64().unwrap() > 1_000_000,
+        "{report}"
+    );
     for index in 0..engine.nodes.len() {
         engine.nodes[index] = engine.env.restart(&engine.nodes[index]).await.unwrap();
     }
@@ -77,7 +80,7 @@ async fn rec_14_after_a_restore_of_postgres_nothing_that_is_known_from_before_is
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-/// One number that the database holds.
+/// Reads one number from the database.
 async fn number(database: &tokio_postgres::Client, query: &str) -> i64 {
     database.query_one(query, &[]).await.unwrap().get(0)
 }
@@ -100,18 +103,18 @@ async fn rec_14_recover_beside_running_services_is_refused_and_by_force_it_voids
     let (epoch, last_life) = (number(&database, EPOCH).await, number(&database, LIVES).await);
     let refused = recover(&engine, &[]);
     assert_eq!(refused.status.code(), Some(3), "refused by the present state: {refused:?}");
-    let told = String::from_utf8_lossy(&refused.stdout).into_owned();
+    let text = String::from_utf8_lossy(&refused.stdout).into_owned();
     for word in ["services run", "worker worker-1", "--force"] {
-        assert!(told.contains(word), "{word}: {told}");
+        assert!(text.contains(word), "{word}: {text}");
     }
     assert_eq!(number(&database, RECOVERED).await, 0, "what was refused was not done");
     // A lease that was renewed late may have changed it, but a recovery adds far more.
     assert!(number(&database, EPOCH).await < epoch + 1_000_000);
     let output = recover(&engine, &["--force"]);
     assert!(output.status.success(), "{output:?}");
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(told["nodes"].as_i64().unwrap() >= 5, "all lives end: {told}");
-    assert!(told["stages"].as_i64().unwrap() >= 10, "those whose calls have no answer yet: {told}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(report["nodes"].as_i64().unwrap() >= 5, "all lives end: {report}");
+    assert!(report["stages"].as_i64().unwrap() >= 10, "those whose calls have no answer yet: {report}");
     gate.send_replace(true);
     assert!(number(&database, EPOCH).await > epoch + 1_000_000);
     let line = database.query_one("SELECT reason, detail FROM audit WHERE action = 'recover'", &[]).await;
@@ -131,7 +134,7 @@ async fn rec_14_recover_beside_running_services_is_refused_and_by_force_it_voids
 }
 
 #[tokio::test]
-async fn rec_14_rabbitmq_that_has_lost_all_of_its_data_is_set_up_anew_and_the_engine_goes_on() {
+async fn rec_14_rabbitmq_that_has_lost_all_of_its_data_is_set_up_again_and_the_engine_goes_on() {
     let folder = tempfolder("rabbitmq_lost");
     let ports = Ports::reserve(PORTS, &Owner::this_process().unwrap()).unwrap();
     let broker = OfTest(Rabbit::prepare(&folder, ports.first(), false).unwrap());

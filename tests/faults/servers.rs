@@ -18,7 +18,7 @@ use crate::installation::{Installation, PATIENCE};
 use crate::load::{Load, notified};
 use crate::restart::tempfolder;
 
-/// By then every node must have noticed that nothing can be written.
+/// Time within which every node must notice that nothing can be written.
 const NOTICED_WITHIN: Duration = Duration::from_secs(5);
 
 pub struct Server {
@@ -65,8 +65,8 @@ impl Server {
 }
 
 async fn all_ready(engine: &Installation, ready: bool, within: Duration) -> Duration {
-    let told = join_all(engine.nodes.iter().map(|node| engine.wait_readiness(node, ready, within))).await;
-    told.into_iter().max().unwrap()
+    let times = join_all(engine.nodes.iter().map(|node| engine.wait_readiness(node, ready, within))).await;
+    times.into_iter().max().unwrap()
 }
 
 #[tokio::test]
@@ -232,7 +232,7 @@ impl Small {
 
 impl Drop for Small {
     fn drop(&mut self) {
-        // Whoever still uses it keeps it until then.
+        // A process that still uses it keeps it until it is done.
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }

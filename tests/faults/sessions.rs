@@ -62,8 +62,8 @@ async fn qlt_5_a_snapshot_that_is_held_and_locks_that_are_held_stop_nobody_else(
     let others = Load::with_naps("others", 30);
     others.publish(&amqp).await;
     others.check(&engine, &inbox, PATIENCE).await;
-    let told = notified(&inbox.messages());
-    assert!(!told.contains_key("head") && !told.contains_key("next"), "a lock was passed over");
+    let reported = notified(&inbox.messages());
+    assert!(!reported.contains_key("head") && !reported.contains_key("next"), "a lock was passed over");
     locker.batch_execute("COMMIT").await.unwrap();
     held.check(&engine, &inbox, PATIENCE).await;
     snapshot.batch_execute("COMMIT").await.unwrap();

@@ -34,9 +34,9 @@ int gettimeofday(struct timeval *restrict now, void *restrict zone) {
     return 0;
 }
 
-time_t time(time_t *told) {
+time_t time(time_t *result) {
     struct timespec precise;
     clock_gettime(CLOCK_REALTIME, &precise);
-    if (told) *told = precise.tv_sec;
+    if (result) *result = precise.tv_sec;
     return precise.tv_sec;
 }

@@ -1,5 +1,5 @@
 //! A storm: random faults, one window after another, under a steady load over both doors. Every order that
-//! was confirmed ends well, is told under one id, and its queue keeps its order; no sample of the tables
+//! was confirmed ends well, is reported under one id, and its queue keeps its order; no sample of the tables
 //! shows an order in no place, or in two (INV-1, 2, 5, 18, 26).
 //!
 //! `PAGURUS_STORM_WINDOWS=NUMBER` and `PAGURUS_STORM_SEED=NUMBER` make another (`./dev storm`).
@@ -26,9 +26,9 @@ use crate::load::{self, Load};
 
 /// Windows of a usual run of the tests.
 const USUAL: usize = 6;
-/// Until everything has ended after the last window.
+/// Time within which everything must have ended after the last window.
 const CALM: Duration = Duration::from_secs(90);
-/// Between two rounds of orders, three each.
+/// Time between two rounds of orders, three each.
 const PACE: Duration = Duration::from_millis(200);
 
 /// The nodes, each behind proxies of its own.
@@ -52,15 +52,15 @@ fn setting<T: std::str::FromStr>(name: &str, usual: T) -> T {
 enum Fault {
     /// `kill -9` of one node, started again afterwards.
     Kill,
-    /// One node stands still.
+    /// A node stands still.
     Freeze,
-    /// One node is asked to stop, and started again.
+    /// A node is asked to stop, and started again.
     Stop,
-    /// One node, or all, cannot reach the database.
+    /// A node, or all of them, cannot reach the database.
     Database(Mode, bool),
-    /// One node, or all, cannot reach the broker.
+    /// A node, or all of them, cannot reach the broker.
     Broker(Mode, bool),
-    /// Somebody locks a third of the orders, and some queues.
+    /// A session locks a third of the orders, and some queues.
     Lock,
     /// The database ends all sessions.
     Sessions,
@@ -288,9 +288,9 @@ async fn watch(session: Client, over: Arc<AtomicBool>) -> usize {
     let mut samples = 0;
     while !over.load(Ordering::SeqCst) {
         let found = session.query(misplaced, &[]).await.unwrap();
-        let told: Vec<(String, String, i64)> =
+        let wrong: Vec<(String, String, i64)> =
             found.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect();
-        assert!(told.is_empty(), "orders in no place, or in two: {told:?}");
+        assert!(wrong.is_empty(), "orders in no place, or in two: {wrong:?}");
         samples += 1;
         tokio::time::sleep(Duration::from_millis(250)).await;
     }

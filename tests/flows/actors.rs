@@ -35,12 +35,12 @@ impl Actor {
         Self { amqp, inbox, prefix }
     }
 
-    /// The tasks so far, as soon as there are so many.
+    /// Returns the tasks so far, as soon as there are `count` of them.
     async fn tasks(&self, count: usize) -> Vec<Message> {
         self.inbox.wait(PATIENCE, |tasks| tasks.len() >= count).await.unwrap()
     }
 
-    /// Says something under the pass of a task.
+    /// Publishes a decision under the pass of a task.
     async fn answer(&self, task: &Message, body: &Value) {
         let properties = BasicProperties::default().with_correlation_id(pass(task).into());
         let exchange = format!("{}.callbacks", self.prefix);
@@ -48,7 +48,7 @@ impl Actor {
         self.amqp.publish(&exchange, "actor.decision", body.as_bytes(), &properties).await.unwrap();
     }
 
-    /// Says every 300 ms that a task is being worked on, for this time.
+    /// Publishes a heartbeat of a task every 300 ms, for this time.
     async fn heartbeat(&self, task: &Message, during: Duration) {
         let properties =
             BasicProperties::default().with_correlation_id(pass(task).into()).with_type("heartbeat".into());
@@ -146,8 +146,8 @@ async fn dsp_16_a_decision_closes_its_actor_for_all_and_a_failed_task_comes_back
         .await;
     engine.accepted(json!({"id": "b", "scenario": "other"})).await;
     engine.reach("b", "wait").await;
-    let told = engine.get("/v1/orders/b/explain").await.unwrap().success().unwrap();
-    assert!(told["explanation"].as_str().unwrap().contains("the system `actor:scoring`"), "{told}");
+    let explained = engine.get("/v1/orders/b/explain").await.unwrap().success().unwrap();
+    assert!(explained["explanation"].as_str().unwrap().contains("the system `actor:scoring`"), "{explained}");
     let tasks = actor.tasks(3).await;
     assert!(begun.elapsed() > Duration::from_millis(2500), "{:?}", begun.elapsed());
     for task in &tasks[1..] {
@@ -294,9 +294,9 @@ async fn scn_11_a_decision_to_fail_goes_through_the_policies() {
     assert_ne!(pass(&again[0]), pass(&again[1]));
     actor.fail(&again[1], "score.refused").await;
     let order = engine.reach("a", "fail").await;
-    let told = json!({"class": "score.refused", "message": "the actor says so"});
+    let expected = json!({"class": "score.refused", "message": "the actor says so"});
     for key in ["class", "message"] {
-        assert_eq!(order["error"][key], told[key], "{order}");
+        assert_eq!(order["error"][key], expected[key], "{order}");
     }
     let nonsense = engine.accepted(json!({"id": "b", "scenario": "score", "params": {"who": 8}})).await;
     actor.answer(&actor.tasks(3).await[2], &json!({"decision": "perhaps"})).await;

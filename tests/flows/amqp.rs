@@ -61,11 +61,11 @@ async fn amqp_1_what_can_never_be_handled_is_answered_kept_and_acknowledged() {
             .with_correlation_id(index.to_string().into())
             .with_expiration("3600000".into());
         client.publish(&format!("{}.orders", engine.env().prefix()), key, body, &properties).await.unwrap();
-        let told = receipts
+        let received = receipts
             .wait(PATIENCE, |all| all.len() > index)
             .await
             .unwrap_or_else(|error| panic!("{key} {reason}: {error}"));
-        let receipt = told.last().unwrap();
+        let receipt = received.last().unwrap();
         assert_eq!(receipt.correlation_id, Some(index.to_string()));
         let word = receipt.body["status"].as_str().unwrap();
         assert!(["rejected", "conflict"].contains(&word), "{receipt:?}");
@@ -93,8 +93,8 @@ async fn amqp_1_nobody_comes_past_the_exchange_unless_the_configuration_lets_him
     let order = br#"{"id": "past", "scenario": "any"}"#;
     let properties = BasicProperties::default().with_reply_to(receipts.queue().into());
     client.publish("", &queue, order, &properties).await.unwrap();
-    let told = receipts.wait(PATIENCE, |all| !all.is_empty()).await.unwrap();
-    assert_eq!(told[0].body["error"]["type"], "urn:pagurus:problem:unknown-key");
+    let received = receipts.wait(PATIENCE, |all| !all.is_empty()).await.unwrap();
+    assert_eq!(received[0].body["error"]["type"], "urn:pagurus:problem:unknown-key");
     assert_eq!(refused(&engine, &client).await.0, order);
 }
 
@@ -121,8 +121,8 @@ async fn amqp_1_a_message_may_go_straight_to_the_queue_of_orders() {
             properties = properties.with_type(word.into());
         }
         client.publish("", &queue, body, &properties).await.unwrap();
-        let told = receipts.wait(PATIENCE, |all| all.len() > index).await.unwrap();
-        assert_eq!(told.last().unwrap().body["status"], status, "{word:?}: {told:?}");
+        let received = receipts.wait(PATIENCE, |all| all.len() > index).await.unwrap();
+        assert_eq!(received.last().unwrap().body["status"], status, "{word:?}: {received:?}");
         if word.is_none() {
             engine.reach("s", "sleep").await;
         }
@@ -137,8 +137,8 @@ async fn amqp_1_a_message_may_go_straight_to_the_queue_of_orders() {
         BasicProperties::default().with_reply_to(receipts.queue().into()).with_type("order.cancel".into());
     let exchange = format!("{}.orders", engine.env().prefix());
     client.publish(&exchange, "order.create", order, &properties).await.unwrap();
-    let told = receipts.wait(PATIENCE, |all| all.len() > 5).await.unwrap();
-    assert_eq!(told.last().unwrap().body["status"], "duplicate");
+    let received = receipts.wait(PATIENCE, |all| all.len() > 5).await.unwrap();
+    assert_eq!(received.last().unwrap().body["status"], "duplicate");
 }
 
 /// The next message of the queue of refused ones: its body and its text headers.
@@ -200,15 +200,15 @@ async fn amqp_2_without_the_broker_http_goes_on_and_without_the_database_message
     let api = engine.env().api(&intake);
     let probe = async || api.get("/readyz").await.unwrap();
     let ready = async || {
-        let told = probe().await;
-        told.status == 200 && told.body["degraded"] == false
+        let readiness = probe().await;
+        readiness.status == 200 && readiness.body["degraded"] == false
     };
 
     broker.set(Mode::Cut);
     until("degraded without the broker", PATIENCE, async || !ready().await).await;
-    let told = probe().await;
-    assert_eq!((told.status, &told.body["doors"]["http"]), (200, &json!("up")), "{told:?}");
-    assert_ne!(told.body["doors"]["amqp"], "up", "{told:?}");
+    let readiness = probe().await;
+    assert_eq!((readiness.status, &readiness.body["doors"]["http"]), (200, &json!("up")), "{readiness:?}");
+    assert_ne!(readiness.body["doors"]["amqp"], "up", "{readiness:?}");
     let answer = api.post("/v1/orders", &json!({"id": "http", "scenario": "one"})).await.unwrap();
     assert_eq!(answer.status, 201, "{answer:?}");
     api.wait_status("http", "success", PATIENCE).await.unwrap();

@@ -300,7 +300,7 @@ async fn api_lists_are_paged_and_a_long_poll_ends_with_the_order() {
             assert_eq!(answer.status().as_u16(), 200, "{} {path}", node.spec.name);
         }
     }
-    // The end of an order that is waited for is told at once, not after the time is over.
+    // The end of an order that is waited for is reported at once, not after the time is over.
     engine.scenario("asks", &crate::installation::asking("/silent", "700ms")).await;
     engine.accepted(json!({"id": "w", "scenario": "asks"})).await;
     let answer = engine.get("/v1/orders/w/wait?timeout=30s");

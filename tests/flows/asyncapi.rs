@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::err::policy;
 use crate::installation::{Installation, PATIENCE, call, until};
 
-/// The schema of a message of the document.
+/// Returns the schema of a message of the document.
 fn schema(document: &Value, channel: &str, message: &str) -> jsonschema::Validator {
     let payload = &document["channels"][channel]["messages"][message]["payload"];
     assert!(!payload.is_null(), "no message {message} in {channel}");
@@ -18,25 +18,25 @@ fn schema(document: &Value, channel: &str, message: &str) -> jsonschema::Validat
 
 #[track_caller]
 fn fits(document: &Value, channel: &str, message: &str, body: &Value) {
-    let told: Vec<String> = schema(document, channel, message)
+    let faults: Vec<String> = schema(document, channel, message)
         .iter_errors(body)
         .map(|error| format!("{}: {error}", error.instance_path()))
         .collect();
-    assert!(told.is_empty(), "{channel} {message} {body}: {told:?}");
+    assert!(faults.is_empty(), "{channel} {message} {body}: {faults:?}");
 }
 
-/// The headers of a live message, and no other, are those that the document tells of.
+/// Asserts that a live message has the headers that the document describes, and no other.
 #[track_caller]
-fn bears(document: &Value, channel: &str, message: &str, headers: &Value) {
+fn headers_fit(document: &Value, channel: &str, message: &str, headers: &Value) {
     let mut schema = document["channels"][channel]["messages"][message]["headers"].clone();
     schema["additionalProperties"] = false.into();
     let headers = if headers.is_null() { &json!({}) } else { headers };
-    let told: Vec<String> = jsonschema::draft202012::new(&schema)
+    let faults: Vec<String> = jsonschema::draft202012::new(&schema)
         .unwrap()
         .iter_errors(headers)
         .map(|error| format!("{}: {error}", error.instance_path()))
         .collect();
-    assert!(told.is_empty(), "{channel} {message} {headers}: {told:?}");
+    assert!(faults.is_empty(), "{channel} {message} {headers}: {faults:?}");
 }
 
 /// Headers of a client that traces.
@@ -49,20 +49,20 @@ fn traced() -> FieldTable {
     headers
 }
 
-/// Ends and moves, of which there are some of either.
-fn notices_fit(document: &Value, told: &[Message]) {
-    for message in told {
+/// Asserts that ends and moves fit the document, and that there are some of either.
+fn notices_fit(document: &Value, notices: &[Message]) {
+    for message in notices {
         let is_move = message.body.get("transition").is_some();
         let name = if is_move { "transition" } else { "end" };
         fits(document, "notifications", name, &message.body);
-        bears(document, "notifications", name, &message.headers);
+        headers_fit(document, "notifications", name, &message.headers);
         assert!(message.headers["traceparent"].is_string(), "{message:?}");
         assert_eq!(message.headers["sequence"].is_i64(), is_move, "{message:?}");
     }
-    assert!(told.iter().any(|message| message.headers["transaction-id"] == "t"), "{told:?}");
+    assert!(notices.iter().any(|message| message.headers["transaction-id"] == "t"), "{notices:?}");
     let (moves, ends): (Vec<&Message>, Vec<&Message>) =
-        told.iter().partition(|message| message.body.get("transition").is_some());
-    assert!(moves.len() >= 2 && ends.iter().any(|end| end.body["error"].is_object()), "{told:?}");
+        notices.iter().partition(|message| message.body.get("transition").is_some());
+    assert!(moves.len() >= 2 && ends.iter().any(|end| end.body["error"].is_object()), "{notices:?}");
 }
 
 #[tokio::test]
@@ -106,23 +106,23 @@ async fn amqp_4_live_messages_are_what_the_document_says() {
             fits(&document, "orders", key, body);
         }
         amqp.publish(&channel("orders"), key, body.to_string().as_bytes(), &properties).await.unwrap();
-        let told = receipts.wait(PATIENCE, |all| all.len() > index).await.unwrap();
-        fits(&document, "receipts", "receipt", &told[index].body);
+        let answers = receipts.wait(PATIENCE, |all| all.len() > index).await.unwrap();
+        fits(&document, "receipts", "receipt", &answers[index].body);
         if index == 3 {
             engine.reach("a", "success").await;
             engine.reach("b", "fail").await;
         }
     }
-    let told = notices
+    let received = notices
         .wait(PATIENCE, |all| all.iter().filter(|one| one.body.get("finishedAt").is_some()).count() >= 3);
-    let told = told.await.unwrap();
-    notices_fit(&document, &told);
+    let received = received.await.unwrap();
+    notices_fit(&document, &received);
     let task = tasks.wait(PATIENCE, |all| !all.is_empty()).await.unwrap();
     fits(&document, "actors", "task", &task[0].body);
-    bears(&document, "actors", "task", &task[0].headers);
+    headers_fit(&document, "actors", "task", &task[0].headers);
     receipts.wait(PATIENCE, |all| all.len() >= sent.len()).await.unwrap();
     for receipt in receipts.wait(PATIENCE, |_| true).await.unwrap() {
-        bears(&document, "receipts", "receipt", &receipt.headers);
+        headers_fit(&document, "receipts", "receipt", &receipt.headers);
     }
     // Each of them was worked on, and measured under the name of OpenTelemetry's conventions.
     let series = "messaging_process_duration_seconds_count";
@@ -146,12 +146,12 @@ async fn amqp_4_live_cloud_events_are_what_the_document_says() {
             .run(json!({"id": format, "scenario": "one", "transactionId": "t", "notify": notify}), "success")
             .await;
     }
-    let told = notices.wait(PATIENCE, |all| all.len() >= 4).await.unwrap();
+    let received = notices.wait(PATIENCE, |all| all.len() >= 4).await.unwrap();
     let mut forms = std::collections::BTreeMap::new();
-    for message in &told {
+    for message in &received {
         let form = if message.body.get("specversion").is_some() { "event" } else { "binaryEvent" };
         fits(&document, "notifications", form, &message.body);
-        bears(&document, "notifications", form, &message.headers);
+        headers_fit(&document, "notifications", form, &message.headers);
         *forms.entry(form).or_insert(0) += 1;
     }
     assert!(forms["event"] >= 2 && forms["binaryEvent"] >= 2, "an end and a move of each: {forms:?}");

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::err::pagurus;
 use crate::installation::{Installation, LOG, PATIENCE, until};
 
-/// Runs a measurement; its exit code, and its figures.
+/// Runs a measurement; returns its exit code and its figures.
 async fn bench(engine: &Installation, rest: &str) -> (i32, Value) {
     let line = format!("--server {} bench --yes --json {rest}", engine.base());
     let words: Vec<&str> = line.split(' ').collect();
     let output = pagurus(&words).await;
-    let told = serde_json::from_slice(output.stdout.split(|byte| *byte == b'\n').next().unwrap());
-    (output.status.code().unwrap(), told.unwrap_or_else(|error| panic!("{error}: {output:?}")))
+    let figures = serde_json::from_slice(output.stdout.split(|byte| *byte == b'\n').next().unwrap());
+    (output.status.code().unwrap(), figures.unwrap_or_else(|error| panic!("{error}: {output:?}")))
 }
 
 #[tokio::test]
@@ -24,40 +24,43 @@ async fn ui_a_measurement_tells_how_many_orders_were_accepted_and_ended() {
     let engine = Installation::start("ui_bench").await;
     engine.actions("good", LOG).await;
     engine.actions("bad", "- script: fail(\"no\", \"shop.closed\")").await;
-    let (code, told) = bench(&engine, "--scenario good --orders 2150 --parallel 3 --batch 100").await;
-    assert_eq!(code, 0, "{told}");
+    let (code, figures) = bench(&engine, "--scenario good --orders 2150 --parallel 3 --batch 100").await;
+    assert_eq!(code, 0, "{figures}");
     for (figure, expected) in
         [("sent", 2150), ("accepted", 2150), ("ended", 2150), ("succeeded", 2150), ("notEnded", 0)]
     {
-        assert_eq!(told[figure], expected, "{figure}: {told}");
+        assert_eq!(figures[figure], expected, "{figure}: {figures}");
     }
-    let quantile = |of: &str, part: &str| told[of][part].as_f64().unwrap();
+    let quantile = |of: &str, part: &str| figures[of][part].as_f64().unwrap();
     for times in ["acceptedMillis", "endedMillis"] {
-        assert!(0.0 < quantile(times, "p50") && quantile(times, "p50") <= quantile(times, "p99"), "{told}");
+        assert!(
+            0.0 < quantile(times, "p50") && quantile(times, "p50") <= quantile(times, "p99"),
+            "{figures}"
+        );
     }
-    assert!(told["endedPerSecond"].as_f64().unwrap() > 1.0, "{told}");
+    assert!(figures["endedPerSecond"].as_f64().unwrap() > 1.0, "{figures}");
     // What it says is what there is.
-    let prefix = told["idPrefix"].as_str().unwrap();
+    let prefix = figures["idPrefix"].as_str().unwrap();
     let counts = engine.get(&format!("/v1/counts?idPrefix={prefix}&by=status")).await.unwrap().body;
     assert_eq!(counts["items"][0]["orders"], 2150, "{counts}");
 
-    let (code, told) = bench(&engine, "--scenario bad --orders 20 --batch 7").await;
-    assert_eq!((code, &told["succeeded"]), (1, &json!(0)), "{told}");
-    assert_eq!(told["failures"], json!([{"class": "shop.closed", "orders": 20}]));
+    let (code, figures) = bench(&engine, "--scenario bad --orders 20 --batch 7").await;
+    assert_eq!((code, &figures["succeeded"]), (1, &json!(0)), "{figures}");
+    assert_eq!(figures["failures"], json!([{"class": "shop.closed", "orders": 20}]));
 
     // A batch that is refused as a whole is the last one.
-    let (code, told) = bench(&engine, "--scenario nobody --orders 5000 --parallel 1 --batch 10").await;
-    assert_eq!((code, &told["sent"], &told["accepted"]), (1, &json!(10), &json!(0)), "{told}");
-    assert_eq!(told["failures"], json!([{"class": "not registered: unknown-scenario", "orders": 10}]));
+    let (code, figures) = bench(&engine, "--scenario nobody --orders 5000 --parallel 1 --batch 10").await;
+    assert_eq!((code, &figures["sent"], &figures["accepted"]), (1, &json!(10), &json!(0)), "{figures}");
+    assert_eq!(figures["failures"], json!([{"class": "not registered: unknown-scenario", "orders": 10}]));
 }
 
 #[tokio::test]
 async fn ui_a_measurement_that_is_broken_off_shows_what_was_measured() {
     let engine = Installation::start("ui_bench_stop").await;
     engine.actions("good", LOG).await;
-    let (code, told) = bench(&engine, "--scenario good --for 1s --parallel 1 --batch 5").await;
-    assert_eq!((code, &told["notEnded"]), (0, &json!(0)), "{told}");
-    assert!(told["sent"].as_u64().unwrap() > 5, "{told}");
+    let (code, figures) = bench(&engine, "--scenario good --for 1s --parallel 1 --batch 5").await;
+    assert_eq!((code, &figures["notEnded"]), (0, &json!(0)), "{figures}");
+    assert!(figures["sent"].as_u64().unwrap() > 5, "{figures}");
 
     let program = PathBuf::from(std::env::var_os("PAGURUS_TEST_BIN").unwrap()).join("pagurus");
     let line = format!("--server {} bench --yes --scenario good --orders 100000000 --batch 5", engine.base());

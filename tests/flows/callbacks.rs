@@ -11,7 +11,7 @@ use crate::installation::{Installation, asking, until};
 /// An id that nobody gave out.
 const UNKNOWN: &str = "01234567-89ab-4def-8123-456789abcdef";
 
-/// One page of the list.
+/// Returns one page of the list.
 async fn list(engine: &Installation, query: &str) -> Value {
     engine.get(&format!("/v1/callbacks?{query}")).await.unwrap().success().unwrap()
 }
@@ -78,11 +78,11 @@ async fn scn_7_a_callback_for_nobody_is_answered_politely_and_listed() {
     }
     assert_eq!(json!(paged), all["items"]);
 
-    let told = pagurus(&["--server", engine.base(), "callbacks", "--verdict", "orphan"]).await;
-    let table = String::from_utf8(told.stdout).unwrap();
-    assert!(told.status.success() && table.contains("nonsense") && !table.contains("late"), "{table}");
-    let told = pagurus(&["--server", engine.base(), "callbacks", "--limit", "1", "--json"]).await;
-    let value: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let output = pagurus(&["--server", engine.base(), "callbacks", "--verdict", "orphan"]).await;
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && table.contains("nonsense") && !table.contains("late"), "{table}");
+    let output = pagurus(&["--server", engine.base(), "callbacks", "--limit", "1", "--json"]).await;
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(value["items"], json!([all["items"][0]]));
 }
 

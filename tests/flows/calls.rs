@@ -74,7 +74,7 @@ async fn ord_11_a_call_to_a_sleeping_order_takes_its_turn_in_the_queue() {
     .await;
 }
 
-/// Calls the world, naps, and calls it again; takes call `say`, which is told to the world.
+/// Calls the world, naps, and calls it again; takes call `say`, which reports to the world.
 const NAPPING: &str = r#"initialState: work
 calls:
   say:

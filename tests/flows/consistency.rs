@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::installation::{Installation, PATIENCE, asking, call, until};
 
-/// Nobody looks by itself, so that each test knows who found what.
+/// Setting without periodic checks, so that each test knows who found what.
 const BY_HAND: (&str, &str) = ("PAGURUS__RECOVERY__CHECK__RATE", "0");
 
-/// Nor does anybody take a stage over before the check has looked at it.
+/// Setting with which no stage is taken over before the check has looked at it.
 const NO_FAILOVER: (&str, &str) = ("PAGURUS__RECOVERY__INTERVAL", "1h");
 
 const SLEEPS: &str = "initialState: a
@@ -156,20 +156,20 @@ async fn rec_6_each_seeded_corruption_is_found_by_its_name_and_repaired_or_marke
     engine.node(Role::Dispatcher).kill().await.unwrap();
     for (index, (scenario, _, seed, finding, is_repaired)) in SEEDS.iter().enumerate() {
         let id = format!("o{index}");
-        let told = async || {
+        let check = async || {
             let answer = engine.act(&id, "check", &json!({"reason": "a seed"})).await.success().unwrap();
             answer["note"].as_str().unwrap().to_owned()
         };
-        assert_eq!(told().await, "nothing is wrong with it", "{scenario} before {seed}");
+        assert_eq!(check().await, "nothing is wrong with it", "{scenario} before {seed}");
         let changed = database.execute(&seed.replace('$', &numbers[index].to_string()), &[]).await.unwrap();
         assert!(changed > 0, "{seed}");
-        let note = told().await;
+        let note = check().await;
         if *is_repaired {
             assert!(note.starts_with("repaired: ") && note.contains(finding), "{seed}: {note}");
             assert!(!note.contains("inconsistent"), "{seed}: {note}");
             let log = engine.part(&id, "log").await.to_string();
             assert!(log.contains(&format!("checked, and repaired ({finding}")), "{log}");
-            assert_eq!(told().await, "nothing is wrong with it", "after {seed}");
+            assert_eq!(check().await, "nothing is wrong with it", "after {seed}");
             continue;
         }
         assert!(
@@ -182,7 +182,7 @@ async fn rec_6_each_seeded_corruption_is_found_by_its_name_and_repaired_or_marke
         assert!(explained.contains(finding), "{explained}");
         // The same again says nothing new.
         let events = engine.part(&id, "events").await;
-        assert_eq!(told().await, note);
+        assert_eq!(check().await, note);
         assert_eq!(engine.part(&id, "events").await, events);
     }
     // The invariants judge the same rows on their own, and what they find broken is counted (QLT-14).
@@ -191,7 +191,7 @@ async fn rec_6_each_seeded_corruption_is_found_by_its_name_and_repaired_or_marke
     let list = engine.get("/v1/orders?limit=500").await.unwrap().success().unwrap();
     let marked = list["items"].as_array().unwrap().iter().filter(|line| line["inconsistent"] == true).count();
     assert_eq!(marked, SEEDS.iter().filter(|(.., is_repaired)| !is_repaired).count(), "{list}");
-    // Whoever is alerted finds them, and only them.
+    // Anyone who is alerted finds them, and only them.
     let ids = async |query: &str| {
         let found = engine.get(&format!("/v1/orders?limit=500&{query}")).await.unwrap().success().unwrap();
         let lines = found["items"].as_array().unwrap().clone();

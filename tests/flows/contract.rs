@@ -24,7 +24,11 @@ impl Contract {
     /// All paths with a method.
     fn with(&self, method: &str) -> Vec<String> {
         let paths = self.document["paths"].as_object().unwrap();
-        paths.iter().filter(|(_, told)| told.get(method).is_some()).map(|(path, _)| path.clone()).collect()
+        paths
+            .iter()
+            .filter(|(_, methods)| methods.get(method).is_some())
+            .map(|(path, _)| path.clone())
+            .collect()
     }
 
     /// The path of the document that a request is for; one of words goes before one with a parameter.
@@ -199,11 +203,11 @@ async fn http_every_action_answers_as_the_document_says() {
     ];
     let mut wrong = Vec::new();
     for (method, path, body, expected) in asked {
-        let (status, media, told) = answer(&engine, method, path, Some(body)).await;
+        let (status, media, text) = answer(&engine, method, path, Some(body)).await;
         if status != expected {
-            wrong.push(format!("{method} {path}: {status} {told:.300}"));
+            wrong.push(format!("{method} {path}: {status} {text:.300}"));
         }
-        wrong.extend(contract.faults(method, path, status, &media, &told));
+        wrong.extend(contract.faults(method, path, status, &media, &text));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -48,7 +48,7 @@ async fn qlt_8_a_message_with_which_processes_die_is_put_aside_and_its_neighbour
     engine.actions("one", LOG).await;
     engine.actions("deadly", LOG).await;
     let database = engine.database().await;
-    // Whoever registers an order of this scenario stands still with it in hand.
+    // The intake that registers an order of this scenario stands still with it in hand.
     database
         .batch_execute(
             "CREATE FUNCTION stand_still() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -70,7 +70,8 @@ async fn qlt_8_a_message_with_which_processes_die_is_put_aside_and_its_neighbour
     let end = format!("SELECT count(pg_terminate_backend(pid)) {at_work}");
     let deaths = "SELECT coalesce(max(attempts), 0) FROM message_attempts";
     // The first death is of a process that had all of them in hand; each that counts is of one that had this one alone.
-    while database.query_one(deaths, &[]).await.unwrap().get::<_, i32>(0) < 2 {
+    let mut died = 0;
+    while died < 2 {
         until("the message is at work", PATIENCE, async || number_of(&database, &sleeping).await > 0).await;
         engine.node(Role::Intake).kill().await.unwrap();
         until("its work is over", PATIENCE, async || {
@@ -78,6 +79,8 @@ async fn qlt_8_a_message_with_which_processes_die_is_put_aside_and_its_neighbour
             number_of(&database, &sleeping).await == 0
         })
         .await;
+        // Counted while no process is there that could begin the next attempt.
+        died = database.query_one(deaths, &[]).await.unwrap().get(0);
         engine.restart(Role::Intake).await;
     }
     for number in (0..20).filter(|number| *number != 10) {

@@ -44,9 +44,9 @@ async fn qlt_8_what_is_deleted_at_the_broker_comes_back_and_every_confirmed_orde
     ask.callback = Some(CallBack::with(json!({"code": 0})));
     engine.world().program(Program::at("/ask").then(ask));
     engine.actions("canary", &call("/canary")).await;
-    engine.scenario("asks", &asking("/ask", "20s")).await;
+    engine.scenario("asks", &asking("/ask", "2m")).await;
     let parent = format!(
-        "- order: {{id: \"kid-${{order.id}}\", scenario: canary, wait: true, request: kid, timeout: 20s}}\n{}",
+        "- order: {{id: \"kid-${{order.id}}\", scenario: canary, wait: true, request: kid, timeout: 2m}}\n{}",
         call("/parent")
     );
     engine.actions("parent", &parent).await;
@@ -54,6 +54,9 @@ async fn qlt_8_what_is_deleted_at_the_broker_comes_back_and_every_confirmed_orde
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../rabbitmq/definitions.json"));
     let mut all = parts(&shipped.unwrap(), engine.env().prefix()).unwrap();
     all.shuffle(&mut rand::rng());
+    // Both ways to the queue of callbacks at once: nobody but intake can see that they are missing.
+    let callbacks = format!("{}.callbacks.in", engine.env().prefix());
+    all.sort_by_key(|part| !matches!(part, Part::Binding { queue, .. } if *queue == callbacks));
     let wanted = api.parts(engine.env().prefix()).await.unwrap();
     assert!(all.iter().all(|part| wanted.contains(part)), "{wanted:?}");
     // Private queues have other names with each connection; their bindings count.
@@ -123,12 +126,12 @@ async fn qlt_8_every_node_says_what_is_missing_at_the_broker_as_long_as_it_is() 
         }
     };
     for node in &engine.nodes {
-        until("it is told", PATIENCE, async || {
+        until("it is reported", PATIENCE, async || {
             let answer = engine.env().http().get(format!("{}/readyz", node.url())).send().await.unwrap();
             let body = answer.json::<Value>().await.unwrap();
-            let told = body["broker"]["topology"].as_str().unwrap_or_default().to_owned();
+            let topology = body["broker"]["topology"].as_str().unwrap_or_default().to_owned();
             let is_intake = node.spec.role == Role::Intake;
-            told.starts_with(&format!("incomplete: queue {name}")) && body["ready"] == is_intake
+            topology.starts_with(&format!("incomplete: queue {name}")) && body["ready"] == is_intake
         })
         .await;
     }

@@ -68,15 +68,15 @@ async fn qlt_8_a_scenario_whose_system_hangs_leaves_room_for_the_others() {
     assert_eq!(engine.world().calls("/hang").len(), 1600, "more than the flow may have");
     let mut explained = None;
     for n in (0..2500).rev() {
-        let told = engine.part(&format!("h{n}"), "explain").await;
-        let told = told["explanation"].as_str().unwrap().to_owned();
-        if told.starts_with("it may run") {
-            explained = Some(told);
+        let answer = engine.part(&format!("h{n}"), "explain").await;
+        let text = answer["explanation"].as_str().unwrap().to_owned();
+        if text.starts_with("it may run") {
+            explained = Some(text);
             break;
         }
     }
-    let told = explained.expect("some of them wait");
-    assert!(told.contains("its flow `hangs` has 1600 stages in progress"), "{told}");
+    let text = explained.expect("some of them wait");
+    assert!(text.contains("its flow `hangs` has 1600 stages in progress"), "{text}");
 }
 
 #[tokio::test]

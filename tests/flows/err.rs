@@ -90,10 +90,10 @@ async fn err_8_retry_after_is_a_lower_bound_and_the_cycle_is_shown() {
     );
     let left = order["retry"]["timeLeftMs"].as_u64().unwrap();
     assert!((3_500_000..=3_600_000).contains(&left), "an hour, less what went by: {order}");
-    let told = engine.part("a", "explain").await;
-    let told = told["explanation"].as_str().unwrap();
+    let explained = engine.part("a", "explain").await;
+    let text = explained["explanation"].as_str().unwrap();
     for part in ["`all.unavailable`", "attempt 1 of 4 of cycle 1 by policy `p`", "none begins after 20"] {
-        assert!(told.contains(part), "{part} in {told}");
+        assert!(text.contains(part), "{part} in {text}");
     }
     engine.reach("a", "success").await;
     let calls = engine.world().calls("/busy");
@@ -121,17 +121,19 @@ states:
     let order = engine.run(json!({"id": "a", "scenario": "odd"}), "retry").await;
     let shown = json!([order["retry"]["class"], order["retry"]["policy"], order["retry"]["maxAttempts"]]);
     assert_eq!(shown, json!(["mine.odd", "mine", 7]), "{order}");
-    let told = engine.part("a", "explain").await;
-    let told = told["explanation"].as_str().unwrap();
-    assert!(told.contains("attempt 1 of 7 of cycle 1 by policy `mine`"), "{told}");
+    let explained = engine.part("a", "explain").await;
+    let text = explained["explanation"].as_str().unwrap();
+    assert!(text.contains("attempt 1 of 7 of cycle 1 by policy `mine`"), "{text}");
     let order = engine.reach("a", "success").await;
     assert_eq!(engine.world().calls("/odd").len(), 3, "{order}");
     let order = engine.run(json!({"id": "b", "scenario": "busy"}), "fail").await;
     assert_eq!(order["error"]["class"], "all.unavailable", "the deployment is asked first: {order}");
-    for (status, told) in [(409, ["mine", "mine.odd", "mine"]), (503, ["any.rule", "all.unavailable", "p"])] {
+    for (status, expected) in
+        [(409, ["mine", "mine.odd", "mine"]), (503, ["any.rule", "all.unavailable", "p"])]
+    {
         let question = json!({"scenario": "odd", "path": "/odd", "status": status});
         let answer = engine.post("/v1/classify", &question).await.unwrap().body;
-        assert_eq!(json!([answer["rule"], answer["class"], answer["policy"]]), json!(told), "{answer}");
+        assert_eq!(json!([answer["rule"], answer["class"], answer["policy"]]), json!(expected), "{answer}");
     }
 }
 
@@ -270,8 +272,8 @@ async fn err_14_classify_answers_the_same_by_file_and_by_server() {
         for place in [["--config", file.to_str().unwrap()], ["--server", base.as_str()]] {
             let output = pagurus(&[&["--json", "classify"], &words[..], &place[..]].concat()).await;
             assert!(output.status.success(), "{line}: {output:?}");
-            let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-            assert_eq!(&told, expected, "{line} {place:?}");
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(&answer, expected, "{line} {place:?}");
         }
     }
     let people =
@@ -284,8 +286,8 @@ async fn err_14_classify_answers_the_same_by_file_and_by_server() {
     std::fs::write(&file, "execution: {error_handling: {sync: {mod: retry}}}").unwrap();
     let broken =
         pagurus(&["classify", "--config", file.to_str().unwrap(), "--path", "/a", "--status", "503"]).await;
-    let told = String::from_utf8(broken.stderr).unwrap();
-    assert!(broken.status.code() == Some(1) && told.contains("did you mean `mode`?"), "{told}");
+    let text = String::from_utf8(broken.stderr).unwrap();
+    assert!(broken.status.code() == Some(1) && text.contains("did you mean `mode`?"), "{text}");
     for (body, status) in [
         (json!({"path": "/a"}), 422),
         (json!({"path": "/a", "status": 500, "pat": 1}), 422),

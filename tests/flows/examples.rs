@@ -27,7 +27,7 @@ use judge::Ended;
 use play::Play;
 use systems::Systems;
 
-/// The issue asks for so many examples.
+/// Number of examples that the issue asks for.
 const EXAMPLES: usize = 30;
 /// Orders at the same time: enough to be quick, few enough for times to keep their order.
 const AT_ONCE: usize = 20;
@@ -53,7 +53,7 @@ async fn scn_13_every_example_runs_on_the_real_servers() {
     assert!(faults.is_empty(), "{} tests failed:\n{}", faults.len(), faults.join("\n"));
 }
 
-/// All tests of all examples: none is left out.
+/// Returns the tests of all examples.
 fn plays(examples: &[Example]) -> impl Iterator<Item = (&str, Play)> {
     let tests = examples.iter().flat_map(|example| example.tests.iter().map(move |test| (example, test)));
     tests.enumerate().map(|(no, (example, test))| {
@@ -61,7 +61,7 @@ fn plays(examples: &[Example]) -> impl Iterator<Item = (&str, Play)> {
     })
 }
 
-/// Runs these plays on an engine of their own, and tells what was not as expected.
+/// Runs these plays on an engine of their own, and returns what was not as expected.
 async fn run_all(deployment: Value, plays: Vec<Arc<Play>>) -> Vec<String> {
     let mut settings = Vec::new();
     if deployment["errors"].is_object() {
@@ -110,7 +110,7 @@ async fn run(engine: &Installation, play: &Play) -> Vec<String> {
     faults
 }
 
-/// The order as soon as it has ended, or as it is when the patience is over.
+/// Returns the order as soon as it has ended, or as it is when the patience is over.
 async fn end(engine: &Installation, id: &str) -> Value {
     let deadline = Timestamp::now() + PATIENCE;
     loop {
@@ -135,7 +135,7 @@ async fn call(engine: &Installation, play: &Play, begun: Timestamp) -> Vec<Value
     answers
 }
 
-/// All that can be seen of an order that has ended.
+/// Returns all that can be seen of an order that has ended.
 async fn seen(engine: &Installation, play: &Play, order: Value, answers: Vec<Value>) -> Ended {
     let id = order["id"].as_str().unwrap().to_owned();
     let log = engine.part(&id, "log").await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::installation::Installation;
 
-/// Stops flows by a keyword; the answer, once it was confirmed.
+/// Stops flows by a keyword; returns the answer once it is confirmed.
 pub async fn stop(engine: &Installation, keyword: &str, more: Value) -> Value {
     let mut body = json!({"keyword": keyword, "reason": "works"});
     for (name, value) in more.as_object().into_iter().flatten() {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::installation::{Installation, PATIENCE, call, until};
 
-/// Text of so many characters of so many bytes each, with no two alike in a row.
+/// Returns a text of `count` characters of `bytes` bytes each, with no two alike in a row.
 fn characters(count: usize, bytes: usize, seed: u32) -> String {
     let (first, range) = if bytes == 4 { (0x1_0000, 0xF_0000) } else { (0x4E00, 0x5000) };
     let mut state = seed;
@@ -56,7 +56,7 @@ async fn qlt_8_an_order_with_every_field_at_its_longest_is_taken_by_both_doors_a
         });
         let free = json!({"id": format!("free-{seed}"), "scenario": scenario, "params": {"text": ""},
             "mode": "sequential", "queue": order["queue"], "transactionId": transaction});
-        // Beside them one of somebody else, which goes through whatever becomes of these.
+        // Beside them one of somebody else, which goes through whatever happens to these.
         let neighbour =
             json!({"id": format!("neighbour-{seed}"), "scenario": scenario, "params": {"text": ""}});
         if over_amqp {
@@ -66,11 +66,11 @@ async fn qlt_8_an_order_with_every_field_at_its_longest_is_taken_by_both_doors_a
                 .await
                 .unwrap();
             let before = receipts.messages().len();
-            let told = receipts
+            let received = receipts
                 .wait(PATIENCE, |all| all.len() >= before.max(3) && all.len() % 3 == 0)
                 .await
                 .unwrap();
-            assert!(told.iter().all(|one| one.body["status"] == "accepted"), "{told:?}");
+            assert!(received.iter().all(|one| one.body["status"] == "accepted"), "{received:?}");
         } else {
             for body in [order.clone(), free, neighbour] {
                 engine.accepted(body).await;

@@ -53,11 +53,11 @@ async fn qlt_8_strange_inputs_cost_their_sender_an_answer_and_nobody_else_anythi
         contract: Contract::of(&engine).await,
     };
     for (number, input) in Inputs::of(seed).take(count).enumerate() {
-        let told = match input {
+        let outcome = match input {
             Input::Http(request) => fuzz.request(&request).await,
             Input::Amqp(message) => fuzz.message(&message).await,
         };
-        if let Err(why) = told {
+        if let Err(why) = outcome {
             panic!("input {number} of seed {seed}: {why}");
         }
         if number % BETWEEN == BETWEEN - 1 {
@@ -112,25 +112,25 @@ impl Fuzz<'_> {
             built = built.header(*name, value.as_slice());
         }
         let begun = Instant::now();
-        let told = format!("{} {:.200} {:?}", request.method, request.path, shown(&request.body));
-        let answer = built.send().await.map_err(|error| format!("{told}: no answer: {error:?}"))?;
+        let sent = format!("{} {:.200} {:?}", request.method, request.path, shown(&request.body));
+        let answer = built.send().await.map_err(|error| format!("{sent}: no answer: {error:?}"))?;
         let status = answer.status().as_u16();
         let media = answer
             .headers()
             .get("content-type")
             .map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
-        let body = answer.text().await.map_err(|error| format!("{told}: half an answer: {error:?}"))?;
+        let body = answer.text().await.map_err(|error| format!("{sent}: half an answer: {error:?}"))?;
         self.slowest = self.slowest.max(begun.elapsed());
         if status >= 500 {
-            return Err(format!("{told}: {status} {body:.500}"));
+            return Err(format!("{sent}: {status} {body:.500}"));
         }
         let faults =
             self.contract.faults(&request.method, &request.path, status, &media.unwrap_or_default(), &body);
         if !faults.is_empty() {
-            return Err(format!("{told}: {status} {body:.300}: {}", faults.join("; ")));
+            return Err(format!("{sent}: {status} {body:.300}: {}", faults.join("; ")));
         }
         if begun.elapsed() > LONGEST {
-            return Err(format!("{told}: {status} after {:?}", begun.elapsed()));
+            return Err(format!("{sent}: {status} after {:?}", begun.elapsed()));
         }
         Ok(())
     }
@@ -168,8 +168,8 @@ impl Fuzz<'_> {
         assert!(begun.elapsed() < PATIENCE, "after input {number}: {:?}", begun.elapsed());
         for node in &self.engine.nodes {
             let ready = reqwest::get(format!("{}/readyz", node.url())).await.unwrap();
-            let (status, told) = (ready.status().as_u16(), ready.text().await.unwrap());
-            assert_eq!(status, 200, "{} after input {number}: {told}", node.spec.role);
+            let (status, text) = (ready.status().as_u16(), ready.text().await.unwrap());
+            assert_eq!(status, 200, "{} after input {number}: {text}", node.spec.role);
         }
     }
 

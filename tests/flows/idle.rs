@@ -9,8 +9,8 @@ use crate::installation::{Installation, PATIENCE, call, until};
 
 const IDLE: (&str, &str) = ("PAGURUS__RECOVERY__TIMEOUTS__IDLE", "1500ms");
 
-/// The words by which the idle look has told of an order so far.
-async fn told(engine: &Installation, id: &str) -> Vec<String> {
+/// Returns the causes that the idle look has reported of an order so far.
+async fn causes(engine: &Installation, id: &str) -> Vec<String> {
     let events = engine.part(id, "events").await;
     let idle = events.as_array().unwrap().iter().filter(|event| event["kind"] == "idle");
     idle.map(|event| event["payload"]["name"].as_str().unwrap().to_owned()).collect()
@@ -18,7 +18,7 @@ async fn told(engine: &Installation, id: &str) -> Vec<String> {
 
 async fn tells(engine: &Installation, id: &str, cause: &str) {
     until(&format!("`{cause}` of {id}"), PATIENCE, async || {
-        told(engine, id).await.iter().any(|one| one == cause)
+        causes(engine, id).await.iter().any(|one| one == cause)
     })
     .await;
     let log = engine.part(id, "log").await.to_string();
@@ -34,14 +34,14 @@ async fn rec_4_the_idle_look_says_who_is_missing_and_leaves_what_waits_alone() {
     engine.add(Role::Dispatcher, "dispatcher-1").await;
     tells(&engine, "a", "no_worker").await;
     // Not at each look, but once in a period.
-    assert!(told(&engine, "a").await.len() <= 12, "{:?}", told(&engine, "a").await);
+    assert!(causes(&engine, "a").await.len() <= 12, "{:?}", causes(&engine, "a").await);
     engine.add(Role::Worker, "worker-1").await;
     engine.reach("a", "success").await;
     assert_eq!(engine.world().calls("/do").len(), 1);
 }
 
 #[tokio::test]
-async fn rec_4_a_task_that_no_program_takes_is_told_of() {
+async fn rec_4_a_task_that_no_program_takes_is_reported() {
     let engine = Installation::with("rec_4_actor", &[IDLE]).await;
     engine.actions("asks", "- actor: {name: scoring, workTimeout: 1h}").await;
     engine.run(json!({"id": "a", "scenario": "asks"}), "wait").await;
@@ -69,8 +69,8 @@ async fn consumers_become(engine: &Installation, series: &str, value: &str) {
     .await;
 }
 
-/// Waits for an hour in a state that says what follows when the time of the whole order is over.
-const TOLD: &str = "timeouts: {process: 2s}
+/// A wait of an hour in a state that says what follows when the time of the whole order is over.
+const HANDLED: &str = "timeouts: {process: 2s}
 initialState: a
 targetStates: [done]
 states:
@@ -97,12 +97,12 @@ states:
 #[tokio::test]
 async fn rec_5_an_order_over_its_time_goes_on_where_its_state_says_so_and_fails_elsewhere() {
     let engine = Installation::start("rec_5").await;
-    engine.scenario("told", TOLD).await;
+    engine.scenario("told", HANDLED).await;
     engine.scenario("silent", SILENT).await;
     engine
         .scenario(
             "runs",
-            &TOLD
+            &HANDLED
                 .replace(
                     "{sleep: {for: 1h}}",
                     "{http: {method: POST, url: \"${config.demo}/slow\", timeout: 20s}}, {sleep: {for: 1h}}",

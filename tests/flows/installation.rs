@@ -37,26 +37,26 @@ impl Deref for Installation {
 }
 
 impl Installation {
-    /// One node of every role.
+    /// Starts one node of every role.
     pub async fn start(test: &str) -> Self {
         Self::with(test, &[]).await
     }
 
-    /// Services of all roles in one process.
+    /// Starts the services of all roles in one process.
     pub async fn in_one_process(test: &str) -> Self {
         let env = Self::ground(test, &[]).await;
         let node = env.start_in_one_process("all").await.unwrap();
         Self::of(env, vec![node])
     }
 
-    /// One node of every role, with settings.
+    /// Starts one node of every role, with settings.
     pub async fn with(test: &str, settings: &[(&str, &str)]) -> Self {
         let env = Self::ground(test, settings).await;
         let nodes = env.start_all().await.unwrap();
         Self::of(env, nodes)
     }
 
-    /// One node of every role, with this configuration file.
+    /// Starts one node of every role, with this configuration file.
     pub async fn configured(test: &str, file: &str) -> Self {
         let env = Self::ground(test, &[]).await;
         env.configure(file).unwrap();
@@ -64,7 +64,7 @@ impl Installation {
         Self::of(env, nodes)
     }
 
-    /// One node of these roles, with settings; intake must be one of them.
+    /// Starts one node of each of these roles, with settings; intake must be one of them.
     pub async fn only(test: &str, roles: &[Role], settings: &[(&str, &str)]) -> Self {
         let env = Self::ground(test, settings).await;
         let mut nodes = Vec::new();
@@ -161,7 +161,7 @@ impl Installation {
         self.post("/v1/orders", order).await.unwrap()
     }
 
-    /// The order as soon as it has this status.
+    /// Returns the order as soon as it has this status.
     pub async fn reach(&self, id: &str, status: &str) -> Value {
         self.wait_status(id, status, PATIENCE).await.unwrap()
     }
@@ -182,7 +182,7 @@ impl Installation {
         self.post(&format!("/v1/orders/{id}/{action}"), body).await.unwrap()
     }
 
-    /// The first calls of a path, as soon as there are so many.
+    /// Returns the first calls of a path, as soon as there are `count` of them.
     pub async fn calls(&self, path: &str, count: usize) -> Vec<Call> {
         self.world().wait_calls(path, count, PATIENCE).await.unwrap()
     }
@@ -191,7 +191,7 @@ impl Installation {
 /// An action that does nothing that could be seen from outside.
 pub const LOG: &str = "- log: \"${order.id}\"";
 
-/// All of a scenario but its name and kind: these actions, then `done`, or `failed` on an error.
+/// Returns a scenario without its name and kind: these actions, then `done`, or `failed` on an error.
 pub fn with_actions(actions: &str) -> String {
     let actions: String = actions.trim_end().lines().map(|line| format!("      {line}\n")).collect();
     format!(
@@ -239,7 +239,7 @@ states:
     )
 }
 
-/// Which orders called, in the order of their calls.
+/// Returns the orders that called, in the order of their calls.
 pub fn callers(calls: &[Call]) -> Vec<&str> {
     calls.iter().map(|call| call.body["order"].as_str().unwrap_or_default()).collect()
 }

@@ -51,7 +51,7 @@ async fn scn_8_a_polling_asks_until_it_is_answered_or_its_time_is_over() {
     assert!(pause >= Duration::from_millis(290), "{pause:?}");
     let keys: std::collections::HashSet<_> =
         calls.iter().map(|call| &call.headers["idempotency-key"]).collect();
-    assert_eq!(keys.len(), 3, "each attempt asks anew");
+    assert_eq!(keys.len(), 3, "each attempt is a new request");
     // Attempts are no transitions.
     assert_eq!(path(&engine, "a").await, ["ask", "done"]);
 
@@ -96,7 +96,7 @@ async fn scn_10_an_operation_goes_on_at_its_last_savepoint() {
     let count = |path: &str| engine.world().calls(path).len();
     assert_eq!((count("/first"), count("/second"), count("/third")), (1, 1, 2), "a rest is not rested again");
     let key = |path: &str, index: usize| engine.world().calls(path)[index].headers["idempotency-key"].clone();
-    assert_eq!(key("/third", 0), key("/third", 1), "what is sent again bears the same key");
+    assert_eq!(key("/third", 0), key("/third", 1), "what is sent again has the same key");
     let again = engine.act("a", "restart", &json!({})).await;
     assert_eq!(again.status, 200, "{again:?}");
     engine.reach("a", "success").await;
@@ -203,7 +203,7 @@ async fn two_parents_that_name_the_same_child_do_not_share_it() {
     let mut statuses =
         [ends.0.unwrap().body["status"].to_string(), ends.1.unwrap().body["status"].to_string()];
     statuses.sort();
-    assert_eq!(statuses, ["\"fail\"", "\"success\""], "one of them is told that the id is taken");
+    assert_eq!(statuses, ["\"fail\"", "\"success\""], "one of them learns that the id is taken");
     assert_eq!(engine.world().calls("/child").len(), 1);
 }
 
@@ -282,7 +282,7 @@ async fn err_6_11_a_failed_callback_is_repeated_from_the_entry_point() {
     assert_eq!(path(&engine, "a").await, ["ask", "asked", "ask", "asked", "after", "done"]);
     let keys: Vec<String> =
         engine.world().calls("/ask").iter().map(|call| call.headers["idempotency-key"].clone()).collect();
-    assert_ne!(keys[0], keys[1], "a new visit asks anew");
+    assert_ne!(keys[0], keys[1], "a new visit is a new request");
 
     // Silence has a class of its own; when the policy is at its end the scenario sees the time-out.
     engine.scenario("silent", &asking("/silent", "300ms")).await;

@@ -14,10 +14,10 @@ use crate::installation::{Installation, LOG, PATIENCE, asking, until, with_actio
 
 /// Memory that an intake may take with the heaviest orders that are legal over HTTP, in MiB.
 const MOST_OF_HTTP: u64 = 250;
-/// The same over AMQP, where one may be checked beside the door while the next is taken.
+/// The same over AMQP, where one order may be checked while the next is taken, in MiB.
 const MOST_OF_AMQP: u64 = 380;
 
-/// The largest that a process has been so far, in MiB.
+/// Returns the most memory that a process has held so far, in MiB.
 fn peak(node: &Node) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", node.identity.pid)).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -136,8 +136,8 @@ async fn qlt_8_an_answer_is_not_many_times_as_long_as_what_was_sent() {
         assert_eq!(answer.headers()["x-content-type-options"], "nosniff", "{path}");
         answer.text().await.unwrap()
     };
-    let told = send(reqwest::Method::POST, "/v1/orders", body.clone()).await;
-    let problem: Value = serde_json::from_str(&told).unwrap();
+    let text = send(reqwest::Method::POST, "/v1/orders", body.clone()).await;
+    let problem: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(problem["errors"].as_array().unwrap().len(), 100);
     assert!(
         problem["detail"].as_str().unwrap().contains("(and 7999 more; the first 100 are listed)"),
@@ -150,8 +150,8 @@ async fn qlt_8_an_answer_is_not_many_times_as_long_as_what_was_sent() {
         (reqwest::Method::POST, "/v1/orders/batch", batch),
     ] {
         let sent = body.len();
-        let told = send(method, path, body).await;
-        assert!(told.len() < sent, "{path}: {} bytes for {sent}", told.len());
+        let text = send(method, path, body).await;
+        assert!(text.len() < sent, "{path}: {} bytes for {sent}", text.len());
     }
     engine.run(json!({"id": "b", "scenario": "canary"}), "success").await;
 }
@@ -220,8 +220,8 @@ async fn rec_13_forty_searches_through_finished_orders_disturb_nobody() {
         tokio::pin!(searches);
         loop {
             let probe = engine.get("/readyz");
-            let told = probe.await.unwrap();
-            assert_eq!(told.status, 200, "{told:?}");
+            let answer = probe.await.unwrap();
+            assert_eq!(answer.status, 200, "{answer:?}");
             tokio::select! {
                 statuses = &mut searches => return statuses,
                 () = tokio::time::sleep(Duration::from_millis(20)) => {}

@@ -1,4 +1,4 @@
-//! Answers that were lost, and nodes without an API: a client is told what is true, and nothing final that is not.
+//! Answers that were lost, and nodes without an API: a client learns what is true, and nothing final that is not.
 
 use std::time::Duration;
 
@@ -171,7 +171,7 @@ async fn qlt_8_an_intake_that_starts_or_stops_says_come_again_and_not_that_there
     parted.database.set(Mode::Cut);
     let (again, ()) = tokio::join!(parted.engine.env().restart(&parted.intake), async {
         for path in ["/v1/orders", "/v1/callbacks/x", "/v1/orders/a", "/anything"] {
-            until("it is told to come again", PATIENCE, async || {
+            until("it is asked to come again", PATIENCE, async || {
                 asked(path).await.as_ref() == Some(&unavailable)
             })
             .await;

@@ -28,8 +28,8 @@ states:
 /// Orders of one call of the shared room: the bound of the batch is the caller's.
 const BATCH: usize = 500;
 
-/// One order is canceled, one is locked by a stranger all the time, and one does not exist: none of them keeps
-/// the others of its batch from being restarted.
+/// Checks that an order that is canceled, one that a stranger has locked all the time, and one that does not exist keep no
+/// others of their batch from being restarted.
 #[tokio::test(flavor = "multi_thread")]
 async fn rec_12_an_activator_restarts_ten_thousand_failed_orders_in_batches_and_one_in_the_way_stands_alone()
 {
@@ -43,11 +43,11 @@ async fn rec_12_an_activator_restarts_ten_thousand_failed_orders_in_batches_and_
     lock.execute("SELECT FROM orders WHERE id = 'o-777' FOR UPDATE", &[]).await.unwrap();
 
     let outcomes = restart_all(&env).await;
-    let mut told: BTreeMap<String, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for outcome in &outcomes {
-        *told.entry(outcome.clone()).or_default() += 1;
+        *counts.entry(outcome.clone()).or_default() += 1;
     }
-    assert_eq!(told.get("reopen in life 2"), Some(&(FAILED - 2)), "{told:?}");
+    assert_eq!(counts.get("reopen in life 2"), Some(&(FAILED - 2)), "{counts:?}");
     assert_eq!(outcomes[100], "refused", "canceled by a client");
     assert_eq!(outcomes[777], "unavailable", "locked by a stranger");
     assert_eq!(outcomes[FAILED], "not-found");
@@ -65,7 +65,7 @@ async fn rec_12_an_activator_restarts_ten_thousand_failed_orders_in_batches_and_
         ("ready", "SELECT count(*) FROM ready WHERE wake = 'start' AND attempt = 1"),
         ("reopened", "SELECT count(*) FROM orders WHERE status = 'reopen' AND life = 2 AND events = 2"),
         (
-            "told by whom",
+            "noted by whom",
             "SELECT count(*) FROM history WHERE kind = 'restarted' AND source = 'mass'
                 AND detail::jsonb -> 'by' ->> 'door' = 'engine' AND detail::jsonb ->> 'reason' = 'the bank is back'",
         ),
@@ -75,7 +75,7 @@ async fn rec_12_an_activator_restarts_ten_thousand_failed_orders_in_batches_and_
     assert_eq!(count(&client, "SELECT count(*) FROM failures").await, 0);
 }
 
-/// Lets an activator restart all of them; the outcome of each.
+/// Makes an activator restart all of them; returns the outcome of each.
 async fn restart_all(env: &Env) -> Vec<String> {
     let url = env.database_url();
     let variables = [

@@ -85,7 +85,7 @@ async fn qlt_3_an_order_goes_on_with_a_version_that_has_left_memory() {
 }
 
 #[tokio::test]
-async fn qlt_8_a_message_that_names_no_id_is_told_so_and_is_no_failure_of_ours() {
+async fn qlt_8_a_message_that_names_no_id_is_reported_and_is_no_failure_of_ours() {
     let engine = Installation::start("memory_ids").await;
     engine.actions("short", &call("/short")).await;
     let client = engine.env().amqp().await.unwrap();

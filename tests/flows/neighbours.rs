@@ -21,7 +21,7 @@ async fn session(engine: &Installation) -> Client {
     client
 }
 
-/// Sends an order over AMQP and follows it to its end; how long that took.
+/// Sends an order over AMQP and follows it to its end; returns how long that took.
 async fn canary(engine: &Installation, client: &Amqp, id: &str) -> Duration {
     let begun = Instant::now();
     publish(client, "order.create", json!({"id": id, "scenario": "canary"})).await;
@@ -167,8 +167,8 @@ async fn qlt_8_one_order_that_the_database_refuses_is_put_aside_alone_over_both_
     let receipts = client.listen_directly().await.unwrap();
     let properties = BasicProperties::default().with_reply_to(receipts.queue().into());
     client.publish_orders("order.create", &orders, &properties).await.unwrap();
-    let told = receipts.wait(PATIENCE, |all| all.len() == 60).await.unwrap();
-    for receipt in told {
+    let received = receipts.wait(PATIENCE, |all| all.len() == 60).await.unwrap();
+    for receipt in received {
         let poison = receipt.body["id"].as_str().unwrap().starts_with("poison");
         assert_eq!(receipt.body["status"] == "rejected", poison, "{receipt:?}");
     }
@@ -305,7 +305,7 @@ async fn amqp_2_a_queue_that_somebody_deleted_comes_back() {
         client.channel().queue_delete(name.as_str().into(), QueueDeleteOptions::default()).await.unwrap();
     }
     let begun = Instant::now();
-    // Until it is declared anew the broker has nowhere to put an order, and says so.
+    // Until it is declared again the broker has nowhere to put an order, and says so.
     until("the broker takes orders", PATIENCE, async || {
         let order = json!({"id": "after", "scenario": "canary"});
         client.publish_orders("order.create", &[order], &BasicProperties::default()).await.is_ok()

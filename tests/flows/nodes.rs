@@ -31,14 +31,14 @@ async fn listed(engine: &Installation, name: &str) -> Value {
         .unwrap_or_else(|| panic!("{name}: {nodes}"))
 }
 
-/// The node as soon as it has this status.
+/// Returns the node as soon as it has this status.
 async fn wait_status(engine: &Installation, name: &str, status: &str) -> Value {
     until(&format!("{name} is {status}"), PATIENCE, async || listed(engine, name).await["status"] == status)
         .await;
     listed(engine, name).await
 }
 
-/// The node once it is out of service and has nothing in hand.
+/// Returns the node once it is out of service and has nothing in hand.
 async fn wait_empty(engine: &Installation, name: &str) {
     until(&format!("{name} has nothing in hand"), PATIENCE, async || {
         let node = listed(engine, name).await;
@@ -121,8 +121,8 @@ async fn rec_8_10_a_worker_that_dies_while_it_is_offline_loses_no_work() {
     let log = engine.part("a", "log").await.to_string();
     assert!(log.contains("FAILOVER from worker-1 (life ") && log.contains(" to worker-2"), "{log}");
     let log = std::fs::read_to_string(&engine.node(Role::Activator).spec.log).unwrap();
-    let told = log.lines().find(|line| line.contains("FAILOVER from worker-1")).unwrap();
-    assert!(told.contains("t-77") && told.contains("order"), "{told}");
+    let line = log.lines().find(|line| line.contains("FAILOVER from worker-1")).unwrap();
+    assert!(line.contains("t-77") && line.contains("order"), "{line}");
     until("nothing is left of it", PATIENCE, async || listed(&engine, "worker-1").await["left"] == 0).await;
     let lost = listed(&engine, "worker-1").await;
     assert_eq!(
@@ -143,7 +143,7 @@ async fn rec_8_an_intake_taken_offline_leaves_messages_to_others_and_answers_on(
     let amqp = engine.env().amqp().await.unwrap();
     let order = json!({"id": "a", "scenario": "quick"});
     amqp.publish_orders("order.create", &[order], &lapin::BasicProperties::default()).await.unwrap();
-    // Whoever still comes is answered: a load balancer is told by `/readyz`.
+    // Clients that still come are answered: a load balancer learns it from `/readyz`.
     engine.run(json!({"id": "b", "scenario": "quick"}), "success").await;
     assert_eq!(engine.get("/v1/orders/a").await.unwrap().status, 404, "it was taken from the queue");
     ask(&engine, Role::Intake, "intake-1", "online").await;
@@ -206,7 +206,7 @@ async fn rec_8_an_activator_taken_offline_checks_and_removes_nothing() {
         let rows = database.query("SELECT name FROM walks ORDER BY name", &[]).await.unwrap();
         rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>()
     };
-    // Whoever takes a page of a walk writes its row first, and each walk has a page in half a second.
+    // The one that takes a page of a walk writes its row first, and each walk has a page in half a second.
     database
         .batch_execute("DELETE FROM walks; CREATE TABLE emptied AS SELECT clock_timestamp() AS at")
         .await
@@ -230,7 +230,7 @@ async fn rec_8_a_notifier_taken_offline_sends_nothing_and_goes_on_afterwards() {
     let engine = Installation::start("rec_8_notifier").await;
     engine.actions("quick", LOG).await;
     let amqp = engine.env().amqp().await.unwrap();
-    let told = amqp.listen(&format!("{}.notifications", engine.env().prefix()), "#").await.unwrap();
+    let inbox = amqp.listen(&format!("{}.notifications", engine.env().prefix()), "#").await.unwrap();
     ask(&engine, Role::Notifier, "notifier-1", "offline").await;
     wait_empty(&engine, "notifier-1").await;
     engine.run(json!({"id": "a", "scenario": "quick", "notify": {"url": "amqp://?key=k"}}), "success").await;
@@ -240,9 +240,9 @@ async fn rec_8_a_notifier_taken_offline_sends_nothing_and_goes_on_afterwards() {
         database.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) == 1
     })
     .await;
-    assert!(told.messages().is_empty(), "sent by a notifier that is offline");
+    assert!(inbox.messages().is_empty(), "sent by a notifier that is offline");
     ask(&engine, Role::Notifier, "notifier-1", "online").await;
-    told.wait(PATIENCE, |messages| messages.len() == 1).await.unwrap();
+    inbox.wait(PATIENCE, |messages| messages.len() == 1).await.unwrap();
 }
 
 #[tokio::test]
@@ -253,9 +253,9 @@ async fn rec_8_an_order_to_a_node_that_never_was_names_those_that_are_and_a_reas
         (answer.status, answer.body["detail"].as_str().unwrap_or_default().to_owned())
     };
     let reason = json!({"reason": "r"});
-    let (status, told) = asked("/v1/nodes/intake/intake-9/offline", reason.clone()).await;
+    let (status, detail) = asked("/v1/nodes/intake/intake-9/offline", reason.clone()).await;
     assert_eq!(status, 404);
-    assert!(told.contains("those that live: intake-1"), "{told}");
+    assert!(detail.contains("those that live: intake-1"), "{detail}");
     assert_eq!(asked("/v1/nodes/cook/intake-1/offline", reason.clone()).await.0, 404);
     assert_eq!(asked("/v1/nodes/intake/intake-1/away", reason).await.0, 404);
     assert_eq!(asked("/v1/nodes/intake/intake-1/offline", json!({})).await.0, 422);
@@ -354,6 +354,6 @@ async fn rec_8_the_command_line_waits_until_a_node_has_nothing_in_hand_and_puts_
     // Who did it stands in the audit log, in the order of time.
     let audit =
         "SELECT string_agg(action || ' ' || subject, ', ' ORDER BY no) FROM audit WHERE kind = 'node'";
-    let told: String = engine.database().await.query_one(audit, &[]).await.unwrap().get(0);
-    assert_eq!(told, "offline worker/worker-1, online worker/worker-1");
+    let actions: String = engine.database().await.query_one(audit, &[]).await.unwrap().get(0);
+    assert_eq!(actions, "offline worker/worker-1, online worker/worker-1");
 }

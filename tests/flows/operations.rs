@@ -15,7 +15,7 @@ async fn get(engine: &Installation, path: &str) -> Value {
     engine.get(path).await.unwrap().success().unwrap()
 }
 
-/// Begins an operation; its number.
+/// Starts an operation; returns its number.
 async fn operate(engine: &Installation, asked: Value) -> i64 {
     let answer = engine.post("/v1/operations", &asked).await.unwrap();
     assert_eq!(answer.status, 201, "{answer:?}");
@@ -33,7 +33,7 @@ fn counts(operation: &Value) -> [i64; 4] {
     ["total", "done", "skipped", "failed"].map(|field| operation[field].as_i64().unwrap())
 }
 
-/// So many failed orders of the scenario `pay`, by one batch.
+/// Makes `count` failed orders of the scenario `pay`, by one batch.
 async fn failed_orders(engine: &Installation, count: usize) {
     engine.actions("pay", &call("/pay")).await;
     engine.world().program(Program::at("/pay").then_answer(422, json!({"code": "E7"})));
@@ -218,7 +218,7 @@ async fn rec_12_an_operation_that_follows_takes_what_comes_to_match_and_a_key_ma
     engine.reach("o-1", "canceled").await;
     engine.accepted(json!({"id": "late", "scenario": "pay"})).await;
     engine.reach("late", "canceled").await;
-    // What came of a piece is noted after its orders were acted on.
+    // The result of a piece is noted after its orders were acted on.
     until("the third is counted while the operation goes on", PATIENCE, async || {
         let running = get(&engine, &format!("/v1/operations/{no}")).await;
         (&running["state"], counts(&running)[1]) == (&json!("running"), 3)
@@ -227,7 +227,7 @@ async fn rec_12_an_operation_that_follows_takes_what_comes_to_match_and_a_key_ma
 }
 
 #[tokio::test]
-async fn rec_12_the_command_shows_what_came_of_it() {
+async fn rec_12_the_command_shows_the_result() {
     let engine = Installation::start("rec_12_cli").await;
     failed_orders(&engine, 5).await;
     let base = engine.base().to_owned();
@@ -240,23 +240,23 @@ async fn rec_12_the_command_shows_what_came_of_it() {
             String::from_utf8(output.stderr).unwrap(),
         )
     };
-    let (code, _, told) = run("operation start restart --status fail --reason r --dry-run").await;
+    let (code, _, text) = run("operation start restart --status fail --reason r --dry-run").await;
     assert_eq!(code, Some(0));
-    assert!(told.contains("restart 5 orders: o-"), "{told}");
+    assert!(text.contains("restart 5 orders: o-"), "{text}");
     engine.world().program(Program::at("/pay"));
-    let (code, told, _) = run("operation start restart --status fail --where n=3 --reason r --yes").await;
-    assert_eq!((code, told.trim()), (Some(0), "restart: 1 of 1 order done"));
+    let (code, text, _) = run("operation start restart --status fail --where n=3 --reason r --yes").await;
+    assert_eq!((code, text.trim()), (Some(0), "restart: 1 of 1 order done"));
     engine.reach("o-3", "success").await;
-    let (code, told, _) = run("operation start restart --id o-3 --id o-4 --reason r --yes --rate 100").await;
-    assert_eq!(code, Some(0), "{told}");
-    let (_, told, _) = run("operation list").await;
-    assert!(told.contains("restart  done") && told.contains("2 of 2"), "{told}");
-    let (_, told, _) = run("order list --status fail --where n=5").await;
-    assert!(told.contains("o-5") && !told.contains("o-2"), "{told}");
-    let (_, told, _) = run("order count --by status").await;
-    assert!(told.contains("fail"), "{told}");
-    let (_, told, _) = run("audit --kind operation --limit 1").await;
-    assert!(told.contains("operation"), "{told}");
+    let (code, text, _) = run("operation start restart --id o-3 --id o-4 --reason r --yes --rate 100").await;
+    assert_eq!(code, Some(0), "{text}");
+    let (_, text, _) = run("operation list").await;
+    assert!(text.contains("restart  done") && text.contains("2 of 2"), "{text}");
+    let (_, text, _) = run("order list --status fail --where n=5").await;
+    assert!(text.contains("o-5") && !text.contains("o-2"), "{text}");
+    let (_, text, _) = run("order count --by status").await;
+    assert!(text.contains("fail"), "{text}");
+    let (_, text, _) = run("audit --kind operation --limit 1").await;
+    assert!(text.contains("operation"), "{text}");
 }
 
 #[tokio::test]

@@ -12,8 +12,8 @@ mod notification;
 mod operator;
 mod pages;
 mod repeat;
+mod reported;
 mod sequence;
-mod told;
 mod webhook;
 
 use std::time::Duration;
@@ -90,13 +90,13 @@ async fn ord_2_the_same_id_is_a_duplicate_or_a_conflict_through_both_doors() {
     let properties = lapin::BasicProperties::default().with_reply_to(receipts.queue().into());
     let b = |n: i32| json!({"id": "b", "scenario": "quick", "params": {"n": n}});
     amqp.publish_orders("order.create", &[order(1), order(2), b(1), b(1), b(2)], &properties).await.unwrap();
-    let told = receipts.wait(PATIENCE, |all| all.len() == 5).await.unwrap();
-    let mut told: Vec<_> = told
+    let received = receipts.wait(PATIENCE, |all| all.len() == 5).await.unwrap();
+    let mut outcomes: Vec<_> = received
         .iter()
         .map(|m| format!("{} {}", m.body["id"].as_str().unwrap(), m.body["status"].as_str().unwrap()))
         .collect();
-    told.sort();
-    assert_eq!(told, ["a conflict", "a duplicate", "b accepted", "b conflict", "b duplicate"]);
+    outcomes.sort();
+    assert_eq!(outcomes, ["a conflict", "a duplicate", "b accepted", "b conflict", "b duplicate"]);
 
     let c = |n: i32| json!({"id": "c", "scenario": "quick", "params": {"n": n}});
     let answers =
@@ -209,13 +209,13 @@ async fn ord_8_9_the_scenario_status_tells_where_an_order_stands() {
 }
 
 #[tokio::test]
-async fn ord_17_past_the_deadline_nothing_is_called_and_the_end_is_told() {
+async fn ord_17_past_the_deadline_nothing_is_called_and_the_end_is_reported() {
     let mut engine =
         Installation::only("ord_17", &[Role::Intake, Role::Dispatcher, Role::Activator, Role::Notifier], &[])
             .await;
     engine.actions("quick", &call("/do")).await;
     let amqp = engine.env().amqp().await.unwrap();
-    let told = amqp.listen(&format!("{}.notifications", engine.env().prefix()), "#").await.unwrap();
+    let inbox = amqp.listen(&format!("{}.notifications", engine.env().prefix()), "#").await.unwrap();
     let order = |id: &str, period: i64| {
         json!({
             "id": id, "scenario": "quick", "lifecycle": {"periodToStart": period}, "notify": {"url": "amqp://?key=k"},
@@ -243,9 +243,10 @@ async fn ord_17_past_the_deadline_nothing_is_called_and_the_end_is_told() {
     for id in ["long", "sent-tomorrow"] {
         engine.reach(id, "success").await;
     }
-    let told = told.wait(PATIENCE, |all| all.len() == 4).await.unwrap();
-    let failed: Vec<_> = told.iter().filter(|m| m.body["error"]["class"] == "deadline.exceeded").collect();
-    assert_eq!(failed.len(), 2, "{told:?}");
+    let received = inbox.wait(PATIENCE, |all| all.len() == 4).await.unwrap();
+    let failed: Vec<_> =
+        received.iter().filter(|m| m.body["error"]["class"] == "deadline.exceeded").collect();
+    assert_eq!(failed.len(), 2, "{received:?}");
     let calls = engine.world().calls("/do");
     let mut called = callers(&calls);
     called.sort_unstable();
@@ -330,8 +331,8 @@ async fn ord_28_29_an_order_that_does_not_run_is_explained() {
         ("later", "2099-01-01"),
     ];
     for (id, words) in cases {
-        let told = engine.part(id, "explain").await;
-        assert!(told["explanation"].as_str().unwrap().contains(words), "{told}");
+        let explained = engine.part(id, "explain").await;
+        assert!(explained["explanation"].as_str().unwrap().contains(words), "{explained}");
     }
     // ORD-29: what is due keeps its status until a worker claims it, and shows since when it is due.
     engine.accepted(json!({"id": "soon", "scenario": "quick", "lifecycle": {"startAt": jiff::Timestamp::now().checked_add(Duration::from_millis(300)).unwrap().to_string()}})).await;
@@ -340,6 +341,6 @@ async fn ord_28_29_an_order_that_does_not_run_is_explained() {
     })
     .await;
     assert_eq!(engine.order("soon").await.unwrap()["status"], "postponed");
-    let told = engine.part("soon", "explain").await;
-    assert!(told["explanation"].as_str().unwrap().contains("may run since"), "{told}");
+    let explained = engine.part("soon", "explain").await;
+    assert!(explained["explanation"].as_str().unwrap().contains("may run since"), "{explained}");
 }

@@ -28,17 +28,17 @@ async fn scn_9_a_call_over_amqp_is_answered_over_amqp_and_handled_once() {
     };
     for (mark, key, by) in [("1", "k", 2), ("2", "k", 2), ("3", "l", 5)] {
         send(json!({"id": "a", "name": "add", "key": key, "body": {"by": by}}), mark).await;
-        let told =
+        let received =
             receipts.wait(PATIENCE, |all| all.iter().any(|m| m.correlation_id.as_deref() == Some(mark)));
-        let told = told.await.unwrap();
-        let receipt = told.iter().find(|one| one.correlation_id.as_deref() == Some(mark)).unwrap();
+        let received = received.await.unwrap();
+        let receipt = received.iter().find(|one| one.correlation_id.as_deref() == Some(mark)).unwrap();
         let expected = if key == "k" { 2 } else { 7 };
         let said = (&receipt.body["status"], &receipt.body["call"]["answer"]);
         assert_eq!(said, (&json!("answered"), &json!(expected)), "{receipt:?}");
     }
     send(json!({"id": "a", "name": "unknown"}), "4").await;
-    let told = receipts.wait(PATIENCE, |all| all.len() == 4).await.unwrap();
-    assert_eq!(told[3].body["status"], "rejected", "{:?}", told[3]);
+    let received = receipts.wait(PATIENCE, |all| all.len() == 4).await.unwrap();
+    assert_eq!(received[3].body["status"], "rejected", "{:?}", received[3]);
 }
 
 fn rabbitmqctl(arguments: &[&str]) {
@@ -105,8 +105,8 @@ async fn qlt_8_names_of_virtual_hosts_that_orders_make_up_keep_nobody_from_one_t
     for id in &made_up {
         let order = engine.reach(id, "fail").await;
         assert_eq!(order["error"]["class"], "amqp.unroutable", "{order}");
-        let told = order["error"]["message"].as_str().unwrap();
-        assert!(told.contains(&format!("nobody-{id}")), "{order}");
+        let message = order["error"]["message"].as_str().unwrap();
+        assert!(message.contains(&format!("nobody-{id}")), "{order}");
     }
     engine.run(order("after", &real), "success").await;
     rabbitmqctl(&["delete_vhost", &real]);
@@ -157,7 +157,7 @@ async fn err_7_the_answer_to_a_message_is_judged_by_where_the_message_went() {
             .await
             .unwrap();
     }
-    // One retry, then the scenario is told, by the event that tells a failed answer from a good one.
+    // One retry, then the scenario learns of it, by the event that tells a failed answer from a good one.
     let order = engine.reach("a", "fail").await;
     assert_eq!(
         (&order["step"], &order["error"]["class"]),

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-fn told(program: &str, arguments: &[&str]) -> String {
+fn output_of(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().unwrap();
     assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
@@ -14,7 +14,7 @@ fn told(program: &str, arguments: &[&str]) -> String {
 
 /// Everything below a folder, by its path from there.
 fn below(folder: &Path) -> BTreeSet<String> {
-    let listed = told("find", &[folder.to_str().unwrap(), "-type", "f", "-printf", "%P\n"]);
+    let listed = output_of("find", &[folder.to_str().unwrap(), "-type", "f", "-printf", "%P\n"]);
     listed.lines().map(str::to_owned).collect()
 }
 
@@ -37,33 +37,18 @@ fn run_2_qlt_10_packages_hold_what_they_should_and_say_what_is_built_in() {
 
 fn check_image(into: &Path) {
     let image = below(&into.join("image"));
-    let services = ["intake", "dispatcher", "activator", "worker", "notifier"];
-    let mut expected: BTreeSet<String> =
-        services.iter().map(|service| format!("usr/local/bin/pagurus-{service}")).collect();
-    expected.extend(["usr/local/bin/pagurus".to_owned(), "etc/pagurus/pagurus.yaml".to_owned()]);
+    let program = "usr/local/bin/pagurus";
+    let expected = BTreeSet::from([program.to_owned(), "etc/pagurus/pagurus.yaml".to_owned()]);
     assert_eq!(image, expected, "the image has these files and no other");
-    for program in services {
-        let path = into.join("image/usr/local/bin").join(format!("pagurus-{program}"));
-        let version = told(path.to_str().unwrap(), &["--version"]);
-        assert_eq!(version.trim(), format!("pagurus-{program} {}", env!("CARGO_PKG_VERSION")));
-        // The last stage of the image has the C library and its kin, and nothing else.
-        for line in told("ldd", &[path.to_str().unwrap()]).lines() {
-            let library = line.split_whitespace().next().unwrap_or_default();
-            let is_there = [
-                "linux-vdso",
-                "libc.",
-                "libm.",
-                "libgcc_s.",
-                "/lib64/ld-",
-                "libpthread.",
-                "libdl.",
-                "librt.",
-            ];
-            assert!(
-                is_there.iter().any(|known| library.starts_with(known)),
-                "pagurus-{program} needs {library}"
-            );
-        }
+    let path = into.join("image").join(program);
+    let version = output_of(path.to_str().unwrap(), &["--version"]);
+    assert_eq!(version.trim(), format!("pagurus {}", env!("CARGO_PKG_VERSION")));
+    // The last stage of the image has the C library and its kin, and nothing else.
+    for line in output_of("ldd", &[path.to_str().unwrap()]).lines() {
+        let library = line.split_whitespace().next().unwrap_or_default();
+        let is_there =
+            ["linux-vdso", "libc.", "libm.", "libgcc_s.", "/lib64/ld-", "libpthread.", "libdl.", "librt."];
+        assert!(is_there.iter().any(|known| library.starts_with(known)), "pagurus needs {library}");
     }
 }
 
@@ -76,25 +61,25 @@ fn file(into: &Path, ending: &str) -> String {
 
 fn check_packages(into: &Path) {
     let package = file(into, ".deb");
-    let control = told("dpkg-deb", &["--field", &package]);
+    let control = output_of("dpkg-deb", &["--field", &package]);
     assert!(control.contains("Package: pagurus\n"), "{control}");
     for word in ["@VERSION@", "@ARCHITECTURE@", "@SIZE@"] {
         assert!(!control.contains(word), "{control}");
     }
-    let content = told("dpkg-deb", &["--contents", &package]);
+    let content = output_of("dpkg-deb", &["--contents", &package]);
     for path in [
-        "./usr/bin/pagurus-worker",
+        "./usr/bin/pagurus",
         "./etc/pagurus/pagurus.yaml",
         "./lib/systemd/system/pagurus@.service",
         "./usr/share/man/man1/pagurus.1.gz",
         "./usr/share/man/man1/pagurus-order-submit.1.gz",
-        "./usr/share/man/man8/pagurus-intake.8.gz",
+        "./usr/share/man/man1/pagurus-serve.1.gz",
         "./usr/share/pagurus/schemas/scenario.json",
     ] {
         assert!(content.contains(path), "{path} is missing: {content}");
     }
     assert!(content.lines().all(|line| line.contains("root/root")), "{content}");
-    let listed = told("tar", &["--list", "--gzip", "--file", &file(into, ".tar.gz")]);
+    let listed = output_of("tar", &["--list", "--gzip", "--file", &file(into, ".tar.gz")]);
     assert!(listed.contains(&format!("pagurus-{}/usr/bin/pagurus\n", env!("CARGO_PKG_VERSION"))), "{listed}");
     assert!(!listed.contains("DEBIAN"), "{listed}");
 }

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 
 use crate::installation::{Installation, until};
 
-/// Stories of these seeds are always told.
+/// Seeds whose stories are always played.
 const SEEDS: [u64; 3] = [1, 2, 3];
-/// Of each seed so many.
+/// Number of stories of each seed.
 const EACH: usize = 20;
 /// A story waits in vain a few times, for seconds each; a busy machine may take its time.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,17 +33,17 @@ fn stories() -> Vec<(Story, Expected)> {
 
 #[tokio::test]
 async fn scn_7_14_err_6_9_11_13_random_stories_with_early_late_and_double_callbacks_go_as_the_model_says() {
-    let told = stories();
-    assert_worthwhile(&told);
+    let stories = stories();
+    assert_worthwhile(&stories);
     let engine = Installation::with("random", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &rules(false))]).await;
     let exchange = format!("world-{}", engine.env().prefix());
     let api = engine.env().api(engine.node(Role::Intake));
-    let play = Play::start(engine.env(), api.clone(), &exchange, &told, PATIENCE).await.unwrap();
-    for (story, expected) in &told {
+    let play = Play::start(engine.env(), api.clone(), &exchange, &stories, PATIENCE).await.unwrap();
+    for (story, expected) in &stories {
         let text = story.text(&exchange, &expected.in_vain);
         engine.put_scenario(&story.scenario(), &text).await.unwrap();
     }
-    let orders: Vec<Value> = told.iter().map(|(story, _)| story.order()).collect();
+    let orders: Vec<Value> = stories.iter().map(|(story, _)| story.order()).collect();
     engine.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
     let deadline = Instant::now() + PATIENCE;
     for _ in 0..ORPHANS {
@@ -52,7 +52,7 @@ async fn scn_7_14_err_6_9_11_13_random_stories_with_early_late_and_double_callba
         play.orphan(&nobody, true).await.unwrap();
     }
     let (mut wrong, mut first) = (Vec::new(), None);
-    for (story, expected) in &told {
+    for (story, expected) in &stories {
         let order = ended(&api, &story.id, deadline).await;
         let seen = play.end(&story.id).await;
         let differences = match &order {
@@ -73,25 +73,27 @@ async fn scn_7_14_err_6_9_11_13_random_stories_with_early_late_and_double_callba
         first.unwrap_or_default()
     );
     let mut verdicts: BTreeMap<&str, usize> = BTreeMap::from([("orphan", 2 * ORPHANS)]);
-    for (_, _, verdict) in told.iter().flat_map(|(_, expected)| &expected.callbacks) {
+    for (_, _, verdict) in stories.iter().flat_map(|(_, expected)| &expected.callbacks) {
         *verdicts.entry(verdict).or_default() += 1;
     }
     until("all callbacks are counted", PATIENCE, async || counted(&engine).await == verdicts).await;
 }
 
 /// A set of stories in which something never happens shows nothing about it.
-fn assert_worthwhile(told: &[(Story, Expected)]) {
-    let paths = || told.iter().flat_map(|(_, expected)| &expected.path);
+fn assert_worthwhile(stories: &[(Story, Expected)]) {
+    let paths = || stories.iter().flat_map(|(_, expected)| &expected.path);
     for event in [" retry ", " timeout ", " callback ", " fail ", " wait ", " success "] {
         assert!(paths().any(|one| one.contains(event)), "no{event}anywhere");
     }
     for wanted in ["accepted", "duplicate", "late"] {
-        let kept = told.iter().flat_map(|(_, expected)| &expected.callbacks);
+        let kept = stories.iter().flat_map(|(_, expected)| &expected.callbacks);
         assert!(kept.filter(|(_, _, verdict)| *verdict == wanted).count() >= 20, "hardly one is {wanted}");
     }
-    let mut calls = told.iter().flat_map(|(_, expected)| &expected.calls);
-    assert!(calls.any(|made| made.tried > 0) && told.iter().any(|(_, expected)| !expected.gates.is_empty()));
-    assert!(told.iter().any(|(_, expected)| expected.status == "fail"));
+    let mut calls = stories.iter().flat_map(|(_, expected)| &expected.calls);
+    assert!(
+        calls.any(|made| made.tried > 0) && stories.iter().any(|(_, expected)| !expected.gates.is_empty())
+    );
+    assert!(stories.iter().any(|(_, expected)| expected.status == "fail"));
 }
 
 async fn differences(engine: &Installation, expected: &Expected, seen: &Seen, order: &Value) -> Vec<String> {
@@ -104,7 +106,7 @@ async fn differences(engine: &Installation, expected: &Expected, seen: &Seen, or
     };
     same("calls, with keys that are equal or different", list(&expected.calls), list(&seen.calls));
     same("messages", list(&expected.questions), list(&seen.questions));
-    same("answers told by the scenario", list(&expected.told), list(&seen.told));
+    same("answers that the scenario knew", list(&expected.knew), list(&seen.knew));
     let path = engine.transitions(id).await.unwrap();
     let path = path.iter().map(|one| ["from", "event", "to"].map(|key| one[key].as_str().unwrap()).join(" "));
     same("path", expected.path.join(", "), path.collect::<Vec<_>>().join(", "));

@@ -33,7 +33,7 @@ async fn rec_3_overdue_work_is_handed_out_again_and_poison_ends() {
     numbered(&engine, "once").await;
 }
 
-/// The stage that made the last of so many calls has gone on for longer than it may.
+/// Makes the stage overdue that made the last of `count` calls.
 async fn overdue(engine: &Installation, path: &str, count: usize) {
     engine.calls(path, count).await;
     engine.database().await.execute("UPDATE running SET deadline_at = now()", &[]).await.unwrap();

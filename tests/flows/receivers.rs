@@ -22,7 +22,7 @@ async fn line(lines: &mut Lines<BufReader<ChildStdout>>) -> String {
     line.unwrap().expect("it goes on")
 }
 
-/// Sends what somebody else has made up; the status that it is answered with.
+/// Sends a notification that somebody else made up; returns the status of the answer.
 async fn send(engine: &Installation, url: &str, id: &str, seconds: i64, signature: &str) -> u16 {
     let request = engine.env().http().post(url).body(json!({"id": id}).to_string());
     let request = request.header("webhook-id", id).header("webhook-timestamp", seconds.to_string());
@@ -49,8 +49,8 @@ async fn ord_18_the_receiver_in_python_takes_what_is_signed_and_new_and_nothing_
     let engine = Installation::with("receiver_python", &settings).await;
     engine.actions("quick", LOG).await;
     engine.run(json!({"id": "a", "scenario": "quick", "notify": {"url": url}}), "success").await;
-    let told: Value = serde_json::from_str(&line(&mut lines).await).unwrap();
-    assert_eq!((&told["id"], &told["status"]), (&json!("a"), &json!("success")));
+    let received: Value = serde_json::from_str(&line(&mut lines).await).unwrap();
+    assert_eq!((&received["id"], &received["status"]), (&json!("a"), &json!("success")));
 
     let now = Timestamp::now().as_second();
     let secrets = SigningSecrets::parse(SECRET).unwrap();

@@ -63,7 +63,7 @@ async fn amqp_1_a_refused_message_is_shown_mended_sent_again_or_dropped_and_none
     let late = items.iter().find(|item| item["bytes"] == order.len()).unwrap()["id"].as_str().unwrap();
 
     let mended = r#"{"id": "late", "scenario": "one"}"#;
-    let told = pagurus(&[
+    let output = pagurus(&[
         "refused",
         "replay",
         late,
@@ -75,7 +75,7 @@ async fn amqp_1_a_refused_message_is_shown_mended_sent_again_or_dropped_and_none
         engine.base(),
     ])
     .await;
-    assert!(told.status.success(), "{told:?}");
+    assert!(output.status.success(), "{output:?}");
     until("the order is registered", PATIENCE, async || {
         engine.get("/v1/orders/late").await.unwrap().status == 200
     })
@@ -84,9 +84,9 @@ async fn amqp_1_a_refused_message_is_shown_mended_sent_again_or_dropped_and_none
     let gone = engine.post(&format!("/v1/refused/{late}/replay"), &again).await.unwrap();
     assert_eq!(gone.status, 404, "nobody decides twice: {gone:?}");
 
-    let told =
+    let output =
         pagurus(&["refused", "drop", garbage, "--reason", "line noise", "--server", engine.base()]).await;
-    assert!(told.status.success(), "{told:?}");
+    assert!(output.status.success(), "{output:?}");
     assert_eq!(listed(&engine, 0).await, Vec::<Value>::new());
     let audit = engine.get("/v1/audit?kind=message").await.unwrap().success().unwrap();
     let actions: Vec<(&str, &str)> = audit["items"]
@@ -122,8 +122,8 @@ async fn amqp_1_a_refused_message_is_mended_in_the_editor_of_a_person() {
         "{left:?}"
     );
     assert_eq!(listed(&engine, 1).await[0]["id"], id);
-    let told = replay("sed -i s/unheard-of/one/").await;
-    assert!(told.status.success(), "{told:?}");
+    let output = replay("sed -i s/unheard-of/one/").await;
+    assert!(output.status.success(), "{output:?}");
     until("the order is registered", PATIENCE, async || {
         engine.get("/v1/orders/edited").await.unwrap().status == 200
     })

@@ -1,5 +1,5 @@
 //! The configuration of processes that run (07-interfaces.md, Configuration): read again on SIGHUP or when the
-//! file has changed, refused as a whole when it is faulty, and told by every process.
+//! file has changed, refused as a whole when it is faulty, and reported by every process.
 
 use std::time::Duration;
 
@@ -117,10 +117,10 @@ async fn config_a_changed_setting_takes_effect_in_every_service_without_a_restar
         .await;
     assert_eq!(refused.status, 413, "{refused:?}");
     let log = log_of(engine.node(Role::Notifier));
-    let told = log.lines().find(|line| line.contains("the configuration was read again")).expect(&log);
+    let line = log.lines().find(|line| line.contains("the configuration was read again")).expect(&log);
     assert!(
-        told.contains("intake.max_body_bytes") && told.contains(", config\"") && !told.contains("second"),
-        "{told}"
+        line.contains("intake.max_body_bytes") && line.contains(", config\"") && !line.contains("second"),
+        "{line}"
     );
 
     // Denied from now on, though a connection to it is open.
@@ -148,9 +148,9 @@ async fn config_a_faulty_file_is_refused_and_the_old_one_stays() {
     all_say(&engine, "the file is refused", |state| state["refused"] == true && state["snapshot"] == 1).await;
     for node in &engine.nodes {
         let log = log_of(node);
-        let told = log.lines().find(|line| line.contains("the configuration is not valid")).expect(&log);
-        assert!(told.contains("2:17: unknown key `timeot`; did you mean `timeout`?"), "{told}");
-        assert!(told.contains("3:19: 0 is not between 1 and 4294967295"), "{told}");
+        let line = log.lines().find(|line| line.contains("the configuration is not valid")).expect(&log);
+        assert!(line.contains("2:17: unknown key `timeot`; did you mean `timeout`?"), "{line}");
+        assert!(line.contains("3:19: 0 is not between 1 and 4294967295"), "{line}");
     }
     engine.reach("meanwhile", "success").await;
     engine.run(json!({"id": "after", "scenario": "says"}), "success").await;
@@ -164,9 +164,9 @@ async fn config_a_faulty_file_is_refused_and_the_old_one_stays() {
             && state["needsRestart"] == json!(["broker.prefetch"])
     };
     all_say(&engine, "the mended file is taken", is_taken).await;
-    let told = pagurus(&["config", "show", "--json", "--server", engine.base()]).await;
-    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
-    assert!(is_taken(&told), "{told}");
+    let output = pagurus(&["config", "show", "--json", "--server", engine.base()]).await;
+    let state: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(is_taken(&state), "{state}");
     engine.world().forget();
     engine.run(json!({"id": "mended", "scenario": "says"}), "success").await;
     assert_eq!(engine.calls("/says", 1).await[0].body["word"], "better");
@@ -178,8 +178,8 @@ async fn config_a_faulty_file_is_refused_and_the_old_one_stays() {
             ),
             "{log}"
         );
-        let told = log.matches("the configuration is not valid").count();
-        assert_eq!(told, 1, "a file with a fault is told once: {log}");
+        let count = log.matches("the configuration is not valid").count();
+        assert_eq!(count, 1, "a file with a fault is reported once: {log}");
     }
 }
 

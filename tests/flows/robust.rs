@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::err::policy;
 use crate::installation::{Installation, PATIENCE, call, until, with_actions};
 
-/// Every process is ready, and an order that does nothing special ends well.
+/// Asserts that every process is ready, and that an order that does nothing special ends well.
 async fn assert_healthy(engine: &Installation, canary: &str) {
     for node in &engine.nodes {
         let answer = reqwest::get(format!("{}/readyz", node.url())).await.unwrap();
-        let (status, told) = (answer.status().as_u16(), answer.text().await.unwrap());
-        assert_eq!(status, 200, "{} after {canary}: {told}", node.spec.role);
+        let (status, text) = (answer.status().as_u16(), answer.text().await.unwrap());
+        assert_eq!(status, 200, "{} after {canary}: {text}", node.spec.role);
     }
     engine.actions("canary", &call("/canary")).await;
     engine.run(json!({"id": canary, "scenario": "canary"}), "success").await;
@@ -268,7 +268,7 @@ async fn qlt_8_an_order_cannot_choose_the_host_that_is_called() {
     let engine = Installation::start("robust_host").await;
     engine.actions("whole", "- http: {url: \"${params.url}\"}").await;
     engine.actions("host", "- http: {url: \"http://${params.host}:8080/v1/orders\"}").await;
-    // The host of `config.demo` is the deployment's, whoever names it; the API of the engine is not.
+    // The host of `config.demo` is the deployment's, no matter who names it; the API of the engine is not.
     let url = format!("{}/v1/orders", engine.node(Role::Intake).url());
     for (scenario, params) in [("whole", json!({"url": url})), ("host", json!({"host": "127.0.0.1"}))] {
         let order = json!({"id": scenario, "scenario": scenario, "params": params});

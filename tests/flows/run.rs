@@ -33,8 +33,8 @@ async fn migrate(env: &Env) -> Output {
 
 fn applied(output: &Output) -> usize {
     assert!(output.status.success(), "{output:?}");
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    told["applied"].as_array().unwrap().len()
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    report["applied"].as_array().unwrap().len()
 }
 
 #[tokio::test]
@@ -96,8 +96,8 @@ async fn run_4_messages_of_another_shape_are_counted_and_lose_nothing() {
     for id in &ids {
         engine.reach(id, "success").await;
     }
-    let told = notices.wait(PATIENCE, |all| all.len() >= ids.len()).await.unwrap();
-    assert_eq!(told.len(), ids.len());
+    let received = notices.wait(PATIENCE, |all| all.len() >= ids.len()).await.unwrap();
+    assert_eq!(received.len(), ids.len());
     assert_eq!(engine.world().calls("/do").len(), ids.len(), "nothing ran twice");
 }
 
@@ -121,9 +121,9 @@ async fn run_1_the_tour_of_the_readme_works_word_for_word() {
     std::fs::write(folder.join(".dev/env"), page).unwrap();
     let mut shell = tokio::process::Command::new("sh");
     let output = shell.args(["-e", "-u", "-c", tour()]).current_dir(&folder).output().await.unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
+    let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
-    assert!(told.contains("first-1") && told.contains("success") && told.contains("one-action"), "{told}");
+    assert!(text.contains("first-1") && text.contains("success") && text.contains("one-action"), "{text}");
     assert_eq!(engine.order("first-1").await.unwrap()["status"], "success");
     assert_eq!(engine.world().calls("/do").len(), 1);
 }

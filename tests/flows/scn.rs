@@ -9,7 +9,7 @@ use crate::err::policy;
 use crate::installation::{Installation, asking, at, call, with_actions};
 
 #[tokio::test]
-async fn scn_1_all_faults_are_told_at_once_with_their_places() {
+async fn scn_1_all_faults_are_reported_at_once_with_their_places() {
     let engine = Installation::start("scn_1").await;
     let text = "scenario: wrong\nkind: workflow\ninitialState: nowhere\nstates:\n  a:\n    actions:\n      - htp: {url: x}\n    on: {success: gone}\n  \
                 island: {kind: terminal}\n";
@@ -114,7 +114,7 @@ async fn scn_4_actions_run_in_order_until_one_of_them_decides_on_the_event() {
 }
 
 #[tokio::test]
-async fn scn_6_a_sleep_keeps_its_values_and_its_time_whoever_dies() {
+async fn scn_6_a_sleep_keeps_its_values_and_its_time_over_every_death() {
     let mut engine = Installation::only("scn_6", &[Role::Intake, Role::Dispatcher, Role::Worker], &[]).await;
     let states = format!(
         "initialState: falls\nstates:\n  falls:\n    actions:\n      - script: 'vars.seen = #{{ n: params.n + 1 }}'\n      \
@@ -216,7 +216,7 @@ async fn scn_5_values_keep_their_types_and_scripts_their_bounds() {
 }
 
 #[tokio::test]
-async fn scn_7_early_double_and_late_callbacks_are_told_apart() {
+async fn scn_7_early_double_and_late_callbacks_are_distinguished() {
     let engine = Installation::start("scn_7").await;
     engine.world().program(
         Program::at("/early")
@@ -359,7 +359,7 @@ async fn scn_1_applying_warns_of_what_the_deployment_does_not_have() {
                    - http: {url: '${config.demo}/${params.b}'}";
     let text = format!("scenario: warned\nkind: workflow\n{}", with_actions(actions));
     let applied = engine.put_scenario("warned", &text).await.unwrap();
-    let told = |warnings: &Value| -> Vec<String> {
+    let messages = |warnings: &Value| -> Vec<String> {
         warnings.as_array().unwrap().iter().map(|one| one["message"].as_str().unwrap().to_owned()).collect()
     };
     let expected = [
@@ -367,9 +367,9 @@ async fn scn_1_applying_warns_of_what_the_deployment_does_not_have() {
         "this node can read no secret `none`",
         "there is no scenario `nc-not-there` for its child orders",
     ];
-    assert_eq!(told(&applied["warnings"]), expected, "{applied}");
+    assert_eq!(messages(&applied["warnings"]), expected, "{applied}");
     assert_eq!(applied["warnings"][0]["line"], 8, "{applied}");
     let request = engine.env().http().post(format!("{}/v1/scenarios/check", engine.base())).body(text);
     let checked: Value = request.send().await.unwrap().json().await.unwrap();
-    assert_eq!(told(&checked["warnings"]), expected, "{checked}");
+    assert_eq!(messages(&checked["warnings"]), expected, "{checked}");
 }

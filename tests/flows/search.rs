@@ -122,7 +122,7 @@ async fn rec_13_a_search_keeps_its_name_and_what_has_no_path_is_refused_with_a_h
     assert_eq!(
         (&list["items"][0]["name"], &list["items"][0]["search"]),
         (&json!("broken ones"), &conditions),
-        "times stay as they were told"
+        "times stay as they were given"
     );
     let counts = get(&engine, "/v1/counts?saved=broken%20ones&by=scenario").await;
     assert_eq!(counts["items"][0]["orders"], 2);

@@ -17,7 +17,7 @@ fn senders() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("examples/senders")
 }
 
-/// Runs a program that sends the order `id`: all that it printed.
+/// Runs a program that sends the order `id`; returns whether it succeeded, and all that it printed.
 async fn run(engine: &Installation, mut command: Command, id: &str, scenario: &str) -> (bool, String) {
     command
         .args([id, scenario])
@@ -33,7 +33,7 @@ async fn run(engine: &Installation, mut command: Command, id: &str, scenario: &s
     (output.status.success(), printed)
 }
 
-/// A sender learns that its order was taken and how it ended; one whose order is refused learns that, and ends.
+/// Asserts that a sender learns that its order was taken and how it ended, or that it was refused.
 async fn demand(name: &str, program: impl Fn() -> Command) {
     let engine = Installation::start(name).await;
     engine.actions("greet", "- script: 'result(`hello ${params.msisdn}`)'").await;
@@ -42,7 +42,7 @@ async fn demand(name: &str, program: impl Fn() -> Command) {
     assert!(printed.contains("accepted") && printed.contains("success"), "{printed}");
     let order = engine.reach("a", "success").await;
     assert_eq!(order["result"], "hello 79110000001", "{order}");
-    // Sent again, it waits for nothing: the end was told then.
+    // Sent again, it waits for nothing: the end was reported then.
     let begun = Instant::now();
     let (sent, printed) = run(&engine, program(), "a", "greet").await;
     assert!(sent && printed.contains("duplicate"), "{printed}");

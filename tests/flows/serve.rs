@@ -63,8 +63,8 @@ async fn run_1_all_services_in_one_process_do_what_five_processes_do() {
     let calls = engine.world().calls("/one");
     let distinct: BTreeSet<&str> = callers(&calls).into_iter().collect();
     assert_eq!((calls.len(), distinct.len()), (2 * EACH, 2 * EACH), "each once");
-    let told = inbox.wait(PATIENCE, |messages| messages.len() >= EACH).await.unwrap();
-    assert_eq!(told.len(), EACH);
+    let received = inbox.wait(PATIENCE, |messages| messages.len() >= EACH).await.unwrap();
+    assert_eq!(received.len(), EACH);
 
     // Nothing waits for what only a look at the tables would find: every two seconds one for stages, after four one for notifications.
     let begun = Instant::now();
@@ -79,7 +79,7 @@ async fn run_1_all_services_in_one_process_do_what_five_processes_do() {
     inbox.wait(Duration::from_secs(4), |messages| messages.len() >= EACH + 10).await.unwrap();
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     tokio::time::sleep(Duration::from_secs(5)).await;
-    assert_eq!(inbox.messages().len(), EACH + 10, "each is told once");
+    assert_eq!(inbox.messages().len(), EACH + 10, "each is reported once");
 
     let roles: BTreeSet<String> = engine.get("/v1/nodes").await.unwrap().body["items"]
         .as_array()

@@ -13,8 +13,8 @@ async fn get(engine: &Installation, path: &str) -> Value {
     engine.get(path).await.unwrap().success().unwrap()
 }
 
-/// Output of the command line, and its exit code.
-async fn told(engine: &Installation, arguments: &[&str]) -> (String, i32) {
+/// Returns the output of the command line and its exit code.
+async fn cli(engine: &Installation, arguments: &[&str]) -> (String, i32) {
     let mut all = vec!["--server", engine.base()];
     all.extend(arguments);
     let output = pagurus(&all).await;
@@ -71,10 +71,10 @@ async fn act_6_http_figures_tell_what_is_and_what_was() {
         let answer = engine.get(&format!("/v1/stats?{wrong}")).await.unwrap();
         assert_eq!(answer.status, 422, "{wrong}: {answer:?}");
     }
-    let (page, code) = told(&engine, &["top", "--once"]).await;
+    let (page, code) = cli(&engine, &["top", "--once"]).await;
     assert!(code == 0 && page.contains("dispatcher-1 leads") && page.contains("worker/worker-1"), "{page}");
     assert!(page.contains("success 3") && page.contains("shop.closed 1"), "{page}");
-    let (page, _) = told(&engine, &["top", "--once", "--output", "json"]).await;
+    let (page, _) = cli(&engine, &["top", "--once", "--output", "json"]).await;
     let page: Value = serde_json::from_str(&page).unwrap();
     assert_eq!(page["nodes"].as_array().unwrap().len(), 5, "{page}");
 }
@@ -148,15 +148,15 @@ async fn http_every_list_has_pages_that_fit_together() {
     }
 
     // The command line reads all pages, and shows the same in each form.
-    let (json_text, _) = told(&engine, &["nodes", "list", "--json"]).await;
-    let (yaml, code) = told(&engine, &["nodes", "list", "-o", "yaml"]).await;
+    let (json_text, _) = cli(&engine, &["nodes", "list", "--json"]).await;
+    let (yaml, code) = cli(&engine, &["nodes", "list", "-o", "yaml"]).await;
     let (as_json, as_yaml): (Value, Value) =
         (serde_json::from_str(&json_text).unwrap(), serde_saphyr::from_str(&yaml).unwrap());
     assert_eq!(
         (names(as_json["items"].as_array().unwrap(), "name"), code),
         (names(as_yaml["items"].as_array().unwrap(), "name"), 0)
     );
-    let (table, _) = told(&engine, &["nodes", "list", "--output", "table"]).await;
+    let (table, _) = cli(&engine, &["nodes", "list", "--output", "table"]).await;
     assert!(table.contains("w.2") && table.starts_with("NAME"), "{table}");
 }
 
@@ -181,14 +181,14 @@ async fn ord_23_27_a_repeat_of_a_repair_or_an_update_is_known_by_its_key() {
     engine.run(json!({"id": "stuck", "scenario": "asks"}), "wait").await;
     let repair = json!({"state": "ask", "reason": "asked too early"});
     for key in ["r-1", "\"r-1\""] {
-        let (status, told) = keyed(&engine, "POST", "/v1/orders/stuck/repair", key, &repair).await;
-        assert_eq!(status, 200, "{told}");
+        let (status, answer) = keyed(&engine, "POST", "/v1/orders/stuck/repair", key, &repair).await;
+        assert_eq!(status, 200, "{answer}");
     }
     assert_eq!(count_of(&engine, "stuck", "repaired").await, 1, "quoted or plain, it is one key");
     let other = json!({"state": "after", "reason": "asked too early"});
-    let (status, told) = keyed(&engine, "POST", "/v1/orders/stuck/repair", "r-1", &other).await;
-    assert_eq!(status, 422, "another request under the same key: {told}");
-    assert!(told["detail"].as_str().unwrap().contains("r-1"), "{told}");
+    let (status, answer) = keyed(&engine, "POST", "/v1/orders/stuck/repair", "r-1", &other).await;
+    assert_eq!(status, 422, "another request under the same key: {answer}");
+    assert!(answer["detail"].as_str().unwrap().contains("r-1"), "{answer}");
 
     let later = json!({"id": "later", "scenario": "one", "lifecycle": {"startAt": "2100-01-01T00:00:00Z"}});
     engine.accepted(later).await;
@@ -196,15 +196,15 @@ async fn ord_23_27_a_repeat_of_a_repair_or_an_update_is_known_by_its_key() {
     let urgent = json!({"priority": "high", "reason": "urgent"});
     for (key, body, kind) in [("u-1", &urgent, "updated"), ("u-2", &deferred, "deferred")] {
         for _ in 0..2 {
-            let (status, told) = keyed(&engine, "PATCH", "/v1/orders/later", key, body).await;
-            assert_eq!(status, 200, "{told}");
+            let (status, answer) = keyed(&engine, "PATCH", "/v1/orders/later", key, body).await;
+            assert_eq!(status, 200, "{answer}");
         }
         let events = engine.part("later", "events").await;
         let count = events.as_array().unwrap().iter().filter(|event| event["payload"]["key"] == key).count();
         assert_eq!(count, 1, "{kind}: {events}");
     }
-    let (status, told) = keyed(&engine, "PATCH", "/v1/orders/later", "u-1", &deferred).await;
-    assert_eq!(status, 422, "{told}");
+    let (status, answer) = keyed(&engine, "PATCH", "/v1/orders/later", "u-1", &deferred).await;
+    assert_eq!(status, 422, "{answer}");
 }
 
 #[tokio::test]
@@ -232,11 +232,11 @@ async fn http_a_scenario_is_changed_on_top_of_what_was_read() {
     assert_eq!(status, 201);
     let read = engine.env().http().get(format!("{}/v1/scenarios/s", engine.base())).send().await.unwrap();
     assert_eq!(read.headers()["etag"].to_str().unwrap(), first);
-    let (status, second, told) = put(text("two"), Some(("if-match", &first))).await;
-    assert_eq!((status, &told["tag"]), (201, &json!(second.as_deref().unwrap().trim_matches('"'))), "{told}");
-    let (status, _, told) = put(text("three"), Some(("if-match", &first))).await;
-    assert_eq!((status, &told["type"]), (412, &json!("urn:pagurus:problem:precondition-failed")), "{told}");
-    assert!(told["detail"].as_str().unwrap().contains(second.as_deref().unwrap()), "{told}");
+    let (status, second, answer) = put(text("two"), Some(("if-match", &first))).await;
+    assert_eq!((status, answer["tag"].as_str()), (201, second.as_deref().map(|tag| tag.trim_matches('"'))));
+    let (status, _, answer) = put(text("three"), Some(("if-match", &first))).await;
+    assert_eq!((status, &answer["type"]), (412, &json!("urn:pagurus:problem:precondition-failed")));
+    assert!(answer["detail"].as_str().unwrap().contains(second.as_deref().unwrap()), "{answer}");
     assert_eq!(put(text("two"), Some(("if-match", &first))).await.0, 200, "a repeat is answered");
     assert_eq!(put(text("x"), Some(("if-match", "\"a b\""))).await.0, 422);
     assert_eq!(put(text("three"), None).await.0, 201, "without the header nothing is asked");
@@ -245,8 +245,8 @@ async fn http_a_scenario_is_changed_on_top_of_what_was_read() {
     std::fs::write(&file, text("four").replace("initialState", "initalState")).unwrap();
     let path = file.to_str().unwrap();
     let tag = first.trim_matches('"');
-    let cli = async |arguments: &[&str]| self::told(&engine, arguments).await;
-    assert_eq!(cli(&["scenario", "apply", path, "--dry-run"]).await.1, 1, "a fault is told");
+    let cli = async |arguments: &[&str]| cli(&engine, arguments).await;
+    assert_eq!(cli(&["scenario", "apply", path, "--dry-run"]).await.1, 1, "a fault is reported");
     std::fs::write(&file, text("four")).unwrap();
     let (tried, code) = cli(&["scenario", "apply", path, "--dry-run"]).await;
     assert!(code == 0 && tried.contains("can be applied; nothing is stored"), "{code}: {tried}");
@@ -284,11 +284,11 @@ async fn checks(engine: &Installation) -> Vec<(String, String)> {
 async fn run_a_verdict_names_what_is_wrong_and_ends_with_it() {
     let mut engine = Installation::start("sight_doctor").await;
     let found = async |engine: &Installation, check: &str, words: &str| {
-        checks(engine).await.iter().any(|(name, told)| name == check && told.contains(words))
+        checks(engine).await.iter().any(|(name, message)| name == check && message.contains(words))
     };
     // Private servers of tests give up safety for speed, and say so.
     let own =
-        |(check, told): &(String, String)| check != "database.settings" && !told.contains("replication");
+        |(check, text): &(String, String)| check != "database.settings" && !text.contains("replication");
     until("nothing is wrong with a fresh installation", PATIENCE, async || {
         !checks(&engine).await.iter().any(own)
     })
@@ -299,7 +299,7 @@ async fn run_a_verdict_names_what_is_wrong_and_ends_with_it() {
     let stop = json!({"keyword": "tariff", "reason": "works"});
     assert_eq!(engine.post("/v1/flows/stop", &stop).await.unwrap().status, 200);
     send(&engine, b"no JSON").await;
-    until("a stop and a refused message are told", PATIENCE, async || {
+    until("a stop and a refused message are reported", PATIENCE, async || {
         found(&engine, "stops", "tariff").await && found(&engine, "refused", "1 refused").await
     })
     .await;
@@ -317,20 +317,20 @@ async fn run_a_verdict_names_what_is_wrong_and_ends_with_it() {
     lock.execute("LOCK TABLE walks IN ACCESS EXCLUSIVE MODE", &[]).await.unwrap();
     let waiting = engine.database().await;
     let waits = tokio::spawn(async move { waiting.execute("SELECT FROM walks", &[]).await.map(drop) });
-    until("the wait is told", PATIENCE, async || found(&engine, "database.locks", "waited for a lock").await)
+    until("the wait is seen", PATIENCE, async || found(&engine, "database.locks", "waited for a lock").await)
         .await;
     lock.rollback().await.unwrap();
     waits.await.unwrap().unwrap();
 
     engine.node(Role::Worker).stop(PATIENCE).await.unwrap();
-    until("no worker is told", PATIENCE, async || found(&engine, "nodes", "no worker is alive").await).await;
-    let (text, code) = told(&engine, &["doctor"]).await;
-    assert!(code == 1 && text.contains("start a pagurus-worker"), "{text}");
+    until("no worker is seen", PATIENCE, async || found(&engine, "nodes", "no worker is alive").await).await;
+    let (text, code) = cli(&engine, &["doctor"]).await;
+    assert!(code == 1 && text.contains("start one: `pagurus serve --roles worker`"), "{text}");
     engine.restart(Role::Worker).await;
     until("the worker is back", PATIENCE, async || !found(&engine, "nodes", "no worker").await).await;
 
     engine.node(Role::Intake).stop(PATIENCE).await.unwrap();
-    let (_, code) = told(&engine, &["doctor"]).await;
+    let (_, code) = cli(&engine, &["doctor"]).await;
     assert_eq!(code, 5, "nobody answers");
 }
 
@@ -361,7 +361,7 @@ async fn ui_a_list_is_shown_again_and_again_while_it_is_watched() {
     }
     assert_eq!(shown, 2);
     child.kill().await.unwrap();
-    let (_, code) = told(&engine, &["order", "cancel", "first", "--watch", "1"]).await;
+    let (_, code) = cli(&engine, &["order", "cancel", "first", "--watch", "1"]).await;
     assert_eq!(code, 2, "what changes something is not repeated");
 }
 
@@ -388,8 +388,8 @@ async fn ord_28_a_running_stage_shows_what_it_waits_for() {
     );
     let target = asking["target"].as_str().unwrap();
     assert!(target.starts_with("POST ") && target.ends_with("/slow"), "{asking}");
-    let told = engine.part("a", "explain").await["explanation"].as_str().unwrap().to_owned();
-    assert!(told.contains("in state `work` it waits for the answer of POST "), "{told}");
+    let explanation = engine.part("a", "explain").await["explanation"].as_str().unwrap().to_owned();
+    assert!(explanation.contains("in state `work` it waits for the answer of POST "), "{explanation}");
     let order = engine.reach("a", "success").await;
     assert!(order["asking"].is_null(), "{order}");
     until("nothing of it is left", PATIENCE, async || {

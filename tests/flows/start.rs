@@ -1,5 +1,5 @@
 //! Whatever keeps a service from starting, `pagurus config check` tells before, and the other way round (07-interfaces.md,
-//! Configuration). No server is needed: what is wrong with a configuration is told before any is asked.
+//! Configuration). No server is needed: what is wrong with a configuration is reported before any is asked.
 
 use std::path::PathBuf;
 use std::process::Output;
@@ -9,23 +9,22 @@ use tokio::process::Command;
 
 /// A configuration with which a service does not start.
 struct Refused {
-    /// The file.
     file: &'static str,
     /// A variable of the environment.
     variable: Option<(&'static str, &'static str)>,
-    /// Words of what is told.
-    told: &'static str,
+    /// Words of the message.
+    words: &'static str,
 }
 
 const fn refused(
     file: &'static str,
     variable: Option<(&'static str, &'static str)>,
-    told: &'static str,
+    words: &'static str,
 ) -> Refused {
-    Refused { file, variable, told }
+    Refused { file, variable, words }
 }
 
-/// What keeps every service from starting.
+/// Configurations that keep every service from starting.
 const ALL: &[Refused] = &[
     refused("worker: {concurency: 1}", None, "unknown key `concurency`"),
     refused("worker: {http: {timeout: 9}}", None, "is not a duration"),
@@ -54,7 +53,7 @@ const ALL: &[Refused] = &[
     ),
 ];
 
-/// What keeps an intake from starting, and no other service.
+/// Configurations that keep an intake from starting, and no other service.
 const INTAKE: &[Refused] = &[
     refused("node: {listen: '0.0.0.0:0'}", None, "the API would be open to everybody"),
     refused("", Some(("PAGURUS__NODE__LISTEN", "[::]:0")), "the API would be open to everybody"),
@@ -94,16 +93,16 @@ async fn run(program: &str, arguments: &[&str], case: &Refused) -> Output {
     ended.unwrap_or_else(|_| panic!("{program} starts with {} {:?}", case.file, case.variable)).unwrap()
 }
 
-fn told(output: &Output) -> String {
-    let told = [&*output.stdout, &*output.stderr].concat();
-    String::from_utf8_lossy(&told).split_whitespace().collect::<Vec<_>>().join(" ")
+fn text_of(output: &Output) -> String {
+    let bytes = [&*output.stdout, &*output.stderr].concat();
+    String::from_utf8_lossy(&bytes).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 async fn is_refused(program: &str, arguments: &[&str], case: &Refused) {
     let output = run(program, arguments, case).await;
-    let told = told(&output);
-    assert!(!output.status.success(), "{program} takes {} {:?}: {told}", case.file, case.variable);
-    assert!(told.contains(case.told), "{program} {} {:?}: {told}", case.file, case.variable);
+    let text = text_of(&output);
+    assert!(!output.status.success(), "{program} takes {} {:?}: {text}", case.file, case.variable);
+    assert!(text.contains(case.words), "{program} {} {:?}: {text}", case.file, case.variable);
 }
 
 #[tokio::test]
@@ -111,14 +110,14 @@ async fn config_what_a_start_refuses_a_check_refuses_and_says_the_same_of() {
     for case in ALL.iter().chain(INTAKE) {
         let file = File::new(case.file);
         let path = file.0.to_str().unwrap();
-        is_refused("pagurus-intake", &["--config", path], case).await;
+        is_refused("pagurus", &["serve", "--roles", "intake", "--config", path], case).await;
         is_refused("pagurus", &["config", "check", path], case).await;
         is_refused("pagurus", &["config", "check", path, "--role", "intake"], case).await;
     }
     for case in ALL {
         let file = File::new(case.file);
         let path = file.0.to_str().unwrap();
-        is_refused("pagurus-worker", &["--config", path], case).await;
+        is_refused("pagurus", &["serve", "--roles", "worker", "--config", path], case).await;
         is_refused("pagurus", &["config", "check", path, "--role", "worker"], case).await;
     }
 }
@@ -127,13 +126,13 @@ async fn config_what_a_start_refuses_a_check_refuses_and_says_the_same_of() {
 async fn config_a_check_for_one_service_or_another_host_leaves_out_what_is_none_of_theirs() {
     let fine = async |arguments: &[&str], case: &Refused| {
         let output = run("pagurus", arguments, case).await;
-        assert!(output.status.success(), "{} {:?}: {}", case.file, case.variable, told(&output));
+        assert!(output.status.success(), "{} {:?}: {}", case.file, case.variable, text_of(&output));
     };
     for case in INTAKE {
         let file = File::new(case.file);
         fine(&["config", "check", file.0.to_str().unwrap(), "--role", "worker"], case).await;
     }
-    for case in ALL.iter().filter(|case| case.variable.is_some() || case.told.contains("of this host")) {
+    for case in ALL.iter().filter(|case| case.variable.is_some() || case.words.contains("of this host")) {
         let file = File::new(case.file);
         fine(&["config", "check", file.0.to_str().unwrap(), "--file-only"], case).await;
     }

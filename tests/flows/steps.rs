@@ -16,14 +16,14 @@ async fn rec_15_each_call_of_an_order_is_a_step_and_a_line_of_its_log() {
     engine.actions("reserves", &call("/stock")).await;
     engine.run(json!({"id": "a", "scenario": "reserves"}), "success").await;
     let steps = engine.part("a", "steps").await;
-    let told: Vec<(&Value, &Value, &Value, &Value)> = steps
+    let attempts: Vec<(&Value, &Value, &Value, &Value)> = steps
         .as_array()
         .unwrap()
         .iter()
         .map(|step| (&step["status"], &step["attempt"], &step["outcome"], &step["class"]))
         .collect();
     assert_eq!(
-        told,
+        attempts,
         [
             (&json!(503), &json!(1), &json!("failed"), &json!("all.unavailable")),
             (&json!(200), &json!(2), &json!("answered"), &json!(null)),
@@ -36,7 +36,7 @@ async fn rec_15_each_call_of_an_order_is_a_step_and_a_line_of_its_log() {
         (&json!("work"), &json!("http"), &json!(0))
     );
     assert!(first["target"].as_str().unwrap().ends_with("/stock"), "{first}");
-    assert_eq!(first["key"], second["key"], "a repeat bears the key of the first attempt");
+    assert_eq!(first["key"], second["key"], "a repeat has the key of the first attempt");
     let keys: Vec<String> =
         engine.world().calls("/stock").iter().map(|call| call.headers["idempotency-key"].clone()).collect();
     assert_eq!(first["key"], keys[0].trim_matches('"'), "{keys:?}");
@@ -58,7 +58,7 @@ async fn rec_15_tasks_are_the_work_for_an_order_done_and_to_be_done() {
     assert_eq!(sent.json(&order).send().await.unwrap().status().as_u16(), 201);
     engine.reach("a", "wait").await;
     let tasks = engine.part("a", "tasks").await;
-    let told: Vec<(&str, &str, &str)> = tasks
+    let listed: Vec<(&str, &str, &str)> = tasks
         .as_array()
         .unwrap()
         .iter()
@@ -70,7 +70,7 @@ async fn rec_15_tasks_are_the_work_for_an_order_done_and_to_be_done() {
     for expected in
         [("stage", "start", "finished"), ("request", "answer", "waiting"), ("stage", "next", "waiting")]
     {
-        assert!(told.contains(&expected), "{tasks}");
+        assert!(listed.contains(&expected), "{tasks}");
     }
     assert!(tasks.as_array().unwrap().iter().all(|task| task["trace"] == trace), "{tasks}");
 }

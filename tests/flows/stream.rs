@@ -1,4 +1,4 @@
-//! The stream of orders' news: what is told, to whom, and what a client hears that was away or is too slow.
+//! The stream of orders' news: what is sent, to whom, and what a client hears that was away or is too slow.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::installation::{Installation, LOG, PATIENCE, asking, until};
 
-/// One event: its name, its id and its data.
+/// Event of a stream: its name, its id and its data.
 #[derive(Debug)]
 struct Heard {
     event: String,
@@ -89,7 +89,7 @@ async fn http_the_stream_tells_every_event_of_the_orders_that_are_asked_for() {
     let mut all = Client::follow(&engine, "", None).await;
     let mut some = Client::follow(&engine, "scenario=asks&status=wait,canceled", None).await;
     let mut of_transaction = Client::follow(&engine, "transactionId=t-1", None).await;
-    // Whoever follows is heard of before the first order.
+    // The nodes learn of these clients before the first order.
     tokio::time::sleep(Duration::from_secs(1)).await;
     engine.accepted(json!({"id": "a", "scenario": "one", "transactionId": "t-1"})).await;
     engine.run(json!({"id": "b", "scenario": "asks"}), "wait").await;
@@ -140,7 +140,7 @@ async fn http_a_client_that_comes_back_goes_on_where_it_was() {
     let no = engine.order("a").await.unwrap()["no"].as_i64().unwrap();
     engine.act("a", "kill", &json!({"reason": "a test"})).await.success().unwrap();
 
-    // A stream of one order goes on from its history, whatever node knows of it.
+    // A stream of one order goes on from its history, whichever node serves it.
     let mut one = Client::follow(&engine, "order=a&timeout=1s", Some(&format!("{no}.2"))).await;
     let heard = one.up_to("a", "killed").await;
     assert_eq!(kinds(&heard, "a"), ["stage_ended", "killed"], "{heard:?}");
@@ -167,7 +167,7 @@ async fn http_a_client_that_comes_back_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn qlt_3_so_many_clients_follow_one_node_and_no_more() {
+async fn qlt_3_at_most_the_set_number_of_clients_follow_one_node() {
     let settings =
         [("PAGURUS__INTAKE__MAX_STREAMS", "2"), ("PAGURUS__INTAKE__CLIENT_SHARE_PERCENTAGE", "100")];
     let engine = Installation::with("stream_many", &settings).await;

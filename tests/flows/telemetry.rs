@@ -96,7 +96,7 @@ fn is_notification(span: &Seen) -> bool {
     span.service == "pagurus-notifier" && span.is("messaging.operation.type", "send")
 }
 
-/// True if intake and notifier have told of the order, too: each process does so once a second.
+/// True if intake and notifier have sent spans of the order, too: each process does so once a second.
 fn are_of_all(spans: &[Seen]) -> bool {
     let is_there = |key: &str, value: &str| spans.iter().any(|span| span.is(key, value));
     spans.iter().any(is_notification)
@@ -159,8 +159,11 @@ async fn telemetry_a_whole_order_is_a_trace_a_stage_with_links() {
         assert_eq!(call.headers["traceparent"], format!("00-{}-{}-01", span.trace, span.span));
         assert_eq!(call.headers["tracestate"], "vendor=1");
     }
-    let told = within(&stages[3], "publish");
-    assert!(told.kind == 4 && told.is("messaging.rabbitmq.destination.routing_key", "told"), "{told:?}");
+    let published = within(&stages[3], "publish");
+    assert!(
+        published.kind == 4 && published.is("messaging.rabbitmq.destination.routing_key", "told"),
+        "{published:?}"
+    );
     let callback = spans.iter().find(|span| span.is("pagurus.callback", "accepted")).unwrap();
     let asked = within(&stages[2], "POST");
     assert_eq!((&callback.trace, &callback.parent), (&asked.trace, &asked.span), "{callback:?}");
@@ -216,12 +219,12 @@ async fn telemetry_metrics_tell_of_orders_systems_messages_and_the_process() {
 }
 
 #[tokio::test]
-async fn telemetry_no_dispatcher_is_told_in_the_log_and_in_metrics() {
+async fn telemetry_no_dispatcher_is_reported_in_the_log_and_in_metrics() {
     let roles = [Role::Intake, Role::Activator];
     let engine = Installation::only("telemetry_leaderless", &roles, &[]).await;
     assert_eq!(engine.metric(engine.node(Role::Intake), "pagurus_leader ").await, 0.0);
     let log = engine.node(Role::Activator).spec.log.clone();
-    until("it is told", Duration::from_secs(60), async || {
+    until("it is reported", Duration::from_secs(60), async || {
         std::fs::read_to_string(&log).is_ok_and(|log| log.contains("no dispatcher leads"))
     })
     .await;
@@ -355,10 +358,10 @@ async fn telemetry_logs_in_json_are_an_object_a_line_that_names_order_transactio
             about.extend((line["message"] == "the database fails; the stage waits for it").then_some(line));
         }
     }
-    let told = about.first().unwrap();
+    let line = about.first().unwrap();
     assert_eq!(
-        (&told["order"], &told["transaction"], &told["trace"]),
+        (&line["order"], &line["transaction"], &line["trace"]),
         (&order["id"], &order["transactionId"], &json!(CLIENT)),
-        "{told}"
+        "{line}"
     );
 }

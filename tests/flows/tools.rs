@@ -48,21 +48,22 @@ async fn scn_13_live_orders_move_to_another_version_where_their_state_is_the_sam
         .await;
 
     let asked = json!({"from": 1, "to": 2});
-    let told = migrate(&engine, &asked).await;
+    let report = migrate(&engine, &asked).await;
     assert_eq!(
-        (&told["moved"], &told["left"], &told["applied"]),
+        (&report["moved"], &report["left"], &report["applied"]),
         (&json!(3), &json!(1), &json!(false)),
-        "{told}"
+        "{report}"
     );
-    assert_eq!(told["reasons"][0]["reason"], "the new version has no state `napping`", "{told}");
-    assert_eq!(told["reasons"][0]["examples"], json!(["naps"]));
+    assert_eq!(report["reasons"][0]["reason"], "the new version has no state `napping`", "{report}");
+    assert_eq!(report["reasons"][0]["examples"], json!(["naps"]));
     assert_eq!(version(&engine, "waits").await, 1, "a dry run changes nothing");
 
-    let told = migrate(&engine, &json!({"from": 1, "to": 2, "apply": true, "reason": "a new address"})).await;
+    let report =
+        migrate(&engine, &json!({"from": 1, "to": 2, "apply": true, "reason": "a new address"})).await;
     assert_eq!(
-        (&told["moved"], &told["left"], &told["applied"]),
+        (&report["moved"], &report["left"], &report["applied"]),
         (&json!(3), &json!(1), &json!(true)),
-        "{told}"
+        "{report}"
     );
     for (id, expected) in [("waits", 2), ("holds", 2), ("behind", 2), ("naps", 1)] {
         assert_eq!(version(&engine, id).await, expected, "{id}");

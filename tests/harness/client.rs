@@ -94,7 +94,7 @@ impl Api {
     /// Puts a scenario, given as YAML.
     ///
     /// # Errors
-    /// It was not accepted; all faults are in the message.
+    /// The scenario was not accepted; all faults are in the message.
     pub async fn put_scenario(&self, name: &str, yaml: &str) -> Result<Value> {
         let request = self.http.put(format!("{}/v1/scenarios/{name}", self.base));
         let request = request.header("content-type", "application/yaml").body(yaml.to_owned());
@@ -121,7 +121,7 @@ impl Api {
     /// Waits until an order shows this status.
     ///
     /// # Errors
-    /// It does not in time; the order as it is then is in the message.
+    /// The order does not show it in time; the order as it is then is in the message.
     pub async fn wait_status(&self, id: &str, status: &str, within: Duration) -> Result<Value> {
         let deadline = Instant::now() + within;
         loop {

@@ -1,5 +1,5 @@
 //! The tool behind `./dev`: everything that a person or a build server does with this checkout.
-//! Never uses the engine from inside: what it can do with the five programs, anybody can.
+//! Never uses the engine from inside: what it can do with the program of the engine, anybody can.
 
 #[path = "dev/bench.rs"]
 mod bench;
@@ -19,6 +19,8 @@ mod node;
 mod package;
 #[path = "dev/place.rs"]
 mod place;
+#[path = "dev/quick.rs"]
+mod quick;
 #[path = "dev/random.rs"]
 mod random;
 #[path = "dev/run.rs"]
@@ -71,7 +73,9 @@ enum Command {
     Simulate(simulate::Options),
     /// A mixed load and random faults for minutes or hours, with one table of what was seen at its end
     Soak(soak::Options),
-    /// Format, lints, documentation, house rules, dependencies
+    /// Format, lints, and the unit tests of what was changed and of what needs it; no servers
+    Quick(quick::Options),
+    /// Format, lints, documentation, architecture rules, dependencies
     Check,
     /// Make a Debian package, a tarball, the files of the image, and the list of what is built in
     Package(package::Options),
@@ -97,6 +101,7 @@ async fn main() -> ExitCode {
         Command::Storm(options) => random::storm(options).await,
         Command::Simulate(options) => simulate::command(options).await,
         Command::Soak(options) => soak::command(options).await,
+        Command::Quick(options) => quick::command(&options),
         Command::Check => check::command(),
         Command::Package(options) => package::command(options).await,
         Command::Bench(options) => bench::command(options).await,

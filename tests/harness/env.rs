@@ -1,4 +1,4 @@
-//! What a test with real services stands on: a database, a name prefix, nodes and a world, all of its own.
+//! Environment of a test with real services: a database, a name prefix, nodes and a world, all of its own.
 //! Never starts servers: the run shares one Postgres and one RabbitMQ. Never ends a process that it did not start.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::ports::{Owner, Ports};
 use crate::postgres;
 use crate::world::World;
 
-/// How long a node may take until it is ready; it includes its migrations on a machine busy with other tests.
+/// Longest time until a node is ready; it includes its migrations on a machine busy with other tests.
 pub const READY_TIMEOUT: Duration = Duration::from_secs(60);
 /// The grace of a node, and a little more.
 pub const STOP_TIMEOUT: Duration = Duration::from_secs(40);
@@ -49,7 +49,7 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// What `./dev test` tells its tests by environment variables.
+    /// Servers that `./dev test` passes to its tests by environment variables.
     fn of_run() -> Result<Self> {
         let need =
             |name: &str| std::env::var(name).with_context(|| format!("{name} is not set: run `./dev test`"));
@@ -134,7 +134,7 @@ impl Env {
     /// set by environment goes before it.
     ///
     /// # Errors
-    /// It could not be written.
+    /// The file could not be written.
     pub fn configure(&self, text: &str) -> Result<()> {
         std::fs::create_dir_all(self.logs())?;
         Ok(std::fs::write(self.configuration(), text)?)
@@ -149,7 +149,7 @@ impl Env {
     /// Starts a node and waits until it is ready.
     ///
     /// # Errors
-    /// It ended, or was not ready in time.
+    /// The node ended, or was not ready in time.
     pub async fn start(&self, role: Role, name: &str) -> Result<Node> {
         self.start_with(role, name, &[]).await
     }
@@ -157,7 +157,7 @@ impl Env {
     /// Starts a node with settings of its own, such as a proxy's address in place of a server's.
     ///
     /// # Errors
-    /// It ended, or was not ready in time.
+    /// The node ended, or was not ready in time.
     pub async fn start_with(&self, role: Role, name: &str, settings: &[(&str, &str)]) -> Result<Node> {
         let node = self.launch(role, &[], name, settings)?;
         node.wait_ready(&self.http, READY_TIMEOUT).await?;
@@ -167,17 +167,17 @@ impl Env {
     /// Starts one process with services of all roles, intake first, and waits until each is ready.
     ///
     /// # Errors
-    /// It ended or was not ready in time.
+    /// The process ended, or was not ready in time.
     pub async fn start_in_one_process(&self, name: &str) -> Result<Node> {
         let node = self.launch(Role::ALL[0], &Role::ALL[1..], name, &[])?;
         node.wait_ready(&self.http, READY_TIMEOUT).await?;
         Ok(node)
     }
 
-    /// One node of every role, ready.
+    /// Starts a node of every role, and waits until they are ready.
     ///
     /// # Errors
-    /// One of them ended, or was not ready in time.
+    /// A node ended, or was not ready in time.
     pub async fn start_all(&self) -> Result<Vec<Node>> {
         let mut nodes = Vec::new();
         for role in Role::ALL {
@@ -192,7 +192,7 @@ impl Env {
     /// Starts a node that ended, with the same name, port and settings.
     ///
     /// # Errors
-    /// It ended again, or was not ready in time.
+    /// The node ended again, or was not ready in time.
     pub async fn restart(&self, node: &Node) -> Result<Node> {
         let again = Node::start(node.spec.clone())?;
         for (kept, _) in lock(&self.nodes).iter_mut() {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use values::Strange;
 
-/// One input.
+/// A random input.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// A request to the API.
@@ -29,7 +29,7 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Those of this seed.
+    /// Inputs of this seed.
     #[must_use]
     pub fn of(seed: u64) -> Self {
         Self { dice: StdRng::seed_from_u64(seed), number: 0 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::process::{self, Identity, Signal};
 
-/// What a service does.
+/// Role of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -35,7 +35,7 @@ impl Role {
     pub const ALL: [Self; 5] =
         [Self::Intake, Self::Dispatcher, Self::Activator, Self::Worker, Self::Notifier];
 
-    /// The word for it, as in the name of the program.
+    /// The word for it, as `pagurus serve --roles` takes it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -66,33 +66,33 @@ impl FromStr for Role {
 /// All that is needed to start a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeSpec {
-    /// Its service.
+    /// Role of the node.
     pub role: Role,
-    /// Further services of the same process, each at the next port: then `pagurus serve` runs them all.
+    /// Further services of the same process, each at the next port.
     #[serde(default)]
     pub also: Vec<Role>,
-    /// Its name, unique in the installation.
+    /// Name, unique in the installation.
     pub name: String,
     /// The port on 127.0.0.1 for health, metrics, and the API of intake.
     pub port: u16,
     /// The folder of the built programs.
     pub programs: PathBuf,
-    /// Where its output goes.
+    /// File of its output.
     pub log: PathBuf,
     /// The configuration file, if not the default one.
     pub config: Option<PathBuf>,
     /// Settings by environment, `PAGURUS__…`; name and address are added at the start.
     pub environment: BTreeMap<String, String>,
-    /// Whether it outlives the process that starts it.
+    /// True if it outlives the process that starts it.
     pub detached: bool,
 }
 
 /// A started node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Node {
-    /// What it was started with; starting it again needs no more.
+    /// Everything needed to start it, and to start it again.
     pub spec: NodeSpec,
-    /// Its process.
+    /// Process of the node.
     pub identity: Identity,
 }
 
@@ -102,8 +102,7 @@ impl Node {
     /// # Errors
     /// The program is missing, or its log cannot be written.
     pub fn start(spec: NodeSpec) -> Result<Self> {
-        let name = if spec.also.is_empty() { format!("pagurus-{}", spec.role) } else { "pagurus".to_owned() };
-        let program = spec.programs.join(name);
+        let program = spec.programs.join("pagurus");
         if !program.exists() {
             bail!("{} is not built", program.display());
         }
@@ -111,10 +110,8 @@ impl Node {
         if let Some(config) = &spec.config {
             command.arg("--config").arg(config);
         }
-        if !spec.also.is_empty() {
-            let roles: Vec<&str> = [spec.role].iter().chain(&spec.also).map(|role| role.as_str()).collect();
-            command.args(["serve", "--roles", &roles.join(",")]);
-        }
+        let roles: Vec<&str> = [spec.role].iter().chain(&spec.also).map(|role| role.as_str()).collect();
+        command.args(["serve", "--roles", &roles.join(",")]);
         command
             .envs(&spec.environment)
             .env("PAGURUS__NODE__NAME", &spec.name)
@@ -123,13 +120,13 @@ impl Node {
         Ok(Self { spec, identity })
     }
 
-    /// Where it listens, without the scheme.
+    /// Address on which it listens, without the scheme.
     #[must_use]
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.spec.port)
     }
 
-    /// Where it listens, as a URL without a path.
+    /// Address on which it listens, as a URL without a path.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address())
@@ -154,11 +151,11 @@ impl Node {
             let last = match http.get(&url).timeout(Duration::from_secs(2)).send().await {
                 Ok(answer) => {
                     let status = answer.status();
-                    let told: Value = answer.json().await.unwrap_or_default();
-                    if status.as_u16() == 200 && told["degraded"] != true {
+                    let body: Value = answer.json().await.unwrap_or_default();
+                    if status.as_u16() == 200 && body["degraded"] != true {
                         return Ok(());
                     }
-                    format!("{status}: {told}")
+                    format!("{status}: {body}")
                 }
                 Err(error) => format!("{:#}", anyhow::Error::from(error)),
             };
@@ -176,7 +173,7 @@ impl Node {
     /// Asks it to end and waits until it has drained.
     ///
     /// # Errors
-    /// It is still there when the time is over; it is left running then.
+    /// The node is still there when the time is over; it is left running then.
     pub async fn stop(&self, within: Duration) -> Result<()> {
         // A frozen process cannot take the request.
         self.identity.signal(Signal::Continue)?;

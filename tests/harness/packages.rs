@@ -12,12 +12,12 @@ use anyhow::{Context, Result, bail};
 use crate::process::{is_root, tail};
 use crate::{postgres, rabbit};
 
-/// What Debian asks before it starts a service from a package script.
+/// Program that Debian asks before it starts a service from a package script.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
-/// Where a policy that was there already is kept meanwhile.
+/// File that keeps a policy that was there already meanwhile.
 const POLICY_ASIDE: &str = "/usr/sbin/policy-rc.d.before-pagurus";
 
-/// Something that is installed where it is missing.
+/// A program that is installed if it is missing.
 #[derive(Debug)]
 struct Wanted {
     name: &'static str,
@@ -35,24 +35,24 @@ static SERVERS: [Wanted; 2] = [
     },
 ];
 
-/// What the client for actors in Python runs on.
+/// Runtime of the client for actors in Python.
 static PYTHON: Wanted = Wanted {
     name: "python3 with pika",
     packages: &["python3", "python3-pika"],
     there: || python().is_some(),
 };
 
-/// What the sender over HTTP runs on.
+/// Program that sends over HTTP.
 static CURL: Wanted = Wanted { name: "curl", packages: &["curl"], there: || answers("curl") };
 
-/// What the client in TypeScript is compiled by and runs on.
+/// Compiler and runtime of the client in TypeScript.
 static TYPESCRIPT: Wanted = Wanted {
     name: "node with typescript",
     packages: &["nodejs", "node-typescript"],
     there: || ["node", "tsc"].iter().all(|program| answers(program)),
 };
 
-/// What the sender in JavaScript runs on, and what fetches its library.
+/// Runtime of the sender in JavaScript, and the program that fetches its library.
 static NPM: Wanted = Wanted {
     name: "node with npm",
     packages: &["nodejs", "npm"],

@@ -14,12 +14,12 @@ use crate::process::{Identity, user_id};
 
 const RANGE: Range<u16> = 20_000..30_000;
 
-/// Who keeps a reservation alive.
+/// Owner that keeps a reservation alive.
 #[derive(Clone, Debug)]
 pub enum Owner {
-    /// As long as this process lives.
+    /// The reservation lasts as long as this process lives.
     Process(Identity),
-    /// As long as this folder exists: for servers that outlive the command that started them.
+    /// The reservation lasts as long as this folder exists: for servers that outlive the command that started them.
     Folder(PathBuf),
 }
 
@@ -124,7 +124,7 @@ pub fn release(first: u16, count: u16) {
     }
 }
 
-/// One folder per user: other users' ports are seen by the bind check.
+/// Folder of the user's reservations: other users' ports are seen by the bind check.
 fn folder() -> Result<PathBuf> {
     let folder = std::env::temp_dir().join(format!("pagurus-ports-{}", user_id().unwrap_or_default()));
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;

@@ -14,7 +14,7 @@ use crate::process::{self, Identity, Signal, is_root};
 
 /// The superuser of a private server; connections from this machine need no password.
 pub const USER: &str = "pagurus";
-/// After a crash the server replays its log before it answers.
+/// Longest time for a start: after a crash the server replays its log before it answers.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 /// The user that Debian's package makes; used when we are root, because Postgres refuses to be.
@@ -22,12 +22,12 @@ const UNPRIVILEGED: &str = "postgres";
 /// The kernel's limit for the path of a unix socket is 107 bytes; this leaves room for the file name.
 const SOCKET_FOLDER_BYTES_MAX: usize = 85;
 
-/// How to end a server.
+/// Way to end a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// Connections are broken, everything is written down.
     Fast,
-    /// As in a power cut: the next start recovers from the log.
+    /// Ends it as a power cut would: the next start recovers from the log.
     Immediate,
 }
 
@@ -72,7 +72,7 @@ impl Postgres {
         if !server.data.join("PG_VERSION").exists() {
             server.initialise()?;
         }
-        // Written anew each time: the port may be another one when the state of an earlier run was lost.
+        // Written again each time: the port may be another one when the state of an earlier run was lost.
         fs::write(server.data.join("pagurus.conf"), server.configuration())?;
         Ok(server)
     }
@@ -137,18 +137,18 @@ impl Postgres {
     /// Makes a standby the primary, and waits until it is.
     ///
     /// # Errors
-    /// It is no standby, or did not become the primary in time.
+    /// The server is no standby, or did not become the primary in time.
     pub fn promote(&self) -> Result<()> {
         self.run("pg_ctl", &["promote", "--wait"])
     }
 
-    /// Where the server programs are.
+    /// Folder of the server programs.
     #[must_use]
     pub fn binaries_folder(&self) -> &Path {
         &self.binaries
     }
 
-    /// Where the data are.
+    /// Folder of the data.
     #[must_use]
     pub fn data(&self) -> &Path {
         &self.data
@@ -160,13 +160,13 @@ impl Postgres {
         self.port
     }
 
-    /// What a client connects to.
+    /// URL that a client connects to.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
         format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// The running server, whoever started it last.
+    /// The running server, by whichever process it was last started.
     #[must_use]
     pub fn identity(&self) -> Option<Identity> {
         let text = fs::read_to_string(self.data.join("postmaster.pid")).ok()?;
@@ -198,7 +198,7 @@ impl Postgres {
     /// Ends the server and waits for its end.
     ///
     /// # Errors
-    /// It did not end in time.
+    /// The server did not end in time.
     pub async fn stop(&self, how: Stop) -> Result<()> {
         let Some(identity) = self.identity() else {
             return Ok(());
@@ -291,7 +291,7 @@ pub async fn create_database(url: &str, name: &str) -> Result<()> {
     execute(url, &format!("CREATE DATABASE \"{name}\""), &["42P04"]).await
 }
 
-/// Removes a database and whoever is connected to it.
+/// Removes a database and closes all connections to it.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -339,7 +339,7 @@ fn data_folder(wanted: &Path) -> Result<PathBuf> {
     Ok(elsewhere)
 }
 
-/// Hands a folder to the server's user; whether that user can work there.
+/// Gives a folder to the server's user; returns if that user can work there.
 fn give(folder: &Path) -> Result<bool> {
     let owner = format!("{UNPRIVILEGED}:{UNPRIVILEGED}");
     let status = Command::new("chown").arg(&owner).arg(folder).status()?;

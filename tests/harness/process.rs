@@ -1,4 +1,4 @@
-//! One operating system process: who it is, whether it lives, signals to it, and the end of its log.
+//! Operating system processes: their identity, whether they live, signals to them, and the ends of their logs.
 //! Never signals a process whose start time is not the one noted: a process id alone is reused by the kernel.
 
 use std::fs::{self, OpenOptions};
@@ -30,7 +30,7 @@ pub enum Signal {
     Stop,
     /// Go on after `Stop`.
     Continue,
-    /// What Ctrl-C sends; Postgres takes it as "stop fast".
+    /// The signal of Ctrl-C; Postgres takes it as "stop fast".
     Interrupt,
     /// Postgres takes it as "stop immediately".
     Quit,
@@ -53,7 +53,7 @@ impl Signal {
 }
 
 impl Identity {
-    /// The process that bears this id now, if it is alive.
+    /// The process that has this id now, if it is alive.
     #[must_use]
     pub fn of(pid: u32) -> Option<Self> {
         let (state, started) = stat(pid)?;
@@ -67,7 +67,7 @@ impl Identity {
         (!ended).then_some(Self { pid, started })
     }
 
-    /// Whether this very process is still alive.
+    /// True if this very process is still alive.
     #[must_use]
     pub fn alive(self) -> bool {
         Self::of(self.pid) == Some(self)
@@ -153,7 +153,7 @@ pub fn detached(program: impl AsRef<Path>) -> Command {
     command
 }
 
-/// Whether this process runs as root.
+/// True if this process runs as root.
 #[must_use]
 pub fn is_root() -> bool {
     user_id() == Some(0)

@@ -18,10 +18,10 @@ use crate::ports::{Owner, Ports};
 
 /// The end of a transaction as a client of PostgreSQL sends it, a simple query.
 const COMMIT: &[u8] = b"COMMIT\0";
-/// So long a server has for a `COMMIT` before its connection ends.
+/// Time that a server has for a `COMMIT` before its connection ends.
 const COMMITTED_WITHIN: Duration = Duration::from_millis(40);
 
-/// What the proxy does with all of its connections.
+/// Treatment of all connections by the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Bytes pass at once.
@@ -30,8 +30,8 @@ pub enum Mode {
     Delay(Duration),
     /// Connections are taken and stay open, and nothing passes: as when a network is parted.
     BlackHole,
-    /// What clients say passes, what the server answers is dropped. The connections that it befell end with
-    /// the next mode: the server has done what it was told, and the client never learns of it.
+    /// Requests pass, answers of the server are dropped. The affected connections end with the next mode: the
+    /// server has done what it was asked to, and the client never learns of it.
     Mute,
     /// A connection passes until its client ends a transaction of PostgreSQL: the `COMMIT` passes, its answer is
     /// dropped, and the connection ends.
@@ -128,7 +128,7 @@ impl Proxy {
         self.shared.commits_unanswered.load(Ordering::Relaxed)
     }
 
-    /// How many pieces of answers were dropped.
+    /// Number of pieces of answers that were dropped.
     #[must_use]
     pub fn answers_dropped(&self) -> u64 {
         self.shared.answers_dropped.load(Ordering::Relaxed)

@@ -17,7 +17,7 @@ pub use cluster::{CLUSTER_PORTS, RabbitCluster};
 
 use crate::process::{self, Identity, Signal};
 
-/// How many consecutive ports a broker needs: AMQP, distribution, port mapper, management, and four for commands.
+/// Number of consecutive ports of a broker: AMQP, distribution, port mapper, management, and four for commands.
 ///
 /// The commands get a range of their own because they listen too, and by default on ports that another broker may use.
 pub const PORTS: u16 = 8;
@@ -80,7 +80,7 @@ impl Rabbit {
         self.first_port
     }
 
-    /// What a client connects to.
+    /// URL that a client connects to.
     #[must_use]
     pub fn url(&self) -> String {
         format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.first_port)
@@ -104,7 +104,7 @@ impl Rabbit {
         self.folder.join("log")
     }
 
-    /// The running broker, whoever started it last.
+    /// The running broker, by whichever process it was last started.
     #[must_use]
     pub fn identity(&self) -> Option<Identity> {
         let text = fs::read_to_string(self.folder.join("pid")).ok()?;
@@ -139,7 +139,7 @@ impl Rabbit {
     /// Ends the broker in order and waits for its end, the port mapper included.
     ///
     /// # Errors
-    /// It did not end in time.
+    /// The broker did not end in time.
     pub async fn stop(&self) -> Result<()> {
         if let Some(identity) = self.identity() {
             // The Erlang machine takes it as "stop all applications, then end".
@@ -195,7 +195,7 @@ impl Rabbit {
         vec![
             // The cookie lives in the home folder.
             ("HOME", self.folder.to_string_lossy().into_owned()),
-            // Names are told apart by each broker's own port mapper; a fixed one lets the data move to other ports.
+            // Names are distinguished by each broker's own port mapper; a fixed one lets the data move to other ports.
             ("RABBITMQ_NODENAME", self.node_name()),
             ("RABBITMQ_NODE_PORT", port(0)),
             ("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1".to_owned()),
@@ -316,10 +316,10 @@ pub fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Whether a broker takes a connection at this address.
+/// Checks that a broker takes a connection at this address.
 ///
 /// # Errors
-/// What the broker or the network answered.
+/// The answer of the broker or the network.
 pub async fn check_url(url: &str) -> Result<()> {
     let attempt = Connection::connect(url, ConnectionProperties::default());
     let connection =

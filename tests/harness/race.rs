@@ -1,8 +1,8 @@
 //! Two that race, set off so that now one of them comes first and now the other, however fast the machine is.
 //! Never waits itself: it only says who is to begin later, and by how many steps.
 
-/// One race after another: whoever came first begins a step later the next time, so that they meet again and again
-/// just where it is decided.
+/// A series of races: the one that came first starts a step later the next time, so that the two meet again and
+/// again just where it is decided.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Race {
     lead: i32,
@@ -10,7 +10,7 @@ pub struct Race {
 }
 
 impl Race {
-    /// How many steps each of the two waits before it begins.
+    /// Number of steps that each of the two waits before it starts.
     #[must_use]
     pub fn delays(&self) -> [u32; 2] {
         [self.lead.max(0).unsigned_abs(), self.lead.min(0).unsigned_abs()]
@@ -22,7 +22,7 @@ impl Race {
         self.lead += if first { 1 } else { -1 };
     }
 
-    /// Whether there were this many races, and each has come first in some of them.
+    /// True if there were this many races, and each has come first in some of them.
     #[must_use]
     pub const fn is_over(&self, races: u32) -> bool {
         let [lost, won] = self.wins;

@@ -29,7 +29,7 @@ use program::{CallBack, Program, Step, Then};
 /// A request body is read up to here.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// One call that came in.
+/// A call that came in.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// The method.
@@ -44,11 +44,11 @@ pub struct Call {
     pub body: Value,
     /// The body as it came, for those who check a signature.
     pub text: String,
-    /// When it came, by the wall clock.
+    /// Time at which it came, by the wall clock.
     pub at: Timestamp,
     /// Time at which it came.
     pub started: Instant,
-    /// When the answer went out; `None` while it is at work, and for ever if it hangs or was given up by the caller.
+    /// Time at which the answer went out; `None` while it is at work, and for ever if it hangs or was given up by the caller.
     pub ended: Option<Instant>,
     /// The status that was answered.
     pub status: Option<u16>,
@@ -212,7 +212,7 @@ async fn handle(
     }
     tokio::time::sleep(step.delay).await;
     if let Some(mut hold) = step.hold {
-        // Whoever held it may be gone: then nothing holds it any more.
+        // The holder may be gone: then nothing holds it any more.
         let _ = hold.wait_for(|open| *open).await;
     }
     match step.then {
@@ -233,7 +233,7 @@ async fn handle(
 async fn call_back(http: reqwest::Client, callback: CallBack, url: String) {
     tokio::time::sleep(callback.delay).await;
     for _ in 0..callback.times {
-        // Whoever is called may be away; it is the test's business to look at what came of it.
+        // The called one may be away; it is the test's business to look at the result.
         let mut request = http.post(&url).json(&callback.body);
         if let Some(status) = &callback.step_status {
             request = request.header("step-status", status);
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_path_fails_as_often_as_told_and_then_answers() {
+    async fn a_path_fails_as_often_as_programmed_and_then_answers() {
         let world = World::start().await.unwrap();
         world.program(Program::at("/pay").fail(2, 503).then_answer(201, json!({"id": 7})));
         let http = http().unwrap();

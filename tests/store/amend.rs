@@ -1,4 +1,4 @@
-//! Changes by hand against the claims of workers: what was told to be changed is what runs.
+//! Changes by hand against the claims of workers: what an operator changed is what runs.
 
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, OrderNo};
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::ground::{FIRST_EPOCH, Ground, fail, in_an_hour, later, wait_for};
 
-/// Updates parameters and priority; whether the law let it.
+/// Updates parameters and priority; returns if the law allowed it.
 async fn update(ground: &Ground, id: &str, starts: Starts) -> bool {
     loop {
         let mut client = ground.work().await;
@@ -108,7 +108,7 @@ async fn ord_10_a_sequential_order_whose_start_time_has_passed_takes_the_tail_of
     assert_eq!(ground.count("SELECT count(*) FROM queued").await, 1);
 }
 
-/// Restarts failed orders in one transaction; for each if it yields to fresh ones, as it is told at once.
+/// Restarts failed orders in one transaction; returns for each if it yields to fresh ones, as reported at once.
 async fn restart_together(ground: &Ground, nos: &[OrderNo]) -> Vec<bool> {
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
@@ -127,9 +127,9 @@ async fn restart_together(ground: &Ground, nos: &[OrderNo]) -> Vec<bool> {
     };
     let reopening: Vec<_> =
         orders.iter().map(|order| (order.may(Cause::Restarted).unwrap(), new())).collect();
-    let told = amend::reopen_all(&tx, &reopening).await.unwrap();
+    let reopened = amend::reopen_all(&tx, &reopening).await.unwrap();
     tx.commit().await.unwrap();
-    told.iter().map(|stage| stage.woken).collect()
+    reopened.iter().map(|stage| stage.woken).collect()
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn rec_12_orders_that_begin_again_together_yield_to_fresh_ones_and_one_by_
     assert_eq!(restart_together(&ground, &[one, other]).await, [true, true]);
     let (_, answered) = ground.answer(&[request]).await;
     assert_eq!(answered.iter().map(|stage| stage.woken).collect::<Vec<_>>(), [true]);
-    // Whoever reads it later knows the same.
+    // A later reader sees the same.
     let client = ground.work().await;
     let page = stages::ready_page(&client, OrderNo(0), OrderNo(i64::MAX), 100).await.unwrap();
     let read: Vec<(OrderNo, bool)> = page.iter().map(|row| (row.stage.no, row.stage.woken)).collect();

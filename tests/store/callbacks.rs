@@ -48,7 +48,7 @@ async fn scn_7_what_came_for_nobody_is_found_beside_the_rest() {
     for verdict in VERDICTS {
         let found = callbacks::places(&client, Some(verdict), i64::MAX, 10).await.unwrap();
         let expected: Vec<_> = match verdict {
-            // Nearly all are: whoever wants them passes over the rest.
+            // Nearly all are: a query for them passes over the rest.
             CallbackVerdict::Accepted => all.clone(),
             _ => all.iter().filter(|place| place.verdict == verdict).copied().collect(),
         };
@@ -96,7 +96,7 @@ fn orphan(named: &str, body: Vec<u8>, headers: Option<String>) -> NewCallback {
 }
 
 #[tokio::test]
-async fn qlt_8_of_callbacks_for_nobody_so_many_are_kept_each_so_long_and_for_a_time() {
+async fn qlt_8_callbacks_for_nobody_are_kept_in_bounded_number_and_size_and_for_a_time() {
     let ground = Ground::new("orphans").await;
     let no = ground.order("a", &json!({})).await;
     let claimed = ground.claim(no).await;

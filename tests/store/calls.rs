@@ -18,7 +18,7 @@ const RACES: u32 = 90;
 /// Fate of a call that was handed in.
 #[derive(Debug)]
 enum Handed {
-    /// It waits; the order was woken for it, if it rested.
+    /// The call waits; the order was woken for it, if it rested.
     Waiting(Option<ReadyStage>),
     /// The same call was there before, in this status.
     Known(String),
@@ -102,8 +102,8 @@ async fn scn_9_a_call_that_races_the_end_of_a_stage_is_handled_exactly_once() {
         );
         let Handed::Waiting(woken) = handed else { panic!("race {race}: {handed:?}") };
         meet.won(woken.is_some());
-        let told = ready.len() + usize::from(woken.is_some());
-        assert_eq!(told, 1, "race {race}: told {ready:?} and {woken:?}");
+        let reported = ready.len() + usize::from(woken.is_some());
+        assert_eq!(reported, 1, "race {race}: reported {ready:?} and {woken:?}");
         assert_eq!(stand(&ground, no).await, (1, 0, [1, 0]), "race {race}: the order rests with a call");
         let again = ground.claim(no).await;
         let nos = given(&ground, &again).await;
@@ -180,7 +180,7 @@ async fn scn_9_a_call_that_races_the_timer_of_its_order_wakes_it_once_and_is_han
 }
 
 #[tokio::test]
-async fn scn_9_a_call_that_races_the_end_of_its_order_is_refused_or_told_of_the_end() {
+async fn scn_9_a_call_that_races_the_end_of_its_order_is_refused_or_informed_of_the_end() {
     let ground = Ground::new("calls_over").await;
     let mut meet = Race::default();
     while !meet.is_over(RACES) {
@@ -194,7 +194,7 @@ async fn scn_9_a_call_that_races_the_end_of_its_order_is_refused_or_told_of_the_
         );
         assert!(ready.is_empty(), "race {race}: {ready:?}");
         assert_eq!(stand(&ground, no).await, (0, 0, [0, 0]), "race {race}: {handed:?}");
-        let told = format!(
+        let failed_calls = format!(
             "SELECT count(*) FROM calls WHERE order_no = {no} AND status = 'failed' AND error_class = 'call.ended'"
         );
         let expected = match handed {
@@ -203,6 +203,6 @@ async fn scn_9_a_call_that_races_the_end_of_its_order_is_refused_or_told_of_the_
             other => panic!("race {race}: {other:?}"),
         };
         meet.won(expected == 0);
-        assert_eq!(ground.count(&told).await, expected, "race {race}");
+        assert_eq!(ground.count(&failed_calls).await, expected, "race {race}");
     }
 }

@@ -1,4 +1,4 @@
-//! The registry and the lease: who lives, who leads, and that whoever led before can do nothing more.
+//! The registry and the lease: who lives, who leads, and that a former leader can do nothing more.
 //! Never waits for a fixed time: what blocks is asked of the server's locks.
 
 use std::time::{Duration, Instant};
@@ -233,7 +233,7 @@ async fn rec_7_who_is_silent_too_long_is_lost_and_who_beats_is_not() {
     };
     assert_eq!(lost.iter().map(|(node, ..)| *node).collect::<Vec<_>>(), [silent]);
     assert!(!beat(&client, silent).await.unwrap(), "it may not come back to life by beating");
-    assert!(!cluster::superseded(&client, silent).await.unwrap(), "nobody has its name: it may begin anew");
+    assert!(!cluster::superseded(&client, silent).await.unwrap(), "nobody has its name: it may begin again");
     assert!(cluster::lose_silent(&client, judge, after).await.unwrap().is_empty(), "lost twice");
 }
 

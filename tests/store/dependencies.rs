@@ -105,7 +105,7 @@ async fn ord_14_orders_that_close_a_cycle_at_the_same_moment_are_not_all_taken()
             outcomes.iter().flatten().filter(|one| matches!(one, Registered::Accepted { .. })).count();
         assert_eq!((accepted, cycles), (2, 1), "{outcomes:?}");
     }
-    // In one batch the last is refused, and told by which way; the same again is a duplicate.
+    // In one batch the last is refused, with the way of the cycle; the same again is a duplicate.
     let batch = [
         ground.new_order("x", &after(&["y"])),
         ground.new_order("z", &json!({})),

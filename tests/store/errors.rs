@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::ground::{Ground, fail, retry, success};
 
-fn told(mut hours: Vec<Hour>) -> Vec<(Option<String>, i64)> {
+fn counts(mut hours: Vec<Hour>) -> Vec<(Option<String>, i64)> {
     hours.sort_by(|left, right| left.key.cmp(&right.key));
     hours.into_iter().map(|hour| (hour.key, hour.orders)).collect()
 }
@@ -30,7 +30,7 @@ async fn err_14_an_order_is_among_the_failures_while_it_is_failed() {
         nos.push(no);
     }
     let failed = errors::failed(&client, By::Scenario, a_day_ago(), &Filter::default()).await.unwrap();
-    assert_eq!(told(failed.clone()), [(Some("s".to_owned()), 2)]);
+    assert_eq!(counts(failed.clone()), [(Some("s".to_owned()), 2)]);
     let mut sample = failed[0].sample.clone();
     sample.sort_unstable();
     assert_eq!(sample, nos[..2]);
@@ -50,7 +50,7 @@ async fn err_14_an_order_is_among_the_failures_while_it_is_failed() {
         .is_empty()
     );
 
-    // Written anew it stays one; another life ends it; a second failure brings it back.
+    // Written again it stays one; another life ends it; a second failure brings it back.
     for (change, left) in [
         ("UPDATE orders SET updated_at = now() WHERE id = 'a'", 2),
         ("UPDATE orders SET status = 'reopen', finished_at = NULL WHERE id = 'a'", 1),

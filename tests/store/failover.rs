@@ -1,4 +1,4 @@
-//! Taking over from lost nodes: who is one, one job at a time, and so many stages of each in one pass.
+//! Taking over from lost nodes: who is one, one job at a time, and a limited number of stages of each in one pass.
 //! Never waits for a node to die: rows are changed behind the back of the registry.
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::ground::Ground;
 
-/// So many stages with a node of this number, which was never registered or is over.
+/// Puts `count` stages on a node of this number, which was never registered or is over.
 async fn run_on(ground: &Ground, node: i64, count: usize, tag: &str) -> Vec<OrderNo> {
     let mut nos = Vec::new();
     for number in 0..count {

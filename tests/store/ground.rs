@@ -1,5 +1,5 @@
 //! Ground of each of these tests: a migrated database, and the few steps that bring an order anywhere.
-//! Never decides what is right: it calls the store as the services do, and hands back what came of it.
+//! Never decides what is right: it calls the store as the services do, and returns the result.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub const FIRST_EPOCH: Epoch = Epoch(0);
 /// Long enough that no stage of these tests is overdue by itself.
 const WORK: Duration = Duration::from_secs(600);
 
-/// Limit of a report: not that of other statements, so that they are told apart.
+/// Limit of a report: not that of other statements, so that they can be distinguished.
 pub const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A database of one test; it goes when this is dropped.
@@ -129,7 +129,7 @@ impl Ground {
         claimed.pop().unwrap_or_else(|| panic!("{no}: {unclaimed:?}"))
     }
 
-    /// Number that the hand-out of an order would bear, if it is ready.
+    /// Number that the hand-out of an order would have, if it is ready.
     pub async fn ready_attempt(&self, no: OrderNo) -> Option<Attempt> {
         let client = self.work().await;
         let ready = stages::still_ready(&client, &[no.0]).await.unwrap();
@@ -223,7 +223,7 @@ pub fn finished(claimed: &Claimed, then: Then) -> Finished {
     }
 }
 
-/// Begins so many round trips later: with another number in each round, two that race cross each other at every step.
+/// Starts this number of round trips later: with another number in each round, two that race cross each other at every step.
 pub async fn later<T>(ground: &Ground, round_trips: u32, what: impl Future<Output = T>) -> T {
     for _ in 0..round_trips {
         ground.count("SELECT 1::bigint").await;

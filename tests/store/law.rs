@@ -35,26 +35,26 @@ async fn ord_21_rec_1_every_guarded_operation_does_what_the_law_says_and_nothing
 }
 
 async fn check(ground: &Ground, status: Status, cause: Cause) {
-    let told = format!("{cause} in {status}");
+    let case = format!("{cause} in {status}");
     let subject = put(ground, status, &format!("{status}-{cause}")).await;
-    assert_eq!(seen(ground, &subject).await, status, "{told}: before");
-    check_places(ground, &subject, status, &told).await;
+    assert_eq!(seen(ground, &subject).await, status, "{case}: before");
+    check_places(ground, &subject, status, &case).await;
     let before = rows(ground, subject.no).await;
     let done = attempt(ground, &subject, cause).await;
     match transition::next(status, cause) {
         Ok(to) => {
-            assert!(done, "{told}: refused");
-            assert_eq!(seen(ground, &subject).await, to, "{told}: after");
-            check_places(ground, &subject, to, &told).await;
+            assert!(done, "{case}: refused");
+            assert_eq!(seen(ground, &subject).await, to, "{case}: after");
+            check_places(ground, &subject, to, &case).await;
         }
         Err(_) => {
-            assert!(!done, "{told}: done");
-            assert_eq!(rows(ground, subject.no).await, before, "{told}: refused, yet something changed");
+            assert!(!done, "{case}: done");
+            assert_eq!(rows(ground, subject.no).await, before, "{case}: refused, yet something changed");
         }
     }
     // Whatever is left must not be in the way of the next one.
     if let Some(order) = lock_and(ground, &subject, Cause::ProcessTimedOut).await {
-        assert!(order, "{told}: cleaning up");
+        assert!(order, "{case}: cleaning up");
     }
 }
 
@@ -96,7 +96,7 @@ async fn put(ground: &Ground, status: Status, id: &str) -> Subject {
     subject
 }
 
-/// Does what the cause stands for; whether it was done.
+/// Does what the cause stands for; returns if it was done.
 async fn attempt(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
     match cause {
         Cause::Claimed => wake_and_claim(ground, subject).await,
@@ -175,6 +175,7 @@ fn blank_end(then: pagurus_domain::scenario::stage::Then) -> pagurus_store::stag
         retries: 0,
     };
     let claimed = pagurus_store::stages::Claimed {
+        is_suspect: false,
         head,
         pass: no_pass(),
         attempt: Attempt::FIRST,
@@ -320,7 +321,7 @@ async fn seen(ground: &Ground, subject: &Subject) -> Status {
 
 /// An order that is not final stands in exactly one place, a final one in none; the queue is held by those that run
 /// or are about to.
-async fn check_places(ground: &Ground, subject: &Subject, status: Status, told: &str) {
+async fn check_places(ground: &Ground, subject: &Subject, status: Status, case: &str) {
     let no = subject.no;
     let mut found = Vec::new();
     for table in ["ready", "running", "due", "queued"] {
@@ -328,20 +329,20 @@ async fn check_places(ground: &Ground, subject: &Subject, status: Status, told: 
         found.push((table, rows));
     }
     let places: i64 = found.iter().take(3).map(|(_, rows)| rows).sum();
-    assert_eq!(places, i64::from(!status.is_final()), "{told}: {found:?}");
+    assert_eq!(places, i64::from(!status.is_final()), "{case}: {found:?}");
     let keeps = !status.is_final() && !matches!(status, Status::Postponed | Status::Sleep);
-    assert_eq!(found[3].1, i64::from(keeps), "{told}: {found:?}");
+    assert_eq!(found[3].1, i64::from(keeps), "{case}: {found:?}");
     let open = format!("SELECT count(*) FROM requests WHERE order_no = {no} AND status = 'open'");
     let open = ground.count(&open).await;
-    assert!(!status.is_final() || open == 0, "{told}: an ended order still asks");
+    assert!(!status.is_final() || open == 0, "{case}: an ended order still asks");
     let gaps = format!(
         "SELECT (o.events - 1 - coalesce(sum(CASE h.kind WHEN 'stage' THEN 2 ELSE 1 END) FILTER (WHERE h.kind IS NOT NULL), 0))::bigint
            FROM orders o LEFT JOIN history h ON h.order_no = o.no WHERE o.no = {no} GROUP BY o.events"
     );
-    assert_eq!(ground.count(&gaps).await, 0, "{told}: events are numbered without gaps");
+    assert_eq!(ground.count(&gaps).await, 0, "{case}: events are numbered without gaps");
 }
 
-/// Every row that belongs to an order.
+/// Reads every row that belongs to an order.
 async fn rows(ground: &Ground, no: OrderNo) -> Vec<Value> {
     let tables = [
         ("orders", "no"),

@@ -78,7 +78,7 @@ async fn rec_8_the_registry_tells_since_when_a_status_lasts_what_is_in_hand_and_
     let third = listed(&client).await.remove(0);
     assert_eq!((third.status.as_str(), third.mark.unwrap().reason.as_str()), ("offline", "new disk"));
     assert!(third.status_since > second.status_since);
-    // Long gone, and still out of service: whoever starts it again is to know.
+    // Long gone, and still out of service: the one that starts it again has to know.
     cluster::set_status(&client, ground.node, NodeStatus::Stopped).await.unwrap();
     ground.sql("UPDATE nodes SET ended_at = now() - interval '1 day'").await;
     assert_eq!(listed(&client).await.len(), 1);

@@ -43,17 +43,17 @@ struct Both {
 }
 
 /// Stages that may run, as far as both can know: order, number, queue.
-fn told<'a>(ready: impl IntoIterator<Item = (OrderNo, Attempt, Option<&'a str>, bool)>) -> Vec<String> {
-    let mut told: Vec<String> = ready
+fn lines<'a>(ready: impl IntoIterator<Item = (OrderNo, Attempt, Option<&'a str>, bool)>) -> Vec<String> {
+    let mut lines: Vec<String> = ready
         .into_iter()
         .map(|(no, attempt, queue, woken)| format!("{no}.{attempt} {queue:?} {woken}"))
         .collect();
-    told.sort_unstable();
-    told
+    lines.sort_unstable();
+    lines
 }
 
 fn of_real(ready: &[ReadyStage]) -> Vec<String> {
-    told(
+    lines(
         ready
             .iter()
             .map(|one| (one.no, one.attempt, one.place.as_ref().map(|(queue, _)| queue.as_str()), one.woken)),
@@ -61,7 +61,7 @@ fn of_real(ready: &[ReadyStage]) -> Vec<String> {
 }
 
 fn of_model(ready: &[model::ReadyStage]) -> Vec<String> {
-    told(
+    lines(
         ready
             .iter()
             .map(|one| (one.no, one.attempt, one.place.as_ref().map(|(queue, _)| queue.as_str()), one.woken)),
@@ -146,7 +146,7 @@ impl Both {
             pagurus_store::orders::Registered::Conflict(status) => format!("conflict {status}"),
             other => panic!("{other:?}"),
         };
-        // A registration that found its id takes a number all the same: the real one is told to the model by its ids.
+        // A registration that found its id takes a number all the same: the model skips it as well.
         let model = match &model[0] {
             model::Registered::Accepted { no, ready } => format!("{no} {:?}", of_model(ready.as_slice())),
             model::Registered::Duplicate(status) => format!("duplicate {status}"),

@@ -1,4 +1,4 @@
-//! Registration: what is accepted is whole, what is known is told apart, whoever comes first wins.
+//! Registration: what is accepted is whole, what is known is recognized, the first one wins.
 //! Never goes through a door of the engine.
 
 use futures_util::future::join_all;
@@ -103,7 +103,7 @@ async fn ord_10_the_time_of_creation_is_the_position_in_the_queue() {
     assert!(ids.is_sorted(), "{ids:?}");
 }
 
-// ORD-6: what does not fit into an entry of an index is found all the same, and told from its like.
+// ORD-6: what does not fit into an entry of an index is found all the same, and distinguished from its like.
 #[tokio::test]
 async fn ord_6_the_longest_transaction_is_stored_and_found_by_its_whole_text() {
     let ground = Ground::new("transaction").await;

@@ -11,7 +11,7 @@ use pagurus_store::outbox::webhooks::{self, Wanted};
 
 use crate::ground::Ground;
 
-/// Rows for a receiver from this number on, stored so many seconds ago.
+/// Stores rows for a receiver from this number on, `age` seconds old.
 async fn fill(client: &Client, receiver: &str, first: i64, count: i64, age: i64) {
     let statement = "INSERT INTO outbox (order_no, life, kind, message_id, target, receiver, body, created_at, next_at)
         SELECT n, 1, 'final', gen_random_uuid(), $1, $1, '{}', now() - make_interval(secs => $4), now() - make_interval(secs => $4)

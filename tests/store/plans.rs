@@ -145,10 +145,10 @@ async fn explain(client: &Client, statement: &Statement) -> Value {
     let nulls = vec!["NULL"; parameters].join(", ");
     let arguments = if parameters == 0 { String::new() } else { format!("({nulls})") };
     client.batch_execute(&format!("PREPARE looked_at AS {}", statement.sql)).await.unwrap();
-    let told = client.simple_query(&format!("EXPLAIN (FORMAT JSON) EXECUTE looked_at{arguments}")).await;
-    let told = told.unwrap_or_else(|error| panic!("{}: {error:?}", statement.name));
+    let answer = client.simple_query(&format!("EXPLAIN (FORMAT JSON) EXECUTE looked_at{arguments}")).await;
+    let answer = answer.unwrap_or_else(|error| panic!("{}: {error:?}", statement.name));
     client.batch_execute("DEALLOCATE looked_at").await.unwrap();
-    read_plan(&told)
+    read_plan(&answer)
 }
 
 /// Places in a plan that read a growing table, or the whole of an index on it, without a key.
@@ -225,8 +225,8 @@ async fn act_4_looking_for_what_is_due_does_not_read_what_is_not() {
         let statement = statements::all().find(|statement| statement.name.ends_with(name)).expect(name);
         client.batch_execute(&format!("PREPARE looked_at AS {}", statement.sql)).await.unwrap();
         let arguments = if arguments.is_empty() { String::new() } else { format!("({arguments})") };
-        let told = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE looked_at{arguments}");
-        let plan = read_plan(&client.simple_query(&told).await.unwrap());
+        let query = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE looked_at{arguments}");
+        let plan = read_plan(&client.simple_query(&query).await.unwrap());
         client.batch_execute("DEALLOCATE looked_at").await.unwrap();
         let passed_over = sum_of(&plan, "Rows Removed by Filter");
         assert!(passed_over < LATER / 100, "{name} looked at {passed_over} rows that are not due: {plan:#}");
@@ -245,8 +245,8 @@ fn sum_of(plan: &Value, key: &str) -> i64 {
     }
 }
 
-pub fn read_plan(told: &[SimpleQueryMessage]) -> Value {
-    let text = told.iter().find_map(|message| match message {
+pub fn read_plan(messages: &[SimpleQueryMessage]) -> Value {
+    let text = messages.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => row.get(0),
         _ => None,
     });

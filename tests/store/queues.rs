@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::ground::{self, Ground};
 
-/// One registration as its client saw it.
+/// A registration as its client saw it.
 struct Seen {
     sent: Instant,
     confirmed: Instant,

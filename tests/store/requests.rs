@@ -101,7 +101,7 @@ async fn rec_1_a_callback_that_races_the_end_of_its_stage_is_never_lost() {
             ground.answer(&asked)
         );
         assert_eq!(verdicts, [CallbackVerdict::Accepted]);
-        assert_eq!(ready.len() + woken.len(), 1, "race {race}: told {ready:?} and {woken:?}");
+        assert_eq!(ready.len() + woken.len(), 1, "race {race}: reported {ready:?} and {woken:?}");
         let (again, _) = ground.claim_under(FIRST_EPOCH, &[(no, Attempt(2))]).await;
         assert_eq!(again.len(), 1, "race {race}: the order waits for what has come");
     }

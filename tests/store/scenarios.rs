@@ -1,4 +1,4 @@
-//! Versions of scenarios: nobody who reads what is new ever misses one.
+//! Versions of scenarios: a reader of the new ones never misses one.
 
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ async fn scn_13_versions_are_seen_in_the_order_of_their_numbers() {
     assert_eq!(names, ["a", "b"]);
 }
 
-/// Two who changed the same version: the second is told, and overwrites nothing.
+/// Two changes to the same version: the second one is refused, and overwrites nothing.
 #[tokio::test]
 async fn http_a_scenario_is_stored_only_on_top_of_the_version_that_is_expected() {
     let ground = Ground::new("scenario_expected").await;

@@ -1,4 +1,4 @@
-//! Lists of orders (REC-13): whatever is asked for, one statement reads no more rows than it was told, and page
+//! Lists of orders (REC-13): whatever is asked for, one statement reads no more rows than its limit, and page
 //! after page has every order that fits.
 
 use jiff::{SignedDuration, Timestamp};
@@ -15,7 +15,7 @@ const READ: &str =
     "SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_user_tables
                      WHERE relname IN ('orders', 'failures', 'ready', 'running', 'due')";
 
-/// Every order that a search wants, step by step.
+/// Reads every order that a search wants, step by step.
 async fn walk(client: &Client, search: &Search, rows: usize) -> Vec<i64> {
     let mut walk = SearchWalk::begin(client, search.clone(), None).await.unwrap().unwrap();
     let mut all = Vec::new();

@@ -65,8 +65,8 @@ async fn churn(ground: &Ground) -> Client {
 async fn blocks(client: &Client, name: &str, arguments: &str) -> i64 {
     let statement = statements::all().find(|statement| statement.name.ends_with(name)).expect(name);
     client.batch_execute(&format!("PREPARE looked_at AS {}", statement.sql)).await.unwrap();
-    let told = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE looked_at({arguments})");
-    let plan = crate::plans::read_plan(&client.simple_query(&told).await.unwrap());
+    let query = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE looked_at({arguments})");
+    let plan = crate::plans::read_plan(&client.simple_query(&query).await.unwrap());
     client.batch_execute("DEALLOCATE looked_at").await.unwrap();
     let plan = &plan[0]["Plan"];
     plan["Shared Hit Blocks"].as_i64().unwrap() + plan["Shared Read Blocks"].as_i64().unwrap()
@@ -142,7 +142,7 @@ async fn qlt_2_under_a_held_snapshot_a_look_does_not_walk_over_what_is_gone() {
 }
 
 #[tokio::test]
-async fn qlt_2_what_is_put_below_the_mark_is_found_when_it_is_told_or_by_the_next_whole_look() {
+async fn qlt_2_what_is_put_below_the_mark_is_found_when_it_is_announced_or_by_the_next_whole_look() {
     let ground = Ground::new("below_the_mark").await;
     let client = ground.work().await;
     let list = TimedList::Due(pagurus_domain::activation::Stream::Retry);
@@ -154,9 +154,9 @@ async fn qlt_2_what_is_put_below_the_mark_is_found_when_it_is_told_or_by_the_nex
     ground.sql(&format!("INSERT INTO due VALUES ({no}, 5, now() - interval '1 hour')")).await;
     let first = first::look(&client, list, &mut low_water).await.unwrap();
     assert!(first.at.is_none(), "it lies below the mark");
-    let mut told = low_water;
-    told.lower(Timestamp::now() - jiff::SignedDuration::from_hours(2));
-    assert!(first::look(&client, list, &mut told).await.unwrap().come().is_some(), "somebody told");
+    let mut lowered = low_water;
+    lowered.lower(Timestamp::now() - jiff::SignedDuration::from_hours(2));
+    assert!(first::look(&client, list, &mut lowered).await.unwrap().come().is_some(), "somebody lowered");
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     assert!(first::look(&client, list, &mut low_water).await.unwrap().come().is_some(), "a look over all");
 }
@@ -191,7 +191,7 @@ async fn qlt_2_a_receiver_of_webhooks_is_looked_at_from_where_the_last_look_foun
 
 /// Without `pg_monitor` the server shows nothing of sessions of other users: nobody may take that for "no snapshot".
 #[tokio::test]
-async fn qlt_2_a_user_who_may_not_see_other_sessions_is_not_told_that_there_is_no_snapshot() {
+async fn qlt_2_a_view_without_other_sessions_is_not_taken_for_no_snapshot() {
     let ground = Ground::new("unseen_sessions").await;
     let holder = ground.work().await;
     holder.batch_execute(HOLD).await.unwrap();

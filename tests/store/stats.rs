@@ -1,4 +1,4 @@
-//! Counts of each minute: what several nodes add is the sum, whatever they are told twice, and old minutes go.
+//! Counts of each minute: what several nodes add is the sum, whatever is reported twice, and old minutes go.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ async fn what_two_nodes_add_to_the_same_minutes_is_the_sum() {
     let node = async |node: Incarnation, backwards: bool| {
         let client = ground.work().await;
         for turn in 1..=TURNS {
-            // In both orders: whoever locks rows as they come meets the other half-way.
+            // In both orders: two that lock rows as they come meet half-way.
             let mut deltas: Vec<Delta> =
                 (0..1000).map(|key| delta("a", &format!("k{key:03}"), 0, 2)).collect();
             deltas.extend([delta("a", "k000", 1, 5), delta("b", "k000", 0, 1), timed("t", "k", 0.5, 4)]);

@@ -1,8 +1,8 @@
-"""A client for actors: takes tasks, runs a function for each, and tells the engine what came of it.
+"""A client for actors: takes tasks, runs a function for each, and sends the result to the engine.
 
 One file to copy; needs Python 3.9 and pika (`pip install pika`). A task may come twice, after a lost
 connection or a work time-out: `task["task"]` stays the same, so a handler can drop doubles by it. The
-engine may give a task up, because it is handed out anew: `task.canceled` is set then.
+engine may give a task up, because it is handed out again: `task.canceled` is set then.
 """
 
 import json
@@ -33,7 +33,7 @@ class Fail(Exception):
 
 class Task(dict):
     """A task as the engine hands it out. `canceled` is a `threading.Event`: once it is set, nothing that the
-    handler returns is told, and a handler that takes long looks at it, or waits for it, and returns."""
+    handler returns is sent, and a handler that takes long looks at it, or waits for it, and returns."""
 
     def __init__(self, fields):
         super().__init__(fields)
@@ -90,7 +90,7 @@ class Actor:
                     break
                 finally:
                     self._disconnect()
-                # What still runs has to be told before the end; nothing else holds it up.
+                # The results of what still runs must be sent before the end; nothing else holds it up.
                 (time.sleep if self.works else self.stopping.wait)(pause * random.uniform(0.5, 1))
                 pause = min(pause * 2, LONGEST_PAUSE)
 
@@ -142,7 +142,7 @@ class Actor:
         except (ValueError, TypeError, KeyError) as error:
             log.error("dropped what is no task: %r", error)
             return channel.basic_reject(method.delivery_tag, requeue=False)
-        if passed in self.works:  # it runs, and comes again: after a lost connection, or handed out anew
+        if passed in self.works:  # it runs, and comes again: after a lost connection, or handed out again
             self.works[passed].tags.append(method.delivery_tag)
             return
         self._start(passed, task, work_timeout, method.delivery_tag)
@@ -153,8 +153,8 @@ class Actor:
         future.add_done_callback(self._wake)
 
     def _give_up(self, channel, method, properties, body):
-        """The engine gives a task up: its handler is told, and what it returns is not. If the task has come again
-        already, a handler begins anew."""
+        """The engine gives a task up: its handler is notified, and its result is not sent. If the task has come again
+        already, a handler starts again."""
         try:
             passed = json.loads(body)["pass"]
         except (ValueError, TypeError, KeyError) as error:
@@ -205,5 +205,5 @@ def decision_of(future):
         return future.result()
     if not isinstance(error, Fail):
         log.error("the handler failed", exc_info=error)
-    told = {"class": getattr(error, "error_class", f"actor.{type(error).__name__}"), "message": str(error)}
-    return json.dumps({"decision": "fail", "result": getattr(error, "result", None), "error": told}, default=str)
+    problem = {"class": getattr(error, "error_class", f"actor.{type(error).__name__}"), "message": str(error)}
+    return json.dumps({"decision": "fail", "result": getattr(error, "result", None), "error": problem}, default=str)

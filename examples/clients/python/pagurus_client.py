@@ -4,8 +4,8 @@
     client.register({"id": "shop-000123", "scenario": "change-tariff", "params": {"msisdn": "79110000001"}})
     order = client.wait("shop-000123", timeout=600)
 
-An order bears an id of the client's choice, so that sending it again is harmless: `register` repeats by itself what got no
-answer, and whoever was interrupted calls it again with the same order.
+An order has an id of the client's choice, so that sending it again is harmless: `register` repeats by itself what got no
+answer, and a program that was interrupted calls it again with the same order.
 """
 
 import base64
@@ -28,7 +28,7 @@ TOLERANCE = 300
 
 
 class After(TypedDict):
-    """An order that must have ended before, with the states of it that would do."""
+    """An order that must have ended before, with the acceptable final states."""
 
     order: str
     states: list[str]
@@ -44,7 +44,7 @@ class Lifecycle(TypedDict, total=False):
 
 
 class Notify(TypedDict):
-    """Wish to be told of an order."""
+    """Request for notifications of an order."""
 
     url: str
     correlationId: NotRequired[str]
@@ -70,7 +70,7 @@ class Order(TypedDict):
 
 
 class Registered(TypedDict):
-    """What became of a registration: `accepted`, or `duplicate` with the present status of the order."""
+    """Result of a registration: `accepted`, or `duplicate` with the present status of the order."""
 
     id: str
     status: Literal["accepted", "duplicate"]
@@ -79,7 +79,7 @@ class Registered(TypedDict):
 
 
 class Status(TypedDict):
-    """Where an order is; `final` is true if this life is over."""
+    """Status of an order; `final` is true if this life is over."""
 
     id: str
     status: str
@@ -107,8 +107,8 @@ class Problem(Failure):
 
     def __init__(self, body: dict[str, Any], retry_after: float | None = None):
         errors = body.get("errors") or []
-        told = "; ".join(f"{one['pointer']}: {one['message']}" for one in errors)
-        super().__init__(f"{body.get('detail', '')} ({told})" if told else body.get("detail", ""))
+        faults = "; ".join(f"{one['pointer']}: {one['message']}" for one in errors)
+        super().__init__(f"{body.get('detail', '')} ({faults})" if faults else body.get("detail", ""))
         self.type: str = body.get("type", "about:blank")
         self.title: str = body.get("title", "")
         self.status: int = body.get("status", 0)
@@ -135,7 +135,7 @@ class UnknownScenario(Problem):
 
 
 class Conflict(Problem):
-    """Another order bears the id: the one that was sent before had another content."""
+    """Another order has the id: the one that was sent before had another content."""
 
     kind = "conflict"
 
@@ -155,13 +155,13 @@ class TooLarge(Problem):
 
 
 class Busy(Problem):
-    """Too much at once: later it will do."""
+    """Too much at once: try again later."""
 
     kind = "busy"
 
 
 class Unavailable(Problem):
-    """The database is away: later it will do."""
+    """The database is away: try again later."""
 
     kind = "unavailable"
 
@@ -182,15 +182,15 @@ class Client:
         return self._patiently(lambda: self._ask("POST", "/v1/orders", order), time.monotonic() + self.patience)
 
     def get(self, order_id: str) -> dict[str, Any]:
-        """The order with all that is known of it."""
+        """Returns the order with everything that is known about it."""
         return self._ask("GET", _path(order_id))
 
     def status(self, order_id: str) -> Status:
-        """Where the order is."""
+        """Returns the status of the order."""
         return self._ask("GET", _path(order_id, "status"))
 
     def explain(self, order_id: str) -> str:
-        """Why the order does not run."""
+        """Explains why the order does not run."""
         return self._ask("GET", _path(order_id, "explain"))["explanation"]
 
     def wait(self, order_id: str, timeout: float | None = None) -> Status:
@@ -277,10 +277,10 @@ class Client:
 
 
 def notification(secret: str, headers: Any, body: bytes, now: float | None = None) -> dict[str, Any]:
-    """What a webhook tells, if it is genuine; else raises `NotGenuine`.
+    """Returns the content of a webhook, if it is genuine; otherwise raises `NotGenuine`.
 
     `headers` is anything with `get` that does not mind case, such as those of `http.server`; `body` is as it came, byte for
-    byte. A notification may come twice, under the same `webhook-id`: whoever acts on one must bear that.
+    byte. A notification may come twice, under the same `webhook-id`: the receiver must be able to handle that.
     """
     prefix = "whsec_"
     key = base64.b64decode(secret[len(prefix) :]) if secret.startswith(prefix) else secret.encode()

@@ -45,7 +45,7 @@ class Types(unittest.TestCase):
             with self.assertRaises(pagurus.NotGenuine):
                 pagurus.notification(by, headers, wrong, now=at)
 
-    def test_who_is_away_is_called_again_and_then_told_of(self):
+    def test_who_is_away_is_called_again_and_then_reported(self):
         class Turns(BaseHTTPRequestHandler):
             asked = []
 
@@ -53,10 +53,10 @@ class Types(unittest.TestCase):
                 length = int(self.headers["content-length"])
                 self.asked.append(json.loads(self.rfile.read(length))["id"])
                 busy = {"type": "urn:pagurus:problem:busy", "title": "t", "status": 429, "detail": "d"}
-                told = busy if len(self.asked) < 3 else {"id": "a", "status": "accepted"}
-                self.send_response(429 if told is busy else 201)
+                reply = busy if len(self.asked) < 3 else {"id": "a", "status": "accepted"}
+                self.send_response(429 if reply is busy else 201)
                 self.end_headers()
-                self.wfile.write(json.dumps(told).encode())
+                self.wfile.write(json.dumps(reply).encode())
 
             def log_message(self, *words):
                 """Says nothing of each request."""
@@ -88,7 +88,7 @@ class Orders(unittest.TestCase):
         with self.assertRaises(pagurus.Conflict):
             self.client.register({**order, "params": {"name": "b"}})
 
-    def test_what_is_wrong_is_told_with_its_place(self):
+    def test_what_is_wrong_is_reported_with_its_place(self):
         with self.assertRaises(pagurus.Invalid) as wrong:
             self.client.register({"id": "py-2", "scenario": "greet", "priority": "urgent"})
         self.assertEqual((wrong.exception.status, wrong.exception.errors[0]["pointer"]), (422, "/priority"))

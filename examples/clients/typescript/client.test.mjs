@@ -42,14 +42,14 @@ test("webhooks are taken from those who know the secret", async () => {
     "webhook-signature": "v1,other v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
   };
   const body = Buffer.from('{"test": 2432232314}');
-  const told = (by, sent, at) => notification(by, (name) => headers[name], sent, at);
-  assert.deepEqual(await told(secret, body, 1614265331), { test: 2432232314 });
-  await assert.rejects(told(secret, Buffer.from("{}"), 1614265331), NotGenuine);
-  await assert.rejects(told(secret, body, 1614266000), NotGenuine);
-  await assert.rejects(told("another", body, 1614265331), NotGenuine);
+  const checked = (by, sent, at) => notification(by, (name) => headers[name], sent, at);
+  assert.deepEqual(await checked(secret, body, 1614265331), { test: 2432232314 });
+  await assert.rejects(checked(secret, Buffer.from("{}"), 1614265331), NotGenuine);
+  await assert.rejects(checked(secret, body, 1614266000), NotGenuine);
+  await assert.rejects(checked("another", body, 1614265331), NotGenuine);
 });
 
-test("who is away is called again, and then told of", async () => {
+test("who is away is called again, and then reported", async () => {
   let asked = 0;
   const turns = createServer((_, answer) => {
     asked += 1;
@@ -79,7 +79,7 @@ test("an order is registered once and followed to its end", { skip: !server }, a
   await assert.rejects(client.register({ ...order, params: { name: "b" } }), kind("conflict"));
 });
 
-test("what is wrong is told with its place", { skip: !server }, async () => {
+test("what is wrong is reported with its place", { skip: !server }, async () => {
   const client = new Client(server);
   const wrong = await client.register({ id: "ts-2", scenario: "greet", priority: "urgent" }).catch((failure) => failure);
   assert.deepEqual([wrong.kind, wrong.status, wrong.errors[0].pointer], ["invalid", 422, "/priority"]);

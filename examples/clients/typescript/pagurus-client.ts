@@ -5,8 +5,8 @@
  *     await client.register({id: "shop-000123", scenario: "change-tariff", params: {msisdn: "79110000001"}});
  *     const end = await client.wait("shop-000123", 600);
  *
- * An order bears an id of the client's choice, so that sending it again is harmless: `register` repeats by itself what got no answer, and
- * whoever was interrupted calls it again with the same order.
+ * An order has an id of the client's choice, so that sending it again is harmless: `register` repeats by itself what got no answer, and
+ * a program that was interrupted calls it again with the same order.
  */
 
 /** Longest single question, in seconds, and longest wait that one question asks for. */
@@ -15,7 +15,7 @@ const LONG_POLL = 30;
 /** Seconds for which a webhook is good: one that was caught on its way cannot be played again later. */
 const TOLERANCE = 300;
 
-/** An order that must have ended before, with the states of it that would do. */
+/** An order that must have ended before, with the acceptable final states. */
 export interface After {
   order: string;
   states: string[];
@@ -29,7 +29,7 @@ export interface Lifecycle {
   after?: After[];
 }
 
-/** Wish to be told of an order. */
+/** Request for notifications of an order. */
 export interface Notify {
   url: string;
   correlationId?: string;
@@ -53,7 +53,7 @@ export interface Order {
   lifecycle?: Lifecycle;
 }
 
-/** What became of a registration: `accepted`, or `duplicate` with the present status of the order. */
+/** Result of a registration: `accepted`, or `duplicate` with the present status of the order. */
 export interface Registered {
   id: string;
   status: "accepted" | "duplicate";
@@ -61,7 +61,7 @@ export interface Registered {
   note?: string;
 }
 
-/** Where an order is; `final` is true if this life is over. */
+/** Status of an order; `final` is true if this life is over. */
 export interface Status {
   id: string;
   status: string;
@@ -130,8 +130,8 @@ export class Problem extends Error {
 
   constructor(body: ProblemBody, retryAfter?: number) {
     const errors = body.errors ?? [];
-    const told = errors.map((one) => `${one.pointer}: ${one.message}`).join("; ");
-    super(told ? `${body.detail} (${told})` : body.detail);
+    const faults = errors.map((one) => `${one.pointer}: ${one.message}`).join("; ");
+    super(faults ? `${body.detail} (${faults})` : body.detail);
     this.name = "Problem";
     this.kind = body.type.slice(body.type.lastIndexOf(":") + 1) as ProblemKind;
     this.title = body.title;
@@ -233,7 +233,7 @@ export class Client {
     return this.patiently(() => this.ask<Status>("POST", path(id, action), body, headers));
   }
 
-  /** Asks a live order something, and waits so many seconds for what it answers. */
+  /** Calls a live order, and waits up to `timeout` seconds for its answer. */
   call(id: string, name: string, body: unknown = null, timeout = 30, key: string = crypto.randomUUID()): Promise<Call> {
     const place = `${path(id, "calls")}?timeout=${Math.floor(timeout * 1000)}ms`;
     return this.patiently(() => this.ask<Call>("POST", place, { name, body, key }, {}, timeout));
@@ -294,10 +294,10 @@ export class Client {
 }
 
 /**
- * What a webhook tells, if it is genuine; else throws `NotGenuine`.
+ * Returns the content of a webhook, if it is genuine; otherwise throws `NotGenuine`.
  *
  * `header` gives a header field by its name in lower case; `body` is as it came, byte for byte. A notification may come twice, under the same
- * `webhook-id`: whoever acts on one must bear that.
+ * `webhook-id`: the receiver must be able to handle that.
  */
 export async function notification(
   secret: string,

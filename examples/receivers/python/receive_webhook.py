@@ -15,7 +15,7 @@ KEY = base64.b64decode(SECRET[len(PREFIX) :]) if SECRET.startswith(PREFIX) else 
 # Seconds for which a request is good: one that was caught on its way cannot be played again later.
 TOLERANCE = 300
 LONGEST = 1024 * 1024
-# What came before. Whoever acts on notifications keeps the ids where the effect is kept, in one transaction.
+# Ids of earlier notifications. A real receiver stores them together with the effect, in one transaction.
 seen = set()
 
 

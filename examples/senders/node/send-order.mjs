@@ -15,8 +15,8 @@ const [id, scenario] = process.argv.slice(2);
 const connection = await amqp.connect(URL);
 const channel = await connection.createConfirmChannel();
 const arrived = {};
-// Of an order that was sent before and has ended, the notification came then.
-const wasTold = () => ENDED.includes(arrived.receipt?.orderStatus);
+// An order that was sent before and has ended had its notification then.
+const hasEnded = () => ENDED.includes(arrived.receipt?.orderStatus);
 let done;
 const end = new Promise((resolve) => {
   done = resolve;
@@ -26,18 +26,18 @@ const end = new Promise((resolve) => {
 await channel.assertQueue(KEY, { durable: true });
 await channel.bindQueue(KEY, `${PREFIX}.notifications`, KEY);
 await channel.consume(KEY, (message) => {
-  const told = JSON.parse(message.content);
+  const notice = JSON.parse(message.content);
   channel.ack(message);
-  // A notification may come twice, under the same messageId: whoever acts on one must bear that.
-  if (told.id !== id) return;
-  arrived.notification = told;
+  // A notification may come twice, under the same messageId: the receiver must be able to handle that.
+  if (notice.id !== id) return;
+  arrived.notification = notice;
   if (arrived.receipt) done();
 });
 const receipt = (message) => {
   if (message.properties.correlationId !== id) return;
   arrived.receipt = JSON.parse(message.content);
   const refused = ["rejected", "conflict"].includes(arrived.receipt.status);
-  if (refused || wasTold() || arrived.notification) done();
+  if (refused || hasEnded() || arrived.notification) done();
 };
 await channel.consume(DIRECT_REPLY, receipt, { noAck: true });
 
@@ -67,4 +67,4 @@ await end;
 clearTimeout(patience);
 await connection.close();
 console.log(JSON.stringify(arrived, null, 2));
-process.exitCode = arrived.notification || wasTold() ? 0 : 1;
+process.exitCode = arrived.notification || hasEnded() ? 0 : 1;

@@ -26,10 +26,10 @@ def main(order_id, scenario):
             arrived["receipt"] = json.loads(body)
 
     def notification(channel, method, properties, body):
-        told = json.loads(body)
-        # A notification may come twice, under the same message_id: whoever acts on one must bear that.
-        if told["id"] == order_id:
-            arrived["notification"] = told
+        notice = json.loads(body)
+        # A notification may come twice, under the same message_id: the receiver must be able to handle that.
+        if notice["id"] == order_id:
+            arrived["notification"] = notice
         channel.basic_ack(method.delivery_tag)
 
     # A queue that outlives this program, so that no notification is missed.
@@ -60,17 +60,17 @@ def main(order_id, scenario):
         ),
     )
     until = time.monotonic() + 30
-    was_told = False
+    has_ended = False
     while len(arrived) < 2 and time.monotonic() < until:
         connection.process_data_events(time_limit=1)
         answer = arrived.get("receipt", {})
-        # Of an order that was sent before and has ended, the notification came then.
-        was_told = answer.get("orderStatus") in ENDED
-        if was_told or answer.get("status") in ("rejected", "conflict"):
+        # An order that was sent before and has ended had its notification then.
+        has_ended = answer.get("orderStatus") in ENDED
+        if has_ended or answer.get("status") in ("rejected", "conflict"):
             break
     connection.close()
     print(json.dumps(arrived, indent=2))
-    return 0 if "notification" in arrived or was_told else 1
+    return 0 if "notification" in arrived or has_ended else 1
 
 
 if __name__ == "__main__":

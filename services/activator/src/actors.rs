@@ -7,11 +7,12 @@ use std::time::Duration;
 use pagurus_domain::scenario::stage::TASK_PREFIX;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_store::{Error, idle};
 
 use crate::recover::note;
 
-/// Interval at which it is looked.
+/// Interval between two looks.
 const EVERY: Duration = Duration::from_secs(5);
 /// Suspended orders of one look: a round over a hundred thousand takes some four minutes.
 const PAGE: i64 = 2000;
@@ -20,23 +21,30 @@ const MOST: usize = 200;
 /// Longest time for the broker to say who takes tasks.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Looks, until the process is to stop.
-pub(crate) async fn look(host: Host) -> anyhow::Result<()> {
-    let (mut awaited, mut after) = (Awaited::default(), 0);
-    loop {
-        match page(&host, after).await {
+/// The look at the programs of actors, page by page of the orders that wait for them.
+#[derive(Default)]
+pub(crate) struct ActorLook {
+    awaited: Awaited,
+    after: i64,
+}
+
+impl BackgroundTask for ActorLook {
+    const PAUSE: TurnPause = |_| EVERY;
+    const FIRST: NextTurn = NextTurn::AtOnce;
+    const TAKES_WORK: bool = false;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        match page(host, self.after).await {
             Ok((names, last)) => {
-                for gone in awaited.take(names, last.is_none()) {
+                for gone in self.awaited.take(names, last.is_none()) {
                     host.metrics.level(Level::ActorConsumers, &gone, f64::NAN);
                 }
-                after = last.unwrap_or(0);
+                self.after = last.unwrap_or(0);
             }
-            Err(error) => note(&host, "actors", Err(error)),
+            Err(error) => note(host, "actors", Err(error)),
         }
-        show(&host, &awaited).await;
-        if host.sleep_unless_draining(EVERY).await {
-            return Ok(());
-        }
+        show(host, &self.awaited).await;
+        NextTurn::AfterPause
     }
 }
 

@@ -11,6 +11,7 @@ use pagurus_runtime::Host;
 use pagurus_runtime::config::CheckSettings;
 use pagurus_runtime::metrics::{Count, Level, Work};
 use pagurus_runtime::node::chain;
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_store::walks::{self, Step};
 use pagurus_store::{Error, consistency};
 
@@ -30,37 +31,19 @@ const BETWEEN_ROUNDS: Duration = Duration::from_secs(5);
 /// Suspects at a time: while there are more, nothing else is looked at.
 const MOST_SUSPECTS: usize = 2000;
 
-/// Checks, until the process is to stop.
-pub(crate) async fn check(host: Host) -> anyhow::Result<()> {
-    let mut checker = Checker { host, suspects: VecDeque::new() };
-    let mut show_at = Instant::now();
-    while !checker.host.sleep_unless_draining(LOOK_EVERY).await {
-        let Some(_turn) = checker.host.turn().await else { return Ok(()) };
-        let settings = checker.host.settings().recovery.check.clone();
-        checker.confirm(settings.confirm_after).await;
-        if let Some(rate) = settings.rate.filter(|_| checker.suspects.len() < MOST_SUSPECTS) {
-            let looked = checker.page(ALL, rate, &settings).await;
-            note(&checker.host, "check", looked);
-            if !settings.first.is_empty() {
-                let looked = checker.page(FIRST, rate, &settings).await;
-                note(&checker.host, "check", looked);
-            }
-        }
-        if Instant::now() >= show_at {
-            show_at = Instant::now() + SHOW_EVERY;
-            note(&checker.host, "check", show(&checker.host).await);
-        }
-    }
-    Ok(())
-}
-
-struct Checker {
+/// The consistency check, with what it suspects and when it shows that next.
+pub(crate) struct Checker {
     host: Host,
     /// Orders in which something was found, with the time of that look; the oldest first.
     suspects: VecDeque<(Suspect, Instant)>,
+    show_at: Instant,
 }
 
 impl Checker {
+    pub fn new(host: &Host) -> Self {
+        Self { host: host.clone(), suspects: VecDeque::new(), show_at: Instant::now() }
+    }
+
     /// Takes the first look at the next page of a walk, if it is time for it.
     async fn page(&mut self, walk: &str, rate: u32, settings: &CheckSettings) -> Result<(), Error> {
         let begun = Instant::now();
@@ -114,6 +97,26 @@ impl Checker {
                 return;
             }
         }
+    }
+}
+
+impl BackgroundTask for Checker {
+    const PAUSE: TurnPause = |_| LOOK_EVERY;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        let settings = host.settings().recovery.check.clone();
+        self.confirm(settings.confirm_after).await;
+        if let Some(rate) = settings.rate.filter(|_| self.suspects.len() < MOST_SUSPECTS) {
+            note(host, "check", self.page(ALL, rate, &settings).await);
+            if !settings.first.is_empty() {
+                note(host, "check", self.page(FIRST, rate, &settings).await);
+            }
+        }
+        if Instant::now() >= self.show_at {
+            self.show_at = Instant::now() + SHOW_EVERY;
+            note(host, "check", show(host).await);
+        }
+        NextTurn::AfterPause
     }
 }
 

@@ -5,51 +5,57 @@
 
 use pagurus_command::recovery::{self, EndWanted};
 use pagurus_domain::activation::Stream;
+use pagurus_domain::classes::{DEPENDENCY_FAILED, DEPENDENCY_INVALID};
 use pagurus_domain::id::OrderNo;
-use pagurus_domain::order::dependency::{
-    DEPENDENCY_FAILED, DEPENDENCY_INVALID, Stand, StartDecision, unknown_states,
-};
+use pagurus_domain::order::dependency::{Stand, StartDecision, unknown_states};
 use pagurus_domain::order::transition::Cause;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Catalogue;
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::dependencies::{self, Condition, Cursor};
 use pagurus_store::{Client, Error, control};
 
-use crate::due::{Hints, rest};
+use crate::due::Hints;
 
 /// Orders that are settled in one transaction.
 const BATCH: usize = 100;
 
-/// Looks at conditions, until the process is to stop.
-pub(crate) async fn look(host: Host, hints: Hints) -> anyhow::Result<()> {
-    let catalogue = Catalogue::of(&host.live);
-    let mut looker = Looker { host, catalogue, cursor: Cursor::default() };
-    loop {
-        let Some(turn) = looker.host.turn().await else { return Ok(()) };
-        hints.take(Stream::Dependent);
-        if let Err(error) = looker.turn().await {
-            looker.host.metrics.count(Count::StoreErrors, "conditions", 1);
+/// The look at conditions.
+pub(crate) struct ConditionLook {
+    host: Host,
+    catalogue: Catalogue,
+    /// Position of the slow pass over reactive conditions.
+    cursor: Cursor,
+    hints: Hints,
+}
+
+impl BackgroundTask for ConditionLook {
+    const PAUSE: TurnPause = |settings| settings.start_control.interval;
+    const FIRST: NextTurn = NextTurn::AtOnce;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        self.hints.take(Stream::Dependent);
+        if let Err(error) = self.look().await {
+            host.metrics.count(Count::StoreErrors, "conditions", 1);
             tracing::warn!(error = chain(&error), "conditions could not be looked at");
         }
-        drop(turn);
-        let interval = looker.host.live.sleep(|settings| settings.start_control.interval);
-        if rest(&looker.host, Stream::Dependent, &hints, interval).await {
-            return Ok(());
-        }
+        NextTurn::AfterPause
+    }
+
+    fn news(&self) -> impl Future<Output = ()> + Send {
+        self.hints.passed(Stream::Dependent)
     }
 }
 
-struct Looker {
-    host: Host,
-    catalogue: Catalogue,
-    /// Where the slow pass over reactive conditions goes on.
-    cursor: Cursor,
-}
+impl ConditionLook {
+    pub fn new(host: &Host, hints: Hints) -> Self {
+        let catalogue = Catalogue::of(&host.live);
+        Self { host: host.clone(), catalogue, cursor: Cursor::default(), hints }
+    }
 
-impl Looker {
-    async fn turn(&mut self) -> Result<(), Error> {
+    async fn look(&mut self) -> Result<(), Error> {
         let limit = i64::try_from(self.host.settings().activation.batch).unwrap_or(i64::MAX);
         let mut after = OrderNo(0);
         loop {
@@ -80,7 +86,7 @@ impl Looker {
         }
     }
 
-    /// Settles one page; how many orders, and where the next begins.
+    /// Settles one page; returns the number of orders, and where the next page begins.
     async fn page(
         &self,
         reactive: bool,
@@ -185,8 +191,8 @@ impl Looker {
         let known = self.catalogue.get(client, scenario).await?;
         let Some(scenario) = known.and_then(|known| known.scenario.ok()) else { return Ok(None) };
         let unknown = unknown_states(&condition.states, &scenario);
-        Ok(unknown.first().map(|(_, told)| {
-            format!("it was to wait for order `{}`, which cannot end so: {told}", condition.before)
+        Ok(unknown.first().map(|(_, fault)| {
+            format!("it was to wait for order `{}`, which cannot end so: {fault}", condition.before)
         }))
     }
 }

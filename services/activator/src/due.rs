@@ -11,6 +11,7 @@ use pagurus_domain::activation::{NEVER_REPEATED, Stream, repeat_at};
 use pagurus_domain::low_water::LowWater;
 use pagurus_runtime::metrics::{Count, Level, Span, Work};
 use pagurus_runtime::node::chain;
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::{Effects, Host, news};
 use pagurus_store::due::Woken;
 use pagurus_store::first::{self, First, TimedList};
@@ -20,14 +21,14 @@ use tokio::sync::Notify;
 
 use crate::waker::{Turned, Waker};
 
-/// Longest time without a look at the table: what news did not tell is found then.
+/// Longest time without a look at the table, which finds what news did not announce.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// After a failure of the database.
+/// Pause after a failure of the database.
 const AFTER_ERROR: Duration = Duration::from_secs(1);
-/// Repeats are looked for this often.
+/// Interval between two looks for repeats.
 const REPEATS_EVERY: Duration = Duration::from_secs(5);
 
-/// The earliest due time that news told of, for each stream.
+/// Earliest due time announced by news, for each stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hints {
     earliest: Arc<Mutex<BTreeMap<Stream, Timestamp>>>,
@@ -50,9 +51,30 @@ impl Hints {
     fn peek(&self, stream: Stream) -> Option<Timestamp> {
         self.earliest.lock().unwrap_or_else(PoisonError::into_inner).get(&stream).copied()
     }
+
+    /// Waits for the time that news has announced for a stream, also where other news announces an earlier one meanwhile.
+    pub(crate) async fn passed(&self, stream: Stream) {
+        loop {
+            let changed = self.changed.notified();
+            let hint = self.peek(stream);
+            let hint_passed = async {
+                match hint {
+                    Some(at) => {
+                        let from_now = at.duration_since(Timestamp::now());
+                        tokio::time::sleep(Duration::try_from(from_now).unwrap_or_default()).await;
+                    }
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = hint_passed => return,
+                () = changed => {}
+            }
+        }
+    }
 }
 
-/// Listens to what workers tell of due times.
+/// Listens to news of due times from workers.
 ///
 /// # Errors
 /// The consumer cannot be made.
@@ -78,8 +100,8 @@ pub(crate) fn listen(
             };
             for delivery in batch {
                 let read = news::read::<DueNews>(&host.metrics, "due", &delivery.body);
-                let Some(told) = read else { continue };
-                for due in told.due {
+                let Some(content) = read else { continue };
+                for due in content.due {
                     if let (Ok(stream), Ok(at)) = (due.stream.parse(), Timestamp::from_millisecond(due.at)) {
                         hints.tell(stream, at);
                     }
@@ -89,16 +111,30 @@ pub(crate) fn listen(
     })
 }
 
-/// Wakes what is due in one stream, until the process is to stop.
-pub(crate) async fn wake(host: Host, stream: Stream, hints: Hints) -> anyhow::Result<()> {
-    let mut waker = Waker::new(stream);
-    loop {
-        let Some(begun) = host.turn().await else { return Ok(()) };
-        if let Some(told) = hints.take(stream) {
-            waker.low_water.lower(told);
+/// Waking of what is due in one stream.
+pub(crate) struct WakeStream {
+    stream: Stream,
+    waker: Waker,
+    hints: Hints,
+}
+
+impl WakeStream {
+    pub fn new(stream: Stream, hints: Hints) -> Self {
+        Self { stream, waker: Waker::new(stream), hints }
+    }
+}
+
+impl BackgroundTask for WakeStream {
+    const PAUSE: TurnPause = |_| AFTER_ERROR;
+    const FIRST: NextTurn = NextTurn::AtOnce;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        let stream = self.stream;
+        if let Some(hint) = self.hints.take(stream) {
+            self.waker.low_water.lower(hint);
         }
-        let wait = match turn(&host, stream, &mut waker).await {
-            Ok(wait) => wait,
+        match wake(host, stream, &mut self.waker).await {
+            Ok(wait) => NextTurn::After(wait),
             Err(error) => {
                 host.metrics.count(Count::StoreErrors, "wake", 1);
                 tracing::warn!(
@@ -106,42 +142,18 @@ pub(crate) async fn wake(host: Host, stream: Stream, hints: Hints) -> anyhow::Re
                     error = chain(&error),
                     "what is due could not be woken"
                 );
-                AFTER_ERROR
+                NextTurn::AfterPause
             }
-        };
-        drop(begun);
-        if rest(&host, stream, &hints, tokio::time::sleep(wait)).await {
-            return Ok(());
         }
+    }
+
+    fn news(&self) -> impl Future<Output = ()> + Send {
+        self.hints.passed(self.stream)
     }
 }
 
-/// Rests until the time is over, or news tells of something earlier. Whether the process is to stop.
-pub(crate) async fn rest(host: &Host, stream: Stream, hints: &Hints, time: impl Future<Output = ()>) -> bool {
-    tokio::pin!(time);
-    loop {
-        let changed = hints.changed.notified();
-        let told = hints.peek(stream);
-        let told = async {
-            match told {
-                Some(at) => {
-                    let from_now = at.duration_since(Timestamp::now());
-                    tokio::time::sleep(Duration::try_from(from_now).unwrap_or_default()).await;
-                }
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = &mut time => return host.draining.is_cancelled(),
-            () = told => return host.draining.is_cancelled(),
-            () = changed => {}
-            () = host.draining.cancelled() => return true,
-        }
-    }
-}
-
-/// Wakes one batch; how long to rest until the next is due.
-async fn turn(host: &Host, stream: Stream, waker: &mut Waker) -> Result<Duration, Error> {
+/// Wakes one batch; returns the time to rest until the next is due.
+async fn wake(host: &Host, stream: Stream, waker: &mut Waker) -> Result<Duration, Error> {
     let settings = &host.settings().activation;
     let client = host.store.recovery().await?;
     let First { at, now } = first::look(&client, TimedList::Due(stream), &mut waker.low_water).await?;
@@ -177,20 +189,25 @@ async fn turn(host: &Host, stream: Stream, waker: &mut Waker) -> Result<Duration
     Ok(rest)
 }
 
-/// Repeats commands that nobody followed (ACT-3). The dispatcher counts those that it did not know.
-pub(crate) async fn repeat(host: Host) -> anyhow::Result<()> {
-    let mut low_water = LowWater::default();
-    while !host.sleep_unless_draining(REPEATS_EVERY).await {
-        let Some(_turn) = host.turn().await else { return Ok(()) };
-        if let Err(error) = repeat_turn(&host, &mut low_water).await {
+/// Repetition of commands that nobody followed (ACT-3). The dispatcher counts those that it did not know.
+#[derive(Default)]
+pub(crate) struct Repeats {
+    low_water: LowWater,
+}
+
+impl BackgroundTask for Repeats {
+    const PAUSE: TurnPause = |_| REPEATS_EVERY;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        if let Err(error) = repeat(host, &mut self.low_water).await {
             host.metrics.count(Count::StoreErrors, "repeat", 1);
             tracing::warn!(error = chain(&error), "commands could not be repeated");
         }
+        NextTurn::AfterPause
     }
-    Ok(())
 }
 
-async fn repeat_turn(host: &Host, low_water: &mut LowWater) -> Result<(), Error> {
+async fn repeat(host: &Host, low_water: &mut LowWater) -> Result<(), Error> {
     let settings = &host.settings().activation;
     let limit = i64::try_from(settings.batch).unwrap_or(i64::MAX);
     loop {

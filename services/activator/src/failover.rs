@@ -7,51 +7,42 @@
 use std::time::Duration;
 
 use pagurus_command::recovery::{EndWanted, Sorted, end_all, end_poisoned, hand_out_again, node_of};
-use pagurus_domain::order::NODE_STOPPED;
+use pagurus_domain::classes::NODE_STOPPED;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::recovery::{Finding, rest_between_passes};
 use pagurus_runtime::config::WhenLost;
 use pagurus_runtime::metrics::{Count, Level};
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::Error;
 use pagurus_store::recovery::{self, Abandoned, Stuck};
 
 use crate::recover::note;
 
-/// Takes over from lost nodes, until the process is to stop.
-pub(crate) async fn take_over(host: Host) -> anyhow::Result<()> {
-    let mut failover = Failover::default();
-    loop {
-        let stops = match failover.rest {
-            Some(rest) => host.sleep_unless_draining(rest).await,
-            None => host.sleep_unless_draining_by(|settings| settings.recovery.interval).await,
-        };
-        if stops {
-            return Ok(());
-        }
-        let Some(_turn) = host.turn().await else { return Ok(()) };
-        let passed = failover.pass(&host).await;
-        if passed.is_err() {
-            failover.rest = None;
-        }
-        note(&host, "abandoned", passed);
-    }
-}
-
 /// Takes over from lost nodes, pass by pass.
 #[derive(Debug, Default)]
-struct Failover {
+pub(crate) struct Failover {
     /// Time until the next pass, while passes find something to take.
     rest: Option<Duration>,
     /// Stages that were left where they are at the last pass, because they began too long ago.
     left: i64,
 }
 
+impl BackgroundTask for Failover {
+    const PAUSE: TurnPause = |settings| settings.recovery.interval;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        let passed = self.pass(host).await;
+        if passed.is_err() {
+            self.rest = None;
+        }
+        note(host, "abandoned", passed);
+        self.rest.map_or(NextTurn::AfterPause, NextTurn::After)
+    }
+}
+
 impl Failover {
-    /// One pass over all lost nodes, unless another activator is at it.
-    ///
-    /// # Errors
-    /// The database fails.
+    /// Passes once over all lost nodes, unless another activator does so.
     async fn pass(&mut self, host: &Host) -> Result<(), Error> {
         let settings = &host.settings().failover;
         let mut client = host.store.recovery().await?;
@@ -68,7 +59,7 @@ impl Failover {
         for lost in abandoned.iter().filter(|lost| lost.recent > 0) {
             taken.extend(recovery::of_node(&tx, lost.node, settings.interval, Some(batch)).await?);
         }
-        // Whoever holds one of these rows was passed over; all that follows goes by ascending number.
+        // Rows held by somebody were passed over; all that follows goes by ascending number.
         taken.sort_by_key(|stage| stage.no);
         self.rest = self.next_rest(&abandoned, taken.len(), host);
         let Sorted { again, poison } = match settings.running {

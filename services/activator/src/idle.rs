@@ -15,6 +15,7 @@ use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::{Mode, Priority};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::scenarios::{Catalogue, Known};
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::control;
 use pagurus_store::first::{self, TimedList};
@@ -41,42 +42,18 @@ const ACTOR: &str = "actor.";
 /// Longest time for the broker to say who takes tasks.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Looks, until the process is to stop. The first look comes a whole period after the process has begun: whatever
-/// stood still while all were down has its time to go on.
-pub(crate) async fn look(host: Host) -> anyhow::Result<()> {
-    let catalogue = Catalogue::of(&host.live);
-    let begun = Instant::now();
-    let mut looker =
-        Looker { host, catalogue, leader: None, ready: LowNumber::default(), due: HashMap::new() };
-    loop {
-        let every = |period: Duration| (period / 10).min(LOOK_EVERY);
-        if looker.host.sleep_unless_draining_by(|settings| every(settings.recovery.idle_timeout)).await {
-            return Ok(());
-        }
-        let Some(_turn) = looker.host.turn().await else { return Ok(()) };
-        let period = looker.host.settings().recovery.idle_timeout;
-        let seen = looker.see_leader().await;
-        note(&looker.host, "idle", seen);
-        if begun.elapsed() < period {
-            continue;
-        }
-        let looked = looker.ready(period).await;
-        note(&looker.host, "idle", looked);
-        let looked = looker.due(period).await;
-        note(&looker.host, "idle", looked);
-        note(&looker.host, "idle", looker.tasks(period).await);
-    }
-}
-
-struct Looker {
+/// The idle look. The first one comes a whole period after the process has begun: whatever stood still while all were down
+/// has its time to go on.
+pub(crate) struct IdleDetector {
     host: Host,
     catalogue: Catalogue,
     /// The epoch of the dispatcher that leads, and when it was first seen.
     leader: Option<(Epoch, Instant)>,
-    /// Where the first page of what is ready begins.
+    /// Number at which the first page of what is ready begins.
     ready: LowNumber,
     /// The same of what is due, by stream.
     due: HashMap<i16, LowWater>,
+    begun: Instant,
 }
 
 /// Facts that hold for all stages of one look.
@@ -88,15 +65,41 @@ struct Scene {
     newest: HashMap<(String, Priority, Mode), Timestamp>,
 }
 
-/// An order of which something is to be told.
-type Found = (OrderNo, IdleCause);
+/// An order about which something is to be reported.
+type IdleOrder = (OrderNo, IdleCause);
 
-impl Looker {
+impl BackgroundTask for IdleDetector {
+    const PAUSE: TurnPause = |settings| (settings.recovery.idle_timeout / 10).min(LOOK_EVERY);
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        let period = host.settings().recovery.idle_timeout;
+        note(host, "idle", self.see_leader().await);
+        if self.begun.elapsed() >= period {
+            note(host, "idle", self.ready(period).await);
+            note(host, "idle", self.due(period).await);
+            note(host, "idle", self.tasks(period).await);
+        }
+        NextTurn::AfterPause
+    }
+}
+
+impl IdleDetector {
+    pub fn new(host: &Host) -> Self {
+        Self {
+            host: host.clone(),
+            catalogue: Catalogue::of(&host.live),
+            leader: None,
+            ready: LowNumber::default(),
+            due: HashMap::new(),
+            begun: Instant::now(),
+        }
+    }
+
     async fn see_leader(&mut self) -> Result<(), Error> {
         let client = self.host.store.operations().await?;
         let leases = leases::all(&client).await?;
         let epoch = leases.iter().find(|lease| lease.name == Role::Dispatcher.as_str());
-        let epoch = epoch.map(|lease| lease.epoch);
+        let epoch = epoch.map(|lease| Epoch(lease.epoch));
         if self.leader.map(|(known, _)| known) != epoch {
             self.leader = epoch.map(|epoch| (epoch, Instant::now()));
         }
@@ -114,7 +117,7 @@ impl Looker {
         Ok(known.and_then(|scenario| scenario.timeouts.idle).unwrap_or(usual))
     }
 
-    /// Those that stand still for their whole period, and of which that was not told in it.
+    /// Returns those that stand still for their whole period, and were not reported in it.
     async fn idle<T>(
         &self,
         client: &Client,
@@ -222,7 +225,7 @@ impl Looker {
             if idle.is_empty() {
                 continue;
             }
-            let found: Vec<Found> = idle.iter().map(|one| (one.no, IdleCause::NotWoken)).collect();
+            let found: Vec<IdleOrder> = idle.iter().map(|one| (one.no, IdleCause::NotWoken)).collect();
             self.tell(&found).await?;
             let mut effects = Effects::default();
             effects.timer(*stream, Timestamp::now());
@@ -257,7 +260,7 @@ impl Looker {
 
     /// Says in the log of each order what was found, where it still stands, and has its rows checked, too: one that
     /// stands still may do so because they contradict each other.
-    async fn tell(&self, found: &[Found]) -> Result<(), Error> {
+    async fn tell(&self, found: &[IdleOrder]) -> Result<(), Error> {
         if found.is_empty() {
             return Ok(());
         }
@@ -267,7 +270,7 @@ impl Looker {
         let tx = client.transaction().await?;
         let locked = control::lock_all(&tx, &nos).await?.orders;
         for (no, cause) in found.iter().filter(|(no, _)| locked.iter().any(|order| order.head.no == *no)) {
-            let detail = json!({"cause": cause.told(), "name": cause.as_str()}).to_string();
+            let detail = json!({"cause": cause.text(), "name": cause.as_str()}).to_string();
             history::append(&tx, *no, "idle", &self.host.name, &detail).await?;
             self.host.metrics.count(Count::Idle, cause.as_str(), 1);
         }

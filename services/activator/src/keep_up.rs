@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use pagurus_domain::id::Role;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level};
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_store::cluster::{self, NodeStatus, RegisteredNode};
-use pagurus_store::{Error, asking, attempts, audit, operations, refused, stats, upkeep};
+use pagurus_store::{Error, asking, attempts, audit, operations, refused, stats, suspects, upkeep};
 
 use crate::recover::note;
 
@@ -28,39 +29,55 @@ const STATS: u32 = 5000;
 /// Time for which it is remembered that a process died with a message in hand: by then the message came again.
 const ATTEMPTS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Time for which it is remembered of a stage that its worker died, where the stage is not found any more.
+const SUSPECTS_KEPT: Duration = Duration::from_secs(60 * 60);
+
 /// Refused messages that one statement removes: each may be long.
 const REFUSED: u32 = 500;
 
-/// Keeps up, until the process is to stop.
-pub(crate) async fn keep_up(host: Host) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    let (mut orphans_at, mut stats_at, mut audit_at, mut operations_at) = (begun, begun, begun, begun);
-    let mut refused_at = begun;
-    while !host.sleep_unless_draining(WORK_LISTS_EVERY).await {
-        let Some(_turn) = host.turn().await else { return Ok(()) };
-        note(&host, "upkeep", work_lists(&host).await);
-        note(&host, "nodes", show_nodes(&host).await);
-        note(&host, "asking", left_asking(&host).await);
-        if Instant::now() >= orphans_at {
-            orphans_at = next(&host, "orphans", orphans(&host).await, ORPHANS);
-        }
-        if Instant::now() >= stats_at {
-            stats_at = next(&host, "stats", old_stats(&host).await, STATS);
-        }
-        if Instant::now() >= audit_at {
-            audit_at = next(&host, "audit", old_audit(&host).await, AUDIT);
-        }
-        if Instant::now() >= refused_at {
-            refused_at = next(&host, "refused", old_refused(&host).await, REFUSED);
-        }
-        if Instant::now() >= operations_at {
-            operations_at = next(&host, "operations", old_operations(&host).await, OPERATION_ORDERS);
-        }
-    }
-    Ok(())
+/// Upkeep, with the moments of the next looks at what is kept for some time.
+pub(crate) struct Upkeep {
+    orphans_at: Instant,
+    stats_at: Instant,
+    audit_at: Instant,
+    refused_at: Instant,
+    operations_at: Instant,
 }
 
-/// Moment of the next look, after so many rows were removed.
+impl Default for Upkeep {
+    fn default() -> Self {
+        let now = Instant::now();
+        Self { orphans_at: now, stats_at: now, audit_at: now, refused_at: now, operations_at: now }
+    }
+}
+
+impl BackgroundTask for Upkeep {
+    const PAUSE: TurnPause = |_| WORK_LISTS_EVERY;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        note(host, "upkeep", work_lists(host).await);
+        note(host, "nodes", show_nodes(host).await);
+        note(host, "asking", left_asking(host).await);
+        if Instant::now() >= self.orphans_at {
+            self.orphans_at = next(host, "orphans", orphans(host).await, ORPHANS);
+        }
+        if Instant::now() >= self.stats_at {
+            self.stats_at = next(host, "stats", old_stats(host).await, STATS);
+        }
+        if Instant::now() >= self.audit_at {
+            self.audit_at = next(host, "audit", old_audit(host).await, AUDIT);
+        }
+        if Instant::now() >= self.refused_at {
+            self.refused_at = next(host, "refused", old_refused(host).await, REFUSED);
+        }
+        if Instant::now() >= self.operations_at {
+            self.operations_at = next(host, "operations", old_operations(host).await, OPERATION_ORDERS);
+        }
+        NextTurn::AfterPause
+    }
+}
+
+/// Returns the moment of the next look, which comes at once after a full batch of removals.
 fn next(host: &Host, what: &'static str, removed: Result<u64, Error>, most: u32) -> Instant {
     let more = matches!(removed, Ok(removed) if removed >= u64::from(most));
     note(host, what, removed.map(|_| ()));
@@ -99,19 +116,20 @@ async fn orphans(host: &Host) -> Result<u64, Error> {
 
 async fn old_stats(host: &Host) -> Result<u64, Error> {
     let client = host.store.operations().await?;
-    stats::forget(&client, host.settings().stats_retention, i64::from(STATS)).await
+    stats::forget(&client, host.settings().records.stats_retention, i64::from(STATS)).await
 }
 
 async fn old_audit(host: &Host) -> Result<u64, Error> {
     let client = host.store.operations().await?;
-    audit::forget(&client, host.settings().audit_retention, i64::from(AUDIT)).await
+    audit::forget(&client, host.settings().records.audit_retention, i64::from(AUDIT)).await
 }
 
-/// Lets go of refused messages whose time is over, and says how many it were: a sender may still wait for them.
+/// Removes refused messages whose time is over, and logs their number: a sender may still wait for them.
 async fn old_refused(host: &Host) -> Result<u64, Error> {
-    let (client, kept) = (host.store.operations().await?, host.settings().refused_retention);
+    let (client, kept) = (host.store.operations().await?, host.settings().records.refused_retention);
     let removed = refused::forget(&client, kept, i64::from(REFUSED)).await?;
     attempts::forget(&client, ATTEMPTS_KEPT).await?;
+    suspects::forget(&client, SUSPECTS_KEPT).await?;
     if removed > 0 {
         host.metrics.count(Count::RefusedForgotten, "", removed);
         tracing::warn!(
@@ -125,7 +143,7 @@ async fn old_refused(host: &Host) -> Result<u64, Error> {
 async fn old_operations(host: &Host) -> Result<u64, Error> {
     let mut client = host.store.operations().await?;
     let tx = client.transaction().await?;
-    let kept = host.settings().operations_retention;
+    let kept = host.settings().records.operations_retention;
     let removed = operations::forget(&tx, kept, i64::from(OPERATION_ORDERS)).await?;
     tx.commit().await?;
     Ok(removed)

@@ -29,23 +29,23 @@ use pagurus_runtime::Host;
 pub async fn run(host: Host) -> anyhow::Result<()> {
     let hints = due::Hints::default();
     host.spawn("news of what is due", due::listen(host.clone(), hints.clone())?);
-    host.spawn("conditions", conditions::look(host.clone(), hints.clone()));
+    host.start("conditions", conditions::ConditionLook::new(&host, hints.clone()));
     // What waits for other orders has no time.
     for stream in Stream::ALL.iter().filter(|stream| **stream != Stream::Dependent) {
-        host.spawn("what is due", due::wake(host.clone(), *stream, hints.clone()));
+        host.start("what is due", due::WakeStream::new(*stream, hints.clone()));
     }
-    host.spawn("repeats", due::repeat(host.clone()));
-    host.spawn("recovery", recover::recover(host.clone()));
-    host.spawn("operations", operations::carry_out(host.clone()));
-    host.spawn("maintenance windows", maintenance::shift(host.clone()));
-    host.spawn("failover", failover::take_over(host.clone()));
-    host.spawn("idle look", idle::look(host.clone()));
-    host.spawn("actors", actors::look(host.clone()));
-    host.spawn("consistency check", check::check(host.clone()));
-    host.spawn("retention", retention::retain(host.clone()));
-    host.spawn("upkeep", keep_up::keep_up(host.clone()));
-    host.spawn("promises", outlook::look(host.clone()));
-    host.spawn("measures", measures::look(host.clone()));
+    host.start("repeats", due::Repeats::default());
+    host.start("recovery", recover::Recovery::new(&host));
+    host.start("operations", operations::Operations::new(&host));
+    host.start("maintenance windows", maintenance::Walks::new(&host));
+    host.start("failover", failover::Failover::default());
+    host.start("idle look", idle::IdleDetector::new(&host));
+    host.start("actors", actors::ActorLook::default());
+    host.start("consistency check", check::Checker::new(&host));
+    host.start("retention", retention::Remover::new(&host));
+    host.start("upkeep", keep_up::Upkeep::default());
+    host.start("promises", outlook::PromiseChecker::new(&host));
+    host.start("measures", measures::Measures::default());
     host.at_work(false).await;
     host.draining.cancelled().await;
     host.readiness.not_ready("draining");

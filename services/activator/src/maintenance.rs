@@ -11,6 +11,7 @@ use pagurus_domain::maintenance::Occurrence;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level};
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_store::stops::{self, ShiftingStop};
 use pagurus_store::windows::{self, StoredWindow};
 use pagurus_store::{Client, Error, revision};
@@ -18,47 +19,31 @@ use pagurus_wire::problem::Problem;
 
 use crate::recover::note;
 
-/// Between two looks for windows.
+/// Interval between two looks for windows.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Orders are moved from so long before the begin on, so that the first of them are moved when it comes.
+/// Orders are moved from this time before the start, so that the first of them are moved when it comes.
 const AHEAD: SignedDuration = SignedDuration::from_secs(60);
-/// Between two walks for what has come to wait since the last one.
+/// Interval between two walks for what has come to wait since the last one.
 const WALK_EVERY: Duration = Duration::from_secs(2);
-/// Walks take at most one part in so many of the time.
+/// Walks take at most one part in this many of the time.
 const SHARE_OF_TIME: u32 = 10;
 
 /// Stops for planned works that are looked at, at most.
 const MOST_STOPS: i64 = 1000;
 
-/// Moves orders for the windows and stops that ask for it, until the process is to stop.
-pub(crate) async fn shift(host: Host) -> anyhow::Result<()> {
-    let commands = Commands::of(host.clone());
-    let by = Principal::node(&host.name);
-    let mut walks = Walks::default();
-    loop {
-        let Some(in_service) = host.turn().await else { return Ok(()) };
-        let turn = walks.turn(&host, &commands, &by).await;
-        let pause = if matches!(turn, Ok(true)) { Duration::ZERO } else { LOOK_EVERY };
-        note(&host, "maintenance windows", turn.map(|_| ()));
-        drop(in_service);
-        if host.sleep_unless_draining(pause).await {
-            return Ok(());
-        }
-    }
-}
-
-/// Memory of this activator from turn to turn; nothing of it is needed after a restart.
-#[derive(Debug, Default)]
-struct Walks {
+/// Moves of orders for the windows and stops that ask for it; nothing of what it remembers is needed after a restart.
+pub(crate) struct Walks {
+    commands: Commands,
+    by: Principal,
     /// The rules as they were read last, by their revision.
-    known: Option<(i64, Rules)>,
+    known: Option<(i64, MaintenanceRules)>,
     /// End of the last whole walk for each, and how long it took.
     walked: HashMap<WorksKey, (Instant, Duration)>,
 }
 
 /// Windows that are open or to come, and stops for planned works.
 #[derive(Debug)]
-struct Rules {
+struct MaintenanceRules {
     windows: Vec<StoredWindow>,
     stops: Vec<ShiftingStop>,
 }
@@ -72,16 +57,16 @@ enum Works {
     Stop(ShiftingStop),
 }
 
-/// What tells works apart.
+/// Identity of works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum WorksKey {
-    /// Number of the window, and begin of the occurrence.
+    /// Number of the window, and start of the occurrence.
     Window(i64, Timestamp),
     /// Number of the stop.
     Stop(i64),
 }
 
-impl Rules {
+impl MaintenanceRules {
     async fn read(client: &Client) -> Result<Self, Error> {
         Ok(Self { windows: windows::held(client).await?, stops: stops::shifting(client, MOST_STOPS).await? })
     }
@@ -114,13 +99,30 @@ impl Works {
     }
 }
 
+impl BackgroundTask for Walks {
+    const PAUSE: TurnPause = |_| LOOK_EVERY;
+    const FIRST: NextTurn = NextTurn::AtOnce;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        let walked = self.walk(host).await;
+        let next = if matches!(walked, Ok(true)) { NextTurn::AtOnce } else { NextTurn::AfterPause };
+        note(host, "maintenance windows", walked.map(|_| ()));
+        next
+    }
+}
+
 impl Walks {
+    pub fn new(host: &Host) -> Self {
+        let (commands, by) = (Commands::of(host.clone()), Principal::node(&host.name));
+        Self { commands, by, known: None, walked: HashMap::new() }
+    }
+
     /// Some orders of each works; true if there is more to move at once.
-    async fn turn(&mut self, host: &Host, commands: &Commands, by: &Principal) -> Result<bool, Error> {
+    async fn walk(&mut self, host: &Host) -> Result<bool, Error> {
         let client = host.store.operations().await?;
         let revision = revision::revision(&client).await?;
         if self.known.as_ref().is_none_or(|(known, _)| *known != revision) {
-            self.known = Some((revision, Rules::read(&client).await?));
+            self.known = Some((revision, MaintenanceRules::read(&client).await?));
         }
         drop(client);
         let now = Timestamp::now();
@@ -137,7 +139,7 @@ impl Walks {
                 continue;
             }
             let begun = Instant::now();
-            match works.shift(commands, by).await {
+            match works.shift(&self.commands, &self.by).await {
                 Ok(true) => has_more = true,
                 Ok(false) => {
                     self.walked.insert(key, (Instant::now(), begun.elapsed()));

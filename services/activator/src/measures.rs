@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 use pagurus_runtime::Host;
 use pagurus_runtime::lasting::Lasting;
 use pagurus_runtime::metrics::Level;
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_store::{Error, measures, promises};
 
 use crate::recover::note;
 
-/// Interval at which it is looked.
+/// Interval between two looks.
 const EVERY: Duration = Duration::from_secs(15);
-/// Time without a leader before it is told: a take-over is no trouble.
-const BEAR: Duration = Duration::from_secs(15);
+/// Time without a leader before it is reported: a take-over is no trouble.
+const GRACE: Duration = Duration::from_secs(15);
 
 /// Warning of an activator that finds no dispatcher at work.
 const LEADERLESS: &str = "no dispatcher leads, so nothing is handed out";
@@ -21,23 +22,34 @@ const LEADERLESS: &str = "no dispatcher leads, so nothing is handed out";
 /// Orders in jeopardy are counted up to this number.
 const MOST_IN_JEOPARDY: i64 = 100_000;
 
-/// Looks, until the process is to stop.
-pub(crate) async fn look(host: Host) -> anyhow::Result<()> {
-    let mut leaderless = Lasting::told_after(BEAR);
-    loop {
-        note(&host, "measures", show(&host).await);
-        match is_led(&host).await {
+/// The look at what only the database knows.
+pub(crate) struct Measures {
+    leaderless: Lasting,
+}
+
+impl Default for Measures {
+    fn default() -> Self {
+        Self { leaderless: Lasting::noted_after(GRACE) }
+    }
+}
+
+impl BackgroundTask for Measures {
+    const PAUSE: TurnPause = |_| EVERY;
+    const FIRST: NextTurn = NextTurn::AtOnce;
+    const TAKES_WORK: bool = false;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        note(host, "measures", show(host).await);
+        match is_led(host).await {
             Ok(is_led) => {
-                if leaderless.look(!is_led, Instant::now()) {
+                if self.leaderless.look(!is_led, Instant::now()) {
                     tracing::warn!("{LEADERLESS}: start one");
                 }
-                host.readiness.note(leaderless.is_there().then_some(LEADERLESS));
+                host.readiness.note(self.leaderless.is_there().then_some(LEADERLESS));
             }
-            Err(error) => note(&host, "leases", Err(error)),
+            Err(error) => note(host, "leases", Err(error)),
         }
-        if host.sleep_unless_draining(EVERY).await {
-            return Ok(());
-        }
+        NextTurn::AfterPause
     }
 }
 

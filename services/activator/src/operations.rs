@@ -11,19 +11,21 @@ use pagurus_domain::operation::OperationState;
 use pagurus_domain::operation::pace::{MOST_READY, OperationPace};
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_store::operations::{self, StoredOperation};
 use pagurus_store::{Error, flows};
 
 use crate::recover::note;
 
-/// Between two looks for operations, where none has anything to do.
+/// Interval between two looks for operations, where none has anything to do.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Between two looks for what became of orders.
+/// Interval between two looks for the outcomes of orders.
 const SETTLE_EVERY: Duration = Duration::from_secs(2);
-/// Time for which the orders of operations are selected before the next piece, a step of each at least: what is acted on makes work for all, and the
-/// selection of a million orders, ten seconds of work of its own, would wait behind it for minutes.
+/// Time for which the orders of operations are selected before the next piece, a step of each at least: what is acted on
+/// makes work for all, and the selection of a million orders, ten seconds of work of its own, would wait behind it for
+/// minutes.
 const SELECTED_FOR: Duration = Duration::from_secs(1);
-/// Between two walks of a selection that follows.
+/// Interval between two walks of a selection that follows.
 const FOLLOW_EVERY: Duration = Duration::from_secs(5);
 /// Time for which what is known of flows is good: the dispatcher writes it as often.
 const FLOWS_FOR: Duration = Duration::from_secs(2);
@@ -33,44 +35,52 @@ const MOST_OPERATIONS: i64 = 100;
 /// Time after the end of an operation for which the ends of its orders are awaited.
 const SETTLE_WITHIN: Duration = Duration::from_hours(7 * 24);
 
-/// Carries operations out, until the process is to stop.
-pub(crate) async fn carry_out(host: Host) -> anyhow::Result<()> {
-    let commands = Commands::of(host.clone());
-    let mut turns = Turns::default();
-    let mut settled_at = Instant::now();
-    loop {
-        let Some(in_service) = host.turn().await else { return Ok(()) };
-        let turn = turns.turn(&host, &commands).await;
-        let pause = turn.as_ref().map_or(LOOK_EVERY, |pause| *pause);
-        note(&host, "operations", turn.map(|_| ()));
-        if settled_at.elapsed() >= SETTLE_EVERY {
-            settled_at = Instant::now();
-            note(&host, "operations", settle(&host, &commands).await);
-        }
-        drop(in_service);
-        if host.sleep_unless_draining(pause).await {
-            return Ok(());
-        }
-    }
-}
-
-/// Memory of this activator from turn to turn; nothing of it is needed after a restart.
-#[derive(Debug, Default)]
-struct Turns {
+/// Operations as this activator carries them out; nothing of what it remembers is needed after a restart.
+pub(crate) struct Operations {
+    commands: Commands,
+    /// Time of the last look for the outcomes of orders.
+    settled_at: Instant,
     /// The order behind which the next piece of each operation begins.
     after: HashMap<i64, i64>,
     /// Ends of the last walks of selections, by operation.
     selected_at: HashMap<i64, Instant>,
     /// Flows that are held back, and when that was read.
     held_back: Option<(Instant, Vec<FlowRecord>)>,
-    /// Orders that were let go on, by flow, and when.
-    let_go: VecDeque<(Instant, BTreeMap<String, u64>)>,
+    /// Orders that were released, by flow, and when.
+    released: VecDeque<(Instant, BTreeMap<String, u64>)>,
 }
 
-impl Turns {
+impl BackgroundTask for Operations {
+    const PAUSE: TurnPause = |_| LOOK_EVERY;
+    const FIRST: NextTurn = NextTurn::AtOnce;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        let pieces = self.pieces(host).await;
+        let next = pieces.as_ref().map_or(NextTurn::AfterPause, |pause| NextTurn::After(*pause));
+        note(host, "operations", pieces.map(|_| ()));
+        if self.settled_at.elapsed() >= SETTLE_EVERY {
+            self.settled_at = Instant::now();
+            note(host, "operations", settle(host, &self.commands).await);
+        }
+        next
+    }
+}
+
+impl Operations {
+    pub fn new(host: &Host) -> Self {
+        Self {
+            commands: Commands::of(host.clone()),
+            settled_at: Instant::now(),
+            after: HashMap::new(),
+            selected_at: HashMap::new(),
+            held_back: None,
+            released: VecDeque::new(),
+        }
+    }
+
     /// Some steps of the selection of each operation, and a piece of the most urgent that has something to do; the pause
     /// before the next turn.
-    async fn turn(&mut self, host: &Host, commands: &Commands) -> Result<Duration, Error> {
+    async fn pieces(&mut self, host: &Host) -> Result<Duration, Error> {
         let live = operations::live(&host.store.operations().await?, MOST_OPERATIONS).await?;
         show(host, &live);
         let is_live = |no: &i64| live.iter().any(|operation| operation.no == *no);
@@ -82,7 +92,7 @@ impl Turns {
         let each = SELECTED_FOR / u32::try_from(running.len().max(1)).unwrap_or(u32::MAX);
         for operation in &running {
             let begun = Instant::now();
-            while !host.draining.is_cancelled() && self.select(commands, operation).await? {
+            while !host.draining.is_cancelled() && self.select(operation).await? {
                 pause = Duration::ZERO;
                 if begun.elapsed() >= each {
                     break;
@@ -97,7 +107,7 @@ impl Turns {
         let full: Vec<String> = full.into_iter().map(|(flow, _)| flow).collect();
         let mut pace = self.pace(host).await?;
         for operation in &running {
-            match self.piece(commands, operation.no, &full, &mut pace).await? {
+            match self.piece(operation.no, &full, &mut pace).await? {
                 // The most urgent has the next turn, too.
                 Some(next) if next.is_zero() => return Ok(Duration::ZERO),
                 Some(next) => pause = pause.min(next),
@@ -107,58 +117,57 @@ impl Turns {
         Ok(pause)
     }
 
-    /// Room that flows with a limit have now. What was let go on of late may not be counted in what is written of them.
+    /// Returns the room that flows with a limit have now. What was released recently may not be counted in their records yet.
     async fn pace(&mut self, host: &Host) -> Result<OperationPace, Error> {
         let now = Instant::now();
         let is_old = |at: Instant| now.duration_since(at) >= FLOWS_FOR;
-        while self.let_go.front().is_some_and(|(at, _)| is_old(*at)) {
-            self.let_go.pop_front();
+        while self.released.front().is_some_and(|(at, _)| is_old(*at)) {
+            self.released.pop_front();
         }
         if self.held_back.as_ref().is_none_or(|(at, _)| is_old(*at)) {
             let flows = flows::held_back(&host.store.operations().await?, MOST_FLOWS).await?;
             self.held_back = Some((now, flows));
         }
         let flows = self.held_back.as_ref().map_or(&[][..], |(_, flows)| flows);
-        let mut let_go: BTreeMap<String, u64> = BTreeMap::new();
-        for (flow, count) in self.let_go.iter().flat_map(|(_, counts)| counts) {
-            *let_go.entry(flow.clone()).or_default() += count;
+        let mut released: BTreeMap<String, u64> = BTreeMap::new();
+        for (flow, count) in self.released.iter().flat_map(|(_, counts)| counts) {
+            *released.entry(flow.clone()).or_default() += count;
         }
-        Ok(OperationPace::of(flows, &let_go))
+        Ok(OperationPace::of(flows, &released))
     }
 
-    /// One step of a selection; true if there is more.
-    async fn select(&mut self, commands: &Commands, operation: &StoredOperation) -> Result<bool, Error> {
+    /// Takes one step of a selection; true if there is more.
+    async fn select(&mut self, operation: &StoredOperation) -> Result<bool, Error> {
         let rests = self.selected_at.get(&operation.no).is_some_and(|at| at.elapsed() < FOLLOW_EVERY);
         if operation.selection.is_none() || rests {
             return Ok(false);
         }
-        let selected = commands.select_orders(operation.no).await?;
+        let selected = self.commands.select_orders(operation.no).await?;
         if selected == Selected::All {
             self.selected_at.insert(operation.no, Instant::now());
         }
         Ok(selected == Selected::More)
     }
 
-    /// One piece of an operation; the pause before its next one, none where it is over.
+    /// Carries out one piece of an operation; returns the pause before the next one, `None` if it is over.
     async fn piece(
         &mut self,
-        commands: &Commands,
         no: i64,
         full: &[String],
         pace: &mut OperationPace,
     ) -> Result<Option<Duration>, Error> {
         let after = self.after.get(&no).copied().unwrap_or(0);
-        let mut let_go = BTreeMap::new();
-        let piece = commands.carry_out(no, after, full, pace, &mut let_go).await?;
-        if !let_go.is_empty() {
-            self.let_go.push_back((Instant::now(), let_go));
+        let mut released = BTreeMap::new();
+        let piece = self.commands.carry_out(no, after, full, pace, &mut released).await?;
+        if !released.is_empty() {
+            self.released.push_back((Instant::now(), released));
         }
         Ok(match piece {
             OperationPiece::Acted { last, .. } => {
                 self.after.insert(no, last);
                 Some(Duration::ZERO)
             }
-            // Behind the last are those that were passed over: they are looked at again from the begin.
+            // Behind the last are those that were passed over: they are looked at again from the start.
             OperationPiece::NothingNow { last: None } if after > 0 => {
                 self.after.insert(no, 0);
                 Some(Duration::from_millis(50))
@@ -174,7 +183,7 @@ impl Turns {
     }
 }
 
-/// Looks for the ends of orders that operations have let go on.
+/// Looks for the ends of orders that operations have released.
 async fn settle(host: &Host, commands: &Commands) -> Result<(), Error> {
     let unsettled =
         operations::unsettled(&host.store.operations().await?, SETTLE_WITHIN, MOST_OPERATIONS).await?;

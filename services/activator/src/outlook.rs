@@ -12,6 +12,7 @@ use pagurus_domain::promise::{ExpectedEnd, PromiseVerdict, RemainingTimes};
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::scenarios::Catalogue;
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_store::first::{self, TimedList};
 use pagurus_store::promises::{self, FinishedLife, NewJeopardy, PromiseStand, RecentLives};
 use pagurus_store::{Client, Error};
@@ -19,9 +20,9 @@ use pagurus_view::{Foresight, plain_reason};
 
 use crate::recover::note;
 
-/// Between two looks.
+/// Interval between two looks.
 const EVERY: Duration = Duration::from_secs(1);
-/// Promises of one step; steps follow each other at once while there are so many.
+/// Promises of one step; steps follow each other at once while batches are full.
 const BATCH: i64 = 500;
 /// Steps of one look, at most: other looks go on beside.
 const MOST_STEPS: usize = 20;
@@ -33,28 +34,13 @@ const MARKED: usize = 100;
 const LEARNT: usize = 200;
 /// Events of histories that are read to learn from one step.
 const MOST_EVENTS: i64 = 20_000;
-/// Where lives are looked for while few of a scenario are known.
+/// Lives that are searched while few of a scenario are known.
 const RECENT: RecentLives = RecentLives { looked: 20_000, wanted: 200 };
-/// Time after which they are looked for again.
+/// Time after which they are searched again.
 const RECENT_EVERY: Duration = Duration::from_secs(600);
 
-/// Looks, until the process is to stop.
-pub(crate) async fn look(host: Host) -> anyhow::Result<()> {
-    let catalogue = Catalogue::of(&host.live);
-    let mut looker = Looker { host, catalogue, searched: HashMap::new(), low_water: LowWater::default() };
-    while !looker.host.sleep_unless_draining(EVERY).await {
-        let Some(_turn) = looker.host.turn().await else { return Ok(()) };
-        let begun = Instant::now();
-        let looked = looker.steps().await;
-        if !matches!(looked, Ok(0)) {
-            looker.host.metrics.batch(Work::Promises, begun.elapsed());
-        }
-        note(&looker.host, "promises", looked.map(|_| ()));
-    }
-    Ok(())
-}
-
-struct Looker {
+/// The look at promises.
+pub(crate) struct PromiseChecker {
     host: Host,
     catalogue: Catalogue,
     /// Time at which lives of a scenario were looked for among the newest.
@@ -62,8 +48,31 @@ struct Looker {
     low_water: LowWater,
 }
 
-impl Looker {
-    /// Looks at all promises whose time has come; how many they were.
+impl BackgroundTask for PromiseChecker {
+    const PAUSE: TurnPause = |_| EVERY;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        let begun = Instant::now();
+        let looked = self.steps().await;
+        if !matches!(looked, Ok(0)) {
+            host.metrics.batch(Work::Promises, begun.elapsed());
+        }
+        note(host, "promises", looked.map(|_| ()));
+        NextTurn::AfterPause
+    }
+}
+
+impl PromiseChecker {
+    pub fn new(host: &Host) -> Self {
+        Self {
+            host: host.clone(),
+            catalogue: Catalogue::of(&host.live),
+            searched: HashMap::new(),
+            low_water: LowWater::default(),
+        }
+    }
+
+    /// Looks at all promises whose time has come; returns their number.
     async fn steps(&mut self) -> Result<usize, Error> {
         let mut looked = 0;
         for _ in 0..MOST_STEPS {
@@ -221,11 +230,11 @@ fn soon(now: Timestamp) -> Timestamp {
     now.checked_add(SignedDuration::from_secs(2)).unwrap_or(now)
 }
 
-/// Why an order will probably be late, in words.
+/// Returns the reason why an order will probably be late, in words.
 fn cause(reason: &str, scenario: &str, expected: &ExpectedEnd) -> String {
     let basis = if expected.is_known {
         format!(
-            "by what orders of scenario `{scenario}` took of late, nine of ten like it end by {}",
+            "by what orders of scenario `{scenario}` took recently, nine of ten like it end by {}",
             expected.p90
         )
     } else {

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use pagurus_command::recovery::{EndWanted, end_locked};
+use pagurus_domain::classes::{DEADLINE_EXCEEDED, PROCESS_TIMEOUT};
 use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::Status;
 use pagurus_domain::order::transition::Cause;
-use pagurus_domain::order::{DEADLINE_EXCEEDED, PROCESS_TIMEOUT, Status};
 use pagurus_domain::scenario::{Event, Scenario};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
@@ -16,33 +17,33 @@ use pagurus_store::control::{self, Locked, Place};
 use pagurus_store::recovery::{self, PassedDeadline};
 use pagurus_store::{Client, Error};
 
-/// After this time a stage that runs is looked at again.
+/// Time after which a stage that runs is looked at again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Those whose scenarios handle the event in some state, and the others.
+/// Splits orders into those whose scenarios handle the event in some state, and the others.
 pub(crate) async fn split(
     client: &Client,
     catalogue: &Catalogue,
     passed: Vec<PassedDeadline>,
 ) -> Result<(Vec<PassedDeadline>, Vec<PassedDeadline>), Error> {
-    let (mut told, mut silent) = (Vec::new(), Vec::new());
+    let (mut handled, mut silent) = (Vec::new(), Vec::new());
     for one in passed {
         let known = match one.scenario.filter(|_| one.kind == "process") {
             Some(scenario) => catalogue.get(client, scenario).await?.and_then(Known::readable),
             None => None,
         };
         let handles = known.is_some_and(|scenario| scenario.handles_process_timeout());
-        if handles { told.push(one) } else { silent.push(one) }
+        if handles { handled.push(one) } else { silent.push(one) }
     }
-    Ok((told, silent))
+    Ok((handled, silent))
 }
 
-/// Lets each of them go on by the event, or ends it. One that fails keeps no other from its turn.
+/// Lets each order go on by the event, or ends it. One that fails keeps no other from its turn.
 pub(crate) async fn tell(host: &Host, catalogue: &Catalogue, passed: &[PassedDeadline]) {
     for one in passed {
         if let Err(error) = tell_one(host, catalogue, one.no).await {
             host.metrics.count(Count::StoreErrors, "process_timeout", 1);
-            tracing::warn!(order = %one.no, error = chain(&error), "a process time-out could not be told yet");
+            tracing::warn!(order = %one.no, error = chain(&error), "a process time-out could not be delivered yet");
         }
     }
 }
@@ -72,7 +73,7 @@ async fn tell_one(host: &Host, catalogue: &Catalogue, no: OrderNo) -> Result<(),
     Ok(())
 }
 
-/// True where the state in which the order rests says what follows.
+/// True if the state in which the order rests says what follows.
 fn handles(order: &Locked, scenario: Option<&Scenario>) -> bool {
     let state = scenario.zip(order.step.as_deref()).filter(|_| order.status != Status::Postponed);
     state.is_some_and(|(scenario, step)| {
@@ -81,7 +82,7 @@ fn handles(order: &Locked, scenario: Option<&Scenario>) -> bool {
     })
 }
 
-/// The end of an order by a deadline of its own of this kind.
+/// Returns the end of an order by a deadline of this kind.
 pub(crate) fn end_by_deadline(no: OrderNo, kind: &str) -> EndWanted {
     let (cause, class, message) = if kind == "start" {
         let message = "the deadline to start passed before anything was executed";

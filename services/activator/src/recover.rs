@@ -9,28 +9,41 @@ use pagurus_domain::recovery::Finding;
 use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Catalogue;
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::first::{self, TimedList};
 use pagurus_store::{Error, cluster, recovery};
 
 use crate::{process, standstill};
 
-/// Looks after everything, until the process is to stop. One look that fails does not keep the
-/// others from looking.
-pub(crate) async fn recover(host: Host) -> anyhow::Result<()> {
-    let catalogue = Catalogue::of(&host.live);
-    let (mut of_stages, mut of_orders) = (LowWater::default(), LowWater::default());
-    let mut of_suspensions = LowWater::default();
-    while !host.sleep_unless_draining_by(|settings| settings.recovery.interval).await {
-        let Some(_turn) = host.turn().await else { return Ok(()) };
-        note(&host, "nodes", lose_nodes(&host).await);
-        let begun = Instant::now();
-        note(&host, "overdue", overdue(&host, &mut of_stages).await);
-        host.metrics.batch(Work::CollectOverdue, begun.elapsed());
-        note(&host, "deadlines", deadlines(&host, &catalogue, &mut of_orders).await);
-        note(&host, "standstill", standstill::look(&host, &mut of_suspensions).await);
+/// Recovery. One look that fails does not keep the others from looking.
+pub(crate) struct Recovery {
+    catalogue: Catalogue,
+    of_stages: LowWater,
+    of_orders: LowWater,
+    of_suspensions: LowWater,
+}
+
+impl Recovery {
+    pub fn new(host: &Host) -> Self {
+        let none = LowWater::default;
+        let catalogue = Catalogue::of(&host.live);
+        Self { catalogue, of_stages: none(), of_orders: none(), of_suspensions: none() }
     }
-    Ok(())
+}
+
+impl BackgroundTask for Recovery {
+    const PAUSE: TurnPause = |settings| settings.recovery.interval;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        note(host, "nodes", lose_nodes(host).await);
+        let begun = Instant::now();
+        note(host, "overdue", overdue(host, &mut self.of_stages).await);
+        host.metrics.batch(Work::CollectOverdue, begun.elapsed());
+        note(host, "deadlines", deadlines(host, &self.catalogue, &mut self.of_orders).await);
+        note(host, "standstill", standstill::look(host, &mut self.of_suspensions).await);
+        NextTurn::AfterPause
+    }
 }
 
 pub(crate) fn note(host: &Host, what: &str, outcome: Result<(), Error>) {
@@ -99,10 +112,10 @@ async fn deadlines(host: &Host, catalogue: &Catalogue, low_water: &mut LowWater)
     let first = first::look(&client, TimedList::Deadlines, low_water).await?;
     let Some(from) = first.come() else { return Ok(()) };
     let passed = recovery::passed_deadlines(&client, from, limit).await?;
-    let (told, silent) = process::split(&client, catalogue, passed).await?;
+    let (handled, silent) = process::split(&client, catalogue, passed).await?;
     drop(client);
     let ends: Vec<EndWanted> = silent.iter().map(|one| process::end_by_deadline(one.no, &one.kind)).collect();
     end_all(host, &ends).await;
-    process::tell(host, catalogue, &told).await;
+    process::tell(host, catalogue, &handled).await;
     Ok(())
 }

@@ -4,13 +4,14 @@
 use std::time::{Duration, Instant};
 
 use pagurus_command::recovery::{EndWanted, end_all};
+use pagurus_domain::classes::RETENTION_EXPIRED;
 use pagurus_domain::id::OrderNo;
-use pagurus_domain::order::RETENTION_EXPIRED;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::retention::{Retained, RetentionTerms, retained};
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::scenarios::{Catalogue, Known};
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_store::retention::{self, OrderAge};
 use pagurus_store::walks::{self, Step};
 use pagurus_store::{Client, Error};
@@ -30,26 +31,17 @@ const BETWEEN_ROUNDS: Duration = Duration::from_secs(10);
 const QUEUES_EVERY: Duration = Duration::from_secs(60);
 const QUEUE_PAGE: i64 = 5000;
 
-/// Removes, until the process is to stop.
-pub(crate) async fn retain(host: Host) -> anyhow::Result<()> {
-    let remover = Remover { catalogue: Catalogue::of(&host.live), host };
-    while !remover.host.sleep_unless_draining(LOOK_EVERY).await {
-        let Some(_turn) = remover.host.turn().await else { return Ok(()) };
-        let settings = remover.host.settings().retention;
-        let Some(rate) = settings.rate else { continue };
-        let terms = RetentionTerms { ended: settings.ended, in_progress: settings.in_progress };
-        note(&remover.host, "retention", remover.orders(terms, rate).await);
-        note(&remover.host, "retention", remover.rest(terms).await);
-    }
-    Ok(())
-}
-
-struct Remover {
+/// Removal of orders.
+pub(crate) struct Remover {
     host: Host,
     catalogue: Catalogue,
 }
 
 impl Remover {
+    pub fn new(host: &Host) -> Self {
+        Self { catalogue: Catalogue::of(&host.live), host: host.clone() }
+    }
+
     /// Takes the next step over the orders, if it is time for it.
     async fn orders(&self, terms: RetentionTerms, rate: u32) -> Result<(), Error> {
         let begun = Instant::now();
@@ -109,6 +101,20 @@ impl Remover {
         walks::come_to(&tx, QUEUES, next.as_ref(), QUEUES_EVERY).await?;
         tx.commit().await?;
         retention::forget_the_past(&client, terms.ended, QUEUE_PAGE).await
+    }
+}
+
+impl BackgroundTask for Remover {
+    const PAUSE: TurnPause = |_| LOOK_EVERY;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        let settings = host.settings().retention;
+        if let Some(rate) = settings.rate {
+            let terms = RetentionTerms { ended: settings.ended, in_progress: settings.in_progress };
+            note(host, "retention", self.orders(terms, rate).await);
+            note(host, "retention", self.rest(terms).await);
+        }
+        NextTurn::AfterPause
     }
 }
 

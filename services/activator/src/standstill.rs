@@ -1,4 +1,4 @@
-//! Orders that stand still: suspended for longer than `notify.parked_after`, which their clients want to be told (ORD-18).
+//! Orders that stand still: suspended for longer than `notify.parked_after`, which is reported to their clients (ORD-18).
 
 use pagurus_domain::low_water::LowWater;
 use pagurus_domain::order::OrderError;
@@ -12,7 +12,7 @@ use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::suspensions::{self, Suspension};
 use serde_json::json;
 
-/// Kind of the event that such an order has in its history: those who follow orders are told by it.
+/// Kind of the event that such an order has in its history: those who follow orders learn of it in this way.
 const EVENT: &str = "parked";
 
 /// Tells of orders that are suspended since the hand-out that was noted; those that have gone on since are passed over.
@@ -40,7 +40,7 @@ pub(crate) async fn look(host: &Host, low_water: &mut LowWater) -> Result<(), Er
     });
     let notifications: Vec<NewNotification> = still.collect();
     outbox::put(&tx, &notifications).await?;
-    let parked = passed.iter().filter(|one| notifications.iter().any(|told| told.no == one.no));
+    let parked = passed.iter().filter(|one| notifications.iter().any(|sent| sent.no == one.no));
     let parked: Vec<(&Suspension, String)> = parked.map(|one| (one, detail(one))).collect();
     let events =
         parked.iter().map(|(one, detail)| NewEvent { no: one.no, kind: EVENT, source: &host.name, detail });

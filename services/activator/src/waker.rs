@@ -13,7 +13,7 @@ use pagurus_store::due::{self, Woken};
 use pagurus_store::first::{self, TimedList};
 use pagurus_store::{Error, flows};
 
-/// Between two looks at what is woken and not begun, while everything goes.
+/// Interval between two looks at what is woken and not begun, while everything goes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The same while a flow is held back, or a batch was full. A look takes at most a tenth of the time, and half of it where as
 /// much was woken since the last one as may be woken of a flow: on a slow machine much is woken in ten times a look.
@@ -45,7 +45,7 @@ pub(crate) struct Waker {
     unseen: u64,
     /// Due orders that were passed over so far, while what is held back is searched for what is not.
     passed: usize,
-    /// Where looks at what is due begin, and those at what is woken.
+    /// Low water marks of what is due, and of what is woken.
     pub low_water: LowWater,
     low_water_of_woken: LowWater,
 }
@@ -92,7 +92,7 @@ impl Waker {
         Ok(Turned { woken, rest })
     }
 
-    /// Nothing is due.
+    /// Notes that nothing is due.
     pub fn rest(&mut self, host: &Host) {
         self.was_full = false;
         host.metrics.level(Level::ActivationHeld, self.stream.as_str(), 0.0);

@@ -2,14 +2,13 @@
 
 use clap::Args;
 use pagurus_wire::audit::AuditView;
-use pagurus_wire::order::Page;
+use serde::Serialize;
 
-use crate::client::Client;
-use crate::failure::Failure;
-use crate::screen::{Screen, time};
+use crate::list::{List, text};
+use crate::screen::time;
 
-/// Which actions to list.
-#[derive(Debug, Args)]
+/// Actions to list.
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct Arguments {
     /// Actions of this name, like restart
     #[arg(long)]
@@ -20,7 +19,7 @@ pub(crate) struct Arguments {
     /// Actions on what has this name: the id of an order, a scenario, the keyword of a stop
     #[arg(long)]
     subject: Option<String>,
-    /// Actions of whoever somebody has vouched for under this name
+    /// Actions of the one for whom somebody has vouched under this name
     #[arg(long)]
     name: Option<String>,
     /// Actions of so late, or of so long ago: 2026-01-02T10:00:00Z, 2h
@@ -37,64 +36,35 @@ pub(crate) struct Arguments {
     cursor: Option<String>,
 }
 
-/// Runs the command.
-pub(crate) async fn run(arguments: &Arguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let asked = [
-        ("action", &arguments.action),
-        ("kind", &arguments.kind),
-        ("subject", &arguments.subject),
-        ("name", &arguments.name),
-        ("since", &arguments.since),
-        ("until", &arguments.until),
-        ("cursor", &arguments.cursor),
-    ];
-    let mut query = vec![("limit", arguments.limit.to_string())];
-    query.extend(asked.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
-    let reply = client.get("/v1/audit", &query).await?;
-    if screen.json {
-        return screen.document(&reply.text);
-    }
-    let page: Page<AuditView> = reply.read()?;
-    if page.items.is_empty() {
-        screen.note("nobody did anything of the kind");
-    } else {
-        screen.line(&listed(&page.items, screen))?;
-    }
-    if let Some(cursor) = page.next {
-        screen.note(&format!("there are more: --cursor {cursor}"));
-    }
-    Ok(())
-}
-
-fn listed(items: &[AuditView], screen: &Screen) -> String {
-    let rows: Vec<[String; 6]> = items
-        .iter()
-        .map(|entry| {
-            let place = entry.by.from.as_deref().unwrap_or_default();
-            let who =
-                entry.by.name.as_ref().map_or_else(|| place.to_owned(), |name| format!("{name}, {place}"));
-            [
-                time(entry.at),
-                entry.action.clone(),
-                format!("{} {}", entry.kind, entry.subject),
-                format!("{} {who}", entry.by.door).trim_end().to_owned(),
-                entry.reason.clone().unwrap_or_default(),
-                if entry.detail.as_object().is_some_and(|map| map.is_empty()) {
-                    String::new()
-                } else {
-                    entry.detail.to_string()
-                },
-            ]
-        })
-        .collect();
-    screen.table(&["AT", "ACTION", "ON", "BY", "REASON", "DETAIL"], &rows)
-}
+/// Actions of people and programs.
+pub(crate) const AUDIT: List<AuditView> = List {
+    path: "/v1/audit",
+    none: "nobody did anything of the kind",
+    hint: None,
+    columns: &[
+        ("AT", |entry| time(entry.at)),
+        ("ACTION", |entry| entry.action.clone()),
+        ("ON", |entry| format!("{} {}", entry.kind, entry.subject)),
+        ("BY", |entry| {
+            let place = text(&entry.by.from);
+            let who = entry.by.name.as_ref().map_or_else(|| place.clone(), |name| format!("{name}, {place}"));
+            format!("{} {who}", entry.by.door).trim_end().to_owned()
+        }),
+        ("REASON", |entry| text(&entry.reason)),
+        ("DETAIL", |entry| match entry.detail.as_object() {
+            Some(fields) if fields.is_empty() => String::new(),
+            _ => entry.detail.to_string(),
+        }),
+    ],
+};
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
     use super::*;
+    use crate::list::table;
+    use crate::screen::Screen;
 
     #[test]
     fn ord_24_a_line_says_who_did_what_when_and_why() {
@@ -103,7 +73,7 @@ mod tests {
                 "by": {"door": "http", "from": "10.0.0.7:41000"}, "reason": "mended", "detail": {"from": "fail"}}"#,
         )
         .unwrap();
-        let table = listed(&[entry], &Screen::plain());
+        let table = table(AUDIT.columns, &[entry], &Screen::plain());
         let line = table.lines().nth(1).unwrap();
         assert_eq!(
             line,

@@ -18,8 +18,8 @@ use uuid::Uuid;
 
 use self::figures::Figures;
 use self::follow::Groups;
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
 use crate::input;
 use crate::operation::watch::confirm_or;
 use crate::screen::Screen;
@@ -84,13 +84,13 @@ struct State {
     figures: Figures,
     groups: Groups,
     /// Problem of a batch of which no order was registered: the others would fare no better.
-    hopeless: Option<Failure>,
+    hopeless: Option<CliError>,
     /// True once no batch is under way and none will be.
     is_sent: bool,
 }
 
 impl Bench {
-    fn of(arguments: &Arguments) -> Result<Self, Failure> {
+    fn of(arguments: &Arguments) -> Result<Self, CliError> {
         let params =
             arguments.params.as_deref().map_or_else(|| Ok(serde_json::Map::new()), input::params_of)?;
         let usual = if arguments.duration.is_some() { u64::MAX } else { USUAL_ORDERS };
@@ -117,19 +117,19 @@ impl Bench {
 }
 
 /// Runs a measurement, and prints what was measured however it ends.
-pub(crate) async fn run(arguments: &Arguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     if !arguments.yes {
         let until =
             || arguments.duration.map_or_else(String::new, |time| format!(" for {} s", time.as_secs()));
         let count = arguments.orders.or(arguments.duration.is_none().then_some(USUAL_ORDERS));
         let count = count.map_or_else(|| "orders".to_owned(), |count| format!("{count} orders"));
-        let told = format!(
+        let warning = format!(
             "this sends {count} of `{}`{} to {}: real ones",
             arguments.scenario,
             until(),
             client.base()
         );
-        screen.note(&told);
+        screen.note(&warning);
         confirm_or(screen, "say --yes")?;
     }
     let bench = Bench::of(arguments)?;
@@ -145,7 +145,7 @@ pub(crate) async fn run(arguments: &Arguments, client: &Client, screen: &Screen)
     interrupted.abort();
     let State { figures, hopeless, .. } = std::mem::take(&mut *bench.state());
     if screen.json {
-        screen.value(&figures.told(&bench.prefix, &bench.scenario))?;
+        screen.value(&figures.to_value(&bench.prefix, &bench.scenario))?;
     } else {
         screen.line(&figures.table(screen))?;
         if figures.not_ended() > 0 {

@@ -1,32 +1,35 @@
-//! `pagurus callbacks`: what called systems answered, and what became of it.
+//! `pagurus callbacks`: answers of called systems, and their outcomes.
 
 use clap::{Args, ValueEnum};
 use pagurus_wire::callbacks::CallbackLine;
-use pagurus_wire::order::Page;
+use serde::Serialize;
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
+use crate::list::{List, text};
 use crate::screen::{Screen, time};
 
 /// Characters of a body that a table shows.
 const SHOWN: usize = 60;
 
-/// Which callbacks to list, the newest first.
-#[derive(Debug, Args)]
+/// Callbacks to list, the newest first.
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct Arguments {
     /// Only those of which this became
     #[arg(long, value_enum)]
-    verdict: Option<Verdict>,
+    verdict: Option<VerdictFilter>,
     /// From when on: a duration back from now, or a time
     #[arg(long, value_name = "DURATION|TIME")]
     since: Option<String>,
     /// Callbacks to show
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    #[serde(skip)]
     limit: u32,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Verdict {
+#[derive(Clone, Copy, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum VerdictFilter {
     /// The first answer to an open request
     Accepted,
     /// The request was answered before
@@ -37,68 +40,34 @@ enum Verdict {
     Orphan,
 }
 
-impl Verdict {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Duplicate => "duplicate",
-            Self::Late => "late",
-            Self::Orphan => "orphan",
-        }
-    }
-}
+/// Answers of called systems.
+const CALLBACKS: List<CallbackLine> = List {
+    path: "/v1/callbacks",
+    none: "no callbacks",
+    hint: None,
+    columns: &[
+        ("RECEIVED", |callback| time(callback.received_at)),
+        ("VERDICT", |callback| callback.verdict.clone()),
+        ("ORDER", |callback| text(&callback.order)),
+        ("NAMED", |callback| callback.named.clone()),
+        ("STEP STATUS", |callback| text(&callback.step_status)),
+        ("BODY", |callback| {
+            let shown: String = callback.body.chars().take(SHOWN).collect();
+            if shown.len() < callback.body.len() { shown + "…" } else { shown }
+        }),
+    ],
+};
 
 /// Runs the command.
-pub(crate) async fn run(arguments: &Arguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let (items, more) = callbacks(arguments, client).await?;
-    if screen.json {
-        return screen.value(&Page { items, next: None });
-    }
-    if items.is_empty() {
-        screen.note("no callbacks");
-        return Ok(());
-    }
-    screen.line(&listed(&items, screen))?;
-    if more {
-        screen.note("there are more: --limit shows them");
-    }
-    Ok(())
-}
-
-/// As many callbacks as are wanted, and whether there are more.
-async fn callbacks(asked: &Arguments, client: &Client) -> Result<(Vec<CallbackLine>, bool), Failure> {
-    let verdict = asked.verdict.map(|verdict| ("verdict", verdict.word().to_owned()));
-    let since = asked.since.clone().map(|since| ("since", since));
-    let conditions: Vec<(&str, String)> = verdict.into_iter().chain(since).collect();
-    let page = client.list("/v1/callbacks", &conditions, Some(asked.limit as usize)).await?;
-    Ok((page.items, page.next.is_some()))
-}
-
-fn listed(items: &[CallbackLine], screen: &Screen) -> String {
-    let rows: Vec<[String; 6]> = items
-        .iter()
-        .map(|callback| {
-            let mut body: String = callback.body.chars().take(SHOWN).collect();
-            if body.len() < callback.body.len() {
-                body.push('…');
-            }
-            [
-                time(callback.received_at),
-                callback.verdict.clone(),
-                callback.order.clone().unwrap_or_default(),
-                callback.named.clone(),
-                callback.step_status.clone().unwrap_or_default(),
-                body,
-            ]
-        })
-        .collect();
-    screen.table(&["RECEIVED", "VERDICT", "ORDER", "NAMED", "STEP STATUS", "BODY"], &rows)
+pub(crate) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
+    CALLBACKS.most(arguments, arguments.limit as usize, client, screen).await
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
+    use crate::list::table;
 
     #[test]
     fn scn_7_callbacks_are_a_table() {
@@ -123,7 +92,7 @@ mod tests {
             ..late.clone()
         };
         assert_eq!(
-            listed(&[late, orphan], &Screen::plain()),
+            table(CALLBACKS.columns, &[late, orphan], &Screen::plain()),
             format!(
                 "RECEIVED              VERDICT  ORDER  NAMED   STEP STATUS  BODY\n\
                  2026-01-02 11:05:00Z  late     o-1    r-1     ok           {}…\n\

@@ -12,8 +12,8 @@ use pagurus_wire::errors::{ExplanationView, QuestionView};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
 use crate::input;
 use crate::screen::{Screen, harmless};
 
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// Host of the request, with its port if the URL has one
     #[arg(long, conflicts_with = "amqp")]
     host: Option<String>,
-    /// Where a message went: VHOST?exchange=NAME&key=KEY, the virtual host / as %2F
+    /// Destination of a message: VHOST?exchange=NAME&key=KEY, the virtual host / as %2F
     #[arg(long, value_name = "PLACE")]
     amqp: Option<String>,
     /// Status of the answer
@@ -85,7 +85,7 @@ impl Arguments {
 }
 
 /// Asks the rules of a configuration, or of none, and behind them those of a scenario.
-pub(crate) fn offline(arguments: &Arguments, config: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
+pub(crate) fn offline(arguments: &Arguments, config: Option<&Path>, screen: &Screen) -> Result<(), CliError> {
     let deployment = config.map(rules_of).transpose()?.unwrap_or_default();
     let scenario = arguments.scenario_file.as_deref().map(scenario_of).transpose()?;
     let mut question = arguments.question();
@@ -96,51 +96,55 @@ pub(crate) fn offline(arguments: &Arguments, config: Option<&Path>, screen: &Scr
         }
         None => ErrorRules::from(&deployment),
     };
-    let told = retry::explain(errors, &question.as_asked())
+    let explanation = retry::explain(errors, &question.as_asked())
         .map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;
-    show(&told.into(), arguments.why, screen)
+    show(&explanation.into(), arguments.why, screen)
 }
 
 /// Asks the rules of the server.
-pub(crate) async fn online(arguments: &Arguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn online(
+    arguments: &Arguments,
+    client: &ApiClient,
+    screen: &Screen,
+) -> Result<(), CliError> {
     let reply = client.post("/v1/classify", &json!(arguments.question())).await?;
     show(&reply.read()?, arguments.why, screen)
 }
 
-fn rules_of(file: &Path) -> Result<ErrorPolicy, Failure> {
+fn rules_of(file: &Path) -> Result<ErrorPolicy, CliError> {
     let (name, text) = (input::name_of(file), input::text_of(file)?);
     let loaded =
         config::environment().and_then(|environment| config::load(Some(file), environment.into_iter()));
     loaded.map(|settings| settings.errors).map_err(|faults| {
-        let told = source::explain_faults(&text, &name, &faults);
-        Failure::Input(format!("the configuration is not valid\n{told}"))
+        let report = source::explain_faults(&text, &name, &faults);
+        CliError::Input(format!("the configuration is not valid\n{report}"))
     })
 }
 
-fn scenario_of(file: &Path) -> Result<Scenario, Failure> {
+fn scenario_of(file: &Path) -> Result<Scenario, CliError> {
     let (name, text) = (input::name_of(file), input::text_of(file)?);
     let bounds = Bounds::default();
     source::read(&text, &Scripting::new(bounds.script.clone()), &bounds).map_err(|faults| {
-        Failure::Input(format!(
+        CliError::Input(format!(
             "the scenario is not valid\n{}",
             source::explain_faults(&text, &name, &faults)
         ))
     })
 }
 
-fn show(told: &ExplanationView, why: bool, screen: &Screen) -> Result<(), Failure> {
+fn show(explanation: &ExplanationView, why: bool, screen: &Screen) -> Result<(), CliError> {
     if screen.json {
-        let why = if why { told.why.clone() } else { Vec::new() };
-        return screen.value(&ExplanationView { why, ..told.clone() });
+        let why = if why { explanation.why.clone() } else { Vec::new() };
+        return screen.value(&ExplanationView { why, ..explanation.clone() });
     }
     let or_none = |value: &Option<String>| Some(value.clone().unwrap_or_else(|| "none".to_owned()));
     let pairs = screen.pairs(&[
-        ("rule", or_none(&told.rule)),
-        ("class", or_none(&told.class)),
-        ("policy", or_none(&told.policy)),
+        ("rule", or_none(&explanation.rule)),
+        ("class", or_none(&explanation.class)),
+        ("policy", or_none(&explanation.policy)),
     ]);
     screen.line(&pairs)?;
-    for sentence in &told.why {
+    for sentence in &explanation.why {
         screen.line(&format!("- {}", harmless(sentence)))?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The HTTP API from outside: requests, answers, and what became of them.
+//! The HTTP API from outside: requests, answers, and failures.
 //!
 //! Never repeats a request by itself, but for questions asked while somebody waits for an order.
 
@@ -10,11 +10,11 @@ use pagurus_wire::order::{Page, StatusView};
 use pagurus_wire::problem::Problem;
 use reqwest::header::{CONTENT_TYPE, ETAG, IF_MATCH, LINK};
 use reqwest::{Method, RequestBuilder};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
-use crate::failure::Failure;
-use crate::screen::harmless;
+use crate::failure::CliError;
+use crate::screen::{Screen, harmless};
 
 /// A server that cannot be reached by then is away.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -24,11 +24,11 @@ const READ_TIMEOUT: Duration = Duration::from_secs(20);
 const GRACE: Duration = Duration::from_secs(1);
 /// Longest answer, beyond the time that the request itself asks to wait; a large batch takes seconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-/// One long poll. Below the minute after which things in between like to cut connections.
+/// Longest poll. Below the minute after which things in between like to cut connections.
 const LONG_POLL: Duration = Duration::from_secs(30);
 /// Longest time for a server to be away while an order of it is followed: time for it to be restarted.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two tries of a server that is away.
+/// Interval between two tries of a server that is away.
 const RETRY: Duration = Duration::from_secs(1);
 /// Items of one page, where all are wanted.
 const PAGE: usize = 500;
@@ -37,14 +37,14 @@ const SHOWN_CHARACTERS: usize = 300;
 
 /// The API of one server.
 #[derive(Clone, Debug)]
-pub(crate) struct Client {
+pub(crate) struct ApiClient {
     http: reqwest::Client,
     base: String,
 }
 
 /// The body of an answer: one that said yes, or that of a probe.
 #[derive(Clone, Debug)]
-pub(crate) struct Reply {
+pub(crate) struct ApiResponse {
     /// The HTTP status.
     pub status: u16,
     /// The body as it came.
@@ -56,21 +56,30 @@ pub(crate) struct Reply {
     server: String,
 }
 
-impl Reply {
+impl ApiResponse {
     /// The body as what it should be.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, CliError> {
         let read = serde_json::from_str(&self.text);
         Ok(read
             .with_context(|| format!("{} answered something else than this program expects", self.server))?)
     }
+
+    /// Shows the answer: to programs as it came, to people in these words.
+    pub fn show<T: DeserializeOwned>(
+        &self,
+        screen: &Screen,
+        words: impl FnOnce(&T) -> String,
+    ) -> Result<(), CliError> {
+        if screen.json { screen.document(&self.text) } else { screen.line(&words(&self.read()?)) }
+    }
 }
 
-impl Client {
+impl ApiClient {
     /// A client of the server at this address, like `http://127.0.0.1:8080`.
-    pub fn new(server: &str) -> Result<Self, Failure> {
+    pub fn new(server: &str) -> Result<Self, CliError> {
         let base = server.trim().trim_end_matches('/').to_owned();
         if !base.starts_with("http://") && !base.starts_with("https://") {
-            return Err(Failure::Usage(format!(
+            return Err(CliError::Usage(format!(
                 "`{server}` is no address; write it like http://127.0.0.1:8080"
             )));
         }
@@ -96,13 +105,22 @@ impl Client {
     }
 
     /// `GET`
-    pub async fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Reply, Failure> {
-        self.send(self.request(Method::GET, path).query(query), READ_TIMEOUT).await
+    pub async fn get(&self, path: &str, query: &[(&str, String)]) -> Result<ApiResponse, CliError> {
+        self.find(path, query).await
+    }
+
+    /// `GET` with options as they are named on the command line; one that was left out is not asked for.
+    pub async fn find(
+        &self,
+        path: &str,
+        options: &(impl Serialize + ?Sized),
+    ) -> Result<ApiResponse, CliError> {
+        self.send(self.request(Method::GET, path).query(options), READ_TIMEOUT).await
     }
 
     /// Items of all pages of a list.
-    pub async fn all<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, Failure> {
-        Ok(self.list(path, &[], None).await?.items)
+    pub async fn all<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, CliError> {
+        Ok(self.pages(path, &(), None).await?.items)
     }
 
     /// Items of as many pages of a list as it takes, `most` of them at most; `next` says whether there are more.
@@ -111,17 +129,29 @@ impl Client {
         path: &str,
         conditions: &[(&str, String)],
         most: Option<usize>,
-    ) -> Result<Page<T>, Failure> {
+    ) -> Result<Page<T>, CliError> {
+        self.pages(path, conditions, most).await
+    }
+
+    /// The same with options as they are named on the command line.
+    pub async fn pages<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        options: &(impl Serialize + ?Sized),
+        most: Option<usize>,
+    ) -> Result<Page<T>, CliError> {
         let mut whole = Page { items: Vec::new(), next: None };
         loop {
             let wanted = most.map_or(PAGE, |most| most.saturating_sub(whole.items.len()).min(PAGE));
-            let mut query = conditions.to_vec();
-            query.push(("limit", wanted.to_string()));
-            query.extend(whole.next.take().map(|cursor| ("cursor", cursor)));
-            let page: Page<T> = self.get(path, &query).await?.read()?;
+            if wanted == 0 {
+                return Ok(whole);
+            }
+            let part = [("limit", Some(wanted.to_string())), ("cursor", whole.next.take())];
+            let request = self.request(Method::GET, path).query(options).query(&part);
+            let page: Page<T> = self.send(request, READ_TIMEOUT).await?.read()?;
             whole.items.extend(page.items);
             whole.next = page.next;
-            if whole.next.is_none() || most.is_some_and(|most| whole.items.len() >= most) {
+            if whole.next.is_none() {
                 return Ok(whole);
             }
         }
@@ -133,7 +163,7 @@ impl Client {
         path: &str,
         query: &[(&str, String)],
         most: usize,
-    ) -> Result<Vec<T>, Failure> {
+    ) -> Result<Vec<T>, CliError> {
         let mut reply = self.get(path, query).await?;
         let mut items: Vec<T> = reply.read()?;
         while items.len() < most
@@ -147,7 +177,12 @@ impl Client {
     }
 
     /// `PUT` of the text of a scenario, on top of the version with this tag where one is named.
-    pub async fn put_scenario(&self, path: &str, text: String, tag: Option<&str>) -> Result<Reply, Failure> {
+    pub async fn put_scenario(
+        &self,
+        path: &str,
+        text: String,
+        tag: Option<&str>,
+    ) -> Result<ApiResponse, CliError> {
         let mut request = self.request(Method::PUT, path).header(CONTENT_TYPE, "application/yaml").body(text);
         if let Some(tag) = tag {
             request =
@@ -157,27 +192,27 @@ impl Client {
     }
 
     /// `GET` of a probe, whose body tells as much when it says no.
-    pub async fn probe(&self, path: &str) -> Result<Reply, Failure> {
+    pub async fn probe(&self, path: &str) -> Result<ApiResponse, CliError> {
         self.answer(self.request(Method::GET, path), READ_TIMEOUT).await
     }
 
     /// `POST` of JSON.
-    pub async fn post(&self, path: &str, body: &Value) -> Result<Reply, Failure> {
+    pub async fn post(&self, path: &str, body: &impl Serialize) -> Result<ApiResponse, CliError> {
         self.send(self.request(Method::POST, path).json(body), ANSWER_TIMEOUT).await
     }
 
     /// `PUT` of JSON.
-    pub async fn put_json(&self, path: &str, body: &Value) -> Result<Reply, Failure> {
+    pub async fn put_json(&self, path: &str, body: &impl Serialize) -> Result<ApiResponse, CliError> {
         self.send(self.request(Method::PUT, path).json(body), ANSWER_TIMEOUT).await
     }
 
     /// `DELETE`.
-    pub async fn delete(&self, path: &str) -> Result<Reply, Failure> {
+    pub async fn delete(&self, path: &str) -> Result<ApiResponse, CliError> {
         self.send(self.request(Method::DELETE, path), ANSWER_TIMEOUT).await
     }
 
     /// `PATCH` with JSON.
-    pub async fn patch(&self, path: &str, body: &Value) -> Result<Reply, Failure> {
+    pub async fn patch(&self, path: &str, body: &impl Serialize) -> Result<ApiResponse, CliError> {
         self.send(self.request(Method::PATCH, path).json(body), ANSWER_TIMEOUT).await
     }
 
@@ -188,13 +223,13 @@ impl Client {
         path: &str,
         kind: &str,
         body: String,
-    ) -> Result<Reply, Failure> {
+    ) -> Result<ApiResponse, CliError> {
         self.send(self.request(method, path).header(CONTENT_TYPE, kind).body(body), ANSWER_TIMEOUT).await
     }
 
     /// Asks until the order is final or the time is over, for as long as the server is not away
     /// for good.
-    pub async fn wait(&self, id: &str, timeout: Option<Duration>) -> Result<StatusView, Failure> {
+    pub async fn wait(&self, id: &str, timeout: Option<Duration>) -> Result<StatusView, CliError> {
         let begun = Instant::now();
         let until = timeout.and_then(|timeout| begun.checked_add(timeout));
         loop {
@@ -207,9 +242,9 @@ impl Client {
         }
     }
 
-    /// One long poll. Takes at least a moment if the order is not final: a server that stops
+    /// Makes one long poll. Takes at least a moment if the order is not final: a server that stops
     /// answers at once.
-    pub async fn poll(&self, id: &str, poll: Duration) -> Result<StatusView, Failure> {
+    pub async fn poll(&self, id: &str, poll: Duration) -> Result<StatusView, CliError> {
         let begun = Instant::now();
         let query = [("timeout", format!("{}ms", poll.as_millis()))];
         let request = self.request(Method::GET, &order_path(id, "wait")).query(&query);
@@ -225,11 +260,11 @@ impl Client {
     pub async fn patiently<T>(
         &self,
         until: Option<Instant>,
-        ask: impl AsyncFn() -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        ask: impl AsyncFn() -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
         let most = Instant::now() + PATIENCE;
         let last = until.map_or(most, |until| until.min(most));
-        let mut is_told = false;
+        let mut is_reported = false;
         loop {
             let asked = match until {
                 None => Ok(ask().await),
@@ -237,10 +272,10 @@ impl Client {
             };
             let why = || "no answer in time".to_owned();
             let outcome =
-                asked.unwrap_or_else(|_| Err(Failure::Away { server: self.base.clone(), why: why() }));
+                asked.unwrap_or_else(|_| Err(CliError::Away { server: self.base.clone(), why: why() }));
             match outcome {
                 Err(failure) if failure.is_away() && Instant::now() + RETRY < last => {
-                    if !std::mem::replace(&mut is_told, true) {
+                    if !std::mem::replace(&mut is_reported, true) {
                         let left = last.saturating_duration_since(Instant::now()).as_secs();
                         eprintln!("{}; trying on for {left} s", harmless(&failure.to_string()));
                     }
@@ -255,7 +290,7 @@ impl Client {
         self.http.request(method, format!("{}{path}", self.base))
     }
 
-    async fn send(&self, request: RequestBuilder, timeout: Duration) -> Result<Reply, Failure> {
+    async fn send(&self, request: RequestBuilder, timeout: Duration) -> Result<ApiResponse, CliError> {
         let reply = self.answer(request, timeout).await?;
         if (200..300).contains(&reply.status) {
             return Ok(reply);
@@ -263,7 +298,7 @@ impl Client {
         Err(problem_of(reply.status, &reply.text).into())
     }
 
-    async fn answer(&self, request: RequestBuilder, timeout: Duration) -> Result<Reply, Failure> {
+    async fn answer(&self, request: RequestBuilder, timeout: Duration) -> Result<ApiResponse, CliError> {
         let away = |error: reqwest::Error| self.failure(&error);
         let response = request.timeout(timeout).send().await.map_err(away)?;
         let status = response.status().as_u16();
@@ -271,17 +306,17 @@ impl Client {
         let tag = tag.map(|tag| tag.trim_matches('"').to_owned());
         let next = response.headers().get(LINK).and_then(|link| link.to_str().ok()).and_then(next_in);
         let text = response.text().await.map_err(away)?;
-        Ok(Reply { status, text, tag, next, server: self.base.clone() })
+        Ok(ApiResponse { status, text, tag, next, server: self.base.clone() })
     }
 
-    fn failure(&self, error: &reqwest::Error) -> Failure {
+    fn failure(&self, error: &reqwest::Error) -> CliError {
         if error.is_builder() && reqwest::Url::parse(&self.base).is_ok() {
-            return Failure::Usage("an id or a name is too long for the address of a request".to_owned());
+            return CliError::Usage("an id or a name is too long for the address of a request".to_owned());
         }
         if error.is_builder() {
-            return Failure::Usage(format!("`{}` is no address: {}", self.base, chain(error)));
+            return CliError::Usage(format!("`{}` is no address: {}", self.base, chain(error)));
         }
-        Failure::Away { server: self.base.clone(), why: chain(error) }
+        CliError::Away { server: self.base.clone(), why: chain(error) }
     }
 }
 
@@ -297,7 +332,7 @@ fn next_in(link: &str) -> Option<String> {
     (terms.contains("rel=\"next\"") && address.starts_with('?')).then(|| address.to_owned())
 }
 
-/// The problem that an answer bears; one of our making where the answer is not from the engine.
+/// Returns the problem that an answer carries; one of our making if the answer is not from the engine.
 fn problem_of(status: u16, text: &str) -> Problem {
     serde_json::from_str(text).unwrap_or_else(|_| {
         let shown: String = text.trim().chars().take(SHOWN_CHARACTERS).collect();
@@ -349,23 +384,23 @@ mod tests {
     #[test]
     fn answers_that_are_not_ours_are_problems_too() {
         let ours = serde_json::to_string(&Problem::new(Type::NotFound, "there is no order `a`")).unwrap();
-        assert_eq!(Failure::from(problem_of(404, &ours)).code(), NOT_FOUND);
+        assert_eq!(CliError::from(problem_of(404, &ours)).code(), NOT_FOUND);
         let proxy = problem_of(502, "<html>bad gateway</html>");
         assert!(proxy.detail.contains("bad gateway"));
-        assert_eq!(Failure::from(proxy).code(), AWAY);
+        assert_eq!(CliError::from(proxy).code(), AWAY);
     }
 
     #[test]
     fn a_server_is_an_http_address() {
-        assert_eq!(Client::new("http://127.0.0.1:8080/").unwrap().base, "http://127.0.0.1:8080");
-        assert_eq!(Client::new("127.0.0.1:8080").unwrap_err().code(), USAGE);
+        assert_eq!(ApiClient::new("http://127.0.0.1:8080/").unwrap().base, "http://127.0.0.1:8080");
+        assert_eq!(ApiClient::new("127.0.0.1:8080").unwrap_err().code(), USAGE);
     }
 
     #[tokio::test]
-    async fn ord_1_an_id_that_fits_no_address_is_told() {
-        let client = Client::new("http://127.0.0.1:1").unwrap();
-        let told = client.get(&order_path(&"x".repeat(100_000), ""), &[]).await.unwrap_err();
-        assert!(told.code() == USAGE && told.to_string().contains("too long"), "{told}");
+    async fn ord_1_an_id_that_fits_no_address_is_reported() {
+        let client = ApiClient::new("http://127.0.0.1:1").unwrap();
+        let failure = client.get(&order_path(&"x".repeat(100_000), ""), &[]).await.unwrap_err();
+        assert!(failure.code() == USAGE && failure.to_string().contains("too long"), "{failure}");
     }
 
     #[tokio::test]
@@ -373,7 +408,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         for server in [format!("http://{address}"), "http://127.0.0.1:0".to_owned()] {
-            let client = Client::new(&server).unwrap();
+            let client = ApiClient::new(&server).unwrap();
             let waited = tokio::time::timeout(
                 Duration::from_secs(30),
                 client.wait("a", Some(Duration::from_millis(50))),
@@ -385,7 +420,7 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_is_not_there_is_away() {
         // Nothing can listen at port 0.
-        let client = Client::new("http://127.0.0.1:0").unwrap();
+        let client = ApiClient::new("http://127.0.0.1:0").unwrap();
         assert_eq!(client.get("/v1/nodes", &[]).await.unwrap_err().code(), AWAY);
     }
 }

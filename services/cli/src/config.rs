@@ -17,8 +17,8 @@ use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::client::Client;
-use crate::failure::{FAILED, Failure};
+use crate::client::ApiClient;
+use crate::failure::{CliError, FAILED};
 use crate::input;
 use crate::screen::{Paint, Screen, harmless, time};
 
@@ -59,7 +59,7 @@ pub(crate) enum Command {
 /// The configuration that a process says it runs.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Running {
+struct RunningConfig {
     version: Option<String>,
     snapshot: u64,
     read_at: Timestamp,
@@ -68,16 +68,17 @@ struct Running {
 }
 
 /// Shows the configuration that a process runs; any process has the probe that tells it.
-pub(crate) async fn show_running(client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let told = client.probe("/readyz").await?.read::<Value>()?["configuration"].take();
+pub(crate) async fn show_running(client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
+    let state = client.probe("/readyz").await?.read::<Value>()?["configuration"].take();
     if screen.json {
-        return screen.value(&told);
+        return screen.value(&state);
     }
-    let running = serde_json::from_value(told).context("the process tells no configuration; is it older?")?;
+    let running =
+        serde_json::from_value(state).context("the process tells no configuration; is it older?")?;
     screen.line(&table_of(&running, screen))
 }
 
-fn table_of(running: &Running, screen: &Screen) -> String {
+fn table_of(running: &RunningConfig, screen: &Screen) -> String {
     let row = [
         running.version.clone().unwrap_or_else(|| "(no file)".to_owned()),
         running.snapshot.to_string(),
@@ -89,7 +90,7 @@ fn table_of(running: &Running, screen: &Screen) -> String {
 }
 
 /// Runs a command.
-pub(crate) fn run(command: Command, file: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
+pub(crate) fn run(command: Command, file: Option<&Path>, screen: &Screen) -> Result<(), CliError> {
     match command {
         Command::Check { file: named, file_only, role } => {
             let environment = if file_only { Ok(Vec::new()) } else { config::environment() };
@@ -115,7 +116,7 @@ fn check(
     environment: Environment,
     (roles, is_here): (&[Role], bool),
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let (name, text) = (input::name_of(path), input::text_of(path)?);
     let (variables, mut faults) = match environment {
         Ok(variables) => (variables, Vec::new()),
@@ -144,12 +145,12 @@ fn check(
         let count = screen.paint(Paint::Bad, &format!("faults: {}", faults.len()));
         screen.line(&format!("{explained}\n{}: {count}", harmless(&name)))?;
     }
-    if faults.is_empty() { Ok(()) } else { Err(Failure::Reported(FAILED)) }
+    if faults.is_empty() { Ok(()) } else { Err(CliError::Reported(FAILED)) }
 }
 
-fn show(path: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
+fn show(path: Option<&Path>, screen: &Screen) -> Result<(), CliError> {
     let file =
-        path.map(|path| Ok::<_, Failure>((input::name_of(path), input::text_of(path)?))).transpose()?;
+        path.map(|path| Ok::<_, CliError>((input::name_of(path), input::text_of(path)?))).transpose()?;
     let environment = config::environment();
     let loaded = environment.clone().and_then(|environment| config::load(path, environment.into_iter()));
     if let Err(mut faults) = loaded {
@@ -158,8 +159,8 @@ fn show(path: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
         if screen.json {
             return Err(Problem::of_faults(Type::Invalid, &faults).into());
         }
-        let told = pagurus_domain::scenario::source::explain_faults(text, name, &faults);
-        return Err(Failure::Input(format!("the configuration is not valid\n{told}")));
+        let report = pagurus_domain::scenario::source::explain_faults(text, name, &faults);
+        return Err(CliError::Input(format!("the configuration is not valid\n{report}")));
     }
     let variables: BTreeMap<String, String> =
         environment.into_iter().flatten().filter(|(_, value)| !value.is_empty()).collect();
@@ -178,7 +179,7 @@ fn show_values(
     file: Option<(&str, &str)>,
     variables: &BTreeMap<String, String>,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let lines = effective(file, variables);
     if screen.json {
         let values: Vec<Value> = lines
@@ -284,7 +285,7 @@ fn without_password(text: &str) -> String {
         return HIDDEN.to_owned();
     }
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    // The last one: whoever forgot to encode an `@` in the password shall not see half of it.
+    // The last one: a user who forgot to encode an `@` in the password shall not see half of it.
     let Some((user, host)) = rest.rsplit_once('@') else { return text.to_owned() };
     match user.split_once(':') {
         Some((user, _)) => format!("{scheme}://{user}:***@{host}"),
@@ -328,9 +329,9 @@ mod tests {
 
     #[test]
     fn what_a_process_runs_is_a_table() {
-        let told = json!({"version": "ba7816bf8f01", "snapshot": 2, "readAt": "2026-01-01T00:00:00Z",
+        let value = json!({"version": "ba7816bf8f01", "snapshot": 2, "readAt": "2026-01-01T00:00:00Z",
             "refused": true, "needsRestart": ["broker.prefix", "node.name"]});
-        let shown = table_of(&serde_json::from_value(told).unwrap(), &Screen::plain());
+        let shown = table_of(&serde_json::from_value(value).unwrap(), &Screen::plain());
         assert_eq!(
             shown.lines().last(),
             Some("ba7816bf8f01  2         2026-01-01 00:00:00Z  yes: see its log  broker.prefix, node.name")

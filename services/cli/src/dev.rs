@@ -11,15 +11,15 @@ use futures_util::future::join_all;
 use pagurus_domain::id::Role;
 use pagurus_runtime::address::NeededServer;
 use pagurus_runtime::config::LiveSettings;
-use pagurus_runtime::{Arguments, live_settings, start_logging};
+use pagurus_runtime::{live_settings, start_logging};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::screen::Screen;
 use crate::serve::{self, reachable};
 
-/// Where the other commands look for the API.
+/// Port at which the other commands look for the API.
 const USUAL_PORT: u16 = 8080;
 /// Longest time for a server to let us connect before it is said to be away.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -29,8 +29,8 @@ pub(crate) async fn run(
     config: Option<&Path>,
     listen: Option<SocketAddr>,
     screen: &Screen,
-) -> Result<(), Failure> {
-    let settings = live_settings(&Arguments { config: config.map(Path::to_owned) })?;
+) -> Result<(), CliError> {
+    let settings = live_settings(config)?;
     start_logging(&settings.now().log);
     let door = door(listen.unwrap_or(settings.now().node.listen))?;
     let address = reachable(door);
@@ -76,7 +76,7 @@ fn of_one_process(settings: LiveSettings, door: SocketAddr) -> LiveSettings {
 
 /// The address with a port that is known before anything listens there, because callbacks name
 /// it. Without a wish it is the port at which the other commands look, if that is free. A port that
-/// is taken is told here, before a service has registered or taken any work.
+/// is taken is reported here, before a service has registered or taken any work.
 fn door(wanted: SocketAddr) -> anyhow::Result<SocketAddr> {
     if wanted.port() != 0 {
         TcpListener::bind(wanted).with_context(|| format!("node.listen: {wanted}"))?;
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn rec_7_a_door_that_is_taken_is_told_before_anything_registers() {
+    fn rec_7_a_door_that_is_taken_is_reported_before_anything_registers() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap();
         let error = door(address).unwrap_err();

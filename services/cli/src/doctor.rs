@@ -3,8 +3,8 @@
 use clap::Args;
 use pagurus_wire::doctor::{DoctorFinding, DoctorView};
 
-use crate::client::Client;
-use crate::failure::{FAILED, Failure};
+use crate::client::ApiClient;
+use crate::failure::{CliError, FAILED};
 use crate::screen::{Paint, Screen, harmless};
 
 /// Settings of the verdict.
@@ -16,21 +16,21 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the command. The exit code is 0 where nothing is wrong, 1 where something is, 5 where nobody answers.
-pub(crate) async fn run(arguments: &Arguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let reply = client.get("/v1/doctor", &[]).await?;
     let verdict: DoctorView = reply.read()?;
     if screen.json {
         screen.document(&reply.text)?;
     } else {
-        screen.line(&told(&verdict, screen))?;
+        screen.line(&verdict_text(&verdict, screen))?;
     }
     let is_good = verdict.verdict == "ok" || (verdict.verdict == "warning" && !arguments.strict);
-    if is_good { Ok(()) } else { Err(Failure::Reported(FAILED)) }
+    if is_good { Ok(()) } else { Err(CliError::Reported(FAILED)) }
 }
 
-fn told(verdict: &DoctorView, screen: &Screen) -> String {
+fn verdict_text(verdict: &DoctorView, screen: &Screen) -> String {
     let mut lines: Vec<String> =
-        verdict.findings.iter().map(|finding| told_finding(finding, screen)).collect();
+        verdict.findings.iter().map(|finding| finding_text(finding, screen)).collect();
     let count = |severity: &str| verdict.findings.iter().filter(|one| one.severity == severity).count();
     let (errors, warnings) = (count("error"), count("warning"));
     let checks = verdict.checks.len();
@@ -41,7 +41,7 @@ fn told(verdict: &DoctorView, screen: &Screen) -> String {
     lines.join("\n")
 }
 
-fn told_finding(finding: &DoctorFinding, screen: &Screen) -> String {
+fn finding_text(finding: &DoctorFinding, screen: &Screen) -> String {
     let paint = if finding.severity == "error" { Paint::Bad } else { Paint::Under };
     let word = screen.paint(paint, &format!("{:<7}", harmless(&finding.severity)));
     let (check, message) = (harmless(&finding.check), harmless(&finding.message));
@@ -58,7 +58,7 @@ mod tests {
             check: "nodes".into(),
             severity: severity.into(),
             message: "no worker is alive: no stage runs".into(),
-            remedy: "start a pagurus-worker".into(),
+            remedy: "start one: `pagurus serve --roles worker`".into(),
         };
         let mut verdict = DoctorView {
             at: jiff::Timestamp::UNIX_EPOCH,
@@ -67,12 +67,12 @@ mod tests {
             checks: vec!["nodes".into(), "broker".into()],
         };
         assert_eq!(
-            told(&verdict, &Screen::plain()),
-            "error    nodes: no worker is alive: no stage runs\n         start a pagurus-worker\n\
-             warning  nodes: no worker is alive: no stage runs\n         start a pagurus-worker\n\
+            verdict_text(&verdict, &Screen::plain()),
+            "error    nodes: no worker is alive: no stage runs\n         start one: `pagurus serve --roles worker`\n\
+             warning  nodes: no worker is alive: no stage runs\n         start one: `pagurus serve --roles worker`\n\
              errors: 1, warnings: 1, after 2 checks"
         );
         verdict.findings.clear();
-        assert_eq!(told(&verdict, &Screen::plain()), "ok nothing is wrong, after 2 checks");
+        assert_eq!(verdict_text(&verdict, &Screen::plain()), "ok nothing is wrong, after 2 checks");
     }
 }

@@ -20,7 +20,7 @@ const CALLS: &[&str] =
 
 /// A command line, and the file in which it stands.
 #[derive(Debug, PartialEq, Eq)]
-struct Found {
+struct DocumentedCommand {
     file: PathBuf,
     words: Vec<String>,
     /// True in a block, where it must be whole; in a text a command may be named without its arguments.
@@ -101,7 +101,7 @@ fn of_block(block: &str) -> Vec<String> {
 }
 
 /// All command lines of a document.
-fn found(file: &Path, document: &str) -> Vec<Found> {
+fn found(file: &Path, document: &str) -> Vec<DocumentedCommand> {
     let mut found = Vec::new();
     for (number, part) in document.split("```").enumerate() {
         let is_block = number % 2 == 1;
@@ -110,7 +110,7 @@ fn found(file: &Path, document: &str) -> Vec<Found> {
             _ if is_block => continue,
             _ => of_spans(part),
         };
-        found.extend(lines.iter().map(|line| Found {
+        found.extend(lines.iter().map(|line| DocumentedCommand {
             file: file.to_owned(),
             words: words(line).iter().map(|word| filled(word)).collect(),
             is_whole: is_block,
@@ -119,16 +119,16 @@ fn found(file: &Path, document: &str) -> Vec<Found> {
     found
 }
 
-/// Why the program would not understand it.
-fn fault(one: &Found) -> Option<String> {
+/// Returns why the program would not understand a command line; `None` if it would.
+fn fault(one: &DocumentedCommand) -> Option<String> {
     let error = CommandLine::try_parse_from(&one.words).err()?;
     let shows = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     let lacks = error.kind() == ErrorKind::MissingRequiredArgument && !one.is_whole && is_name(&one.words);
-    let told = || format!("{}: `{}`: {error}", one.file.display(), one.words.join(" "));
-    (!shows && !lacks).then(told)
+    let message = || format!("{}: `{}`: {error}", one.file.display(), one.words.join(" "));
+    (!shows && !lacks).then(message)
 }
 
-/// True where words name a command that does something, and nothing of its arguments.
+/// True if words name a command that does something, and nothing of its arguments.
 fn is_name(words: &[String]) -> bool {
     let program = CommandLine::command();
     let mut command = &program;
@@ -160,7 +160,7 @@ fn ui_every_command_line_of_the_documents_is_understood() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = vec![root.join("README.md")];
     files.extend(["docs", "deploy", "examples"].iter().flat_map(|folder| documents(&root.join(folder))));
-    let lines: Vec<Found> =
+    let lines: Vec<DocumentedCommand> =
         files.iter().flat_map(|file| found(file, &fs::read_to_string(file).unwrap())).collect();
     assert!(lines.len() > 150, "only {} command lines were found", lines.len());
     let faults: Vec<String> = lines.iter().filter_map(fault).collect();

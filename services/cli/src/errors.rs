@@ -7,8 +7,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
 use pagurus_wire::errors::{ErrorGroup, ErrorGroups, ErrorHour};
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
 use crate::screen::{Screen, bars, time};
 
 /// Cells of the picture of counts over time.
@@ -21,10 +21,10 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    groups: Groups,
+    groups: GroupArguments,
 }
 
-/// True where failed orders are only shown.
+/// True if failed orders are only shown.
 pub(crate) const fn only_shows(arguments: &Arguments) -> bool {
     matches!(arguments.command, None | Some(Command::Orders(_)))
 }
@@ -47,9 +47,9 @@ enum Command {
     Kill(act::Arguments),
 }
 
-/// Which orders. An empty text means the orders that have none.
+/// Conditions for orders. An empty text means the orders that have none.
 #[derive(Debug, Args)]
-struct Filter {
+struct ErrorFilter {
     /// Only this class of errors
     #[arg(long)]
     class: Option<String>,
@@ -67,7 +67,7 @@ struct Filter {
     since: String,
 }
 
-impl Filter {
+impl ErrorFilter {
     fn query(&self) -> Vec<(&'static str, String)> {
         let Self { class, scenario, state, system, since } = self;
         let fields = [("class", class), ("scenario", scenario), ("state", state), ("system", system)];
@@ -78,12 +78,12 @@ impl Filter {
 
 /// Field by which orders are put together.
 #[derive(Debug, Args)]
-struct Groups {
+struct GroupArguments {
     /// By what
-    #[arg(long, value_enum, default_value_t = By::Class)]
-    by: By,
+    #[arg(long, value_enum, default_value_t = GroupBy::Class)]
+    by: GroupBy,
     #[command(flatten)]
-    filter: Filter,
+    filter: ErrorFilter,
     /// Groups to show
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
@@ -93,7 +93,7 @@ struct Groups {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum By {
+enum GroupBy {
     /// The class of the error
     Class,
     /// The scenario
@@ -104,7 +104,7 @@ enum By {
     System,
 }
 
-impl By {
+impl GroupBy {
     const fn word(self) -> &'static str {
         match self {
             Self::Class => "class",
@@ -116,19 +116,19 @@ impl By {
 }
 
 /// Runs the command.
-pub(crate) async fn run(arguments: Arguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn run(arguments: Arguments, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     match arguments.command {
         None => groups(&arguments.groups, client, screen).await,
         Some(Command::Orders(arguments)) => list::run(&arguments, client, screen).await,
         Some(Command::Restart { act, from }) => {
-            act::run(&act::Action::Restart { from }, &act, client, screen).await
+            act::run(&act::GroupAction::Restart { from }, &act, client, screen).await
         }
-        Some(Command::Cancel(act)) => act::run(&act::Action::Cancel, &act, client, screen).await,
-        Some(Command::Kill(act)) => act::run(&act::Action::Kill, &act, client, screen).await,
+        Some(Command::Cancel(act)) => act::run(&act::GroupAction::Cancel, &act, client, screen).await,
+        Some(Command::Kill(act)) => act::run(&act::GroupAction::Kill, &act, client, screen).await,
     }
 }
 
-async fn groups(asked: &Groups, client: &Client, screen: &Screen) -> Result<(), Failure> {
+async fn groups(asked: &GroupArguments, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let mut query = asked.filter.query();
     query.extend([("by", asked.by.word().to_owned()), ("limit", asked.limit.to_string())]);
     query.extend(asked.cursor.clone().map(|cursor| ("cursor", cursor)));

@@ -1,6 +1,6 @@
 //! Examples of every command, at the end of its help.
 //!
-//! They stand in one table, so that whoever adds a command sees what the others look like. A test reads each as the program
+//! They stand in one table, so that anyone who adds a command sees what the others look like. A test reads each as the program
 //! would, and asks for one of every command.
 
 use clap::Command;
@@ -152,7 +152,7 @@ fn below(command: Command, path: &str) -> Command {
     command.after_help(format!("{before}{title}:\n  {}", examples.join("\n  ")))
 }
 
-/// True where a line is of the command that is reached by these words, and of none below it.
+/// True if a line is of the command that is reached by these words, and of none below it.
 fn is_of(line: &str, path: &str, below: &[String]) -> bool {
     let Some(rest) = line.strip_prefix(path) else { return false };
     let is_whole = rest.is_empty() || rest.starts_with(' ');

@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked, and the exit code that says so to scripts.
+//! Failures of commands, and their exit codes for scripts.
 //!
 //! Never decides whether something is repeated: that is the caller's.
 
@@ -13,7 +13,7 @@ use crate::screen::{Paint, Screen, harmless};
 pub(crate) const FAILED: u8 = 1;
 /// The command line cannot be understood.
 pub(crate) const USAGE: u8 = 2;
-/// The present state does not allow it, or another order bears the id.
+/// The present state does not allow it, or another order has the id.
 pub(crate) const REFUSED: u8 = 3;
 /// The thing that was named does not exist.
 pub(crate) const NOT_FOUND: u8 = 4;
@@ -23,16 +23,16 @@ pub(crate) const AWAY: u8 = 5;
 /// The time of `--timeout` was over before the order, or the call, had come to its end.
 pub(crate) const NOT_YET: u8 = 6;
 
-/// Why a command did not do what it was asked.
+/// Reason for which a command did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum CliError {
     /// The server said no, and why.
     #[error("{}", .0.detail)]
     Problem(Box<Problem>),
-    /// There is no server, or it broke off.
+    /// The server is not there, or it broke off.
     #[error("{server} does not answer: {why}")]
     Away {
-        /// Whom the command talks to.
+        /// Server that the command talks to.
         server: String,
         /// Words of the network.
         why: String,
@@ -51,14 +51,14 @@ pub(crate) enum Failure {
     Other(#[from] anyhow::Error),
 }
 
-impl From<Problem> for Failure {
+impl From<Problem> for CliError {
     fn from(problem: Problem) -> Self {
         Self::Problem(Box::new(problem))
     }
 }
 
-impl From<io::Error> for Failure {
-    /// Whoever reads our output may stop when it has enough: `pagurus order list | head` is no failure.
+impl From<io::Error> for CliError {
+    /// Converts an error of the output. A reader may stop when it has enough: `pagurus order list | head` is no failure.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Reported(0),
@@ -67,7 +67,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-impl Failure {
+impl CliError {
     /// The exit code.
     pub fn code(&self) -> u8 {
         match self {
@@ -84,7 +84,7 @@ impl Failure {
         self.code() == AWAY
     }
 
-    /// Says it: to people on standard error, to programs as a problem on standard output.
+    /// Reports the failure: to people on standard error, to programs as a problem on standard output.
     pub fn show(&self, screen: &Screen) {
         if matches!(self, Self::Reported(_)) {
             return;
@@ -94,12 +94,12 @@ impl Failure {
             return;
         }
         let label = screen.paint_error(Paint::Bad, "error:");
-        eprintln!("{label} {}", self.told());
+        eprintln!("{label} {}", self.text());
     }
 
-    fn told(&self) -> String {
+    fn text(&self) -> String {
         match self {
-            Self::Problem(problem) => told_problem(problem),
+            Self::Problem(problem) => problem_text(problem),
             Self::Away { server, .. } => {
                 // The database is named in the configuration, not by an option.
                 let hint = if server.starts_with("http") {
@@ -143,24 +143,24 @@ pub(crate) const fn code_of(status: u16) -> u8 {
     }
 }
 
-/// A problem as people read it: what happened, then everything that is wrong.
-pub(crate) fn told_problem(problem: &Problem) -> String {
+/// Text of a problem for people: what happened, then everything that is wrong.
+pub(crate) fn problem_text(problem: &Problem) -> String {
     let title = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
-    let mut told = harmless(title);
+    let mut text = harmless(title);
     let alone = matches!(&problem.errors[..], [only] if only.hint.is_none());
     for detail in problem.errors.iter().filter(|_| !alone) {
-        told.push_str("\n  ");
-        told.push_str(&told_detail(detail));
+        text.push_str("\n  ");
+        text.push_str(&detail_text(detail));
     }
     if let Some(status) = &problem.order_status
         && !problem.detail.contains(&format!("`{status}`"))
     {
-        told.push_str(&format!("\nThe order is in status `{}`.", harmless(status)));
+        text.push_str(&format!("\nThe order is in status `{}`.", harmless(status)));
     }
-    told
+    text
 }
 
-fn told_detail(detail: &Detail) -> String {
+fn detail_text(detail: &Detail) -> String {
     let place = match (detail.line, detail.column) {
         (Some(line), Some(column)) => format!("{line}:{column}: "),
         _ if detail.pointer.is_empty() => String::new(),
@@ -170,12 +170,12 @@ fn told_detail(detail: &Detail) -> String {
     harmless(&format!("{place}{}{hint}", detail.message))
 }
 
-/// Faults as the server sends them, in the form in which they are shown beside their source.
+/// Converts faults of the server into the form in which they are shown beside their source.
 pub(crate) fn faults_of(problem: &Problem) -> Vec<Fault> {
     problem.errors.iter().map(fault_of).collect()
 }
 
-/// One of them.
+/// Converts one fault.
 pub(crate) fn fault_of(detail: &Detail) -> Fault {
     Fault {
         at: detail.line.zip(detail.column).map(|(line, column)| Position { line, column }),
@@ -205,25 +205,25 @@ mod tests {
             (Type::Internal, FAILED),
         ];
         for (kind, code) in cases {
-            assert_eq!(Failure::from(Problem::new(kind, "")).code(), code, "{kind:?}");
+            assert_eq!(CliError::from(Problem::new(kind, "")).code(), code, "{kind:?}");
         }
-        assert_eq!(Failure::Usage(String::new()).code(), USAGE);
-        let gone = Failure::Away { server: "x".into(), why: "y".into() };
+        assert_eq!(CliError::Usage(String::new()).code(), USAGE);
+        let gone = CliError::Away { server: "x".into(), why: "y".into() };
         assert!(gone.is_away() && gone.code() == AWAY);
     }
 
     #[test]
-    fn ui_a_fault_of_this_machine_is_not_told_as_one_of_the_engine() {
+    fn ui_a_fault_of_this_machine_is_not_reported_as_one_of_the_engine() {
         let input = crate::input::text_of(std::path::Path::new("/nope")).unwrap_err();
         assert_eq!((input.code(), input.to_problem().status), (FAILED, 422));
-        let other = Failure::from(anyhow::anyhow!("no thread")).to_problem();
+        let other = CliError::from(anyhow::anyhow!("no thread")).to_problem();
         assert_eq!((&*other.type_, other.status), ("about:blank", 0));
     }
 
     #[test]
     fn a_closed_pipe_is_no_failure() {
-        assert_eq!(Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).code(), 0);
-        assert_eq!(Failure::from(io::Error::from(io::ErrorKind::StorageFull)).code(), FAILED);
+        assert_eq!(CliError::from(io::Error::from(io::ErrorKind::BrokenPipe)).code(), 0);
+        assert_eq!(CliError::from(io::Error::from(io::ErrorKind::StorageFull)).code(), FAILED);
     }
 
     #[test]
@@ -234,9 +234,9 @@ mod tests {
                 .hint("did you mean `priority`?"),
         ];
         let problem = Problem::of_faults(Type::Invalid, &faults);
-        let told = told_problem(&problem);
+        let text = problem_text(&problem);
         assert_eq!(
-            told,
+            text,
             "/id is missing (and 1 more)\n  /id: is missing\n  2:5: is unknown; did you mean `priority`?"
         );
         assert_eq!(faults_of(&problem), faults);
@@ -245,8 +245,8 @@ mod tests {
     #[test]
     fn one_fault_is_said_once_and_the_status_is_named() {
         let problem = Problem::of_faults(Type::Invalid, &[Fault::placed(None, "/id", "is missing")]);
-        assert_eq!(told_problem(&problem), "/id is missing");
+        assert_eq!(problem_text(&problem), "/id is missing");
         let problem = Problem::new(Type::Conflict, "taken").with_status("running");
-        assert_eq!(told_problem(&problem), "taken\nThe order is in status `running`.");
+        assert_eq!(problem_text(&problem), "taken\nThe order is in status `running`.");
     }
 }

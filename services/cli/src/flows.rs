@@ -1,4 +1,4 @@
-//! `pagurus flows …`: how flows go, what the dispatcher decided about them and why; stopping and resuming them by hand.
+//! `pagurus flows …`: state of flows, decisions of the dispatcher and their reasons; stopping and resuming them by hand.
 //!
 //! Never stops anything without a reason: it stands beside the stop for all who wonder.
 
@@ -9,14 +9,13 @@ use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use pagurus_domain::scenario::value::percent_encode;
-use pagurus_wire::flows::{
-    FlowView, ResumeRequest, ShiftOutcome, ShiftRequest, StopOutcome, StopRequest, StopView,
-};
-use pagurus_wire::order::Page;
+use pagurus_wire::flows::{ShiftOutcome, ShiftRequest, StopOutcome, StopView};
 use serde::Serialize;
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
+use crate::input::given;
+use crate::list::{List, who};
 use crate::screen::{Screen, harmless, time};
 
 /// Commands on flows.
@@ -29,7 +28,7 @@ pub(crate) enum Command {
         /// Name of the flow
         flow: String,
     },
-    /// Show flows anew each second, until interrupted
+    /// Show flows, refreshed each second, until interrupted
     Watch(Which),
     /// Stop every flow whose name contains a keyword, also those that appear later
     Stop(Stop),
@@ -37,16 +36,17 @@ pub(crate) enum Command {
     Resume(Resume),
     /// List stops by hand, with who made them and why
     Stops {
-        /// Those that are over, too
+        /// Include stops that are over
         #[arg(long)]
         ended: bool,
     },
 }
 
-/// Which flows are shown.
-#[derive(Debug, Args)]
+/// Flows to show.
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct Which {
     /// Only flows whose name contains it
+    #[serde(rename = "contains")]
     keyword: Option<String>,
     /// Only flows in this state: enabled, limited, stopped, probing, disabled_manually
     #[arg(long)]
@@ -54,7 +54,8 @@ pub(crate) struct Which {
 }
 
 /// A stop.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Stop {
     /// Every flow whose name contains it
     #[arg(value_parser = Text::new())]
@@ -64,6 +65,7 @@ pub(crate) struct Stop {
     reason: String,
     /// For how long: what waits or retries until then is moved behind the end
     #[arg(long = "for", value_name = "DURATION")]
+    #[serde(rename = "for")]
     duration: Option<String>,
     /// From when on; left out: at once
     #[arg(long, value_name = "TIME")]
@@ -77,7 +79,8 @@ pub(crate) struct Stop {
 }
 
 /// A resumption.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Resume {
     /// Keyword of the stop, exactly
     #[arg(required_unless_present = "stop", conflicts_with = "stop")]
@@ -93,14 +96,16 @@ pub(crate) struct Resume {
     dry_run: bool,
 }
 
-/// Which orders are moved in time.
-#[derive(Debug, Args)]
-pub(crate) struct Shift {
+/// Orders to move in time.
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ShiftArguments {
     /// Waiting and retrying orders of every flow whose name contains it
     #[arg(long, value_parser = Text::new(), required_unless_present = "undo", requires = "distance")]
     flow: Option<String>,
     /// Distance of the move, such as `3h`
     #[arg(long = "by", value_name = "DURATION", conflicts_with = "undo")]
+    #[serde(rename = "by")]
     distance: Option<String>,
     /// Undo the shift of this number
     #[arg(long, value_name = "SHIFT", conflicts_with = "flow")]
@@ -114,91 +119,47 @@ pub(crate) struct Shift {
 }
 
 /// Runs a command.
-pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     match command {
-        Command::List(which) => {
-            let flows = flows(&which, client).await?;
-            if screen.json {
-                return screen.value(&Page { items: flows, next: None });
-            }
-            if flows.is_empty() {
-                screen.note("no such flow was seen yet");
-                return Ok(());
-            }
-            screen.line(&tables::listed(&flows, screen))
-        }
+        Command::List(which) => tables::FLOWS.all(&which, client, screen).await,
         Command::Show { flow } => {
             let reply = client.get(&format!("/v1/flows/{}", percent_encode(&flow)), &[]).await?;
-            if screen.json {
-                return screen.document(&reply.text);
-            }
-            screen.line(&tables::shown(&reply.read()?, screen))
+            reply.show(screen, |flow| tables::shown(flow, screen))
         }
         Command::Watch(which) => watch::run(&which, client, screen).await,
         Command::Stop(stop) => {
-            let asked = StopRequest {
-                keyword: stop.keyword,
-                reason: stop.reason,
-                from: stop.from,
-                duration: stop.duration,
-                resume: stop.resume,
-                dry_run: stop.dry_run,
-            };
-            let mut outcome: StopOutcome = client.post("/v1/flows/stop", &value(&asked)?).await?.read()?;
+            let mut outcome: StopOutcome = client.post("/v1/flows/stop", &given(&stop)?).await?.read()?;
             if let Some(shift) = outcome.shift.take() {
                 outcome.shift = Some(finish(shift, client).await?);
             }
-            told(&outcome, asked.dry_run, "stopped", screen)
+            report(&outcome, stop.dry_run, "stopped", screen)
         }
         Command::Resume(resume) => {
-            let asked = ResumeRequest {
-                keyword: resume.keyword,
-                stop: resume.stop,
-                reason: resume.reason,
-                dry_run: resume.dry_run,
-            };
-            let outcome: StopOutcome = client.post("/v1/flows/resume", &value(&asked)?).await?.read()?;
-            told(&outcome, asked.dry_run, "resumed", screen)
+            let outcome = client.post("/v1/flows/resume", &given(&resume)?).await?.read()?;
+            report(&outcome, resume.dry_run, "resumed", screen)
         }
-        Command::Stops { ended } => {
-            let stops: Page<StopView> =
-                client.list("/v1/stops", &[("ended", ended.to_string())], None).await?;
-            if screen.json {
-                return screen.value(&stops);
-            }
-            if stops.items.is_empty() {
-                screen.note("nothing is stopped by hand");
-                return Ok(());
-            }
-            screen.line(&stops_listed(&stops.items, screen))
-        }
+        Command::Stops { ended } => STOPS.all(&[("ended", ended)], client, screen).await,
     }
 }
 
 /// Moves orders in time, or moves them back.
-pub(crate) async fn shift(shift: Shift, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let asked = ShiftRequest {
-        flow: shift.flow,
-        by: shift.distance,
-        go_on: None,
-        undo: shift.undo,
-        reason: shift.reason,
-        dry_run: shift.dry_run,
-    };
-    let mut done: ShiftOutcome = client.post("/v1/flows/shift", &value(&asked)?).await?.read()?;
+pub(crate) async fn shift(
+    shift: ShiftArguments,
+    client: &ApiClient,
+    screen: &Screen,
+) -> Result<(), CliError> {
+    let asked = given(&shift)?;
+    let mut done: ShiftOutcome = client.post("/v1/flows/shift", &asked).await?.read()?;
     match shift.undo {
         None => done = finish(done, client).await?,
         Some(_) => {
             while done.more {
-                let next: ShiftOutcome = client.post("/v1/flows/shift", &value(&asked)?).await?.read()?;
+                let next: ShiftOutcome = client.post("/v1/flows/shift", &asked).await?.read()?;
                 done = ShiftOutcome { orders: done.orders + next.orders, ..next };
             }
         }
     }
-    if screen.json {
-        return screen.value(&done);
-    }
-    screen.line(&match (shift.undo, done.shift) {
+    screen.show(&done, |done| match (shift.undo, done.shift) {
         (Some(no), _) => format!("{} orders were moved back: shift {no} is undone", done.orders),
         (None, Some(no)) => format!("{} orders were moved by shift {no}", done.orders),
         (None, None) => format!("{} orders would be moved", done.orders),
@@ -206,36 +167,18 @@ pub(crate) async fn shift(shift: Shift, client: &Client, screen: &Screen) -> Res
 }
 
 /// Goes on with a shift that has more to move than one request does.
-async fn finish(mut shift: ShiftOutcome, client: &Client) -> Result<ShiftOutcome, Failure> {
+async fn finish(mut shift: ShiftOutcome, client: &ApiClient) -> Result<ShiftOutcome, CliError> {
     while let (true, Some(no)) = (shift.more, shift.shift) {
         let asked = ShiftRequest { go_on: Some(no), ..ShiftRequest::default() };
-        let next: ShiftOutcome = client.post("/v1/flows/shift", &value(&asked)?).await?.read()?;
+        let next: ShiftOutcome = client.post("/v1/flows/shift", &asked).await?.read()?;
         shift = ShiftOutcome { orders: shift.orders + next.orders, ..next };
     }
     Ok(shift)
 }
 
-fn value(asked: &impl Serialize) -> Result<serde_json::Value, Failure> {
-    Ok(serde_json::to_value(asked).map_err(anyhow::Error::from)?)
-}
-
-/// The flows of all pages.
-async fn flows(which: &Which, client: &Client) -> Result<Vec<FlowView>, Failure> {
-    let conditions = [("contains", &which.keyword), ("state", &which.state)];
-    let conditions: Vec<(&str, String)> =
-        conditions.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect();
-    Ok(client.list("/v1/flows", &conditions, None).await?.items)
-}
-
-/// Says what a stop or a resumption came to.
-fn told(outcome: &StopOutcome, dry_run: bool, done: &str, screen: &Screen) -> Result<(), Failure> {
-    if screen.json {
-        return screen.value(outcome);
-    }
-    for line in sentences(outcome, dry_run, done) {
-        screen.line(&line)?;
-    }
-    Ok(())
+/// Prints the outcome of a stop or a resumption.
+fn report(outcome: &StopOutcome, dry_run: bool, done: &str, screen: &Screen) -> Result<(), CliError> {
+    screen.show(outcome, |outcome| sentences(outcome, dry_run, done).join("\n"))
 }
 
 fn sentences(outcome: &StopOutcome, dry_run: bool, done: &str) -> Vec<String> {
@@ -270,29 +213,68 @@ fn sentences(outcome: &StopOutcome, dry_run: bool, done: &str) -> Vec<String> {
     lines
 }
 
-fn stops_listed(stops: &[StopView], screen: &Screen) -> String {
-    let rows: Vec<[String; 6]> = stops
-        .iter()
-        .map(|stop| {
-            let until = match (stop.until, stop.lifted_at) {
-                (_, Some(at)) => format!("lifted {}", time(at)),
-                (Some(at), None) => time(at),
-                (None, None) => "resumed by hand".to_owned(),
-            };
-            let by = |key: &str| stop.by.get(key).and_then(serde_json::Value::as_str);
-            let by = by("name").or_else(|| by("from")).unwrap_or_default().to_owned();
-            [stop.stop.to_string(), stop.keyword.clone(), time(stop.from), until, by, stop.reason.clone()]
-        })
-        .collect();
-    screen.table(&["STOP", "KEYWORD", "FROM", "UNTIL", "BY", "REASON"], &rows)
-}
+/// Stops by hand.
+const STOPS: List<StopView> = List {
+    path: "/v1/stops",
+    none: "nothing is stopped by hand",
+    hint: None,
+    columns: &[
+        ("STOP", |stop| stop.stop.to_string()),
+        ("KEYWORD", |stop| stop.keyword.clone()),
+        ("FROM", |stop| time(stop.from)),
+        ("UNTIL", |stop| match (stop.until, stop.lifted_at) {
+            (_, Some(at)) => format!("lifted {}", time(at)),
+            (Some(at), None) => time(at),
+            (None, None) => "resumed by hand".to_owned(),
+        }),
+        ("BY", |stop| who(&stop.by).unwrap_or_default()),
+        ("REASON", |stop| stop.reason.clone()),
+    ],
+};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
-    use pagurus_wire::flows::ConfirmationView;
+    use clap::Parser as _;
+    use pagurus_wire::flows::{ConfirmationView, ResumeRequest, StopRequest};
 
     use super::*;
+
+    #[test]
+    fn dsp_10_options_are_the_fields_of_a_request() {
+        let body = |line: &str| {
+            let parsed = crate::CommandLine::try_parse_from(line.split_whitespace()).unwrap();
+            let body = match parsed.command {
+                crate::Command::Flows(Command::Stop(stop)) => given(&stop),
+                crate::Command::Flows(Command::Resume(resume)) => given(&resume),
+                crate::Command::Order(crate::order::Command::Shift(shift)) => given(&shift),
+                other => panic!("{other:?}"),
+            };
+            serde_json::Value::Object(body.unwrap())
+        };
+        let stop = body("pagurus flows stop tariff --reason works --for 3h --resume");
+        let asked = StopRequest {
+            keyword: "tariff".into(),
+            reason: "works".into(),
+            duration: Some("3h".into()),
+            resume: true,
+            ..StopRequest::default()
+        };
+        assert_eq!(serde_json::from_value::<StopRequest>(stop).unwrap(), asked);
+        let resume = body("pagurus flows resume --stop 7 --reason done --dry-run");
+        let asked =
+            ResumeRequest { stop: Some(7), reason: "done".into(), dry_run: true, ..ResumeRequest::default() };
+        assert_eq!(serde_json::from_value::<ResumeRequest>(resume).unwrap(), asked);
+        let shift = body("pagurus order shift --flow tariff --by 3h --reason works --dry-run");
+        let asked = ShiftRequest {
+            flow: Some("tariff".into()),
+            by: Some("3h".into()),
+            reason: "works".into(),
+            dry_run: true,
+            ..ShiftRequest::default()
+        };
+        assert_eq!(serde_json::from_value::<ShiftRequest>(shift).unwrap(), asked);
+    }
 
     #[test]
     fn dsp_10_a_stop_names_the_flows_it_hits_and_who_goes_by_it() {

@@ -4,25 +4,25 @@
 
 use std::time::Duration;
 
-use crate::client::Client;
-use crate::failure::{FAILED, Failure};
+use crate::client::ApiClient;
+use crate::failure::{CliError, FAILED};
 use crate::screen::Screen;
 
 /// A probe that is slower than this is not healthy.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Asks the probe at `url`, or whether the server is ready.
-pub(crate) async fn run(url: Option<&str>, server: &str, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn run(url: Option<&str>, server: &str, screen: &Screen) -> Result<(), CliError> {
     let url = url.map_or_else(|| format!("{}/readyz", server.trim_end_matches('/')), str::to_owned);
-    let client = Client::new(&url)?;
+    let client = ApiClient::new(&url)?;
     let asked = tokio::time::timeout(TIMEOUT, client.get("", &[])).await;
     let failure = match asked {
         Ok(Ok(reply)) => return screen.foreign(reply.text.trim_end()),
         Ok(Err(failure)) => failure,
-        Err(_) => Failure::Away { server: url, why: format!("no answer within {TIMEOUT:?}") },
+        Err(_) => CliError::Away { server: url, why: format!("no answer within {TIMEOUT:?}") },
     };
     failure.show(screen);
-    Err(Failure::Reported(FAILED))
+    Err(CliError::Reported(FAILED))
 }
 
 #[cfg(test)]

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use pagurus_domain::document;
 use pagurus_wire::json;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::failure::Failure;
+use crate::failure::CliError;
 
 /// The text of a file; `-` is standard input. The mark with which some editors begin a file is no part of it.
-pub(crate) fn text_of(path: &Path) -> Result<String, Failure> {
+pub(crate) fn text_of(path: &Path) -> Result<String, CliError> {
     let mut text = String::new();
     let (read, name) = if path.as_os_str() == "-" {
         (std::io::stdin().read_to_string(&mut text), "standard input".to_owned())
@@ -21,7 +22,7 @@ pub(crate) fn text_of(path: &Path) -> Result<String, Failure> {
         let read = std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text));
         (read, format!("`{}`", path.display()))
     };
-    read.map_err(|error| Failure::Input(format!("cannot read {name}: {error}")))?;
+    read.map_err(|error| CliError::Input(format!("cannot read {name}: {error}")))?;
     if text.starts_with('\u{feff}') {
         text.remove(0);
     }
@@ -74,11 +75,11 @@ pub(crate) fn parse_condition(argument: &str) -> Result<Value, String> {
 ///
 /// # Errors
 /// A name stands twice: only one of its values could be kept.
-pub(crate) fn object_of_pairs(flag: &str, pairs: &[(String, Value)]) -> Result<Map<String, Value>, Failure> {
+pub(crate) fn object_of_pairs(flag: &str, pairs: &[(String, Value)]) -> Result<Map<String, Value>, CliError> {
     let mut object = Map::new();
     for (name, value) in pairs {
         if object.insert(name.clone(), value.clone()).is_some() {
-            return Err(Failure::Usage(format!("{flag} {name} stands twice")));
+            return Err(CliError::Usage(format!("{flag} {name} stands twice")));
         }
     }
     Ok(object)
@@ -89,26 +90,43 @@ pub(crate) fn parse_duration(argument: &str) -> Result<Duration, String> {
     document::parse_duration(argument)
 }
 
+/// Options of a command as the fields of a body, under their own names; those that were left out stay out.
+pub(crate) fn given(options: &impl Serialize) -> Result<Map<String, Value>, CliError> {
+    let mut fields: Map<String, Value> =
+        serde_json::to_value(options).and_then(serde_json::from_value).map_err(anyhow::Error::from)?;
+    fields.retain(|_, value| !matches!(value, Value::Null | Value::Bool(false)));
+    Ok(fields)
+}
+
+/// The field of a body that an option of the same name holds as a JSON object, if it is given.
+pub(crate) fn object_field(
+    name: &str,
+    argument: Option<&String>,
+) -> Result<Option<(String, Value)>, CliError> {
+    let object = argument.map(|argument| object_of(&format!("--{name}"), argument)).transpose()?;
+    Ok(object.map(|object| (name.to_owned(), Value::Object(object))))
+}
+
 /// Parameters: a JSON object, or `@` and the name of a file that holds one.
-pub(crate) fn params_of(argument: &str) -> Result<Map<String, Value>, Failure> {
+pub(crate) fn params_of(argument: &str) -> Result<Map<String, Value>, CliError> {
     object_of("--params", argument)
 }
 
 /// The same for any argument that holds an object; `flag` is its name.
-pub(crate) fn object_of(flag: &str, argument: &str) -> Result<Map<String, Value>, Failure> {
+pub(crate) fn object_of(flag: &str, argument: &str) -> Result<Map<String, Value>, CliError> {
     match value_of(flag, argument)? {
         Value::Object(params) => Ok(params),
-        _ => Err(Failure::Usage(format!("{flag} must be a JSON object, or @ and a file with one"))),
+        _ => Err(CliError::Usage(format!("{flag} must be a JSON object, or @ and a file with one"))),
     }
 }
 
 /// The same for any JSON.
-pub(crate) fn value_of(flag: &str, argument: &str) -> Result<Value, Failure> {
+pub(crate) fn value_of(flag: &str, argument: &str) -> Result<Value, CliError> {
     let text = match argument.strip_prefix('@') {
         Some(path) => text_of(Path::new(path))?,
         None => argument.to_owned(),
     };
-    json::parse(text.as_bytes()).map_err(|error| Failure::Usage(format!("{flag} is not JSON: {error}")))
+    json::parse(text.as_bytes()).map_err(|error| CliError::Usage(format!("{flag} is not JSON: {error}")))
 }
 
 #[cfg(test)]
@@ -138,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn qlt_8_what_stands_twice_is_told() {
+    fn qlt_8_what_stands_twice_is_reported() {
         let pair = |text: &str| parse_pair(text).unwrap();
         let error = object_of_pairs("--param", &[pair("a=1"), pair("b=1"), pair("a=2")]).unwrap_err();
         assert_eq!(error.to_string(), "--param a stands twice");

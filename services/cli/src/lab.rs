@@ -8,7 +8,7 @@ use pagurus_domain::lab::{self, LabFigure, LabPlan, LabRun, Situation};
 use pagurus_domain::scenario::source::explain_faults;
 use serde_json::{Value, json};
 
-use crate::failure::{FAILED, Failure};
+use crate::failure::{CliError, FAILED};
 use crate::input;
 use crate::screen::{Paint, Screen};
 
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the situation, and fails if a bound does not hold of which nobody said so.
-pub(crate) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), CliError> {
     if let Some(page) = &arguments.report {
         return report(&arguments.file, page, screen);
     }
@@ -51,21 +51,21 @@ pub(crate) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         write(out, &lab::page(&plan, &runs))?;
     }
     if screen.json {
-        screen.value(&runs.iter().map(told).collect::<Vec<Value>>())?;
+        screen.value(&runs.iter().map(run_value).collect::<Vec<Value>>())?;
     } else {
         screen.line(&table(&runs, screen))?;
     }
     let is_broken = |figure: &LabFigure| !figure.holds() && figure.bound.missed.is_none();
-    if runs[0].figures.iter().any(is_broken) { Err(Failure::Reported(FAILED)) } else { Ok(()) }
+    if runs[0].figures.iter().any(is_broken) { Err(CliError::Reported(FAILED)) } else { Ok(()) }
 }
 
-fn plan_of(file: &Path) -> Result<LabPlan, Failure> {
+fn plan_of(file: &Path) -> Result<LabPlan, CliError> {
     let text = input::text_of(file)?;
-    lab::read(&text).map_err(|faults| Failure::Input(explain_faults(&text, &input::name_of(file), &faults)))
+    lab::read(&text).map_err(|faults| CliError::Input(explain_faults(&text, &input::name_of(file), &faults)))
 }
 
-/// Runs all situations of a folder, and writes what came of them.
-fn report(folder: &Path, page: &Path, screen: &Screen) -> Result<(), Failure> {
+/// Runs all situations of a folder, and writes their results.
+fn report(folder: &Path, page: &Path, screen: &Screen) -> Result<(), CliError> {
     const PICTURES: &str = "pictures/lab";
     let pictures = page.parent().unwrap_or(Path::new("")).join(PICTURES);
     std::fs::create_dir_all(&pictures)
@@ -98,10 +98,10 @@ fn report(folder: &Path, page: &Path, screen: &Screen) -> Result<(), Failure> {
 }
 
 fn situations_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let told = || format!("cannot read the folder `{}`", folder.display());
+    let context = || format!("cannot read the folder `{}`", folder.display());
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).with_context(told)? {
-        let path = entry.with_context(told)?.path();
+    for entry in std::fs::read_dir(folder).with_context(context)? {
+        let path = entry.with_context(context)?.path();
         files.extend(path.extension().is_some_and(|extension| extension == "yaml").then_some(path));
     }
     files.sort();
@@ -123,7 +123,7 @@ fn write(file: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(file, text).with_context(|| format!("cannot write `{}`", file.display()))
 }
 
-fn told(run: &LabRun) -> Value {
+fn run_value(run: &LabRun) -> Value {
     let figures = run.figures.iter().map(|figure| {
         let bound = &figure.bound;
         json!({

@@ -3,11 +3,11 @@
 use clap::Subcommand;
 use clap::builder::NonEmptyStringValueParser as Text;
 use pagurus_domain::scenario::value::percent_encode;
-use serde::Deserialize;
+use pagurus_wire::cluster::ResignedView;
 use serde_json::json;
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
 use crate::nodes;
 use crate::screen::{Screen, harmless};
 
@@ -16,7 +16,7 @@ use crate::screen::{Screen, harmless};
 pub(crate) enum Command {
     /// List the leases: who leads, and until when
     List,
-    /// Make the holder of a lease step down: whoever stands by takes it
+    /// Make the holder of a lease step down: a standby takes it
     Resign {
         /// The lease: dispatcher
         lease: String,
@@ -26,23 +26,16 @@ pub(crate) enum Command {
     },
 }
 
-#[derive(Debug, Deserialize)]
-struct Resigned {
-    resigned: String,
-}
-
 /// Runs a command.
-pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     match command {
-        Command::List => nodes::run(nodes::Command::Leases, client, screen).await,
+        Command::List => nodes::leases(client, screen).await,
         Command::Resign { lease, reason } => {
             let path = format!("/v1/leases/{}/resign", percent_encode(&lease));
             let reply = client.post(&path, &json!({"reason": reason})).await?;
-            if screen.json {
-                return screen.document(&reply.text);
-            }
-            let done: Resigned = reply.read()?;
-            screen.line(&format!("{} no longer holds `{}`", harmless(&done.resigned), harmless(&lease)))
+            reply.show(screen, |done: &ResignedView| {
+                format!("{} no longer holds `{}`", harmless(&done.resigned), harmless(&lease))
+            })
         }
     }
 }

@@ -21,6 +21,7 @@ mod health;
 mod input;
 mod lab;
 mod leases;
+mod list;
 mod manual;
 mod migrate;
 mod nodes;
@@ -50,9 +51,13 @@ use std::time::Duration;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
+use tokio::runtime::Runtime;
 
-use client::Client;
-use failure::Failure;
+use audit::AUDIT;
+use client::ApiClient;
+use failure::CliError;
+use notifications::NOTIFICATIONS;
+use pagurus_domain::id::Role;
 use pagurus_domain::scenario::script::STACK_BYTES;
 use screen::{Output, Screen};
 
@@ -61,7 +66,7 @@ Exit codes:
   0  done; an order that was followed ended in `success`
   1  failed: something is wrong with the input, or with the world; an order ended otherwise
   2  the command line cannot be understood
-  3  refused: the present status does not allow it, or another order bears the id
+  3  refused: the present status does not allow it, or another order has the id
   4  what was named does not exist
   5  the server does not answer, or is too busy: the same command may succeed later
   6  the time of --timeout is over; the order, or the call, goes on";
@@ -89,7 +94,7 @@ struct Global {
         value_name = "URL"
     )]
     server: String,
-    /// True where the command line names it, and not only the environment
+    /// True if the command line names it, and not only the environment
     #[arg(skip)]
     names_server: bool,
     /// Form of the output
@@ -98,7 +103,7 @@ struct Global {
     /// The same as --output json
     #[arg(long, global = true, conflicts_with = "output", help_heading = "Everywhere")]
     json: bool,
-    /// Show it anew after each pause of so many seconds, until interrupted; for commands that change nothing
+    /// Show it again after each pause of this many seconds, until interrupted; for commands that change nothing
     #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds, help_heading = "Everywhere")]
     watch: Option<Duration>,
     /// The configuration file, for commands that work without the API; PAGURUS__… variables go before it
@@ -120,10 +125,10 @@ const LONGEST_PAUSE: f64 = 86_400.0;
 
 /// A pause, as `--watch` takes it.
 fn seconds(text: &str) -> Result<Duration, String> {
-    let told = || format!("write a number of seconds from {LEAST_PAUSE} on");
-    let seconds: f64 = text.parse().map_err(|_| told())?;
+    let fault = || format!("write a number of seconds from {LEAST_PAUSE} on");
+    let seconds: f64 = text.parse().map_err(|_| fault())?;
     let is_pause = (LEAST_PAUSE..=LONGEST_PAUSE).contains(&seconds);
-    if is_pause { Ok(Duration::from_secs_f64(seconds)) } else { Err(told()) }
+    if is_pause { Ok(Duration::from_secs_f64(seconds)) } else { Err(fault()) }
 }
 
 #[derive(Debug, Subcommand)]
@@ -169,7 +174,7 @@ enum Command {
     Refused(refused::Command),
     /// List who did what from outside, when and why
     Audit(audit::Arguments),
-    /// Show rates, backlogs, flows, systems and nodes, anew every two seconds
+    /// Show rates, backlogs, flows, systems and nodes, refreshed every two seconds
     Top(top::Arguments),
     /// Tell everything that is wrong with servers, nodes and backlog, and what to do; exit code 0 or 1
     Doctor(doctor::Arguments),
@@ -207,11 +212,11 @@ enum Command {
     Serve(serve::Arguments),
     /// Run all five services in this process, for development
     Dev {
-        /// Where the API listens; left out: node.listen, or 127.0.0.1:8080, or any free port
+        /// Address of the API; left out: node.listen, or 127.0.0.1:8080, or any free port
         #[arg(long, value_name = "ADDRESS")]
         listen: Option<SocketAddr>,
     },
-    /// Write the manual pages of all programs into a folder, as `man1` and `man8` of it
+    /// Write the manual pages of all commands into a folder, as `man1` of it
     Manual {
         /// The folder
         #[arg(value_name = "FOLDER")]
@@ -219,7 +224,7 @@ enum Command {
     },
     /// Print completions for a shell
     Completions {
-        /// Which shell
+        /// The shell
         shell: Shell,
     },
 }
@@ -229,7 +234,7 @@ fn main() -> ExitCode {
     let command = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(on_own_stack);
     match command.map(std::thread::JoinHandle::join) {
         Ok(Ok(code)) => code,
-        // It has told of itself.
+        // It has reported itself.
         Ok(Err(_)) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("pagurus: no thread could be started: {error}");
@@ -245,8 +250,8 @@ fn on_own_stack() -> ExitCode {
     global.names_server = matches.value_source("server") == Some(ValueSource::CommandLine);
     let screen = Screen::new(global.output());
     let outcome = match global.watch {
-        None => block_on(run(command, &global, &screen)),
-        Some(_) if !watch::only_shows(&command) => Err(Failure::Usage(
+        None => block_on(threads(&command), run(command, &global, &screen)),
+        Some(_) if !watch::only_shows(&command) => Err(CliError::Usage(
             "--watch is for commands that only show something, like `order list`".to_owned(),
         )),
         Some(pause) => {
@@ -254,7 +259,7 @@ fn on_own_stack() -> ExitCode {
                 let (command, global) = (read().command, &global);
                 async move { run(command, global, &screen).await }
             };
-            block_on(watch::run(pause, &screen, turn))
+            block_on(threads(&command), watch::run(pause, &screen, turn))
         }
     };
     match outcome {
@@ -266,8 +271,8 @@ fn on_own_stack() -> ExitCode {
     }
 }
 
-async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), Failure> {
-    let client = || Client::new(&global.server);
+async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), CliError> {
+    let client = || ApiClient::new(&global.server);
     let config = global.config.as_deref();
     match command {
         Command::Order(command) => order::run(command, &client()?, screen).await,
@@ -286,11 +291,11 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), F
         Command::Nodes(command) => nodes::run(command, &client()?, screen).await,
         Command::Errors(arguments) => errors::run(arguments, &client()?, screen).await,
         Command::Callbacks(arguments) => callbacks::run(&arguments, &client()?, screen).await,
-        Command::Notifications(arguments) => notifications::run(&arguments, &client()?, screen).await,
+        Command::Notifications(arguments) => NOTIFICATIONS.page(&arguments, &client()?, screen).await,
         Command::Operation(command) => operation::run(command, &client()?, screen).await,
         Command::Searches(command) => search::run(command, &client()?, screen).await,
         Command::Refused(command) => refused::run(&command, &client()?, screen).await,
-        Command::Audit(arguments) => audit::run(&arguments, &client()?, screen).await,
+        Command::Audit(arguments) => AUDIT.page(&arguments, &client()?, screen).await,
         Command::Classify(arguments) if arguments.is_offline(config) => {
             classify::offline(&arguments, config, screen)
         }
@@ -315,13 +320,22 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), F
     }
 }
 
-fn block_on(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = builder.enable_all().thread_stack_size(STACK_BYTES).build();
-    runtime.map_err(anyhow::Error::from)?.block_on(command)
+/// The threads on which a command runs: of services as many as their roles need.
+fn threads(command: &Command) -> std::io::Result<Runtime> {
+    match command {
+        Command::Serve(arguments) => pagurus_runtime::threads(arguments.roles()),
+        _ => pagurus_runtime::threads(Role::ALL),
+    }
 }
 
-fn completions(shell: Shell, screen: &Screen) -> Result<(), Failure> {
+fn block_on(
+    threads: std::io::Result<Runtime>,
+    command: impl Future<Output = Result<(), CliError>>,
+) -> Result<(), CliError> {
+    threads.map_err(anyhow::Error::from)?.block_on(command)
+}
+
+fn completions(shell: Shell, screen: &Screen) -> Result<(), CliError> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut CommandLine::command(), "pagurus", &mut script);
     screen.line(String::from_utf8_lossy(&script).trim_end())
@@ -467,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_the_command_line_names_is_told_from_the_usual_one() {
+    fn a_server_that_the_command_line_names_is_distinguished_from_the_usual_one() {
         let source = |line: &str| {
             let matches = CommandLine::command().get_matches_from(line.split_whitespace());
             matches.value_source("server") == Some(ValueSource::CommandLine)

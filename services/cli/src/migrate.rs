@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use pagurus_runtime::{Arguments, load_settings};
+use pagurus_runtime::load_settings;
 use pagurus_store::{Error, Options, Store, migrate};
 use serde_json::json;
 
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::screen::Screen;
 
 /// Runs all migrations that are missing, under a lock: several may start it at once.
-pub(crate) async fn run(config: Option<&Path>, screen: &Screen) -> Result<(), Failure> {
-    let database = load_settings(&Arguments { config: config.map(Path::to_owned) })?.database;
+pub(crate) async fn run(config: Option<&Path>, screen: &Screen) -> Result<(), CliError> {
+    let database = load_settings(config)?.database;
     let store = Store::new(&Options {
         connect_timeout: database.connect_timeout,
         statement_timeout: database.statement_timeout,
@@ -37,12 +37,12 @@ async fn apply(store: &Store) -> Result<Vec<String>, Error> {
     migrate::run(&mut client).await
 }
 
-fn failure(error: Error) -> Failure {
+fn failure(error: Error) -> CliError {
     if error.is_transient() {
-        return Failure::Away {
+        return CliError::Away {
             server: "the database".to_owned(),
             why: format!("{:#}", anyhow::Error::from(error)),
         };
     }
-    Failure::Other(anyhow::Error::from(error).context("the schema cannot be brought up to date"))
+    CliError::Other(anyhow::Error::from(error).context("the schema cannot be brought up to date"))
 }

@@ -7,8 +7,9 @@ use pagurus_wire::cluster::LeaseLine;
 use pagurus_wire::nodes::NodeView;
 use pagurus_wire::order::Page;
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
+use crate::list::{Column, moment, table, text, who};
 use crate::screen::{Screen, time};
 
 /// Commands on nodes.
@@ -25,22 +26,13 @@ pub(crate) enum Command {
 }
 
 /// Runs a command.
-pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     match command {
         Command::List => {
-            let items: Vec<NodeView> = client.all("/v1/nodes").await?;
-            if screen.json {
-                return screen.value(&Page { items, next: None });
-            }
-            screen.line(&nodes(&items, screen))
+            let page = client.pages("/v1/nodes", &(), None).await?;
+            screen.show(&page, |page: &Page<NodeView>| nodes(&page.items, screen))
         }
-        Command::Leases => {
-            let items: Vec<LeaseLine> = client.all("/v1/leases").await?;
-            if screen.json {
-                return screen.value(&Page { items, next: None });
-            }
-            screen.line(&leases(&items, screen))
-        }
+        Command::Leases => leases(client, screen).await,
         Command::Offline(asked) => service::offline(asked, client, screen).await,
         Command::Online(order) => service::online(order, client, screen).await,
     }
@@ -50,11 +42,10 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
 fn nodes(nodes: &[NodeView], screen: &Screen) -> String {
     let (living, ended): (Vec<&NodeView>, Vec<&NodeView>) =
         nodes.iter().partition(|node| node.ended_at.is_none());
-    let head = |last| ["NAME", "ROLE", "STATUS", "SINCE", "ADDRESS", "VERSION", "STARTED", last, "LOAD"];
-    let mut shown = screen.table(&head("SEEN"), &rows(&living));
+    let mut shown = table(&columns("SEEN"), living, screen);
     if !ended.is_empty() {
         shown.push_str("\n\nended within the last hour, or out of service:\n");
-        shown.push_str(&screen.table(&head("ENDED"), &rows(&ended)));
+        shown.push_str(&table(&columns("ENDED"), ended, screen));
     }
     let marks = marks(nodes);
     if !marks.is_empty() {
@@ -64,23 +55,19 @@ fn nodes(nodes: &[NodeView], screen: &Screen) -> String {
     shown
 }
 
-fn rows(nodes: &[&NodeView]) -> Vec<[String; 9]> {
-    nodes
-        .iter()
-        .map(|node| {
-            [
-                node.name.clone(),
-                node.role.clone(),
-                node.status.clone(),
-                time(node.status_since),
-                node.address.clone(),
-                node.version.clone(),
-                time(node.started_at),
-                node.ended_at.or(node.seen_at).map(time).unwrap_or_default(),
-                load(node),
-            ]
-        })
-        .collect()
+/// The columns of nodes, with the heading of the time at which one was there last.
+fn columns(last: &'static str) -> [Column<NodeView>; 9] {
+    [
+        ("NAME", |node| node.name.clone()),
+        ("ROLE", |node| node.role.clone()),
+        ("STATUS", |node| node.status.clone()),
+        ("SINCE", |node| time(node.status_since)),
+        ("ADDRESS", |node| node.address.clone()),
+        ("VERSION", |node| node.version.clone()),
+        ("STARTED", |node| time(node.started_at)),
+        (last, |node| moment(node.ended_at.or(node.seen_at))),
+        ("LOAD", load),
+    ]
 }
 
 /// Stages in progress of those it may have. A node that is leaving, or has ended and is not failed over yet, tells what is left.
@@ -100,8 +87,7 @@ fn marks(nodes: &[NodeView]) -> Vec<[String; 4]> {
         .iter()
         .filter_map(|node| {
             let mark = node.offline.as_ref()?;
-            let by = |key: &str| mark.by.get(key).and_then(serde_json::Value::as_str);
-            let by = by("name").or_else(|| by("from")).unwrap_or_default().to_owned();
+            let by = who(&mark.by).unwrap_or_default();
             Some([format!("{}/{}", node.role, node.name), time(mark.since), by, mark.reason.clone()])
         })
         .collect();
@@ -109,19 +95,18 @@ fn marks(nodes: &[NodeView]) -> Vec<[String; 4]> {
     marks
 }
 
-fn leases(leases: &[LeaseLine], screen: &Screen) -> String {
-    let rows: Vec<[String; 4]> = leases
-        .iter()
-        .map(|lease| {
-            [
-                lease.name.clone(),
-                lease.holder.clone().unwrap_or_default(),
-                lease.epoch.to_string(),
-                time(lease.until),
-            ]
-        })
-        .collect();
-    screen.table(&["LEASE", "HELD BY", "EPOCH", "UNTIL"], &rows)
+/// Leases: who leads, and until when.
+const LEASES: &[Column<LeaseLine>] = &[
+    ("LEASE", |lease| lease.name.clone()),
+    ("HELD BY", |lease| text(&lease.holder)),
+    ("EPOCH", |lease| lease.epoch.to_string()),
+    ("UNTIL", |lease| time(lease.until)),
+];
+
+/// Shows the leases.
+pub(crate) async fn leases(client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
+    let page = client.pages("/v1/leases", &(), None).await?;
+    screen.show(&page, |page: &Page<LeaseLine>| table(LEASES, &page.items, screen))
 }
 
 #[cfg(test)]
@@ -162,7 +147,7 @@ mod tests {
         let text = r#"{"items": [{"name": "dispatcher", "holder": null, "until": "2026-01-01T00:00:00Z", "epoch": 2}]}"#;
         let items: Page<LeaseLine> = serde_json::from_str(text).unwrap();
         assert_eq!(
-            leases(&items.items, &Screen::plain()),
+            table(LEASES, &items.items, &Screen::plain()),
             "LEASE       HELD BY  EPOCH  UNTIL\ndispatcher           2      2026-01-01 00:00:00Z"
         );
     }

@@ -1,14 +1,14 @@
 //! `pagurus notifications`: notifications that were parked, which only a person can help.
 
 use clap::Args;
-use pagurus_wire::order::{NotificationLine, Page};
+use pagurus_wire::order::NotificationLine;
+use serde::Serialize;
 
-use crate::client::Client;
-use crate::failure::Failure;
-use crate::screen::{Screen, time};
+use crate::list::{List, text};
+use crate::screen::time;
 
-/// Which notifications to list.
-#[derive(Debug, Args)]
+/// Notifications to list.
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct Arguments {
     /// Notifications to show, 500 at most
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
@@ -18,45 +18,21 @@ pub(crate) struct Arguments {
     cursor: Option<String>,
 }
 
-/// Runs the command.
-pub(crate) async fn run(arguments: &Arguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let mut query = vec![("limit", arguments.limit.to_string())];
-    query.extend(arguments.cursor.clone().map(|cursor| ("cursor", cursor)));
-    let reply = client.get("/v1/notifications", &query).await?;
-    if screen.json {
-        return screen.document(&reply.text);
-    }
-    let page: Page<NotificationLine> = reply.read()?;
-    if page.items.is_empty() {
-        screen.note("no notification is parked");
-        return Ok(());
-    }
-    screen.line(&listed(&page.items, screen))?;
-    if let Some(cursor) = page.next {
-        screen.note(&format!("there are more: --cursor {cursor}"));
-    }
-    screen.note("`pagurus order resend ID` sends those of an order again");
-    Ok(())
-}
-
-fn listed(items: &[NotificationLine], screen: &Screen) -> String {
-    let rows: Vec<[String; 7]> = items
-        .iter()
-        .map(|line| {
-            let told = &line.notification;
-            [
-                line.order.clone(),
-                told.kind.clone(),
-                told.target.clone(),
-                time(line.created_at),
-                told.attempts.to_string(),
-                told.parked_because.clone().unwrap_or_default(),
-                told.last_error.clone().unwrap_or_default(),
-            ]
-        })
-        .collect();
-    screen.table(&["ORDER", "TELLS", "TO", "SINCE", "ATTEMPTS", "PARKED", "LAST ERROR"], &rows)
-}
+/// Notifications that were parked.
+pub(crate) const NOTIFICATIONS: List<NotificationLine> = List {
+    path: "/v1/notifications",
+    none: "no notification is parked",
+    hint: Some("`pagurus order resend ID` sends those of an order again"),
+    columns: &[
+        ("ORDER", |line| line.order.clone()),
+        ("TELLS", |line| line.notification.kind.clone()),
+        ("TO", |line| line.notification.target.clone()),
+        ("SINCE", |line| time(line.created_at)),
+        ("ATTEMPTS", |line| line.notification.attempts.to_string()),
+        ("PARKED", |line| text(&line.notification.parked_because)),
+        ("LAST ERROR", |line| text(&line.notification.last_error)),
+    ],
+};
 
 #[cfg(test)]
 mod tests {
@@ -65,6 +41,8 @@ mod tests {
     use pagurus_wire::order::UnsentView;
 
     use super::*;
+    use crate::list::table;
+    use crate::screen::Screen;
 
     #[test]
     fn ord_19_parked_notifications_are_a_table() {
@@ -82,7 +60,7 @@ mod tests {
             },
         };
         assert_eq!(
-            listed(&[line], &Screen::plain()),
+            table(NOTIFICATIONS.columns, &[line], &Screen::plain()),
             "ORDER  TELLS  TO                       SINCE                 ATTEMPTS  PARKED    LAST ERROR\n\
              o-1    final  https://hooks.example/a  2026-01-02 11:05:00Z  9         given_up  no answer"
         );

@@ -4,14 +4,15 @@ mod tables;
 pub(crate) mod watch;
 
 use clap::{Args, Subcommand};
+use pagurus_domain::operation::BulkKind;
 use pagurus_wire::operations::{
     OperationOrderView, OperationOutcome, OperationRequest, OperationSteering, OperationView,
 };
 use pagurus_wire::order::Page;
 use serde_json::{Map, Value, json};
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
 use crate::input::object_of;
 use crate::screen::Screen;
 use crate::search::SearchArguments;
@@ -75,7 +76,7 @@ pub(crate) enum Command {
 /// Action, the orders that it is for, and its settings.
 #[derive(Debug, Args)]
 pub(crate) struct Start {
-    /// The action: restart, cancel, interrupt, kill, repair, update, resend, shift or check
+    #[arg(help = format!("The action: {}", BulkKind::listed("")))]
     action: String,
     /// Fields of the action: a JSON object, or @FILE, like {"from": "initial"} or {"priority": "low"}
     #[arg(long, value_name = "JSON")]
@@ -98,13 +99,13 @@ pub(crate) struct How {
     /// Orders a second, at most
     #[arg(long, value_name = "NUMBER")]
     pub rate: Option<f64>,
-    /// Begin with so many orders, and go on with so many times more when those have ended: START:FACTOR, like 1:3
+    /// Begin with START orders, and go on with FACTOR times more when those have ended: START:FACTOR, like 1:3
     #[arg(long, value_name = "START:FACTOR", value_parser = parse_ramp)]
     pub ramp: Option<(u64, f64)>,
     /// Pause the ramp where a larger share of the orders fails again, from 0 to 1
     #[arg(long, value_name = "SHARE", requires = "ramp")]
     pub stop_if_failed: Option<f64>,
-    /// So long take orders, too, that come to fit the conditions, like 2h
+    /// Time during which orders that newly fit the conditions are taken, too, like 2h
     #[arg(long, value_name = "DURATION")]
     pub follow: Option<String>,
     /// Urgency among operations: high, normal or low
@@ -121,7 +122,7 @@ pub(crate) struct How {
     pub no_wait: bool,
 }
 
-/// Which operation, and why.
+/// Operation to steer, and the reason.
 #[derive(Debug, Args)]
 pub(crate) struct Steer {
     /// Number of the operation
@@ -140,7 +141,7 @@ fn parse_ramp(argument: &str) -> Result<(u64, f64), String> {
 }
 
 /// Runs a command.
-pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     match command {
         Command::Start(start) => {
             let Start { action, with, saved, search, how } = *start;
@@ -222,9 +223,9 @@ impl How {
 pub(crate) async fn begin(
     asked: OperationRequest,
     how: &How,
-    client: &Client,
+    client: &ApiClient,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     if how.dry_run || !how.yes {
         let dry = OperationRequest { dry_run: true, ..asked.clone() };
         let would_be: OperationOutcome = post(client, "/v1/operations", &dry).await?.read()?;
@@ -250,15 +251,15 @@ pub(crate) async fn begin(
 }
 
 async fn post(
-    client: &Client,
+    client: &ApiClient,
     path: &str,
     body: &impl serde::Serialize,
-) -> Result<crate::client::Reply, Failure> {
+) -> Result<crate::client::ApiResponse, CliError> {
     let body = serde_json::to_value(body).map_err(anyhow::Error::from)?;
     client.post(path, &body).await
 }
 
-async fn steered(word: &str, steer: &Steer, client: &Client, screen: &Screen) -> Result<(), Failure> {
+async fn steered(word: &str, steer: &Steer, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let reply =
         post(client, &path_of(steer.no, word), &OperationSteering { reason: steer.reason.clone() }).await?;
     if screen.json {

@@ -18,12 +18,14 @@ use pagurus_domain::order::Status;
 use pagurus_wire::explain::Explanation;
 use pagurus_wire::foresight::EtaView;
 use pagurus_wire::order::{EventView, LogLineView, OrderLine, OrderView, Page, StatusView};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use crate::client::{Client, order_path};
-use crate::failure::{FAILED, Failure};
+use crate::client::{ApiClient, order_path};
+use crate::failure::{CliError, FAILED};
 use crate::flows;
-use crate::input;
+use crate::input::{self, given, object_field};
+use crate::list::table;
 use crate::screen::{Screen, exact_time, harmless, time};
 use crate::search::{self, SearchArguments};
 
@@ -41,7 +43,7 @@ pub(crate) enum Command {
         id: String,
     },
     /// List orders, the newest first
-    List(Box<ListArguments>),
+    List(Box<OrderListArguments>),
     /// Count orders by what they have in common
     Count(Box<search::CountArguments>),
     /// Follow an order until it ends; the exit code is 0 if it ends in `success`, 6 if --timeout was over before, 1 otherwise
@@ -59,22 +61,7 @@ pub(crate) enum Command {
     /// Stop an order that runs or waits
     Kill(ActionArguments),
     /// Begin a new life of an order that has ended
-    Restart {
-        #[command(flatten)]
-        action: ActionArguments,
-        /// The state to begin at, or `initial`; left out: the last entry point
-        #[arg(long, value_name = "STATE")]
-        from: Option<String>,
-        /// Other parameters: a JSON object, or @FILE
-        #[arg(long, value_name = "JSON")]
-        params: Option<String>,
-        /// The version of its scenario under which it goes on; left out: the one that it has
-        #[arg(long, value_name = "NUMBER")]
-        scenario_version: Option<i32>,
-        /// Begin although its start time, or orders that it waits for, are still to come
-        #[arg(long)]
-        ignore_conditions: bool,
-    },
+    Restart(RestartArguments),
     /// Call a live order, and show what it answers
     Call(call::CallArguments),
     /// Answer an open request of an order by hand, as the called system would have done
@@ -88,7 +75,7 @@ pub(crate) enum Command {
     /// Show what an order waits for, and what waits for it
     Dependencies(amend::DependencyArguments),
     /// Move waiting and retrying orders in time, for planned works
-    Shift(flows::Shift),
+    Shift(flows::ShiftArguments),
     /// Send the notifications of an order again that were not delivered
     Resend(ActionArguments),
     /// Hold the rows of an order against each other, and repair what has one right repair
@@ -106,7 +93,7 @@ pub(crate) enum Command {
         #[arg(long)]
         size: Option<usize>,
     },
-    /// Show what the actions of an order asked of other systems, and what came of it
+    /// Show what the actions of an order asked of other systems, and the results
     Steps {
         /// Id of the order
         id: String,
@@ -131,9 +118,9 @@ pub(crate) enum Command {
     },
 }
 
-/// Which orders to list.
+/// Orders to list.
 #[derive(Debug, Args)]
-pub(crate) struct ListArguments {
+pub(crate) struct OrderListArguments {
     #[command(flatten)]
     search: SearchArguments,
     /// The saved search of this name, in place of conditions
@@ -151,17 +138,40 @@ pub(crate) struct ListArguments {
 }
 
 /// An action on an order.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct ActionArguments {
     /// Id of the order
+    #[serde(skip)]
     id: String,
     /// Why, for the history
     #[arg(long)]
     reason: Option<String>,
 }
 
+/// A new life of an order.
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RestartArguments {
+    #[command(flatten)]
+    #[serde(skip)]
+    action: ActionArguments,
+    /// The state to begin at, or `initial`; left out: the last entry point
+    #[arg(long, value_name = "STATE")]
+    from: Option<String>,
+    /// Other parameters: a JSON object, or @FILE
+    #[arg(long, value_name = "JSON")]
+    #[serde(skip)]
+    params: Option<String>,
+    /// The version of its scenario under which it goes on; left out: the one that it has
+    #[arg(long, value_name = "NUMBER")]
+    scenario_version: Option<i32>,
+    /// Begin although its start time, or orders that it waits for, are still to come
+    #[arg(long)]
+    ignore_conditions: bool,
+}
+
 /// Runs a command.
-pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     match command {
         Command::Submit(arguments) => submit::run(*arguments, client, screen).await,
         Command::Get { id } => get(&id, client, screen).await,
@@ -175,21 +185,10 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::Kill(action) => act("kill", &action, Map::new(), client, screen).await,
         Command::Resend(action) => act("resend", &action, Map::new(), client, screen).await,
         Command::Check(action) => act("check", &action, Map::new(), client, screen).await,
-        Command::Restart { action, from, params, scenario_version, ignore_conditions } => {
-            let mut body = Map::new();
-            if let Some(from) = from {
-                body.insert("from".to_owned(), from.into());
-            }
-            if let Some(params) = params {
-                body.insert("params".to_owned(), Value::Object(input::params_of(&params)?));
-            }
-            if let Some(version) = scenario_version {
-                body.insert("scenarioVersion".to_owned(), version.into());
-            }
-            if ignore_conditions {
-                body.insert("ignoreConditions".to_owned(), true.into());
-            }
-            act("restart", &action, body, client, screen).await
+        Command::Restart(restart) => {
+            let mut body = given(&restart)?;
+            body.extend(object_field("params", restart.params.as_ref())?);
+            act("restart", &restart.action, body, client, screen).await
         }
         Command::Export(arguments) => export::run(&arguments, client, screen).await,
         Command::Answer(arguments) => answer::run(&arguments, client, screen).await,
@@ -200,22 +199,18 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
         Command::Log { id, from_line, size } => {
             log(&id, from_line as usize, size.unwrap_or(usize::MAX), client, screen).await
         }
-        Command::Steps { id } => parts::steps(&id, client, screen).await,
-        Command::Tasks { id } => parts::tasks(&id, client, screen).await,
+        Command::Steps { id } => parts::part(&order_path(&id, "steps"), parts::STEPS, client, screen).await,
+        Command::Tasks { id } => parts::part(&order_path(&id, "tasks"), parts::TASKS, client, screen).await,
         Command::Explain { id } => explain(&id, client, screen).await,
         Command::Events { id, after } => events(&id, after, client, screen).await,
     }
 }
 
-async fn get(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let reply = client.get(&order_path(id, ""), &[]).await?;
-    if screen.json {
-        return screen.document(&reply.text);
-    }
-    screen.line(&show::order(&reply.read()?, screen))
+async fn get(id: &str, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
+    client.get(&order_path(id, ""), &[]).await?.show(screen, |view| show::order(view, screen))
 }
 
-async fn list(arguments: ListArguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
+async fn list(arguments: OrderListArguments, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let mut conditions = arguments.search.query()?;
     conditions.extend(arguments.saved.map(|name| ("saved".to_owned(), name)));
     let query: Vec<(&str, String)> =
@@ -242,7 +237,7 @@ async fn list(arguments: ListArguments, client: &Client, screen: &Screen) -> Res
         screen.note("no orders");
         return Ok(());
     }
-    screen.line(&show::list(&page.items, screen))?;
+    screen.line(&table(show::ORDERS, &page.items, screen))?;
     if let Some(cursor) = page.next {
         screen.note(&format!("there are more: --cursor {cursor}, or --all"));
     }
@@ -253,22 +248,29 @@ async fn act(
     action: &str,
     arguments: &ActionArguments,
     mut body: Map<String, Value>,
-    client: &Client,
+    client: &ApiClient,
     screen: &Screen,
-) -> Result<(), Failure> {
-    if let Some(reason) = &arguments.reason {
-        body.insert("reason".to_owned(), json!(reason));
-    }
-    let reply = client.post(&order_path(&arguments.id, action), &Value::Object(body)).await?;
-    if screen.json {
-        return screen.document(&reply.text);
-    }
-    let view: StatusView = reply.read()?;
-    let note = view.note.map_or_else(String::new, |note| format!(": {}", harmless(&note)));
-    screen.line(&format!("{} is in status {}{note}", harmless(&view.id), screen.status(&view.status)))
+) -> Result<(), CliError> {
+    body.extend(given(arguments)?);
+    let reply = client.post(&order_path(&arguments.id, action), &body).await?;
+    reply.show(screen, |view: &StatusView| {
+        let note = view.note.as_ref().map_or_else(String::new, |note| format!(": {}", harmless(note)));
+        format!("{}{note}", standing(&view.id, &view.status, screen))
+    })
 }
 
-async fn log(id: &str, from: usize, size: usize, client: &Client, screen: &Screen) -> Result<(), Failure> {
+/// Status that an order has after an action.
+fn standing(id: &str, status: &str, screen: &Screen) -> String {
+    format!("{} is in status {}", harmless(id), screen.status(status))
+}
+
+async fn log(
+    id: &str,
+    from: usize,
+    size: usize,
+    client: &ApiClient,
+    screen: &Screen,
+) -> Result<(), CliError> {
     let query = [("fromLine", from.to_string()), ("size", LOG_PAGE.min(size).to_string())];
     let lines: Vec<LogLineView> = client.part(&order_path(id, "log"), &query, size).await?;
     if screen.json {
@@ -280,18 +282,18 @@ async fn log(id: &str, from: usize, size: usize, client: &Client, screen: &Scree
     Ok(())
 }
 
-async fn explain(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
+async fn explain(id: &str, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let reply = client.get(&order_path(id, "explain"), &[]).await?;
     if screen.json {
         return screen.document(&reply.text);
     }
-    let told: Explanation = reply.read()?;
-    let sentence = harmless(&told.explanation);
-    screen.line(&format!("{} ({}): {sentence}", harmless(&told.id), screen.status(&told.status)))?;
-    if let Some(EtaView { p50, p90 }) = told.eta {
+    let answer: Explanation = reply.read()?;
+    let sentence = harmless(&answer.explanation);
+    screen.line(&format!("{} ({}): {sentence}", harmless(&answer.id), screen.status(&answer.status)))?;
+    if let Some(EtaView { p50, p90 }) = answer.eta {
         screen.line(&format!("likely to start at {}, by {} in nine of ten cases", time(p50), time(p90)))?;
     }
-    if let Some(promise) = &told.promise {
+    if let Some(promise) = &answer.promise {
         screen.line(&format!("promised for {}", show::promise(promise)))?;
         if let Some(mark) = &promise.jeopardy {
             screen.line(&format!("in jeopardy since {}: {}", time(mark.since), harmless(&mark.cause)))?;
@@ -300,7 +302,7 @@ async fn explain(id: &str, client: &Client, screen: &Screen) -> Result<(), Failu
     Ok(())
 }
 
-async fn events(id: &str, after: i32, client: &Client, screen: &Screen) -> Result<(), Failure> {
+async fn events(id: &str, after: i32, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let events: Vec<EventView> =
         client.part(&order_path(id, "events"), &[("after", after.to_string())], usize::MAX).await?;
     if screen.json {
@@ -313,13 +315,13 @@ async fn events(id: &str, after: i32, client: &Client, screen: &Screen) -> Resul
 }
 
 /// The order, read for showing while it is followed, until this time at most.
-async fn view_of(id: &str, until: Option<Instant>, client: &Client) -> Result<OrderView, Failure> {
+async fn view_of(id: &str, until: Option<Instant>, client: &ApiClient) -> Result<OrderView, CliError> {
     client.patiently(until, || async { client.get(&order_path(id, ""), &[]).await?.read() }).await
 }
 
 /// Exit code that tells of an order that was followed.
-fn outcome(status: &str) -> Result<(), Failure> {
-    if status == Status::Success.as_str() { Ok(()) } else { Err(Failure::Reported(FAILED)) }
+fn outcome(status: &str) -> Result<(), CliError> {
+    if status == Status::Success.as_str() { Ok(()) } else { Err(CliError::Reported(FAILED)) }
 }
 
 #[cfg(test)]

@@ -4,13 +4,12 @@
 
 use clap::Subcommand;
 use pagurus_domain::scenario::value::percent_encode;
-use pagurus_wire::cluster::{QueueDetail, QueueLine, QueueMemberLine};
-use pagurus_wire::order::Page;
-use serde::Deserialize;
+use pagurus_wire::cluster::{QueueDetail, QueueLine, QueueMemberLine, ReleasedView};
 use serde_json::json;
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
+use crate::list::{Column, List, moment, table};
 use crate::screen::{Screen, harmless, time};
 
 /// Commands about queues.
@@ -40,49 +39,25 @@ pub(crate) enum Command {
     },
 }
 
-#[derive(Debug, Deserialize)]
-struct Released {
-    queue: String,
-    released: String,
-}
-
 /// Runs a command.
-pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     match command {
         Command::List { limit } => {
             let most = limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
-            let queues: Page<QueueLine> = client.list("/v1/queues", &[], most).await?;
-            if screen.json {
-                return screen.value(&queues);
-            }
-            if queues.items.is_empty() {
-                screen.note("no queue has orders");
-                return Ok(());
-            }
-            screen.line(&listed(&queues.items, screen))?;
-            if queues.next.is_some() {
-                screen.note("there are more: --limit shows them");
-            }
-            Ok(())
+            QUEUES.show(&client.pages(QUEUES.path, &(), most).await?, screen)
         }
         Command::Show { name, limit } => show(&name, limit, client, screen).await,
         Command::Release { name, reason } => {
             let path = format!("/v1/queues/{}/release", percent_encode(&name));
             let reply = client.post(&path, &json!({"reason": reason})).await?;
-            if screen.json {
-                return screen.document(&reply.text);
-            }
-            let done: Released = reply.read()?;
-            screen.line(&format!(
-                "{} is no longer held by {}",
-                harmless(&done.queue),
-                harmless(&done.released)
-            ))
+            reply.show(screen, |done: &ReleasedView| {
+                format!("{} is no longer held by {}", harmless(&done.queue), harmless(&done.released))
+            })
         }
     }
 }
 
-async fn show(name: &str, limit: u32, client: &Client, screen: &Screen) -> Result<(), Failure> {
+async fn show(name: &str, limit: u32, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let path = format!("/v1/queues/{}", percent_encode(name));
     let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
     let (mut waiting, mut cursor) = (Vec::new(), None);
@@ -112,37 +87,40 @@ async fn show(name: &str, limit: u32, client: &Client, screen: &Screen) -> Resul
 }
 
 fn members(queue: &QueueDetail, screen: &Screen) -> String {
-    let row = |member: &QueueMemberLine| {
-        let stand = match (member.before, member.held_since) {
-            (0, Some(since)) => format!("holds it since {}", time(since)),
-            (0, None) => "is the next".to_owned(),
-            (before, _) => format!("waits behind {before}"),
-        };
-        let since = member.since.map(time).unwrap_or_default();
-        [member.order.clone(), member.scenario.clone(), member.status.clone(), since, stand]
-    };
-    let rows: Vec<[String; 5]> = queue.holder.iter().chain(&queue.items).map(row).collect();
-    screen.table(&["ORDER", "SCENARIO", "STATUS", "IN IT SINCE", "STANDS"], &rows)
+    table(MEMBERS, queue.holder.iter().chain(&queue.items), screen)
 }
 
-fn listed(queues: &[QueueLine], screen: &Screen) -> String {
-    let rows: Vec<[String; 4]> = queues
-        .iter()
-        .map(|queue| {
-            [
-                queue.queue.clone(),
-                queue.orders.to_string(),
-                queue.holder.clone(),
-                queue.held_since.map(time).unwrap_or_default(),
-            ]
-        })
-        .collect();
-    screen.table(&["QUEUE", "ORDERS", "HELD BY", "SINCE"], &rows)
-}
+/// Queues that have orders.
+const QUEUES: List<QueueLine> = List {
+    path: "/v1/queues",
+    none: "no queue has orders",
+    hint: None,
+    columns: &[
+        ("QUEUE", |queue| queue.queue.clone()),
+        ("ORDERS", |queue| queue.orders.to_string()),
+        ("HELD BY", |queue| queue.holder.clone()),
+        ("SINCE", |queue| moment(queue.held_since)),
+    ],
+};
+
+/// Orders of one queue, the holder first.
+const MEMBERS: &[Column<QueueMemberLine>] = &[
+    ("ORDER", |member| member.order.clone()),
+    ("SCENARIO", |member| member.scenario.clone()),
+    ("STATUS", |member| member.status.clone()),
+    ("IN IT SINCE", |member| moment(member.since)),
+    ("STANDS", |member| match (member.before, member.held_since) {
+        (0, Some(since)) => format!("holds it since {}", time(since)),
+        (0, None) => "is the next".to_owned(),
+        (before, _) => format!("waits behind {before}"),
+    }),
+];
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
+    use pagurus_wire::order::Page;
+
     use super::*;
 
     #[test]
@@ -153,7 +131,7 @@ mod tests {
         ]}"#;
         let queues: Page<QueueLine> = serde_json::from_str(text).unwrap();
         assert_eq!(
-            listed(&queues.items, &Screen::plain()),
+            table(QUEUES.columns, &queues.items, &Screen::plain()),
             "QUEUE  ORDERS  HELD BY  SINCE\nq      3       o-1      2026-01-01 00:00:00Z\nnew    1       o-2"
         );
     }

@@ -9,14 +9,14 @@ use clap::Args;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::consistency::judge;
 use pagurus_domain::order::principal::{Door, Principal};
-use pagurus_runtime::{Arguments as Settings, load_settings};
+use pagurus_runtime::load_settings;
 use pagurus_store::audit::AuditEntry;
 use pagurus_store::restore::{self, Restored};
 use pagurus_store::{Client, Error, Options, Store, consistency};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
 
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::screen::Screen;
 
 /// Numbers whose rows are looked at together.
@@ -38,8 +38,8 @@ pub(crate) async fn run(
     arguments: &Arguments,
     config: Option<&Path>,
     screen: &Screen,
-) -> Result<(), Failure> {
-    let settings = load_settings(&Settings { config: config.map(Path::to_owned) })?;
+) -> Result<(), CliError> {
+    let settings = load_settings(config)?;
     let database = &settings.database;
     let options = Options {
         connect_timeout: database.connect_timeout,
@@ -95,7 +95,11 @@ async fn look(client: &Client) -> Result<BTreeMap<&'static str, u64>, Error> {
     }
 }
 
-fn tell(restored: &Restored, findings: &BTreeMap<&'static str, u64>, screen: &Screen) -> Result<(), Failure> {
+fn tell(
+    restored: &Restored,
+    findings: &BTreeMap<&'static str, u64>,
+    screen: &Screen,
+) -> Result<(), CliError> {
     let Restored { sequences, epoch, queues, nodes, stages, ready, notifications } = restored;
     if screen.json {
         return screen.value(&json!({
@@ -120,12 +124,12 @@ fn tell(restored: &Restored, findings: &BTreeMap<&'static str, u64>, screen: &Sc
     Ok(())
 }
 
-fn failure(error: Error) -> Failure {
+fn failure(error: Error) -> CliError {
     if error.is_transient() {
-        return Failure::Away {
+        return CliError::Away {
             server: "the database".to_owned(),
             why: format!("{:#}", anyhow::Error::from(error)),
         };
     }
-    Failure::Other(anyhow::Error::from(error).context("the database cannot be recovered"))
+    CliError::Other(anyhow::Error::from(error).context("the database cannot be recovered"))
 }

@@ -1,4 +1,4 @@
-//! `pagurus refused`: messages that can never be handled as they are, and what becomes of each.
+//! `pagurus refused`: messages that can never be handled as they are, and decisions about them.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -6,35 +6,29 @@ use std::process::Command as Program;
 
 use clap::{Args, Subcommand};
 use pagurus_domain::scenario::value::percent_encode;
-use pagurus_wire::order::Page;
 use pagurus_wire::refused::{RefusedDecision, RefusedLine, RefusedView};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
 use crate::input;
+use crate::list::List;
 use crate::screen::{Screen, harmless, time};
 
 /// Commands on refused messages.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List refused messages, the newest first
-    List {
-        /// Messages to show, 500 at most
-        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
-        limit: u16,
-        /// Go on where a former list ended
-        #[arg(long)]
-        cursor: Option<String>,
-    },
+    List(RefusedArguments),
     /// Show a refused message with its properties and its body
     Show {
         /// Id of the message
         id: String,
     },
-    /// Send a refused message again to where it had been published, and let go of it
+    /// Send a refused message again to where it had been published, and remove it
     Replay(ReplayArguments),
-    /// Let go of refused messages that nobody needs
+    /// Remove refused messages that nobody needs
     Drop {
         /// Ids of the messages
         #[arg(required = true)]
@@ -45,19 +39,34 @@ pub(crate) enum Command {
     },
 }
 
+/// Messages to list.
+#[derive(Debug, Args, Serialize)]
+pub(crate) struct RefusedArguments {
+    /// Messages to show, 500 at most
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
+    limit: u16,
+    /// Go on where a former list ended
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
 /// A message to send again.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ReplayArguments {
     /// Id of the message
+    #[serde(skip)]
     id: String,
     /// Why, for the audit log
     #[arg(long)]
     reason: String,
     /// Change the body in the editor that VISUAL or EDITOR names
     #[arg(long, conflicts_with = "body")]
+    #[serde(skip)]
     edit: bool,
     /// Other body: text, or @FILE
     #[arg(long, value_name = "TEXT")]
+    #[serde(skip)]
     body: Option<String>,
     /// Other routing key, where the key itself was wrong
     #[arg(long)]
@@ -68,9 +77,9 @@ pub(crate) struct ReplayArguments {
 }
 
 /// Runs the command.
-pub(crate) async fn run(command: &Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn run(command: &Command, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     match command {
-        Command::List { limit, cursor } => list(*limit, cursor.as_deref(), client, screen).await,
+        Command::List(arguments) => REFUSED.page(arguments, client, screen).await,
         Command::Show { id } => show(id, client, screen).await,
         Command::Replay(arguments) => replay(arguments, client, screen).await,
         Command::Drop { ids, reason } => {
@@ -86,48 +95,27 @@ fn path(id: &str, rest: &str) -> String {
     format!("/v1/refused/{}{rest}", percent_encode(id))
 }
 
-async fn list(limit: u16, cursor: Option<&str>, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let mut query = vec![("limit", limit.to_string())];
-    query.extend(cursor.map(|cursor| ("cursor", cursor.to_owned())));
-    let reply = client.get("/v1/refused", &query).await?;
-    if screen.json {
-        return screen.document(&reply.text);
-    }
-    let page: Page<RefusedLine> = reply.read()?;
-    if page.items.is_empty() {
-        screen.note("no message was refused, or somebody has decided about each");
-        return Ok(());
-    }
-    screen.line(&listed(&page.items, screen))?;
-    if let Some(cursor) = page.next {
-        screen.note(&format!("there are more: --cursor {cursor}"));
-    }
-    Ok(())
-}
-
 /// The time in the form of all lists; a text that is none as it is.
 fn moment(text: &str) -> String {
     text.parse().map_or_else(|_| text.to_owned(), time)
 }
 
-fn listed(items: &[RefusedLine], screen: &Screen) -> String {
-    let rows: Vec<[String; 6]> = items
-        .iter()
-        .map(|line| {
-            [
-                line.id.clone(),
-                moment(&line.refused_at),
-                line.exchange.clone(),
-                line.key.clone(),
-                line.bytes.to_string(),
-                line.reason.clone(),
-            ]
-        })
-        .collect();
-    screen.table(&["ID", "REFUSED", "EXCHANGE", "KEY", "BYTES", "REASON"], &rows)
-}
+/// Messages that can never be handled as they are.
+const REFUSED: List<RefusedLine> = List {
+    path: "/v1/refused",
+    none: "no message was refused, or somebody has decided about each",
+    hint: None,
+    columns: &[
+        ("ID", |line| line.id.clone()),
+        ("REFUSED", |line| moment(&line.refused_at)),
+        ("EXCHANGE", |line| line.exchange.clone()),
+        ("KEY", |line| line.key.clone()),
+        ("BYTES", |line| line.bytes.to_string()),
+        ("REASON", |line| line.reason.clone()),
+    ],
+};
 
-async fn show(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
+async fn show(id: &str, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let reply = client.get(&path(id, ""), &[]).await?;
     if screen.json {
         return screen.document(&reply.text);
@@ -151,9 +139,8 @@ async fn show(id: &str, client: &Client, screen: &Screen) -> Result<(), Failure>
     screen.foreign(&view.body)
 }
 
-async fn replay(arguments: &ReplayArguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let mut asked = Map::from_iter([("reason".to_owned(), json!(arguments.reason))]);
-    asked.extend(arguments.key.as_ref().map(|key| ("key".to_owned(), json!(key))));
+async fn replay(arguments: &ReplayArguments, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
+    let mut asked = input::given(arguments)?;
     let body = match &arguments.body {
         Some(text) => Some(match text.strip_prefix('@') {
             Some(file) => input::text_of(&PathBuf::from(file))?,
@@ -162,30 +149,24 @@ async fn replay(arguments: &ReplayArguments, client: &Client, screen: &Screen) -
         None if arguments.edit => Some(edited(&arguments.id, client).await?),
         None => None,
     };
-    if arguments.without_receipt {
-        asked.insert("withoutReceipt".to_owned(), true.into());
-    }
     asked.extend(body.map(|body| ("body".to_owned(), json!(body))));
-    decide(&path(&arguments.id, "/replay"), &Value::Object(asked), client, screen).await
+    decide(&path(&arguments.id, "/replay"), &asked.into(), client, screen).await
 }
 
-async fn decide(path: &str, asked: &Value, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let reply = client.post(path, asked).await?;
-    if screen.json {
-        return screen.document(&reply.text);
-    }
-    let told: RefusedDecision = reply.read()?;
-    screen.line(&format!("{}: {}", harmless(&told.id), harmless(&told.status)))
+async fn decide(path: &str, asked: &Value, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
+    client.post(path, asked).await?.show(screen, |decision: &RefusedDecision| {
+        format!("{}: {}", harmless(&decision.id), harmless(&decision.status))
+    })
 }
 
 /// The body of a message after a person has changed it.
-async fn edited(id: &str, client: &Client) -> Result<String, Failure> {
+async fn edited(id: &str, client: &ApiClient) -> Result<String, CliError> {
     let view: RefusedView = client.get(&path(id, ""), &[]).await?.read()?;
     let is_whole = usize::try_from(view.line.bytes).is_ok_and(|bytes| bytes == view.body.len());
     if view.encoding != "text" || !is_whole {
-        let told =
+        let message =
             "the body is no text, or too long to be edited here: write it to a file and give --body @FILE";
-        return Err(Failure::Usage(told.to_owned()));
+        return Err(CliError::Usage(message.to_owned()));
     }
     let file = Draft::of(&view.body)?;
     let editor =
@@ -198,8 +179,8 @@ async fn edited(id: &str, client: &Client) -> Result<String, Failure> {
         Ok(status) if status.success() => {
             Ok(std::fs::read_to_string(&file.path).map_err(anyhow::Error::from)?)
         }
-        Ok(status) => Err(Failure::Usage(format!("{editor} ended with {status}; nothing was sent"))),
-        Err(error) => Err(Failure::Usage(format!("{editor} cannot be started: {error}; set EDITOR"))),
+        Ok(status) => Err(CliError::Usage(format!("{editor} ended with {status}; nothing was sent"))),
+        Err(error) => Err(CliError::Usage(format!("{editor} cannot be started: {error}; set EDITOR"))),
     }
 }
 
@@ -209,7 +190,7 @@ struct Draft {
 }
 
 impl Draft {
-    fn of(text: &str) -> Result<Self, Failure> {
+    fn of(text: &str) -> Result<Self, CliError> {
         let path = std::env::temp_dir().join(format!("pagurus-refused-{}.json", uuid::Uuid::new_v4()));
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create_new(true);
@@ -232,6 +213,7 @@ impl Drop for Draft {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::list::table;
 
     #[test]
     fn amqp_1_refused_messages_are_a_table() {
@@ -245,7 +227,7 @@ mod tests {
             taken_at: jiff::Timestamp::UNIX_EPOCH,
         };
         assert_eq!(
-            listed(&[line], &Screen::plain()),
+            table(REFUSED.columns, &[line], &Screen::plain()),
             "ID   REFUSED               EXCHANGE        KEY           BYTES  REASON\n\
              r-1  2026-01-02 03:04:05Z  pagurus.orders  order.create  7      malformed: not JSON"
         );

@@ -18,13 +18,13 @@ use clap::Subcommand;
 use pagurus_domain::scenario::Bounds;
 use pagurus_domain::scenario::trial::Deployment;
 use pagurus_domain::scenario::value::percent_encode;
-use pagurus_runtime::{Arguments, load_settings};
+use pagurus_runtime::load_settings;
 use pagurus_wire::problem::Detail;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
 use crate::input;
 use crate::screen::{Screen, time};
 pub(crate) use check::check;
@@ -71,13 +71,13 @@ pub(crate) enum Command {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
         #[command(flatten)]
-        wanted: trial::Wanted,
+        wanted: trial::TrialArguments,
     },
     /// Draw the workflow
     Graph {
         /// A file, or NAME or NAME@VERSION of the server
         source: String,
-        /// How
+        /// Format of the drawing
         #[arg(long, value_enum, default_value = "svg")]
         format: draw::Format,
     },
@@ -129,31 +129,31 @@ impl Named {
 }
 
 /// The text that an argument names: of a file, if there is one; else of the server.
-async fn text_of(source: &str, client: &Client) -> Result<String, Failure> {
+async fn text_of(source: &str, client: &ApiClient) -> Result<String, CliError> {
     let path = Path::new(source);
     if source == "-" || path.is_file() || source.contains(['/', '\\']) {
         return input::text_of(path);
     }
-    let named: Named = source.parse().map_err(Failure::Usage)?;
+    let named: Named = source.parse().map_err(CliError::Usage)?;
     Ok(client.get(&named.path(), &named.query()).await?.text)
 }
 
 /// Settings of a configuration for tests of scenarios, or the defaults where there is none.
-fn deployment_of(config: Option<&Path>) -> Result<Deployment, Failure> {
+fn deployment_of(config: Option<&Path>) -> Result<Deployment, CliError> {
     match config {
         None => Ok(Deployment::default()),
-        Some(path) => Ok(load_settings(&Arguments { config: Some(path.to_owned()) })?.trial_deployment()),
+        Some(path) => Ok(load_settings(Some(path))?.trial_deployment()),
     }
 }
 
-fn bounds_of(config: Option<&Path>) -> Result<Bounds, Failure> {
+fn bounds_of(config: Option<&Path>) -> Result<Bounds, CliError> {
     deployment_of(config).map(|deployment| deployment.bounds)
 }
 
 /// A line of a list, and what applying answers.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Version {
+struct VersionEntry {
     #[serde(default)]
     scenario: String,
     version: i32,
@@ -165,26 +165,26 @@ struct Version {
 
 #[derive(Debug, Deserialize)]
 struct Versions {
-    items: Vec<Version>,
+    items: Vec<VersionEntry>,
 }
 
 /// Runs tests, as a deployment of this configuration would.
 pub(crate) fn test(
     files: &[PathBuf],
-    wanted: &trial::Wanted,
+    wanted: &trial::TrialArguments,
     config: Option<&Path>,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     trial::run(files, wanted, &deployment_of(config)?, screen)
 }
 
 /// Runs a command that may need the server. `check` and `test` never do, and stand above.
 pub(crate) async fn run(
     command: Command,
-    client: &Client,
+    client: &ApiClient,
     config: Option<&Path>,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     match command {
         Command::Check { files, strict } => check(&files, strict, config, screen),
         Command::Test { files, wanted } => test(&files, &wanted, config, screen),
@@ -208,7 +208,7 @@ pub(crate) async fn run(
     }
 }
 
-fn list(items: Vec<Value>, screen: &Screen) -> Result<(), Failure> {
+fn list(items: Vec<Value>, screen: &Screen) -> Result<(), CliError> {
     let items = json!({"items": items, "next": null});
     if screen.json {
         return screen.value(&items);
@@ -221,8 +221,8 @@ fn list(items: Vec<Value>, screen: &Screen) -> Result<(), Failure> {
     screen.line(&listed(&versions.items, screen))
 }
 
-fn listed(versions: &[Version], screen: &Screen) -> String {
-    let created = |version: &Version| version.created_at.map(time).unwrap_or_default();
+fn listed(versions: &[VersionEntry], screen: &Screen) -> String {
+    let created = |version: &VersionEntry| version.created_at.map(time).unwrap_or_default();
     if versions.iter().all(|version| version.scenario.is_empty()) {
         let rows: Vec<[String; 2]> =
             versions.iter().map(|version| [version.version.to_string(), created(version)]).collect();
@@ -235,7 +235,7 @@ fn listed(versions: &[Version], screen: &Screen) -> String {
     screen.table(&["SCENARIO", "VERSION", "APPLIED"], &rows)
 }
 
-async fn show(named: &Named, client: &Client, screen: &Screen) -> Result<(), Failure> {
+async fn show(named: &Named, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let reply = client.get(&named.path(), &named.query()).await?;
     if screen.json {
         let shown = json!({

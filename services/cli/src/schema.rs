@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use pagurus_domain::scenario::{source, trial};
 use pagurus_runtime::config;
 
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::screen::Screen;
 
 /// The files that have a schema.
@@ -19,7 +19,7 @@ pub(crate) enum File {
 }
 
 /// Prints the schema of one kind of file.
-pub(crate) fn run(file: File, screen: &Screen) -> Result<(), Failure> {
+pub(crate) fn run(file: File, screen: &Screen) -> Result<(), CliError> {
     let schema = match file {
         File::Scenario => source::editor_schema(),
         File::Tests => trial::editor_schema(),

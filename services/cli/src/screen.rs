@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::failure::CliError;
 
 /// A terminal that says it is narrower breaks lines better than a table with columns of single
 /// letters would; some say 0.
@@ -22,7 +22,7 @@ const LEAST_WIDTH: u16 = 60;
 /// Meaning of a colour; the colours themselves are chosen here only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paint {
-    /// As it should be.
+    /// Success.
     Good,
     /// Failed.
     Bad,
@@ -33,7 +33,7 @@ pub(crate) enum Paint {
 }
 
 impl Paint {
-    /// The paint for a status of an order or of a node; none where it says nothing.
+    /// Returns the paint for a status of an order or of a node; `None` if it has none.
     pub fn of_status(status: &str) -> Option<Self> {
         match status {
             "success" | "accepted" | "would_be_accepted" | "target" => Some(Self::Good),
@@ -69,7 +69,7 @@ pub(crate) enum Output {
     /// Tables and sentences, for people.
     #[default]
     Table,
-    /// One JSON value a line, for programs.
+    /// A JSON value on each line, for programs.
     Json,
     /// A YAML document for each value, for both.
     Yaml,
@@ -81,7 +81,7 @@ pub(crate) struct Screen {
     /// True if whole values are wanted, as programs read them: as JSON, or as the same in YAML.
     pub json: bool,
     output: Output,
-    /// True where lines are held until the turn is over, so that a screen that is written anew does not flicker.
+    /// True if lines are held until the turn is over, so that a screen that is written again does not flicker.
     gathers: bool,
     output_colours: bool,
     error_colours: bool,
@@ -89,7 +89,7 @@ pub(crate) struct Screen {
 
 /// Lines of a turn that is not over yet.
 static TURN: Mutex<String> = Mutex::new(String::new());
-/// Puts the cursor of a terminal at its begin, and clears what is below.
+/// Puts the cursor of a terminal at its start, and clears what is below.
 const CLEAR: &str = "\u{1b}[H\u{1b}[J";
 
 impl Screen {
@@ -123,13 +123,13 @@ impl Screen {
         Self { gathers: true, ..self }
     }
 
-    /// True where people see the output on a terminal.
+    /// True if people see the output on a terminal.
     pub fn is_terminal(&self) -> bool {
         !self.json && io::stdout().is_terminal()
     }
 
     /// Writes what was held: on a terminal in place of what it showed, as far as that has room.
-    pub fn turn_over(&self) -> Result<(), Failure> {
+    pub fn turn_over(&self) -> Result<(), CliError> {
         let text = std::mem::take(&mut *TURN.lock().unwrap_or_else(PoisonError::into_inner));
         let mut output = io::stdout().lock();
         if self.is_terminal() {
@@ -143,7 +143,7 @@ impl Screen {
     }
 
     /// Writes a line, or several, that are safe to show.
-    pub fn line(&self, text: &str) -> Result<(), Failure> {
+    pub fn line(&self, text: &str) -> Result<(), CliError> {
         if self.gathers {
             let mut turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
             turn.push_str(text);
@@ -154,7 +154,7 @@ impl Screen {
     }
 
     /// Writes an answer of the server, which is JSON, as it came or as YAML.
-    pub fn document(&self, text: &str) -> Result<(), Failure> {
+    pub fn document(&self, text: &str) -> Result<(), CliError> {
         if self.output != Output::Yaml {
             return self.line(text);
         }
@@ -166,7 +166,7 @@ impl Screen {
     }
 
     /// Writes a text of somebody else as it is; only a terminal gets it without control characters.
-    pub fn foreign(&self, text: &str) -> Result<(), Failure> {
+    pub fn foreign(&self, text: &str) -> Result<(), CliError> {
         if self.gathers {
             let shown: Vec<String> = text.lines().map(harmless).collect();
             return self.line(&shown.join("\n"));
@@ -181,7 +181,7 @@ impl Screen {
     }
 
     /// Writes a value as one line of JSON, or as a document of YAML.
-    pub fn value(&self, value: &impl Serialize) -> Result<(), Failure> {
+    pub fn value(&self, value: &impl Serialize) -> Result<(), CliError> {
         if self.output == Output::Yaml {
             // By way of JSON: names and numbers are those of the API.
             let value = serde_json::to_value(value).map_err(anyhow::Error::from)?;
@@ -190,6 +190,11 @@ impl Screen {
         }
         let text = serde_json::to_string(value).map_err(anyhow::Error::from)?;
         self.line(&text)
+    }
+
+    /// Shows what was found out: to programs as a value, to people in these words.
+    pub fn show<T: Serialize>(&self, found: &T, words: impl FnOnce(&T) -> String) -> Result<(), CliError> {
+        if self.json { self.value(found) } else { self.line(&words(found)) }
     }
 
     /// Says something beside the output, to people only.
@@ -224,7 +229,7 @@ impl Screen {
         self.table_within(header, rows, u16::MAX)
     }
 
-    /// The same with columns of so many letters at most, also where there is no terminal: longer texts go over several lines.
+    /// Returns the same with columns of at most `widest` letters, even without a terminal: longer texts go over several lines.
     pub fn table_within<R: AsRef<[String]>>(&self, header: &[&str], rows: &[R], widest: u16) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
@@ -264,10 +269,10 @@ impl Screen {
 
 /// Progress of a long work: a bar on a terminal, nothing elsewhere.
 #[derive(Debug)]
-pub(crate) struct Progress(ProgressBar);
+pub(crate) struct ProgressMeter(ProgressBar);
 
-impl Progress {
-    /// Nothing of so many steps is done yet.
+impl ProgressMeter {
+    /// Starts the progress of this number of steps.
     pub fn new(steps: u64, screen: &Screen) -> Self {
         let target = if screen.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(steps), target);
@@ -278,13 +283,13 @@ impl Progress {
         Self(bar)
     }
 
-    /// So many steps are done, of so many.
+    /// Sets the number of done steps, and of all.
     pub fn at(&mut self, done: u64, steps: u64) {
         self.0.set_length(steps);
         self.0.set_position(done);
     }
 
-    /// It is over, and nothing is left on the screen.
+    /// Ends the progress, and leaves nothing on the screen.
     pub fn end(self) {
         self.0.finish_and_clear();
     }

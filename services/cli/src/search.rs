@@ -8,13 +8,12 @@ use pagurus_wire::order::Page;
 use pagurus_wire::search::{OrderCounts, SavedSearch};
 use serde_json::{Map, Value, json};
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
 use crate::input::{parse_pair, text_of};
 use crate::screen::{Screen, time};
 
-/// Which orders: all conditions that are given are fulfilled. An empty text in --state, --class and --system means the
-/// orders that have none.
+/// Conditions that orders must all fulfil. An empty text in --state, --class and --system means the orders that have none.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SearchArguments {
     /// Orders with this id; may be given more than once
@@ -103,7 +102,7 @@ pub(crate) struct SearchArguments {
 
 impl SearchArguments {
     /// The conditions as an object of the API.
-    pub fn body(&self) -> Result<Map<String, Value>, Failure> {
+    pub fn body(&self) -> Result<Map<String, Value>, CliError> {
         let mut ids = self.ids.clone();
         if let Some(file) = &self.ids_file {
             ids.extend(
@@ -165,7 +164,7 @@ impl SearchArguments {
     }
 
     /// The conditions as the pairs of a query.
-    pub fn query(&self) -> Result<Vec<(String, String)>, Failure> {
+    pub fn query(&self) -> Result<Vec<(String, String)>, CliError> {
         let text = |value: Value| match value {
             Value::String(text) => text,
             other => other.to_string(),
@@ -189,7 +188,7 @@ impl SearchArguments {
     }
 }
 
-/// Which orders to count, and how.
+/// Orders to count, and the fields to count them by.
 #[derive(Debug, Args)]
 pub(crate) struct CountArguments {
     #[command(flatten)]
@@ -205,9 +204,9 @@ pub(crate) struct CountArguments {
 /// Counts orders.
 pub(crate) async fn count(
     arguments: &CountArguments,
-    client: &Client,
+    client: &ApiClient,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let mut query = arguments.search.query()?;
     query.extend(arguments.saved.clone().map(|name| ("saved".to_owned(), name)));
     query.push(("by".to_owned(), arguments.by.clone()));
@@ -264,7 +263,7 @@ pub(crate) enum Command {
 }
 
 /// Runs a command on saved searches.
-pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     match command {
         Command::List => {
             let page: Page<SavedSearch> = client.list("/v1/searches", &[], None).await?;

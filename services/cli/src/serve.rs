@@ -1,7 +1,7 @@
-//! `pagurus serve`: services of several roles in one process.
+//! `pagurus serve`: the services of one role or several in a process.
 //!
-//! The same services as everywhere, each with its own door, node and connections. What they tell each other does not go through
-//! the broker, which saves an order the way there and back. Whatever one of them ends by ends all.
+//! Each has an HTTP server, a node and connections of its own. What services of one process send each other does not go through
+//! the broker, which saves an order the way there and back. The end of one of them ends all.
 
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,7 +15,7 @@ use pagurus_runtime::{Host, InProcess, LocalConsumers, handle_signals, live_sett
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::Failure;
+use crate::failure::CliError;
 
 /// Roles of one process.
 #[derive(Clone, Debug, Args)]
@@ -25,17 +25,25 @@ pub(crate) struct Arguments {
     roles: Vec<Role>,
 }
 
+impl Arguments {
+    /// Roles of the process.
+    pub(crate) fn roles(&self) -> &[Role] {
+        &self.roles
+    }
+}
+
 type Services = JoinSet<(Role, anyhow::Result<()>)>;
 
 /// Runs until a signal, or the failure of a service.
-pub(crate) async fn run(arguments: &Arguments, config: Option<&Path>) -> Result<(), Failure> {
-    let settings = live_settings(&pagurus_runtime::Arguments { config: config.map(Path::to_owned) })?;
+pub(crate) async fn run(arguments: &Arguments, config: Option<&Path>) -> Result<(), CliError> {
+    let settings = live_settings(config)?;
     start_logging(&settings.now().log);
     let doors = doors(&arguments.roles, settings.now().node.listen)?;
     let intake = doors.iter().find(|(role, _)| *role == Role::Intake).map(|(_, door)| *door);
+    // Workers of the same process name it in their calls, unless another address is set.
+    let intake = intake.filter(|door| doors.len() > 1 && door.port() != 0);
     let settings = settings.adjusted(move |settings| {
-        // Answers come to the intake of this process, unless another address is set.
-        if let Some(door) = intake.filter(|door| door.port() != 0) {
+        if let Some(door) = intake {
             settings.intake.public_url.get_or_insert_with(|| format!("http://{}", reachable(door)));
         }
     });
@@ -59,14 +67,14 @@ fn doors(roles: &[Role], listen: SocketAddr) -> anyhow::Result<Vec<(Role, Socket
     Ok(doors)
 }
 
-/// Runs services of these roles, each with its door, until a signal or the failure of one.
+/// Runs services of these roles, each at its address, until a signal or the failure of one.
 pub(crate) async fn together(settings: &LiveSettings, doors: Vec<(Role, SocketAddr)>) -> anyhow::Result<()> {
     let draining = CancellationToken::new();
     handle_signals(settings, &draining).context("signals")?;
-    let local = LocalConsumers::default();
+    let local = (doors.len() > 1).then(LocalConsumers::default);
     let mut services = Services::new();
     for (role, listen) in doors {
-        let process = InProcess { listen, draining: draining.clone(), local: Some(local.clone()) };
+        let process = InProcess { listen, draining: draining.clone(), local: local.clone() };
         match role {
             Role::Intake => start(&mut services, role, settings, process, pagurus_intake::run),
             Role::Dispatcher => start(&mut services, role, settings, process, pagurus_dispatcher::run),
@@ -87,7 +95,7 @@ where
     services.spawn(async move { (role, pagurus_runtime::serve(role, settings, process, run).await) });
 }
 
-/// Waits for all of them. The first that ends makes the others drain; the first failure is told.
+/// Waits for all services. The first that ends makes the others drain; returns the first failure.
 async fn join(mut services: Services, draining: &CancellationToken) -> anyhow::Result<()> {
     let mut outcome = Ok(());
     while let Some(ended) = services.join_next().await {
@@ -101,7 +109,7 @@ async fn join(mut services: Services, draining: &CancellationToken) -> anyhow::R
     outcome
 }
 
-/// Where programs of this host reach what listens there.
+/// Returns the address at which programs of this host reach what listens there.
 pub(crate) fn reachable(listen: SocketAddr) -> SocketAddr {
     let ip = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -122,9 +130,9 @@ mod tests {
         let found = doors(&[Role::Worker, Role::Intake], at(8080)).unwrap();
         assert_eq!(found, [(Role::Worker, at(8080)), (Role::Intake, at(8081))]);
         assert_eq!(doors(&[Role::Worker, Role::Intake], at(0)).unwrap()[1], (Role::Intake, at(0)));
-        let told = |roles: &[Role], port| doors(roles, at(port)).unwrap_err().to_string();
-        assert_eq!(told(&[Role::Worker, Role::Worker], 0), "--roles names worker twice");
-        assert!(told(&[Role::Worker, Role::Intake], u16::MAX).ends_with("no port is left for intake"));
+        let fault = |roles: &[Role], port| doors(roles, at(port)).unwrap_err().to_string();
+        assert_eq!(fault(&[Role::Worker, Role::Worker], 0), "--roles names worker twice");
+        assert!(fault(&[Role::Worker, Role::Intake], u16::MAX).ends_with("no port is left for intake"));
     }
 
     #[test]

@@ -11,8 +11,8 @@ use pagurus_wire::nodes::NodeView;
 use pagurus_wire::stats::StatsView;
 use serde::Serialize;
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
 use crate::screen::Screen;
 use crate::watch;
 
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     rows: u16,
 }
 
-/// Between two looks: the dispatcher writes each second, and one look at the present serves all who ask within two.
+/// Interval between two looks: the dispatcher writes each second, and one look at the present serves all who ask within two.
 const EVERY: Duration = Duration::from_secs(2);
 /// Time that is looked back over, and its steps.
 const TIME: [(&str, &str); 2] = [("since", "20m"), ("step", "1m")];
@@ -43,7 +43,7 @@ struct Sight {
 }
 
 /// Shows it once, or until interrupted.
-pub(crate) async fn run(arguments: &Arguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let rows = usize::from(arguments.rows);
     let turn = async |screen: &Screen| {
         let sight = look(client).await?;
@@ -56,7 +56,7 @@ pub(crate) async fn run(arguments: &Arguments, client: &Client, screen: &Screen)
     watch::run(EVERY, screen, |screen| async move { turn(&screen).await }).await
 }
 
-async fn look(client: &Client) -> Result<Sight, Failure> {
+async fn look(client: &ApiClient) -> Result<Sight, CliError> {
     let time = TIME.map(|(name, value)| (name, value.to_owned()));
     Ok(Sight {
         stats: client.get("/v1/stats", &time).await?.read()?,

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use pagurus_broker::topology::definitions;
 
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::screen::Screen;
 
 /// Prints the definitions. The users have no passwords: they can log in once an operator gave
 /// them some.
-pub(crate) fn run(prefix: &str, screen: &Screen) -> Result<(), Failure> {
+pub(crate) fn run(prefix: &str, screen: &Screen) -> Result<(), CliError> {
     let definitions = definitions(prefix, &BTreeMap::new());
     if screen.json {
         return screen.value(&definitions);

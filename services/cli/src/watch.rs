@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::screen::Screen;
 use crate::{
     Command, errors, flows, leases, nodes, operation, order, queues, refused, scenario, search, systems,
@@ -45,7 +45,7 @@ pub(crate) fn only_shows(command: &Command) -> bool {
         ),
         Command::Searches(command) => matches!(command, search::Command::List),
         Command::Refused(command) => {
-            matches!(command, refused::Command::List { .. } | refused::Command::Show { .. })
+            matches!(command, refused::Command::List(_) | refused::Command::Show { .. })
         }
         Command::Errors(arguments) => errors::only_shows(arguments),
         Command::Callbacks(_) | Command::Notifications(_) | Command::Audit(_) | Command::Doctor(_) => true,
@@ -53,22 +53,22 @@ pub(crate) fn only_shows(command: &Command) -> bool {
     }
 }
 
-/// Runs a command turn by turn, with a pause between. A server that is away is told of, and asked again: it may be restarted
+/// Runs a command turn by turn, with a pause between. A server that is away is reported, and asked again: it may be restarted
 /// while somebody watches. Ends only where the command itself is wrong.
 pub(crate) async fn run<F>(
     pause: Duration,
     screen: &Screen,
     turn: impl Fn(Screen) -> F,
-) -> Result<(), Failure>
+) -> Result<(), CliError>
 where
-    F: Future<Output = Result<(), Failure>>,
+    F: Future<Output = Result<(), CliError>>,
 {
     let gathering = screen.gathering();
     loop {
         match turn(gathering).await {
             Ok(()) => {}
             // What was found is shown, and may be mended while somebody watches.
-            Err(Failure::Reported(_)) => {}
+            Err(CliError::Reported(_)) => {}
             Err(failure) if failure.is_away() && !screen.json => {
                 gathering.line(&format!("{failure}; trying again"))?;
             }

@@ -7,11 +7,13 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use pagurus_domain::maintenance::{CalendarRule, Period};
 use pagurus_wire::flows::OpenWindowView;
-use pagurus_wire::order::Page;
-use pagurus_wire::windows::{OccurrenceView, WindowActionRequest, WindowOutcome, WindowRequest, WindowView};
+use pagurus_wire::windows::{OccurrenceView, WindowOutcome, WindowView};
+use serde::Serialize;
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
+use crate::input::given;
+use crate::list::{List, who};
 use crate::screen::{Screen, harmless, time};
 
 /// Commands about maintenance windows.
@@ -19,7 +21,7 @@ use crate::screen::{Screen, harmless, time};
 pub(crate) enum Command {
     /// List the windows that are open or to come
     List {
-        /// Those that are over or removed, too
+        /// Include windows that are over or removed
         #[arg(long)]
         ended: bool,
     },
@@ -31,15 +33,16 @@ pub(crate) enum Command {
     /// Set a window ahead: once from --from on, or --every day, week or month
     Add(Box<Add>),
     /// End the present time of a window early; the next ones stay
-    End(Which),
+    End(WindowArguments),
     /// Call off the next time of a window
-    Skip(Which),
+    Skip(WindowArguments),
     /// Remove a window; where it is open, it is over at once
-    Remove(Which),
+    Remove(WindowArguments),
 }
 
 /// A window that is to be.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Add {
     /// Stop every flow whose name contains it, also those that appear later
     #[arg(long, value_parser = Text::new(), required_unless_present = "system", conflicts_with = "system")]
@@ -67,6 +70,7 @@ pub(crate) struct Add {
     zone: Option<String>,
     /// Length
     #[arg(long = "for", value_name = "DURATION")]
+    #[serde(rename = "for")]
     duration: String,
     /// Move orders of the flows that wait or retry until a time within the window behind its end
     #[arg(long, requires = "flow")]
@@ -80,9 +84,10 @@ pub(crate) struct Add {
 }
 
 /// A window that is changed.
-#[derive(Debug, Args)]
-pub(crate) struct Which {
+#[derive(Debug, Args, Serialize)]
+pub(crate) struct WindowArguments {
     /// Number of the window
+    #[serde(skip)]
     window: i64,
     /// Why
     #[arg(long, value_parser = Text::new())]
@@ -90,33 +95,19 @@ pub(crate) struct Which {
 }
 
 /// Runs a command.
-pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     match command {
         Command::List { ended } => {
-            let query = [("ended", ended.to_string()), ("limit", "1000".to_owned())];
-            let reply = client.get("/v1/windows", &query).await?;
-            if screen.json {
-                return screen.document(&reply.text);
-            }
-            let windows: Page<WindowView> = reply.read()?;
-            if windows.items.is_empty() {
-                screen.note("there are no maintenance windows");
-                return Ok(());
-            }
-            screen.line(&listed(&windows.items, screen))
+            let options = [("ended", ended.to_string()), ("limit", "1000".to_owned())];
+            WINDOWS.page(&options, client, screen).await
         }
         Command::Show { window } => {
             let reply = client.get(&format!("/v1/windows/{window}"), &[]).await?;
-            if screen.json {
-                return screen.document(&reply.text);
-            }
-            screen.line(&shown(&reply.read()?, screen))
+            reply.show(screen, |window| shown(window, screen))
         }
         Command::Add(add) => {
-            let asked = asked(*add);
-            let body = serde_json::to_value(&asked).map_err(anyhow::Error::from)?;
-            let outcome: WindowOutcome = client.post("/v1/windows", &body).await?.read()?;
-            told(&outcome, "open", asked.dry_run, screen)
+            let outcome = client.post("/v1/windows", &given(&add)?).await?.read()?;
+            report(&outcome, "open", add.dry_run, screen)
         }
         Command::End(which) => act(which, "end", client, screen).await,
         Command::Skip(which) => act(which, "skip", client, screen).await,
@@ -124,33 +115,19 @@ pub(crate) async fn run(command: Command, client: &Client, screen: &Screen) -> R
     }
 }
 
-fn asked(add: Add) -> WindowRequest {
-    WindowRequest {
-        flow: add.flow,
-        system: add.system,
-        from: add.from,
-        until: add.until,
-        every: add.every,
-        on: add.on,
-        at: add.at,
-        zone: add.zone,
-        duration: add.duration,
-        shift: add.shift,
-        reason: add.reason,
-        dry_run: add.dry_run,
-    }
+async fn act(
+    which: WindowArguments,
+    word: &str,
+    client: &ApiClient,
+    screen: &Screen,
+) -> Result<(), CliError> {
+    let path = format!("/v1/windows/{}/{word}", which.window);
+    let outcome = client.post(&path, &given(&which)?).await?.read()?;
+    report(&outcome, "next open", false, screen)
 }
 
-async fn act(which: Which, word: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let asked = WindowActionRequest { reason: which.reason };
-    let body = serde_json::to_value(&asked).map_err(anyhow::Error::from)?;
-    let outcome: WindowOutcome =
-        client.post(&format!("/v1/windows/{}/{word}", which.window), &body).await?.read()?;
-    told(&outcome, "next open", false, screen)
-}
-
-/// Says what a change came to.
-fn told(outcome: &WindowOutcome, open: &str, dry_run: bool, screen: &Screen) -> Result<(), Failure> {
+/// Prints the outcome of a change.
+fn report(outcome: &WindowOutcome, open: &str, dry_run: bool, screen: &Screen) -> Result<(), CliError> {
     if screen.json {
         return screen.value(outcome);
     }
@@ -212,32 +189,27 @@ fn target(window: &WindowView) -> String {
     }
 }
 
-fn listed(windows: &[WindowView], screen: &Screen) -> String {
-    let rows: Vec<[String; 6]> = windows
-        .iter()
-        .map(|window| {
-            let when = match (window.open, window.next, window.removed_at) {
-                (_, _, Some(at)) => format!("removed {}", time(at)),
-                (Some(open), ..) => format!("open until {}", time(open.until)),
-                (None, Some(next), _) => time(next.from),
-                (None, None, None) => "over".to_owned(),
-            };
-            let shift = if window.shift { "yes" } else { "" };
-            [
-                window.window.to_string(),
-                target(window),
-                when,
-                calendar(&window.calendar),
-                shift.to_owned(),
-                window.reason.clone(),
-            ]
-        })
-        .collect();
-    screen.table(&["WINDOW", "OF", "NEXT", "CALENDAR", "SHIFT", "REASON"], &rows)
-}
+/// Maintenance windows.
+const WINDOWS: List<WindowView> = List {
+    path: "/v1/windows",
+    none: "there are no maintenance windows",
+    hint: None,
+    columns: &[
+        ("WINDOW", |window| window.window.to_string()),
+        ("OF", target),
+        ("NEXT", |window| match (window.open, window.next, window.removed_at) {
+            (_, _, Some(at)) => format!("removed {}", time(at)),
+            (Some(open), ..) => format!("open until {}", time(open.until)),
+            (None, Some(next), _) => time(next.from),
+            (None, None, None) => "over".to_owned(),
+        }),
+        ("CALENDAR", |window| calendar(&window.calendar)),
+        ("SHIFT", |window| if window.shift { "yes".to_owned() } else { String::new() }),
+        ("REASON", |window| window.reason.clone()),
+    ],
+};
 
 fn shown(window: &WindowView, screen: &Screen) -> String {
-    let by = |key: &str| window.by.get(key).and_then(serde_json::Value::as_str);
     screen.pairs(&[
         ("window", Some(window.window.to_string())),
         ("of", Some(target(window))),
@@ -249,7 +221,7 @@ fn shown(window: &WindowView, screen: &Screen) -> String {
         ("called off until", window.void_until.map(time)),
         ("shift", window.shift.then(|| "orders that wait or retry are moved behind the end".to_owned())),
         ("reason", Some(window.reason.clone())),
-        ("by", by("name").or_else(|| by("from")).map(str::to_owned)),
+        ("by", who(&window.by)),
         ("made", Some(time(window.made_at))),
         ("removed", window.removed_at.map(time)),
         ("removed because", window.remove_reason.clone()),
@@ -259,9 +231,30 @@ fn shown(window: &WindowView, screen: &Screen) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
+    use clap::Parser as _;
     use pagurus_wire::flows::ConfirmationView;
+    use pagurus_wire::windows::WindowRequest;
 
     use super::*;
+
+    #[test]
+    fn dsp_16_options_are_the_fields_of_a_request() {
+        let line = "pagurus windows add --flow tariff --every week --on saturday,sunday --at 22:00 --for 3h --shift --reason r";
+        let parsed = crate::CommandLine::try_parse_from(line.split_whitespace()).unwrap();
+        let crate::Command::Windows(Command::Add(add)) = parsed.command else { panic!("{parsed:?}") };
+        let asked = WindowRequest {
+            flow: Some("tariff".into()),
+            every: Some(Period::Week),
+            on: vec!["saturday".into(), "sunday".into()],
+            at: Some("22:00".into()),
+            duration: "3h".into(),
+            shift: true,
+            reason: "r".into(),
+            ..WindowRequest::default()
+        };
+        let body = serde_json::Value::Object(given(&add).unwrap());
+        assert_eq!(serde_json::from_value::<WindowRequest>(body).unwrap(), asked);
+    }
 
     #[test]
     fn dsp_16_a_window_tells_its_times_and_who_goes_by_it() {

@@ -1,4 +1,4 @@
-//! Word to the workers of systems that are to be left alone: said when it changes, and again as long as it holds.
+//! Notices to the workers about closed systems: sent on each change, and repeated as long as a system is closed.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::dispatch::{SystemOrder, SystemOverride, SystemRecord, SystemState};
 use pagurus_wire::message::{ClosedSystem, SystemsClosed};
 
-/// Between two words while any system is closed: workers believe each for three times as long.
+/// Interval between two words while any system is closed: workers believe each for three times as long.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 /// A system without a time for its reopening is looked at again by workers after this.
 const UNTIL_PROBED: SignedDuration = SignedDuration::from_secs(2);
@@ -21,7 +21,7 @@ pub(crate) struct ClosedSystems {
 }
 
 impl ClosedSystems {
-    /// These systems have changed.
+    /// Notes systems that have changed.
     pub fn note(&mut self, systems: &[SystemRecord]) {
         for system in systems {
             if system.state == SystemState::Stopped {
@@ -32,7 +32,7 @@ impl ClosedSystems {
         }
     }
 
-    /// Operators decided this.
+    /// Notes what operators decided.
     pub fn decided(&mut self, overrides: &[SystemOverride], now: Timestamp) {
         let holds = |one: &&SystemOverride| {
             one.order == SystemOrder::ForceOpen
@@ -42,7 +42,7 @@ impl ClosedSystems {
         self.open = overrides.iter().filter(holds).map(|one| one.system.clone()).collect();
     }
 
-    /// The word that is to be said now; none where nothing has changed and it is not time to repeat it.
+    /// Returns the notice that is to be sent now; `None` if nothing has changed and it is not time to repeat it.
     pub fn word(&mut self, now: Timestamp, at: Instant) -> Option<SystemsClosed> {
         let names: Vec<String> = self.closed.keys().cloned().collect();
         let is_said = match &self.said {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn dsp_16_workers_are_told_of_closed_systems_when_that_changes_and_again_while_it_holds() {
+    fn dsp_16_workers_learn_of_closed_systems_when_that_changes_and_again_while_it_holds() {
         let mut systems = ClosedSystems::default();
         let (begin, now) = (Instant::now(), Timestamp::UNIX_EPOCH);
         let word = |systems: &mut ClosedSystems, seconds: u64| {

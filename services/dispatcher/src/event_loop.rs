@@ -32,9 +32,9 @@ const MAX_HAND_OUTS: usize = 2000;
 const MAX_NEWS: usize = 200;
 /// News kept by the broker while a turn takes long; what is dropped is found by re-reading.
 const MAX_WAITING_NEWS: u32 = 50_000;
-/// Time that all places must be in use before it is told.
+/// Time that all places must be in use before it is reported.
 const FULL_FOR: Duration = Duration::from_secs(60);
-/// A turn that takes longer is told.
+/// Longest turn that is not logged.
 const SLOW_TURN: Duration = Duration::from_millis(250);
 
 /// Leads until the lease is lost or the process is to stop.
@@ -58,7 +58,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
     let mut closed = ClosedSystems::default();
     let knowledge = knowledge::remember(host, lease.epoch, &mut dispatcher, &mut closed).await;
     let knowledge = knowledge.context("reading what the dispatcher before knew")?;
-    let mut leader = Leader {
+    let mut leader = EventLoop {
         host,
         lease,
         dispatcher,
@@ -66,7 +66,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
         reader: Reader::default(),
         unheard: Unheard::default(),
         shortage: Shortage::default(),
-        fullness: Lasting::told_after(FULL_FOR),
+        fullness: Lasting::noted_after(FULL_FOR),
         knowledge,
         closed,
         journal: Journal::new(Timestamp::now()),
@@ -81,7 +81,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
     Ok(())
 }
 
-struct Leader<'a> {
+struct EventLoop<'a> {
     host: &'a Host,
     lease: &'a Lease,
     dispatcher: Dispatcher,
@@ -106,7 +106,7 @@ enum Turn {
     Stop,
 }
 
-impl Leader<'_> {
+impl EventLoop<'_> {
     async fn lead(&mut self, consumer: &Consumer) {
         let (mut reread_at, mut full) = (Instant::now(), false);
         loop {
@@ -174,11 +174,11 @@ impl Leader<'_> {
     }
 
     fn hear(&mut self, delivery: &Delivery) {
-        let told = runtime_news::read::<News>(&self.host.metrics, "news", &delivery.body);
-        let Some(told) = told else { return };
+        let content = runtime_news::read::<News>(&self.host.metrics, "news", &delivery.body);
+        let Some(content) = content else { return };
         let now = Timestamp::now();
         // Before what is ready: it may be the same order, under its next number.
-        for left in told.left {
+        for left in content.left {
             let no = OrderNo(left.no);
             if let Some(attempt) = left.attempt {
                 self.dispatcher.handle(DispatchEvent::LeftReady { no, attempt: Attempt(attempt) }, now);
@@ -187,12 +187,14 @@ impl Leader<'_> {
                 self.dispatcher.handle(DispatchEvent::LeftQueue { no, queue: queue.into() }, now);
             }
         }
-        if !told.ready.is_empty() {
-            told.ready.iter().for_each(|ready| self.note_command(ready));
-            self.dispatcher
-                .handle(DispatchEvent::Ready(told.ready.into_iter().map(heard::ready_news).collect()), now);
+        if !content.ready.is_empty() {
+            content.ready.iter().for_each(|ready| self.note_command(ready));
+            let metrics = &self.host.metrics;
+            let ready =
+                content.ready.into_iter().filter_map(|news| heard::ready_news(metrics, news)).collect();
+            self.dispatcher.handle(DispatchEvent::Ready(ready), now);
         }
-        for ended in told.ended {
+        for ended in content.ended {
             let measured = heard::measured(&ended);
             let event = DispatchEvent::Ended {
                 measured,
@@ -202,21 +204,21 @@ impl Leader<'_> {
             };
             self.dispatcher.handle(event, now);
         }
-        for refused in told.refused {
+        for refused in content.refused {
             if let Some(event) = self.refusal(&refused) {
                 self.dispatcher.handle(event, now);
             }
         }
-        if !told.calls.is_empty() {
-            let samples = told.calls.into_iter().map(heard::samples).collect();
+        if !content.calls.is_empty() {
+            let samples = content.calls.into_iter().map(heard::samples).collect();
             self.dispatcher.handle(DispatchEvent::Called(samples), now);
         }
-        if !told.requests.is_empty() {
-            let moves = told.requests.into_iter().map(heard::requests).collect();
+        if !content.requests.is_empty() {
+            let moves = content.requests.into_iter().map(heard::requests).collect();
             self.dispatcher.handle(DispatchEvent::RequestsMoved(moves), now);
         }
-        self.workers_changed |= told.workers_changed;
-        if told.rules_changed {
+        self.workers_changed |= content.workers_changed;
+        if content.rules_changed {
             self.knowledge.look();
         }
     }
@@ -271,8 +273,8 @@ impl Leader<'_> {
         }
     }
 
-    /// A command to wake came. One that is repeated was lost before, if nothing is known of its stage;
-    /// one that comes for the first time was not, even where the tables were read before it came.
+    /// Notes a command to wake. A repeated one was lost before if its stage is unknown; one that comes for the
+    /// first time was not, even where the tables were read before it came.
     fn note_command(&mut self, ready: &message::ReadyNews) {
         let (no, attempt) = (OrderNo(ready.no), Attempt(ready.attempt));
         match &ready.repeat_of {
@@ -286,7 +288,7 @@ impl Leader<'_> {
         }
     }
 
-    /// A refusal of what another dispatcher handed out means nothing here.
+    /// Event of a refusal; `None` if another dispatcher handed the stage out.
     fn refusal(&self, refused: &message::RefusedHandOut) -> Option<DispatchEvent> {
         let (hand_out, why) = heard::refused(refused);
         (refused.epoch == self.lease.epoch.0).then_some(DispatchEvent::Refused { hand_out, why })
@@ -312,7 +314,7 @@ impl Leader<'_> {
         }
     }
 
-    /// One message to each node, with all that it is to run.
+    /// Sends each node one message with all that it is to run.
     async fn send(&self, hand_outs: Vec<HandOut>) {
         self.host.metrics.count(Count::HandOuts, "", hand_outs.len() as u64);
         let mut by_node: BTreeMap<Incarnation, Vec<HandedOut>> = BTreeMap::new();
@@ -323,8 +325,8 @@ impl Leader<'_> {
         let messages = by_node
             .into_iter()
             .map(|(node, orders)| {
-                let told = HandOuts { epoch: self.lease.epoch.0, orders };
-                (node.to_string(), runtime_news::body(&told))
+                let batch = HandOuts { epoch: self.lease.epoch.0, orders };
+                (node.to_string(), runtime_news::body(&batch))
             })
             .collect();
         // What does not arrive is doubted after the grace, looked up, and handed out again.

@@ -1,48 +1,53 @@
-//! News in the words of the policy.
+//! Conversion of news into events of the policy.
 
 use std::time::Duration;
 
 use pagurus_domain::dispatch::{HandOut, Lane, QueuePosition, Ready, Refusal, RequestsMoved, StageMeasured};
-use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
-use pagurus_domain::order::Priority;
+use pagurus_domain::id::{Attempt, Incarnation, OrderNo, UnknownWord};
 use pagurus_domain::system::{CallKind, CallOutcome, CallSamples, Latencies};
+use pagurus_runtime::metrics::{Count, Metrics};
 use pagurus_wire::message::{
     CallNews, CallNewsOutcome, EndedStage, ReadyNews, RefusalReason, RefusedHandOut, RequestsNews,
 };
 
-/// A ready stage as news tells it.
-pub(crate) fn ready_news(told: ReadyNews) -> Ready {
-    Ready {
-        no: OrderNo(told.no),
-        attempt: Attempt(told.attempt),
-        flow: told.flow.into(),
-        priority: told.priority.parse().unwrap_or(Priority::Normal),
-        lane: if told.woken { Lane::Woken } else { Lane::Fresh },
-        place: told.place.map(|place| QueuePosition { queue: place.queue.into(), position: place.position }),
-    }
+/// A ready stage as news tells it; none where its priority is a word of another version, because the dispatcher
+/// reads the row itself soon.
+pub(crate) fn ready_news(metrics: &Metrics, news: ReadyNews) -> Option<Ready> {
+    let priority = news.priority.parse().inspect_err(|error: &UnknownWord| {
+        metrics.count(Count::UnreadableMessages, "news", 1);
+        tracing::warn!(order = news.no, %error, "news of a ready stage cannot be read");
+    });
+    Some(Ready {
+        no: OrderNo(news.no),
+        attempt: Attempt(news.attempt),
+        flow: news.flow.into(),
+        priority: priority.ok()?,
+        lane: if news.woken { Lane::Woken } else { Lane::Fresh },
+        place: news.place.map(|place| QueuePosition { queue: place.queue.into(), position: place.position }),
+    })
 }
 
 /// Sums of calls as news tells them.
-pub(crate) fn samples(told: CallNews) -> CallSamples {
+pub(crate) fn samples(news: CallNews) -> CallSamples {
     CallSamples {
-        flow: told.flow.into(),
-        scenario: told.scenario.into(),
-        system: told.system.into(),
-        kind: if told.asynchronous { CallKind::Asynchronous } else { CallKind::Direct },
-        outcome: match told.outcome {
+        flow: news.flow.into(),
+        scenario: news.scenario.into(),
+        system: news.system.into(),
+        kind: if news.asynchronous { CallKind::Asynchronous } else { CallKind::Direct },
+        outcome: match news.outcome {
             CallNewsOutcome::Sent => CallOutcome::Sent,
             CallNewsOutcome::Answered => CallOutcome::Answered,
-            CallNewsOutcome::Failed => CallOutcome::Failed(told.class.unwrap_or_default().into()),
+            CallNewsOutcome::Failed => CallOutcome::Failed(news.class.unwrap_or_default().into()),
         },
-        count: told.count,
-        latencies: Latencies::of_counts(told.took),
-        retry_after: told.retry_after_ms.map(Duration::from_millis),
+        count: news.count,
+        latencies: Latencies::of_counts(news.took),
+        retry_after: news.retry_after_ms.map(Duration::from_millis),
     }
 }
 
 /// A change of open requests as news tells it.
-pub(crate) fn requests(told: RequestsNews) -> RequestsMoved {
-    RequestsMoved { flow: told.flow.into(), system: told.system.into(), by: told.by }
+pub(crate) fn requests(news: RequestsNews) -> RequestsMoved {
+    RequestsMoved { flow: news.flow.into(), system: news.system.into(), by: news.by }
 }
 
 /// Measurements of a stage; none of one that was broken off.
@@ -55,18 +60,18 @@ pub(crate) fn measured(ended: &EndedStage) -> Option<StageMeasured> {
 }
 
 /// A hand-out that was refused, and why.
-pub(crate) fn refused(told: &RefusedHandOut) -> (HandOut, Refusal) {
-    let why = match told.why {
+pub(crate) fn refused(refusal: &RefusedHandOut) -> (HandOut, Refusal) {
+    let why = match refusal.why {
         RefusalReason::Gone => Refusal::Gone,
         RefusalReason::Behind => Refusal::Behind,
         RefusalReason::Busy => Refusal::Busy,
         RefusalReason::StaleEpoch => Refusal::Epoch,
     };
     let hand_out = HandOut {
-        no: OrderNo(told.no),
-        attempt: Attempt(told.attempt),
-        node: Incarnation(told.node),
-        serial: told.serial,
+        no: OrderNo(refusal.no),
+        attempt: Attempt(refusal.attempt),
+        node: Incarnation(refusal.node),
+        serial: refusal.serial,
     };
     (hand_out, why)
 }

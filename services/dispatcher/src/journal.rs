@@ -29,7 +29,7 @@ enum Subject {
 }
 
 impl Journal {
-    /// One that begins now.
+    /// Creates a journal that begins now.
     pub fn new(since: Timestamp) -> Self {
         Self { since, written: HashMap::new() }
     }
@@ -94,7 +94,7 @@ impl Journal {
         }
     }
 
-    /// Those of these decisions that were not written, which are so from now on.
+    /// Returns the decisions that were not written yet, and marks them as written.
     fn fresh<'a>(&mut self, subject: Subject, name: &str, decisions: &'a [Decision]) -> &'a [Decision] {
         let Some(last) = decisions.last().filter(|last| last.at >= self.since) else { return &[] };
         let key = (subject, name.to_owned());

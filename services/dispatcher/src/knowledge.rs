@@ -19,50 +19,47 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::closed::ClosedSystems;
 use crate::journal::Journal;
 
-/// Between two looks at what operators decided, and two writings.
+/// Interval between two looks at what operators decided, and two writings.
 const EVERY: Duration = Duration::from_secs(1);
-/// From the end of a count of open requests to the next, at least: two counts correct what news left wrong, within two seconds.
+/// Least pause between two counts of open requests: two counts correct what news left wrong, within two seconds.
 const COUNT_EVERY: Duration = Duration::from_millis(700);
-/// Counting takes at most one part in so many of the time.
+/// Counting takes at most one part in this many of the time.
 const COUNT_SHARE: u32 = 20;
-/// Between two removals of what was not seen for long.
+/// Interval between two removals of what was not seen for long.
 const FORGET_EVERY: Duration = Duration::from_secs(600);
 /// Flows and systems that are removed in one go.
 const FORGET_AT_ONCE: i64 = 1000;
 
-/// Word of the task to the loop.
+/// Message of the task to the loop.
 #[derive(Debug)]
 pub(crate) enum Learnt {
     /// Rules of operators, which have changed.
     Rules(OperatorRules),
-    /// Open requests begin to be counted as soon as this is answered.
+    /// Start of a count of open requests, which waits for the answer.
     Counting(oneshot::Sender<()>),
-    /// The requests that were open then.
+    /// Requests that were open at the start of the count.
     OpenRequests(Vec<OpenRequests>),
-    /// The records that were asked for last are written: there may be the next.
+    /// Time for the next records to be written.
     Due,
 }
 
-/// Word of the loop to the task.
+/// Command of the loop to the task.
 #[derive(Debug)]
-enum Told {
+enum Command {
     Records { flows: Vec<FlowRecord>, systems: Vec<SystemRecord> },
     Confirmed { revision: i64, serial: u64 },
 }
 
-/// The way to the task.
+/// Handle of the task.
 #[derive(Debug)]
 pub(crate) struct Knowledge {
     learnt: mpsc::Receiver<Learnt>,
-    told: mpsc::Sender<Told>,
+    commands: mpsc::Sender<Command>,
     rules_changed: Arc<Notify>,
     _stop: DropGuard,
 }
 
 /// Tells the dispatcher what the one before knew, and what operators decided: to be done before anything is handed out.
-///
-/// # Errors
-/// The database fails.
 pub(crate) async fn remember(
     host: &Host,
     epoch: Epoch,
@@ -84,21 +81,21 @@ pub(crate) async fn remember(
     // Nothing was handed out under this epoch before.
     stops::confirm(&client, epoch, rules.revision, 0).await?;
     let (learnt_sender, learnt) = mpsc::channel(4);
-    let (told, told_receiver) = mpsc::channel(16);
+    let (commands, command_receiver) = mpsc::channel(16);
     let stop = CancellationToken::new();
     let rules_changed = Arc::<Notify>::default();
-    let task = Task {
+    let task = KnowledgeTask {
         host: host.clone(),
         epoch,
         rules,
         unwritten: Default::default(),
         learnt: learnt_sender,
-        told: told_receiver,
+        commands: command_receiver,
         rules_changed: rules_changed.clone(),
         stop: stop.clone(),
     };
     tokio::spawn(task.run());
-    Ok(Knowledge { learnt, told, rules_changed, _stop: stop.drop_guard() })
+    Ok(Knowledge { learnt, commands, rules_changed, _stop: stop.drop_guard() })
 }
 
 /// Tells the dispatcher what operators decided.
@@ -111,7 +108,7 @@ pub(crate) fn tell(dispatcher: &mut Dispatcher, rules: OperatorRules) {
 }
 
 impl Knowledge {
-    /// The next thing that the task has learnt. Nothing is lost if it is not awaited to the end.
+    /// Returns the next thing that the task has learnt. Safe to cancel: nothing is lost.
     pub async fn next(&mut self) -> Learnt {
         match self.learnt.recv().await {
             Some(learnt) => learnt,
@@ -120,41 +117,41 @@ impl Knowledge {
         }
     }
 
-    /// Has records written. What finds no room is written later: it counts as changed as long.
+    /// Has records written. Those that find no room are written later: they count as changed until then.
     pub fn write(&self, flows: Vec<FlowRecord>, systems: Vec<SystemRecord>) {
-        let _ = self.told.try_send(Told::Records { flows, systems });
+        let _ = self.commands.try_send(Command::Records { flows, systems });
     }
 
     /// True if records would be taken now.
     pub fn takes(&self) -> bool {
-        self.told.capacity() > 1
+        self.commands.capacity() > 1
     }
 
     /// Tells operators that the dispatcher goes by these rules.
     pub async fn confirm(&self, revision: i64, serial: u64) {
-        let _ = self.told.send(Told::Confirmed { revision, serial }).await;
+        let _ = self.commands.send(Command::Confirmed { revision, serial }).await;
     }
 
-    /// The rules have changed: they are read at once, not in a second.
+    /// Has the rules read at once, because they have changed.
     pub fn look(&self) {
         self.rules_changed.notify_one();
     }
 }
 
-struct Task {
+struct KnowledgeTask {
     host: Host,
     epoch: Epoch,
     rules: OperatorRules,
     /// Records that could not be written yet.
     unwritten: (BTreeMap<String, FlowRecord>, BTreeMap<String, SystemRecord>),
     learnt: mpsc::Sender<Learnt>,
-    told: mpsc::Receiver<Told>,
-    /// However often it is told, one look is enough.
+    commands: mpsc::Receiver<Command>,
+    /// Signals changed rules; any number of signals leads to one read.
     rules_changed: Arc<Notify>,
     stop: CancellationToken,
 }
 
-impl Task {
+impl KnowledgeTask {
     async fn run(mut self) {
         let mut tick = tokio::time::interval(EVERY);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -163,9 +160,9 @@ impl Task {
         loop {
             let (operation, done) = tokio::select! {
                 () = self.stop.cancelled() => return,
-                told = self.told.recv() => match told {
-                    Some(Told::Records { flows, systems }) => ("flows", self.write(flows, systems).await),
-                    Some(Told::Confirmed { revision, serial }) => {
+                command = self.commands.recv() => match command {
+                    Some(Command::Records { flows, systems }) => ("flows", self.write(flows, systems).await),
+                    Some(Command::Confirmed { revision, serial }) => {
                         ("confirm", self.confirm(revision, serial).await)
                     }
                     None => return,
@@ -191,7 +188,7 @@ impl Task {
         }
     }
 
-    /// Under another epoch nothing is written; the loop hears of its lost lease by itself.
+    /// Writes records, unless the epoch has changed; the loop hears of its lost lease by itself.
     async fn write(&mut self, flows: Vec<FlowRecord>, systems: Vec<SystemRecord>) -> Result<(), Error> {
         let (later_flows, later_systems) = &mut self.unwritten;
         later_flows.extend(flows.into_iter().map(|one| (one.flow.clone(), one)));
@@ -225,7 +222,7 @@ impl Task {
         Ok(())
     }
 
-    /// What the loop knows when the count begins is what it is compared with: news that comes meanwhile is no difference.
+    /// Counts open requests, compared with what the loop knows at the start: news that comes meanwhile is no difference.
     async fn count_requests(&self) -> Result<(), Error> {
         let client = self.host.store.reports().await?;
         let (marked, begun) = oneshot::channel();

@@ -50,12 +50,12 @@ impl Seen {
 pub(crate) async fn acquire(host: &Host, ttl: Duration, seen: &mut Seen) -> Result<Lease, Duration> {
     let asked = Instant::now();
     let epoch = match try_acquire(host, ttl, seen.unrenewed(ttl, asked)).await {
-        Ok(Asked::Taken(epoch)) => epoch,
-        Ok(Asked::Held(until, left)) => {
+        Ok(LeaseOutcome::Taken(epoch)) => epoch,
+        Ok(LeaseOutcome::Held(until, left)) => {
             seen.see(until, asked);
             return Err(left);
         }
-        Ok(Asked::Unknown) => return Err(ttl),
+        Ok(LeaseOutcome::Unknown) => return Err(ttl),
         Err(error) => {
             host.metrics.count(Count::StoreErrors, "lease", 1);
             tracing::warn!(error = chain(&error), "the lease cannot be asked for");
@@ -71,10 +71,10 @@ pub(crate) async fn acquire(host: &Host, ttl: Duration, seen: &mut Seen) -> Resu
 }
 
 /// Outcome of asking for the lease.
-enum Asked {
+enum LeaseOutcome {
     /// The lease is ours, under this epoch.
     Taken(Epoch),
-    /// Another holds the lease until this time, and for so long yet.
+    /// The lease is held by another until this time, for this duration from now.
     Held(Timestamp, Duration),
     /// The task that asked broke off, or the lease has no row: nothing is known.
     Unknown,
@@ -86,28 +86,32 @@ fn written(ttl: Duration) -> Duration {
     ttl * 9 / 10
 }
 
-/// A lease asked for at this moment is safe for so long: a fifth is left for what is under way.
+/// End of the trust in a lease that was asked for at this moment: a fifth is left for what is under way.
 fn trust(asked: Instant, ttl: Duration) -> Instant {
     asked + ttl * 4 / 5
 }
 
-async fn try_acquire(host: &Host, ttl: Duration, unrenewed: Option<Timestamp>) -> Result<Asked, Error> {
+async fn try_acquire(
+    host: &Host,
+    ttl: Duration,
+    unrenewed: Option<Timestamp>,
+) -> Result<LeaseOutcome, Error> {
     let (store, node) = (host.store.clone(), host.node);
-    // Owned by a task: no transaction is dropped half-way when the process is told to stop.
+    // Owned by a task: no transaction is dropped half-way when the process is to stop.
     let asked = tokio::spawn(async move {
         let mut client = store.lease().await?;
         let tx = client.transaction().await?;
         let taken = leases::acquire(&tx, NAME, node, written(ttl), unrenewed).await?;
         let asked = match taken {
-            Some(epoch) => Asked::Taken(epoch),
+            Some(epoch) => LeaseOutcome::Taken(epoch),
             None => leases::left(&tx, NAME)
                 .await?
-                .map_or(Asked::Unknown, |(until, left)| Asked::Held(until, left)),
+                .map_or(LeaseOutcome::Unknown, |(until, left)| LeaseOutcome::Held(until, left)),
         };
         tx.commit().await?;
         Ok(asked)
     });
-    asked.await.unwrap_or(Ok(Asked::Unknown))
+    asked.await.unwrap_or(Ok(LeaseOutcome::Unknown))
 }
 
 async fn renew(
@@ -196,7 +200,7 @@ mod tests {
         assert_eq!(seen.unrenewed(ttl, after(5)), None);
         assert_eq!(seen.unrenewed(ttl, after(6)), Some(former));
         seen.see(renewed, after(6));
-        assert_eq!(seen.unrenewed(ttl, after(11)), None, "whoever holds it is there");
+        assert_eq!(seen.unrenewed(ttl, after(11)), None, "its holder is there");
         assert_eq!(seen.unrenewed(ttl, after(12)), Some(renewed));
     }
 }

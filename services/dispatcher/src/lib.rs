@@ -25,7 +25,7 @@ use std::time::Duration;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
 
-/// Between two questions for the lease at least.
+/// Least interval between two requests for the lease.
 const LEAST_PAUSE: Duration = Duration::from_millis(10);
 
 /// Runs until the process is to stop: stands by, leads when the lease is free, stands by again
@@ -51,7 +51,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
             tracing::info!(epoch = %lease.epoch, "leading");
             host.at_work(false).await;
             let outcome = event_loop::lead(&host, &lease).await;
-            // Whoever waits for the lease gets it now, not when it runs out.
+            // The next holder gets the lease now, not when it runs out.
             lease::resign(&host).await;
             match outcome {
                 Ok(()) => tracing::info!(epoch = %lease.epoch, "no longer leading"),
@@ -61,7 +61,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
             }
             drop(leading);
             host.at_work(true).await;
-            // Whoever stands by comes first: an operator may have made this one step down.
+            // Those that stand by come first: an operator may have made this one step down.
             if host.sleep_unless_draining(ttl / 3).await {
                 host.readiness.not_ready("draining");
                 return Ok(());

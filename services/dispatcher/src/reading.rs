@@ -21,7 +21,7 @@ use crate::unheard::Unheard;
 const PAGE: usize = 5000;
 /// Queues looked up in one turn.
 const QUEUES: usize = 500;
-/// Reading what is ready and in progress takes at most one part in so many of the time: with a snapshot that somebody
+/// Reading what is ready and in progress takes at most one part in this many of the time: with a snapshot that somebody
 /// holds, all that was deleted since is walked over (QLT-2).
 const SHARE_OF_TIME: u32 = 20;
 
@@ -34,23 +34,20 @@ pub(crate) struct Reader {
     rounds: Rounds,
     /// The longest that a stage of the round under way has waited.
     waited: Duration,
-    /// The same of the last round that was read to its end.
+    /// The same of the last finished round.
     longest_wait: Duration,
     /// Time since which the oldest stage of each flow may run, of the round under way.
     oldest: HashMap<String, Timestamp>,
-    /// The same of a round that was read to its end, until the dispatcher was told.
+    /// The same of a finished round, until the dispatcher has received it.
     ended_round: Option<HashMap<String, Timestamp>>,
     /// End of the last reading of the slow pass, and how long it took.
     read: Option<(Instant, Duration)>,
-    /// The workers as they were told last.
+    /// Workers as the dispatcher received them last.
     workers: BTreeMap<Incarnation, (u32, bool)>,
 }
 
 impl Reader {
-    /// Reads everything, page by page; how many stages may run.
-    ///
-    /// # Errors
-    /// The database fails.
+    /// Reads everything, page by page; returns the number of stages that may run.
     pub async fn rebuild(&mut self, host: &Host, dispatcher: &mut Dispatcher) -> Result<usize, Error> {
         let client = host.store.recovery().await?;
         let mut count = 0;
@@ -74,11 +71,8 @@ impl Reader {
         Ok(count)
     }
 
-    /// One turn of the slow pass: a page of what is ready, what is in progress, the workers. Woken
+    /// Takes one turn of the slow pass: a page of what is ready, what is in progress, the workers. Woken
     /// stages that nothing was known of are noted.
-    ///
-    /// # Errors
-    /// The database fails.
     pub async fn turn(
         &mut self,
         host: &Host,
@@ -154,9 +148,6 @@ impl Reader {
     }
 
     /// Tells the dispatcher which workers came, changed and went.
-    ///
-    /// # Errors
-    /// The database fails.
     pub async fn workers(&mut self, client: &Client, dispatcher: &mut Dispatcher) -> Result<(), Error> {
         let now = Timestamp::now();
         let present: BTreeMap<Incarnation, (u32, bool)> = cluster::workers(client)
@@ -207,9 +198,6 @@ impl Reader {
 }
 
 /// Reads the heads of queues that the dispatcher is in doubt about.
-///
-/// # Errors
-/// The database fails.
 pub(crate) async fn queue_heads(host: &Host, dispatcher: &mut Dispatcher) -> Result<(), Error> {
     let wanted = dispatcher.wanted_queues(Timestamp::now(), QUEUES);
     if wanted.is_empty() {
@@ -226,8 +214,8 @@ pub(crate) async fn queue_heads(host: &Host, dispatcher: &mut Dispatcher) -> Res
             (member.queue, head)
         })
         .collect();
-    let told = wanted.into_iter().map(|queue| QueueHead { head: heads.remove(&*queue), queue }).collect();
-    dispatcher.handle(DispatchEvent::QueueHeads(told), Timestamp::now());
+    let events = wanted.into_iter().map(|queue| QueueHead { head: heads.remove(&*queue), queue }).collect();
+    dispatcher.handle(DispatchEvent::QueueHeads(events), Timestamp::now());
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A round ends at the highest number that there was when it began. What comes later has news of its
 //! own and is read in the next round: however fast it comes, a round has at most as many pages as
-//! there were rows at its begin, and whatever lies anywhere in the table is read within two whole rounds.
+//! there were rows at its start, and whatever lies anywhere in the table is read within two whole rounds.
 //!
 //! A whole round begins at the first number. Under a snapshot that somebody holds, its first page walks over all that
 //! is gone (QLT-2): where that takes long, the next rounds begin at the lowest number that the last one found, and whole
@@ -15,13 +15,13 @@ use pagurus_domain::id::OrderNo;
 
 /// A first page that takes no longer is read from the first number in each round.
 const CHEAP: Duration = Duration::from_millis(50);
-/// Other whole rounds are so many times as far apart as their first pages take: one that takes a second, once a minute.
+/// Distance of other whole rounds, as a multiple of the time of their first pages: one that takes a second, once a minute.
 const APART: u32 = 60;
 
 /// Before the first number.
 const START: OrderNo = OrderNo(0);
 
-/// Where a round stands.
+/// Position of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Round {
     /// Number behind which the next page begins.
@@ -49,7 +49,7 @@ impl Rounds {
         Round { after: after.min(until), until }
     }
 
-    /// The first page of a round was read by now, which took so long, and begins with this number.
+    /// Notes that the first page of a round was read, how long that took, and its first number.
     pub fn begun(&mut self, round: Round, first: Option<OrderNo>, now: Instant, took: Duration) {
         self.mark = Some(first.map_or(round.until, |first| OrderNo(first.0 - 1)));
         if round.after == START {
@@ -59,8 +59,8 @@ impl Rounds {
 }
 
 impl Round {
-    /// The round after a page of at most `limit` rows, with the numbers that it held; none where the
-    /// round is over: a page that is not full was the last one.
+    /// Returns the round after a page of at most `limit` rows with these numbers; `None` if the round is
+    /// over: a page that is not full was the last one.
     pub fn after_page(self, page: &[OrderNo], limit: usize) -> Option<Self> {
         let last = *page.last()?;
         (page.len() >= limit && last < self.until).then_some(Self { after: last, ..self })
@@ -75,7 +75,7 @@ mod tests {
 
     const PAGE: usize = 5;
 
-    /// One page of a round over a table, as the reader reads it.
+    /// Reads one page of a round over a table, as the reader does.
     fn turn(round: &mut Option<Round>, table: &BTreeSet<i64>) -> Vec<i64> {
         let until = OrderNo(table.last().copied().unwrap_or(0));
         let now = round.unwrap_or_else(|| Rounds::default().begin(until, Instant::now()));

@@ -1,19 +1,19 @@
-//! Stages that may run while no worker takes any: when to tell of it. Reads nothing itself.
+//! Stages that may run while no worker takes any: when to report it. Reads nothing itself.
 
 use std::time::{Duration, Instant};
 
 use pagurus_domain::dispatch::Stats;
 
-/// Between two warnings of one shortage.
+/// Interval between two warnings of one shortage.
 const AGAIN_AFTER: Duration = Duration::from_secs(60);
-/// Time that a shortage must last before it is told: after a start the workers come at their pace.
-const BEAR: Duration = Duration::from_secs(2);
+/// Time that a shortage must last before it is reported: after a start the workers come at their pace.
+const GRACE: Duration = Duration::from_secs(2);
 
-/// A shortage of workers, with when it began and was told last.
+/// A shortage of workers, and when it began and was last reported.
 #[derive(Debug, Default)]
 pub(crate) struct Shortage {
     began: Option<Instant>,
-    told: Option<Instant>,
+    reported: Option<Instant>,
 }
 
 impl Shortage {
@@ -22,7 +22,7 @@ impl Shortage {
         self.began.is_some()
     }
 
-    /// Looks at the dispatcher once more: the number of stages that wait for a worker, where that is to be told now.
+    /// Looks at the dispatcher once more: the number of stages that wait for a worker, if that is to be reported now.
     pub fn look(&mut self, stats: &Stats, now: Instant) -> Option<usize> {
         let waiting = stats.waiting.iter().sum();
         if waiting == 0 || stats.nodes.iter().any(|node| node.allowance > 0) {
@@ -30,12 +30,12 @@ impl Shortage {
             return None;
         }
         let began = *self.began.get_or_insert(now);
-        let is_due = match self.told {
-            Some(told) => now.duration_since(told) >= AGAIN_AFTER,
-            None => now.duration_since(began) >= BEAR,
+        let is_due = match self.reported {
+            Some(reported) => now.duration_since(reported) >= AGAIN_AFTER,
+            None => now.duration_since(began) >= GRACE,
         };
         is_due.then(|| {
-            self.told = Some(now);
+            self.reported = Some(now);
             waiting
         })
     }
@@ -67,17 +67,17 @@ mod tests {
     }
 
     #[test]
-    fn dsp_1_a_shortage_of_workers_is_told_once_a_minute_while_it_lasts() {
+    fn dsp_1_a_shortage_of_workers_is_reported_once_a_minute_while_it_lasts() {
         let begin = Instant::now();
         let mut shortage = Shortage::default();
-        let mut told = |second: u64, waiting: usize, allowances: &[u32]| {
+        let mut look = |second: u64, waiting: usize, allowances: &[u32]| {
             shortage.look(&stats(waiting, allowances), begin + Duration::from_secs(second))
         };
-        assert_eq!(told(0, 3, &[]), None, "the workers may be about to come");
-        let seconds: Vec<u64> = (1..=150).filter(|second| told(*second, 3, &[0]).is_some()).collect();
+        assert_eq!(look(0, 3, &[]), None, "the workers may be about to come");
+        let seconds: Vec<u64> = (1..=150).filter(|second| look(*second, 3, &[0]).is_some()).collect();
         assert_eq!(seconds, [2, 62, 122]);
-        assert_eq!(told(200, 3, &[0, 8]), None, "a worker came");
-        assert_eq!((told(201, 5, &[]), told(203, 5, &[])), (None, Some(5)), "another shortage");
-        assert_eq!(told(300, 0, &[]), None, "nothing waits");
+        assert_eq!(look(200, 3, &[0, 8]), None, "a worker came");
+        assert_eq!((look(201, 5, &[]), look(203, 5, &[])), (None, Some(5)), "another shortage");
+        assert_eq!(look(300, 0, &[]), None, "nothing waits");
     }
 }

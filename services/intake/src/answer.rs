@@ -1,4 +1,4 @@
-//! Callbacks: answers of called systems, stored whatever becomes of them.
+//! Callbacks: answers of called systems, stored in any case.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ const MAX_NAMED_BYTES: usize = 255;
 /// Longest step status kept.
 const MAX_STEP_STATUS_BYTES: usize = 1024;
 
-/// Bodies of a batch from which on masking them would be felt by what else runs on the thread.
+/// Size of the bodies of a batch from which on masking them would hold up what else runs on the thread.
 const COSTLY_BYTES: usize = 64 * 1024;
 
 /// An answer as it came.
@@ -51,7 +51,7 @@ pub(crate) fn new_answer(
     }
 }
 
-/// A heartbeat of an actor: its hand-out goes on. Whether it is still open.
+/// Prolongs the hand-out of an actor that sent a heartbeat. Returns its new end if it is still open.
 ///
 /// # Errors
 /// The database failed.
@@ -65,19 +65,19 @@ pub(crate) async fn heartbeat(host: &Host, pass: &str) -> Result<Option<jiff::Ti
 
 /// Stores batches of answers. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Recorder {
+pub(crate) struct AnswerRecorder {
     pub host: Host,
     pub catalogue: Catalogue,
-    /// The secrets that nothing that is stored may hold.
+    /// Secrets that must not be stored anywhere.
     pub secrets: Arc<DeploymentSecrets>,
 }
 
-impl Recorder {
-    /// Stores a batch of answers and wakes the orders whose last open request was answered. It waits for a locked order no longer
-    /// than batches wait of late.
+impl AnswerRecorder {
+    /// Stores a batch of answers and wakes the orders whose last open request was answered. Waits for a locked order no
+    /// longer than batches waited recently.
     ///
     /// # Errors
-    /// The database failed: the same call may be repeated, doubles are told apart.
+    /// The database failed: the same call may be repeated, doubles are recognized.
     pub async fn record<A>(&self, batch: &[A]) -> Result<Vec<CallbackVerdict>, Error>
     where
         A: Borrow<NewAnswer> + Sync,
@@ -86,10 +86,10 @@ impl Recorder {
         self.record_within(&batch, self.host.store.patience().clone()).await
     }
 
-    /// The same for an answer whose order was locked: it holds up nobody, and waits.
+    /// Stores an answer whose order was locked: it holds up nobody, and waits.
     ///
     /// # Errors
-    /// As of [`Recorder::record`].
+    /// See [`AnswerRecorder::record`].
     pub async fn record_locked(&self, answer: &NewAnswer) -> Result<Vec<CallbackVerdict>, Error> {
         self.record_within(&[answer], Patience::default()).await
     }
@@ -126,7 +126,7 @@ impl Recorder {
         Ok(answered)
     }
 
-    /// The batch without the secrets that were told back, where it may hold any: each answer without those
+    /// Returns the batch without the secrets that were echoed, if it may hold any: each answer without those
     /// of the scenario that asked. Secrets of others stay, because a short one may be a number of a
     /// customer. An answer for nobody is gone on with by nobody, and is stored without any secret.
     async fn masked(&self, client: &Client, batch: &[&NewAnswer]) -> Result<Option<Vec<NewAnswer>>, Error> {
@@ -169,13 +169,13 @@ impl Recorder {
     }
 }
 
-/// The answer as its order goes on with it.
+/// Returns the answer as its order goes on with it.
 fn without(answer: &NewAnswer, secrets: &Concealed) -> NewAnswer {
     masked(answer, &answer.body, secrets, |text| secrets.kept_text(text))
 }
 
-/// The answer for nobody, as it is shown. Of a long body no more is looked at than is stored, and as much
-/// again, so that no secret is cut where its end is not kept.
+/// Returns an answer for nobody as it is shown. Of a long body no more than twice the stored length is looked at,
+/// so that no secret is cut where its end is not kept.
 fn orphan_without(answer: &NewAnswer, secrets: &Concealed) -> NewAnswer {
     let read = &answer.body[..answer.body.len().min(2 * answers::ORPHAN_BODY_BYTES)];
     let masked = masked(answer, read, secrets, |text| secrets.text(text));

@@ -9,13 +9,14 @@ use pagurus_domain::order::registration::{Request, flow_marker};
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::{flows, queues};
 use pagurus_wire::problem::{Problem, Type};
 
-/// Between two looks: with the second in which the dispatcher writes, a figure is at most two seconds old.
+/// Interval between two looks: with the second in which the dispatcher writes, a figure is at most two seconds old.
 const EVERY: Duration = Duration::from_secs(1);
-/// Flows that are refused at a time, at most.
+/// Largest number of flows that are refused at a time.
 const MOST: i64 = 10_000;
 
 /// The flows that have too many stages waiting, with their number. Cheap to clone.
@@ -24,34 +25,34 @@ pub(crate) struct Backlog {
     full: Arc<RwLock<HashMap<String, i64>>>,
 }
 
-impl Backlog {
-    /// Looks at the figures of the dispatcher, until the process is to stop.
-    pub async fn watch(self, host: Host) -> anyhow::Result<()> {
-        loop {
-            let full = match host.settings().distribution.max_backlog_of_flow {
-                None => HashMap::new(),
-                Some(bound) => {
-                    let read =
-                        async { flows::backlog(&host.store.api().await?, i64::from(bound), MOST).await };
-                    match read.await {
-                        Ok(full) => full.into_iter().collect(),
-                        Err(error) => {
-                            host.metrics.count(Count::StoreErrors, "backlog", 1);
-                            tracing::warn!(error = chain(&error), "the backlog of flows cannot be read");
-                            // Old figures would refuse orders for no reason any more.
-                            HashMap::new()
-                        }
+impl BackgroundTask for Backlog {
+    const PAUSE: TurnPause = |_| EVERY;
+    const FIRST: NextTurn = NextTurn::AtOnce;
+    const TAKES_WORK: bool = false;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        let full = match host.settings().distribution.max_backlog_of_flow {
+            None => HashMap::new(),
+            Some(bound) => {
+                let read = async { flows::backlog(&host.store.api().await?, i64::from(bound), MOST).await };
+                match read.await {
+                    Ok(full) => full.into_iter().collect(),
+                    Err(error) => {
+                        host.metrics.count(Count::StoreErrors, "backlog", 1);
+                        tracing::warn!(error = chain(&error), "the backlog of flows cannot be read");
+                        // Old figures would refuse orders for no reason any more.
+                        HashMap::new()
                     }
                 }
-            };
-            host.metrics.level(Level::BacklogFull, "", full.len() as f64);
-            *self.full.write().unwrap_or_else(PoisonError::into_inner) = full;
-            if host.sleep_unless_draining(EVERY).await {
-                return Ok(());
             }
-        }
+        };
+        host.metrics.level(Level::BacklogFull, "", full.len() as f64);
+        *self.full.write().unwrap_or_else(PoisonError::into_inner) = full;
+        NextTurn::AfterPause
     }
+}
 
+impl Backlog {
     /// Refuses an order of a flow or queue that has too many waiting.
     pub async fn check(&self, host: &Host, request: &Request) -> Result<(), Problem> {
         let settings = host.settings();
@@ -59,10 +60,10 @@ impl Backlog {
             && let Some((flow, waiting)) = self.full_flow(&settings.distribution.flow_attributes, request)
         {
             host.metrics.count(Count::BacklogRefused, "flow", 1);
-            let told = format!(
+            let detail = format!(
                 "{waiting} stages of the flow `{flow}` wait to run, and {bound} is the bound; send the order later"
             );
-            return Err(Problem::new(Type::Busy, told));
+            return Err(Problem::new(Type::Busy, detail));
         }
         let (Some(bound), Some(queue)) =
             (settings.distribution.max_backlog_of_queue, request.queue.as_deref())
@@ -72,9 +73,9 @@ impl Backlog {
         let full = async { queues::has_members(&host.store.api().await?, queue, i64::from(bound)).await };
         if full.await.map_err(|error| store_problem(host, "backlog", &error))? {
             host.metrics.count(Count::BacklogRefused, "queue", 1);
-            let told =
+            let detail =
                 format!("the queue `{queue}` has {bound} orders or more, its bound; send the order later");
-            return Err(Problem::new(Type::Busy, told));
+            return Err(Problem::new(Type::Busy, detail));
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ pub(crate) async fn answered(
     if call.answered_at.is_some() || patience.is_zero() {
         return Ok(call_view(call));
     }
-    // Where too many wait, this one is told what there is.
+    // If too many wait, this one gets the present state.
     let Some(answer) = intake.waiters.wait_for(call.no) else { return Ok(call_view(call)) };
     tokio::select! {
         answer = answer => Ok(call_view(answer.unwrap_or(call))),

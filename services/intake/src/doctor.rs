@@ -47,7 +47,7 @@ async fn queues(host: &Host) -> Vec<QueueFacts> {
     let queues = [(&names.orders_in, false), (&names.callbacks_in, false), (&names.refused_queue, true)];
     let mut found = Vec::new();
     for (name, is_of_refused) in queues {
-        // What cannot be asked is told by the connection, or by the confirm.
+        // The connection or the confirm shows what cannot be asked.
         let asked = host.broker.depth_of(name, PATIENCE);
         if let Ok(Ok(depth)) = tokio::time::timeout(PATIENCE, asked).await {
             let (messages, consumers) = depth.unzip();

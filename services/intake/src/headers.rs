@@ -11,7 +11,7 @@ pub(crate) const SENT_TIME: [&str; 2] = ["request-sent-time", "crab-request-sent
 /// The header with the status of a called system's step, and its older name.
 pub(crate) const STEP_STATUS: [&str; 2] = ["step-status", "step_status"];
 
-/// The sending time of a request; one that cannot be read is refused (ORD-17).
+/// Returns the sending time of a request; one that cannot be read is refused (ORD-17).
 pub(crate) fn sent_time_of(headers: &HeaderMap) -> Result<Option<Timestamp>, Problem> {
     let Some((name, value)) = SENT_TIME.iter().find_map(|name| Some((name, headers.get(*name)?))) else {
         return Ok(None);
@@ -20,7 +20,7 @@ pub(crate) fn sent_time_of(headers: &HeaderMap) -> Result<Option<Timestamp>, Pro
     read.map(Some).ok_or_else(|| unreadable_sent_time(&format!("the header `{name}`")))
 }
 
-/// The answer to a sending time that cannot be read.
+/// Returns the problem of a sending time that cannot be read.
 pub(crate) fn unreadable_sent_time(place: &str) -> Problem {
     Problem::new(Type::Invalid, format!("{place} must be {}, or milliseconds since 1970", time::RANGE))
 }

@@ -48,7 +48,7 @@ use self::document::Table;
 pub(crate) use self::exports::Exports;
 use crate::Intake;
 
-/// All routes of the API, with their description.
+/// Returns all routes of the API, with their description.
 fn table() -> Table {
     let rooms: [fn(Table) -> Table; 18] = [
         orders::routes,
@@ -73,19 +73,19 @@ fn table() -> Table {
     description::routes(rooms.into_iter().fold(Table::new(), |table, room| room(table)))
 }
 
-/// The OpenAPI document of the API.
+/// Returns the OpenAPI document of the API.
 pub(crate) fn openapi() -> Value {
     table().finish().1
 }
 
-/// The router of the API.
+/// Returns the router of the API.
 pub(crate) fn router(intake: Intake) -> Router {
     let (router, document) = table().finish();
     let paths = Arc::new(paths_of(&document));
     router
-        .fallback(move |uri: Uri| async move { Answer(nothing_at(uri.path(), &paths)) })
+        .fallback(move |uri: Uri| async move { ProblemResponse(nothing_at(uri.path(), &paths)) })
         .method_not_allowed_fallback(|| async {
-            Answer(Problem::new(Type::MethodNotAllowed, "this path does not know the method"))
+            ProblemResponse(Problem::new(Type::MethodNotAllowed, "this path does not know the method"))
         })
         .with_state(intake.clone())
         .layer(Extension(Arc::new(Description::of(&document))))
@@ -96,9 +96,9 @@ fn paths_of(document: &Value) -> Vec<String> {
     document["paths"].as_object().into_iter().flatten().map(|(path, _)| path.clone()).collect()
 }
 
-/// The problem of a path that leads nowhere. Where only its last word is strange, those that are known are told.
+/// Returns the problem of a path that leads nowhere. If only its last word is unknown, the known ones are listed.
 fn nothing_at(path: &str, paths: &[String]) -> Problem {
-    let mut told = "there is nothing at this path".to_owned();
+    let mut detail = "there is nothing at this path".to_owned();
     let words: Vec<&str> = path.split('/').collect();
     let fits = |known: &[&str]| {
         known.len() == words.len()
@@ -113,26 +113,26 @@ fn nothing_at(path: &str, paths: &[String]) -> Problem {
     let last: Vec<&str> =
         known.filter_map(|known| known.last().copied()).filter(|last| !last.is_empty()).collect();
     if words.len() > 3 && !last.is_empty() {
-        told = format!("{told}; at the place of its last word there are: {}", last.join(", "));
+        detail = format!("{detail}; at the place of its last word there are: {}", last.join(", "));
     }
-    Problem::new(Type::NotFound, told)
+    Problem::new(Type::NotFound, detail)
 }
 
 /// A problem as an answer.
 #[derive(Debug)]
-pub(crate) struct Answer(pub Problem);
+pub(crate) struct ProblemResponse(pub Problem);
 
-impl From<Problem> for Answer {
+impl From<Problem> for ProblemResponse {
     fn from(problem: Problem) -> Self {
         Self(problem)
     }
 }
 
-impl IntoResponse for Answer {
+impl IntoResponse for ProblemResponse {
     fn into_response(self) -> Response<Body> {
         answer_of(&self.0)
     }
 }
 
 /// Result of a handler.
-pub(crate) type Outcome<T> = Result<T, Answer>;
+pub(crate) type HttpResult<T> = Result<T, ProblemResponse>;

@@ -27,10 +27,10 @@ use pagurus_runtime::{Batcher, Host};
 use pagurus_store::answers::CallbackVerdict;
 use pagurus_view::Views;
 
-use answer::{NewAnswer, Recorder};
+use answer::{AnswerRecorder, NewAnswer};
 use backlog::Backlog;
 use refused::RefusedMessages;
-use register::{Outcome, Submission};
+use register::{RegistrationOutcome, Submission};
 use stream::Streams;
 use waiters::Waiters;
 
@@ -56,10 +56,10 @@ struct IntakeParts {
     streams: Streams,
     backlog: Backlog,
     refused: RefusedMessages,
-    recorder: Recorder,
-    registrations: Batcher<Submission, Option<Outcome>, pagurus_store::Error>,
+    recorder: AnswerRecorder,
+    registrations: Batcher<Submission, Option<RegistrationOutcome>, pagurus_store::Error>,
     /// Orders whose parameters take long to check, one at a time.
-    costly: Batcher<Submission, Outcome, pagurus_store::Error>,
+    costly: Batcher<Submission, RegistrationOutcome, pagurus_store::Error>,
     answers: Batcher<Arc<NewAnswer>, CallbackVerdict, pagurus_store::Error>,
     /// Answers whose order was locked.
     locked_answers: Batcher<Arc<NewAnswer>, CallbackVerdict, pagurus_store::Error>,
@@ -78,7 +78,7 @@ const GATHER: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(
 /// order does not hold up all others.
 const ANSWERS: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(15) };
 
-/// Those whose order is locked wait each for itself.
+/// Gathering of answers whose order is locked: each waits for itself.
 const LOCKED: Shape = Shape { max: 1, lanes: 2, linger: Duration::ZERO };
 
 /// Gathering of costly registrations: they wait for one another, and nobody else for them.
@@ -87,13 +87,13 @@ const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Duration::ZERO };
 /// Time for requests that are being answered when the process is to stop.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
-/// The OpenAPI document of the API, made from its routes.
+/// Returns the OpenAPI document of the API, made from its routes.
 #[must_use]
 pub fn openapi() -> serde_json::Value {
     http::openapi()
 }
 
-/// The AsyncAPI document of an installation with these names.
+/// Returns the AsyncAPI document of an installation with these names.
 #[must_use]
 pub fn asyncapi(names: &pagurus_broker::topology::Names) -> serde_json::Value {
     http::asyncapi(names)
@@ -110,7 +110,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     let registering = register::Registrar { host: host.clone(), catalogue: catalogue.clone() };
     let costly = registering.clone();
     let views = Views::of(host.clone(), catalogue.clone(), secrets.clone());
-    let recorder = Recorder { host: host.clone(), catalogue: catalogue.clone(), secrets };
+    let recorder = AnswerRecorder { host: host.clone(), catalogue: catalogue.clone(), secrets };
     let (answering, waiting) = (recorder.clone(), recorder.clone());
     let waiters = Waiters::default();
     let streams = Streams::default();
@@ -160,7 +160,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         backlog: Backlog::default(),
         refused: RefusedMessages::of(host.clone()),
     }));
-    host.spawn("backlog", intake.backlog.clone().watch(host.clone()));
+    host.start("backlog", intake.backlog.clone());
     host.spawn("waiters", waiters.watch(host.clone()));
     host.spawn("stream", streams.run(host.clone(), intake.views.clone()));
     amqp::start(&intake)?;

@@ -16,7 +16,7 @@ use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::audit::AuditEntry;
-use pagurus_store::refused::{self, NewRefused, RefusedRow, StoredRefused};
+use pagurus_store::refused::{self, NewRefused, StoredRefused};
 use pagurus_store::{Client, Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::refused::{RefusedDecision, RefusedLine, RefusedView, ReplayBody};
@@ -28,9 +28,9 @@ use uuid::Uuid;
 const BATCH: u16 = 100;
 /// Messages that one request takes; the next one takes more.
 const MOST: usize = 5_000;
-/// Bytes that are stored before the oldest are removed: so much more than the bound is kept for a moment.
+/// Bytes that are stored before the oldest are removed: as much more than the bound is kept for a moment.
 const TRIM_AFTER: usize = 64 * 1024 * 1024;
-/// A queue that hands nothing out for so long is empty; the first message may need a connection.
+/// Silence after which a queue counts as empty; the first message may need a connection.
 const EMPTY_AFTER: Duration = Duration::from_millis(300);
 const FIRST_WITHIN: Duration = Duration::from_millis(1500);
 /// Bytes of a body that are shown.
@@ -40,7 +40,7 @@ const SHOWN_BYTES: usize = 1024 * 1024;
 #[derive(Clone)]
 pub(crate) struct RefusedMessages {
     host: Host,
-    /// One takes at a time: two would share the messages between them, and each believe that it had all.
+    /// Held while messages are taken: two would share the messages between them, and each believe that it had all.
     taking: Arc<Mutex<()>>,
 }
 
@@ -49,15 +49,14 @@ impl RefusedMessages {
         Self { host, taking: Arc::default() }
     }
 
-    /// Messages with smaller numbers than this, the newest first, and their numbers.
+    /// Returns messages with smaller numbers than this, the newest first, and their numbers.
     pub(crate) async fn list(&self, below: i64, limit: i64) -> Result<Vec<(i64, RefusedLine)>, Problem> {
         self.take().await?;
         let found = async { refused::list(&self.host.store.api().await?, below, limit).await };
-        let found = found.await.map_err(self.failed())?;
-        Ok(found.into_iter().map(|row| (row.no, line(row))).collect())
+        found.await.map_err(self.failed())
     }
 
-    /// One message.
+    /// Returns one message.
     pub(crate) async fn show(&self, id: &str) -> Result<RefusedView, Problem> {
         let no = read_id(id)?;
         let look = async || refused::show(&self.host.store.api().await?, no).await;
@@ -69,7 +68,7 @@ impl RefusedMessages {
         found.map(view).ok_or_else(|| nothing(id))
     }
 
-    /// Sends a message again to where it had been published, and lets go of it.
+    /// Sends a message again to where it had been published, and drops it.
     pub(crate) async fn replay(
         &self,
         id: &str,
@@ -80,26 +79,26 @@ impl RefusedMessages {
         let tx = client.transaction().await.map_err(Error::from).map_err(self.failed())?;
         let stored = refused::lock(&tx, no).await.map_err(self.failed())?.ok_or_else(|| nothing(id))?;
         let message = self.again(&stored, asked)?;
-        // Sent before it is let go of: whatever dies between is sent twice, never lost. Ids of orders keep that harmless.
+        // Sent before it is dropped: whatever dies between is sent twice, never lost. Ids of orders keep that harmless.
         let published = self.host.broker.publish_many(vec![message]).await;
         match published.first() {
             Some(Published::Confirmed) => {}
             Some(Published::Unroutable { .. }) => {
-                let told = "the broker has no queue for this exchange and key; the message is still kept";
-                return Err(Problem::new(Type::Refused, told));
+                let text = "the broker has no queue for this exchange and key; the message is still kept";
+                return Err(Problem::new(Type::Refused, text));
             }
             _ => {
-                let told = "the broker is not reachable; the message is still kept, repeat the same request";
-                return Err(Problem::new(Type::Unavailable, told));
+                let text = "the broker is not reachable; the message is still kept, repeat the same request";
+                return Err(Problem::new(Type::Unavailable, text));
             }
         }
         let detail = json!({"edited": asked.body.is_some(), "key": asked.key, "withoutReceipt": asked.without_receipt,
-            "refused": stored.row.reason});
+            "refused": stored.line.reason});
         self.decide(tx, no, ("replay", id), by, &asked.reason, &detail).await?;
         Ok(RefusedDecision { id: id.to_owned(), status: "replayed".to_owned() })
     }
 
-    /// Lets go of a message that nobody needs.
+    /// Drops a message that nobody needs.
     pub(crate) async fn drop_one(
         &self,
         id: &str,
@@ -109,7 +108,7 @@ impl RefusedMessages {
         let (mut client, no) = self.begin(id, reason).await?;
         let tx = client.transaction().await.map_err(Error::from).map_err(self.failed())?;
         let stored = refused::lock(&tx, no).await.map_err(self.failed())?.ok_or_else(|| nothing(id))?;
-        let detail = json!({"refused": stored.row.reason, "bytes": stored.row.bytes});
+        let detail = json!({"refused": stored.line.reason, "bytes": stored.line.bytes});
         self.decide(tx, no, ("drop", id), by, reason, &detail).await?;
         Ok(RefusedDecision { id: id.to_owned(), status: "dropped".to_owned() })
     }
@@ -142,17 +141,17 @@ impl RefusedMessages {
         decide.await.map_err(self.failed())
     }
 
-    /// The message as it is sent again.
+    /// Returns the message as it is sent again.
     fn again(&self, stored: &StoredRefused, asked: &ReplayBody) -> Result<Message, Problem> {
-        let StoredRefused { row, properties, body } = stored;
+        let StoredRefused { line, properties, body } = stored;
         let names = self.host.broker.names();
-        let (exchange, key) = (row.exchange.as_str(), asked.key.as_deref().unwrap_or(&row.key));
+        let (exchange, key) = (line.exchange.as_str(), asked.key.as_deref().unwrap_or(&line.key));
         let direct =
             exchange.is_empty() && [&names.orders_in, &names.callbacks_in].iter().any(|queue| *queue == key);
         if !direct && ![&names.orders, &names.callbacks].iter().any(|known| *known == exchange) {
-            let told =
+            let text =
                 format!("the message came by the exchange `{exchange}`, to which intake does not send");
-            return Err(Problem::new(Type::Refused, told));
+            return Err(Problem::new(Type::Refused, text));
         }
         let body = asked.body.as_ref().map_or_else(|| body.clone(), |text| text.clone().into_bytes());
         let mut message = replayed_message(exchange, key, properties, body)
@@ -201,9 +200,9 @@ impl RefusedMessages {
         Ok(())
     }
 
-    /// Removes the oldest messages where there are too many bytes, and says how many they were.
+    /// Removes the oldest messages if there are too many bytes, and logs their number.
     async fn trim(&self) -> Result<(), Error> {
-        let most = self.host.settings().refused_max_bytes;
+        let most = self.host.settings().records.refused_max_bytes;
         let trimmed = refused::trim(&self.host.store.operations().await?, most).await?;
         if trimmed.messages > 0 {
             self.host.metrics.count(Count::RefusedForgotten, "", trimmed.messages);
@@ -256,20 +255,8 @@ fn nothing(id: &str) -> Problem {
     )
 }
 
-fn line(row: RefusedRow) -> RefusedLine {
-    RefusedLine {
-        id: row.id.to_string(),
-        reason: row.reason,
-        refused_at: row.refused_at,
-        exchange: row.exchange,
-        key: row.key,
-        bytes: row.bytes,
-        taken_at: row.taken_at,
-    }
-}
-
 fn view(stored: StoredRefused) -> RefusedView {
-    let StoredRefused { row, properties, body } = stored;
+    let StoredRefused { line, properties, body } = stored;
     let (encoding, body) = match std::str::from_utf8(&body) {
         Ok(text) => ("text", text[..text.floor_char_boundary(SHOWN_BYTES)].to_owned()),
         Err(_) => {
@@ -278,7 +265,7 @@ fn view(stored: StoredRefused) -> RefusedView {
         }
     };
     RefusedView {
-        line: line(row),
+        line,
         properties: serde_json::from_str(&properties).unwrap_or_default(),
         encoding: encoding.to_owned(),
         body,

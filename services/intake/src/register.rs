@@ -27,9 +27,9 @@ use serde_json::Value;
 use crate::traced::RegistrationTrace;
 
 pub(crate) use self::dry_run::Earlier;
-pub(crate) use self::outcome::Outcome;
+pub(crate) use self::outcome::RegistrationOutcome;
 
-/// One registration, read.
+/// A registration that was read.
 #[derive(Clone, Debug)]
 pub(crate) struct Submission {
     /// The order that the client asks for; shared, because several places look at it until it is stored.
@@ -42,7 +42,7 @@ pub(crate) struct Submission {
     pub trace: RegistrationTrace,
 }
 
-/// Bytes, by estimate, from which on a value is a large one.
+/// Size, by estimate, from which on a value is a large one, in bytes.
 const LARGE: usize = 1024 * 1024;
 
 /// Reads a JSON value as a registration.
@@ -60,12 +60,12 @@ pub(crate) fn read_value(value: Value) -> Result<Request, Problem> {
 pub(crate) fn parse(body: &[u8]) -> Result<Value, Problem> {
     let read = if weight(body) > LARGE { reader::parse(body) } else { json::parse(body) };
     read.map_err(|error| {
-        let told = if error.is_data() { "the body cannot be taken" } else { "the body is not JSON" };
-        Problem::new(Type::Malformed, format!("{told}: {error}"))
+        let text = if error.is_data() { "the body cannot be taken" } else { "the body is not JSON" };
+        Problem::new(Type::Malformed, format!("{text}: {error}"))
     })
 }
 
-/// Memory that a JSON text may take once it is read: a map with one entry takes 640 bytes however short
+/// Returns the memory that a JSON text may take once it is read: a map with one entry takes 640 bytes however short
 /// its text is, an entry of a large one three times its parts, a value 32 and the same again while its
 /// list grows. An estimate from above, made in one pass.
 pub(crate) fn weight(text: &[u8]) -> usize {
@@ -82,7 +82,7 @@ pub(crate) fn weight(text: &[u8]) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Commit,
-    /// Nothing of it stays.
+    /// Rolled back: nothing of it stays.
     TakeBack,
 }
 
@@ -94,13 +94,13 @@ pub(crate) struct Registrar {
 }
 
 impl Registrar {
-    /// Registers a batch; one outcome for each submission, in order. None stands for one whose
-    /// parameters take long to check: the others would wait for it, and nothing is done with it until it
+    /// Registers a batch. Returns one outcome for each submission, in order: `None` for one whose
+    /// parameters take long to check. The others would wait for it, and nothing is done with it until it
     /// is handed in alone.
     ///
     /// # Errors
     /// The database failed: nothing is known to be registered, the same call may be repeated.
-    pub async fn register(&self, batch: &[Submission]) -> Result<Vec<Option<Outcome>>, Error> {
+    pub async fn register(&self, batch: &[Submission]) -> Result<Vec<Option<RegistrationOutcome>>, Error> {
         let (client, known) = self.scenarios_of(batch).await?;
         let mut behind: HashSet<&str> = HashSet::new();
         let is_costly: Vec<bool> = batch
@@ -132,15 +132,15 @@ impl Registrar {
     /// Registers one order, however long its parameters take to check.
     ///
     /// # Errors
-    /// As for [`Registrar::register`].
-    pub async fn register_alone(&self, submission: &Submission) -> Result<Outcome, Error> {
+    /// See [`Registrar::register`].
+    pub async fn register_alone(&self, submission: &Submission) -> Result<RegistrationOutcome, Error> {
         let batch = std::slice::from_ref(submission);
         let (client, known) = self.scenarios_of(batch).await?;
         let mut outcomes = self.register_checked(client, batch, known).await?;
         Ok(outcomes.remove(0))
     }
 
-    /// The scenario of each, and the connection over which it was looked for.
+    /// Returns the scenario of each, and the connection over which it was looked for.
     async fn scenarios_of(&self, batch: &[Submission]) -> Result<(Client, Vec<Option<Known>>), Error> {
         let client = self.host.store.work().await?;
         self.catalogue.refresh(&client).await?;
@@ -157,15 +157,15 @@ impl Registrar {
         client: Client,
         batch: &[Submission],
         known: Vec<Option<Known>>,
-    ) -> Result<Vec<Outcome>, Error> {
+    ) -> Result<Vec<RegistrationOutcome>, Error> {
         let begun = Instant::now();
         let (outcomes, registered) = self.judge(client, batch, known, End::Commit).await?;
         self.tell(&registered).await;
         for (outcome, submission) in outcomes.iter().zip(batch) {
             self.host.metrics.count(Count::Registrations, outcome.word(), 1);
             let Request { id, scenario, .. } = &*submission.request;
-            submission.trace.told(id, scenario, outcome.word(), outcome.problem().as_ref());
-            if matches!(outcome, Outcome::Accepted { .. }) {
+            submission.trace.record(id, scenario, outcome.word(), outcome.problem().as_ref());
+            if matches!(outcome, RegistrationOutcome::Accepted { .. }) {
                 self.host.stats.count(Series::Registered, &submission.request.scenario);
             }
         }
@@ -173,14 +173,14 @@ impl Registrar {
         Ok(outcomes)
     }
 
-    /// Checks orders and writes those that may be registered; what became of each, and what was written.
+    /// Checks orders and writes those that may be registered. Returns the outcome of each, and what was written.
     async fn judge(
         &self,
         mut client: Client,
         batch: &[Submission],
         known: Vec<Option<Known>>,
         end: End,
-    ) -> Result<(Vec<Outcome>, Vec<Registered>), Error> {
+    ) -> Result<(Vec<RegistrationOutcome>, Vec<Registered>), Error> {
         let rules = self.host.settings().registration_rules();
         let mut checked: Vec<Result<NewOrder, Problem>> = batch
             .iter()
@@ -222,10 +222,10 @@ impl Registrar {
             .map(|(order, submission)| match order {
                 Err(problem) => match known.get(&submission.request.id) {
                     Some((digest, status)) if digest[..] == submission.request.digest[..] => {
-                        Outcome::Duplicate(*status)
+                        RegistrationOutcome::Duplicate(*status)
                     }
-                    Some((_, status)) => Outcome::Conflict(*status),
-                    None => Outcome::Rejected(problem.clone()),
+                    Some((_, status)) => RegistrationOutcome::Conflict(*status),
+                    None => RegistrationOutcome::Rejected(problem.clone()),
                 },
                 Ok(order) => {
                     let index = first[order.request.id.as_str()];
@@ -237,7 +237,7 @@ impl Registrar {
         Ok((outcomes, registered))
     }
 
-    /// Tells the dispatcher what may run. A hint: what is lost is found by its re-reading.
+    /// Notifies the dispatcher of what may run. A hint: what is lost is found by its re-reading.
     async fn tell(&self, registered: &[Registered]) {
         let stages = registered.iter().filter_map(|registered| match registered {
             Registered::Accepted { ready, .. } => ready.as_ref(),
@@ -255,7 +255,7 @@ impl Registrar {
     }
 }
 
-/// The order that a submission asks for, checked against its scenario.
+/// Returns the order that a submission asks for, checked against its scenario.
 fn check(submission: &Submission, known: Option<Known>, rules: &Rules) -> Result<NewOrder, Problem> {
     let request = &submission.request;
     let Some(known) = known else {
@@ -265,9 +265,9 @@ fn check(submission: &Submission, known: Option<Known>, rules: &Rules) -> Result
         return Err(Problem::new(Type::UnknownScenario, text).at("/scenario"));
     };
     let scenario = known.scenario.map_err(|why| {
-        let told =
+        let text =
             format!("scenario `{}` cannot be read by this version of the engine: {why}", request.scenario);
-        Problem::new(Type::UnknownScenario, told)
+        Problem::new(Type::UnknownScenario, text)
     })?;
     // A time in the future would switch the deadline off.
     let sent_at = submission.sent_at.map_or(submission.received_at, |sent| sent.min(submission.received_at));
@@ -279,7 +279,7 @@ fn check(submission: &Submission, known: Option<Known>, rules: &Rules) -> Result
     Ok(order)
 }
 
-/// Tells the activators that conditions of orders that wait for others should be looked at.
+/// Notifies the activators that conditions of orders that wait for others should be looked at.
 pub(crate) async fn tell_conditions(host: &Host) {
     let mut effects = Effects::default();
     effects.timer(Stream::Dependent, Timestamp::now());
@@ -313,13 +313,13 @@ fn outcome(
     registered: &Registered,
     again: bool,
     submission: &Submission,
-) -> Outcome {
+) -> RegistrationOutcome {
     let same = order.request.digest == first.request.digest;
     match registered {
         Registered::Accepted { ready, .. } => {
             let status = if ready.is_some() { Status::New } else { Status::Postponed };
             match (again, same) {
-                (false, _) => Outcome::Accepted {
+                (false, _) => RegistrationOutcome::Accepted {
                     status,
                     clamped: submission.sent_at.is_some_and(|sent| sent > submission.received_at),
                     uncorrelated: order
@@ -328,19 +328,21 @@ fn outcome(
                         .as_ref()
                         .is_some_and(|notify| notify.correlation_id.is_none()),
                 },
-                (true, true) => Outcome::Duplicate(status),
-                (true, false) => Outcome::Conflict(status),
+                (true, true) => RegistrationOutcome::Duplicate(status),
+                (true, false) => RegistrationOutcome::Conflict(status),
             }
         }
         // It cannot be known what another of this batch with the same id would have been.
-        Registered::Cycle(way) => Outcome::Rejected(after::of_cycle(way)),
+        Registered::Cycle(way) => RegistrationOutcome::Rejected(after::of_cycle(way)),
         // Of children only, which no door takes.
-        Registered::Behind { queue, awaiting } => {
-            Outcome::Rejected(Problem::new(Type::Invalid, behind_holder(queue, awaiting)).at("/queue"))
-        }
-        Registered::Duplicate(status) if same => Outcome::Duplicate(*status),
-        Registered::Conflict(status) if same => Outcome::Conflict(*status),
+        Registered::Behind { queue, awaiting } => RegistrationOutcome::Rejected(
+            Problem::new(Type::Invalid, behind_holder(queue, awaiting)).at("/queue"),
+        ),
+        Registered::Duplicate(status) if same => RegistrationOutcome::Duplicate(*status),
+        Registered::Conflict(status) if same => RegistrationOutcome::Conflict(*status),
         // The stored one equals the first of this batch, or not; this one differs from that first.
-        Registered::Duplicate(status) | Registered::Conflict(status) => Outcome::Conflict(*status),
+        Registered::Duplicate(status) | Registered::Conflict(status) => {
+            RegistrationOutcome::Conflict(*status)
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! News of the engine says of which orders something is new, and no more. Several times a second the listener looks up what has
 //! happened to those, once for all clients, and hands each what it asked for. Nothing is listened to while nobody follows.
 //!
-//! A client has a bounded buffer. Whoever reads too slowly is told how many events were left out; nobody else waits for him.
+//! A client has a bounded buffer. One that reads too slowly learns how many events were left out; nobody else waits for it.
 
 mod client;
 mod follower;
@@ -21,11 +21,11 @@ use pagurus_wire::stream::{StreamLagged, StreamedEvent};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{MissedTickBehavior, interval};
 
-use client::Client;
-pub(crate) use client::{StreamFilter, Told};
+use client::StreamClient;
+pub(crate) use client::{StreamFilter, StreamMessage};
 use follower::Follower;
 
-/// Between two looks at what is new.
+/// Interval at which the listener looks at what is new.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Time for which the listener stays when the last client has gone: one that comes back finds what it missed.
 const LINGER: Duration = Duration::from_secs(60);
@@ -36,20 +36,20 @@ const KEPT: usize = 5000;
 /// News that wait at the broker, each of many orders; the oldest go first.
 const MAX_WAITING_NEWS: u32 = 10_000;
 
-/// Clients of the stream, and what was told of late. Cheap to clone.
+/// Clients of the stream, and the recent events. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Streams(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Somebody follows where nobody did.
+    /// Notified when the first client follows.
     begun: Notify,
 }
 
 #[derive(Default)]
 struct State {
-    clients: Vec<Client>,
+    clients: Vec<StreamClient>,
     kept: VecDeque<Arc<StreamedEvent>>,
 }
 
@@ -65,28 +65,28 @@ pub(crate) struct Most {
 /// The reason for which a client cannot follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// As many follow as may.
+    /// All places of the node are taken.
     Node,
-    /// As many follow from its address as may.
+    /// All places of its address are taken.
     Client,
 }
 
 /// A client that follows.
 pub(crate) struct Joined {
     /// Receiving end of its messages.
-    pub receiver: mpsc::Receiver<Told>,
-    /// Events that it missed since the one that it got last; none where that is not known any more.
+    pub receiver: mpsc::Receiver<StreamMessage>,
+    /// Events that it missed since the one that it got last; `None` if that is not known any more.
     pub missed: Option<Vec<Arc<StreamedEvent>>>,
 }
 
-/// Index of the client that makes room for one of an address with this number of clients: of the address that has the most
-/// places, that which has been silent for the longest time.
-fn leaves(clients: &[Client], address: Address, of_it: usize) -> Option<usize> {
+/// Returns the index of the client that makes room for one of an address with this number of clients: the one that has been
+/// silent for the longest time, of the address that has the most places.
+fn leaves(clients: &[StreamClient], address: Address, of_it: usize) -> Option<usize> {
     let mut held: HashMap<Address, usize> = HashMap::new();
     for client in clients {
         *held.entry(client.address()).or_default() += 1;
     }
-    let of = |client: &Client| held.get(&client.address()).copied().unwrap_or(0);
+    let of = |client: &StreamClient| held.get(&client.address()).copied().unwrap_or(0);
     let others = clients.iter().enumerate().filter(|(_, client)| client.address() != address);
     let (index, client) = others.max_by_key(|(_, client)| (of(client), client.silence()))?;
     (of(client) > of_it + 1 || client.silence() >= SILENCE).then_some(index)
@@ -107,7 +107,7 @@ impl Streams {
         most: Most,
     ) -> Result<Joined, Full> {
         let mut state = self.lock();
-        state.clients.retain(Client::is_there);
+        state.clients.retain(StreamClient::is_there);
         let of_it = state.clients.iter().filter(|client| client.address() == address).count();
         if of_it >= most.of_one && of_it < most.all {
             return Err(Full::Client);
@@ -121,14 +121,14 @@ impl Streams {
         let behind =
             |place: usize| state.kept.iter().skip(place + 1).filter(|event| filter.takes(event)).cloned();
         let missed = place.map(|place| behind(place).collect());
-        let (client, receiver) = Client::new(address, filter, numbers);
+        let (client, receiver) = StreamClient::new(address, filter, numbers);
         state.clients.push(client);
         drop(state);
         self.0.begun.notify_one();
         Ok(Joined { receiver, missed })
     }
 
-    /// Tells clients what is new, as long as the process takes new work.
+    /// Sends clients what is new, as long as the process takes new work.
     pub async fn run(self, host: Host, views: Views) -> anyhow::Result<()> {
         loop {
             tokio::select! {
@@ -181,16 +181,16 @@ impl Streams {
         }
     }
 
-    /// One look for all.
+    /// Looks once for all clients.
     async fn turn(&self, follower: &mut Follower, host: &Host, views: &Views) {
         if let Some(reason) = follower.gap(host.broker.state().consume.is_up()) {
             self.tell_gap(host, reason);
         }
-        let named: Vec<i64> = self.lock().clients.iter().flat_map(Client::numbers).collect();
+        let named: Vec<i64> = self.lock().clients.iter().flat_map(StreamClient::numbers).collect();
         follower.look_again_at(&named);
         let events = follower.look(views).await;
         let mut state = self.lock();
-        state.clients.retain(Client::is_there);
+        state.clients.retain(StreamClient::is_there);
         host.metrics.level(Level::StreamClients, "", state.clients.len() as f64);
         let (mut sent, mut left_out) = (0, 0);
         for event in events.into_iter().map(Arc::new) {
@@ -202,16 +202,16 @@ impl Streams {
             }
             state.kept.push_back(event);
         }
-        state.clients.iter_mut().for_each(Client::own_up);
+        state.clients.iter_mut().for_each(StreamClient::own_up);
         drop(state);
         host.metrics.count(Count::StreamEvents, "sent", sent);
         host.metrics.count(Count::StreamEvents, "left_out", left_out);
     }
 
-    /// Tells everybody that events are missing, and nobody knows which.
+    /// Notifies all clients that events are missing, and nobody knows which.
     fn tell_gap(&self, host: &Host, reason: &str) {
         let mut state = self.lock();
-        // Who comes back must not believe that there was nothing in between.
+        // A client that comes back must not believe that there was nothing in between.
         state.kept.clear();
         let lagged = StreamLagged { reason: reason.to_owned(), missed: None };
         state.clients.iter_mut().for_each(|client| client.tell_gap(&lagged));
@@ -232,7 +232,7 @@ mod tests {
 
     const MOST: Most = Most { all: 4, of_one: 3 };
 
-    fn join(streams: &Streams, host: u8) -> Result<mpsc::Receiver<Told>, Full> {
+    fn join(streams: &Streams, host: u8) -> Result<mpsc::Receiver<StreamMessage>, Full> {
         let address = Peer(([10, 0, 0, host], 1).into()).client();
         streams.join(address, StreamFilter::default(), Vec::new(), None, MOST).map(|joined| joined.receiver)
     }
@@ -244,8 +244,8 @@ mod tests {
         assert_eq!(join(&streams, 1).err(), Some(Full::Client));
         let second = join(&streams, 2).unwrap();
         let third = join(&streams, 3).unwrap();
-        let gone = |receiver: &mpsc::Receiver<Told>| receiver.is_closed();
-        assert!(gone(&first[0]), "the longest silent of whoever has the most makes room");
+        let gone = |receiver: &mpsc::Receiver<StreamMessage>| receiver.is_closed();
+        assert!(gone(&first[0]), "the longest silent client of the address that has the most makes room");
         assert!(!gone(&first[1]) && !gone(&first[2]) && !gone(&second));
         assert_eq!(
             join(&streams, 3).err(),
@@ -253,7 +253,7 @@ mod tests {
             "nobody has more than it would have, nor is silent"
         );
         streams.lock().clients.iter_mut().for_each(|client| client.was_silent_for(SILENCE));
-        assert!(join(&streams, 4).is_ok(), "whoever hears nothing for long makes room for anybody");
+        assert!(join(&streams, 4).is_ok(), "a client that hears nothing for long makes room for anybody");
         assert_eq!(streams.lock().clients.len(), 4);
         first.clear();
         drop((second, third));

@@ -9,7 +9,7 @@ use pagurus_runtime::Host;
 use pagurus_runtime::traces::{SpanKind, TraceSpan, messaging, names};
 use pagurus_wire::problem::Problem;
 
-/// The context that a request over HTTP brings.
+/// Returns the context that a request over HTTP brings.
 pub(crate) fn context_of(headers: &HeaderMap) -> Option<TraceContext> {
     let parent = headers.get("traceparent")?.to_str().ok()?;
     // Several fields of the name are one list.
@@ -22,23 +22,23 @@ pub(crate) fn context_of(headers: &HeaderMap) -> Option<TraceContext> {
 #[derive(Clone, Debug)]
 pub(crate) struct RegistrationTrace {
     context: Option<TraceContext>,
-    /// None where nothing is recorded.
+    /// `None` if nothing is recorded.
     span: Option<Arc<Mutex<TraceSpan>>>,
 }
 
 impl RegistrationTrace {
-    /// Of a request over HTTP.
+    /// Starts the span of a request over HTTP.
     pub fn over_http(host: &Host, headers: &HeaderMap) -> Self {
         let span = host.traces.within(context_of(headers).as_ref(), SpanKind::Server, "order.register");
         Self::of(span)
     }
 
-    /// Of a message.
+    /// Starts the span of a message.
     pub fn over_amqp(host: &Host, delivery: &Delivery) -> Self {
         Self::of(message(host, delivery, &host.broker.names().orders_in))
     }
 
-    /// Of nothing that anybody would look for.
+    /// Creates a place without a trace.
     pub const fn none() -> Self {
         Self { context: None, span: None }
     }
@@ -49,13 +49,13 @@ impl RegistrationTrace {
         Self { context, span }
     }
 
-    /// The text that is kept with the order.
+    /// Returns the text that is kept with the order.
     pub fn stored(&self) -> Option<String> {
         self.context.as_ref().map(TraceContext::stored)
     }
 
-    /// Tells what became of the registration.
-    pub fn told(&self, id: &str, scenario: &str, outcome: &str, problem: Option<&Problem>) {
+    /// Records the outcome of the registration.
+    pub fn record(&self, id: &str, scenario: &str, outcome: &str, problem: Option<&Problem>) {
         let Some(span) = &self.span else { return };
         let mut span = span.lock().unwrap_or_else(PoisonError::into_inner);
         span.set_text(names::ORDER_ID, id);
@@ -67,7 +67,7 @@ impl RegistrationTrace {
     }
 }
 
-/// The span of a message that came in.
+/// Starts the span of a message that came in.
 pub(crate) fn message(host: &Host, delivery: &Delivery, queue: &str) -> TraceSpan {
     let context = messaging::context_of(&delivery.properties);
     let mut span = host.traces.within(context.as_ref(), SpanKind::Consumer, "process");
@@ -75,7 +75,7 @@ pub(crate) fn message(host: &Host, delivery: &Delivery, queue: &str) -> TraceSpa
     span
 }
 
-/// The span of a callback over HTTP.
+/// Starts the span of a callback over HTTP.
 pub(crate) fn callback(host: &Host, headers: &HeaderMap) -> TraceSpan {
     let mut span =
         host.traces.within(context_of(headers).as_ref(), SpanKind::Server, "POST /v1/callbacks/{requestId}");

@@ -1,7 +1,7 @@
 //! Callers that wait for the answers of live orders: one task looks for all of them together.
 //!
-//! A caller is looked for again soon after it came, and less often as it waits on. Whoever is not
-//! told, because the database is away or too many wait, finds the answer by the key of the call.
+//! A caller is looked for again soon after it came, and less often as it waits on. One that gets
+//! no answer, because the database is away or too many wait, finds it by the key of the call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,21 +12,21 @@ use pagurus_runtime::node::chain;
 use pagurus_store::calls::{self, StoredCall};
 use tokio::sync::{Notify, oneshot};
 
-/// Callers of one process that may wait at a time; the next one is told that its call waits.
+/// Callers of one process that may wait at a time; the next one learns that its call waits.
 pub(crate) const MAX_WAITERS: usize = 5000;
-/// Between two looks, so that those who came together are looked for together.
+/// Interval between two looks, so that callers that came together are looked for together.
 const TURN: Duration = Duration::from_millis(10);
 /// The longest pause between two looks for one caller.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Those who wait. Cheap to clone.
+/// Callers that wait. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiters(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     waiting: Mutex<Vec<Waiter>>,
-    /// Somebody waits where nobody did.
+    /// Notified when the first caller waits.
     begun: Notify,
 }
 
@@ -40,7 +40,7 @@ struct Waiter {
 }
 
 impl Waiters {
-    /// Waits for the answer to a call; none where too many wait already.
+    /// Waits for the answer to a call; `None` if too many wait already.
     pub fn wait_for(&self, no: i64) -> Option<oneshot::Receiver<StoredCall>> {
         let mut waiting = self.lock();
         if waiting.len() >= MAX_WAITERS {
@@ -49,11 +49,11 @@ impl Waiters {
         if waiting.len() >= MAX_WAITERS {
             return None;
         }
-        let (tell, told) = oneshot::channel();
+        let (tell, answer) = oneshot::channel();
         waiting.push(Waiter { no, look_at: Instant::now() + TURN, pause: TURN, tell });
         drop(waiting);
         self.0.begun.notify_one();
-        Some(told)
+        Some(answer)
     }
 
     /// Looks for as long as the process takes new work.
@@ -83,7 +83,7 @@ impl Waiters {
         }
     }
 
-    /// Numbers of the calls whose answers are to be looked for now; callers that went away are left out from now on.
+    /// Returns the numbers of the calls whose answers are to be looked for now, and forgets callers that went away.
     fn due(&self, now: Instant) -> Vec<i64> {
         let mut waiting = self.lock();
         waiting.retain(|waiter| !waiter.tell.is_closed());
@@ -100,10 +100,10 @@ impl Waiters {
         let answered: HashMap<i64, StoredCall> = answered.into_iter().map(|call| (call.no, call)).collect();
         let mut waiting = self.lock();
         let all = std::mem::take(&mut *waiting).into_iter();
-        let (told, others): (Vec<_>, Vec<_>) = all.partition(|waiter| answered.contains_key(&waiter.no));
+        let (ready, others): (Vec<_>, Vec<_>) = all.partition(|waiter| answered.contains_key(&waiter.no));
         *waiting = others;
         drop(waiting);
-        for waiter in told {
+        for waiter in ready {
             if let Some(call) = answered.get(&waiter.no) {
                 // Who went away meanwhile asks again.
                 let _ = waiter.tell.send(call.clone());
@@ -141,27 +141,27 @@ mod tests {
     #[test]
     fn qlt_3_callers_are_bounded_and_who_went_away_makes_room() {
         let waiters = Waiters::default();
-        let mut told: Vec<_> = (0..5000).map(|no| waiters.wait_for(no).unwrap()).collect();
+        let mut receivers: Vec<_> = (0..5000).map(|no| waiters.wait_for(no).unwrap()).collect();
         assert!(waiters.wait_for(5000).is_none());
-        told.pop();
+        receivers.pop();
         assert!(waiters.wait_for(5000).is_some());
     }
 
     #[test]
     fn scn_9_all_who_wait_are_looked_for_together_and_less_often_as_they_wait_on() {
         let waiters = Waiters::default();
-        let mut told: Vec<_> = [7, 8, 7].map(|no| waiters.wait_for(no).unwrap()).into_iter().collect();
+        let mut receivers: Vec<_> = [7, 8, 7].map(|no| waiters.wait_for(no).unwrap()).into_iter().collect();
         let begun = Instant::now() + TURN;
         assert_eq!(waiters.due(begun), [7, 8, 7]);
         assert_eq!(waiters.due(begun + TURN), [0_i64; 0]);
         assert_eq!(waiters.due(begun + TURN * 3 / 2), [7, 8, 7]);
         waiters.tell(vec![answer(7)]);
-        assert_eq!(told.remove(2).try_recv().unwrap().no, 7);
-        assert_eq!(told.remove(0).try_recv().unwrap().no, 7);
-        assert!(told[0].try_recv().is_err());
+        assert_eq!(receivers.remove(2).try_recv().unwrap().no, 7);
+        assert_eq!(receivers.remove(0).try_recv().unwrap().no, 7);
+        assert!(receivers[0].try_recv().is_err());
         let looks = (0..1000_u32).filter(|turn| !waiters.due(begun + TURN * *turn).is_empty()).count();
         assert!((20..40).contains(&looks), "{looks} looks in ten seconds");
-        drop(told);
+        drop(receivers);
         assert!(waiters.due(begun + LONGEST_PAUSE * 100).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! One batch of notifications for the broker: publish with confirms, remove what was confirmed, keep the rest.
+//! Delivery of notifications to the broker: publishes with confirms, removes what was confirmed, keeps the rest.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,6 +12,7 @@ use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::lanes::WorkLanes;
 use pagurus_runtime::metrics::{Count, Guard, Level, Work};
 use pagurus_runtime::offline::Intermittent;
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::traces::{SpanKind, messaging};
 use pagurus_runtime::{Host, news};
 use pagurus_store::first::{self, TimedList};
@@ -20,7 +21,7 @@ use pagurus_store::outbox::shown;
 use pagurus_store::{Client, Error};
 use pagurus_wire::message::{OutboxNews, OutboxRow};
 
-use crate::form::{Form, type_of};
+use crate::form::{EncodedNotification, type_of};
 use crate::webhooks::Webhooks;
 use crate::{note, order_of, traced};
 
@@ -44,14 +45,14 @@ pub(crate) async fn fresh(
         let alone = lanes.begin().await;
         // Messages that came while another lane was at work.
         let more = from.next(MESSAGES).now_or_never().flatten();
-        let mut told = Told::default();
+        let mut announced = Announced::default();
         for delivery in batch.deliveries.iter().chain(more.iter().flat_map(|more| &more.deliveries)) {
-            told.hear(&host, &webhooks, delivery);
+            announced.hear(&host, &webhooks, delivery);
         }
-        for window in told.rows.chunks(BATCH as usize) {
+        for window in announced.rows.chunks(BATCH as usize) {
             note(&host, "new notifications", send(&host, window).await);
         }
-        for window in told.ended.chunks(BATCH as usize) {
+        for window in announced.ended.chunks(BATCH as usize) {
             note(&host, "new notifications", send_fresh(&host, window).await);
         }
         drop(alone);
@@ -59,16 +60,16 @@ pub(crate) async fn fresh(
     Ok(())
 }
 
-/// New notifications that news tells of.
+/// New notifications announced by news.
 #[derive(Default)]
-struct Told {
-    /// Those that the news brings along.
+struct Announced {
+    /// Notifications that the news contains.
     rows: Vec<Notification>,
-    /// Those that are still to be read.
+    /// Notifications that are still to be read.
     ended: Vec<Unread>,
 }
 
-impl Told {
+impl Announced {
     fn hear(&mut self, host: &Host, webhooks: &Webhooks, delivery: &Delivery) {
         let read = news::read::<OutboxNews>(&host.metrics, "outbox", &delivery.body);
         let Some(news) = read else { return };
@@ -85,7 +86,7 @@ impl Told {
     }
 }
 
-/// A row as it was stored, which nobody has tried to send yet.
+/// Returns the stored form of a row that nobody has tried to send yet.
 fn stored(row: OutboxRow) -> Option<Notification> {
     Some(Notification {
         no: OrderNo(row.no),
@@ -97,7 +98,7 @@ fn stored(row: OutboxRow) -> Option<Notification> {
         transaction_id: row.transaction_id,
         trace: row.trace,
         body: row.body,
-        // What has another form, bears a number or goes over HTTP is not told as a row.
+        // What has another form, has a number or goes over HTTP is not sent as a row.
         format: NotifyFormat::Pagurus,
         number: None,
         receiver: None,
@@ -112,17 +113,22 @@ async fn send_fresh(host: &Host, ended: &[Unread]) -> Result<(), Error> {
     send(host, &notifications).await
 }
 
-/// Sends what is due in the outbox: everything once its time has come.
-pub(crate) async fn due(host: Host) -> anyhow::Result<()> {
-    let (mut full, mut low_water) = (false, LowWater::default());
-    while !host.sleep_unless_draining(if full { Duration::ZERO } else { LOOK_EVERY }).await {
-        let Some(_turn) = host.turn().await else { return Ok(()) };
-        let sent = send_due(&host, &mut low_water).await;
-        full = matches!(sent, Ok(count) if count >= BATCH as usize);
-        note(&host, "due notifications", sent.map(|_| ()));
-        note(&host, "outbox", show(&host).await);
+/// Sending of what is due in the outbox: of everything once its time has come.
+#[derive(Default)]
+pub(crate) struct DueNotifications {
+    low_water: LowWater,
+}
+
+impl BackgroundTask for DueNotifications {
+    const PAUSE: TurnPause = |_| LOOK_EVERY;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        let sent = send_due(host, &mut self.low_water).await;
+        let full = matches!(sent, Ok(count) if count >= BATCH as usize);
+        note(host, "due notifications", sent.map(|_| ()));
+        note(host, "outbox", show(host).await);
+        if full { NextTurn::AtOnce } else { NextTurn::AfterPause }
     }
-    Ok(())
 }
 
 async fn send_due(host: &Host, low_water: &mut LowWater) -> Result<usize, Error> {
@@ -148,7 +154,7 @@ async fn show(host: &Host) -> Result<(), Error> {
 }
 
 /// Fate of a notification that was not confirmed.
-enum Trouble {
+enum DeliveryFailure {
     /// Nobody takes it, or it is not allowed: an operator decides.
     Parked(&'static str, String),
     /// The world failed: again, later.
@@ -173,7 +179,7 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
             }
             Err(why) => {
                 span.fail("not_allowed", &why);
-                failed.push((notification, Trouble::Parked("not_allowed", why)));
+                failed.push((notification, DeliveryFailure::Parked("not_allowed", why)));
             }
         }
     }
@@ -191,12 +197,12 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
             Published::Confirmed => sent.push(notification),
             Published::Unroutable { text, .. } => {
                 span.fail("unroutable", &text);
-                failed.push((notification, Trouble::Parked("unroutable", text)));
+                failed.push((notification, DeliveryFailure::Parked("unroutable", text)));
             }
             Published::Failed(error) => {
                 let error = error.to_string();
                 span.fail("broker", &error);
-                failed.push((notification, Trouble::Later(error)));
+                failed.push((notification, DeliveryFailure::Later(error)));
             }
         }
     }
@@ -218,7 +224,11 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
     Ok(())
 }
 
-async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)>) -> Result<(), Error> {
+async fn keep(
+    host: &Host,
+    client: &Client,
+    failed: Vec<(&Notification, DeliveryFailure)>,
+) -> Result<(), Error> {
     let settings = &host.settings().notify;
     let rows: Vec<FailedNotification<'_>> = failed
         .into_iter()
@@ -226,7 +236,7 @@ async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)
             let (initial, max) = (settings.retry_initial, settings.retry_max);
             let delay = delay(notification.attempts, initial, max, rand::random());
             match trouble {
-                Trouble::Parked(why, error) => {
+                DeliveryFailure::Parked(why, error) => {
                     host.metrics.count(Count::Notifications, why, 1);
                     tracing::warn!(
                         order = order_of(notification),
@@ -238,7 +248,7 @@ async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)
                     );
                     FailedNotification { notification, error, delay, parked: Some(why) }
                 }
-                Trouble::Later(error) => {
+                DeliveryFailure::Later(error) => {
                     host.metrics.count(Count::Notifications, "failed", 1);
                     FailedNotification { notification, error, delay, parked: None }
                 }
@@ -248,7 +258,7 @@ async fn keep(host: &Host, client: &Client, failed: Vec<(&Notification, Trouble)
     sending::failed(client, &rows).await
 }
 
-/// The message of a notification. What may be written to is asked again here: the configuration
+/// Builds the message of a notification. Checks again that its target is allowed: the configuration
 /// may have become stricter since the order was registered.
 fn message(
     host: &Host,
@@ -276,7 +286,7 @@ fn message(
             (exchange.unwrap_or_else(|| allow.default_exchange.clone()), key)
         }
     };
-    let form = Form::of(notification, &host.settings().notify.source, trace);
+    let form = EncodedNotification::of(notification, &host.settings().notify.source, trace);
     let headers: Vec<(String, HeaderValue)> = form.headers().collect();
     let mut message = Message::json(exchange, key, form.body.into_bytes());
     let properties = &mut message.properties;

@@ -13,14 +13,14 @@ const STRUCTURED: &str = "application/cloudevents+json; charset=utf-8";
 const CODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
 
 /// A notification as it is sent.
-pub(crate) struct Form {
+pub(crate) struct EncodedNotification {
     pub content_type: &'static str,
     pub body: String,
     /// Attributes of a CloudEvent in binary mode.
     attributes: Vec<(&'static str, String)>,
 }
 
-/// The word for what a notification tells, as messages and requests bear it.
+/// Type of a notification, as messages and requests carry it.
 pub(crate) fn type_of(notification: &Notification) -> &'static str {
     match tells(&notification.kind) {
         "transition" => "order.transition",
@@ -30,8 +30,8 @@ pub(crate) fn type_of(notification: &Notification) -> &'static str {
     }
 }
 
-impl Form {
-    /// The form of a notification; `source` names the installation.
+impl EncodedNotification {
+    /// Returns the form of a notification; `source` names the installation.
     pub fn of(notification: &Notification, source: &str, trace: Option<&TraceContext>) -> Self {
         let id = notification.message_id.to_string();
         let trace = trace.filter(|_| notification.format != NotifyFormat::Pagurus).map(TraceContext::parent);
@@ -96,23 +96,23 @@ pub(crate) mod tests {
 
     #[test]
     fn ord_18_the_usual_form_is_the_content_alone() {
-        let form = Form::of(&notification(NotifyFormat::Pagurus), "/p", None);
+        let form = EncodedNotification::of(&notification(NotifyFormat::Pagurus), "/p", None);
         assert_eq!((form.content_type, form.fields().count(), form.headers().count()), (JSON, 0, 0));
         assert_eq!(form.body, notification(NotifyFormat::Pagurus).body);
     }
 
     #[test]
     fn ord_18_a_structured_event_has_all_in_its_body() {
-        let form = Form::of(&notification(NotifyFormat::CloudEvents), "/p", None);
+        let form = EncodedNotification::of(&notification(NotifyFormat::CloudEvents), "/p", None);
         assert_eq!((form.content_type, form.fields().count()), (STRUCTURED, 0));
-        let told: Value = serde_json::from_str(&form.body).unwrap();
-        assert_eq!(told["type"], "io.pagurus.order.transition.v1");
-        assert_eq!(told["data"]["id"], "заказ 1");
+        let body: Value = serde_json::from_str(&form.body).unwrap();
+        assert_eq!(body["type"], "io.pagurus.order.transition.v1");
+        assert_eq!(body["data"]["id"], "заказ 1");
     }
 
     #[test]
     fn ord_18_a_binary_event_has_its_attributes_beside_the_content() {
-        let form = Form::of(&notification(NotifyFormat::CloudEventsBinary), "/p", None);
+        let form = EncodedNotification::of(&notification(NotifyFormat::CloudEventsBinary), "/p", None);
         assert_eq!((form.content_type, &*form.body), (JSON, r#"{"id": "заказ 1", "scenario": "s"}"#));
         let fields: Vec<(String, String)> = form.fields().collect();
         let field = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, value)| &**value);

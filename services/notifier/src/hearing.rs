@@ -1,4 +1,4 @@
-//! The part of the news that this notifier hears: decided anew by whoever of the notifiers is at work.
+//! The part of the news that this notifier hears: follows from which notifiers are at work.
 //!
 //! A part that nobody hears costs seconds and nothing else: what stands in the outbox is taken when it has waited.
 
@@ -8,14 +8,15 @@ use std::time::Duration;
 use pagurus_broker::{ConsumeSpec, Consumer, QueueSource};
 use pagurus_domain::order::notification::{PARTS, parts_of};
 use pagurus_runtime::Host;
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_store::marks;
 use pagurus_wire::message::news;
 
 use crate::note;
 
-/// Between two looks at who is at work.
+/// Interval between two looks at who is at work.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// News that the queue keeps at most.
+/// Most news that the queue keeps.
 const MAX_WAITING_NEWS: u32 = 10_000;
 
 /// The consumer of this notifier: it hears everything until others are known to be there.
@@ -37,17 +38,21 @@ fn bindings(host: &Host, parts: Vec<u32>) -> Vec<(String, String)> {
     parts.into_iter().map(|part| (exchange.clone(), news::outbox(part))).collect()
 }
 
-/// Looks who is at work until the process is to stop.
-pub(crate) async fn share(host: Host, consumer: Arc<Consumer>) -> anyhow::Result<()> {
-    loop {
-        note(&host, "who is at work", look(&host, &consumer).await);
-        if host.sleep_unless_draining(LOOK_EVERY).await {
-            return Ok(());
-        }
+/// The look at who is at work, by which this notifier hears its part.
+pub(crate) struct NewsShare(pub Arc<Consumer>);
+
+impl BackgroundTask for NewsShare {
+    const PAUSE: TurnPause = |_| LOOK_EVERY;
+    const FIRST: NextTurn = NextTurn::AtOnce;
+    const TAKES_WORK: bool = false;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        note(host, "who is at work", look(host, &self.0).await);
+        NextTurn::AfterPause
     }
 }
 
-/// The last list that was seen goes on to hold where nothing can be seen.
+/// Updates the bindings; if nothing can be read, the last list goes on to hold.
 async fn look(host: &Host, consumer: &Consumer) -> Result<(), pagurus_store::Error> {
     let client = host.store.api().await?;
     let at_work = marks::notifiers(&client).await?;

@@ -26,7 +26,7 @@ use pagurus_store::outbox::sending::Notification;
 /// Reasons for which the service cannot work at all.
 pub async fn run(host: Host) -> anyhow::Result<()> {
     let news = Intermittent::new(&host, host.broker.consume(hearing::consumer(&host))?);
-    host.spawn("share of the news", hearing::share(host.clone(), news.consumer().clone()));
+    host.start("share of the news", hearing::NewsShare(news.consumer().clone()));
     host.spawn("news while in service", news.clone().follow());
     let webhooks = Arc::new(webhooks::Webhooks::new(&host));
     let lanes = Arc::new(WorkLanes::default());
@@ -34,7 +34,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         let fresh = deliver::fresh(host.clone(), news.clone(), webhooks.clone(), lanes.clone());
         host.spawn("new notifications", fresh);
     }
-    host.spawn("due notifications", deliver::due(host.clone()));
+    host.start("due notifications", deliver::DueNotifications::default());
     host.spawn("webhooks", webhooks.run());
     host.at_work(false).await;
     host.draining.cancelled().await;

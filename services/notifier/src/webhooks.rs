@@ -23,7 +23,7 @@ use pagurus_store::{Client, Error};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::webhooks::call::Outcome;
+use crate::webhooks::call::WebhookOutcome;
 use crate::webhooks::settle::Settler;
 
 /// Interval at which the outbox is looked at when nobody tells of anything.
@@ -32,7 +32,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const GATHER: Duration = Duration::from_millis(5);
 /// Notifications that are taken at a time; their bodies are not known before.
 const TAKEN: usize = 100;
-/// Time for which others are kept off what was taken, beyond the time of its call: to write what became of it.
+/// Time for which others are kept off what was taken, beyond the time of its call: to write its outcome.
 const BESIDE_THE_CALL: Duration = Duration::from_secs(30);
 
 /// The deliverer of webhooks of this process.
@@ -42,11 +42,11 @@ pub(crate) struct Webhooks {
     /// The client, with the settings that it was made of.
     client: Mutex<((CallRules, Duration), Arc<HttpClient>)>,
     lanes: Mutex<Lanes>,
-    /// Where looks at what is kept for each receiver begin.
+    /// Low water marks of what is kept for each receiver.
     low_water: Mutex<LowWaterByName>,
     /// Bytes of the bodies that are held.
     held: AtomicUsize,
-    /// There is something to take, or room for it.
+    /// Signals that there is something to take, or room for it.
     wake: Notify,
     settler: Settler,
     begun: Instant,
@@ -70,7 +70,7 @@ impl Webhooks {
         }
     }
 
-    /// There may be something to take.
+    /// Signals that there may be something to take.
     pub fn wake(&self) {
         self.wake.notify_one();
     }
@@ -173,13 +173,13 @@ impl Webhooks {
     }
 
     async fn deliver(self: Arc<Self>, notification: Notification) {
-        let mut place = Place { webhooks: &self, notification: Arc::new(notification), outcome: None };
+        let mut place = LaneSlot { webhooks: &self, notification: Arc::new(notification), outcome: None };
         let begun = Instant::now();
         let outcome = self.call(&place.notification).await;
         self.host.metrics.span(Span::Webhook, outcome.word(), begun.elapsed());
         place.outcome = Some(outcome.clone());
         self.settler.settle(&self.host, place.notification.clone(), outcome.clone()).await;
-        if let Outcome::Trouble { error, .. } = &outcome
+        if let WebhookOutcome::Trouble { error, .. } = &outcome
             && place.leave()
         {
             let receiver = receiver(&place.notification);
@@ -216,23 +216,25 @@ impl Webhooks {
 }
 
 /// The place of a notification in its lane: left however its call ends, a panic included.
-struct Place<'a> {
+struct LaneSlot<'a> {
     webhooks: &'a Webhooks,
     notification: Arc<Notification>,
-    /// None where nothing is known of the receiver, or once the place was left.
-    outcome: Option<Outcome>,
+    /// `None` if nothing is known of the receiver, or once the place was left.
+    outcome: Option<WebhookOutcome>,
 }
 
-impl Place<'_> {
-    /// Tells the lane what became of the call. True where the receiver is in trouble.
+impl LaneSlot<'_> {
+    /// Tells the lane the outcome of the call. True if the receiver is in trouble.
     fn leave(&mut self) -> bool {
         let Some(outcome) = self.outcome.take() else { return false };
         let mut lanes = self.webhooks.lanes();
         let receiver = receiver(&self.notification);
         match outcome {
-            Outcome::Delivered | Outcome::Gone | Outcome::Refused(_) => lanes.well(receiver),
-            Outcome::Parked(..) | Outcome::Ours(_) => lanes.ended(receiver),
-            Outcome::Trouble { retry_after, .. } => {
+            WebhookOutcome::Delivered | WebhookOutcome::Gone | WebhookOutcome::Refused(_) => {
+                lanes.well(receiver)
+            }
+            WebhookOutcome::Parked(..) | WebhookOutcome::Ours(_) => lanes.ended(receiver),
+            WebhookOutcome::Trouble { retry_after, .. } => {
                 let now = self.webhooks.begun.elapsed();
                 let bounds = bounds(&self.webhooks.host.settings().notify);
                 return lanes.failed(receiver, &bounds, retry_after, now, rand::random());
@@ -242,7 +244,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for LaneSlot<'_> {
     fn drop(&mut self) {
         self.leave();
         self.webhooks.held.fetch_sub(self.notification.body.len(), Ordering::Relaxed);

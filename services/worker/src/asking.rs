@@ -1,4 +1,5 @@
-//! Questions that the stages of this worker wait for, told to people: written where an answer takes its time, and never for what is quick.
+//! Questions whose answers the stages of this worker wait for, shown to people: written if an answer takes its time, and never
+//! for what is quick.
 //!
 //! Nothing waits for these writes, and nothing is decided by them.
 
@@ -8,41 +9,57 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, OrderNo};
+use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_store::{Error, asking};
 
 use crate::Worker;
 use crate::held::Slow;
 
-/// Wait after which an answer takes its time.
+/// Wait after which an answer counts as slow.
 const SLOW: Duration = Duration::from_secs(2);
-/// Between two looks.
+/// Interval between two looks.
 const EVERY: Duration = Duration::from_secs(2);
-/// Stages that are told of at most, those that have waited longest.
+/// Largest number of stages that are shown, those that have waited longest.
 const MOST: usize = 500;
 
 /// Questions that were written: order, hand-out and moment of each.
-type Written = HashSet<(OrderNo, Attempt, Timestamp)>;
+type WrittenQuestions = HashSet<(OrderNo, Attempt, Timestamp)>;
 
-/// Writes what is waited for, as long as the process takes new work.
-pub(crate) async fn show(worker: Arc<Worker>) -> anyhow::Result<()> {
-    let mut written = Written::new();
-    while !worker.host.sleep_unless_draining(EVERY).await {
-        let slow = worker.held.slow(SLOW, MOST);
-        let now: Written = slow.iter().map(|((no, attempt), asking)| (*no, *attempt, asking.at)).collect();
-        if now == written {
-            continue;
+/// The look at what is waited for, with what was written last.
+pub(crate) struct ShowAsking {
+    worker: Arc<Worker>,
+    written: WrittenQuestions,
+}
+
+impl ShowAsking {
+    pub fn new(worker: Arc<Worker>) -> Self {
+        Self { worker, written: WrittenQuestions::new() }
+    }
+}
+
+impl BackgroundTask for ShowAsking {
+    const PAUSE: TurnPause = |_| EVERY;
+    const TAKES_WORK: bool = false;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        let slow = self.worker.held.slow(SLOW, MOST);
+        let now: WrittenQuestions =
+            slow.iter().map(|((no, attempt), asking)| (*no, *attempt, asking.at)).collect();
+        if now == self.written {
+            return NextTurn::AfterPause;
         }
-        match write(&worker, slow).await {
-            Ok(()) => written = now,
+        match write(&self.worker, slow).await {
+            Ok(()) => self.written = now,
             Err(error) => {
-                worker.host.metrics.count(Count::StoreErrors, "asking", 1);
+                host.metrics.count(Count::StoreErrors, "asking", 1);
                 tracing::debug!(error = chain(&error), "what stages wait for could not be written");
             }
         }
+        NextTurn::AfterPause
     }
-    Ok(())
 }
 
 async fn write(worker: &Worker, slow: Vec<Slow>) -> Result<(), Error> {

@@ -8,10 +8,10 @@ use pagurus_store::stages::{self, Claimed};
 use pagurus_store::{Client, Error};
 
 use crate::Worker;
-use crate::room::Share;
-use crate::trouble::Trouble;
+use crate::memory::Share;
+use crate::trouble::StageTrouble;
 
-/// Parameters and callbacks, all of them read; no parameters where none are stored.
+/// Returns parameters and callbacks, all of them read; no parameters if none are stored.
 pub(crate) async fn read(
     worker: &Worker,
     claimed: &Claimed,
@@ -47,7 +47,7 @@ fn text(bytes: Vec<u8>) -> String {
 #[derive(Clone, Copy, Debug)]
 enum Long {
     Params,
-    /// The body of the callback that is stored under this number.
+    /// Body of the callback that is stored under this number.
     Callback(i64),
 }
 
@@ -60,7 +60,7 @@ async fn read_long(client: &Client, claimed: &Claimed, long: Long) -> Result<Vec
 
 /// Waits for the database as long as the stage may.
 async fn patiently(worker: &Worker, claimed: &Claimed, long: Long) -> Vec<u8> {
-    let mut trouble = Trouble::with(worker, claimed, "brought");
+    let mut trouble = StageTrouble::with(worker, claimed, "brought");
     loop {
         let found = async {
             let client = worker.host.store.work().await?;

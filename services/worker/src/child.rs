@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Worker;
-use crate::trouble::Trouble;
+use crate::trouble::StageTrouble;
 use jiff::Timestamp;
+use pagurus_domain::classes::ORDER_REFUSED;
 use pagurus_domain::id::{OrderNo, RequestId};
 use pagurus_domain::order::dependency::{around_child, behind_holder};
 use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
@@ -27,31 +28,31 @@ use pagurus_store::stages::Claimed;
 use pagurus_store::{Client, Error};
 use serde_json::Value;
 
-/// How children are gathered.
+/// Gathering of children.
 const GATHER: Shape = Shape { max: 200, lanes: 1, linger: Duration::from_millis(2) };
 
-/// Orders that start orders that start orders: deeper is a scenario that starts itself.
+/// Largest depth of orders that start orders: deeper is a scenario that starts itself.
 const MAX_DEPTH: i32 = 20;
 
-/// How children whose parameters take long to check are taken: they wait for one another, and nobody else
+/// Gathering of children whose parameters take long to check: they wait for one another, and nobody else
 /// for them.
 const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Duration::ZERO };
 
 /// A child that a stage asks for, well-formed.
 #[derive(Clone, Debug)]
-struct Wanted {
+struct ChildRequest {
     parent: OrderNo,
     trace: Option<String>,
     request: Request,
-    /// The request that its end answers.
+    /// Request that its end answers.
     answers: Option<RequestId>,
 }
 
 /// Registers children. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Children {
-    together: Batcher<Wanted, Option<Registration>, Error>,
-    costly: Batcher<Wanted, Option<Registration>, Error>,
+    together: Batcher<ChildRequest, Option<Registration>, Error>,
+    costly: Batcher<ChildRequest, Option<Registration>, Error>,
 }
 
 /// Outcome of the registration of a child; the text says why it can never be registered.
@@ -59,13 +60,17 @@ type Registration = Result<(), String>;
 
 impl Children {
     pub fn new(host: &Host, catalogue: Catalogue) -> Self {
-        let registrar = Registrar { host: host.clone(), catalogue };
+        let registrar = ChildRegistrar { host: host.clone(), catalogue };
         let start = |shape: Shape, costly: Costly| {
             let registrar = registrar.clone();
-            Batcher::start(shape, pagurus_store::Error::concerns_one_item, move |batch: Arc<[Wanted]>| {
-                let registrar = registrar.clone();
-                async move { registrar.register(&batch, costly).await }
-            })
+            Batcher::start(
+                shape,
+                pagurus_store::Error::concerns_one_item,
+                move |batch: Arc<[ChildRequest]>| {
+                    let registrar = registrar.clone();
+                    async move { registrar.register(&batch, costly).await }
+                },
+            )
         };
         Self { together: start(GATHER, Costly::Left), costly: start(ALONE, Costly::Checked) }
     }
@@ -83,12 +88,12 @@ impl Children {
             span.set_text(names::ORDER_ID, id);
         }
         let trace = span.context().map(TraceContext::stored);
-        let mut trouble = Trouble::with(worker, parent, "child");
+        let mut trouble = StageTrouble::with(worker, parent, "child");
         loop {
             match self.try_start(parent, child, trace.clone()).await {
                 Ok(Ok(())) => return Answer::OrderStarted,
                 Ok(Err(why)) => {
-                    span.fail("order.refused", &why);
+                    span.fail(ORDER_REFUSED, &why);
                     return Answer::OrderRefused(why);
                 }
                 Err(why) => trouble.wait_out(&why).await,
@@ -96,7 +101,7 @@ impl Children {
         }
     }
 
-    /// The outer error may pass.
+    /// Tries to register a child. The outer error may pass.
     async fn try_start(
         &self,
         parent: &Claimed,
@@ -105,9 +110,9 @@ impl Children {
     ) -> Result<Registration, String> {
         let request = match Request::read(child.registration.clone()) {
             Ok(request) => request,
-            Err(faults) => return Ok(Err(told(&faults))),
+            Err(faults) => return Ok(Err(summary(&faults))),
         };
-        let wanted = Wanted { parent: parent.head.no, trace, request, answers: child.request };
+        let wanted = ChildRequest { parent: parent.head.no, trace, request, answers: child.request };
         let registered = match self.together.submit(wanted.clone()).await {
             Ok(None) => self.costly.submit(wanted).await,
             other => other,
@@ -126,21 +131,21 @@ fn is_costly(known: Option<&Known>, request: &Request) -> bool {
     scenario.is_some_and(|scenario| registration::is_costly(&request.params, scenario))
 }
 
-/// The order of a child, checked against its scenario.
-fn check(known: Option<Known>, rules: &Rules, wanted: &Wanted) -> Result<NewOrder, String> {
+/// Returns the order of a child, checked against its scenario.
+fn check(known: Option<Known>, rules: &Rules, wanted: &ChildRequest) -> Result<NewOrder, String> {
     let request = &wanted.request;
     let known =
         known.ok_or_else(|| format!("there is no scenario `{}` in that version", request.scenario))?;
     let scenario =
         known.scenario.map_err(|why| format!("scenario `{}` cannot be read: {why}", request.scenario))?;
     let checked = Arc::new(request.clone()).check(known.no, &scenario, rules, Timestamp::now());
-    let mut order = checked.map_err(|faults| told(&faults))?;
+    let mut order = checked.map_err(|faults| summary(&faults))?;
     order.trace.clone_from(&wanted.trace);
     order.answers = wanted.answers;
     Ok(order)
 }
 
-fn told(faults: &[pagurus_domain::document::Fault]) -> String {
+fn summary(faults: &[pagurus_domain::document::Fault]) -> String {
     let faults: Vec<String> =
         faults.iter().map(|fault| format!("{}: {}", fault.pointer, fault.message)).collect();
     faults.join("; ")
@@ -149,21 +154,25 @@ fn told(faults: &[pagurus_domain::document::Fault]) -> String {
 /// The treatment of children whose parameters take long to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Costly {
-    /// They are left unregistered: the others of the batch would wait for them.
+    /// Skip them, so that they do not delay the rest of the batch.
     Left,
-    /// They are checked and registered like any other.
+    /// Check and register them like any other.
     Checked,
 }
 
 #[derive(Clone)]
-struct Registrar {
+struct ChildRegistrar {
     host: Host,
     catalogue: Catalogue,
 }
 
-impl Registrar {
-    /// Registers children: one outcome for each, in order; none for one that was left.
-    async fn register(&self, batch: &[Wanted], costly: Costly) -> Result<Vec<Option<Registration>>, Error> {
+impl ChildRegistrar {
+    /// Registers children: one outcome for each, in order; `None` for one that was skipped.
+    async fn register(
+        &self,
+        batch: &[ChildRequest],
+        costly: Costly,
+    ) -> Result<Vec<Option<Registration>>, Error> {
         let mut client = self.host.store.work().await?;
         self.catalogue.refresh(&client).await?;
         let parents: Vec<OrderNo> = batch.iter().map(|wanted| wanted.parent).collect();
@@ -222,9 +231,9 @@ impl Registrar {
     }
 }
 
-/// The ids of those that would be one child too many for their parents. The repeat of what is
-/// registered already is none.
-async fn full<'b>(client: &Client, batch: &'b [Wanted], most: u32) -> Result<HashSet<&'b str>, Error> {
+/// Returns the ids of those that would be one child too many for their parents. The repeat of what is
+/// registered already is not among them.
+async fn full<'b>(client: &Client, batch: &'b [ChildRequest], most: u32) -> Result<HashSet<&'b str>, Error> {
     let of: Vec<OrderNo> = batch.iter().map(|wanted| wanted.parent).collect();
     let full = children::full(client, &of, most).await?;
     let wanted = batch.iter().filter(|wanted| full.contains(&wanted.parent));
@@ -238,8 +247,8 @@ async fn full<'b>(client: &Client, batch: &'b [Wanted], most: u32) -> Result<Has
     Ok(ids.into_keys().collect())
 }
 
-/// Why a child with an id of somebody else is refused.
-const TAKEN: &str = "another order bears the id of this child";
+/// Reason for refusing a child with an id of somebody else.
+const TAKEN: &str = "another order has the id of this child";
 
 fn outcome(registered: &Registered) -> Registration {
     match registered {

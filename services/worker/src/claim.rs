@@ -17,26 +17,26 @@ use pagurus_store::{Client, Error, answers, calls};
 use crate::Worker;
 
 /// A stage that is ours, with everything it needs.
-pub(crate) struct Work {
+pub(crate) struct ClaimedStage {
     pub claimed: Claimed,
     pub scenario: Option<Known>,
     pub callbacks: Vec<Accepted>,
     pub calls: Vec<Call>,
     /// Longest time without progress.
     pub work: Duration,
-    /// Moment at which the claim read the database's clock.
+    /// Moment at which the claim read the clock of the database.
     pub claimed_at: Instant,
 }
 
-impl Work {
-    /// True where calls from outside may wait for it: only an order that rested handles them.
+impl ClaimedStage {
+    /// True if calls from outside may wait for it: only an order that rested handles them.
     fn may_be_called(&self) -> bool {
         let scenario = self.scenario.as_ref().and_then(|known| known.scenario.as_ref().ok());
         self.claimed.snapshot.is_some() && scenario.is_some_and(|scenario| scenario.takes_calls())
     }
 }
 
-/// The version of each stage; one that this node does not have compiled is read first.
+/// Returns the version of each stage; one that this node does not have compiled is read first.
 async fn scenarios(
     worker: &Worker,
     client: &Client,
@@ -52,16 +52,16 @@ async fn scenarios(
     Ok(claimed.iter().map(|stage| known.get(&stage.head.scenario).cloned().flatten()).collect())
 }
 
-/// Time that a sequential stage may take beyond its bound: the call at work is broken off by then.
+/// Time that a sequential stage may take beyond its bound: the call in progress is broken off by then.
 const BEYOND_THE_BOUND: Duration = Duration::from_secs(60);
 
-/// Least time of a sequential stage without progress: it is broken off by its own bound before it is given to another
+/// Returns the least time of a sequential stage without progress: its own bound breaks it off before it is given to another
 /// (ORD-12).
 fn least_of_sequential(worker: &Worker) -> Duration {
     worker.rules.now().max_sync_duration.saturating_add(BEYOND_THE_BOUND)
 }
 
-/// Longest time of a stage without progress.
+/// Returns the longest time of a stage without progress.
 fn work_timeout(worker: &Worker, known: Option<&Known>, mode: Mode) -> Duration {
     let scenario = known.and_then(|known| known.scenario.as_ref().ok());
     let usual = worker.host.settings().recovery.work_timeout;
@@ -72,7 +72,7 @@ fn work_timeout(worker: &Worker, known: Option<&Known>, mode: Mode) -> Duration 
     }
 }
 
-/// Versions whose time is kept in mind: each claim brings them along.
+/// Largest number of versions whose time is kept: each claim sends them along.
 const MOST: usize = 200;
 
 /// Longest times of stages that scenarios say themselves, in seconds, as this node has met them.
@@ -85,7 +85,7 @@ impl WorkTimes {
         known.iter().map(|(scenario, seconds)| (*scenario, *seconds)).collect()
     }
 
-    /// Learns what these stages may take; those whose claim did not know of it.
+    /// Learns the longest times of these stages. Returns the stages whose claim did not know theirs.
     fn learn(
         &self,
         claimed: &[Claimed],
@@ -111,7 +111,7 @@ impl WorkTimes {
     }
 }
 
-pub(crate) type Claims = (Vec<Work>, Vec<(OfferedStage, Unclaimed)>);
+pub(crate) type Claims = (Vec<ClaimedStage>, Vec<(OfferedStage, Unclaimed)>);
 
 pub(crate) async fn claim(worker: &Worker, hand_outs: &[OfferedStage]) -> Result<Claims, Error> {
     let begun = Instant::now();
@@ -153,10 +153,10 @@ pub(crate) async fn claim(worker: &Worker, hand_outs: &[OfferedStage]) -> Result
         .collect();
     let mut callbacks =
         if asked.is_empty() { Default::default() } else { answers::results(&client, &asked).await? };
-    let mut all: Vec<Work> = Vec::with_capacity(claimed.len());
+    let mut all: Vec<ClaimedStage> = Vec::with_capacity(claimed.len());
     for ((claimed, scenario), work) in claimed.into_iter().zip(scenarios).zip(work) {
         let callbacks = callbacks.remove(&claimed.head.no).unwrap_or_default();
-        all.push(Work { claimed, scenario, callbacks, calls: Vec::new(), work, claimed_at });
+        all.push(ClaimedStage { claimed, scenario, callbacks, calls: Vec::new(), work, claimed_at });
     }
     let called: Vec<(OrderNo, Life)> = all
         .iter()
@@ -172,7 +172,7 @@ pub(crate) async fn claim(worker: &Worker, hand_outs: &[OfferedStage]) -> Result
     Ok((all, unclaimed))
 }
 
-/// True where there may be answers to requests of an order. They are shown for the rest of its life, not
+/// True if there may be answers to requests of an order. They are shown for the rest of its life, not
 /// only to the stage that follows their wait; most scenarios ask nothing, and are spared the question.
 fn may_have_asked(stage: &Claimed, known: Option<&Known>) -> bool {
     let Some(snapshot) = stage.snapshot.as_deref() else { return false };

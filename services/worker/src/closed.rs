@@ -13,36 +13,36 @@ use pagurus_wire::message::SystemsClosed;
 
 /// Orders that rest for one system come back spread over this time.
 const SPREAD: Duration = Duration::from_secs(1);
-/// Word of the dispatcher is good for so long: it repeats it as long as it holds.
-const TOLD_LASTS: Duration = Duration::from_secs(15);
+/// Time for which the word of the dispatcher is good: it repeats it as long as it holds.
+const WORD_LASTS: Duration = Duration::from_secs(15);
 
 /// The systems that are closed now. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Closed {
-    /// True while any may be, so that hardly any call asks further.
+    /// True while any system may be closed, so that hardly any call looks further.
     any: Arc<AtomicBool>,
     systems: Arc<RwLock<Systems>>,
 }
 
 #[derive(Debug, Default)]
 struct Systems {
-    /// By what they answered to this worker.
+    /// Systems closed by what they answered to this worker.
     by_answer: HashMap<String, Instant>,
-    /// By the dispatcher.
+    /// Systems closed by the dispatcher.
     by_dispatcher: HashMap<String, Instant>,
-    /// To be called whatever they answer, by the dispatcher.
+    /// Systems that the dispatcher lets be called whatever they answer.
     open: Vec<String>,
 }
 
 impl Closed {
-    /// The dispatcher told which systems are closed: these, and no others.
-    pub fn told(&self, told: SystemsClosed, now: Instant) {
+    /// Replaces what the dispatcher said before: these systems are closed, and no others.
+    pub fn replace(&self, word: SystemsClosed, now: Instant) {
         let mut systems = self.systems.write().unwrap_or_else(PoisonError::into_inner);
-        let until = |left_ms| now + Duration::from_millis(left_ms).min(TOLD_LASTS);
+        let until = |left_ms| now + Duration::from_millis(left_ms).min(WORD_LASTS);
         systems.by_dispatcher =
-            told.closed.into_iter().map(|closed| (closed.system, until(closed.left_ms))).collect();
-        systems.by_answer.retain(|system, until| *until > now && !told.open.contains(system));
-        systems.open = told.open;
+            word.closed.into_iter().map(|closed| (closed.system, until(closed.left_ms))).collect();
+        systems.by_answer.retain(|system, until| *until > now && !word.open.contains(system));
+        systems.open = word.open;
         self.any.store(!systems.is_empty(), Ordering::Relaxed);
     }
 
@@ -60,7 +60,7 @@ impl Closed {
         }
     }
 
-    /// The answer to a need that calls a closed system; none where it may go out. `dice` is a random number in
+    /// Returns the answer to a need that calls a closed system; `None` if it may go out. `dice` is a random number in
     /// `0.0..1.0`.
     pub fn holds(
         &self,
@@ -88,12 +88,12 @@ impl Closed {
         Some(Answer::Held { until: until?, system })
     }
 
-    /// For how long a system is still closed, with its name.
+    /// Returns how long a system is still closed, with its name.
     fn left_of(&self, system: String) -> Option<(Duration, String)> {
         Some((self.left(&system)?, system))
     }
 
-    /// For how long a system is still closed.
+    /// Returns how long a system is still closed.
     fn left(&self, system: &str) -> Option<Duration> {
         let now = Instant::now();
         let systems = self.systems.read().unwrap_or_else(PoisonError::into_inner);
@@ -166,14 +166,14 @@ mod tests {
         let closed = Closed::default();
         let now = Instant::now();
         let one = |system: &str| ClosedSystem { system: system.to_owned(), left_ms: 5_000 };
-        closed.told(SystemsClosed { closed: vec![one("billing"), one("crm")], open: vec![] }, now);
+        closed.replace(SystemsClosed { closed: vec![one("billing"), one("crm")], open: vec![] }, now);
         assert!(closed.left("billing").is_some() && closed.left("crm").is_some());
         closed.note(&[asked_for("stock", 60)], Duration::from_secs(60), now);
-        closed.told(SystemsClosed { closed: vec![one("crm")], open: vec!["stock".to_owned()] }, now);
+        closed.replace(SystemsClosed { closed: vec![one("crm")], open: vec!["stock".to_owned()] }, now);
         assert_eq!((closed.left("billing"), closed.left("stock")), (None, None));
         closed.note(&[asked_for("stock", 60)], Duration::from_secs(60), now);
         assert_eq!(closed.left("stock"), None, "an operator had it opened");
-        closed.told(SystemsClosed::default(), now);
+        closed.replace(SystemsClosed::default(), now);
         assert!(!closed.any.load(Ordering::Relaxed));
     }
 }

@@ -3,7 +3,7 @@
 //! Never gives up a stage before the grace is over: until then its result still counts.
 
 use pagurus_command::recovery::{EndWanted, end_all, hand_out_again};
-use pagurus_domain::order::NODE_STOPPED;
+use pagurus_domain::classes::NODE_STOPPED;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::recovery::Finding;
 use pagurus_runtime::node::chain;
@@ -17,7 +17,7 @@ use crate::{Worker, tell_workers_changed};
 pub(crate) async fn drain(worker: &Worker) {
     let host = &worker.host;
     host.readiness.not_ready("draining");
-    // In this order: who hears the news reads the status, and would hand out on by the old one.
+    // In this order: a dispatcher that hears the news reads the status, and would hand out on by the old one.
     host.stopping().await;
     tell_workers_changed(host).await;
     worker.stages.close();
@@ -28,13 +28,13 @@ pub(crate) async fn drain(worker: &Worker) {
         () = host.live.sleep(|settings| settings.shutdown.grace) => {}
     }
     // From here on no stage of ours writes: its pass is about to be taken away.
-    let (done, told) = if host.settings().shutdown.release {
+    let (done, outcome) = if host.settings().shutdown.release {
         (hand_over(host).await, "stages given back, because the grace is over")
     } else {
         (cancel(host).await, "orders canceled, because the grace is over")
     };
     match done {
-        Ok(count) => tracing::info!(count, told),
+        Ok(count) => tracing::info!(count, outcome),
         Err(error) => {
             tracing::warn!(error = chain(&error), "stages could not be given up; recovery will find them")
         }
@@ -47,7 +47,7 @@ async fn hand_over(host: &Host) -> Result<usize, Error> {
     let mut client = host.store.recovery().await?;
     let tx = client.transaction().await?;
     let stages = recovery::of_node(&tx, host.node, None, None).await?;
-    // Nobody is told to break them off: this process ends.
+    // Nobody is asked to break them off: this process ends.
     let mut effects = Effects::default();
     hand_out_again(host, &tx, &stages, Finding::Released, &mut effects).await?;
     tx.commit().await?;

@@ -5,13 +5,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
+use jiff::Timestamp;
+use pagurus_domain::classes::{DEADLINE_EXCEEDED, INCONSISTENT, PANIC, SCENARIO_UNREADABLE};
 use pagurus_domain::id::{Life, ScenarioRef};
-use pagurus_domain::order::{DEADLINE_EXCEEDED, INCONSISTENT, OrderError, PANIC, Status};
-use pagurus_domain::scenario::stage::{Answer, Call, Facts, Input, Need, Snapshot, Stage, StageEnd};
+use pagurus_domain::order::{OrderError, Status};
+use pagurus_domain::scenario::stage::{
+    Answer, Call, Callback, Facts, Input, Need, Snapshot, Stage, StageEnd, StageSettings,
+};
 use pagurus_domain::scenario::{Folded, Scenario};
 use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::Effects;
 use pagurus_runtime::batch::Failed;
+use pagurus_runtime::compute::ScenarioCode;
 use pagurus_runtime::metrics::{Count, Guard, Span};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::traces::TraceSpan;
@@ -21,34 +26,52 @@ use pagurus_store::requests::NewRequest;
 use pagurus_store::stages::{self, Claimed};
 use pagurus_wire::message::Left;
 
-use crate::claim::Work;
-use crate::clock::Clock;
-use crate::finish::{self, End};
+use crate::claim::ClaimedStage;
+use crate::clock::StageClock;
+use crate::finish::{self, StageFinish};
+use crate::memory::Share;
 use crate::progress::{Pace, Stale};
-use crate::room::Share;
-use crate::trouble::Trouble;
+use crate::trouble::StageTrouble;
+use crate::turn::StageTurns;
 use crate::{Worker, brought, progress, stage_trace, traced};
 
 /// Parameters, variables and callbacks that an order brings along.
 struct Brought {
-    /// None where they are long.
+    /// `None` if they are long.
     params: Option<String>,
     callbacks: Vec<Accepted>,
     calls: Vec<Call>,
 }
 
+/// Values that an order brings along, read.
+struct Read {
+    values: (Option<String>, Vec<Callback>),
+    calls: Vec<Call>,
+}
+
+/// Version of the scenario of an order.
+struct ScenarioVersion {
+    scenario: Arc<Scenario>,
+    reference: ScenarioRef,
+    code: Arc<ScenarioCode>,
+}
+
 /// Runs a stage to its end and has the end written.
-pub(crate) async fn run(worker: &Worker, work: Work) {
+pub(crate) async fn run(worker: &Worker, work: ClaimedStage) {
     let begun = work.claimed_at;
     let mut span = traced::stage(&worker.host, &work);
     let mut claimed = work.claimed;
     let brought = Brought { params: claimed.params.take(), callbacks: work.callbacks, calls: work.calls };
     let claimed = Arc::new(claimed);
-    let clock = Clock::since(claimed.now, work.claimed_at);
+    let clock = StageClock::since(claimed.now, work.claimed_at);
     let scenario = match &work.scenario {
         Some(known) => {
             let scenario = known.scenario.clone().map_err(|why| why.to_string());
-            scenario.map(|scenario| (scenario, known.reference.clone()))
+            scenario.map(|scenario| ScenarioVersion {
+                scenario,
+                reference: known.reference.clone(),
+                code: known.code.clone(),
+            })
         }
         None => Err("its version is not stored".to_owned()),
     };
@@ -57,8 +80,8 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
     worker.host.metrics.span(Span::ReadyWait, claimed.head.mode.as_str(), waited);
     let has_deadlines = claimed.start_deadline.is_some()
         || worker.host.settings().recovery.process_timeout.is_some()
-        || scenario.as_ref().is_ok_and(|(scenario, _)| scenario.timeouts.process.is_some());
-    let takes_calls = scenario.as_ref().is_ok_and(|(scenario, _)| scenario.takes_calls());
+        || scenario.as_ref().is_ok_and(|version| version.scenario.timeouts.process.is_some());
+    let takes_calls = scenario.as_ref().is_ok_and(|version| version.scenario.takes_calls());
     let is_missed = missed_deadline(&claimed);
     let has_begun = !is_missed && scenario.is_ok();
     if has_begun {
@@ -69,9 +92,7 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
         Ok(Err(broken(DEADLINE_EXCEEDED, "the deadline to start had passed before anything was executed")))
     } else {
         match scenario {
-            Err(why) => {
-                Ok(Err(broken("scenario.unreadable", &format!("the scenario cannot be read: {why}"))))
-            }
+            Err(why) => Ok(Err(broken(SCENARIO_UNREADABLE, &format!("the scenario cannot be read: {why}")))),
             // A defect of ours in one stage must end that stage, not the worker.
             Ok(scenario) => {
                 AssertUnwindSafe(drive(worker, &claimed, scenario, brought, work.work, &clock, &span))
@@ -94,7 +115,7 @@ pub(crate) async fn run(worker: &Worker, work: Work) {
         traced::stale(&mut span);
         return;
     };
-    let mut end = End::new(claimed, name, outcome, clock.now(), begun.elapsed());
+    let mut end = StageFinish::new(claimed, name, outcome, clock.now(), begun.elapsed());
     end.finished.has_begun = has_begun;
     end.finished.has_deadlines = has_deadlines;
     end.finished.takes_calls = takes_calls;
@@ -125,7 +146,7 @@ fn missed_deadline(claimed: &Claimed) -> bool {
         && claimed.start_deadline.is_some_and(|deadline| deadline < claimed.now)
 }
 
-/// True where an order has a position to go on from.
+/// True if an order has a position to go on from.
 const fn is_suspended(status: Status) -> bool {
     matches!(status, Status::Sleep | Status::Wait | Status::Polling | Status::Retry)
 }
@@ -136,45 +157,25 @@ fn broken(class: &str, message: &str) -> OrderError {
 
 async fn drive(
     worker: &Worker,
-    claimed: &Claimed,
-    (scenario, named): (Arc<Scenario>, ScenarioRef),
+    claimed: &Arc<Claimed>,
+    version: ScenarioVersion,
     brought: Brought,
     work: Duration,
-    clock: &Clock,
+    clock: &StageClock,
     span: &TraceSpan,
 ) -> Result<Result<Box<StageEnd>, OrderError>, Stale> {
-    let snapshot = match claimed.snapshot.as_deref().map(read_snapshot).transpose() {
-        Ok(Some(snapshot)) => snapshot,
-        // Begun anew from the initial state, it would do all that it did before a second time.
-        Ok(None) if is_suspended(claimed.status) => {
-            return Ok(Err(broken(INCONSISTENT, "the stored position of the order is missing")));
-        }
-        Ok(None) => Snapshot::default(),
-        Err(error) => return Ok(Err(error)),
-    };
-    let share = worker.room.share();
+    let ScenarioVersion { scenario, reference, code } = version;
+    let share = worker.memory.share();
     let Brought { params, callbacks, calls } = brought;
-    let (params, callbacks) = brought::read(worker, claimed, params, callbacks, &share).await;
-    let params = match read_params(params.as_deref()) {
-        Ok(params) => params,
+    let brought = Read { values: brought::read(worker, claimed, params, callbacks, &share).await, calls };
+    let turns = StageTurns { worker, claimed, code };
+    let (of_order, rules, now) = (claimed.clone(), worker.rules.now(), clock.now());
+    let begun = turns.run(move || resume(scenario, rules, &of_order, brought, now)).await;
+    let (mut stage, mut need) = match begun {
+        Ok(begun) => begun,
         Err(error) => return Ok(Err(error)),
-    };
-    let now = clock.now();
-    let input = Input {
-        params,
-        callbacks,
-        calls,
-        snapshot,
-        wake: claimed.wake,
-        due_at: claimed.since,
-        dice: rand::random(),
-    };
-    let mut stage = match Stage::resume(scenario, worker.rules.now(), facts(claimed), input, now) {
-        Ok(stage) => stage,
-        Err(error) => return Ok(Err(broken("scenario.unreadable", &error.to_string()))),
     };
     let mut pace = Pace::since(claimed.now, work);
-    let mut need = stage.next(clock.now());
     let mut noted = 0;
     loop {
         progress::keep_up(worker, claimed, &mut pace, &need, clock).await?;
@@ -189,23 +190,57 @@ async fn drive(
         let calls = stage.calls();
         worker.closed.note(calls.get(noted..).unwrap_or_default(), longest, Instant::now());
         noted = calls.len();
-        if let Some(held) = worker.closed.holds(&need, names, vhost, clock.now(), rand::random()) {
-            need = stage.answer(held, clock.now(), rand::random());
-            continue;
-        }
-        let answer = match need {
-            Need::Done(end) => return Ok(Ok(end)),
-            Need::Save(reached) => {
-                Box::pin(progress::enter(worker, claimed, &mut pace, *reached, &named, clock)).await?;
+        let held = worker.closed.holds(&need, names, vhost, clock.now(), rand::random());
+        let answer = match (held, need) {
+            (Some(held), _) => held,
+            (None, Need::Done(end)) => return Ok(Ok(end)),
+            (None, Need::Save(reached)) => {
+                Box::pin(progress::enter(worker, claimed, &mut pace, *reached, &reference, clock)).await?;
                 Answer::Saved
             }
-            need => {
+            (None, need) => {
                 worker.held.note((claimed.head.no, claimed.attempt), stage.asking());
                 ask(worker, claimed, need, &share, span.context()).await?
             }
         };
-        need = stage.answer(answer, clock.now(), rand::random());
+        let (now, dice) = (clock.now(), rand::random());
+        let turn = move || {
+            let need = stage.answer(answer, now, dice);
+            (stage, need)
+        };
+        (stage, need) = turns.run(turn).await;
     }
+}
+
+/// Takes the stage up where the order rests; returns it with its first need.
+fn resume(
+    scenario: Arc<Scenario>,
+    rules: Arc<StageSettings>,
+    claimed: &Claimed,
+    Read { values: (params, callbacks), calls }: Read,
+    now: Timestamp,
+) -> Result<(Stage, Need), OrderError> {
+    let snapshot = match claimed.snapshot.as_deref().map(read_snapshot).transpose()? {
+        Some(snapshot) => snapshot,
+        // Begun again from the initial state, it would do all that it did before a second time.
+        None if is_suspended(claimed.status) => {
+            return Err(broken(INCONSISTENT, "the stored position of the order is missing"));
+        }
+        None => Snapshot::default(),
+    };
+    let input = Input {
+        params: read_params(params.as_deref())?,
+        callbacks,
+        calls,
+        snapshot,
+        wake: claimed.wake,
+        due_at: claimed.since,
+        dice: rand::random(),
+    };
+    let mut stage = Stage::resume(scenario, rules, facts(claimed), input, now)
+        .map_err(|error| broken(SCENARIO_UNREADABLE, &error.to_string()))?;
+    let need = stage.next(now);
+    Ok((stage, need))
 }
 
 /// Asks the world. The future of each running stage has room for the largest of these: all but the most frequent are
@@ -239,7 +274,7 @@ async fn ask(
         Need::Task(task) => Box::pin(worker.outbound.queue_task(&task, trace)).await,
         Need::Release => Box::pin(release(worker, claimed)).await?,
         Need::Order(child) => Box::pin(worker.children.start(worker, claimed, &child, trace)).await,
-        // Whoever drives the stage has taken these.
+        // The loop that drives the stage has taken these.
         Need::Done(_) | Need::Save(_) => Answer::Saved,
     })
 }
@@ -258,10 +293,10 @@ fn facts(claimed: &Claimed) -> Facts {
 }
 
 fn read_snapshot(text: &str) -> Result<Snapshot, OrderError> {
-    Snapshot::from_text(text).map_err(|error| broken("scenario.unreadable", &error.to_string()))
+    Snapshot::from_text(text).map_err(|error| broken(SCENARIO_UNREADABLE, &error.to_string()))
 }
 
-/// The parameters of an order; without them nothing of it can be executed, and nobody else can help.
+/// Reads the parameters of an order; without them nothing of it can be executed, and nobody else can help.
 fn read_params(stored: Option<&str>) -> Result<Folded, OrderError> {
     let stored =
         stored.ok_or_else(|| broken(INCONSISTENT, "the stored parameters of the order are missing"))?;
@@ -271,7 +306,7 @@ fn read_params(stored: Option<&str>) -> Result<Folded, OrderError> {
 
 /// Stores a request before it is sent; waits for the database as long as the stage may.
 async fn register(worker: &Worker, claimed: &Claimed, request: NewRequest) -> Result<Answer, Stale> {
-    let mut trouble = Trouble::with(worker, claimed, "request");
+    let mut trouble = StageTrouble::with(worker, claimed, "request");
     loop {
         match worker.registrations.submit(request.clone()).await {
             Ok(Some(id)) => return Ok(Answer::Registered(id)),
@@ -286,7 +321,7 @@ async fn register(worker: &Worker, claimed: &Claimed, request: NewRequest) -> Re
 /// Gives the queue of a running order up, so that the next one of it may run (ORD-13); waits for the
 /// database as long as the stage may.
 async fn release(worker: &Worker, claimed: &Claimed) -> Result<Answer, Stale> {
-    let mut trouble = Trouble::with(worker, claimed, "release");
+    let mut trouble = StageTrouble::with(worker, claimed, "release");
     loop {
         match try_release(worker, claimed).await {
             Ok(true) => break,

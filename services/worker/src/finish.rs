@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
+use pagurus_domain::classes::PANIC;
 use pagurus_domain::id::{Attempt, OrderNo, Pass, ScenarioRef};
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::{Content, Moved, Occasion, StoredNotify};
@@ -26,24 +27,24 @@ use serde_json::Value;
 use crate::samples::Samples;
 use crate::{Worker, stage_trace};
 
-/// The end of a stage with what is needed to write and tell it.
+/// The end of a stage with what is needed to write it and to notify others.
 #[derive(Debug)]
-pub(crate) struct End {
+pub(crate) struct StageFinish {
     pub claimed: Arc<Claimed>,
     pub finished: Finished,
     pub scenario: Option<ScenarioRef>,
-    /// The trace that its notifications go on with, where another one than the order's.
+    /// Trace that its notifications go on with, if other than the order's.
     pub trace: Option<String>,
     result: Option<Value>,
-    /// The calls of systems that it made.
+    /// Calls of systems that it made.
     calls: Vec<CallMade>,
     duration: Duration,
-    /// Transitions to be told of.
+    /// Transitions to be notified.
     moves: Vec<Transition>,
 }
 
-impl End {
-    /// Makes the end of what the stage left behind, or of the error that kept it from running.
+impl StageFinish {
+    /// Makes the end from what the stage left behind, or from the error that kept it from running.
     pub fn new(
         claimed: Arc<Claimed>,
         scenario: Option<ScenarioRef>,
@@ -101,8 +102,8 @@ impl End {
     ) -> Self {
         // Nothing was executed, or nothing that counts.
         let then = Then::failed(error.clone());
-        let told = format!("{}: {}", error.class.as_deref().unwrap_or_default(), error.message);
-        let history = record(&claimed, (&[], &[LogLine { at: now, text: told }], &[]), Some((&then, now)));
+        let text = format!("{}: {}", error.class.as_deref().unwrap_or_default(), error.message);
+        let history = record(&claimed, (&[], &[LogLine { at: now, text }], &[]), Some((&then, now)));
         let finished = Finished {
             history,
             // The stored snapshot stays as it is: a restart goes on with it.
@@ -121,10 +122,10 @@ impl End {
         }
     }
 
-    /// The notifications of this stage: of its transitions, and of the end of the life, if it is one.
+    /// Returns the notifications of this stage: of its transitions, and of the end of the life, if it is one.
     fn notifications(&self, finished_at: Timestamp) -> Vec<NewNotification> {
-        let mut told = moves(&self.claimed, self.scenario.as_ref(), &self.moves);
-        let Then::End { status, scenario_status, error } = &self.finished.then else { return told };
+        let mut notifications = moves(&self.claimed, self.scenario.as_ref(), &self.moves);
+        let Then::End { status, scenario_status, error } = &self.finished.then else { return notifications };
         let claimed = &self.claimed;
         let scenario = self.scenario.as_ref();
         let content = Content {
@@ -142,17 +143,17 @@ impl End {
             stages: claimed.head.stages + i32::from(self.finished.ran()),
             retries: claimed.head.retries + i32::from(self.finished.repeated()),
         };
-        told.extend(NewNotification::of(&content, LifeEnd::First));
+        notifications.extend(NewNotification::of(&content, LifeEnd::First));
         if let Some(trace) = &self.trace {
-            told.iter_mut().for_each(|told| told.trace = Some(trace.clone()));
+            notifications.iter_mut().for_each(|one| one.trace = Some(trace.clone()));
         }
-        told
+        notifications
     }
 }
 
-impl End {
-    /// The order, where it is suspended now and its client wants to be told if it stays so. A sleep is as long as its
-    /// scenario says: it is no standing still.
+impl StageFinish {
+    /// Returns the order, if it is suspended now and its client wants to be notified if it stays so. A sleep is as long as
+    /// its scenario says: it is no standing still.
     fn may_stand_still(&self) -> Option<(OrderNo, Attempt)> {
         let suspended = matches!(
             self.finished.then,
@@ -164,12 +165,12 @@ impl End {
     }
 }
 
-/// True where the client wants to be told of transitions.
+/// True if the client wants to be notified of transitions.
 pub(crate) fn wants_moves(claimed: &Claimed) -> bool {
     StoredNotify::wanting(claimed.head.notify.as_deref(), Occasion::Transitions).is_some()
 }
 
-/// The notifications of transitions, where the client wants them.
+/// Returns the notifications of transitions, if the client wants them.
 pub(crate) fn moves(
     claimed: &Claimed,
     scenario: Option<&ScenarioRef>,
@@ -205,7 +206,7 @@ struct StageRecord<'a> {
     steps: &'a [StepMade],
 }
 
-/// The JSON of a stage for the history, with its end unless it goes on. It is plain data, which always serializes.
+/// Returns the JSON of a stage for the history, with its end unless it goes on. It is plain data, which always serializes.
 pub(crate) fn record(
     claimed: &Claimed,
     (transitions, log, steps): (&[Transition], &[LogLine], &[StepMade]),
@@ -225,7 +226,7 @@ pub(crate) fn record(
 }
 
 /// Hands an end in and waits until it is written, or found stale.
-pub(crate) async fn submit(worker: &Worker, end: End) {
+pub(crate) async fn submit(worker: &Worker, end: StageFinish) {
     let end = Arc::new(end);
     match hand_in(worker, &end).await {
         Ok(true) | Err(Failed::Gone(_)) => {}
@@ -244,15 +245,14 @@ pub(crate) async fn submit(worker: &Worker, end: End) {
                 error = chain(&*error),
                 "the end of a stage cannot be stored"
             );
-            let told = OrderError::new(
-                pagurus_domain::order::PANIC,
-                format!("the end of the stage could not be stored: {error}"),
-            );
+            let failure =
+                OrderError::new(PANIC, format!("the end of the stage could not be stored: {error}"));
             let now = end.finished.started_at;
-            let failed = End::new(end.claimed.clone(), end.scenario.clone(), Err(told), now, end.duration);
+            let failed =
+                StageFinish::new(end.claimed.clone(), end.scenario.clone(), Err(failure), now, end.duration);
             if let Err(Failed::Handler(_)) = hand_in(worker, &Arc::new(failed)).await {
                 // What cannot be stored even so stays held until it is found overdue, and is poison
-                // in the end; let go of, it would be begun again at once, and again.
+                // in the end; dropped, it would be begun again at once, and again.
                 std::future::pending::<()>().await;
             }
         }
@@ -261,7 +261,7 @@ pub(crate) async fn submit(worker: &Worker, end: End) {
 
 /// Hands an end in. While somebody has locked its order it is tried again in a lane of its own: the
 /// others go on meanwhile.
-async fn hand_in(worker: &Worker, end: &Arc<End>) -> Result<bool, Failed<Arc<Error>>> {
+async fn hand_in(worker: &Worker, end: &Arc<StageFinish>) -> Result<bool, Failed<Arc<Error>>> {
     let mut waits = WAITS;
     let mut outcome = worker.ends.submit(end.clone()).await;
     while matches!(&outcome, Err(Failed::Handler(error)) if error.is_contention()) {
@@ -271,13 +271,13 @@ async fn hand_in(worker: &Worker, end: &Arc<End>) -> Result<bool, Failed<Arc<Err
     outcome
 }
 
-/// Waits before the end of a stage is written again.
+/// Pauses before the end of a stage is written again.
 const WAITS: Waits = Waits::between(Duration::from_millis(20), Duration::from_secs(2));
 
-/// Writes a batch of ends; whether each was still ours to write. Waits out what passes: a result
-/// that was worked for is not dropped because the database is away. A lock is told instead, so that
+/// Writes a batch of ends; returns whether each was still ours to write. Waits out what passes: a result
+/// that was worked for is not dropped because the database is away. A lock is an error instead, so that
 /// it holds up one end and not the batch.
-pub(crate) async fn write(host: &Host, batch: &[Arc<End>]) -> Result<Vec<bool>, Error> {
+pub(crate) async fn write(host: &Host, batch: &[Arc<StageFinish>]) -> Result<Vec<bool>, Error> {
     let begun = Instant::now();
     let mut waits = WAITS;
     let written = loop {
@@ -303,15 +303,15 @@ pub(crate) async fn write(host: &Host, batch: &[Arc<End>]) -> Result<Vec<bool>, 
     Ok(applied)
 }
 
-struct Written {
+struct FinishOutcome {
     applied: Vec<bool>,
     followed: Followed,
     notifications: Vec<NewNotification>,
 }
 
-async fn try_write(host: &Host, batch: &[Arc<End>]) -> Result<Written, Error> {
+async fn try_write(host: &Host, batch: &[Arc<StageFinish>]) -> Result<FinishOutcome, Error> {
     // In order of the rows' key, as everywhere: two batches never wait for each other.
-    let mut sorted: Vec<&End> = batch.iter().map(|end| &**end).collect();
+    let mut sorted: Vec<&StageFinish> = batch.iter().map(|end| &**end).collect();
     sorted.sort_by_key(|end| end.finished.no);
     let stages: Vec<(OrderNo, Pass)> =
         sorted.iter().map(|end| (end.finished.no, end.finished.pass)).collect();
@@ -319,7 +319,7 @@ async fn try_write(host: &Host, batch: &[Arc<End>]) -> Result<Written, Error> {
     let tx = client.transaction().await?;
     host.store.patience().bound(&tx).await?;
     let ours = stages::take_ends(&tx, &stages).await?;
-    let applied: Vec<&End> = sorted.into_iter().filter(|end| ours.contains_key(&end.finished.no)).collect();
+    let applied: Vec<_> = sorted.into_iter().filter(|end| ours.contains_key(&end.finished.no)).collect();
     let notifications: Vec<NewNotification> =
         applied.iter().flat_map(|end| end.notifications(ours[&end.finished.no])).collect();
     let finished: Vec<&Finished> = applied.iter().map(|end| &end.finished).collect();
@@ -332,15 +332,15 @@ async fn try_write(host: &Host, batch: &[Arc<End>]) -> Result<Written, Error> {
         beside(suspensions::watch(&tx, &still, parked_after)),
     )?;
     tx.commit().await?;
-    Ok(Written {
+    Ok(FinishOutcome {
         applied: batch.iter().map(|end| ours.contains_key(&end.finished.no)).collect(),
         followed,
         notifications,
     })
 }
 
-/// Tells the others, below the commit: all of it hints.
-async fn tell(host: &Host, batch: &[Arc<End>], written: Written) {
+/// Sends news to the others, below the commit: all of it hints.
+async fn tell(host: &Host, batch: &[Arc<StageFinish>], written: FinishOutcome) {
     let Followed { ready, mut asked } = written.followed;
     let mut effects = Effects::of_ready(&ready);
     let mut samples = Samples::default();
@@ -371,7 +371,7 @@ async fn tell(host: &Host, batch: &[Arc<End>], written: Written) {
 }
 
 /// Counts a stage, and the life that it ended.
-fn count(host: &Host, end: &End) {
+fn count(host: &Host, end: &StageFinish) {
     let then = &end.finished.then;
     let status = then.status();
     host.metrics.count(Count::Stages, status.as_str(), 1);
@@ -384,7 +384,7 @@ fn count(host: &Host, end: &End) {
     host.count_end(end.scenario.as_ref().map_or("", |scenario| &scenario.name), status);
 }
 
-/// The error that a stage left behind.
+/// Returns the error that a stage left behind.
 pub(crate) const fn error_of(then: &Then) -> Option<&OrderError> {
     match then {
         Then::Retry { error, .. } | Then::End { error: Some(error), .. } => Some(error),

@@ -1,4 +1,4 @@
-//! Heads of queues, noted in the database now and then by who claims from them.
+//! Heads of queues, noted in the database now and then by the workers that claim from them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +9,10 @@ use pagurus_runtime::node::chain;
 use pagurus_store::stages::Claimed;
 use pagurus_store::{Client, queues};
 
-/// Claims of a queue after which its head is noted: a look-up walks over at most about so many entries of members that have
+/// Claims of a queue after which its head is noted: a look-up walks over at most about this many entries of members that have
 /// left, under whatever snapshot.
 const CLAIMS: u32 = 500;
-/// Queues whose claims are counted at the same time; beyond that all are counted anew.
+/// Queues whose claims are counted at the same time; beyond that counting begins again.
 const MOST: usize = 100_000;
 
 /// Claims of each queue by this node since its head was noted last.
@@ -31,7 +31,7 @@ impl QueueHeads {
         }
     }
 
-    /// Counts claims; the queues whose heads are to be noted now.
+    /// Counts claims; returns the queues whose heads are to be noted now.
     fn count(&self, claimed: &[Claimed]) -> Vec<String> {
         let queues = claimed.iter().filter_map(|stage| stage.queue.as_deref());
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -10,27 +10,27 @@ use pagurus_domain::scenario::stage::Asking;
 use tokio_util::sync::CancellationToken;
 
 /// An order and the number of its hand-out.
-pub(crate) type Key = (OrderNo, Attempt);
+pub(crate) type HandOutKey = (OrderNo, Attempt);
 
 /// Stages that are held: how each is broken off, and what it asks of the world. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Held(Arc<Mutex<HashMap<Key, HeldStage>>>);
+pub(crate) struct HeldStages(Arc<Mutex<HashMap<HandOutKey, HeldStage>>>);
 
 #[derive(Debug, Default)]
 struct HeldStage {
     broken_off: CancellationToken,
     /// True once the answer to the claim has come.
     is_claimed: bool,
-    /// The last question, and when it was asked; none while nothing is.
+    /// Last question, and when it was asked; `None` while nothing is asked.
     asking: Option<(Instant, Asking)>,
 }
 
 /// A question of a stage to the world, and the time that it has waited for the answer.
-pub(crate) type Slow = (Key, Asking);
+pub(crate) type Slow = (HandOutKey, Asking);
 
-impl Held {
-    /// Takes hold of a stage, unless it is held already.
-    pub fn hold(&self, key: Key) -> Option<Hold> {
+impl HeldStages {
+    /// Takes hold of a stage; `None` if it is held already.
+    pub fn hold(&self, key: HandOutKey) -> Option<Hold> {
         match self.lock().entry(key) {
             Entry::Occupied(_) => None,
             Entry::Vacant(free) => {
@@ -40,31 +40,31 @@ impl Held {
         }
     }
 
-    /// Everything that is held and is known to be claimed: a claim under way says nothing, however long it takes.
-    pub fn claimed(&self) -> HashSet<Key> {
+    /// Returns everything that is held and is known to be claimed: a claim under way says nothing, however long it takes.
+    pub fn claimed(&self) -> HashSet<HandOutKey> {
         self.lock().iter().filter(|(_, stage)| stage.is_claimed).map(|(key, _)| *key).collect()
     }
 
     /// True if the stage is held.
-    pub fn contains(&self, key: Key) -> bool {
+    pub fn contains(&self, key: HandOutKey) -> bool {
         self.lock().contains_key(&key)
     }
 
     /// Breaks these stages off, if they are held here.
-    pub fn break_off(&self, stages: &[Key]) {
+    pub fn break_off(&self, stages: &[HandOutKey]) {
         let held = self.lock();
         let ours = stages.iter().filter_map(|key| held.get(key));
         ours.for_each(|stage| stage.broken_off.cancel());
     }
 
-    /// Takes down what a stage asks of the world.
-    pub fn note(&self, key: Key, asking: Option<Asking>) {
+    /// Notes what a stage asks of the world.
+    pub fn note(&self, key: HandOutKey, asking: Option<Asking>) {
         if let Some(stage) = self.lock().get_mut(&key) {
             stage.asking = asking.map(|asking| (Instant::now(), asking));
         }
     }
 
-    /// Questions that stages have waited for so long, the longest first, so many at most.
+    /// Returns questions that stages have waited for at least that long, the longest first, at most `most`.
     pub fn slow(&self, for_so_long: Duration, most: usize) -> Vec<Slow> {
         let mut slow: Vec<(Instant, Slow)> = self
             .lock()
@@ -78,18 +78,18 @@ impl Held {
         slow.into_iter().map(|(_, slow)| slow).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, HeldStage>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<HandOutKey, HeldStage>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One stage held; dropped, it is let go of.
+/// Hold on one stage, released when dropped.
 #[derive(Debug)]
 pub(crate) struct Hold {
-    pub key: Key,
-    /// Tells that the stage is over: its order was ended, or given to another.
+    pub key: HandOutKey,
+    /// Cancelled when the stage is over: its order was ended, or given to another.
     pub broken_off: CancellationToken,
-    of: Held,
+    of: HeldStages,
 }
 
 impl Hold {
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_stage_is_held_once_until_its_hold_is_dropped() {
-        let held = Held::default();
+        let held = HeldStages::default();
         let hold = held.hold((OrderNo(1), Attempt(1))).unwrap();
         assert!(held.hold((OrderNo(1), Attempt(1))).is_none());
         assert!(held.hold((OrderNo(1), Attempt(2))).is_some());
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn rec_2_a_stage_counts_as_claimed_only_when_its_claim_was_answered() {
-        let held = Held::default();
+        let held = HeldStages::default();
         let hold = held.hold((OrderNo(1), Attempt(1))).unwrap();
         assert!(held.claimed().is_empty(), "a slow claim would be broken off");
         hold.note_claimed();
@@ -132,8 +132,8 @@ mod tests {
     }
 
     #[test]
-    fn ord_28_what_is_waited_for_is_told_the_longest_first_and_while_it_is_waited_for() {
-        let held = Held::default();
+    fn ord_28_what_is_waited_for_is_reported_the_longest_first_and_while_it_is_waited_for() {
+        let held = HeldStages::default();
         let asking = |target: &str| Asking {
             state: "s".into(),
             action: 0,
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_stage_can_be_broken_off_before_it_runs() {
-        let held = Held::default();
+        let held = HeldStages::default();
         let hold = held.hold((OrderNo(1), Attempt(1))).unwrap();
         held.break_off(&[(OrderNo(1), Attempt(2)), (OrderNo(2), Attempt(1))]);
         assert!(!hold.broken_off.is_cancelled());

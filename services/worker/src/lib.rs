@@ -14,17 +14,18 @@ mod drive;
 mod finish;
 mod heads;
 mod held;
+mod memory;
 mod outbound;
 mod progress;
 mod publish;
 mod reconcile;
-mod room;
 mod rules;
 mod samples;
 mod stage_trace;
 mod take;
 mod traced;
 mod trouble;
+mod turn;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,6 +33,7 @@ use std::time::{Duration, Instant};
 use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_domain::id::RequestId;
 use pagurus_runtime::batch::Shape;
+use pagurus_runtime::compute::Computing;
 use pagurus_runtime::lanes::WorkLanes;
 use pagurus_runtime::metrics::Work;
 use pagurus_runtime::scenarios::Catalogue;
@@ -39,50 +41,53 @@ use pagurus_runtime::{Batcher, Effects, Host};
 use pagurus_store::requests::NewRequest;
 use pagurus_store::{Error, requests};
 use pagurus_wire::message::work;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use child::Children;
 use claim::WorkTimes;
 use closed::Closed;
-use finish::End;
+use finish::StageFinish;
 use heads::QueueHeads;
-use held::Held;
+use held::HeldStages;
+use memory::MemoryBudget;
 use outbound::Outbound;
 use progress::Advances;
-use room::Room;
-use rules::Rules;
+use rules::StageRules;
 
 /// Parts that all stages of this worker share.
 struct Worker {
     host: Host,
     catalogue: Catalogue,
-    rules: Arc<Rules>,
+    rules: Arc<StageRules>,
     outbound: Arc<Outbound>,
     children: Children,
-    /// One for each stage this node may run.
+    /// Permits, one for each stage that this node may run.
     permits: Arc<Semaphore>,
     stages: TaskTracker,
-    held: Held,
+    held: HeldStages,
     closed: Closed,
     work_times: WorkTimes,
     queue_heads: QueueHeads,
-    /// For what stages hold while they run.
-    room: Room,
+    /// Memory for what stages hold while they run.
+    memory: MemoryBudget,
+    computing: Computing,
+    /// Held by the stage that is computed, of those whose worker died.
+    suspect: Mutex<()>,
     registrations: Batcher<NewRequest, Option<RequestId>, Error>,
     advances: Advances,
-    ends: Batcher<Arc<End>, bool, Error>,
+    ends: Batcher<Arc<StageFinish>, bool, Error>,
     /// Ends of stages whose orders somebody has locked, one at a time.
-    locked_ends: Batcher<Arc<End>, bool, Error>,
+    locked_ends: Batcher<Arc<StageFinish>, bool, Error>,
 }
 
-/// Ends of locked orders wait each for itself.
+/// Gathering of ends of locked orders: each waits for itself.
 const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Duration::ZERO };
-/// How ends are gathered: in two lanes, so that a slow commit does not hold up all that ends meanwhile.
+/// Gathering of ends: in two lanes, so that a slow commit does not hold up all that ends meanwhile.
 const ENDS: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(2) };
-/// How requests are gathered.
+/// Gathering of requests.
 const REQUESTS: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_millis(1) };
-/// Hand-outs kept by the broker for a worker that is busy claiming; the dispatcher sends no more
+/// Number of hand-outs kept by the broker for a worker that is busy claiming; the dispatcher sends no more
 /// than there is room for.
 const MAX_WAITING_MESSAGES: u32 = 10_000;
 
@@ -94,18 +99,20 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     // Sizes of rooms, which only a restart changes.
     let sizes = host.settings().worker.clone();
     let catalogue = Catalogue::of(&host.live);
-    let Some(rules) = Rules::of(&host).await else { return Ok(()) };
+    let Some(rules) = StageRules::of(&host).await else { return Ok(()) };
     let worker = Arc::new(Worker {
         rules: Arc::new(rules),
         outbound: Arc::new(Outbound::new(&host)),
         children: Children::new(&host, catalogue.clone()),
         permits: Arc::new(Semaphore::new(sizes.concurrency)),
         stages: TaskTracker::new(),
-        held: Held::default(),
+        held: HeldStages::default(),
         closed: Closed::default(),
         work_times: WorkTimes::default(),
         queue_heads: QueueHeads::default(),
-        room: Room::new(sizes.max_held_bytes, sizes.max_response_bytes),
+        memory: MemoryBudget::new(sizes.max_held_bytes, sizes.max_response_bytes),
+        computing: Computing::default(),
+        suspect: Mutex::default(),
         registrations: registrations(&host),
         advances: progress::advances(&host),
         ends: ends(&host, ENDS),
@@ -139,8 +146,8 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
             Ok(())
         }
     });
-    host.spawn("reconcile", reconcile::watch(worker.clone()));
-    host.spawn("asking", asking::show(worker.clone()));
+    host.start("reconcile", reconcile::Reconcile::new(worker.clone()));
+    host.start("asking", asking::ShowAsking::new(worker.clone()));
     // Hand-outs that are sent before the queue is there would be lost, and found again late.
     while !consumer.is_consuming() {
         if host.sleep_unless_draining(Duration::from_millis(20)).await {
@@ -170,9 +177,9 @@ fn registrations(host: &Host) -> Batcher<NewRequest, Option<RequestId>, Error> {
     })
 }
 
-fn ends(host: &Host, shape: Shape) -> Batcher<Arc<End>, bool, Error> {
+fn ends(host: &Host, shape: Shape) -> Batcher<Arc<StageFinish>, bool, Error> {
     let host = host.clone();
-    Batcher::start(shape, Error::concerns_one_item, move |batch: Arc<[Arc<End>]>| {
+    Batcher::start(shape, Error::concerns_one_item, move |batch: Arc<[Arc<StageFinish>]>| {
         let host = host.clone();
         async move { finish::write(&host, &batch).await }
     })

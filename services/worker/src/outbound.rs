@@ -15,7 +15,7 @@ use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::stats::Series;
 use pagurus_runtime::traces::TraceSpan;
 
-use crate::room::{RESERVE, Share};
+use crate::memory::{RESERVE, Share};
 use crate::traced;
 
 /// Interval at which connections that no call uses are looked for.
@@ -24,7 +24,7 @@ const CLOSE_IDLE_EVERY: Duration = Duration::from_secs(10);
 /// Everything that stages send to other systems.
 pub(crate) struct Outbound {
     pub(crate) host: Host,
-    /// The client, with the settings that it was made of.
+    /// Client, with the settings that it was made of.
     client: Mutex<(WorkerSettings, Arc<HttpClient>)>,
 }
 
@@ -43,7 +43,7 @@ impl Outbound {
         }
     }
 
-    /// The client of these settings. Other settings make another one: a connection that is kept open leads where a new
+    /// Returns the client of these settings. Other settings make another one: a connection that is kept open leads where a new
     /// one might not be let.
     fn client(&self, settings: &WorkerSettings) -> Arc<HttpClient> {
         let mut present = self.client.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,7 +53,7 @@ impl Outbound {
         present.1.clone()
     }
 
-    /// Longest time of a call.
+    /// Returns the longest time of a call.
     pub fn timeout(&self, call: &HttpCall) -> Duration {
         call.timeout.unwrap_or_else(|| self.host.settings().worker.timeout)
     }
@@ -63,7 +63,7 @@ impl Outbound {
         self.request(call, trace, share).await.map_or_else(Answer::Failed, Answer::Response)
     }
 
-    /// Makes an HTTP request: an answer of whatever status, or why none came.
+    /// Makes an HTTP request. Returns an answer of whatever status, or why none came.
     pub async fn request(
         &self,
         call: HttpCall,
@@ -134,12 +134,12 @@ impl Outbound {
     }
 }
 
-/// The one client of all calls.
+/// Creates the one client of all calls.
 fn client(settings: &WorkerSettings) -> HttpClient {
     HttpClient::new(settings.calls.clone(), settings.connect_timeout)
 }
 
-/// Reads a body. Room is taken before it is read: for all of it where it says how long it is. One that
+/// Reads a body. MemoryBudget is taken before it is read: for all of it where it says how long it is. One that
 /// does not say is read as far as a short answer goes, for which nobody waits, and then room is taken
 /// for the longest, so that no answer is held half-read by many.
 async fn read_body(
@@ -148,8 +148,8 @@ async fn read_body(
     room: &CallRoom<'_>,
 ) -> Result<String, HttpFailure> {
     let too_long = || {
-        let told = format!("the answer has more than {max_bytes} bytes");
-        failure(&["HttpError", "BodyError"], told)
+        let text = format!("the answer has more than {max_bytes} bytes");
+        failure(&["HttpError", "BodyError"], text)
     };
     // Unknown for a body in chunks.
     let announced = reply.content_length().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
@@ -187,16 +187,16 @@ fn never_left(failure: &HttpFailure) -> bool {
 fn permit(rules: &CallRules, system: &Authority, host_of_order: bool) -> Result<(), HttpFailure> {
     let (host, port) = (&*system.host, system.port);
     if host_of_order && !rules.names(host, port) {
-        let told = format!(
+        let text = format!(
             "the host {host}:{port} comes from the order; name it in `worker.http.allow`, or write it in the \
                  scenario or under `config`"
         );
-        return Err(failure(&["HttpError", "Forbidden"], told));
+        return Err(failure(&["HttpError", "Forbidden"], text));
     }
     Ok(())
 }
 
-/// The header fields of a request, those of its scenario last.
+/// Returns the header fields of a request, those of its scenario last.
 fn header_fields(call: &HttpCall, trace: Option<&TraceContext>) -> Result<HeaderMap, Broken> {
     let invalid = |name: &str, why: &dyn std::fmt::Display| Broken::Header(format!("header `{name}`: {why}"));
     let value_of =
@@ -221,7 +221,7 @@ fn header_fields(call: &HttpCall, trace: Option<&TraceContext>) -> Result<Header
     Ok(fields)
 }
 
-/// The room of one call.
+/// Memory of one call.
 struct CallRoom<'a> {
     share: &'a Share,
     /// True if it waits for room now.
@@ -236,7 +236,7 @@ impl CallRoom<'_> {
         taken.map_err(|error| failure(&["HttpError", "BodyError"], error.to_string()))
     }
 
-    /// The time of the call is over. Whether the called system is to blame, or this worker.
+    /// Returns the failure of a call whose time is over: the called system is to blame, or this worker.
     fn timed_out(&self, timeout: Duration) -> HttpFailure {
         if !self.waits.load(Ordering::Relaxed) {
             return failure(&["HttpError", "ReadTimeout"], format!("no answer within {timeout:?}"));

@@ -18,14 +18,14 @@ use pagurus_store::stages::Claimed;
 use pagurus_store::stages::advance::{Advance, Entered, advance};
 
 use crate::Worker;
-use crate::clock::Clock;
+use crate::clock::StageClock;
 use crate::finish::{moves, record};
-use crate::trouble::Trouble;
+use crate::trouble::StageTrouble;
 
-/// The pass no longer holds: whatever this stage would do is somebody else's to do.
+/// Error of a pass that no longer holds: whatever this stage would do is somebody else's to do.
 pub(crate) struct Stale;
 
-/// How signs of life are gathered.
+/// Gathering of signs of life.
 const GATHER: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_millis(2) };
 /// Time that an action may take beyond its own time-out: to be rendered, written, and judged.
 const BESIDE_THE_CALL: Duration = Duration::from_secs(30);
@@ -33,7 +33,7 @@ const BESIDE_THE_CALL: Duration = Duration::from_secs(30);
 /// Writes the signs of life of all stages. Cheap to clone.
 pub(crate) type Advances = Batcher<Arc<Advance>, bool, Error>;
 
-/// The batcher of them.
+/// Starts the batcher of them.
 pub(crate) fn advances(host: &Host) -> Advances {
     let host = host.clone();
     Batcher::start(GATHER, Error::concerns_one_item, move |batch: Arc<[Arc<Advance>]>| {
@@ -53,14 +53,14 @@ async fn write(host: &Host, batch: &[Arc<Advance>]) -> Result<Vec<bool>, Error> 
     tx.commit().await?;
     let written =
         sorted.iter().filter(|stage| ours.contains(&stage.no)).filter_map(|stage| stage.entered.as_ref());
-    let notifications: Vec<_> = written.flat_map(|entered| entered.told.iter().cloned()).collect();
+    let notifications: Vec<_> = written.flat_map(|entered| entered.notifications.iter().cloned()).collect();
     if !notifications.is_empty() {
         Effects { notifications, ..Effects::default() }.send(host).await;
     }
     Ok(batch.iter().map(|stage| ours.contains(&stage.no)).collect())
 }
 
-/// How long a stage may be without progress, and until when that is known.
+/// Longest time of a stage without progress, and the stored end of that time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     work: Duration,
@@ -68,17 +68,17 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The pace of a stage that was claimed at that time.
+    /// Creates the pace of a stage that was claimed at that time.
     pub fn since(claimed_at: Timestamp, work: Duration) -> Self {
         Self { work, until: later(claimed_at, work) }
     }
 
-    /// Until when the next action may take. One that has longer than the stage counts as getting on.
+    /// Returns until when the next action may take. One that has longer than the stage counts as getting on.
     fn wanted(&self, now: Timestamp, action: Duration) -> Timestamp {
         later(now, self.work.max(action.saturating_add(BESIDE_THE_CALL)))
     }
 
-    /// The same, where it is so much later than what is known that it is to be written.
+    /// Returns the same, if it is so much later than what is stored that it is to be written.
     fn due(&self, now: Timestamp, action: Duration) -> Option<Timestamp> {
         let wanted = self.wanted(now, action);
         (later(self.until, self.work / 4) < wanted).then_some(wanted)
@@ -89,13 +89,13 @@ fn later(at: Timestamp, by: Duration) -> Timestamp {
     at.checked_add(by).unwrap_or(Timestamp::MAX)
 }
 
-/// Prolongs the work time-out of a stage that gets on, where that is due.
+/// Prolongs the work time-out of a stage that gets on, if that is due.
 pub(crate) async fn keep_up(
     worker: &Worker,
     claimed: &Claimed,
     pace: &mut Pace,
     need: &Need,
-    clock: &Clock,
+    clock: &StageClock,
 ) -> Result<(), Stale> {
     let action = match need {
         Need::Http(call) => worker.outbound.timeout(call),
@@ -117,7 +117,7 @@ pub(crate) async fn enter(
     pace: &mut Pace,
     reached: Reached,
     scenario: &ScenarioRef,
-    clock: &Clock,
+    clock: &StageClock,
 ) -> Result<(), Stale> {
     pace.until = pace.wanted(clock.now(), Duration::ZERO);
     let history = record(claimed, (&reached.transitions, &reached.log, &reached.steps), None);
@@ -129,7 +129,7 @@ pub(crate) async fn enter(
         started_at: claimed.now,
         snapshot: reached.snapshot.to_text(),
         history,
-        told: moves(claimed, Some(scenario), &reached.transitions),
+        notifications: moves(claimed, Some(scenario), &reached.transitions),
         answers: reached.answers,
         step: reached.step,
     };
@@ -141,7 +141,7 @@ pub(crate) async fn enter(
 /// Waits for the database as long as the stage may.
 async fn tell(worker: &Worker, claimed: &Claimed, advance: Advance) -> Result<(), Stale> {
     let advance = Arc::new(advance);
-    let mut trouble = Trouble::with(worker, claimed, "progress");
+    let mut trouble = StageTrouble::with(worker, claimed, "progress");
     loop {
         match worker.advances.submit(advance.clone()).await {
             Ok(true) => return Ok(()),

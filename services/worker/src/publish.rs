@@ -11,7 +11,7 @@ use pagurus_runtime::waits::Waits;
 use crate::outbound::Outbound;
 use crate::traced;
 
-/// How long an action waits for the broker before it fails.
+/// Time for which an action waits for the broker before it fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Outbound {
@@ -24,8 +24,8 @@ impl Outbound {
             && message.exchange != names.notifications
             && foreign.is_none();
         if message.exchange.is_empty() || message.exchange.starts_with("amq.") || own {
-            let told = format!("exchange `{}` belongs to the engine or the broker", message.exchange);
-            return Answer::Unpublished(told);
+            let why = format!("exchange `{}` belongs to the engine or the broker", message.exchange);
+            return Answer::Unpublished(why);
         }
         self.send_until_confirmed(foreign, self.message(message), trace).await
     }
@@ -46,7 +46,7 @@ impl Outbound {
         self.send_until_confirmed(None, message, trace).await
     }
 
-    /// Makes sure that the tasks of an actor have a queue to wait in; why there can be none.
+    /// Makes sure that the tasks of an actor have a queue to wait in. The error says why there can be none.
     async fn ensure_queue(&self, actor: &str) -> Result<(), String> {
         let begun = Instant::now();
         let mut waits = Waits::between(Duration::from_millis(100), Duration::from_secs(2));
@@ -90,8 +90,8 @@ impl Outbound {
                 Some(Published::Confirmed) => return Answer::Published,
                 Some(Published::Unroutable { text, .. }) => {
                     let (exchange, key) = (&message.exchange, &message.key);
-                    let told = format!("no queue takes exchange `{exchange}` with key `{key}`: {text}");
-                    return Answer::Unpublished(told);
+                    let why = format!("no queue takes exchange `{exchange}` with key `{key}`: {text}");
+                    return Answer::Unpublished(why);
                 }
                 Some(Published::Failed(error)) if error.is_transient() && begun.elapsed() < PATIENCE => {
                     self.host.metrics.count(Count::BrokerErrors, "publish", 1);

@@ -1,8 +1,8 @@
-//! Holds what the database says is with this worker against what the worker knows of.
+//! Compares the stages that the database says are with this worker with those that the worker knows.
 //!
-//! Stages that it knows nothing of are claims that were committed though their answer was lost: they are given
-//! back. What the database knows nothing of was ended, or given to another, and the message that said
-//! so was lost: it is broken off.
+//! Stages that the worker does not know are claims that were committed though their answer was lost: they are given
+//! back. Stages that the database does not know were ended, or given to another, and the message that said
+//! so was lost: they are broken off.
 //!
 //! Looks again and again, not only after a failed claim: a server may still commit what its client
 //! has given up, and then nobody else would miss the stage until its work time-out.
@@ -13,34 +13,49 @@ use std::time::Duration;
 
 use pagurus_command::recovery::{Sorted, hand_out_again};
 use pagurus_domain::recovery::Finding;
-use pagurus_runtime::Effects;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
+use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::waits::Waits;
+use pagurus_runtime::{Effects, Host};
 use pagurus_store::{Error, recovery};
 
 use crate::Worker;
-use crate::held::Key;
+use crate::held::HandOutKey;
 
-/// Compares for as long as the process takes new work.
-pub(crate) async fn watch(worker: Arc<Worker>) -> anyhow::Result<()> {
-    let mut unknown = HashSet::new();
-    while !worker.host.sleep_unless_draining_by(|settings| settings.recovery.interval).await {
-        let looked = async {
-            give_back(&worker).await?;
-            break_off_unknown(&worker, &mut unknown).await
-        };
-        if let Err(error) = looked.await {
-            worker.host.metrics.count(Count::StoreErrors, "reconcile", 1);
+/// The comparison, with what was unknown to the database at the last look.
+pub(crate) struct Reconcile {
+    worker: Arc<Worker>,
+    unknown: HashSet<HandOutKey>,
+}
+
+impl Reconcile {
+    pub fn new(worker: Arc<Worker>) -> Self {
+        Self { worker, unknown: HashSet::new() }
+    }
+
+    async fn look(&mut self) -> Result<(), Error> {
+        give_back(&self.worker).await?;
+        break_off_unknown(&self.worker, &mut self.unknown).await
+    }
+}
+
+impl BackgroundTask for Reconcile {
+    const PAUSE: TurnPause = |settings| settings.recovery.interval;
+    const TAKES_WORK: bool = false;
+
+    async fn turn(&mut self, host: &Host) -> NextTurn {
+        if let Err(error) = self.look().await {
+            host.metrics.count(Count::StoreErrors, "reconcile", 1);
             tracing::warn!(error = chain(&error), "what is with this worker could not be compared");
         }
+        NextTurn::AfterPause
     }
-    Ok(())
 }
 
 /// Breaks off the stages that are held here and were with nobody at this look and the one before it. A
 /// stage is held for a moment after its end is written: one look says nothing.
-async fn break_off_unknown(worker: &Worker, before: &mut HashSet<Key>) -> Result<(), Error> {
+async fn break_off_unknown(worker: &Worker, before: &mut HashSet<HandOutKey>) -> Result<(), Error> {
     // Read before the rows: what is claimed in between is not among them.
     let held = worker.held.claimed();
     if held.is_empty() {
@@ -48,16 +63,16 @@ async fn break_off_unknown(worker: &Worker, before: &mut HashSet<Key>) -> Result
         return Ok(());
     }
     let client = worker.host.store.recovery().await?;
-    let known: HashSet<Key> =
+    let known: HashSet<HandOutKey> =
         recovery::claims_of_node(&client, worker.host.node).await?.into_iter().collect();
-    let unknown: HashSet<Key> = held.difference(&known).copied().collect();
-    let over: Vec<Key> = unknown.intersection(before).copied().collect();
+    let unknown: HashSet<HandOutKey> = held.difference(&known).copied().collect();
+    let over: Vec<HandOutKey> = unknown.intersection(before).copied().collect();
     worker.held.break_off(&over);
     *before = unknown;
     Ok(())
 }
 
-/// A claim whose answer did not come may have been committed. Waits until the database answers
+/// Gives back what a failed claim may have committed. Waits until the database answers
 /// again: claiming on would only use hand-outs up.
 pub(crate) async fn after_failed_claim(worker: &Worker) {
     let mut waits = Waits::between(Duration::from_millis(200), Duration::from_secs(5));

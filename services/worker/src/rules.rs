@@ -1,5 +1,5 @@
 //! The rules by which stages run: made of the settings of the moment, once for each snapshot of these. A stage
-//! goes by those of its begin.
+//! goes by those of its start.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,21 +13,21 @@ use pagurus_runtime::node::chain;
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_store::cluster;
 
-/// Between two looks for an intake.
+/// Interval between two looks for an intake.
 const INTAKE_PAUSE: Duration = Duration::from_millis(200);
 
 /// The rules of the moment.
-pub(crate) struct Rules {
+pub(crate) struct StageRules {
     host: Host,
-    /// The base of callback URLs while no setting tells another.
+    /// Base of callback URLs while no setting gives another.
     callback_base: String,
     secrets: Arc<DeploymentSecrets>,
-    /// The last ones, with the settings that they were made of.
+    /// Last rules, with the settings that they were made of.
     made: Mutex<(Arc<Settings>, Arc<StageSettings>)>,
 }
 
-impl Rules {
-    /// Waits until it is known where called systems are told to answer; none if the process is to stop before.
+impl StageRules {
+    /// Waits until the address is known at which called systems answer; `None` if the process is to stop before.
     pub async fn of(host: &Host) -> Option<Self> {
         let callback_base = callback_base(host).await?;
         let settings = host.settings();
@@ -36,7 +36,7 @@ impl Rules {
         Some(Self { host: host.clone(), callback_base, secrets, made: Mutex::new((settings, stage)) })
     }
 
-    /// The rules for a stage that begins now.
+    /// Returns the rules for a stage that begins now.
     pub fn now(&self) -> Arc<StageSettings> {
         let settings = self.host.settings();
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,8 +48,8 @@ impl Rules {
     }
 }
 
-/// Where called systems are told to answer. Without a setting it is an intake of the registry; a
-/// first start waits until there is one. None if the process is to stop before.
+/// Returns the address at which called systems answer. Without a setting it is an intake of the registry; a
+/// first start waits until there is one. `None` if the process is to stop before.
 async fn callback_base(host: &Host) -> Option<String> {
     loop {
         if let Some(url) = &host.settings().intake.public_url {
@@ -64,7 +64,7 @@ async fn callback_base(host: &Host) -> Option<String> {
                 let there = base_of(&address);
                 tracing::warn!(
                     callbacks = there,
-                    "intake.public_url is not set: called systems will be told to answer there"
+                    "intake.public_url is not set: called systems will be asked to answer there"
                 );
                 return Some(there);
             }

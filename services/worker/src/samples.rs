@@ -6,17 +6,17 @@ use pagurus_domain::scenario::stage::CallMade;
 use pagurus_domain::system::{CallKind, CallOutcome, Latencies};
 use pagurus_wire::message::{CallNews, CallNewsOutcome};
 
-/// Sums of calls.
+/// Sums of calls, by key.
 #[derive(Debug, Default)]
 pub(crate) struct Samples<'a> {
-    sums: BTreeMap<Key<'a>, Sum>,
+    sums: BTreeMap<SampleKey<'a>, SampleSum>,
 }
 
 /// Calls that are summed: of a flow and scenario, to a system, of a kind, with an outcome.
-type Key<'a> = (&'a str, &'a str, &'a str, CallKind, &'a CallOutcome);
+type SampleKey<'a> = (&'a str, &'a str, &'a str, CallKind, &'a CallOutcome);
 
 #[derive(Debug, Default)]
-struct Sum {
+struct SampleSum {
     count: u32,
     took: Latencies,
     retry_after_ms: Option<u64>,
@@ -34,7 +34,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// The sums as news.
+    /// Returns the sums as news.
     pub fn news(self) -> Vec<CallNews> {
         let sums = self.sums.into_iter();
         sums.map(|((flow, scenario, system, kind, outcome), sum)| {
@@ -83,12 +83,12 @@ mod tests {
         samples.add("tariff", "tariff", &failed);
         samples.add("card", "card", &answered[..1]);
         let news = samples.news();
-        let told: Vec<_> = news
+        let summary: Vec<_> = news
             .iter()
             .map(|one| (one.flow.as_str(), one.outcome, one.class.as_deref(), one.count, one.retry_after_ms))
             .collect();
         assert_eq!(
-            told,
+            summary,
             [
                 ("card", CallNewsOutcome::Answered, None, 1, None),
                 ("tariff", CallNewsOutcome::Answered, None, 2, None),

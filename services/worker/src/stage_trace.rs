@@ -4,8 +4,8 @@ use pagurus_domain::trace::{TraceContext, TracedOrder};
 use pagurus_runtime::Host;
 use pagurus_store::stages::Claimed;
 
-/// The number of the trace in which a stage is, for lines of the log about it: that of its root span, or, where nothing is
-/// recorded, of what its client sent.
+/// Returns the id of the trace in which a stage is, for lines of the log about it: that of its root span, or, if nothing is
+/// recorded, that of what its client sent.
 pub(crate) fn trace_id(host: &Host, claimed: &Claimed) -> Option<String> {
     let registration = registration_of(claimed);
     if !host.traces.is_on() {
@@ -15,12 +15,12 @@ pub(crate) fn trace_id(host: &Host, claimed: &Claimed) -> Option<String> {
     Some(stage.trace_id())
 }
 
-/// The context that the client of an order sent.
+/// Returns the context that the client of an order sent.
 pub(crate) fn registration_of(claimed: &Claimed) -> Option<TraceContext> {
     claimed.head.trace.as_deref().and_then(TraceContext::of_stored)
 }
 
-/// Facts from which the traces of an order follow.
+/// Returns the facts from which the traces of an order follow.
 pub(crate) fn traced_order<'a>(
     host: &Host,
     claimed: &'a Claimed,

@@ -15,13 +15,13 @@ use pagurus_store::Error;
 use pagurus_store::stages::{OfferedStage, Unclaimed};
 use pagurus_wire::message::{BreakOff, EndedStage, HandOuts, RefusalReason, RefusedHandOut, work};
 
-use crate::claim::{Claims, Work, claim};
+use crate::claim::{ClaimedStage, Claims, claim};
 use crate::held::Hold;
 use crate::{Worker, drive, reconcile};
 
-/// Loops that claim: one, and the other beside it where a claim takes long.
+/// Number of loops that claim: one, and another beside it if a claim takes long.
 pub(crate) const LANES: usize = 2;
-/// Messages taken at once; each carries many hand-outs.
+/// Largest number of messages taken at once; each carries many hand-outs.
 const MESSAGES: usize = 50;
 
 /// Claims what is handed out, until the process is to stop.
@@ -53,12 +53,12 @@ pub(crate) async fn take(
 /// The hand-outs of messages, each order once.
 #[derive(Default)]
 struct Given {
-    orders: Vec<Order>,
+    orders: Vec<ReceivedHandOut>,
     seen: HashSet<OrderNo>,
 }
 
 impl Given {
-    /// Takes the hand-outs of these messages, and does at once what else they say.
+    /// Takes the hand-outs of these messages, and does at once whatever else they say.
     fn hear(&mut self, worker: &Worker, batch: &[Delivery]) {
         let metrics = &worker.host.metrics;
         // First of all: what is over holds room, and a queue that another order may own by now.
@@ -70,9 +70,9 @@ impl Given {
             }
         }
         // The last word counts.
-        let mut told = batch.iter().rev().filter(|delivery| delivery.routing_key == work::SYSTEMS);
-        if let Some(closed) = told.next().and_then(|one| news::read(metrics, "systems", &one.body)) {
-            worker.closed.told(closed, Instant::now());
+        let mut messages = batch.iter().rev().filter(|delivery| delivery.routing_key == work::SYSTEMS);
+        if let Some(closed) = messages.next().and_then(|one| news::read(metrics, "systems", &one.body)) {
+            worker.closed.replace(closed, Instant::now());
         }
         let is_hand_out = |key: &str| ![work::BREAK_OFF, work::SYSTEMS].contains(&key);
         for delivery in batch.iter().filter(|delivery| is_hand_out(&delivery.routing_key)) {
@@ -85,7 +85,7 @@ impl Given {
                 if let Some(hold) = worker.held.hold((hand_out.no, hand_out.attempt))
                     && self.seen.insert(hand_out.no)
                 {
-                    self.orders.push(Order { hand_out, serial: given.serial, hold });
+                    self.orders.push(ReceivedHandOut { hand_out, serial: given.serial, hold });
                 }
             }
         }
@@ -93,18 +93,18 @@ impl Given {
 }
 
 /// A hand-out with the dispatcher's own number of it.
-struct Order {
+struct ReceivedHandOut {
     hand_out: OfferedStage,
     serial: u64,
     hold: Hold,
 }
 
-async fn claim_all(worker: &Arc<Worker>, mut orders: Vec<Order>) {
+async fn claim_all(worker: &Arc<Worker>, mut orders: Vec<ReceivedHandOut>) {
     // The dispatcher counts the same permits; a node that is over its number says so.
     // One that is out of service begins nothing: what it was handed goes back.
     let room = if worker.host.is_offline() { 0 } else { worker.permits.available_permits() };
     let busy = orders.split_off(orders.len().min(room));
-    let told = |order: &Order, why: RefusalReason| RefusedHandOut {
+    let refuse = |order: &ReceivedHandOut, why: RefusalReason| RefusedHandOut {
         no: order.hand_out.no.0,
         attempt: order.hand_out.attempt.0,
         node: worker.host.node.0,
@@ -113,18 +113,18 @@ async fn claim_all(worker: &Arc<Worker>, mut orders: Vec<Order>) {
         why,
     };
     let mut refused: Vec<RefusedHandOut> =
-        busy.iter().map(|order| told(order, RefusalReason::Busy)).collect();
+        busy.iter().map(|order| refuse(order, RefusalReason::Busy)).collect();
     // By the rows' key, as everywhere: two claims never wait for each other.
     orders.sort_by_key(|order| order.hand_out.no);
     let hand_outs: Vec<OfferedStage> = orders.iter().map(|order| order.hand_out).collect();
-    let mut holds: HashMap<OrderNo, Order> =
+    let mut holds: HashMap<OrderNo, ReceivedHandOut> =
         orders.into_iter().map(|order| (order.hand_out.no, order)).collect();
     let mut halves = Halves::of(&hand_outs);
     while let Some((claimed, unclaimed)) = halves.claim_next(worker).await {
         let of_claimed = claimed.iter().filter_map(|work| holds.remove(&work.claimed.head.no));
         let of_claimed = of_claimed.map(|order| (order.hand_out.no, order.hold)).collect();
         for (hand_out, why) in unclaimed {
-            refused.extend(holds.remove(&hand_out.no).map(|order| told(&order, refusal(why))));
+            refused.extend(holds.remove(&hand_out.no).map(|order| refuse(&order, refusal(why))));
         }
         start(worker, claimed, of_claimed).await;
     }
@@ -151,15 +151,15 @@ const fn refusal(why: Unclaimed) -> RefusalReason {
     }
 }
 
-/// How long one batch is claimed by halves: what is left then is handed out again.
+/// Time for which one batch is claimed by halves: what is left then is handed out again.
 const HALVES: Duration = Duration::from_secs(2);
 
 /// Hand-outs that are claimed together, and by halves where somebody has locked one of the orders.
 struct Halves<'a> {
-    /// Still to be claimed, the first on top.
+    /// Parts still to be claimed, the first on top.
     open: Vec<&'a [OfferedStage]>,
     begun: Instant,
-    /// The last one: what could not be claimed is handed out again.
+    /// Last failure: what could not be claimed is handed out again.
     failure: Option<Error>,
 }
 
@@ -169,7 +169,7 @@ impl<'a> Halves<'a> {
         Self { open, begun: Instant::now(), failure: None }
     }
 
-    /// Stages that could be claimed next, which are to begin at once; none when nothing is left, or no time.
+    /// Returns the stages that could be claimed next, which are to begin at once; `None` when nothing is left, or no time.
     async fn claim_next(&mut self, worker: &Worker) -> Option<Claims> {
         while let Some(part) = self.open.pop() {
             if self.failure.is_some() && self.begun.elapsed() > HALVES {
@@ -193,8 +193,8 @@ impl<'a> Halves<'a> {
     }
 }
 
-/// Says that a stage was broken off, to the log and to the dispatcher, which counts the place as free. The end
-/// of the stage was written by whoever ended it.
+/// Reports that a stage was broken off, to the log and to the dispatcher, which counts the place as free. The end
+/// of the stage is written already.
 async fn tell_broken_off(
     worker: &Worker,
     (no, attempt): (OrderNo, Attempt),
@@ -220,7 +220,7 @@ async fn tell_broken_off(
     Effects { ended: vec![ended], ..Effects::default() }.send(&worker.host).await;
 }
 
-async fn start(worker: &Arc<Worker>, claimed: Vec<Work>, mut holds: HashMap<OrderNo, Hold>) {
+async fn start(worker: &Arc<Worker>, claimed: Vec<ClaimedStage>, mut holds: HashMap<OrderNo, Hold>) {
     for work in claimed {
         // There is room: it was counted before the claim, and only this worker takes from it. Two
         // lanes may have counted the same room; then the later one waits a moment for an end.
@@ -228,13 +228,13 @@ async fn start(worker: &Arc<Worker>, claimed: Vec<Work>, mut holds: HashMap<Orde
         let Some(hold) = holds.remove(&work.claimed.head.no) else { continue };
         hold.note_claimed();
         let running = worker.clone();
-        let told = (work.claimed.head.id.clone(), work.claimed.head.transaction_id.clone());
+        let names = (work.claimed.head.id.clone(), work.claimed.head.transaction_id.clone());
         let ended = worker.host.ended.clone();
         worker.stages.spawn(async move {
             let begun = Instant::now();
             tokio::select! {
                 () = drive::run(&running, work) => {}
-                () = hold.broken_off.cancelled() => tell_broken_off(&running, hold.key, told, begun).await,
+                () = hold.broken_off.cancelled() => tell_broken_off(&running, hold.key, names, begun).await,
                 () = ended.cancelled() => {}
             }
             drop((hold, permit));

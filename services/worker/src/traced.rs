@@ -11,13 +11,13 @@ use pagurus_runtime::Host;
 use pagurus_runtime::traces::{SpanKind, TraceSpan, messaging, names};
 use pagurus_store::stages::Claimed;
 
-use crate::claim::Work;
-use crate::finish::{End, error_of};
+use crate::claim::ClaimedStage;
+use crate::finish::{StageFinish, error_of};
 use crate::stage_trace::{registration_of, traced_order};
 
-/// The root span of a stage, with links to what was before it. Where nothing is recorded, the context of the order's
+/// Starts the root span of a stage, with links to what was before it. If nothing is recorded, the context of the order's
 /// client is handed on.
-pub(crate) fn stage(host: &Host, work: &Work) -> TraceSpan {
+pub(crate) fn stage(host: &Host, work: &ClaimedStage) -> TraceSpan {
     let claimed = &work.claimed;
     let registration = registration_of(claimed);
     if !host.traces.is_on() {
@@ -46,8 +46,8 @@ pub(crate) fn stage(host: &Host, work: &Work) -> TraceSpan {
     span
 }
 
-/// The context that the answer brought which woke the order.
-fn last_callback(work: &Work) -> Option<TraceContext> {
+/// Returns the context of the answer that woke the order.
+fn last_callback(work: &ClaimedStage) -> Option<TraceContext> {
     let woken = work.claimed.wake == Wake::Callback;
     let last = work.callbacks.iter().filter(|_| woken).max_by_key(|callback| callback.no)?;
     TraceContext::read(last.header("traceparent")?, last.header("tracestate"))
@@ -68,8 +68,8 @@ fn describe(span: &mut TraceSpan, claimed: &Claimed) {
     }
 }
 
-/// Tells how a stage ended; its notifications go on from there.
-pub(crate) fn ended(span: &mut TraceSpan, end: &End) {
+/// Records how a stage ended; its notifications go on from there.
+pub(crate) fn ended(span: &mut TraceSpan, end: &StageFinish) {
     if !span.is_recorded() {
         return;
     }
@@ -86,7 +86,7 @@ pub(crate) fn ended(span: &mut TraceSpan, end: &End) {
     }
 }
 
-/// The span of a call.
+/// Starts the span of a call.
 pub(crate) fn call(host: &Host, stage: Option<&TraceContext>, call: &HttpCall) -> TraceSpan {
     let mut span = host.traces.within(stage, SpanKind::Client, call.method.as_str());
     span.set("http.request.method", call.method.as_str());
@@ -96,13 +96,13 @@ pub(crate) fn call(host: &Host, stage: Option<&TraceContext>, call: &HttpCall) -
     span
 }
 
-/// Tells where a call goes.
+/// Records where a call goes.
 pub(crate) fn addressed(span: &mut TraceSpan, authority: &Authority) {
     span.set_text("server.address", &authority.host);
     span.set("server.port", i64::from(authority.port));
 }
 
-/// Tells what became of a call.
+/// Records the result of a call.
 pub(crate) fn answered(span: &mut TraceSpan, answer: &Result<Response, HttpFailure>) {
     if !span.is_recorded() {
         return;
@@ -119,7 +119,7 @@ pub(crate) fn answered(span: &mut TraceSpan, answer: &Result<Response, HttpFailu
     }
 }
 
-/// The span of a message, whose headers it goes on in.
+/// Starts the span of a message, whose headers carry it on.
 pub(crate) fn message(
     host: &Host,
     stage: Option<&TraceContext>,
@@ -135,14 +135,14 @@ pub(crate) fn message(
     span
 }
 
-/// Tells what became of a message.
+/// Records the result of a message.
 pub(crate) fn published(span: &mut TraceSpan, answer: &Answer) {
     if let Answer::Unpublished(why) = answer {
         span.fail("amqp.unpublished", why);
     }
 }
 
-/// A stage that is somebody else's by now.
+/// Records that a stage is somebody else's by now.
 pub(crate) fn stale(span: &mut TraceSpan) {
     span.fail("stale", "the stage was given to another, or its order was ended");
 }

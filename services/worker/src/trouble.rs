@@ -1,4 +1,4 @@
-//! Trouble of one stage with the database: counted, told and waited out, as long as the stage may.
+//! Trouble of one stage with the database: counted, logged and waited out, as long as the stage may.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use pagurus_store::stages::Claimed;
 use crate::{Worker, stage_trace};
 
 /// Tries of one thing that a stage needs stored or read.
-pub(crate) struct Trouble<'a> {
+pub(crate) struct StageTrouble<'a> {
     worker: &'a Worker,
     claimed: &'a Claimed,
     operation: &'static str,
     waits: Waits,
 }
 
-impl<'a> Trouble<'a> {
+impl<'a> StageTrouble<'a> {
     /// Trouble with this operation of a stage.
     pub const fn with(worker: &'a Worker, claimed: &'a Claimed, operation: &'static str) -> Self {
         let waits = Waits::between(Duration::from_millis(50), Duration::from_secs(2));

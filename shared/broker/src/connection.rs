@@ -1,4 +1,4 @@
-//! One connection that comes back for ever, except to another virtual host.
+//! A connection that comes back for ever, except to another virtual host.
 //!
 //! A supervisor task owns the connection as a *generation*: on any error it drops the whole
 //! generation, waits, connects, declares the topology, and offers the next one. lapin's own
@@ -14,6 +14,7 @@ use lapin::{
     types::LongString,
     uri::AMQPUri,
 };
+use pagurus_domain::id::Role;
 use tokio::{
     sync::watch,
     task::JoinHandle,
@@ -26,7 +27,6 @@ use crate::{
     error::Error,
     message::short,
     reconnect::Delays,
-    service::Service,
     socket::{Socket, Sockets},
     topology::{self, Names},
 };
@@ -46,10 +46,10 @@ const LOOK: Duration = Duration::from_secs(1);
 const CLOSE: Duration = Duration::from_secs(2);
 
 /// Everything that a supervisor needs to connect.
-pub(crate) struct Settings {
+pub(crate) struct ConnectionSettings {
     pub(crate) uri: AMQPUri,
     pub(crate) names: Names,
-    pub(crate) service: Service,
+    pub(crate) service: Role,
     pub(crate) connection_name: String,
     pub(crate) connect_timeout: Duration,
 }
@@ -74,7 +74,7 @@ impl fmt::Display for Purpose {
     }
 }
 
-/// One life of the connection.
+/// A life of the connection.
 pub(crate) struct Generation {
     pub(crate) number: u64,
     pub(crate) connection: Connection,
@@ -104,7 +104,7 @@ pub(crate) struct Link {
 impl Link {
     /// Starts the supervisor; returns at once, with or without a broker.
     pub(crate) fn start(
-        settings: Arc<Settings>,
+        settings: Arc<ConnectionSettings>,
         purpose: Purpose,
         stop: CancellationToken,
     ) -> (Self, JoinHandle<()>) {
@@ -156,7 +156,7 @@ impl Link {
     }
 
     /// Waits until this generation is over. lapin can forget an operation that begins in the moment
-    /// in which its connection fails, so whoever awaits one awaits this as well.
+    /// in which its connection fails, so callers that await one await this as well.
     pub(crate) async fn lost(&self, number: u64) {
         let mut view = self.view.clone();
         let over = |view: &View| view.generation.as_ref().map(|present| present.number) != Some(number);
@@ -166,7 +166,7 @@ impl Link {
 }
 
 struct Supervisor {
-    settings: Arc<Settings>,
+    settings: Arc<ConnectionSettings>,
     purpose: Purpose,
     sender: watch::Sender<View>,
     stop: CancellationToken,
@@ -224,7 +224,7 @@ impl Supervisor {
         self.sender.send_replace(View::new(state, generation));
     }
 
-    /// Gives up: whoever publishes to another virtual host next opens a connection of its own, since nobody may ever do so again.
+    /// Gives up: the next publisher to another virtual host opens a connection of its own, since nobody may ever do so again.
     fn end(&self, error: Error) {
         tracing::debug!(connection = %self.purpose, %error, "no connection to the message broker");
         let state = LinkState::Down(error.to_string());

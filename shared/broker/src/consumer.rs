@@ -21,7 +21,7 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    connection::{Link, Settings},
+    connection::{ConnectionSettings, Link},
     delivery::{Delivery, DeliveryTag},
     error::Error,
     in_flight,
@@ -33,7 +33,7 @@ use session::{Session, Shared, Source};
 
 /// Writing an acknowledgement takes microseconds unless the connection is dying.
 const ACKNOWLEDGE: Duration = Duration::from_secs(10);
-/// A batch ends with the delivery that makes it so long: whoever handles it makes several copies of what
+/// A batch ends with the delivery that makes it so long: its handler makes several copies of what
 /// it holds, and some of them are many times as large.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 /// Room for the number that makes the name of a private queue unique.
@@ -42,7 +42,7 @@ const LONGEST_HINT: usize = 100;
 /// Queue to consume, and the way of it.
 #[derive(Clone, Debug)]
 pub struct ConsumeSpec {
-    /// Where the deliveries come from.
+    /// Source of the deliveries.
     pub queue: QueueSource,
     /// Deliveries that may be unacknowledged at a time, and the greatest number kept in memory.
     /// 50 at least pays; up to 2000 helps quorum queues.
@@ -59,7 +59,7 @@ pub struct ConsumeSpec {
 pub enum QueueSource {
     /// A durable queue that exists.
     Named(String),
-    /// A queue of this consumer alone, which ends with its connection and is made anew with the
+    /// A queue of this consumer alone, which ends with its connection and is made again with the
     /// next one.
     Exclusive {
         /// Part of its name, for people who look at the broker.
@@ -76,13 +76,13 @@ pub enum QueueSource {
 pub struct Acknowledged {
     /// Written to the broker.
     pub sent: usize,
-    /// Of deliveries that the broker has taken back meanwhile, or answered already: they come
+    /// Acknowledgements of deliveries that the broker has taken back meanwhile, or answered already: they come
     /// again.
     pub stale: usize,
 }
 
 #[derive(Clone, Copy)]
-enum Answer {
+enum Acknowledgement {
     Ack,
     PutBack,
 }
@@ -92,7 +92,7 @@ pub struct Consumer {
     shared: Arc<Shared>,
     deliveries: Mutex<mpsc::Receiver<Delivery>>,
     ack_on_take: bool,
-    /// Where hints come from beside the broker.
+    /// Source of hints beside the broker.
     local: Option<LocalConsumers>,
     queue: String,
     _stop_at_drop: DropGuard,
@@ -120,7 +120,7 @@ impl Watch {
 impl Consumer {
     pub(crate) fn start(
         spec: ConsumeSpec,
-        settings: &Settings,
+        settings: &ConnectionSettings,
         (link, keeper): (Link, Keeper),
         local: Option<LocalConsumers>,
         stop: CancellationToken,
@@ -193,7 +193,7 @@ impl Consumer {
         if !tags.is_empty() {
             // In a task of its own, so that cancelling the caller cannot lose the batch.
             let shared = Arc::clone(&self.shared);
-            tokio::spawn(async move { answer(&shared, &tags, Answer::Ack).await });
+            tokio::spawn(async move { answer(&shared, &tags, Acknowledgement::Ack).await });
         }
         if let Some(local) = &self.local {
             batch.retain(|delivery| !local.is_copy(delivery));
@@ -202,13 +202,13 @@ impl Consumer {
 
     /// Acknowledges deliveries, with as few frames as possible.
     pub async fn ack_many(&self, tags: &[DeliveryTag]) -> Acknowledged {
-        answer(&self.shared, tags, Answer::Ack).await
+        answer(&self.shared, tags, Acknowledgement::Ack).await
     }
 
     /// Gives deliveries back to the queue, which delivers them again at once: while the reason
     /// lasts, [`Consumer::pause`] instead.
     pub async fn put_back(&self, tags: &[DeliveryTag]) -> Acknowledged {
-        answer(&self.shared, tags, Answer::PutBack).await
+        answer(&self.shared, tags, Acknowledgement::PutBack).await
     }
 
     /// Stops consuming and gives back all that is not acknowledged, taken or not. Returns when the
@@ -285,7 +285,7 @@ fn check_bindings(bindings: &[(String, String)]) -> Result<(), Error> {
 }
 
 /// Planning and writing happen under one lock: a later plan counts on an earlier one being written.
-async fn answer(shared: &Shared, tags: &[DeliveryTag], kind: Answer) -> Acknowledged {
+async fn answer(shared: &Shared, tags: &[DeliveryTag], kind: Acknowledgement) -> Acknowledged {
     let _turn = shared.turn().await;
     let mut sent = 0;
     if let Some(session) = shared.current() {
@@ -305,13 +305,13 @@ async fn answer(shared: &Shared, tags: &[DeliveryTag], kind: Answer) -> Acknowle
     Acknowledged { sent, stale }
 }
 
-async fn write(session: &Session, kind: Answer, tag: u64, multiple: bool) -> lapin::Result<()> {
+async fn write(session: &Session, kind: Acknowledgement, tag: u64, multiple: bool) -> lapin::Result<()> {
     match kind {
-        Answer::Ack => {
+        Acknowledgement::Ack => {
             let options = BasicAckOptions { multiple };
             session.channel.basic_ack(tag, options).await
         }
-        Answer::PutBack => {
+        Acknowledgement::PutBack => {
             let options = BasicNackOptions { multiple, requeue: true };
             session.channel.basic_nack(tag, options).await
         }

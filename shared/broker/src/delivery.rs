@@ -7,7 +7,7 @@ use crate::message::Properties;
 /// Identity of a delivery within its consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeliveryTag {
-    /// Which life of the consumer: a tag means nothing in another.
+    /// Life of the consumer: a tag means nothing in another.
     pub generation: u64,
     /// The broker's number within that life.
     pub tag: u64,
@@ -54,7 +54,7 @@ impl Delivery {
 }
 
 impl DeliveryTag {
-    /// Of a delivery that never was at the broker, and is not acknowledged. Generations of consumers begin at 1.
+    /// Tag of a delivery that never was at the broker, and is not acknowledged. Generations of consumers begin at 1.
     pub(crate) const LOCAL: Self = Self { generation: 0, tag: 0 };
 
     /// True if the broker knows nothing of the delivery.

@@ -1,4 +1,4 @@
-//! Errors between a process and RabbitMQ, told apart by what the caller can do about them.
+//! Errors between a process and RabbitMQ, distinguished by what the caller can do about them.
 //!
 //! Never carries the address of the broker: it contains a password.
 
@@ -33,6 +33,9 @@ pub enum Error {
     /// The message names an exchange that does not exist.
     #[error("the exchange {0:?} does not exist")]
     MissingExchange(String),
+    /// No queue is bound to an exchange of the engine at present; the service that owns the binding restores it.
+    #[error("no queue is bound to the exchange {0:?} at present")]
+    MissingBinding(String),
     /// The broker user lacks a permission; the text of the broker says which.
     #[error("not permitted by the message broker: {0}")]
     NotPermitted(String),
@@ -45,7 +48,7 @@ pub enum Error {
     /// A name does not fit into an AMQP short string, or has characters that may not be in it.
     #[error("{field} cannot be sent over AMQP: {bytes} bytes, at most {limit} are possible")]
     InvalidName {
-        /// Which part of the message or configuration.
+        /// Part of the message or configuration.
         field: &'static str,
         /// Length of the message in bytes.
         bytes: usize,
@@ -70,9 +73,12 @@ impl Error {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Down(_) | Self::Blocked(_) | Self::TimedOut(_) | Self::NotTaken | Self::ChannelEnded(_) => {
-                true
-            }
+            Self::Down(_)
+            | Self::Blocked(_)
+            | Self::TimedOut(_)
+            | Self::NotTaken
+            | Self::MissingBinding(_)
+            | Self::ChannelEnded(_) => true,
             Self::MissingExchange(_)
             | Self::NotPermitted(_)
             | Self::NoVirtualHost(_)

@@ -18,7 +18,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     Error, Message,
-    connection::{Link, Purpose, Settings},
+    connection::{ConnectionSettings, Link, Purpose},
     locked,
     publisher::{Published, Publisher},
 };
@@ -27,24 +27,24 @@ use crate::{
 const MAX_OPEN: usize = 16;
 /// Most attempts at a time: each is a socket and a thread, and orders may make up as many names as they like.
 const MAX_ATTEMPTS: usize = 32;
-/// Those who wait for the same attempt share its failure; who comes later than this tries again.
+/// Time for which callers that wait for the same attempt share its failure; a later one tries again.
 const SHARED_FOR: Duration = Duration::from_secs(5);
 /// Between two looks for a connection that nobody uses, while all are in use.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The connections of a process to other virtual hosts, opened when they are needed.
 pub(crate) struct Foreign {
-    settings: Arc<Settings>,
+    settings: Arc<ConnectionSettings>,
     confirm_timeout: Duration,
     stop: CancellationToken,
     /// A place is in use while somebody else holds it, too.
-    places: Mutex<HashMap<String, Arc<Place>>>,
+    places: Mutex<HashMap<String, Arc<ForeignVhost>>>,
     attempts: Semaphore,
     room: Arc<Semaphore>,
 }
 
 /// A virtual host that somebody publishes to, or that is connected.
-struct Place {
+struct ForeignVhost {
     used: Mutex<Instant>,
     state: AsyncMutex<State>,
 }
@@ -65,7 +65,11 @@ struct Open {
 }
 
 impl Foreign {
-    pub(crate) fn new(settings: Arc<Settings>, confirm_timeout: Duration, stop: CancellationToken) -> Self {
+    pub(crate) fn new(
+        settings: Arc<ConnectionSettings>,
+        confirm_timeout: Duration,
+        stop: CancellationToken,
+    ) -> Self {
         Self {
             settings,
             confirm_timeout,
@@ -87,18 +91,18 @@ impl Foreign {
     }
 
     /// The place of a virtual host. Those that nobody uses and that are not connected are given up.
-    fn place(&self, vhost: &str) -> Arc<Place> {
+    fn place(&self, vhost: &str) -> Arc<ForeignVhost> {
         let mut places = locked(&self.places);
         places.retain(|_, place| Arc::strong_count(place) > 1 || place.is_open());
         let place = places.entry(vhost.to_owned()).or_insert_with(|| {
-            Arc::new(Place { used: Mutex::new(Instant::now()), state: AsyncMutex::default() })
+            Arc::new(ForeignVhost { used: Mutex::new(Instant::now()), state: AsyncMutex::default() })
         });
         *locked(&place.used) = Instant::now();
         Arc::clone(place)
     }
 
-    /// One attempt for all who want the same virtual host.
-    async fn publisher(&self, place: &Place, vhost: &str) -> Result<Arc<Publisher>, Error> {
+    /// Returns the publisher to a virtual host; all who want the same one share an attempt.
+    async fn publisher(&self, place: &ForeignVhost, vhost: &str) -> Result<Arc<Publisher>, Error> {
         let mut state = place.state.lock().await;
         if let Some(open) = state.open.as_ref().filter(|open| !open.link.is_down()) {
             return Ok(Arc::clone(&open.publisher));
@@ -126,7 +130,7 @@ impl Foreign {
         let limit = self.settings.connect_timeout;
         let crowded = |_| Error::Down("too many virtual hosts are being tried".to_owned());
         let attempt = timeout(2 * limit, self.attempts.acquire()).await.map_err(crowded)?;
-        let settings = Settings {
+        let settings = ConnectionSettings {
             uri: AMQPUri { vhost: vhost.to_owned(), ..self.settings.uri.clone() },
             names: self.settings.names.clone(),
             service: self.settings.service,
@@ -169,7 +173,7 @@ impl Foreign {
     }
 }
 
-impl Place {
+impl ForeignVhost {
     /// True if it is connected. Asked of those alone that nobody uses, so that the lock is free.
     fn is_open(&self) -> bool {
         self.state.try_lock().is_ok_and(|state| state.open.as_ref().is_some_and(|open| !open.link.is_down()))

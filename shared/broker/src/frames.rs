@@ -4,7 +4,7 @@
 //! deep as a frame is long. The library takes the first for a broken connection and overflows its
 //! stack over the second, and the message would come again for ever. So frames are looked at before
 //! the library sees them, and what it cannot read is replaced *in place*: every mended frame has the
-//! length that it had, and nothing has to be put together anew. What was mended is told by
+//! length that it had, and nothing has to be put together again. What was mended is reported by
 //! [`crate::Delivery::illegible`], so that such a message is put aside and never acted on.
 //!
 //! Pure: no socket, no clock. Formats are those of AMQP 0-9-1, sections 4.2.3 to 4.2.6, with the
@@ -19,7 +19,7 @@ const MAX_GATHERED: usize = 16 * 1024 * 1024;
 
 /// Kind, channel and size.
 const FRAME_HEAD: usize = 7;
-/// One byte after the payload.
+/// Length of the byte after the payload.
 const FRAME_TAIL: usize = 1;
 /// With this a broker answers a protocol that it does not speak; it has no frame around it.
 const PROTOCOL_HEADER: [u8; 4] = *b"AMQP";
@@ -128,14 +128,14 @@ fn head(bytes: &[u8]) -> Option<(&u8, usize)> {
 }
 
 fn mend_method(payload: &mut [u8]) -> Option<()> {
-    let mut cursor = Cursor(payload);
+    let mut cursor = PayloadCursor(payload);
     let (class, method) = (cursor.number_16()?, cursor.number_16()?);
     let (_, _, fields) = METHODS.iter().find(|(of, number, _)| (*of, *number) == (class, method))?;
     fields.iter().try_for_each(|field| cursor.mend(*field))
 }
 
 fn mend_properties(payload: &mut [u8]) -> Option<()> {
-    let mut cursor = Cursor(payload);
+    let mut cursor = PayloadCursor(payload);
     cursor.take(CONTENT_HEADER_NUMBERS)?;
     let flags = cursor.number_16()?;
     let present = PROPERTIES.iter().enumerate().filter(|(index, _)| flags & (1 << (15 - index)) != 0);
@@ -143,9 +143,9 @@ fn mend_properties(payload: &mut [u8]) -> Option<()> {
 }
 
 /// The part of a payload that is still to be read; every step is `None` where it is too short.
-struct Cursor<'a>(&'a mut [u8]);
+struct PayloadCursor<'a>(&'a mut [u8]);
 
-impl<'a> Cursor<'a> {
+impl<'a> PayloadCursor<'a> {
     fn take(&mut self, count: usize) -> Option<&'a mut [u8]> {
         let (taken, rest) = std::mem::take(&mut self.0).split_at_mut_checked(count)?;
         self.0 = rest;
@@ -209,7 +209,7 @@ impl<'a> Cursor<'a> {
 }
 
 fn mend_list(values: &mut [u8], depth: usize) -> Option<()> {
-    let mut cursor = Cursor(values);
+    let mut cursor = PayloadCursor(values);
     while !cursor.0.is_empty() {
         cursor.mend_value(depth)?;
     }
@@ -217,7 +217,7 @@ fn mend_list(values: &mut [u8], depth: usize) -> Option<()> {
 }
 
 fn mend_table(entries: &mut [u8], depth: usize) -> Option<()> {
-    let mut cursor = Cursor(entries);
+    let mut cursor = PayloadCursor(entries);
     while !cursor.0.is_empty() {
         cursor.mend_short()?;
         cursor.mend_value(depth)?;

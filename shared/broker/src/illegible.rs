@@ -1,4 +1,4 @@
-//! Messages that could not be read as their senders wrote them: what `frames` mended is told here.
+//! Messages that could not be read as their senders wrote them: what `frames` mended is reported here.
 
 use crate::{
     delivery::Delivery,
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn amqp_1_what_was_mended_is_told_and_nothing_else() {
+    fn amqp_1_what_was_mended_is_reported_and_nothing_else() {
         assert_eq!(of(Properties { message_id: Some("größe\n".into()), ..Properties::default() }), None);
         let broken = Properties { type_: Some("caf\u{1a}".into()), ..Properties::default() };
         assert_eq!(of(broken).as_deref(), Some("the property `type` is no UTF-8 text"));

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use pagurus_domain::id::Role;
 use tokio::{
     sync::watch,
     time::{sleep, timeout},
@@ -17,8 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     connection::Link,
     error::Error,
-    service::Service,
-    topology::{self, Found, Names, Topology},
+    topology::{self, Names, Topology, TopologyFindings},
 };
 
 /// Time between two looks: two dozen small questions, for which a part that somebody deleted is missing at most where nothing is
@@ -37,7 +37,7 @@ pub(crate) struct Keeper {
 
 struct Shared {
     names: Names,
-    service: Service,
+    service: Role,
     topology: Topology,
     /// Actors whose queues this process has declared: as many as scenarios name.
     actors: Mutex<BTreeSet<String>>,
@@ -58,7 +58,7 @@ pub(crate) struct Looked {
 }
 
 impl Keeper {
-    pub(crate) fn new(names: &Names, service: Service) -> Self {
+    pub(crate) fn new(names: &Names, service: Role) -> Self {
         let shared = Shared {
             names: names.clone(),
             service,
@@ -91,7 +91,7 @@ impl Keeper {
         }
     }
 
-    async fn look(&self, link: &Link, wish: u64) -> Result<Found, Error> {
+    async fn look(&self, link: &Link, wish: u64) -> Result<TopologyFindings, Error> {
         let Shared { names, service, .. } = &*self.shared;
         let generation = link.connected().await?;
         // A message without a queue tells when one of these is missing, so that they need no regular look.
@@ -105,8 +105,8 @@ impl Keeper {
         }
     }
 
-    fn note(&self, answers: u64, found: Result<Found, Error>) {
-        let Found { restored, missing } = match found {
+    fn note(&self, answers: u64, found: Result<TopologyFindings, Error>) {
+        let TopologyFindings { restored, missing } = match found {
             Ok(found) => found,
             // The state of the connection says so already.
             Err(error) => return tracing::debug!(%error, "the topology could not be looked at"),

@@ -31,7 +31,6 @@ mod message;
 pub mod publisher;
 mod reconnect;
 pub mod refused;
-mod service;
 mod socket;
 mod state;
 pub mod topology;
@@ -42,10 +41,11 @@ use std::{
 };
 
 use lapin::uri::{AMQPScheme, AMQPUri};
+use pagurus_domain::id::Role;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use connection::{Link, Purpose, Settings};
+use connection::{ConnectionSettings, Link, Purpose};
 use consumer::Watch;
 pub use consumer::{Acknowledged, ConsumeSpec, Consumer, QueueSource};
 pub use delivery::{Delivery, DeliveryTag};
@@ -57,7 +57,6 @@ pub use local::LocalConsumers;
 pub use message::{HeaderValue, Message, Properties, headers_to_json};
 pub use publisher::Published;
 use publisher::Publisher;
-pub use service::Service;
 pub use state::{BrokerState, LinkState, STARVED};
 use topology::Names;
 
@@ -75,8 +74,8 @@ pub struct Config {
     pub url: String,
     /// First part of all names, so that several installations can share a broker.
     pub prefix: String,
-    /// Which service connects: decides what it declares and how its private queues are called.
-    pub service: Service,
+    /// Role that connects: decides what it declares and how its private queues are called.
+    pub service: Role,
     /// Name of the node, shown by the broker as part of the connection's name.
     pub node: String,
     /// Limit for connecting and declaring; then the next attempt.
@@ -92,7 +91,7 @@ impl Config {
     pub fn new(
         url: impl Into<String>,
         prefix: impl Into<String>,
-        service: Service,
+        service: Role,
         node: impl Into<String>,
     ) -> Self {
         Self {
@@ -115,7 +114,7 @@ pub struct Broker {
 }
 
 struct Inner {
-    settings: Arc<Settings>,
+    settings: Arc<ConnectionSettings>,
     publish: Link,
     consume: Link,
     publisher: Publisher,
@@ -136,7 +135,7 @@ impl Broker {
     pub fn connect(config: Config) -> Result<Self, Error> {
         let uri = usable_uri(&config)?;
         let names = Names::new(usable_prefix(&config.prefix)?);
-        let settings = Arc::new(Settings {
+        let settings = Arc::new(ConnectionSettings {
             uri,
             names,
             service: config.service,
@@ -340,11 +339,11 @@ pub fn server_of(url: &str) -> Option<(String, u16)> {
     Some((uri.authority.host, uri.authority.port))
 }
 
-/// What is wrong with a prefix of names; none where it can be used.
+/// Returns the fault of a prefix of names; none where it can be used.
 #[must_use]
 pub fn unusable_prefix(prefix: &str) -> Option<String> {
     usable_prefix(prefix).err().map(|error| match error {
-        Error::InvalidSetting(told) => told,
+        Error::InvalidSetting(fault) => fault,
         other => other.to_string(),
     })
 }
@@ -372,7 +371,7 @@ mod tests {
     #[test]
     fn amqp_2_a_bad_address_is_a_fault_without_the_password() {
         for url in ["http://u:secret@h", "amqps://u:secret@h", "u:secret@h"] {
-            let config = Config::new(url, "pagurus", Service::Intake, "n");
+            let config = Config::new(url, "pagurus", Role::Intake, "n");
             let fault = usable_uri(&config).unwrap_err();
             assert!(!fault.to_string().contains("secret"), "{fault}");
         }

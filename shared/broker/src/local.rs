@@ -2,7 +2,7 @@
 //!
 //! A message goes straight to every private queue of this process that is bound by its exchange and key, while the broker would
 //! deliver to that queue as well. One that a single queue is to have ([`Message::to_one`]) needs the broker no more then.
-//! Every other goes there too, because other processes may listen; it bears the name of this process, and the copies that come
+//! Every other goes there too, because other processes may listen; it has the name of this process, and the copies that come
 //! back are passed over.
 //!
 //! Never waits: where a consumer has no room, the message goes the usual way.
@@ -15,7 +15,7 @@ use crate::delivery::{Delivery, DeliveryTag};
 use crate::message::Message;
 
 /// The bindings of a private queue: pairs of exchange and key.
-type Bindings = watch::Receiver<Vec<(String, String)>>;
+type QueueBindings = watch::Receiver<Vec<(String, String)>>;
 
 /// The private queues of the services of one process, bound by plain keys: one with a wildcard would miss what is marked as heard.
 /// Clones are the same.
@@ -40,7 +40,7 @@ struct Listeners {
 #[derive(Debug)]
 struct Listener {
     number: u64,
-    bindings: Bindings,
+    bindings: QueueBindings,
     deliveries: mpsc::Sender<Delivery>,
 }
 
@@ -59,7 +59,7 @@ impl Default for LocalConsumers {
 
 impl LocalConsumers {
     /// Delivers to a queue of this process from now on.
-    pub(crate) fn listen(&self, bindings: Bindings, deliveries: mpsc::Sender<Delivery>) -> Listening {
+    pub(crate) fn listen(&self, bindings: QueueBindings, deliveries: mpsc::Sender<Delivery>) -> Listening {
         let mut listeners = self.listeners();
         listeners.latest += 1;
         let number = listeners.latest;
@@ -160,7 +160,7 @@ mod tests {
         assert!(!LocalConsumers::default().is_copy(&from_broker(&left[0])));
 
         bindings.send_replace(Vec::new());
-        assert_eq!(consumers.deliver(vec![news("work", true)]).len(), 1, "it is bound anew");
+        assert_eq!(consumers.deliver(vec![news("work", true)]).len(), 1, "it is bound again");
         bindings.send_replace(vec![("news".to_owned(), "work".to_owned())]);
         assert_eq!(consumers.deliver(vec![news("work", true)]).len(), 0);
         drop(listening);
@@ -174,8 +174,8 @@ mod tests {
         let (bindings, roomy) = (bound_by(&["all"]), mpsc::channel(10));
         let _full = consumers.listen(bindings.subscribe(), sender);
         let _roomy = consumers.listen(bindings.subscribe(), roomy.0);
-        let told = consumers.deliver(vec![news("all", false), news("all", false)]);
-        let marks: Vec<bool> = told.iter().map(|message| message.properties.app_id.is_some()).collect();
+        let left = consumers.deliver(vec![news("all", false), news("all", false)]);
+        let marks: Vec<bool> = left.iter().map(|message| message.properties.app_id.is_some()).collect();
         assert_eq!(marks, [true, false], "twice for one of them is no harm, not at all would be");
         assert!(deliveries.try_recv().is_ok() && deliveries.try_recv().is_err());
         assert_eq!(roomy.1.len(), 2);

@@ -32,7 +32,7 @@ const WINDOW: usize = 1000;
 /// Long enough for a connection that comes back from a blip. Waiting longer is the caller's
 /// decision, who knows what else it could do.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// One batch on its way and one being confirmed.
+/// Lanes for one batch on its way and one being confirmed.
 const OWN_LANES: usize = 2;
 /// A part of the topology that is missing is restored in milliseconds, if it can be.
 const RESTORED_WITHIN: Duration = Duration::from_secs(5);
@@ -56,18 +56,18 @@ pub enum Published {
 }
 
 /// A channel that is opened when needed, and again when it or its connection has ended.
-struct Lane {
+struct PublisherLane {
     confirms: bool,
-    open: Mutex<Option<Open>>,
+    open: Mutex<Option<OpenChannel>>,
 }
 
 #[derive(Clone)]
-struct Open {
+struct OpenChannel {
     generation: u64,
     channel: Channel,
 }
 
-impl Lane {
+impl PublisherLane {
     fn new(confirms: bool) -> Self {
         Self { confirms, open: Mutex::new(None) }
     }
@@ -75,11 +75,11 @@ impl Lane {
     /// The channel to use now, opened by the deadline at the latest.
     async fn channel(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<OpenChannel>,
         (link, keeper): (&Link, Option<&Keeper>),
         patience: Duration,
         deadline: Instant,
-    ) -> Result<Open, Error> {
+    ) -> Result<OpenChannel, Error> {
         let generation = link.usable_within(patience).await?;
         if let Some(open) = open
             && open.generation == generation.number
@@ -107,7 +107,7 @@ impl Lane {
             () = link.lost(generation.number) => return Err(connection_lost()),
             () = sleep_until(deadline) => return Err(Error::TimedOut(began.elapsed())),
         };
-        let opened = Open { generation: generation.number, channel };
+        let opened = OpenChannel { generation: generation.number, channel };
         Ok(open.insert(opened).clone())
     }
 }
@@ -122,24 +122,24 @@ pub(crate) struct Publisher {
 
 struct Shared {
     link: Link,
-    /// Of the topology; none where nothing of the engine is.
+    /// Keeper of the topology; none where nothing of the engine is.
     keeper: Option<Keeper>,
     confirm_timeout: Duration,
-    own: Vec<Lane>,
-    foreign: Vec<Lane>,
-    transient: Lane,
+    own: Vec<PublisherLane>,
+    foreign: Vec<PublisherLane>,
+    transient: PublisherLane,
 }
 
 impl Publisher {
     pub(crate) fn new(link: Link, confirm_timeout: Duration, keeper: Option<Keeper>) -> Self {
-        let lanes = |count| (0..count).map(|_| Lane::new(true)).collect();
+        let lanes = |count| (0..count).map(|_| PublisherLane::new(true)).collect();
         let shared = Shared {
             link,
             keeper,
             confirm_timeout,
             own: lanes(OWN_LANES),
             foreign: lanes(FOREIGN_LANES),
-            transient: Lane::new(false),
+            transient: PublisherLane::new(false),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -232,21 +232,28 @@ impl Shared {
         }
     }
 
-    /// Sends those again that met a missing part of the engine's own topology, once that is restored.
-    async fn send_restored(&self, lanes: &[Lane], results: &mut Results<'_>) {
+    /// Sends those again that met a missing part of the engine's own topology, once that is restored. What then still has no
+    /// queue waits for the service that owns the binding: a lost binding is neither seen over AMQP nor restored by others.
+    async fn send_restored(&self, lanes: &[PublisherLane], results: &mut Results<'_>) {
         let Some(keeper) = &self.keeper else { return };
+        let unbound = |message: &Message, result: &Published| {
+            matches!(result, Published::Unroutable { .. }) && keeper.routes(&message.exchange, &message.key)
+        };
         let again = results.places(|message, result| match result {
             Published::Failed(Error::MissingExchange(missing)) => keeper.owns(missing),
-            Published::Unroutable { .. } => keeper.routes(&message.exchange, &message.key),
-            _ => false,
+            result => unbound(message, result),
         });
         if !again.is_empty() && keeper.restore(RESTORED_WITHIN).await {
             self.send(lanes, results, &again).await;
         }
+        for index in results.places(unbound) {
+            let exchange = results.messages()[index].exchange.clone();
+            results.set(index, Published::Failed(Error::MissingBinding(exchange)));
+        }
     }
 
     /// Sends some of the messages over the first lane that is free.
-    async fn send(&self, lanes: &[Lane], results: &mut Results<'_>, indices: &[usize]) {
+    async fn send(&self, lanes: &[PublisherLane], results: &mut Results<'_>, indices: &[usize]) {
         let free = lanes.iter().find_map(|lane| lane.open.try_lock().ok().map(|open| (lane, open)));
         let (lane, mut open) = match free {
             Some(free) => free,
@@ -265,8 +272,8 @@ impl Shared {
 
     async fn send_window(
         &self,
-        lane: &Lane,
-        open: &mut Option<Open>,
+        lane: &PublisherLane,
+        open: &mut Option<OpenChannel>,
         results: &mut Results<'_>,
         window: &[usize],
         deadline: Instant,

@@ -97,7 +97,7 @@ fn original(properties: &Properties) -> Vec<(String, HeaderValue)> {
     headers
 }
 
-/// As many headers as fit, as JSON text, and whether some did not.
+/// Returns as many headers as fit, as JSON text, and true if some did not.
 fn headers_within(headers: &[(String, HeaderValue)], limit: usize) -> (String, bool) {
     let Value::Object(all) = headers_to_json(headers) else {
         return ("{}".to_owned(), true);

@@ -22,7 +22,7 @@ use crate::frames::Mender;
 
 /// Bytes that are read at a time: some hundred small messages.
 const READ: usize = 64 * 1024;
-/// A buffer that a large frame has stretched is let go of when it is empty.
+/// A buffer that a large frame has stretched is released when it is empty.
 const KEPT: usize = 256 * 1024;
 
 type Plain = <Tokio as Reactor>::TcpStream;
@@ -156,7 +156,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Legible<S> {
 }
 
 /// A second handle on the socket of a connection. lapin's I/O thread sits on the socket and cannot
-/// be told to leave when a handshake hangs; closing the socket under it ends it.
+/// be asked to leave when a handshake hangs; closing the socket under it ends it.
 #[derive(Default)]
 pub(crate) struct Socket(Mutex<Option<TcpStream>>);
 

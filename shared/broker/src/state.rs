@@ -33,7 +33,7 @@ impl fmt::Display for LinkState {
     }
 }
 
-/// A consumer that has been without its queue for so long is told of; before, it is only restored.
+/// Time without its queue after which a consumer is reported; before, it is only restored.
 pub const STARVED: Duration = Duration::from_secs(5);
 
 /// State of both connections, of the consumers and of the topology, for readiness.

@@ -11,10 +11,12 @@ use lapin::{
     types::{AMQPValue, FieldTable},
 };
 
-pub(crate) use declare::{Found, bind, declare_actor, depth, prepare, restore};
+pub(crate) use declare::{TopologyFindings, bind, declare_actor, depth, prepare, restore};
 pub use definitions::{definitions, password_hash};
 
-use crate::{error::Error, message::short, service::Service};
+use pagurus_domain::id::Role;
+
+use crate::{error::Error, message::short};
 
 /// RabbitMQ 3.10 knows no limit by default, 4.x drops after 20 deliveries, and -1 means opposite
 /// things on the two. A number that no honest message reaches is right on both.
@@ -74,7 +76,7 @@ impl Names {
     }
 
     /// Name of a queue that only one connection of one service uses and that ends with it.
-    pub(crate) fn private_queue(&self, service: Service, hint: &str, number: u32) -> String {
+    pub(crate) fn private_queue(&self, service: Role, hint: &str, number: u32) -> String {
         let prefix = &self.prefix;
         format!("{prefix}.private.{service}.{hint}.{number:08x}")
     }
@@ -109,7 +111,7 @@ impl Routing {
 pub(crate) struct Exchange {
     pub(crate) name: String,
     pub(crate) routing: Routing,
-    pub(crate) owner: Service,
+    pub(crate) owner: Role,
     /// Takes only what another exchange could not route.
     pub(crate) internal: bool,
     /// Exchange that gets what this one cannot route: the way to the queue while a binding of this one is missing.
@@ -129,9 +131,9 @@ impl Exchange {
 /// wherever their consumer connects.
 pub(crate) struct Queue {
     pub(crate) name: String,
-    /// Where messages go that exceed the delivery limit.
+    /// Exchange for messages that exceed the delivery limit.
     pub(crate) dead_letter: Option<String>,
-    pub(crate) owner: Service,
+    pub(crate) owner: Role,
 }
 
 /// Way from an exchange into a durable queue.
@@ -139,7 +141,7 @@ pub(crate) struct Binding {
     pub(crate) exchange: String,
     pub(crate) key: String,
     pub(crate) queue: String,
-    pub(crate) owner: Service,
+    pub(crate) owner: Role,
 }
 
 pub(crate) enum Argument {
@@ -184,11 +186,11 @@ pub(crate) struct Topology {
     pub(crate) queues: Vec<Queue>,
     pub(crate) bindings: Vec<Binding>,
     /// Queues that earlier versions declared, with the owner, who deletes each.
-    pub(crate) former_queues: Vec<(String, Service)>,
+    pub(crate) former_queues: Vec<(String, Role)>,
 }
 
 pub(crate) fn topology(names: &Names) -> Topology {
-    use Service::{Dispatcher, Intake, Notifier, Worker};
+    use Role::{Dispatcher, Intake, Notifier, Worker};
     let exchange = |name: &str, routing, owner| Exchange {
         name: name.to_owned(),
         routing,
@@ -243,7 +245,7 @@ pub(crate) fn topology(names: &Names) -> Topology {
 
 /// The queue in which tasks of an actor wait, and its binding.
 pub(crate) fn of_actor(names: &Names, actor: &str) -> (Queue, Binding) {
-    let (name, owner) = (names.actor_queue(actor), Service::Worker);
+    let (name, owner) = (names.actor_queue(actor), Role::Worker);
     let binding =
         Binding { exchange: names.actors.clone(), key: actor.to_owned(), queue: name.clone(), owner };
     (Queue { name, dead_letter: None, owner }, binding)

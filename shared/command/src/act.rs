@@ -40,7 +40,7 @@ pub enum LifeAction {
 }
 
 impl LifeAction {
-    /// The same with what the body of the request says of it.
+    /// Adds the fields of the request body to the action.
     #[must_use]
     pub fn with(self, request: &ActionRequest) -> Self {
         match self {
@@ -93,7 +93,7 @@ impl LifeAction {
     }
 
     /// The event that the action is for an order as it stands.
-    fn cause_for(&self, order: &Locked, stored: &restart::Stored) -> Cause {
+    fn cause_for(&self, order: &Locked, stored: &restart::RestartState) -> Cause {
         match self {
             Self::Restart(restart) => {
                 let waits = stored.postponement(order, restart).is_some();
@@ -116,7 +116,7 @@ pub struct Acted {
 }
 
 /// The outcome for one order.
-type Outcome = Result<Acted, Problem>;
+type ActOutcome = Result<Acted, Problem>;
 
 impl Commands {
     /// Carries an action out. The same request again, by its key, is answered as it was the first time, and
@@ -124,7 +124,7 @@ impl Commands {
     ///
     /// # Errors
     /// The problem to answer with: not found, refused by the law, invalid, or not available.
-    pub async fn act(&self, id: &str, action: &LifeAction, terms: Terms<'_>) -> Outcome {
+    pub async fn act(&self, id: &str, action: &LifeAction, terms: Terms<'_>) -> ActOutcome {
         let mut tries = Tries::default();
         let own = RequestKey::of_our_own();
         let keyed = Terms { key: terms.key.or(Some(&own)), ..terms };
@@ -137,8 +137,8 @@ impl Commands {
         }
     }
 
-    /// The same in one try, for a door at which others stand behind. The request may have been carried out
-    /// by a try before.
+    /// Acts with a single try, for a door with other requests waiting behind this one. An earlier try may have carried the
+    /// request out already.
     ///
     /// # Errors
     /// The database failed, or the order is locked: nothing was done, or it is not known.
@@ -148,7 +148,7 @@ impl Commands {
         action: &LifeAction,
         terms: Terms<'_>,
         may_be_done: bool,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<ActOutcome, Error> {
         let client = self.host.store.recovery().await?;
         let outcomes = self.act_together(client, &[id], action, terms, may_be_done).await?;
         Ok(outcomes.into_iter().next().unwrap_or_else(|| Err(Problem::no_order(id))))
@@ -156,7 +156,7 @@ impl Commands {
 
     /// Carries an action out on many orders: all in one transaction, and where somebody has locked one of
     /// them, in halves, until that one stands alone. One outcome for each, in order; none waits for another.
-    pub async fn act_all(&self, ids: &[&str], action: &LifeAction, terms: Terms<'_>) -> Vec<Outcome> {
+    pub async fn act_all(&self, ids: &[&str], action: &LifeAction, terms: Terms<'_>) -> Vec<ActOutcome> {
         let own = RequestKey::of_our_own();
         let keyed = Terms { key: terms.key.or(Some(&own)), ..terms };
         let mut outcomes = Vec::with_capacity(ids.len());
@@ -183,18 +183,18 @@ impl Commands {
         outcomes
     }
 
-    /// The same on a connection that recovery does not need.
+    /// Acts on many orders, on a connection that recovery does not need.
     async fn act_on_many(
         &self,
         ids: &[&str],
         action: &LifeAction,
         terms: Terms<'_>,
-    ) -> Result<Vec<Outcome>, Error> {
+    ) -> Result<Vec<ActOutcome>, Error> {
         let client = self.host.store.operations().await?;
         self.act_together(client, ids, action, terms, true).await
     }
 
-    /// One transaction for all of these orders, and its effects.
+    /// Acts on all of these orders in one transaction and sends its effects.
     async fn act_together(
         &self,
         mut client: Client,
@@ -202,7 +202,7 @@ impl Commands {
         action: &LifeAction,
         terms: Terms<'_>,
         may_be_done: bool,
-    ) -> Result<Vec<Outcome>, Error> {
+    ) -> Result<Vec<ActOutcome>, Error> {
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
         let LockedOrders { orders, moved } = control::lock_named(&tx, ids).await?;
@@ -215,8 +215,8 @@ impl Commands {
             Some(key) => history::of_key(&tx, &nos, &kinds, &key.name).await?,
             None => HashMap::new(),
         };
-        let stored = restart::Stored::read(&tx, action.restart(), &orders).await?;
-        let mut plan = Plan::default();
+        let stored = restart::RestartState::read(&tx, action.restart(), &orders).await?;
+        let mut plan = ActPlan::default();
         for order in &orders {
             let outcome = match (done.get(&order.head.no), terms.key) {
                 (Some(before), Some(key)) => repeated(before, key),
@@ -224,7 +224,7 @@ impl Commands {
             };
             plan.outcomes.insert(&order.head.id, outcome);
         }
-        let Plan { ending, reopening, outcomes } = plan;
+        let ActPlan { ending, reopening, outcomes } = plan;
         let mut effects = Effects::default();
         let ended = ends::end_lives(&tx, &ending).await?;
         effects.lives_ended(&ending, ended);
@@ -270,9 +270,9 @@ impl Commands {
         order: &'a Locked,
         action: &LifeAction,
         terms: Terms<'a>,
-        stored: &restart::Stored,
-        plan: &mut Plan<'a>,
-    ) -> Result<Outcome, Error> {
+        stored: &restart::RestartState,
+        plan: &mut ActPlan<'a>,
+    ) -> Result<ActOutcome, Error> {
         if let Some(wanted) = terms.if_status.filter(|wanted| *wanted != order.status) {
             let message = format!("the order is `{}` and not `{wanted}` any more", order.status);
             return Ok(Err(Problem::new(Type::Refused, message).with_status(order.status)));
@@ -328,16 +328,16 @@ async fn audited(tx: &Tx<'_>, action: &str, orders: &[&Locked], terms: Terms<'_>
     audit::record(tx, &entries).await
 }
 
-/// Changes that are to be written together, and what each order's client is told.
+/// Changes that are to be written together, with the answer for each order.
 #[derive(Default)]
-struct Plan<'a> {
+struct ActPlan<'a> {
     ending: Vec<(Allowed<'a>, Ending<'a>)>,
     reopening: Vec<(Allowed<'a>, Reopening<'a>)>,
-    outcomes: BTreeMap<&'a str, Outcome>,
+    outcomes: BTreeMap<&'a str, ActOutcome>,
 }
 
 /// The answer of the first time, read from the event of the action.
-fn repeated(before: &HistoryEvent, key: &RequestKey) -> Outcome {
+fn repeated(before: &HistoryEvent, key: &RequestKey) -> ActOutcome {
     key.check(before)?;
     let detail: Value = serde_json::from_str(&before.detail).unwrap_or_default();
     // Each of these causes leads to one status, whatever was before.

@@ -49,7 +49,7 @@ impl Commands {
         by: &Principal,
         key: Option<&RequestKey>,
     ) -> Result<(), Problem> {
-        self.amend(id, Amendment::Repair(repair), By::new(by, key)).await
+        self.amend(id, Amendment::Repair(repair), AmendmentAuthor::new(by, key)).await
     }
 
     /// Changes an order that does not run. Under a key, a repeat that was carried out before does nothing.
@@ -63,10 +63,15 @@ impl Commands {
         by: &Principal,
         key: Option<&RequestKey>,
     ) -> Result<(), Problem> {
-        self.amend(id, Amendment::Update(update), By::new(by, key)).await
+        self.amend(id, Amendment::Update(update), AmendmentAuthor::new(by, key)).await
     }
 
-    async fn amend(&self, id: &str, amendment: Amendment<'_>, mut by: By<'_>) -> Result<(), Problem> {
+    async fn amend(
+        &self,
+        id: &str,
+        amendment: Amendment<'_>,
+        mut by: AmendmentAuthor<'_>,
+    ) -> Result<(), Problem> {
         let mut tries = Tries::default();
         let effects = loop {
             let (operation, cause, outcome) = match amendment {
@@ -92,7 +97,7 @@ impl Commands {
         &self,
         id: &str,
         asked: &Repair,
-        by: &By<'_>,
+        by: &AmendmentAuthor<'_>,
     ) -> Result<Result<Effects, Problem>, Error> {
         let mut client = self.host.store.recovery().await?;
         self.catalogue.refresh(&client).await?;
@@ -116,8 +121,8 @@ impl Commands {
             }
         };
         let ready = self.go_on(&tx, allowed, asked, (&scenario, other), by).await?;
-        let told = moved_by_hand(allowed, &asked.state);
-        outbox::put(&tx, &told).await?;
+        let notifications = moved_by_hand(allowed, &asked.state);
+        outbox::put(&tx, &notifications).await?;
         AuditEntry::new("repair", (AuditKind::Order, id), by.principal, Some(&asked.reason))
             .with(&json!({"state": asked.state}))
             .record(&tx)
@@ -129,17 +134,17 @@ impl Commands {
             queue: None,
         });
         let left = left.into_iter().collect();
-        Ok(Ok(Effects { left, notifications: told, ..Effects::of_ready([&ready]) }))
+        Ok(Ok(Effects { left, notifications, ..Effects::of_ready([&ready]) }))
     }
 
-    /// A failed order goes on in a new life: its end was told. A suspended one goes on in this one.
+    /// Makes the order go on: a failed one in a new life, because its end was notified; a suspended one in the present life.
     async fn go_on(
         &self,
         tx: &Tx<'_>,
         allowed: Allowed<'_>,
         asked: &Repair,
         (scenario, other): (&Scenario, Option<ScenarioNo>),
-        by: &By<'_>,
+        by: &AmendmentAuthor<'_>,
     ) -> Result<ReadyStage, Error> {
         let order = allowed.order();
         let former = stored_snapshot(tx, order).await?;
@@ -185,7 +190,7 @@ impl Commands {
         &self,
         id: &str,
         asked: &Update,
-        by: &By<'_>,
+        by: &AmendmentAuthor<'_>,
     ) -> Result<Result<Effects, Problem>, Error> {
         let mut client = self.host.store.recovery().await?;
         self.catalogue.refresh(&client).await?;
@@ -214,8 +219,8 @@ impl Commands {
         let groups = &settings.activation.groups;
         let has_slept_out = order.status == Status::Sleep && order.place != Place::Due;
         if has_slept_out && matches!(asked.start_at, Some(Some(_))) {
-            let told = "the order has slept out and waits for its turn: its time cannot be moved any more";
-            return Ok(Err(Problem::new(Type::Refused, told).with_status(order.status)));
+            let message = "the order has slept out and waits for its turn: its time cannot be moved any more";
+            return Ok(Err(Problem::new(Type::Refused, message).with_status(order.status)));
         }
         let planned = checked.and_then(|allowed| starts(allowed, &asked, waits, groups).map_err(refused));
         let (allowed, starts) = match planned {
@@ -260,13 +265,13 @@ impl Commands {
 }
 
 /// Author of a change, and the key by which a try is known that was carried out though its answer was lost.
-struct By<'a> {
+struct AmendmentAuthor<'a> {
     principal: &'a Principal,
     key: RequestKey,
     may_be_done: bool,
 }
 
-impl<'a> By<'a> {
+impl<'a> AmendmentAuthor<'a> {
     fn new(principal: &'a Principal, key: Option<&RequestKey>) -> Self {
         let own = || RequestKey::of_our_own();
         Self { principal, key: key.cloned().unwrap_or_else(own), may_be_done: key.is_some() }

@@ -31,7 +31,7 @@ pub struct AnswerByHand {
     pub body: Value,
     /// Status of its step.
     pub step_status: Option<String>,
-    /// Why it is played.
+    /// Reason for which it is played.
     pub reason: String,
 }
 
@@ -163,8 +163,8 @@ fn open_one<'a>(all: &'a [NamedRequest], name: &str, order: &Locked) -> Result<&
         open => format!("open are: {}", open.join(", ")),
     };
     Err(if all.iter().any(|request| request.name == name) {
-        let told = format!("the request is not open any more; {others}");
-        Problem::new(Type::Refused, told).with_status(order.status)
+        let message = format!("the request is not open any more; {others}");
+        Problem::new(Type::Refused, message).with_status(order.status)
     } else {
         Problem::new(Type::NotFound, format!("the order has no such request in its present life; {others}"))
     })
@@ -182,11 +182,11 @@ mod tests {
             AnswerByHand::read(&json!({"body": {"code": 0}, "stepStatus": "k2", "reason": "lost"})).unwrap();
         assert_eq!((read.body, read.step_status.as_deref()), (json!({"code": 0}), Some("k2")));
         assert_eq!(AnswerByHand::read(&json!({"reason": "lost"})).unwrap().body, Value::Null);
-        let told = |asked: Value| -> Vec<String> {
+        let pointers = |asked: Value| -> Vec<String> {
             AnswerByHand::read(&asked).unwrap_err().errors.into_iter().map(|one| one.pointer).collect()
         };
-        assert_eq!(told(json!({"body": 1})), ["/reason"]);
-        assert_eq!(told(json!({"bdy": 1, "reason": 5})), ["/bdy", "/reason"]);
-        assert_eq!(told(json!({"body": "a\u{0}", "reason": ""})), ["/reason", "/body"]);
+        assert_eq!(pointers(json!({"body": 1})), ["/reason"]);
+        assert_eq!(pointers(json!({"bdy": 1, "reason": 5})), ["/bdy", "/reason"]);
+        assert_eq!(pointers(json!({"body": "a\u{0}", "reason": ""})), ["/reason", "/body"]);
     }
 }

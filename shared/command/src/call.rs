@@ -42,8 +42,9 @@ impl NewCall {
     /// # Errors
     /// The problem to answer with.
     pub fn read(asked: &Value, key_beside: Option<&str>) -> Result<Self, Problem> {
-        let invalid =
-            |pointer: &str, told: &str| Problem::new(Type::Invalid, format!("{pointer} {told}")).at(pointer);
+        let invalid = |pointer: &str, message: &str| {
+            Problem::new(Type::Invalid, format!("{pointer} {message}")).at(pointer)
+        };
         let Some(map) = asked.as_object() else {
             return Err(invalid("", "the body of a call is a JSON object"));
         };
@@ -72,7 +73,7 @@ impl NewCall {
 }
 
 /// The stage that a call let run, if it let any.
-type Woken = Option<ReadyStage>;
+type WokenStage = Option<ReadyStage>;
 
 impl Commands {
     /// Stores a call and wakes its order; the same key again is the same call.
@@ -89,7 +90,7 @@ impl Commands {
         }
     }
 
-    /// The same in one try, for a door at which others stand behind.
+    /// Calls with a single try, for a door with other requests waiting behind this one.
     ///
     /// # Errors
     /// The database failed, or the order is locked: the same call may be repeated.
@@ -109,15 +110,15 @@ impl Commands {
         })
     }
 
-    async fn try_call(&self, id: &str, call: &NewCall) -> Result<Result<Woken, Problem>, Error> {
+    async fn try_call(&self, id: &str, call: &NewCall) -> Result<Result<WokenStage, Problem>, Error> {
         let mut client = self.host.store.recovery().await?;
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
         let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(Problem::no_order(id))) };
         let known = self.catalogue.get(&tx, order.head.scenario).await?.and_then(Known::readable);
         let Some(scenario) = known.filter(|scenario| scenario.takes_call(&call.name)) else {
-            let told = format!("scenario `{}` takes no call `{}`", order.scenario, call.name);
-            return Ok(Err(Problem::new(Type::Invalid, told).at("/name")));
+            let message = format!("scenario `{}` takes no call `{}`", order.scenario, call.name);
+            return Ok(Err(Problem::new(Type::Invalid, message).at("/name")));
         };
         // A called system may answer by a call, and tell a secret back.
         let secrets = self.secrets.named_by(&scenario);

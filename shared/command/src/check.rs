@@ -60,7 +60,7 @@ pub struct Checked {
 impl Checked {
     /// The outcome in words.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn summary(&self) -> String {
         let repaired = format!("repaired: {}", names(&self.repaired).join(", "));
         let left = format!("inconsistent, a person has to look: {}", names(&self.left).join(", "));
         match (self.repaired.is_empty(), self.left.is_empty()) {
@@ -116,10 +116,7 @@ impl Commands {
     }
 }
 
-/// The first look at these numbers: those in which something is found, and those that bear a mark.
-///
-/// # Errors
-/// The database fails.
+/// Takes the first look at these orders: returns those with findings, and those with a mark.
 pub async fn suspects(client: &Client, nos: &[i64]) -> Result<Vec<Suspect>, Error> {
     let marked = marks::marked(client, nos).await?;
     let facts = consistency::facts(client, nos).await?;
@@ -269,7 +266,7 @@ fn note(host: &Host, no: OrderNo, checked: &Checked, changes_mark: bool) {
         host.metrics.count_by(Count::Inconsistencies, &[kind.as_str(), "left"], 1);
     }
     if changes_mark || !checked.repaired.is_empty() {
-        tracing::warn!(order = %no, outcome = checked.told(), "the consistency check has looked at an order");
+        tracing::warn!(order = %no, outcome = checked.summary(), "the consistency check has looked at an order");
     }
 }
 
@@ -286,9 +283,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rec_6_the_outcome_of_a_check_is_told_in_words() {
+    fn rec_6_the_outcome_of_a_check_is_reported_in_words() {
         let of = |repaired: &[Inconsistency], left: &[Inconsistency]| {
-            Checked { repaired: repaired.to_vec(), left: left.to_vec() }.told()
+            Checked { repaired: repaired.to_vec(), left: left.to_vec() }.summary()
         };
         use Inconsistency::{HistoryGap, NoPlace};
         assert_eq!(of(&[], &[]), "nothing is wrong with it");

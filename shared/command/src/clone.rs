@@ -68,7 +68,7 @@ impl Commands {
     pub async fn note_origin(&self, origin: &CloneOrigin, by: &Principal) {
         self.note(EVENT, by.door, 1);
         if let Err(error) = self.try_note_origin(origin, by).await {
-            // The order is there and runs; only where it came from is not told.
+            // The order is there and runs; only its origin is not recorded.
             let error = chain(&error);
             tracing::warn!(order = origin.clone, error, "the origin of a clone could not be noted");
         }

@@ -49,8 +49,8 @@ impl Commands {
         let from = asked.from.unwrap_or(now).max(now);
         let end = end_of(from, asked.duration.as_deref())?;
         if asked.resume && end.is_none() {
-            let told = "/for is missing: say how long, if the flows are to go on by themselves";
-            return Err(Problem::new(Type::Invalid, told).at("/for"));
+            let message = "/for is missing: say how long, if the flows are to go on by themselves";
+            return Err(Problem::new(Type::Invalid, message).at("/for"));
         }
         let mut outcome = self.hit_by(&asked.keyword).await?;
         if let Some(end) = end {
@@ -197,10 +197,10 @@ impl Commands {
                 let mut client = self.host.store.operations().await?;
                 let tx = client.transaction().await?;
                 let Some(revision) = stops::clear_system(&tx, system).await? else {
-                    let told = format!("there is no order about the system `{system}`");
+                    let message = format!("there is no order about the system `{system}`");
                     // A try before may have taken it back, and only its answer was lost.
                     let known = stops::confirmed(&self.host.store.api().await?).await?.revision;
-                    return Ok(if again { Ok(known) } else { Err(Problem::new(Type::NotFound, told)) });
+                    return Ok(if again { Ok(known) } else { Err(Problem::new(Type::NotFound, message)) });
                 };
                 AuditEntry::new("clear", (AuditKind::System, system), by, None).record(&tx).await?;
                 tx.commit().await?;
@@ -214,7 +214,7 @@ impl Commands {
         self.confirmed(revision).await
     }
 
-    /// Makes the holder of a lease step down: whoever stands by takes it. The name of the former holder.
+    /// Makes the holder of a lease step down, so that a standby takes it. Returns the name of the former holder.
     ///
     /// # Errors
     /// The problem to answer with.
@@ -278,10 +278,10 @@ impl Commands {
     }
 }
 
-/// Time at which something ends that begins then and lasts so long.
+/// End of something that starts at `from` and lasts for `duration`.
 fn end_of(from: Timestamp, duration: Option<&str>) -> Result<Option<Timestamp>, Problem> {
     let Some(text) = duration else { return Ok(None) };
-    let bad = |told: String| Problem::new(Type::Invalid, format!("/for: {told}")).at("/for");
+    let bad = |message: String| Problem::new(Type::Invalid, format!("/for: {message}")).at("/for");
     let duration = parse_duration(text).map_err(bad)?;
     if duration.is_zero() {
         return Err(bad("the duration must be longer than 0".to_owned()));

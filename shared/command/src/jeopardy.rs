@@ -14,7 +14,7 @@ use serde_json::json;
 /// Kind of the event that a marked order has in its history.
 const EVENT: &str = "jeopardy";
 
-/// Marks orders that will probably be late, all in one transaction, and tells of them. Those that are marked already, or
+/// Marks orders that will probably be late, all in one transaction, with their notifications. Those that are marked already, or
 /// have ended, are left as they are.
 ///
 /// # Errors
@@ -38,8 +38,8 @@ pub async fn mark_late(host: &Host, mut late: Vec<NewJeopardy>) -> Result<(), Er
     });
     history::append_all(&tx, &events.collect::<Vec<_>>()).await?;
     let of = |one: &NewJeopardy| locked.orders.iter().find(|order| order.head.no == one.no);
-    let told = late.iter().filter_map(|one| notification(of(one)?, one));
-    let notifications: Vec<NewNotification> = told.collect();
+    let notified = late.iter().filter_map(|one| notification(of(one)?, one));
+    let notifications: Vec<NewNotification> = notified.collect();
     outbox::put(&tx, &notifications).await?;
     tx.commit().await?;
     drop(client);

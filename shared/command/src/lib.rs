@@ -143,7 +143,7 @@ fn changed_params(params: &Value, scenario: &Scenario) -> ChangedParams {
     ChangedParams { text: params.to_string(), attributes: attribute_values(&scenario.search, params) }
 }
 
-/// The detail of an event with whoever caused it.
+/// Adds to the detail of an event who caused it.
 fn caused(mut detail: Value, by: &Principal) -> Value {
     detail["by"] = by.to_value();
     detail
@@ -167,7 +167,7 @@ fn read_snapshot(stored: &Snapshots, no: OrderNo) -> Result<Snapshot, Error> {
     read.map_err(|found| Error::Broken { what: "contexts.snapshot", found })
 }
 
-/// The same of one order, read now.
+/// Reads the position and variables of one order.
 async fn stored_snapshot(tx: &Tx<'_>, order: &Locked) -> Result<Snapshot, Error> {
     read_snapshot(&control::snapshots(tx, &[order.head.no.0]).await?, order.head.no)
 }

@@ -53,8 +53,9 @@ impl Migration {
     /// # Errors
     /// The problem to answer with.
     pub fn read(body: &Value) -> Result<Self, Problem> {
-        let invalid =
-            |pointer: &str, told: &str| Problem::new(Type::Invalid, format!("{pointer} {told}")).at(pointer);
+        let invalid = |pointer: &str, message: &str| {
+            Problem::new(Type::Invalid, format!("{pointer} {message}")).at(pointer)
+        };
         let version = |key: &str| {
             let number = body.get(key).and_then(Value::as_i64).and_then(|number| i32::try_from(number).ok());
             number
@@ -115,7 +116,7 @@ impl Migrated {
 }
 
 /// Both versions, ready to be compared, and the event of an order that is moved.
-struct Versions<'a> {
+struct MigrationVersions<'a> {
     from: ScenarioNo,
     to: ScenarioNo,
     old: Arc<Scenario>,
@@ -141,7 +142,7 @@ impl Commands {
         let (to, new) = self.readable_version(&client, name, asked.to).await?;
         let detail = json!({"from": asked.from, "to": asked.to, "reason": asked.reason});
         let detail = caused(detail, by).to_string();
-        let versions = Versions { from, to, old, new, name, asked, by, detail };
+        let versions = MigrationVersions { from, to, old, new, name, asked, by, detail };
         let mut migrated = Migrated::default();
         let mut after = asked.after;
         for _ in 0..LOOKED_AT / BATCH {
@@ -176,20 +177,21 @@ impl Commands {
         let found = self.catalogue.find(client, name, Some(version)).await;
         let found = found.map_err(|error| store_problem(&self.host, "migrate", &error))?;
         let known = found.ok_or_else(|| Problem::no_scenario(name, Some(version)))?;
-        let told = |why| Problem::new(Type::Invalid, format!("version {version} cannot be read: {why}"));
-        Ok((known.no, known.scenario.map_err(told)?))
+        let unreadable =
+            |why| Problem::new(Type::Invalid, format!("version {version} cannot be read: {why}"));
+        Ok((known.no, known.scenario.map_err(unreadable)?))
     }
 
     /// Moves a batch; one that met another writer is tried again, and counts only once. How many were moved.
     async fn move_orders(
         &self,
         client: &mut Client,
-        versions: &Versions<'_>,
+        versions: &MigrationVersions<'_>,
         fit: &[Live],
         migrated: &mut Migrated,
     ) -> Result<usize, Problem> {
         let mut tries = Tries::default();
-        let Moved { count, left, stages } = loop {
+        let MigratedBatch { count, left, stages } = loop {
             let outcome = move_at_once(client, versions, fit).await.map(Ok);
             if let Some(moved) = tries.judge(&self.host, "migrate", outcome).await {
                 break moved?;
@@ -204,7 +206,7 @@ impl Commands {
 }
 
 /// The outcome of one batch: orders that were moved, those that moved meanwhile, and the stages that may run.
-struct Moved<'a> {
+struct MigratedBatch<'a> {
     count: usize,
     left: Vec<(&'a str, Hindrance)>,
     stages: Vec<ReadyStage>,
@@ -212,9 +214,9 @@ struct Moved<'a> {
 
 async fn move_at_once<'a>(
     client: &mut Client,
-    versions: &Versions<'_>,
+    versions: &MigrationVersions<'_>,
     fit: &'a [Live],
-) -> Result<Moved<'a>, Error> {
+) -> Result<MigratedBatch<'a>, Error> {
     let nos: Vec<i64> = fit.iter().map(|order| order.no.0).collect();
     let tx = client.transaction().await?;
     let locked = scenarios::lock_resting(&tx, versions.from, &nos).await?;
@@ -233,17 +235,17 @@ async fn move_at_once<'a>(
     };
     let states = versions.new.states.iter().filter(|state| state.entry_point || !marked(&state.name));
     let entry_points: Vec<&str> = states.map(|state| state.name.as_str()).collect();
-    let Versions { to, by, detail, .. } = versions;
+    let MigrationVersions { to, by, detail, .. } = versions;
     let stages = scenarios::migrate(&tx, &moving, *to, &entry_points, by.source(), detail).await?;
     AuditEntry::new("migrate", (AuditKind::Scenario, versions.name), by, versions.asked.reason.as_deref())
         .with(&json!({"from": versions.asked.from, "to": versions.asked.to, "orders": moving.len()}))
         .record(&tx)
         .await?;
     tx.commit().await?;
-    Ok(Moved { count: moving.len(), left, stages })
+    Ok(MigratedBatch { count: moving.len(), left, stages })
 }
 
-fn judge(versions: &Versions<'_>, order: &Live) -> Result<(), Hindrance> {
+fn judge(versions: &MigrationVersions<'_>, order: &Live) -> Result<(), Hindrance> {
     if order.status == Status::Fail {
         return restart_under(&versions.new, order.entry_point.as_deref());
     }

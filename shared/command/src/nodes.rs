@@ -1,5 +1,5 @@
-//! Nodes taken out of service and put back (REC-8). The mark is what counts; a node looks at its own each second, and the
-//! dispatcher hears of that of a worker at once.
+//! Nodes taken out of service and put back (REC-8). The mark is what counts; a node reads its own each second, and the
+//! dispatcher is notified of that of a worker at once.
 
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::id::Role;
@@ -43,14 +43,14 @@ impl Commands {
                 break done?;
             }
         };
-        let (action, told) = if offline {
+        let (action, message) = if offline {
             ("node_offline", "an operator took a node out of service")
         } else {
             ("node_online", "an operator put a node back to service")
         };
         if outcome.changed {
             self.note(action, by.door, 1);
-            tracing::warn!(role = role.as_str(), name, reason = asked.reason, told);
+            tracing::warn!(role = role.as_str(), name, reason = asked.reason, "{message}");
         }
         if role == Role::Worker {
             Effects { workers_changed: true, ..Effects::default() }.send(&self.host).await;

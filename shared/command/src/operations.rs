@@ -52,7 +52,7 @@ struct Understood {
 }
 
 impl Commands {
-    /// Makes an operation, or only tells how many orders it would be.
+    /// Makes an operation, or only counts the orders it would take.
     ///
     /// # Errors
     /// The problem to answer with.
@@ -92,8 +92,8 @@ impl Commands {
             }
         };
         if made.asked != [asked.action.as_str(), &fields, &search] {
-            let told = "the key of this request was used for another operation";
-            return Err(Problem::new(Type::Conflict, told));
+            let message = "the key of this request was used for another operation";
+            return Err(Problem::new(Type::Conflict, message));
         }
         self.note("operation", by.door, 1);
         Ok((OperationOutcome::default(), Some(made.no)))
@@ -148,20 +148,20 @@ impl Commands {
                 Search::default()
             }
             _ => {
-                let told = "name the orders by one of `search`, `saved` and `again`";
-                return Err(Problem::new(Type::Invalid, told).at("/search"));
+                let message = "name the orders by one of `search`, `saved` and `again`";
+                return Err(Problem::new(Type::Invalid, message).at("/search"));
             }
         };
         if search.is_empty() && asked.again.is_none() {
-            let told = "a search without conditions would be every order: name one";
-            return Err(Problem::new(Type::Invalid, told).at("/search"));
+            let message = "a search without conditions would be every order: name one";
+            return Err(Problem::new(Type::Invalid, message).at("/search"));
         }
         let urgency = asked.urgency.as_deref().map_or(Ok(Priority::Normal), str::parse);
         let urgency = urgency
             .map_err(|unknown| Problem::new(Type::Invalid, format!("/urgency: {unknown}")).at("/urgency"))?;
         if asked.rate.is_some_and(|rate| !(0.001..=1_000_000.0).contains(&rate)) {
-            let told = "/rate is a number of orders a second from 0.001 to 1000000";
-            return Err(Problem::new(Type::Invalid, told).at("/rate"));
+            let message = "/rate is a number of orders a second from 0.001 to 1000000";
+            return Err(Problem::new(Type::Invalid, message).at("/rate"));
         }
         let follow_until = asked.follow.as_deref().map(|text| end_of_following(text, now)).transpose()?;
         Ok(Understood { search, action, urgency, ramp: ramp(asked.ramp.as_ref())?, follow_until })
@@ -180,14 +180,14 @@ impl Commands {
         match found.await.map_err(self.failed("operation"))? {
             None => Err(Problem::no_operation(no).at("/again")),
             Some(found) if !found.state.is_over() => {
-                let told = format!("operation {no} is {}: it still goes on with its orders", found.state);
-                Err(Problem::new(Type::Refused, told).at("/again"))
+                let message = format!("operation {no} is {}: it still goes on with its orders", found.state);
+                Err(Problem::new(Type::Refused, message).at("/again"))
             }
             Some(_) => Ok(()),
         }
     }
 
-    /// Number of orders that it would be now.
+    /// Counts the orders that the operation would take now.
     async fn would_be(&self, search: &Search, again: Option<i64>) -> Result<OperationOutcome, Problem> {
         let looked = async {
             let client = self.host.store.operations().await?;
@@ -223,7 +223,7 @@ impl Commands {
         })
     }
 
-    /// Pauses, resumes or aborts an operation. What is already so is left as it is.
+    /// Pauses, resumes or aborts an operation. Does nothing if it is in that state already.
     ///
     /// # Errors
     /// The problem to answer with: not found, over already, or not available.
@@ -259,8 +259,8 @@ impl Commands {
             return Ok(Ok(()));
         }
         if operation.state.is_over() {
-            let told = format!("operation {no} is {}: nothing of it goes on", operation.state);
-            return Ok(Err(Problem::new(Type::Refused, told)));
+            let message = format!("operation {no} is {}: nothing of it goes on", operation.state);
+            return Ok(Err(Problem::new(Type::Refused, message)));
         }
         operations::set_state(&tx, no, to, reason).await?;
         let (subject, word) = (no.to_string(), to.as_str());
@@ -285,8 +285,8 @@ fn ramp(asked: Option<&Value>) -> Result<Option<String>, Problem> {
     let Some(value) = asked.filter(|value| !value.is_null()) else { return Ok(None) };
     let read: Ramp = serde_json::from_value(value.clone())
         .map_err(|error| Problem::new(Type::Invalid, format!("/ramp: {error}")).at("/ramp"))?;
-    read.check().map_err(|(field, told)| {
-        Problem::new(Type::Invalid, format!("/ramp/{field} {told}")).at(format!("/ramp/{field}"))
+    read.check().map_err(|(field, message)| {
+        Problem::new(Type::Invalid, format!("/ramp/{field} {message}")).at(format!("/ramp/{field}"))
     })?;
     Ok(serde_json::to_string(&read).ok())
 }
@@ -295,8 +295,8 @@ fn ramp(asked: Option<&Value>) -> Result<Option<String>, Problem> {
 const MAX_FOLLOW: Duration = Duration::from_hours(31 * 24);
 
 fn end_of_following(text: &str, now: Timestamp) -> Result<Timestamp, Problem> {
-    let bad = |told: &str| Problem::new(Type::Invalid, format!("/follow: {told}")).at("/follow");
-    let duration = parse_duration(text).map_err(|told| bad(&told))?;
+    let bad = |message: &str| Problem::new(Type::Invalid, format!("/follow: {message}")).at("/follow");
+    let duration = parse_duration(text).map_err(|message| bad(&message))?;
     if duration.is_zero() || duration > MAX_FOLLOW {
         return Err(bad("the duration is longer than 0, and 31 days at most"));
     }

@@ -47,7 +47,7 @@ impl Commands {
         Ok(id)
     }
 
-    /// One try; `former` is the owner that the try before took on.
+    /// Tries once to release; `former` is the owner that the try before took on.
     async fn try_release(
         &self,
         release: &Release<'_>,

@@ -1,32 +1,31 @@
 //! Recovery of orders: stages are handed out again, and orders are ended. The evidence is the caller's, the
 //! remedy is the domain's.
 
+use pagurus_domain::classes::POISON;
 use pagurus_domain::id::{OrderNo, Pass};
+use pagurus_domain::order::OrderError;
 use pagurus_domain::order::transition::Cause;
-use pagurus_domain::order::{OrderError, POISON};
-use pagurus_domain::recovery::{Finding, Remedy, remedy};
+use pagurus_domain::recovery::{Finding, Remedy, Suspicion, remedy};
 use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Effects, Host, actors};
 use pagurus_store::control::{self, Locked, LockedOrders, Place};
 use pagurus_store::ends::{self, Ending};
 use pagurus_store::recovery::{self, Stuck};
+use pagurus_store::suspects::{self, SuspectedStage};
 use pagurus_store::{Error, Tx, requests};
 use serde_json::json;
 
-/// Stages that were found, by what becomes of them.
+/// Stages that were found, by their treatment.
 #[derive(Debug)]
 pub struct Sorted<'a> {
-    /// Those that were handed out again.
+    /// Stages that were handed out again.
     pub again: Vec<&'a Stuck>,
-    /// Those that were handed out too often, and are still where they were: see [`end_poisoned`].
+    /// Stages that were handed out too often and are still where they were: see [`end_poisoned`].
     pub poison: Vec<&'a Stuck>,
 }
 
-/// Hands stages out again that are locked, but for poison; what is to be told is added to the effects.
-///
-/// # Errors
-/// The database fails.
+/// Hands locked stages out again, except poison; notifications and news are added to the effects.
 pub async fn hand_out_again<'a>(
     host: &Host,
     tx: &Tx<'_>,
@@ -35,16 +34,26 @@ pub async fn hand_out_again<'a>(
     effects: &mut Effects,
 ) -> Result<Sorted<'a>, Error> {
     let max = u16::try_from(host.settings().recovery.max_restarts).unwrap_or(u16::MAX);
+    let stuck: Vec<&Stuck> = stuck.into_iter().collect();
+    let nos: Vec<i64> = stuck.iter().map(|stage| stage.no.0).collect();
+    let known = suspects::of_orders(tx, &nos).await?;
     let mut again = Vec::new();
+    let mut suspected = Vec::new();
     let mut poison = Vec::new();
     for stage in stuck {
-        match remedy(finding, u16::try_from(stage.restarts).unwrap_or(0), max) {
-            Remedy::HandOutAgain { restarts } => {
+        let suspect = known.iter().find(|suspect| suspect.hand_out == (stage.no, stage.attempt));
+        let suspicion = suspect.map_or_else(Suspicion::default, |suspect| suspicion_of(stage, suspect));
+        match remedy(finding, u16::try_from(stage.restarts).unwrap_or(0), suspicion, max) {
+            Remedy::HandOutAgain { restarts, deaths } => {
                 again.push((stage, i16::try_from(restarts).unwrap_or(i16::MAX)));
+                if finding == Finding::NodeLost || deaths > 0 {
+                    suspected.push(next_suspect(stage, suspect, deaths));
+                }
             }
             Remedy::Poison => poison.push(stage),
         }
     }
+    suspects::keep(tx, &suspected).await?;
     let begun: Vec<_> = again.iter().map(|(stage, _)| (stage.no, stage.started_at)).collect();
     actors::ask_to_stop(host, requests::tasks_of_stages(tx, &begun).await?, finding.as_str()).await;
     effects.may_run(&recovery::reissue(tx, &again, &host.name, finding.as_str()).await?);
@@ -67,18 +76,40 @@ pub async fn end_poisoned(host: &Host, poison: &[&Stuck], finding: Finding) -> u
             pass: Some(stage.pass),
             cause: Cause::Poisoned,
             class: Some(POISON),
-            message: format!(
-                "the stage was handed out {} times and never ended; last on node {}, hand-out {}, {}",
-                stage.restarts + 1,
-                node_of(stage),
-                stage.attempt,
-                finding
-            ),
+            message: poison_of(stage, finding, host.settings().recovery.max_restarts),
         })
         .collect();
     let ended = end_all(host, &ends).await;
     host.metrics.count(Count::Poisoned, "", ended as u64);
     ended
+}
+
+fn suspicion_of(stage: &Stuck, suspect: &SuspectedStage) -> Suspicion {
+    Suspicion {
+        deaths: suspect.deaths,
+        is_computed: suspect.is_computed,
+        is_elsewhere: suspect.died_on != stage.node_name,
+    }
+}
+
+/// The suspect under its next hand-out.
+fn next_suspect(stage: &Stuck, suspect: Option<&SuspectedStage>, deaths: u16) -> SuspectedStage {
+    let before = suspect.map_or(0, |suspect| suspect.deaths);
+    let died_on = match suspect {
+        _ if deaths > before => stage.node_name.clone(),
+        Some(suspect) => suspect.died_on.clone(),
+        None => None,
+    };
+    SuspectedStage { hand_out: (stage.no, stage.attempt.next()), deaths, died_on, is_computed: false }
+}
+
+fn poison_of(stage: &Stuck, finding: Finding, max_restarts: u32) -> String {
+    let times = stage.restarts + 1;
+    let why = match u32::try_from(stage.restarts).is_ok_and(|restarts| restarts >= max_restarts) {
+        true => format!("the stage was handed out {times} times and never ended"),
+        false => "each of its last workers died while it computed the stage".to_owned(),
+    };
+    format!("{why}; last on node {}, hand-out {}, {finding}", node_of(stage), stage.attempt)
 }
 
 /// End of an order that recovery, or a condition, asks for.
@@ -159,10 +190,7 @@ pub async fn end_in(
     end_locked(host, tx, &orders, wanted, effects).await
 }
 
-/// The same for orders that the caller has locked.
-///
-/// # Errors
-/// The database fails.
+/// Ends orders that the caller has locked.
 pub async fn end_locked(
     host: &Host,
     tx: &Tx<'_>,

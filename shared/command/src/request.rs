@@ -23,9 +23,9 @@ pub const OF_OTHERS: &[&str] = &["id", "reason", "ifStatus"];
 pub struct ActionRequest {
     /// The order, where the body names it.
     pub id: Option<String>,
-    /// Why.
+    /// Reason.
     pub reason: Option<String>,
-    /// Where a restart begins.
+    /// State at which a restart begins.
     pub from: Option<String>,
     /// Changed parameters of a restart.
     pub params: Option<Value>,
@@ -86,7 +86,7 @@ impl ActionRequest {
         }
     }
 
-    /// The same, where the order stands in the path, too.
+    /// Checks the request against the order that the path names.
     ///
     /// # Errors
     /// The body names another order.
@@ -113,8 +113,8 @@ pub(crate) fn invalid(faults: &[Fault]) -> Problem {
 }
 
 pub(crate) fn unknown(key: &str, fields: &[&str]) -> Fault {
-    let told = format!("cannot be given here; there are: {}", fields.join(", "));
-    let found = fault(&pointer_to("", &key.chars().take(100).collect::<String>()), told);
+    let message = format!("cannot be given here; there are: {}", fields.join(", "));
+    let found = fault(&pointer_to("", &key.chars().take(100).collect::<String>()), message);
     match nearest(key, fields.iter().copied()) {
         Some(name) => found.hint(format!("did you mean `{name}`?")),
         None => found,
@@ -172,9 +172,9 @@ impl RequestKey {
     pub fn read(name: Option<&str>, body: &Value) -> Result<Option<Self>, Problem> {
         let Some(name) = name else { return Ok(None) };
         if name.is_empty() || name.len() > MAX_KEY_BYTES || name.chars().any(char::is_control) {
-            let told =
+            let message =
                 format!("the key of a request has 1 to {MAX_KEY_BYTES} bytes without control characters");
-            return Err(Problem::new(Type::Invalid, told));
+            return Err(Problem::new(Type::Invalid, message));
         }
         let digest = digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Some(Self { name: name.to_owned(), digest }))
@@ -191,9 +191,9 @@ mod tests {
     #[test]
     fn ord_21_22_what_is_not_known_is_refused_with_the_nearest_name_and_everything_at_once() {
         let problem = ActionRequest::read(&json!({"parms": {"q": 1}, "from": 5}), OF_RESTART).unwrap_err();
-        let told: Vec<(&str, Option<&str>)> =
+        let faults: Vec<(&str, Option<&str>)> =
             problem.errors.iter().map(|one| (one.pointer.as_str(), one.hint.as_deref())).collect();
-        assert_eq!(told, [("/parms", Some("did you mean `params`?")), ("/from", None)]);
+        assert_eq!(faults, [("/parms", Some("did you mean `params`?")), ("/from", None)]);
         assert_eq!(problem.status, 422);
         let problem = ActionRequest::read(&json!({"params": {}}), OF_OTHERS).unwrap_err();
         assert_eq!(problem.pointer.as_deref(), Some("/params"));

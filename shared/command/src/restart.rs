@@ -38,7 +38,7 @@ pub const CLAMPED: &str = "the sending time lay in the future; the time of recei
 
 /// Snapshots and parameters of orders, as far as an action wants to know them.
 #[derive(Debug, Default)]
-pub(crate) struct Stored {
+pub(crate) struct RestartState {
     snapshots: Snapshots,
     /// Parameters, where they are to be replaced.
     params: HashMap<OrderNo, String>,
@@ -46,11 +46,8 @@ pub(crate) struct Stored {
     unmet: HashSet<OrderNo>,
 }
 
-impl Stored {
+impl RestartState {
     /// Reads it for all of these locked orders.
-    ///
-    /// # Errors
-    /// The database fails.
     pub async fn read(tx: &Tx<'_>, restart: Option<&Restart>, orders: &[Locked]) -> Result<Self, Error> {
         let Some(restart) = restart else { return Ok(Self::default()) };
         let nos: Vec<i64> = orders.iter().map(|order| order.head.no.0).collect();
@@ -83,7 +80,7 @@ impl Commands {
         order: &Locked,
         restart: &Restart,
         terms: Terms<'a>,
-        stored: &Stored,
+        stored: &RestartState,
     ) -> Result<Result<(Reopening<'a>, Option<String>), Problem>, Error> {
         let (scenario, other) = match self.chosen(tx, order, restart.scenario_version).await? {
             Ok(chosen) => chosen,
@@ -135,14 +132,14 @@ impl Commands {
     }
 }
 
-/// Why no life begins at what bears this name, and where one does.
-fn no_begin(pointer: &str, name: &str, found: Option<StateKind>, scenario: &Scenario) -> Fault {
+/// Fault of a name at which no life can begin, with the names at which one can.
+fn no_start(pointer: &str, name: &str, found: Option<StateKind>, scenario: &Scenario) -> Fault {
     let begins = |kind: StateKind| matches!(kind, StateKind::Plain | StateKind::Polling);
     let known: Vec<&str> =
         scenario.states.iter().filter(|state| begins(state.kind)).map(|state| state.name.as_str()).collect();
     let why = match found {
-        None => format!("asks for a begin at `{name}`, which is no state of the scenario"),
-        Some(kind) => format!("asks for a begin at `{name}`, a {kind} state, where nothing could begin"),
+        None => format!("asks for a start at `{name}`, which is no state of the scenario"),
+        Some(kind) => format!("asks for a start at `{name}`, a {kind} state, where nothing can start"),
     };
     let fault = Fault::placed(None, pointer, format!("{why}; there are: {}", known.join(", ")));
     match nearest(name, known.iter().copied()) {
@@ -161,7 +158,7 @@ fn begin(restart: &Restart, order: &Locked, scenario: &Scenario) -> Result<Optio
             found => {
                 let is_stored = named.is_none() && restart.scenario_version.is_some();
                 let pointer = if is_stored { "/scenarioVersion" } else { "/from" };
-                Err(Problem::of_faults(Type::Invalid, &[no_begin(pointer, name, found, scenario)]))
+                Err(Problem::of_faults(Type::Invalid, &[no_start(pointer, name, found, scenario)]))
             }
         },
     }

@@ -29,9 +29,9 @@ use crate::{Commands, caused, read_snapshot};
 
 /// Orders of one transaction.
 const BATCH: i64 = 200;
-/// A request moves orders for so long at most; what is left is moved by the next.
+/// Longest time for which one request moves orders; the next one moves what is left.
 const ONE_REQUEST: Duration = Duration::from_secs(20);
-/// An activator moves the orders of one stop or window for so long in one go.
+/// Longest time for which an activator moves the orders of one stop or window in one go.
 pub(crate) const ONE_GO: Duration = Duration::from_secs(2);
 /// Time for which the node that moves orders is alone at it. If it dies, another one goes on after that.
 pub(crate) const HOLD: Duration = Duration::from_secs(30);
@@ -85,7 +85,7 @@ impl Commands {
             (Some(flow), Some(distance), None, None) => {
                 checked("flow", flow, MAX_TEXT)?;
                 checked("reason", &asked.reason, MAX_TEXT)?;
-                let bad = |told: String| Problem::new(Type::Invalid, format!("/by: {told}")).at("/by");
+                let bad = |message: String| Problem::new(Type::Invalid, format!("/by: {message}")).at("/by");
                 let distance = parse_duration(distance).map_err(bad)?;
                 if distance.is_zero() {
                     return Err(bad("the duration must be longer than 0".to_owned()));
@@ -245,7 +245,7 @@ impl Commands {
                     Err(error) if error.is_contention() && pause < TRIES => {
                         tokio::time::sleep(Duration::from_millis(50 << pause)).await;
                     }
-                    // Who holds an order for long is at work on it; that it stays is told by the number.
+                    // Who holds an order for long is at work on it; the number shows that it stays.
                     Err(error) if error.is_contention() => break,
                     done => {
                         moved += done?;

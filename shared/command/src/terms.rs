@@ -1,4 +1,4 @@
-//! Terms of a request: who asks, why, and on what condition.
+//! Terms of a request: principal, reason, and condition.
 
 use pagurus_domain::order::Status;
 use pagurus_domain::order::principal::Principal;
@@ -10,18 +10,18 @@ use crate::request::RequestKey;
 /// Terms of a request: the principal, the reason, and the condition.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<'a> {
-    /// Who.
+    /// Principal who asks.
     pub by: &'a Principal,
     /// Reason, for the history.
     pub reason: Option<&'a str>,
     /// Status in which an order must still be.
     pub if_status: Option<Status>,
-    /// RequestKey by which a repeat is known.
+    /// Key by which a repeat is known.
     pub key: Option<&'a RequestKey>,
 }
 
 impl Terms<'_> {
-    /// The detail of an event with who caused it, and with what a repeat of the request is known by.
+    /// Adds to the detail of an event who caused it, and the key by which a repeat of the request is known.
     pub(crate) fn detail(&self, detail: Value) -> Value {
         let mut detail = caused(detail, self.by);
         if let Some(key) = self.key {

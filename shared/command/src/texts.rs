@@ -4,7 +4,7 @@ use pagurus_wire::problem::{Problem, Type};
 
 /// Refuses a text that is empty, too long, or that the database does not take.
 pub(crate) fn checked(name: &str, text: &str, most: usize) -> Result<(), Problem> {
-    let told = if text.is_empty() {
+    let message = if text.is_empty() {
         format!("/{name} is missing")
     } else if text.len() > most {
         format!("/{name} is longer than {most} bytes")
@@ -13,5 +13,5 @@ pub(crate) fn checked(name: &str, text: &str, most: usize) -> Result<(), Problem
     } else {
         return Ok(());
     };
-    Err(Problem::new(Type::Invalid, told).at(format!("/{name}")))
+    Err(Problem::new(Type::Invalid, message).at(format!("/{name}")))
 }

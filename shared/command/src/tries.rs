@@ -1,4 +1,4 @@
-//! Tries of something that is done to orders, while they move under the hand.
+//! Repeated tries of a command while other processes change its orders.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use pagurus_runtime::trouble::store_problem;
 use pagurus_store::Error;
 use pagurus_wire::problem::{Problem, Type};
 
-/// An order that moves while it is locked is tried this often.
+/// Tries for an order that changes while it is being locked.
 const TRIES: u32 = 8;
 
 /// Count of tries.
@@ -21,7 +21,7 @@ impl Tries {
         self.0 > 0
     }
 
-    /// The outcome of a try; none where there is to be another, after a pause.
+    /// The result of a try; after a pause, `None` if there is to be another.
     pub async fn judge<T>(
         &mut self,
         host: &Host,

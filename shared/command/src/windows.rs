@@ -24,7 +24,7 @@ use crate::tries::Tries;
 /// Longest keyword, reason and name of a system, in bytes.
 const MAX_TEXT: usize = 1024;
 /// Occurrences that an answer names.
-const TOLD_AHEAD: usize = 5;
+const SHOWN_AHEAD: usize = 5;
 
 /// Actions on a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,8 +100,8 @@ impl Commands {
         let mut client = self.host.store.operations().await?;
         let tx = client.transaction().await?;
         let Some((no, revision)) = windows::add(&tx, window).await? else {
-            let told = format!("there are {} maintenance windows already: remove some", windows::MOST);
-            return Ok(Err(Problem::new(Type::Refused, told)));
+            let message = format!("there are {} maintenance windows already: remove some", windows::MOST);
+            return Ok(Err(Problem::new(Type::Refused, message)));
         };
         AuditEntry::new("add", (AuditKind::Window, &no.to_string()), by, Some(window.reason))
             .with(&json!({"calendar": window.calendar.rule(), "shift": window.shifts}))
@@ -163,8 +163,8 @@ impl Commands {
         let meant = match meant(&rule, action, now) {
             Ok(meant) => meant,
             Err(_) if again => None,
-            Err(told) => {
-                return Ok(Err(Problem::new(Type::Refused, format!("maintenance window {no} {told}"))));
+            Err(why) => {
+                return Ok(Err(Problem::new(Type::Refused, format!("maintenance window {no} {why}"))));
             }
         };
         let shift = match meant {
@@ -197,7 +197,7 @@ impl Commands {
             (outcome.flows, outcome.more_flows) = (hit.flows, hit.more_flows);
         }
         let mut next = rule.open_at(now).or_else(|| rule.next_after(now));
-        while let Some(one) = next.filter(|_| outcome.next.len() < TOLD_AHEAD) {
+        while let Some(one) = next.filter(|_| outcome.next.len() < SHOWN_AHEAD) {
             outcome.next.push(one.into());
             next = rule.next_after(one.begin);
         }
@@ -260,9 +260,9 @@ fn target_of(asked: &WindowRequest) -> Result<WindowTarget, Problem> {
             Ok(WindowTarget::Flows(keyword.clone()))
         }
         (None, Some(_)) if asked.shift => {
-            let told =
+            let message =
                 "/shift: it is for flows; orders that wait for a system lose neither an attempt nor time";
-            Err(Problem::new(Type::Invalid, told).at("/shift"))
+            Err(Problem::new(Type::Invalid, message).at("/shift"))
         }
         (None, Some(system)) => {
             checked("system", system, MAX_TEXT)?;

@@ -84,9 +84,9 @@ impl Stream {
 /// Longest sleep of each age group; what is longer is `oldest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgeGroups {
-    /// Of the youngest.
+    /// Longest sleep in the youngest group.
     pub youngest: Duration,
-    /// Of the middle.
+    /// Longest sleep in the middle group.
     pub middle: Duration,
 }
 

@@ -18,17 +18,17 @@ pub use judge::judge;
 /// A contradiction between the rows of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Inconsistency {
-    /// It has not ended, and stands nowhere.
+    /// Order that has not ended and stands nowhere.
     NoPlace,
-    /// It stands in more than one place.
+    /// Order in more than one place.
     TwoPlaces,
-    /// It has ended, and stands in a place.
+    /// Ended order in a place.
     PlaceOfEnded,
-    /// Rows bear a number that no order has: a place, a queue, a deadline, parameters or a position.
+    /// Rows have a number that no order has: a place, a queue, a deadline, parameters or a position.
     RowsWithoutOrder,
     /// A member of a queue is no order: nobody behind it would ever run.
     QueuedWithoutOrder,
-    /// It has ended, and is a member of its queue still.
+    /// Ended order that still is a member of its queue.
     QueueOwnerGone,
     /// Place and queue of the order disagree about its membership.
     MembershipDiffers,
@@ -38,29 +38,29 @@ pub enum Inconsistency {
     RunningWithoutNode,
     /// The number of its hand-out is not above that of the last one.
     AttemptBehind,
-    /// It is suspended in a stream that nobody looks at, or in that of another status.
+    /// Order suspended in a stream that nobody looks at, or in that of another status.
     DueWithoutStream,
-    /// It waits for other orders, and no condition of it is open.
+    /// Order that waits for others without an open condition.
     WaitsForNothing,
-    /// It has left the status in which it waits for others, and a condition of it is open.
+    /// Open condition of an order that no longer waits for others.
     ConditionLeftOpen,
-    /// It waits for the answer to a request that is not stored.
+    /// Order that waits for the answer to a request that is not stored.
     AwaitedRequestMissing,
     /// All that it waits for is answered, and nobody woke it.
     AnsweredNotWoken,
-    /// It has ended, and a call waits to be handled by it.
+    /// Call that waits to be handled by an ended order.
     CallWaitingOnEnded,
     /// A notification, a request, a call or an event belongs to a life that it never had.
     UnknownLife,
     /// The list of failures and the order say different things.
     FailureRowMismatch,
-    /// It has ended, and has a deadline.
+    /// Deadline of an ended order.
     DeadlineOfEnded,
-    /// It has a latest start, has not begun, and nobody watches the time.
+    /// Order with a latest start that has not begun, and whose time nobody watches.
     DeadlineMissing,
     /// The parameters of the order are not stored.
     PayloadMissing,
-    /// It is suspended in the middle of its scenario, and its position is not stored.
+    /// Order suspended in the middle of its scenario without a stored position.
     ContextMissing,
     /// The stored position of the order cannot be read.
     ContextUnreadable,
@@ -105,7 +105,7 @@ pub enum PlaceName {
     Ready,
     /// A stage of it is with a worker.
     Running,
-    /// It is suspended.
+    /// Suspended.
     Due,
 }
 
@@ -119,22 +119,22 @@ pub enum ConsistencyRepair {
         /// True where it takes the tail of its queue, unless it is a member.
         joins_queue: bool,
     },
-    /// It rests in this stream until this time; without a time it waits for other orders.
+    /// Suspends it in this stream until this time; without a time it waits for other orders.
     Suspend {
         /// The stream.
         stream: Stream,
         /// The time.
         at: Option<Timestamp>,
     },
-    /// It leaves all other places.
+    /// Removes it from all other places.
     KeepOnly(PlaceName),
-    /// It leaves every place.
+    /// Removes it from every place.
     LeavePlaces,
-    /// It leaves its queue.
+    /// Removes it from its queue.
     LeaveQueue,
     /// The place of the order gets the queue and position that the queue has for it.
     FollowQueue,
-    /// It becomes a member of its queue again, at the position that its place has.
+    /// Makes it a member of its queue again, at the position that its place has.
     RejoinQueue,
     /// The queue of the order gives away no position any more that is not above its own.
     RaiseQueue,
@@ -142,11 +142,11 @@ pub enum ConsistencyRepair {
     HandOutAgain,
     /// The hand-out of the order gets the next number, and a new pass.
     Renumber,
-    /// It starts, for nothing holds it.
+    /// Starts it, because nothing holds it.
     Start,
     /// The conditions of the order are closed.
     CloseConditions,
-    /// It is woken.
+    /// Wakes it.
     WakeAnswered,
     /// The calls are answered: it has ended.
     CloseCalls,
@@ -174,7 +174,7 @@ pub struct Found {
 pub struct OrderFacts {
     /// The number.
     pub no: OrderNo,
-    /// The order; none where other rows bear its number.
+    /// Order; `None` if only other rows have its number.
     pub order: Option<OrderRowFacts>,
     /// Row of `running`.
     pub running: Option<RunningFacts>,
@@ -201,7 +201,7 @@ pub struct OrderRowFacts {
     pub status: Status,
     /// Parallel or sequential.
     pub mode: Mode,
-    /// Which life.
+    /// Number of the life.
     pub life: Life,
     /// Last hand-out that left something behind.
     pub attempt: Attempt,
@@ -214,7 +214,7 @@ pub struct OrderRowFacts {
     /// Events that it counted.
     pub events: i64,
     /// Events that its history tells, the registration counted in.
-    pub events_told: i64,
+    pub events_in_history: i64,
     /// True where its version is stored.
     pub has_scenario: bool,
     /// Conditions that are neither met nor closed.
@@ -245,7 +245,7 @@ pub struct RunningFacts {
 /// A row of `ready`.
 #[derive(Clone, Debug)]
 pub struct ReadyFacts {
-    /// Number that the hand-out will bear.
+    /// Number that the hand-out will have.
     pub attempt: Attempt,
     /// Queue and position.
     pub place: Option<(String, i64)>,

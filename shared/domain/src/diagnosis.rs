@@ -16,7 +16,7 @@ pub use judge::{diagnose, reviewed};
 /// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FindingSeverity {
-    /// It works, and will not for long, or not as fast as it could.
+    /// Works, but not for long, or not as fast as it could.
     Warning,
     /// Something does not work, or what was promised does not hold.
     Error,
@@ -35,7 +35,7 @@ pub struct InstallationFinding {
     /// Severity of it.
     pub severity: FindingSeverity,
     /// Finding in a sentence.
-    pub told: String,
+    pub message: String,
     /// Remedy.
     pub remedy: String,
 }
@@ -140,7 +140,7 @@ pub struct QueueFacts {
 /// Facts about the nodes.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterFacts {
-    /// Living nodes, and those that ended of late.
+    /// Living nodes, and those that ended recently.
     pub nodes: Vec<NodeFacts>,
     /// True while a dispatcher leads.
     pub is_led: bool,
@@ -167,7 +167,7 @@ pub struct NodeFacts {
     pub lives: bool,
     /// Stages that it has, and those it takes at most.
     pub stages: (u32, u32),
-    /// Since when an operator has it out of service.
+    /// Time since which an operator has it out of service.
     pub offline_since: Option<Timestamp>,
 }
 

@@ -94,34 +94,34 @@ use crate::order::Mode;
 use control::Rule;
 use decided::Decided;
 use flow::{FlowIndex, Flows};
-use gate::Subject;
+use gate::ControlSubject;
 use node::Nodes;
-use progress::{Progress, Standing};
+use progress::{StageStanding, StagesInProgress};
 use queue::{QueueIndex, Queues};
-use ready::{End, Slot, Stage, Waiting};
-use share::Share;
-use system::{SystemIndex, Systems};
+use ready::{DispatchStage, LineEnd, ReadyStages, StageSlot};
+use share::FairShare;
+use system::{CalledSystems, SystemIndex};
 use woken::WokenBound;
 
 /// The two modes, by the number of their line.
 const MODES: [Mode; 2] = [Mode::Parallel, Mode::Sequential];
 
-/// What the operators set.
+/// Settings of the operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DispatchSettings {
     /// Stages in progress at most, of each mode.
     pub capacity: Capacity,
-    /// How the priorities share it.
+    /// Shares of the priorities in the capacity.
     pub weights: Weights,
-    /// What one flow may have of it.
+    /// Part of the capacity that one flow may have.
     pub flow_share: FlowShare,
-    /// How flows are limited and stopped.
+    /// Rules by which flows are limited and stopped.
     pub flows: Arc<FlowRules>,
-    /// How called systems are.
+    /// Rules for called systems.
     pub systems: Arc<SystemRules>,
     /// After this time a hand-out that nothing was heard of is looked up in the tables.
     pub grace: Duration,
-    /// Interval at which the head of a queue is read anew that has ready members and lets none go.
+    /// Interval at which the head of a queue is read again that has ready members and hands none out.
     pub queue_period: Duration,
 }
 
@@ -143,19 +143,19 @@ impl Default for DispatchSettings {
 #[derive(Debug)]
 pub struct Dispatcher {
     settings: DispatchSettings,
-    waiting: Waiting,
+    waiting: ReadyStages,
     queues: Queues,
     flows: Flows,
-    systems: Systems,
+    systems: CalledSystems,
     nodes: Nodes,
-    progress: Progress,
+    progress: StagesInProgress,
     woken: WokenBound,
-    share: Share,
+    share: FairShare,
     decided: Decided,
     /// Controls by the time at which each is to be woken; times that no longer apply wake nobody up.
-    timers: BTreeSet<(Timestamp, Subject)>,
-    /// Those of which a few may go to try.
-    probing: BTreeSet<Subject>,
+    timers: BTreeSet<(Timestamp, ControlSubject)>,
+    /// Subjects of which a few calls may go as probes.
+    probing: BTreeSet<ControlSubject>,
     /// The systems of whose callers nothing may go.
     away: BTreeSet<SystemIndex>,
     /// Given to flows that stand aside because of a system.
@@ -168,9 +168,9 @@ pub struct Dispatcher {
     requests_corrected: u64,
     /// True while flows share by time and not by turns.
     by_time: bool,
-    /// Of the event that is taken in, or of the poll.
+    /// Time of the event that is taken in, or of the poll.
     now: Timestamp,
-    /// Of the latest hand-out.
+    /// Serial of the latest hand-out.
     serial: u64,
 }
 
@@ -181,7 +181,7 @@ impl Dispatcher {
         Self::limited_by(settings, Rule::adaptive())
     }
 
-    /// One that finds the limits of named systems by other rules, to compare them.
+    /// Creates a dispatcher that finds the limits of named systems by other rules, to compare them.
     #[must_use]
     pub fn with_rule(
         settings: DispatchSettings,
@@ -192,14 +192,14 @@ impl Dispatcher {
 
     fn limited_by(settings: DispatchSettings, rule: Rule) -> Self {
         let mut dispatcher = Self {
-            waiting: Waiting::new(),
+            waiting: ReadyStages::new(),
             queues: Queues::new(),
             flows: Flows::new(Rule::adaptive()),
-            systems: Systems::new(rule),
+            systems: CalledSystems::new(rule),
             nodes: Nodes::new(settings.capacity),
-            progress: Progress::new(),
+            progress: StagesInProgress::new(),
             woken: WokenBound::new(),
-            share: Share::new(settings.weights),
+            share: FairShare::new(settings.weights),
             settings,
             decided: Decided::default(),
             timers: BTreeSet::new(),
@@ -293,11 +293,11 @@ impl Dispatcher {
 
     /// The hand-outs that nothing was heard of within the grace, or whose node is gone. The next
     /// [`InProgress`] must say which of them still are ready; those that neither are nor run are
-    /// let go.
+    /// dropped.
     pub fn doubtful(&mut self, now: Timestamp) -> Vec<OrderNo> {
         let mut doubtful = Vec::new();
         for record in self.progress.iter_mut() {
-            let Standing::Sent(sent) = &mut record.standing else { continue };
+            let StageStanding::Sent(sent) = &mut record.standing else { continue };
             let Some(node) = record.node else { continue };
             let silent = now.duration_since(sent.at).unsigned_abs() >= self.settings.grace;
             sent.asked = silent || sent.doubted || self.nodes.is_down(node);
@@ -308,7 +308,7 @@ impl Dispatcher {
         doubtful
     }
 
-    /// True if this readiness of an order waits, is in progress, or is known to be over: to be told of
+    /// True if this readiness of an order waits, is in progress, or is known to be over: news of
     /// it changes nothing.
     #[must_use]
     pub fn knows(&self, no: OrderNo, attempt: Attempt) -> bool {
@@ -371,7 +371,7 @@ impl Dispatcher {
     }
 
     /// Holds a ready stage, in line if it may go.
-    fn add_waiting(&mut self, stage: Stage, end: End) {
+    fn add_waiting(&mut self, stage: DispatchStage, end: LineEnd) {
         let slot = self.waiting.insert(stage);
         match stage.queue() {
             None => self.waiting.offer(slot, end),
@@ -385,7 +385,7 @@ impl Dispatcher {
     }
 
     /// Lets a ready stage go, and its queue's next one come.
-    fn remove_waiting(&mut self, slot: Slot) {
+    fn remove_waiting(&mut self, slot: StageSlot) {
         let stage = *self.waiting.stage(slot);
         if let Some(flow) = self.flows.get_mut(stage.flow) {
             flow.known.queue_waits.leaves(stage.no);
@@ -397,12 +397,12 @@ impl Dispatcher {
         self.flows.unwait(stage.flow, stage.priority);
         self.left_line(stage.flow);
         if let Some(queue) = stage.queue() {
-            self.settle(queue, End::Back);
+            self.settle(queue, LineEnd::Back);
         }
     }
 
     /// Brings the line in step with what the queue now allows.
-    fn settle(&mut self, queue: QueueIndex, end: End) {
+    fn settle(&mut self, queue: QueueIndex, end: LineEnd) {
         let turn = self.queues.settle(queue);
         if let Some(slot) = turn.withdraw {
             self.waiting.withdraw(slot);

@@ -27,12 +27,12 @@ impl fmt::Display for Position {
     }
 }
 
-/// One value of a document with its place.
+/// Value of a document with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DocumentNode {
     /// The value itself.
     pub value: Value,
-    /// Where it begins; for a block text (`|`, `>`), its first line of content.
+    /// Position of its start; for a block text (`|`, `>`), its first line of content.
     pub at: Position,
     /// The text of a plain (unquoted) scalar as it was written.
     source: Option<String>,
@@ -62,11 +62,11 @@ pub enum Value {
 pub struct DocumentKey {
     /// The key as text; a number as a key is its text.
     pub name: String,
-    /// Where the key begins.
+    /// Position of the start of the key.
     pub at: Position,
 }
 
-/// One thing that is wrong with an input: where, what, and what to do about it.
+/// Fault of an input: where, what, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Fault {
     /// The place in the text, where there is a text.

@@ -103,7 +103,7 @@ impl fmt::Display for Life {
     }
 }
 
-/// The unguessable token of one hand-out of work: a result that bears another pass is refused.
+/// Unguessable token of one hand-out of work: a result with another pass is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pass(pub Uuid);
 
@@ -123,8 +123,8 @@ impl fmt::Display for Epoch {
     }
 }
 
-/// One life of one process, from a sequence in the database: a node that comes back under its
-/// old name is another incarnation, whatever its clock says.
+/// A life of a process, from a sequence in the database: a node that comes back under its old name is another incarnation,
+/// whatever its clock says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Incarnation(pub i64);
 
@@ -147,7 +147,7 @@ pub struct ScenarioRef {
     pub version: i32,
 }
 
-/// The unguessable name of an asynchronous request; whoever knows it may answer it.
+/// Unguessable name of an asynchronous request; anyone who knows it may answer it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub Uuid);
 
@@ -165,7 +165,7 @@ impl std::str::FromStr for RequestId {
     }
 }
 
-/// Which of the five services a process is.
+/// Service that a process belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
     /// Takes orders, callbacks and calls; serves the API.

@@ -1,6 +1,6 @@
 //! Orders that stand still for a whole idle period (REC-4): why, and whether anything is to be done.
 //!
-//! A stage that only waits in a backlog is never told of again: it has its place among the others, and news of it would
+//! A stage that only waits in a backlog is never reported again: it has its place among the others, and news of it would
 //! not bring it forward.
 
 use crate::id::spelled;
@@ -24,7 +24,7 @@ pub enum IdleCause {
     Backlog,
     /// Stages of its flow that came later were handed out before it.
     PassedOver,
-    /// There was room for it, and it was not handed out.
+    /// Not handed out although there was room for it.
     NotHandedOut,
     /// The task waits in the queue of an actor that no program takes tasks from.
     NoConsumer,
@@ -55,9 +55,9 @@ impl IdleCause {
 
     /// The cause in words.
     #[must_use]
-    pub const fn told(self) -> &'static str {
+    pub const fn text(self) -> &'static str {
         match self {
-            Self::NotWoken => "its time has come, and nobody woke it; the activators are told again",
+            Self::NotWoken => "its time has come, and nobody woke it; the activators are notified again",
             Self::NoDispatcher => "no dispatcher leads",
             Self::NewDispatcher => "the dispatcher leads for less than an idle period",
             Self::NoWorker => "no worker is alive that takes stages",
@@ -65,10 +65,10 @@ impl IdleCause {
             Self::FlowHeld => "its flow is stopped or limited",
             Self::Backlog => "it waits in a backlog: every place is taken",
             Self::PassedOver => {
-                "stages of its flow that came later were handed out before it; the dispatcher is told again"
+                "stages of its flow that came later were handed out before it; the dispatcher is notified again"
             }
             Self::NotHandedOut => {
-                "there was room for it, and it was not handed out; the dispatcher is told again"
+                "there was room for it, and it was not handed out; the dispatcher is notified again"
             }
             Self::NoConsumer => "its task waits in the queue of an actor that no program takes tasks from",
             Self::ActorBusy => "its task waits in the queue of an actor, and programs take tasks from it",
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rec_4_the_causes_of_standing_still_are_told_apart_and_a_backlog_is_left_alone() {
+    fn rec_4_the_causes_of_standing_still_are_distinguished_and_a_backlog_is_left_alone() {
         let lost = IdleStage {
             has_leader: true,
             is_leader_settled: true,

@@ -5,7 +5,7 @@
 //! notifications that a client got. Nothing here is shared with the code that it judges but its words: the graph of
 //! statuses, for one, is written a second time.
 //!
-//! [`standing`] judges the rows of one moment, [`fencing`] who may write, [`life`] what became of an order, [`traffic`] what
+//! [`standing`] judges the rows of one moment, [`fencing`] who may write, [`life`] the course of an order, [`traffic`] what
 //! others saw of it.
 
 pub mod fencing;
@@ -25,11 +25,11 @@ pub enum Invariant {
     NothingLost,
     /// No order without a registration.
     NothingInvented,
-    /// One order for each id, and the same answer to the same registration.
+    /// Each id has one order, and the same registration gets the same answer.
     OneRegistration,
     /// Each change of a status is an edge of the graph.
     StatusGraph,
-    /// One end for each life, and silence after it.
+    /// Each life ends once, and silence follows.
     OneEnd,
     /// Every order ends.
     EverythingEnds,
@@ -37,7 +37,7 @@ pub enum Invariant {
     OnePath,
     /// The history is numbered without a gap, and only grows.
     WholeHistory,
-    /// One live hand-out for each order.
+    /// Each order has at most one live hand-out.
     OneAttempt,
     /// A stale pass changes nothing.
     StalePass,
@@ -51,7 +51,7 @@ pub enum Invariant {
     KillWins,
     /// A stage is handed out again so often, and then it is poison.
     BoundedPoison,
-    /// One owner for each queue.
+    /// Each queue has one owner.
     OneOwner,
     /// A queue goes by the order of its registrations.
     QueueOrder,
@@ -63,7 +63,7 @@ pub enum Invariant {
     NeverEarly,
     /// Each callback has one verdict, and each request one outcome.
     CallbackKept,
-    /// One notification for each end, the same in all its copies.
+    /// Each end has one notification, the same in all its copies.
     OneNotification,
     /// No notification of an end that is none.
     NoPhantom,
@@ -71,7 +71,7 @@ pub enum Invariant {
     WithinLimits,
     /// Nothing of a stopped flow is handed out.
     StoppedIdle,
-    /// One dispatcher decides.
+    /// Only one dispatcher decides.
     OneDecider,
     /// The work of a lost node goes to others in time.
     TakenOver,
@@ -79,7 +79,7 @@ pub enum Invariant {
     AccountsBalance,
     /// Nothing is left over when all orders have ended.
     CleanRest,
-    /// What the dispatcher counts is what the rows say.
+    /// The dispatcher counts what the rows say.
     CountsAreRows,
 }
 

@@ -23,12 +23,12 @@ mod trace;
 
 use std::sync::Arc;
 
-pub use foresight::Foretold;
-pub use library::{Situation, UNTOLD, library, row_of};
+pub use foresight::Forecasts;
+pub use library::{Situation, UNEXPLAINED, library, row_of};
 pub use measure::LabFigure;
 pub use page::page;
 pub use picture::picture;
-pub use plan::{Bears, LabBound, LabChange, LabFlow, LabPlan, LabSystem, Measure, Outage};
+pub use plan::{LabBound, LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, Measure, Outage};
 pub use read::read;
 pub use trace::{FlowLook, SystemLook, Trace};
 
@@ -45,10 +45,10 @@ pub struct LabRun {
     pub rule: String,
     /// Measurements.
     pub figures: Vec<LabFigure>,
-    /// What was seen.
+    /// Recorded figures.
     pub trace: Trace,
-    /// What was told of orders that had to wait, by flow.
-    pub foretold: Vec<Foretold>,
+    /// Start estimates of orders that had to wait, by flow.
+    pub forecasts: Vec<Forecasts>,
 }
 
 impl LabRun {
@@ -69,7 +69,7 @@ pub fn run(plan: &LabPlan) -> LabRun {
 /// Runs a situation with other rules: three fixed limits, AIMD, Gradient2 and ARC.
 #[must_use]
 pub fn compare(plan: &LabPlan) -> Vec<LabRun> {
-    let servers = plan.systems.first().map_or(10.0, |system| f64::from(system.bears.servers));
+    let servers = plan.systems.first().map_or(10.0, |system| f64::from(system.capacity.servers));
     let with = |name: &str, make: fn(f64) -> Box<dyn LimitRule>, limit: f64| {
         run_with(plan, name, |settings| Dispatcher::with_rule(settings, move || make(limit)))
     };
@@ -96,11 +96,11 @@ fn run_with(plan: &LabPlan, rule: &str, make: impl Fn(DispatchSettings) -> Dispa
         measure::measure(plan, bound, &world.trace, dwells)
     });
     let figures = figures.collect();
-    let foretold = world.instances.iter().map(|instance| instance.foretold).collect();
-    LabRun { rule: rule.to_owned(), figures, trace: world.trace.clone(), foretold }
+    let forecasts = world.instances.iter().map(|instance| instance.forecasts).collect();
+    LabRun { rule: rule.to_owned(), figures, trace: world.trace.clone(), forecasts }
 }
 
-/// When and how long the stages of a flow were, had it been alone.
+/// Runs a flow alone: when its stages ended and how long they were.
 fn alone(plan: &LabPlan, name: &str, make: &impl Fn() -> Dispatcher) -> Option<Vec<(u64, f32)>> {
     let flows = plan.flows.iter().filter(|flow| flow.name.starts_with(name)).cloned().collect();
     let plan = LabPlan { flows, ..plan.clone() };

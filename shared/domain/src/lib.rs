@@ -7,6 +7,7 @@
 
 pub mod activation;
 pub mod audit;
+pub mod classes;
 pub mod consistency;
 pub mod depth;
 pub mod diagnosis;

@@ -1,33 +1,33 @@
 //! Where a look at a list that is ordered by time may begin. Under a snapshot that somebody holds, such as a backup, rows
-//! that were deleted stay in the index: each look from its very begin would walk over all of them again (QLT-2).
+//! that were deleted stay in the index: each look from its very start would walk over all of them again (QLT-2).
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Rows may be committed this much later than the time that they bear, by a clock that is this much behind.
+/// Rows may be committed this much later than their own time, by a clock that is this much behind.
 const MARGIN: SignedDuration = SignedDuration::from_secs(2);
-/// A look from the very begin is made so often, if it is cheap.
+/// Interval of looks from the very start, if they are cheap.
 const WHOLE_EVERY: SignedDuration = SignedDuration::from_secs(1);
-/// If it is not, looks from the very begin take at most one part in so many of the time.
+/// Looks from the very start that are not cheap take at most one part in this many of the time.
 const SHARE_OF_TIME: i32 = 20;
-/// A look by number that takes no longer always goes from the very begin.
+/// Time up to which a look by number always goes from the very start.
 const CHEAP: SignedDuration = SignedDuration::from_millis(50);
-/// Other looks by number from the very begin are so many times as far apart as they take.
+/// Other looks by number from the very start are this many times as far apart as they take.
 const APART: i32 = 60;
 
 /// The time below which nothing was found lately. Whatever was put below it later is found by the next look from the very
-/// begin, or at once where somebody tells of it ([`LowWater::lower`]).
+/// start, or at once where somebody tells of it ([`LowWater::lower`]).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LowWater {
     mark: Option<Timestamp>,
-    /// End of the last look from the very begin, and how long it took.
+    /// End of the last look from the very start, and how long it took.
     whole: Option<(Timestamp, SignedDuration)>,
-    /// Looks from the very begin are this far apart at least; none for [`WHOLE_EVERY`].
+    /// Looks from the very start are this far apart at least; none for [`WHOLE_EVERY`].
     apart: Option<SignedDuration>,
 }
 
-/// One look.
+/// Bounds of a look.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// The least time that is looked for; none for all.
@@ -35,7 +35,7 @@ pub struct Look {
     begun: Timestamp,
 }
 
-/// True if it is time for another look from the very begin; they are this far apart at least.
+/// True if it is time for another look from the very start; they are this far apart at least.
 fn is_time_for_whole(
     whole: Option<(Timestamp, SignedDuration)>,
     now: Timestamp,
@@ -49,7 +49,7 @@ fn is_time_for_whole(
 }
 
 impl LowWater {
-    /// Looks are seldom, and so are those from the very begin: they are this far apart at least.
+    /// Looks are seldom, and so are those from the very start: they are this far apart at least.
     #[must_use]
     pub fn seldom(apart: SignedDuration) -> Self {
         Self { apart: Some(apart), ..Self::default() }
@@ -77,14 +77,14 @@ impl LowWater {
 }
 
 /// The same for a list that is ordered by number, of which the first few are looked at. What comes to stand below the mark
-/// is found by the next look from the very begin.
+/// is found by the next look from the very start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LowNumber {
     mark: Option<i64>,
     whole: Option<(Timestamp, SignedDuration)>,
 }
 
-/// One look by number.
+/// Bounds of a look by number.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberLook {
     /// Number behind which it begins.
@@ -138,7 +138,7 @@ impl LowWaterByName {
         Some((took.saturating_mul(SHARE_OF_TIME) - now.duration_since(at)).max(SignedDuration::ZERO))
     }
 
-    /// All names were looked for; each of them is looked at from its very begin next.
+    /// All names were looked for; each of them is looked at from its very start next.
     pub fn found_names(&mut self, names: Vec<String>) {
         self.marks = names.into_iter().map(|name| (name, None)).collect();
     }
@@ -159,7 +159,7 @@ impl LowWaterByName {
         self.marks.get(name).copied().flatten()
     }
 
-    /// Nothing of this name with a time before `least` is left.
+    /// Notes that nothing of this name with a time before `least` is left.
     pub fn raise(&mut self, name: &str, least: Timestamp) {
         if let Some(mark) = self.marks.get_mut(name) {
             *mark = least.checked_sub(MARGIN).ok();
@@ -194,11 +194,11 @@ mod tests {
     }
 
     #[test]
-    fn qlt_2_looks_from_the_very_begin_take_a_twentieth_of_the_time() {
+    fn qlt_2_looks_from_the_very_start_take_a_twentieth_of_the_time() {
         let begin = at("2026-01-01T00:00:00Z");
         let mut low = LowWater::default();
         let (mut now, mut whole) = (begin, SignedDuration::ZERO);
-        // A look from the begin takes half a second, any other one a millisecond.
+        // A look from the start takes half a second, any other one a millisecond.
         while now < begin + SignedDuration::from_secs(1000) {
             let look = low.begin(now);
             let took = SignedDuration::from_millis(if look.from.is_none() { 500 } else { 1 });
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn qlt_2_seldom_looks_go_from_the_very_begin_more_seldom_still() {
+    fn qlt_2_seldom_looks_go_from_the_very_start_more_seldom_still() {
         let now = at("2026-01-01T00:00:20Z");
         let mut low = LowWater::seldom(SignedDuration::from_secs(60));
         let look = low.begin(now);
@@ -250,7 +250,7 @@ mod tests {
         let ended = now + SignedDuration::from_millis(100);
         low.found_names(vec!["b".to_owned(), "a".to_owned()]);
         low.end_whole(now, ended);
-        assert_eq!(low.names().collect::<Vec<_>>(), [("a", None), ("b", None)], "from the very begin");
+        assert_eq!(low.names().collect::<Vec<_>>(), [("a", None), ("b", None)], "from the very start");
         low.raise("a", at("2026-01-01T00:00:10Z"));
         low.raise("gone", at("2026-01-01T00:00:10Z"));
         let mark = at("2026-01-01T00:00:08Z");

@@ -15,9 +15,9 @@ use crate::id::spelled;
 pub enum OperationState {
     /// Orders are selected and acted on.
     Running,
-    /// Nothing is done until somebody resumes it.
+    /// Paused until somebody resumes it.
     Paused,
-    /// Everything was done.
+    /// Done with all orders.
     Done,
     /// Somebody ended it before everything was done.
     Aborted,
@@ -30,6 +30,44 @@ impl OperationState {
     #[must_use]
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Done | Self::Aborted)
+    }
+}
+
+/// Actions that an operation carries out on its orders, in the order of the documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BulkKind {
+    /// Begins a new life.
+    Restart,
+    /// Gives an order up.
+    Cancel,
+    /// Stops an order before it begins.
+    Interrupt,
+    /// Stops an order while it runs or waits.
+    Kill,
+    /// Lets a stuck order go on from another state.
+    Repair,
+    /// Changes an order that does not run.
+    Update,
+    /// Sends unconfirmed notifications again.
+    Resend,
+    /// Moves the due time of an order that waits or retries.
+    Shift,
+    /// Looks for contradictions between the rows of an order.
+    Check,
+}
+
+spelled!(BulkKind {
+    Restart => "restart", Cancel => "cancel", Interrupt => "interrupt", Kill => "kill", Repair => "repair",
+    Update => "update", Resend => "resend", Shift => "shift", Check => "check",
+});
+
+impl BulkKind {
+    /// Words of all actions as a text names them, like "kill, shift or check", each between two of these marks.
+    #[must_use]
+    pub fn listed(mark: &str) -> String {
+        let words: Vec<String> = Self::ALL.iter().map(|kind| format!("{mark}{kind}{mark}")).collect();
+        let text = words.join(", ");
+        text.rsplit_once(", ").map_or_else(|| text.clone(), |(most, last)| format!("{most} or {last}"))
     }
 }
 
@@ -49,13 +87,13 @@ spelled!(ItemOutcome { Done => "done", Skipped => "skipped", Failed => "failed" 
 /// The fate of an order after the action began a new life of it or let it go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Aftermath {
-    /// It ended `success`.
+    /// Ended `success`.
     Succeeded,
-    /// It failed with the class of error that it had before.
+    /// Failed with the class of error that it had before.
     FailedAgain,
-    /// It failed otherwise.
+    /// Failed otherwise.
     FailedOtherwise,
-    /// It was canceled, interrupted, restarted by somebody else, or removed.
+    /// Canceled, interrupted, restarted by somebody else, or removed.
     Left,
 }
 
@@ -96,7 +134,7 @@ pub struct StopIf {
     pub failed_share: f64,
 }
 
-/// Longest ramp, in steps: beyond it everything is let go.
+/// Longest ramp, in steps: beyond it nothing is held back.
 const MOST_STEPS: u32 = 64;
 
 impl Ramp {
@@ -116,7 +154,7 @@ impl Ramp {
         }
     }
 
-    /// Orders of all steps up to the one that has at least one more than so many; none where there is no bound any more.
+    /// Returns the orders of all steps up to the one that has at least one more than `begun`; `None` if nothing bounds them.
     fn bound_after(&self, begun: u64) -> Option<u64> {
         let (mut sum, mut step) = (0.0_f64, self.start as f64);
         for _ in 0..MOST_STEPS {
@@ -129,7 +167,7 @@ impl Ramp {
         None
     }
 
-    /// True where so many orders make whole steps.
+    /// True if `begun` orders make whole steps.
     fn is_at_bound(&self, begun: u64) -> bool {
         begun > 0 && self.bound_after(begun - 1) == Some(begun)
     }
@@ -146,13 +184,13 @@ pub struct Counts {
     pub skipped: u64,
     /// Orders for which the action was refused.
     pub failed: u64,
-    /// Of those done: ended `success`.
+    /// Number of those done that ended `success`.
     pub succeeded: u64,
-    /// Of those done: failed again in the same class.
+    /// Number of those done that failed again in the same class.
     pub failed_again: u64,
-    /// Of those done: failed otherwise.
+    /// Number of those done that failed otherwise.
     pub failed_otherwise: u64,
-    /// Of those done: nobody waits for their end any more.
+    /// Number of those done whose end nobody waits for any more.
     pub left: u64,
 }
 
@@ -208,18 +246,18 @@ pub struct Progress {
 /// The next thing to be done for an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// Act on so many orders, and keep this allowance.
+    /// Act on these orders, and keep this allowance.
     Act {
-        /// Orders.
+        /// Number of orders.
         orders: u64,
         /// Allowance that is left.
         allowance: f64,
     },
-    /// Nothing can be done before so long.
+    /// Wait: nothing can be done before this time has passed.
     Wait(Duration),
     /// The operation pauses itself, for this reason.
     Pause(String),
-    /// Everything was done.
+    /// End: everything was done.
     End,
 }
 
@@ -229,7 +267,7 @@ const BURST_SECONDS: f64 = 1.0;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Progress {
-    /// The next thing to be done, with so many orders at a time at most.
+    /// Returns the next thing to be done, with `most` orders at a time at most.
     #[must_use]
     pub fn next(&self, now: Timestamp, most: u64) -> Next {
         let Self { counts, .. } = self;
@@ -265,12 +303,12 @@ impl Progress {
             }
             let share = self.counts.failed_share();
             if let Some(stop) = ramp.stop_if.filter(|stop| share > stop.failed_share) {
-                let told = format!(
+                let reason = format!(
                     "{:.0} % of the orders acted on failed, more than the {:.0} % of `stop_if`",
                     share * 100.0,
                     stop.failed_share * 100.0
                 );
-                return Err(Next::Pause(told));
+                return Err(Next::Pause(reason));
             }
         }
         Ok(bound - begun)
@@ -280,7 +318,7 @@ impl Progress {
 /// Speed in orders a second, smoothed: `acted` orders since the last time, `elapsed` ago.
 #[must_use]
 pub fn speed(former: f64, acted: u64, elapsed: Duration) -> f64 {
-    // Half of what is told is as old as three seconds, whatever the size of the batches.
+    // Half of the result is as old as three seconds, whatever the size of the batches.
     let seconds = elapsed.as_secs_f64().max(0.001);
     let weight = 1.0 - 0.5_f64.powf(seconds / 3.0);
     former + weight * (acted as f64 / seconds - former)
@@ -365,7 +403,7 @@ mod tests {
         let counts =
             Counts { total: 100, done: 3, failed: 1, succeeded: 2, failed_again: 1, ..Counts::default() };
         let one = Progress { ramp: Some(ramp()), counts, acted_at: Some(now()), ..progress(100) };
-        assert!(matches!(one.next(now(), 200), Next::Pause(told) if told.starts_with("50 %")), "{one:?}");
+        assert!(matches!(one.next(now(), 200), Next::Pause(reason) if reason.starts_with("50 %")), "{one:?}");
         let well = Progress {
             counts: Counts { failed: 0, done: 4, succeeded: 3, failed_again: 0, ..counts },
             ..one

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 
 use crate::id::{Life, OrderNo, RequestId, ScenarioNo, spelled};
 
-/// Where an order is in its life.
+/// Status of an order in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Status {
     /// Registered, waits for execution.
@@ -95,7 +95,7 @@ spelled!(ScenarioStatus {
 pub enum Mode {
     /// Runs beside all others.
     Parallel,
-    /// One order of its queue at a time.
+    /// Runs while no other order of its queue does.
     Sequential,
 }
 
@@ -106,7 +106,7 @@ spelled!(Mode { Parallel => "parallel", Sequential => "sequential" });
 pub enum Priority {
     /// Before the others.
     High,
-    /// As the others.
+    /// Like the others.
     Normal,
     /// After the others, never starved.
     Low,
@@ -161,21 +161,6 @@ pub fn storable(text: String) -> String {
     if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
 }
 
-/// The deadline to start has passed before anything was executed (ORD-17).
-pub const DEADLINE_EXCEEDED: &str = "deadline.exceeded";
-/// The order has outlived its process time-out (REC-2).
-pub const PROCESS_TIMEOUT: &str = "process.timeout";
-/// The order was kept unfinished for as long as any order is (ORD-26).
-pub const RETENTION_EXPIRED: &str = "retention.expired";
-/// One stage was handed out too often without ever ending (REC-3).
-pub const POISON: &str = "recovery.poison";
-/// Rows of the order are missing or unreadable, so that none of it can be executed (REC-6).
-pub const INCONSISTENT: &str = "recovery.inconsistent";
-/// A node that stopped, or was lost, gave the order up (REC-9); it may be restarted.
-pub const NODE_STOPPED: &str = "node.stopped";
-/// A defect of the engine ended the stage.
-pub const PANIC: &str = "internal.panic";
-
 /// Head of an order: the part that its claim, its lock and its notifications share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderHead {
@@ -203,6 +188,6 @@ pub struct OrderHead {
     pub started_at: Option<Timestamp>,
     /// Stages of this life that ran to their end.
     pub stages: i32,
-    /// Those among them that were repeats after a classified error.
+    /// Number of those among them that were repeats after a classified error.
     pub retries: i32,
 }

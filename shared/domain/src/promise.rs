@@ -1,5 +1,5 @@
 //! Promises: when a client must be served, and whether an order will be by then (ORD-31). Pure arithmetic over what lives
-//! of the same scenario took of late.
+//! of the same scenario took recently.
 //!
 //! An order is in jeopardy as soon as the time at which nine of ten like it would have ended lies behind its promise.
 
@@ -31,14 +31,14 @@ struct Beyond {
     p90: f64,
 }
 
-/// Where an order with a promise stands.
+/// Position of an order with a promise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromisedOrder {
     /// Time at which its client must be served.
     pub promise_at: Timestamp,
     /// Progress of the order in its life.
     pub reached: ReachedState,
-    /// It does not go on before: its start time, or the end of its sleep.
+    /// Time before which it does not go on: its start time, or the end of its sleep.
     pub not_before: Option<Timestamp>,
     /// The time until its next stage starts, where it waits for a worker and that is known.
     pub start: Option<StartEstimate>,
@@ -47,11 +47,11 @@ pub struct PromisedOrder {
 /// Progress of an order in its life.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReachedState {
-    /// No stage of it has begun.
+    /// No stage has begun.
     Nothing,
-    /// It is in its first state: since the begin of its first stage.
+    /// In its first state, since the start of its first stage.
     Start(Timestamp),
-    /// It is in a state that it came to.
+    /// In a state that it came to.
     State(EnteredState),
 }
 
@@ -69,9 +69,9 @@ pub struct ExpectedEnd {
 /// Next step about an order that has a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromiseVerdict {
-    /// It will probably be late.
+    /// Will probably be late.
     Jeopardy(ExpectedEnd),
-    /// It will probably be served in time; it is looked again then.
+    /// Will probably be served in time; checked again then.
     Fine(Timestamp),
 }
 
@@ -117,7 +117,7 @@ impl ExpectedEnd {
     }
 }
 
-/// One time after another: the middles add up, and the differences from them do as those of independent times.
+/// Adds one time to another: the middles add up, and the differences from them do as those of independent times.
 fn together(one: StartEstimate, other: StartEstimate) -> StartEstimate {
     let doubt = |estimate: StartEstimate| estimate.p90.saturating_sub(estimate.p50).as_secs_f64();
     let middle = one.p50.saturating_add(other.p50);
@@ -169,7 +169,7 @@ mod tests {
         StartEstimate { p50: Duration::from_secs(estimate.0), p90: Duration::from_secs(estimate.1) }
     }
 
-    /// True where a time is this many seconds after the begin, give or take what the scale of times costs.
+    /// True if a time is this many seconds after the start, give or take what the scale of times costs.
     fn is_near(found: Timestamp, second: f64) -> bool {
         (found.duration_since(at(0)).as_secs_f64() / second - 1.0).abs() < 0.1
     }

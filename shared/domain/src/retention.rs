@@ -1,4 +1,4 @@
-//! Retention (ORD-26): how long an order is kept, and what becomes of it then.
+//! Retention (ORD-26): how long an order is kept, and what happens to it then.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ pub struct RetentionTerms {
 /// Fate of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retained {
-    /// It is kept.
+    /// Keeps it.
     Kept,
-    /// It is ended `fail`, and kept from then on like others that have ended.
+    /// Ends it `fail`, and keeps it from then on like others that have ended.
     Ended,
-    /// It is removed.
+    /// Removes it.
     Removed,
 }
 

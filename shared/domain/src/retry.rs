@@ -19,20 +19,15 @@ mod verdict;
 use std::fmt;
 use std::time::Duration;
 
+use crate::classes::{ASYNC_TIMEOUT, POLLING_TIMEOUT};
 use crate::document::{DocumentNode, Fault};
 use asynchronous::AsyncRule;
-use classify::Rule;
+use classify::ClassificationRule;
 pub use explain::{Explained, Question, explain};
 pub use layers::ErrorRules;
 use mask::Glob;
 pub use read::{RULES_OF_DEPLOYMENT, RULES_OF_SCENARIO};
 pub use verdict::{Cycle, Failure, GiveUp, Standing, Verdict, on_async_failure, on_failure, together};
-
-/// Class of a wait that ended without its answer and that no rule takes (ERR-7).
-pub const ASYNC_TIMEOUT: &str = "async.timeout";
-
-/// Class of a polling whose time was over (ERR-7).
-pub const POLLING_TIMEOUT: &str = "polling.timeout";
 
 /// Names that the built-in classes have in rules written for CRAB, and their names here.
 const CARRIED_OVER: [(&str, &str); 2] =
@@ -78,7 +73,7 @@ pub struct Interaction<'a> {
 /// End of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<'a> {
-    /// An answer came, of whatever status.
+    /// An answer of any status came.
     Response {
         /// The HTTP status.
         status: u16,
@@ -94,12 +89,12 @@ pub enum Outcome<'a> {
     },
 }
 
-/// Where an asynchronous request went, as rules see it.
+/// Target of an asynchronous request, as rules see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked<'a> {
-    /// It was an HTTP call.
+    /// HTTP call.
     Http(Interaction<'a>),
-    /// It was a message.
+    /// Message.
     Amqp {
         /// The virtual host by its name: `/`, not `%2F`.
         vhost: &'a str,
@@ -139,11 +134,11 @@ pub enum RetryMode {
     /// Failures with a policy are retried.
     #[default]
     Retry,
-    /// Every failure goes to the scenario at once; classes are still told.
+    /// Every failure goes to the scenario at once; classes are still reported.
     None,
 }
 
-/// Which time of a cycle counts against its limits (ERR-10).
+/// Time of a cycle that counts against its limits (ERR-10).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DurationControl {
     /// All the time since the first failure.
@@ -179,7 +174,7 @@ pub struct Policy {
 /// Rules, policies and limits for failures of requests and of callbacks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ErrorPolicy {
-    rules: Vec<Rule>,
+    rules: Vec<ClassificationRule>,
     retries: Retries,
     async_rules: Vec<AsyncRule>,
     async_retries: Retries,
@@ -229,7 +224,7 @@ impl ErrorPolicy {
         classify::classify(&self.rules, interaction, outcome)
     }
 
-    /// The class of what became of an asynchronous request. A time-out always has one: that of
+    /// Returns the class of the outcome of an asynchronous request. A time-out always has one: that of
     /// a rule with `timeout: true`, else [`ASYNC_TIMEOUT`]. An answer has one only where a rule
     /// classes it as an error.
     #[must_use]

@@ -22,7 +22,6 @@ pub mod value;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -43,7 +42,7 @@ use value::Template;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StateId(pub usize);
 
-/// One version of a scenario, checked.
+/// Checked version of a scenario.
 #[derive(Debug)]
 pub struct Scenario {
     /// The name that orders use.
@@ -58,9 +57,9 @@ pub struct Scenario {
     pub params_schema: Option<Value>,
     /// The compiled schema; it never fetches anything.
     pub params_validator: Option<jsonschema::Validator>,
-    /// Work that the schema takes; none where that could not be told, and nothing is held against it.
+    /// Work that the schema takes; `None` if it could not be determined: then there is no limit.
     pub params_expansion: Option<schema::Expansion>,
-    /// Where a fresh order starts.
+    /// State in which a fresh order starts.
     pub initial: StateId,
     /// The states, in file order.
     pub states: Vec<State>,
@@ -206,9 +205,9 @@ impl Scenario {
 pub struct Timeouts {
     /// The whole order, from its registration.
     pub process: Option<Duration>,
-    /// Without any change of the order.
+    /// Time without any change of the order.
     pub idle: Option<Duration>,
-    /// One stage, from claim to end.
+    /// Time of one stage, from claim to end.
     pub work: Option<Duration>,
 }
 
@@ -221,7 +220,7 @@ pub enum StateKind {
     Sleeping,
     /// Rests until its callbacks are in, or their time is over.
     Waiting,
-    /// Runs its actions again and again until one of them says what came of it.
+    /// Runs its actions again and again until one of them ends it.
     Polling,
     /// The end.
     Terminal,
@@ -260,32 +259,32 @@ pub struct State {
     pub actions: Vec<Action>,
     /// Transitions of the state, at most one for each event.
     pub on: Vec<(Event, StateId)>,
-    /// Where the events lead that its scripts raise by names of their own (SCN-16).
+    /// Targets of the events that its scripts raise by names of their own (SCN-16).
     pub named: Vec<(String, StateId)>,
-    /// Where calls from outside lead, by their names.
+    /// Targets of calls from outside, by their names.
     pub calls: Vec<(String, StateId)>,
     /// The rhythm of a polling state.
     pub poll: Option<Poll>,
     /// An asynchronous retry sends only the failed requests again.
     pub retry_failed_only: bool,
-    /// Only meaningful in a terminal state.
+    /// Outcome of the order; only meaningful in a terminal state.
     pub outcome: TerminalOutcome,
 }
 
 impl State {
-    /// Where the event leads.
+    /// Returns where the event leads.
     #[must_use]
     pub fn target_of(&self, event: Event) -> Option<StateId> {
         self.on.iter().find(|(on, _)| *on == event).map(|(_, to)| *to)
     }
 
-    /// Where the event of this name leads that a script raises.
+    /// Returns where the event of this name leads that a script raises.
     #[must_use]
     pub fn named_event(&self, name: &str) -> Option<StateId> {
         self.named.iter().find(|(event, _)| event == name).map(|(_, to)| *to)
     }
 
-    /// Where the call of this name leads.
+    /// Returns where the call of this name leads.
     #[must_use]
     pub fn call(&self, name: &str) -> Option<StateId> {
         self.calls.iter().find(|(call, _)| call == name).map(|(_, to)| *to)
@@ -301,11 +300,11 @@ impl State {
 /// The rhythm of a polling state.
 #[derive(Debug)]
 pub struct Poll {
-    /// Before the first attempt.
+    /// Delay before the first attempt.
     pub delay: Lapse,
     /// Between two attempts.
     pub interval: Lapse,
-    /// For all attempts together, from the entry of the state.
+    /// Time for all attempts together, from the entry of the state.
     pub timeout: Lapse,
 }
 
@@ -386,9 +385,6 @@ impl Default for Bounds {
         }
     }
 }
-
-/// A scenario that workers and intakes share.
-pub type SharedScenario = Arc<Scenario>;
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,6 +4,7 @@
 //! number of orders at a time by a key, and conditions that are held against those. Conditions that cost much for each
 //! order (values of parameters and variables) need a path that is narrow; elsewhere they are refused.
 
+mod conditions;
 mod read;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use crate::document::Fault;
 use crate::order::{Mode, Priority, ScenarioStatus, Status};
 use crate::scenario::attributes::values_at;
 
-pub use read::FIELDS;
+pub use conditions::{CONDITIONS, ConditionKind, SearchCondition};
 
 /// Ids that one search names at most.
 pub const MOST_IDS: usize = 10_000;
@@ -29,7 +30,7 @@ pub struct Search {
     /// Ids of clients.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<String>,
-    /// Begin of the id.
+    /// Prefix of the id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id_prefix: Option<String>,
     /// Business transaction.
@@ -136,15 +137,15 @@ pub enum AccessPath<'a> {
     Failed,
     /// All orders by descending number, from the one on that was registered then.
     ByNumber {
-        /// Where the walk may end.
+        /// Time at which the walk may end.
         since: Option<Timestamp>,
-        /// Where it may begin.
+        /// Time at which it may begin.
         until: Option<Timestamp>,
     },
 }
 
 impl Search {
-    /// True where nothing is asked for: whoever acts on such a search would act on every order.
+    /// True if nothing is asked for: acting on such a search would act on every order.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -187,7 +188,7 @@ impl Search {
     /// True for failed orders with conditions that the table of failures has columns for: no order needs to be read.
     #[must_use]
     pub fn is_of_failures_alone(&self) -> bool {
-        let told = Self {
+        let failures = Self {
             statuses: vec![Status::Fail],
             scenario: self.scenario.clone(),
             states: self.states.clone(),
@@ -197,7 +198,7 @@ impl Search {
             finished_until: self.finished_until,
             ..Self::default()
         };
-        *self == told
+        *self == failures
     }
 
     /// The first condition that costs much for each order: it reads what belongs to the order in another table.
@@ -225,14 +226,16 @@ impl Search {
         if let Some(field) = self.costly()
             && matches!(self.path(), AccessPath::ByNumber { since: None, .. })
         {
-            let told = "is looked for in narrowed searches only, because no index has it";
+            let message = "is looked for in narrowed searches only, because no index has it";
             let narrower =
                 "add `createdSince`, a status of orders that have not ended, `fail`, or an `idPrefix`";
             let declared = match field {
                 "source" => "",
                 _ => "; or let the scenario declare it under `search`",
             };
-            return Err(Fault::placed(None, format!("/{field}"), told).hint(format!("{narrower}{declared}")));
+            return Err(
+                Fault::placed(None, format!("/{field}"), message).hint(format!("{narrower}{declared}"))
+            );
         }
         Ok(())
     }

@@ -74,12 +74,12 @@ impl Spread {
         (total >= f64::from(TRACE)).then(|| self.quantile((passed + total * part) / whole)).flatten()
     }
 
-    /// As it is stored.
+    /// Returns the form to store.
     pub(crate) fn remember(&self) -> Value {
         self.counts.iter().map(|(step, count)| json!([step, (count * 100.0).round() / 100.0])).collect()
     }
 
-    /// As it was stored.
+    /// Reads the stored form.
     pub(crate) fn recall(value: &Value) -> Self {
         let mut spread = Self::default();
         for pair in value.as_array().into_iter().flatten() {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn ord_31_what_took_longer_than_a_time_is_told_by_the_rest_alone() {
+    fn ord_31_what_took_longer_than_a_time_is_reported_by_the_rest_alone() {
         let spread = even();
         for (floor, part, expected) in
             [(0, 0.5, 50.0), (0, 0.9, 90.0), (50, 0.5, 75.0), (50, 0.9, 95.0), (90, 0.9, 99.0)]

@@ -3,10 +3,15 @@
 mod sample;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use crate::retry::mask::{Glob, PathMask};
 
 pub use sample::{CallKind, CallOutcome, CallSamples, Latencies, UNCLASSIFIED, duration_of, step_of};
+
+/// Longest time for which a called system is believed that says when it is to be called again; the default of
+/// `systems.max_retry_after`, which a test of the settings holds against it.
+pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(15 * 60);
 
 /// The masks of one entry of the configuration, as text. An entry is for calls over HTTP or for an exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,7 +39,7 @@ pub struct SystemNames {
 }
 
 impl SystemNames {
-    /// Of these masks, in their order.
+    /// Creates it from these masks, in their order.
     #[must_use]
     pub fn new(masks: impl IntoIterator<Item = SystemMask>) -> Self {
         let masks = masks.into_iter().map(|mask| {

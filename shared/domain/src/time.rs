@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 
-/// Which times are taken, for the texts of faults.
+/// Description of the times that are taken, for the texts of faults.
 pub const RANGE: &str = "a time with offset from 1970 to 9999, like 2026-12-01T00:00:00+03:00";
 
 /// The same time, if it lies in the range.

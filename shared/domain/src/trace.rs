@@ -24,7 +24,7 @@ pub struct TraceContext {
     pub trace: u128,
     /// Number of the span, never zero.
     pub span: u64,
-    /// True if whoever began the trace wants it to be recorded.
+    /// True if the starter of the trace wants it to be recorded.
     pub sampled: bool,
     /// Entries of tracing systems beside it, opaque.
     pub state: Option<Arc<str>>,
@@ -153,7 +153,7 @@ fn number(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 
-/// A number of so many lower-case hexadecimal digits.
+/// Reads a number of `digits` lower-case hexadecimal digits.
 fn hex(text: &str, digits: usize) -> Option<u128> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     let good = text.len() == digits && text.bytes().all(is_digit);

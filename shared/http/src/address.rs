@@ -1,4 +1,4 @@
-//! Where a request goes: the called system, and the path there.
+//! Target of a request: the called system, and the path there.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! One connection: how it is made, and how a call drives it.
+//! A connection: how it is made, and how a call drives it.
 
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
@@ -21,28 +21,28 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 
-use super::names::Names;
+use super::names::NameResolver;
 use super::{Authority, Broken};
 
-type Stream = TokioIo<Either<TcpStream, Box<TlsStream<TcpStream>>>>;
-type Driver = http1::Connection<Stream, Full<Bytes>>;
+type TransportStream = TokioIo<Either<TcpStream, Box<TlsStream<TcpStream>>>>;
+type Driver = http1::Connection<TransportStream, Full<Bytes>>;
 
 /// Makes connections, only to addresses that may be called.
 pub(super) struct Connector {
     rules: CallRules,
     timeout: Duration,
-    names: Names,
+    names: NameResolver,
     /// None, and why, where this machine has no certificates to check others by.
     tls: Result<TlsConnector, String>,
 }
 
 impl Connector {
     pub fn new(rules: CallRules, timeout: Duration) -> Self {
-        Self { rules, timeout, names: Names::of_system(), tls: tls() }
+        Self { rules, timeout, names: NameResolver::of_system(), tls: tls() }
     }
 
     /// Connects, names and TLS included.
-    pub async fn connect(&self, authority: &Authority) -> Result<Connection, Broken> {
+    pub async fn connect(&self, authority: &Authority) -> Result<HttpConnection, Broken> {
         let connected = tokio::time::timeout(self.timeout, async {
             let stream = self.dial(authority).await?;
             // An exchange is one small packet in each direction: nothing to gather.
@@ -53,7 +53,7 @@ impl Connector {
                 Either::Left(stream)
             };
             let (sender, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(Broken::Head)?;
-            Ok(Connection { sender, driver: Some(Box::pin(driver)), was_idle: false })
+            Ok(HttpConnection { sender, driver: Some(Box::pin(driver)), was_idle: false })
         });
         connected.await.unwrap_or(Err(Broken::ConnectTimeout(self.timeout)))
     }
@@ -120,25 +120,25 @@ fn tls() -> Result<TlsConnector, String> {
 }
 
 /// Outcome of a request.
-pub(super) enum Exchange {
+pub(super) enum ExchangeOutcome {
     /// The head of an answer; its body comes over the connection.
-    Answered(Response<Incoming>, Connection),
+    Answered(Response<Incoming>, HttpConnection),
     /// Nothing of it was sent: the called system had closed the connection while it was idle.
     Unsent(Request<Full<Bytes>>),
-    /// It may have arrived.
+    /// The request may have arrived.
     Broken(Broken),
 }
 
 /// A connection. Nobody drives it but who waits for something of it.
-pub(super) struct Connection {
+pub(super) struct HttpConnection {
     sender: SendRequest<Full<Bytes>>,
-    /// None once it has ended.
+    /// Driver of the connection; `None` once it has ended.
     driver: Option<Pin<Box<Driver>>>,
     /// True if another request went over it before.
     was_idle: bool,
 }
 
-impl Connection {
+impl HttpConnection {
     /// True unless the called system has closed it, as far as can be known now.
     pub fn is_alive(&mut self) -> bool {
         self.drive(&mut Context::from_waker(Waker::noop()));
@@ -152,14 +152,14 @@ impl Connection {
     }
 
     /// Sends a request and waits for the head of its answer.
-    pub async fn exchange(mut self, request: Request<Full<Bytes>>) -> Exchange {
+    pub async fn exchange(mut self, request: Request<Full<Bytes>>) -> ExchangeOutcome {
         let answer = self.sender.try_send_request(request);
         match self.driven(answer).await {
-            Ok(response) => Exchange::Answered(response, self),
+            Ok(response) => ExchangeOutcome::Answered(response, self),
             // A system that closes new connections at once would be dialled again and again.
             Err(mut failed) => match failed.take_message().filter(|_| self.was_idle) {
-                Some(unsent) => Exchange::Unsent(unsent),
-                None => Exchange::Broken(Broken::Head(failed.into_error())),
+                Some(unsent) => ExchangeOutcome::Unsent(unsent),
+                None => ExchangeOutcome::Broken(Broken::Head(failed.into_error())),
             },
         }
     }
@@ -181,7 +181,7 @@ impl Connection {
         .await
     }
 
-    /// Moves the connection on as far as it goes. Its end drops it, which tells whoever waits for something of it.
+    /// Moves the connection on as far as it goes. Its end drops it, which tells those that wait for something of it.
     fn drive(&mut self, context: &mut Context<'_>) {
         if let Some(driver) = &mut self.driver
             && driver.as_mut().poll(context).is_ready()

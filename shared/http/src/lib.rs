@@ -1,5 +1,5 @@
 //! The HTTP client of every service that calls other systems: HTTP/1 over connections that are kept for each of them.
-//! It connects only where the rules of the configuration let it, by address.
+//! The client connects only where the rules of the configuration let it, by address.
 //!
 //! Each call drives its own connection, so that an exchange costs no task and no message between tasks.
 //! A redirect is an answer, and the caller's to judge; there is no proxy and no repeat that nobody configured:
@@ -23,7 +23,7 @@ use hyper::{HeaderMap, Method, Request};
 use pagurus_runtime::config::CallRules;
 
 pub use address::{Address, Authority};
-use connection::{Connector, Exchange};
+use connection::{Connector, ExchangeOutcome};
 pub use failure::Broken;
 use pool::Pool;
 pub use reply::HttpReply;
@@ -74,12 +74,12 @@ impl HttpClient {
         loop {
             let connection = pool.connection(&self.connector).await?;
             match connection.exchange(request).await {
-                Exchange::Answered(response, connection) => {
+                ExchangeOutcome::Answered(response, connection) => {
                     return Ok(HttpReply::new(response, connection, pool));
                 }
                 // Closed by the called system while it was idle: the next one is younger, the last one new.
-                Exchange::Unsent(unsent) => request = unsent,
-                Exchange::Broken(broken) => return Err(broken),
+                ExchangeOutcome::Unsent(unsent) => request = unsent,
+                ExchangeOutcome::Broken(broken) => return Err(broken),
             }
         }
     }

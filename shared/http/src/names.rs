@@ -16,14 +16,14 @@ const OF_ALL: usize = 128;
 type LookUp = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
 /// Looks names up.
-pub(super) struct Names {
+pub(super) struct NameResolver {
     look_up: Arc<LookUp>,
     all: Arc<Semaphore>,
     /// Places of the names that are looked up now.
     of: Mutex<HashMap<Box<str>, Arc<Semaphore>>>,
 }
 
-impl Names {
+impl NameResolver {
     /// Names as the system knows them.
     pub fn of_system() -> Self {
         Self::looked_up_by(|host, port| Ok((host, port).to_socket_addrs()?.collect()))
@@ -54,7 +54,7 @@ impl Names {
         if let Some(places) = of.get(host) {
             return places.clone();
         }
-        // Whoever waits for a place, or has one, holds it.
+        // Callers that wait for a place, or have one, hold it.
         of.retain(|_, places| Arc::strong_count(places) > 1);
         let places = Arc::new(Semaphore::new(OF_ONE));
         of.insert(host.into(), places.clone());
@@ -73,9 +73,9 @@ mod tests {
     const FOUND: &str = "192.0.2.1:80";
 
     /// Names of which `silent` is not answered before the sender is dropped.
-    fn names(silent: Receiver<()>) -> Arc<Names> {
+    fn names(silent: Receiver<()>) -> Arc<NameResolver> {
         let silent = Mutex::new(silent);
-        Arc::new(Names::looked_up_by(move |host, _| {
+        Arc::new(NameResolver::looked_up_by(move |host, _| {
             if host == "silent" {
                 let _ = silent.lock().unwrap_or_else(PoisonError::into_inner).recv();
             }

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use super::connection::{Connection, Connector};
+use super::connection::{Connector, HttpConnection};
 use super::{Authority, Broken, IDLE};
 
-/// So many connections to a system are opened at a time: a burst of calls first takes those that come free.
+/// Most connections to a system that are opened at a time: a burst of calls first takes those that come free.
 const OPENED: usize = 16;
 /// A call waits no longer for others to connect: where connecting takes its time, all connect side by side.
 const HURRY: Duration = Duration::from_millis(10);
@@ -17,8 +17,8 @@ const HURRY: Duration = Duration::from_millis(10);
 pub(super) struct Pool {
     /// The called system.
     pub authority: Arc<Authority>,
-    idle: Mutex<Vec<(Connection, Instant)>>,
-    /// A permit for each idle connection: whoever takes the one takes the other.
+    idle: Mutex<Vec<(HttpConnection, Instant)>>,
+    /// A permit for each idle connection: a caller takes both together.
     available: Semaphore,
     opened: Semaphore,
 }
@@ -37,7 +37,7 @@ impl Pool {
     ///
     /// # Errors
     /// No connection could be made.
-    pub async fn connection(&self, connector: &Connector) -> Result<Connection, Broken> {
+    pub async fn connection(&self, connector: &Connector) -> Result<HttpConnection, Broken> {
         loop {
             let free = match self.available.try_acquire() {
                 Ok(free) => free,
@@ -62,7 +62,7 @@ impl Pool {
     }
 
     /// Takes a connection back for the next call.
-    pub fn put(&self, connection: Connection) {
+    pub fn put(&self, connection: HttpConnection) {
         self.idle().push((connection.idle(), Instant::now()));
         self.available.add_permits(1);
     }
@@ -77,7 +77,7 @@ impl Pool {
         !idle.is_empty()
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<(Connection, Instant)>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<(HttpConnection, Instant)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,19 +8,19 @@ use hyper::body::{Body as _, Incoming};
 use hyper::{HeaderMap, Response};
 
 use super::Broken;
-use super::connection::Connection;
+use super::connection::HttpConnection;
 use super::pool::Pool;
 
 /// An answer whose body is still to be read. Dropped before its end, it closes its connection.
 pub struct HttpReply {
     response: Response<Incoming>,
-    /// None once the body was read.
-    connection: Option<Connection>,
+    /// `None` once the body was read.
+    connection: Option<HttpConnection>,
     pool: Arc<Pool>,
 }
 
 impl HttpReply {
-    pub(super) fn new(response: Response<Incoming>, connection: Connection, pool: Arc<Pool>) -> Self {
+    pub(super) fn new(response: Response<Incoming>, connection: HttpConnection, pool: Arc<Pool>) -> Self {
         Self { response, connection: Some(connection), pool }
     }
 

@@ -174,7 +174,7 @@ async fn read_request(stream: &mut TcpStream) -> bool {
     true
 }
 
-/// A system that answers each request after a while, and closes a connection after so many; with the number
+/// A system that answers each request after a while, and closes a connection after `answers`; with the number
 /// of connections that were made to it.
 async fn counted(pause: Duration, answers: usize) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

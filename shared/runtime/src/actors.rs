@@ -15,7 +15,7 @@ use crate::news::body;
 const ASKED_WITHIN: Duration = Duration::from_secs(1);
 
 /// Asks the programs that are at these tasks to stop, and waits until the broker has it, so that it comes before what is handed out
-/// anew. Where no program listens, the broker sends it back, and that is all.
+/// again. Where no program listens, the broker sends it back, and that is all.
 pub async fn ask_to_stop(host: &Host, tasks: Vec<OpenTask>, reason: &str) {
     if tasks.is_empty() {
         return;

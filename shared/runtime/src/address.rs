@@ -7,11 +7,11 @@ use tokio::net::{UdpSocket, lookup_host};
 
 use crate::host_name;
 
-/// The address that the registry gets: `HOST:PORT`, or the base of a URL. The configuration may tell it; else it
+/// The address that the registry gets: `HOST:PORT`, or the base of a URL. The configuration may set it; else it
 /// is the one on the way to the database.
-pub(crate) async fn advertised(told: Option<&str>, database: &str, listen: SocketAddr) -> String {
-    if let Some(told) = told {
-        return told.trim_end_matches('/').to_owned();
+pub(crate) async fn advertised(configured: Option<&str>, database: &str, listen: SocketAddr) -> String {
+    if let Some(configured) = configured {
+        return configured.trim_end_matches('/').to_owned();
     }
     if !listen.ip().is_unspecified() {
         return listen.to_string();
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::config::load;
 
-    async fn told(listen: &str, advertise: Option<&str>) -> String {
+    async fn registered(listen: &str, advertise: Option<&str>) -> String {
         let variables = [("PAGURUS__NODE__LISTEN", Some(listen)), ("PAGURUS__NODE__ADVERTISE", advertise)];
         let variables = variables.into_iter().filter_map(|(name, value)| Some((name.into(), value?.into())));
         let settings = load(None, variables).unwrap();
@@ -102,13 +102,13 @@ mod tests {
 
     #[tokio::test]
     async fn rec_7_a_node_registers_under_an_address_that_others_can_reach() {
-        assert_eq!(told("127.0.0.1:8080", None).await, "127.0.0.1:8080");
-        assert_eq!(told("10.1.2.3:8080", None).await, "10.1.2.3:8080");
-        assert_eq!(told("0.0.0.0:8080", Some("intake.example:80")).await, "intake.example:80");
-        assert_eq!(told("0.0.0.0:8080", Some("https://api.example/")).await, "https://api.example");
+        assert_eq!(registered("127.0.0.1:8080", None).await, "127.0.0.1:8080");
+        assert_eq!(registered("10.1.2.3:8080", None).await, "10.1.2.3:8080");
+        assert_eq!(registered("0.0.0.0:8080", Some("intake.example:80")).await, "intake.example:80");
+        assert_eq!(registered("0.0.0.0:8080", Some("https://api.example/")).await, "https://api.example");
         // The database of the defaults is on this host: the way to it says nothing, the name does.
         for listen in ["0.0.0.0:8080", "[::]:8080"] {
-            assert_eq!(told(listen, None).await, format!("{}:8080", host_name()));
+            assert_eq!(registered(listen, None).await, format!("{}:8080", host_name()));
         }
         assert_eq!(base_of("a:1"), "http://a:1");
         assert_eq!(base_of("https://api.example"), "https://api.example");

@@ -14,19 +14,19 @@ pub async fn run<T: Send + 'static>(
     name: &'static str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
-    let (tell, told) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
     let started = thread.spawn(move || {
         // A system that does not let it has the work done all the same.
         let _ = setpriority_process(Some(gettid()), NICE);
         // Nobody may be waiting any more.
-        drop(tell.send(work()));
+        drop(sender.send(work()));
     });
     if let Err(error) = started {
         tracing::error!(%error, name, "no thread could be started");
         return None;
     }
-    let done = told.await.ok();
+    let done = receiver.await.ok();
     if done.is_none() {
         tracing::error!(name, "the work panicked");
     }

@@ -26,14 +26,14 @@ pub enum Failed<E: std::error::Error> {
     Gone(#[from] Gone),
 }
 
-type Waiting<T, R, E> = (T, oneshot::Sender<Result<R, Arc<E>>>);
+type QueuedItem<T, R, E> = (T, oneshot::Sender<Result<R, Arc<E>>>);
 
 /// Gathers items and hands them to one function, which answers each. The first item is taken at
 /// once, and with it whatever else is there: under load batches grow by themselves while the one
 /// before them is at work. Cheap to clone.
 #[derive(Debug)]
 pub struct Batcher<T, R, E> {
-    sender: mpsc::Sender<Waiting<T, R, E>>,
+    sender: mpsc::Sender<QueuedItem<T, R, E>>,
 }
 
 impl<T, R, E> Clone for Batcher<T, R, E> {
@@ -102,11 +102,11 @@ where
 
 /// The next batch, and the right to carry it out alone where no other is at work.
 async fn gather<'a, T, R, E>(
-    receiver: &tokio::sync::Mutex<mpsc::Receiver<Waiting<T, R, E>>>,
+    receiver: &tokio::sync::Mutex<mpsc::Receiver<QueuedItem<T, R, E>>>,
     lanes: &'a WorkLanes,
     shape: Shape,
     busy: bool,
-) -> Option<(Vec<Waiting<T, R, E>>, Option<SemaphorePermit<'a>>)> {
+) -> Option<(Vec<QueuedItem<T, R, E>>, Option<SemaphorePermit<'a>>)> {
     let mut receiver = receiver.lock().await;
     let mut waiting = Vec::new();
     if receiver.recv_many(&mut waiting, shape.max).await == 0 {
@@ -126,7 +126,7 @@ async fn gather<'a, T, R, E>(
     Some((waiting, alone))
 }
 
-async fn carry_out<T, R, E, H, F>(handle: &H, concerns_one: fn(&E) -> bool, waiting: Vec<Waiting<T, R, E>>)
+async fn carry_out<T, R, E, H, F>(handle: &H, concerns_one: fn(&E) -> bool, waiting: Vec<QueuedItem<T, R, E>>)
 where
     T: Clone + Send + Sync + 'static,
     H: Fn(Arc<[T]>) -> F + Send + Sync,

@@ -1,11 +1,11 @@
-//! Bounds on how many different words are counted apart: whoever counts by what clients name would otherwise
+//! Bounds on how many different words are counted apart: a count by what clients name would otherwise
 //! hold, and show, as many series as there are names in the world.
 
 use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};
 
 /// Words of one label that are counted apart at most, over the life of a process: as many as a chart of one
-/// scenario a line can bear several times over, and two such labels together stay some ten thousand series.
+/// scenario a line can hold several times over, and two such labels together stay some ten thousand series.
 pub(crate) const MOST_WORDS: usize = 200;
 /// Word under which all others are counted.
 pub(crate) const OTHER: &str = "other";

@@ -7,6 +7,7 @@
 mod build;
 pub mod calls;
 mod distribution;
+mod intake;
 mod keys;
 mod kind;
 mod live;
@@ -16,17 +17,16 @@ mod notify;
 mod page;
 mod recovery;
 mod schema;
+mod section;
+mod servers;
 mod telemetry;
 mod warnings;
+mod worker;
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use pagurus_domain::activation::{ActivationMode, AgeGroups};
 use pagurus_domain::document::Fault;
-use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::notification::AllowList;
 use pagurus_domain::order::registration::Rules;
 use pagurus_domain::retry::ErrorPolicy;
@@ -34,7 +34,8 @@ use pagurus_domain::scenario::trial::Deployment;
 use pagurus_domain::scenario::{Bounds, Concealed};
 
 pub use calls::{AllowedDestination, CallRules};
-pub use distribution::{DistributionSettings, SystemSettings};
+pub use distribution::{DispatcherSettings, DistributionSettings, SystemSettings};
+pub use intake::{CallbackSettings, IntakeSettings, RecordSettings};
 pub(crate) use live::Reloaded;
 pub use live::{ConfigurationState, LiveSettings};
 pub use log::{LogFormat, LogSettings};
@@ -42,8 +43,10 @@ pub use notify::{NotifySettings, WebhookSettings};
 pub use recovery::{
     CheckSettings, FailoverSettings, RecoverySettings, RetentionSettings, ShutdownSettings, WhenLost,
 };
+pub use servers::{BrokerSettings, DatabaseSettings, NodeSettings};
 pub use telemetry::TelemetrySettings;
 pub(crate) use telemetry::{NO_COLLECTOR, is_collector};
+pub use worker::{ActivationSettings, ResourceControlSettings, StartControlSettings, WorkerSettings};
 
 /// Reads the file, if there is one, and the environment.
 ///
@@ -87,7 +90,7 @@ pub fn check(text: &str, environment: impl Iterator<Item = (String, String)>) ->
     check_and(text, environment, |_| Vec::new())
 }
 
-/// Settings that can be used, and hardly are what was meant. Of faulty ones nothing is told.
+/// Warnings about settings that can be used, but hardly are what was meant. Faulty settings give none.
 #[must_use]
 pub fn warnings(text: &str, environment: impl Iterator<Item = (String, String)>) -> Vec<String> {
     let settings = build::settings(load::values(text, environment));
@@ -130,16 +133,8 @@ pub struct Settings {
     pub intake: IntakeSettings,
     /// `callbacks`
     pub callbacks: CallbackSettings,
-    /// `operations.retention`: how long bulk operations are kept after their end.
-    pub operations_retention: Duration,
-    /// `audit.retention`: how long it is kept who did what from outside.
-    pub audit_retention: Duration,
-    /// `refused.retention`: how long refused messages are kept that nobody has decided about.
-    pub refused_retention: Duration,
-    /// `refused.max_bytes`: bytes of refused messages that are kept; the oldest go first.
-    pub refused_max_bytes: usize,
-    /// `stats.retention`: how long the series of counts are kept.
-    pub stats_retention: Duration,
+    /// `operations`, `audit`, `refused` and `stats`: how long records are kept.
+    pub records: RecordSettings,
     /// `distribution`
     pub distribution: DistributionSettings,
     /// `systems`
@@ -176,160 +171,8 @@ pub struct Settings {
     pub secrets_folder: Option<std::path::PathBuf>,
     /// `config`: the constants of scenarios, always a JSON object.
     pub constants: Arc<serde_json::Value>,
-    /// Those of them that are secrets by their names.
+    /// Constants that are secrets by their names.
     pub secret_constants: Arc<Concealed>,
-}
-
-/// `node`
-#[derive(Clone, Debug)]
-pub struct NodeSettings {
-    /// None: role, host and process make the name.
-    pub name: Option<String>,
-    /// Health, metrics, and the API on intake.
-    pub listen: SocketAddr,
-    /// Connections of HTTP clients.
-    pub max_connections: usize,
-    /// Where others reach it; none: it follows from where it listens.
-    pub advertise: Option<String>,
-    /// Between two signs of life.
-    pub heartbeat: Duration,
-    /// Silence after which a node is lost.
-    pub lost_after: Duration,
-}
-
-/// `database`
-#[derive(Clone)]
-pub struct DatabaseSettings {
-    /// With the password, if there is one.
-    pub url: String,
-    /// Connections for the main work.
-    pub work_connections: usize,
-    /// Connections for the API.
-    pub api_connections: usize,
-    /// Connections for reports.
-    pub report_connections: usize,
-    /// Connections for what is done to many orders at once.
-    pub operation_connections: usize,
-    /// Limit for connecting.
-    pub connect_timeout: Duration,
-    /// Limit for one statement.
-    pub statement_timeout: Duration,
-    /// Limit for one statement of a report.
-    pub report_timeout: Duration,
-    /// True to migrate at start.
-    pub migrate: bool,
-}
-
-/// `broker`
-#[derive(Clone)]
-pub struct BrokerSettings {
-    /// With the password, if there is one.
-    pub url: String,
-    /// First part of all names.
-    pub prefix: String,
-    /// Limit for confirms.
-    pub confirm_timeout: Duration,
-    /// Unacknowledged messages of a consumer.
-    pub prefetch: u16,
-}
-
-/// `intake`
-#[derive(Clone, Debug)]
-pub struct IntakeSettings {
-    /// Orders in one transaction.
-    pub batch: usize,
-    /// Bytes of one order.
-    pub max_body_bytes: usize,
-    /// Bytes of a batch of orders.
-    pub max_batch_body_bytes: usize,
-    /// Orders of a batch.
-    pub max_batch_orders: usize,
-    /// Bytes of all large bodies in progress.
-    pub max_bodies_bytes: usize,
-    /// Clients of the stream of orders' news.
-    pub max_streams: usize,
-    /// Part of the connections and streams that one client may have at a time, in percent.
-    pub client_share_percentage: usize,
-    /// Names of hosts by which clients call the API, in lower case; `*` is any, and `*.` before a name any below it.
-    pub hosts: Vec<String>,
-    /// True if the API may be open to other hosts; see [`Settings::check_public_access`].
-    pub public_confirmed: bool,
-    /// Base of callback URLs, without a slash at its end.
-    pub public_url: Option<String>,
-    /// True if messages are taken that come past the exchange of orders.
-    pub straight_to_queue: bool,
-}
-
-/// `callbacks`
-#[derive(Clone, Copy, Debug)]
-pub struct CallbackSettings {
-    /// Callbacks for nobody that are kept.
-    pub max_orphans: u32,
-    /// Time for which they are kept.
-    pub orphan_retention: Duration,
-}
-
-/// `dispatcher`
-#[derive(Clone, Debug)]
-pub struct DispatcherSettings {
-    /// Time that leadership lasts without renewal.
-    pub lease_ttl: Duration,
-    /// Between two searches for lost news.
-    pub reread: Duration,
-}
-
-/// `worker`
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkerSettings {
-    /// Stages at a time.
-    pub concurrency: usize,
-    /// Limit for connecting to a called system.
-    pub connect_timeout: Duration,
-    /// Limit for a call.
-    pub timeout: Duration,
-    /// Bytes of an answer.
-    pub max_response_bytes: usize,
-    /// Bytes of answers and bodies that all stages hold, beyond the reserve of each.
-    pub max_held_bytes: usize,
-    /// Addresses that may be called.
-    pub calls: CallRules,
-}
-
-/// `activation`
-#[derive(Clone, Debug)]
-pub struct ActivationSettings {
-    /// Precision with which orders are woken.
-    pub precision: Duration,
-    /// Orders in one transaction.
-    pub batch: usize,
-    /// True if wake-ups are repeated.
-    pub mode: ActivationMode,
-    /// Least time before a repeat.
-    pub min_shift: Duration,
-    /// Groups of sleepers by the length of their sleep.
-    pub groups: AgeGroups,
-}
-
-/// `execution.start_control`
-#[derive(Clone, Copy, Debug)]
-pub struct StartControlSettings {
-    /// Mode in which orders that wait for others are activated.
-    pub conditional: StartMode,
-    /// Between two looks at their conditions.
-    pub interval: Duration,
-}
-
-/// `resource_control`
-#[derive(Clone, Debug)]
-pub struct ResourceControlSettings {
-    /// Retries of a sequential order.
-    pub max_acquisition_duration: Duration,
-    /// Synchronous part of a stage of a sequential order.
-    pub max_sync_duration: Duration,
-    /// Wait of a sequential order.
-    pub max_wait_sequential: Duration,
-    /// Wait of a parallel order.
-    pub max_wait_parallel: Duration,
 }
 
 impl Settings {

@@ -1,4 +1,4 @@
-//! Effects of a change, to be told below its commit: the only way in which services tell each other of orders.
+//! Effects of a change, to be sent below its commit: the only way in which services inform each other of orders.
 //!
 //! All of it is hints about rows of the database: what is lost is found by those who re-read the tables.
 
@@ -106,15 +106,15 @@ impl Effects {
             });
         }
         self.may_run(&ended.ready);
-        self.webhooks |= ended.told.iter().any(|new| new.receiver.is_some());
+        self.webhooks |= ended.notifications.iter().any(|new| new.receiver.is_some());
         // Read again: the second end of a life is not sent before the first one is confirmed.
-        let for_broker = ended.told.iter().filter(|new| new.receiver.is_none());
+        let for_broker = ended.notifications.iter().filter(|new| new.receiver.is_none());
         self.notify.extend(for_broker.map(|new| (new.no, new.life)));
         self.notify.dedup();
     }
 
     /// Tells everybody whom it concerns. In this order: no worker goes on with what is over before the next
-    /// order of its queue may run, and an order has left its place before it is ready anew.
+    /// order of its queue may run, and an order has left its place before it is ready again.
     pub async fn send(self, host: &Host) {
         for (scenario, status, error) in self.lives {
             host.count_end(&scenario, status);
@@ -126,7 +126,7 @@ impl Effects {
             tell_workers(host, work::BREAK_OFF, &BreakOff { stages }).await;
         }
         let mut messages = Vec::new();
-        let told = News {
+        let for_dispatcher = News {
             ready: self.ready,
             ended: self.ended,
             refused: self.refused,
@@ -140,8 +140,8 @@ impl Effects {
             workers_changed: self.workers_changed,
             rules_changed: self.rules_changed,
         };
-        if told != News::default() {
-            messages.push(news(host, key::DISPATCH, &told));
+        if for_dispatcher != News::default() {
+            messages.push(news(host, key::DISPATCH, &for_dispatcher));
         }
         if !self.due.is_empty() {
             let due = self.due.into_iter();
@@ -154,9 +154,9 @@ impl Effects {
             let message = news(host, key::ORDERS, &changed);
             messages.push(Message { useful_for: Some(FOLLOWERS_NEWS), ..message });
         }
-        for told in outbox_news(self.notify, self.notifications, self.webhooks) {
+        for for_notifiers in outbox_news(self.notify, self.notifications, self.webhooks) {
             // Any notifier will do.
-            let message = news(host, &key::outbox(rand::random_range(0..PARTS)), &told);
+            let message = news(host, &key::outbox(rand::random_range(0..PARTS)), &for_notifiers);
             messages.push(Message { useful_for: Some(OUTBOX_NEWS), to_one: true, ..message });
         }
         if !messages.is_empty() {
@@ -172,8 +172,8 @@ const OUTBOX_NEWS: Duration = Duration::from_secs(4);
 /// Bytes of the bodies in one message of news.
 const BODIES: usize = 256 * 1024;
 
-/// News for the notifiers. A long body is not carried twice through the broker, but read, and so is what bears a number;
-/// of what goes over HTTP they are told no more than that there is some.
+/// News for the notifiers. A long body is not carried twice through the broker, but read, and so is what has a number;
+/// of what goes over HTTP they learn no more than that there is some.
 fn outbox_news(
     ended: Vec<(OrderNo, Life)>,
     notifications: Vec<NewNotification>,

@@ -1,5 +1,5 @@
 //! State of a process in its own words: alive, ready, and its metrics. Never changes anything; how it is
-//! asked is the business of [`crate::door`].
+//! asked is the business of [`crate::server`].
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -86,11 +86,11 @@ pub(crate) struct Probes {
     store: Store,
     broker: Broker,
     /// Time of the last look at the database, and its outcome.
-    database: Arc<tokio::sync::Mutex<Option<(Instant, Found)>>>,
+    database: Arc<tokio::sync::Mutex<Option<(Instant, ProbeOutcome)>>>,
 }
 
 /// Outcome of a check: nothing wrong, or the fault.
-pub(crate) type Found = Result<(), String>;
+pub(crate) type ProbeOutcome = Result<(), String>;
 
 impl Probes {
     /// The probes of a process.
@@ -116,7 +116,7 @@ impl Probes {
             .with_state(self)
     }
 
-    async fn database(&self) -> Found {
+    async fn database(&self) -> ProbeOutcome {
         let mut cached = self.database.lock().await;
         if let Some((at, state)) = &*cached
             && at.elapsed() < PROBE_CACHE
@@ -139,7 +139,7 @@ impl Probes {
 
     /// Everything that the broker is needed for, by name. One that fails makes an intake degraded
     /// and any other service not ready.
-    fn broker(&self) -> Vec<(&'static str, Found)> {
+    fn broker(&self) -> Vec<(&'static str, ProbeOutcome)> {
         let found = |link: &LinkState| if link.is_up() { Ok(()) } else { Err(link.to_string()) };
         let state = self.broker.state();
         let starved = |queues: &[String]| match queues {
@@ -191,17 +191,17 @@ fn judge(
     role: Role,
     ready: bool,
     saying: &str,
-    database: &Found,
-    broker: &[(&'static str, Found)],
+    database: &ProbeOutcome,
+    broker: &[(&'static str, ProbeOutcome)],
 ) -> (StatusCode, Value) {
-    let told = |found: &Found| found.clone().map_or_else(Value::from, |()| "up".into());
+    let shown = |found: &ProbeOutcome| found.clone().map_or_else(Value::from, |()| "up".into());
     let serves = ready && database.is_ok();
     let first = broker.iter().find_map(|(name, found)| Some((name, found.as_ref().err()?)));
     let is_ready = serves && (role == Role::Intake || first.is_none());
     let broker: Map<String, Value> =
-        broker.iter().map(|(name, found)| ((*name).to_owned(), told(found))).collect();
+        broker.iter().map(|(name, found)| ((*name).to_owned(), shown(found))).collect();
     let mut body =
-        json!({"ready": is_ready, "service": saying, "database": told(database), "broker": broker});
+        json!({"ready": is_ready, "service": saying, "database": shown(database), "broker": broker});
     if role == Role::Intake {
         let http = match (ready, database) {
             (false, _) => Err(saying.to_owned()),
@@ -210,7 +210,7 @@ fn judge(
         };
         let amqp = first.map_or_else(|| http.clone(), |(name, why)| Err(format!("{name} is {why}")));
         body["degraded"] = (serves && first.is_some()).into();
-        body["doors"] = json!({"http": told(&http), "amqp": told(&amqp)});
+        body["doors"] = json!({"http": shown(&http), "amqp": shown(&amqp)});
     }
     (if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, body)
 }

@@ -16,7 +16,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::config::{LiveSettings, Settings};
 use crate::metrics::Count;
-use crate::{HttpDoor, Metrics, MinuteCounts, Readiness, Traces, offline};
+use crate::{HttpServer, Metrics, MinuteCounts, Readiness, Traces, offline};
 
 /// Surroundings of a service. Cheap to clone, as every task and every request has one; the tasks it spawns end with it.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ pub struct Host(Arc<HostParts>);
 
 /// The parts of a [`Host`].
 pub struct HostParts {
-    /// Which service this is.
+    /// Service of this process.
     pub role: Role,
     /// Name of the node.
     pub name: Arc<str>,
@@ -40,10 +40,10 @@ pub struct HostParts {
     pub metrics: Metrics,
     /// Counts of each minute, for charts.
     pub stats: MinuteCounts,
-    /// Where spans go.
+    /// Recorder of spans.
     pub traces: Traces,
-    /// Where the service can mount an API.
-    pub http: HttpDoor,
+    /// HTTP server on which the service can mount an API.
+    pub http: HttpServer,
     /// Words of `/readyz`.
     pub readiness: Readiness,
     /// Set when the process is to stop: take nothing new, end what is there.
@@ -53,7 +53,7 @@ pub struct HostParts {
     /// Status that the registry is to have of this life; each sign of life repeats it.
     pub(crate) wanted: Arc<watch::Sender<NodeStatus>>,
     /// The mark of an operator, and what the process has in hand.
-    pub(crate) service: offline::Service,
+    pub(crate) service: offline::OfflineState,
     pub(crate) tasks: TaskTracker,
 }
 
@@ -115,14 +115,6 @@ impl Host {
     pub async fn sleep_unless_draining(&self, time: Duration) -> bool {
         tokio::select! {
             () = tokio::time::sleep(time) => false,
-            () = self.draining.cancelled() => true,
-        }
-    }
-
-    /// The same for as long as the settings say, by the new ones where they change meanwhile.
-    pub async fn sleep_unless_draining_by(&self, time: impl Fn(&Settings) -> Duration) -> bool {
-        tokio::select! {
-            () = self.live.sleep(time) => false,
             () = self.draining.cancelled() => true,
         }
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-/// Time for which a batch waits for the one before it, from the begin of that one. Most take a few milliseconds.
+/// Time for which a batch waits for the one before it, from the start of that one. Most take a few milliseconds.
 pub const PATIENCE: Duration = Duration::from_millis(40);
 
 /// The bound that the lanes of one work share.

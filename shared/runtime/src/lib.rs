@@ -1,6 +1,6 @@
-//! One process: configuration, telemetry, its life in the registry, and how it stops.
+//! A process: configuration, telemetry, its life in the registry, and how it stops.
 //!
-//! A service is a function `run(host)`; [`main`] makes the host. Only this crate knows signals.
+//! A service is a function `run(host)`; [`serve`] makes the host. Only this crate knows signals.
 //! Nothing here holds a rule about orders.
 
 pub mod actors;
@@ -9,9 +9,9 @@ pub mod aside;
 pub mod batch;
 mod cap;
 mod chain;
+pub mod compute;
 pub mod config;
 pub mod costly;
-mod door;
 pub mod effects;
 mod health;
 mod host;
@@ -25,9 +25,11 @@ pub mod offline;
 pub mod scenarios;
 pub mod search;
 pub mod secrets;
+mod server;
 mod signals;
 pub mod start;
 pub mod stats;
+pub mod task;
 mod telemetry;
 pub mod traces;
 pub mod trouble;
@@ -35,12 +37,11 @@ pub mod waits;
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use clap::{Args as _, FromArgMatches as _};
-use pagurus_broker::{Broker, Service};
+use pagurus_broker::Broker;
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::Role;
 use pagurus_domain::scenario::script::STACK_BYTES;
@@ -52,12 +53,12 @@ use tokio_util::task::TaskTracker;
 
 pub use batch::Batcher;
 use config::{DatabaseSettings, LiveSettings, Settings};
-pub use door::{ClientAddress, Connection, HttpDoor, MakesRoom, Peer, answer_of};
 pub use effects::Effects;
 pub use health::Readiness;
 pub use host::{Host, HostParts};
 pub use metrics::Metrics;
 pub use pagurus_broker::LocalConsumers;
+pub use server::{ClientAddress, Connection, HttpServer, MakesRoom, Peer, answer_of};
 pub use signals::{handle_signals, interrupted};
 use start::{HostFacts, NewProcess};
 pub use stats::MinuteCounts;
@@ -69,88 +70,26 @@ pub use traces::Traces;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Arguments of a process.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct Arguments {
-    /// The configuration file; what it leaves out has its default, and the environment goes before it
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-}
-
-impl Arguments {
-    /// Reads the command line of a service. Of one that asks for help or the version, or says something else, the process ends.
-    fn read(role: Role) -> Self {
-        let command = command(role);
-        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
-    }
-}
-
-/// The command line of a service.
-#[must_use]
-pub fn command(role: Role) -> clap::Command {
-    let (name, about) = match role {
-        Role::Intake => {
-            ("pagurus-intake", "Takes orders, callbacks and actions, and shows what became of them")
-        }
-        Role::Dispatcher => {
-            ("pagurus-dispatcher", "Decides what runs next; one is active, the others stand by")
-        }
-        Role::Activator => ("pagurus-activator", "Wakes what is due, and recovers what is stuck"),
-        Role::Worker => ("pagurus-worker", "Runs the stages of scenarios"),
-        Role::Notifier => ("pagurus-notifier", "Tells the ends of orders"),
-    };
-    let command = clap::Command::new(name).version(env!("CARGO_PKG_VERSION"));
-    // Last: the arguments bring a description of their own.
-    Arguments::augment_args(command).about(about)
-}
-
-/// The threads of a process. What one task decides, or what only waits for the servers, is faster on one thread: a message
-/// between tasks wakes no other. The bodies of orders and stages take all processors. Each thread may run
+/// The threads of a process with these roles. What one task decides, or what only waits for the servers, is faster on one
+/// thread: a message between tasks wakes no other. The bodies of orders and stages take all processors. Each thread may run
 /// the code of a scenario.
-fn runtime(role: Role) -> std::io::Result<tokio::runtime::Runtime> {
+///
+/// # Errors
+/// The system starts no thread.
+pub fn threads(roles: &[Role]) -> std::io::Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    match role {
-        Role::Dispatcher | Role::Activator | Role::Notifier => builder.worker_threads(1),
-        Role::Intake | Role::Worker => &mut builder,
-    };
-    builder.enable_all().thread_stack_size(STACK_BYTES).build()
-}
-
-/// The main function of a service: reads the configuration, starts everything, runs the service
-/// until a signal or a failure ends it. The exit code of the process.
-pub fn main<F, R>(role: Role, run: F) -> std::process::ExitCode
-where
-    F: Fn(Host) -> R + Send + Sync + 'static,
-    R: Future<Output = anyhow::Result<()>> + Send,
-{
-    let outcome = live_settings(&Arguments::read(role)).and_then(|settings| {
-        let Settings { log, node, .. } = &*settings.now();
-        start_logging(log);
-        let runtime = runtime(role)?;
-        runtime.block_on(async {
-            let draining = CancellationToken::new();
-            handle_signals(&settings, &draining)?;
-            let process = InProcess { listen: node.listen, draining, local: None };
-            serve(role, settings, process, run).await
-        })
-    });
-    match outcome {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            // The log may not have been started yet: people at a terminal must see this.
-            eprintln!("pagurus-{role}: {error:#}");
-            std::process::ExitCode::FAILURE
-        }
+    if !roles.iter().any(|role| matches!(role, Role::Intake | Role::Worker)) {
+        builder.worker_threads(1);
     }
+    builder.enable_all().thread_stack_size(STACK_BYTES).build()
 }
 
 /// Reads file and environment, once.
 ///
 /// # Errors
 /// All faults, one a line.
-pub fn load_settings(arguments: &Arguments) -> anyhow::Result<Settings> {
-    let read = config::environment()
-        .and_then(|environment| config::load(arguments.config.as_deref(), environment.into_iter()));
+pub fn load_settings(file: Option<&Path>) -> anyhow::Result<Settings> {
+    let read = config::environment().and_then(|environment| config::load(file, environment.into_iter()));
     read.map_err(|faults| not_valid(&faults))
 }
 
@@ -158,9 +97,9 @@ pub fn load_settings(arguments: &Arguments) -> anyhow::Result<Settings> {
 ///
 /// # Errors
 /// All faults, one a line.
-pub fn live_settings(arguments: &Arguments) -> anyhow::Result<LiveSettings> {
+pub fn live_settings(file: Option<&Path>) -> anyhow::Result<LiveSettings> {
     let read = config::environment()
-        .and_then(|environment| LiveSettings::load(arguments.config.clone(), environment.into_iter()));
+        .and_then(|environment| LiveSettings::load(file.map(Path::to_owned), environment.into_iter()));
     read.map_err(|faults| not_valid(&faults))
 }
 
@@ -172,7 +111,7 @@ fn not_valid(faults: &[Fault]) -> anyhow::Error {
 /// A service within its process.
 #[derive(Debug)]
 pub struct InProcess {
-    /// Address of its door.
+    /// Address of its HTTP server.
     pub listen: SocketAddr,
     /// Cancelled when it is to stop.
     pub draining: CancellationToken,
@@ -180,7 +119,7 @@ pub struct InProcess {
     pub local: Option<LocalConsumers>,
 }
 
-/// Runs a service in this process until it is told to drain. A node that was
+/// Runs a service in this process until it is asked to drain. A node that was
 /// declared lost while it could not answer starts a new life: what it held has been given to others. One whose
 /// name and role another process has taken ends.
 ///
@@ -208,7 +147,7 @@ where
     let mut broker_config = pagurus_broker::Config::new(
         settings.broker.url.clone(),
         settings.broker.prefix.clone(),
-        service_of(role),
+        role,
         name.to_string(),
     );
     broker_config.confirm_timeout = settings.broker.confirm_timeout;
@@ -216,7 +155,7 @@ where
     let broker = Broker::connect(broker_config).context("broker.url")?;
     let readiness = Readiness::default();
     let probes = health::Probes::new(role, &live, &metrics, &readiness, &store, &broker);
-    let http = open_door(listen, &settings, probes, &broker).await?;
+    let http = open_server(listen, &settings, probes, &broker).await?;
     tracing::info!(role = role.as_str(), name = &*name, address = %http.address(), "started");
     let registering = node::Registering {
         role,
@@ -246,12 +185,12 @@ where
             draining: draining.clone(),
             ended: CancellationToken::new(),
             wanted: Arc::new(watch::Sender::new(NodeStatus::Starting)),
-            service: offline::Service::new(offline),
+            service: offline::OfflineState::new(offline),
             tasks: TaskTracker::new(),
         });
         match node::live(&host, run(host.clone())).await? {
-            node::End::Stopped => break,
-            node::End::Lost => tracing::warn!(
+            node::NodeEnd::Stopped => break,
+            node::NodeEnd::Lost => tracing::warn!(
                 node = %node, "this life was declared over; starting a new one, if nobody else has the name"
             ),
         }
@@ -268,15 +207,15 @@ fn may_start(settings: &Settings, role: Role, listen: SocketAddr) -> anyhow::Res
     if faults.is_empty() { Ok(()) } else { Err(not_valid(&faults)) }
 }
 
-/// Opens the door of the process. Where that fails, the connections to the broker are closed first: its library panics where
-/// a process ends while one is being opened.
-async fn open_door(
+/// Opens the HTTP server of the process. Where that fails, the connections to the broker are closed first: its library panics
+/// where a process ends while one is being opened.
+async fn open_server(
     listen: SocketAddr,
     settings: &Settings,
     probes: health::Probes,
     broker: &Broker,
-) -> anyhow::Result<HttpDoor> {
-    let opened = HttpDoor::open(listen, settings, probes).await;
+) -> anyhow::Result<HttpServer> {
+    let opened = HttpServer::open(listen, settings, probes).await;
     if opened.is_err() {
         broker.close().await;
     }
@@ -298,39 +237,6 @@ fn store(database: &DatabaseSettings, name: &str) -> anyhow::Result<Store> {
     .context("database.url")
 }
 
-fn service_of(role: Role) -> Service {
-    match role {
-        Role::Intake => Service::Intake,
-        Role::Dispatcher => Service::Dispatcher,
-        Role::Activator => Service::Activator,
-        Role::Worker => Service::Worker,
-        Role::Notifier => Service::Notifier,
-    }
-}
-
 fn host_name() -> String {
     std::fs::read_to_string("/etc/hostname").map_or_else(|_| "host".to_owned(), |name| name.trim().to_owned())
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
-mod tests {
-    use clap::error::ErrorKind;
-
-    use super::*;
-
-    #[test]
-    fn run_1_every_service_tells_what_it_is_and_its_version() {
-        for role in Role::ALL.iter().copied() {
-            let asked = |argument: &str| command(role).try_get_matches_from(["", argument]).unwrap_err();
-            assert!(asked("--help").to_string().contains("--config <FILE>"), "{role}");
-            assert_eq!(
-                asked("--version").to_string(),
-                format!("pagurus-{role} {}\n", env!("CARGO_PKG_VERSION"))
-            );
-            assert_eq!(asked("--confg").kind(), ErrorKind::UnknownArgument);
-        }
-        let given = command(Role::Worker).try_get_matches_from(["", "--config", "p.yaml"]).unwrap();
-        assert_eq!(Arguments::from_arg_matches(&given).unwrap().config, Some("p.yaml".into()));
-    }
 }

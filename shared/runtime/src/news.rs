@@ -1,4 +1,4 @@
-//! Transient messages between services. A message that is lost is made up for by whoever re-reads the
+//! Transient messages between services. A message that is lost is made up for by those who re-read the
 //! tables, so no failure here fails anything.
 
 use pagurus_broker::Message;
@@ -9,7 +9,7 @@ use crate::Host;
 use crate::metrics::{Count, Metrics};
 
 /// Reads a message of another service; `what` names its kind in the count. One that cannot be read is of another version: it is
-/// counted and passed over, because whoever re-reads the tables makes up for it.
+/// counted and passed over, because those who re-read the tables make up for it.
 pub fn read<T: DeserializeOwned>(metrics: &Metrics, what: &str, body: &[u8]) -> Option<T> {
     let read = serde_json::from_slice(body);
     if let Err(error) = &read {
@@ -25,8 +25,8 @@ pub(crate) fn news(host: &Host, key: &str, news: &impl Serialize) -> Message {
 }
 
 /// Sends one message to all workers, under a key of [`pagurus_wire::message::work`].
-pub async fn tell_workers(host: &Host, key: &str, told: &impl Serialize) {
-    send(host, vec![Message::json(host.broker.names().work.clone(), key, body(told))]).await;
+pub async fn tell_workers(host: &Host, key: &str, message: &impl Serialize) {
+    send(host, vec![Message::json(host.broker.names().work.clone(), key, body(message))]).await;
 }
 
 /// Sends hand-outs: to each worker, by the incarnation of its node, a message of its own.

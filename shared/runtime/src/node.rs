@@ -11,17 +11,17 @@ use tokio_util::sync::CancellationToken;
 pub use crate::chain::chain;
 use crate::config::Settings;
 use crate::metrics::Guard;
-use crate::{Host, HttpDoor, Readiness, address, offline, stats};
+use crate::{Host, HttpServer, Readiness, address, offline, stats};
 
 /// Between two tries to reach the database at start.
 const RETRY: Duration = Duration::from_millis(500);
-/// Interval at which a failure at start is told while it lasts.
+/// Interval at which a failure at start is logged while it lasts.
 const TELL_EVERY: Duration = Duration::from_secs(15);
 /// Time of a drained service for its last writes, after the grace.
 const LAST_WRITES: Duration = Duration::from_secs(5);
 
 /// End of a life.
-pub(crate) enum End {
+pub(crate) enum NodeEnd {
     /// In good order.
     Stopped,
     /// Others have declared it over.
@@ -34,14 +34,14 @@ pub(crate) struct Registering<'a> {
     pub name: &'a str,
     pub settings: &'a Settings,
     pub store: &'a Store,
-    pub http: &'a HttpDoor,
+    pub http: &'a HttpServer,
     pub readiness: &'a Readiness,
     pub draining: &'a CancellationToken,
 }
 
-/// Migrates if asked to, and registers; waits for the database as long as it takes. The number of its life, and true where an
-/// operator has taken the node out of service; `None` when the process is told to stop before. A process whose `former` life ended because another one has
-/// its name now does not take it back.
+/// Migrates if asked to, and registers; waits for the database as long as it takes. Returns the number of its life, and
+/// true where an operator has taken the node out of service; `None` when the process is asked to stop before. A process whose
+/// `former` life ended because another one has its name now does not take it back.
 ///
 /// # Errors
 /// The name is another's, or the database refuses.
@@ -58,12 +58,12 @@ pub(crate) async fn register(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         concurrency: i32::try_from(concurrency).unwrap_or(i32::MAX),
     };
-    let mut told: Option<Instant> = None;
+    let mut warned_at: Option<Instant> = None;
     loop {
-        // Anew each time: it may follow from where the database is, which is not known at once.
+        // Again each time: it may follow from where the database is, which is not known at once.
         node.address = {
-            let told = settings.node.advertise.as_deref();
-            address::advertised(told, &settings.database.url, http.address()).await
+            let configured = settings.node.advertise.as_deref();
+            address::advertised(configured, &settings.database.url, http.address()).await
         };
         match try_register(&node, former, settings, store).await {
             Ok(Some(registered)) => {
@@ -77,8 +77,8 @@ pub(crate) async fn register(
             Err(error) if !error.is_transient() => return Err(error.into()),
             Err(error) => {
                 readiness.not_ready("waiting for the database");
-                if told.is_none_or(|at| at.elapsed() > TELL_EVERY) {
-                    told = Some(Instant::now());
+                if warned_at.is_none_or(|at| at.elapsed() > TELL_EVERY) {
+                    warned_at = Some(Instant::now());
                     tracing::warn!(error = chain(&error), "the database cannot be reached yet");
                 }
             }
@@ -131,7 +131,7 @@ fn deadpool_take(client: pagurus_store::Client) -> impl Sized {
 pub(crate) async fn live(
     host: &Host,
     service: impl Future<Output = anyhow::Result<()>>,
-) -> anyhow::Result<End> {
+) -> anyhow::Result<NodeEnd> {
     let heart = tokio::spawn(beat(host.clone()));
     let mark = tokio::spawn(offline::follow(host.clone()));
     let stats = tokio::spawn(stats::write(host.clone()));
@@ -139,8 +139,8 @@ pub(crate) async fn live(
     let overtime = async {
         host.draining.cancelled().await;
         // Side by side: without the database to tell takes seconds, and they are no part of the grace.
-        let told = host.stopping();
-        tokio::join!(told, host.live.sleep(|settings| settings.shutdown.grace + LAST_WRITES));
+        let announced = host.stopping();
+        tokio::join!(announced, host.live.sleep(|settings| settings.shutdown.grace + LAST_WRITES));
     };
     let failed = async {
         while host.readiness.failure().is_none() {
@@ -148,13 +148,13 @@ pub(crate) async fn live(
         }
     };
     let outcome = tokio::select! {
-        ended = &mut service => ended.map(|()| End::Stopped),
+        ended = &mut service => ended.map(|()| NodeEnd::Stopped),
         () = overtime => {
             tracing::warn!("still at work after the grace; ending");
-            Ok(End::Stopped)
+            Ok(NodeEnd::Stopped)
         }
         () = failed => Err(anyhow::anyhow!(host.readiness.failure().unwrap_or_default())),
-        _ = heart_lost(&host.ended) => Ok(End::Lost),
+        _ = heart_lost(&host.ended) => Ok(NodeEnd::Lost),
     };
     host.ended.cancel();
     heart.abort();
@@ -162,7 +162,7 @@ pub(crate) async fn live(
     stats.abort();
     host.http.unmount();
     host.readiness.not_ready("its life is over");
-    if matches!(outcome, Ok(End::Stopped)) {
+    if matches!(outcome, Ok(NodeEnd::Stopped)) {
         tokio::join!(set_stopped(host), last_counts(host));
         tracing::info!("stopped");
     }
@@ -181,16 +181,16 @@ async fn beat(host: Host) {
     }
 }
 
-/// One sign of life. It says what the node is to be, so that what the registry missed is mended by the
-/// next sign; only what the registry has is told as ready.
+/// Sends a sign of life. It says what the node is to be, so that what the registry missed is mended by the
+/// next sign; only what the registry has is shown as ready.
 async fn sign(host: &Host) {
     let status = host.status();
     let (store, node, lost_after) = (host.store.clone(), host.node, host.settings().node.lost_after);
-    let told = Beat { status, in_hand: host.service.in_hand() };
+    let beat = Beat { status, in_hand: host.service.in_hand() };
     // Owned by a task: no statement is dropped half-way when nobody waits for it any more.
     let beaten = tokio::spawn(async move {
         let client = store.lease().await?;
-        cluster::beat(&client, node, told, lost_after).await
+        cluster::beat(&client, node, beat, lost_after).await
     });
     match beaten.await {
         Ok(Ok(true)) if host.status() == status && !host.draining.is_cancelled() => match status {
@@ -231,7 +231,7 @@ async fn last_counts(host: &Host) {
 
 impl Host {
     /// Tells the registry that the service is at work, or stands by, and `/readyz` as soon as the
-    /// registry has it. What cannot be told now is told with the next sign of life.
+    /// registry has it. What cannot be sent now is sent with the next sign of life.
     pub async fn at_work(&self, standby: bool) {
         let status = if standby { NodeStatus::Standby } else { NodeStatus::Active };
         let before = self.wanted.send_replace(status);
@@ -240,8 +240,8 @@ impl Host {
         self.tell_status().await;
     }
 
-    /// Tells the registry that the service takes nothing new; every service is told so when it is to
-    /// stop, and one that tells others of it waits for this first.
+    /// Tells the registry that the service takes nothing new; this is done for every service that is to
+    /// stop, and one that informs others of it waits for this first.
     pub async fn stopping(&self) {
         self.wanted.send_replace(NodeStatus::Stopping);
         self.tell_status().await;

@@ -20,13 +20,13 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The mark of this process as it was read last, and the turns under way. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Service {
+pub(crate) struct OfflineState {
     offline: Arc<watch::Sender<bool>>,
     in_hand: Arc<AtomicUsize>,
 }
 
-impl Service {
-    /// One that is marked already, or not.
+impl OfflineState {
+    /// Makes the state of a service that is marked already, or not.
     pub fn new(offline: bool) -> Self {
         Self { offline: Arc::new(watch::Sender::new(offline)), in_hand: Arc::default() }
     }
@@ -120,8 +120,8 @@ pub(crate) async fn follow(host: Host) {
             Ok(Ok(offline)) => {
                 host.service.offline.send_replace(offline);
                 if offline != before {
-                    let told = if offline { "taken out of service" } else { "put back to service" };
-                    tracing::warn!(name = &*host.name, "an operator has {told} this node");
+                    let change = if offline { "taken out of service" } else { "put back to service" };
+                    tracing::warn!(name = &*host.name, "an operator has {change} this node");
                 }
                 if offline || offline != before {
                     host.tell_status().await;
@@ -222,8 +222,8 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn rec_8_what_is_in_hand_is_counted_until_it_is_let_go() {
-        let service = Service::new(false);
+    async fn rec_8_what_is_in_hand_is_counted_until_it_is_released() {
+        let service = OfflineState::new(false);
         let (one, other) = (service.begin(), service.begin());
         assert_eq!(service.in_hand(), 2);
         drop(one);

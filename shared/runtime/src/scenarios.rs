@@ -1,7 +1,7 @@
 //! Scenarios of this process: versions never change, so one is parsed once and kept while it is used.
 //!
 //! A version takes some thirty times the memory of its text. The compiled ones are bounded by the
-//! bytes of their texts; what was let go of is read again from the database when an order needs it,
+//! bytes of their texts; what was released is read again from the database when an order needs it,
 //! versions that are not the newest of their name first. Only a few words of each version stay: its
 //! number, if it is the newest, and what it hides.
 
@@ -15,9 +15,10 @@ use pagurus_domain::scenario::{Bounds, Mask, Scenario, source};
 use pagurus_store::scenarios::{self, Version};
 use pagurus_store::{Client, Connection, Error};
 
+use crate::compute::ScenarioCode;
 use crate::config::{LiveSettings, Settings};
 
-/// One version, ready to run.
+/// A version, ready to run.
 #[derive(Clone, Debug)]
 pub struct Known {
     /// Our number of it.
@@ -26,6 +27,8 @@ pub struct Known {
     pub reference: ScenarioRef,
     /// The model; the text of the faults where this program cannot read what another stored.
     pub scenario: Result<Arc<Scenario>, Arc<str>>,
+    /// The time that its code takes.
+    pub code: Arc<ScenarioCode>,
 }
 
 impl Known {
@@ -62,10 +65,10 @@ struct Inner {
     read_to: i32,
     newest: HashMap<Arc<str>, (i32, ScenarioNo)>,
     hidden: Hidden,
-    /// Those that are compiled.
+    /// Compiled versions.
     by_no: HashMap<ScenarioNo, Compiled>,
     by_version: HashMap<(Arc<str>, i32), ScenarioNo>,
-    /// Of the texts of those.
+    /// Bytes of their texts.
     bytes: usize,
     max_bytes: usize,
 }
@@ -101,9 +104,6 @@ impl Catalogue {
 
     /// Reads what was added since the last call: one short query where nothing was. Called before
     /// each batch of registrations, so that a version counts from the moment it is applied.
-    ///
-    /// # Errors
-    /// The database fails.
     pub async fn refresh(&self, client: &Client) -> Result<(), Error> {
         let last = scenarios::last(client).await?.0;
         let mut read_to = self.read().read_to;
@@ -117,9 +117,6 @@ impl Catalogue {
     }
 
     /// The version with this number, read from the database where it is not compiled.
-    ///
-    /// # Errors
-    /// The database fails.
     pub async fn get(&self, client: &impl Connection, no: ScenarioNo) -> Result<Option<Known>, Error> {
         if let Some(known) = self.compiled(no) {
             return Ok(Some(known));
@@ -128,9 +125,6 @@ impl Catalogue {
     }
 
     /// The newest version of a name, or the one asked for, read where it is not compiled.
-    ///
-    /// # Errors
-    /// The database fails.
     pub async fn find(
         &self,
         client: &impl Connection,
@@ -195,6 +189,7 @@ impl Catalogue {
             no: version.no,
             reference: ScenarioRef { name: version.name.into(), version: version.version },
             scenario,
+            code: Arc::new(ScenarioCode::of(version.no)),
         }
     }
 
@@ -209,7 +204,7 @@ impl Catalogue {
 
 impl Inner {
     fn put(&mut self, compiled: Compiled) {
-        let Known { no, reference, scenario } = compiled.known.clone();
+        let Known { no, reference, scenario, .. } = compiled.known.clone();
         let ScenarioRef { name, version } = reference;
         if let Ok(scenario) = scenario {
             self.hidden.mask.join(&scenario.mask);
@@ -226,12 +221,12 @@ impl Inner {
         }
         // The one that was just put in stays, however long it is.
         while self.bytes > self.max_bytes && self.by_no.len() > 1 {
-            self.let_go(no);
+            self.release_oldest(no);
         }
     }
 
-    /// Lets go of the version that was not used for longest, the newest ones of their names last.
-    fn let_go(&mut self, of_now: ScenarioNo) {
+    /// Releases the version that was not used for longest, the newest ones of their names last.
+    fn release_oldest(&mut self, of_now: ScenarioNo) {
         let others = self.by_no.iter().filter(|(no, _)| **no != of_now);
         let oldest = others.min_by_key(|(no, compiled)| {
             let newest = self.newest.get(&compiled.known.reference.name);

@@ -24,10 +24,7 @@ pub struct Finder {
 }
 
 impl Finder {
-    /// The next step of a walk, in which so many orders are looked at, at most.
-    ///
-    /// # Errors
-    /// The database fails.
+    /// Makes the next step of a walk, in which at most `rows` orders are looked at.
     pub async fn step(
         &self,
         client: &Client,

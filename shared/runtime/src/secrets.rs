@@ -51,7 +51,7 @@ impl DeploymentSecrets {
     }
 
     /// The values of the secrets of these names that this node can read, and of the constants that are secrets, to be
-    /// kept out of what is told and stored.
+    /// kept out of what is shown and stored.
     pub fn concealed<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Concealed {
         let mut concealed = Concealed::clone(&self.live.now().secret_constants);
         for secret in names.into_iter().filter_map(|name| self.secret(name)) {

@@ -53,7 +53,7 @@ async fn drain(mut terminate: Signal, mut interrupt: Signal, draining: Cancellat
 
 /// Reads the configuration again whenever it is asked to, or the file has changed.
 async fn reload(mut hangup: Signal, settings: LiveSettings) {
-    let mut look = Look { seen: settings.state().version, asked: false };
+    let mut look = FileWatch { seen: settings.state().version, asked: false };
     let mut next = Instant::now() + LOOK_EVERY;
     loop {
         tokio::select! {
@@ -86,14 +86,14 @@ async fn reload(mut hangup: Signal, settings: LiveSettings) {
 }
 
 /// The watch over a file that may be written at this moment.
-struct Look {
+struct FileWatch {
     /// Version at the last look.
     seen: Option<String>,
     /// True once somebody has asked to read it, whatever it says.
     asked: bool,
 }
 
-impl Look {
+impl FileWatch {
     /// True where the file is to be read: somebody has asked, or it is another than the one that was read last,
     /// and not only away for a moment. The look before must have found the same, so that none is read
     /// half-written.
@@ -110,9 +110,9 @@ fn tell(reloaded: &Reloaded, state: &ConfigurationState) {
     let version = state.version.as_deref().unwrap_or_default();
     match reloaded {
         Reloaded::Refused(faults) => {
-            let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
             tracing::error!(
-                faults = told.join("; "),
+                faults = texts.join("; "),
                 version,
                 "the configuration is not valid; the process goes on with the one it had"
             );
@@ -141,12 +141,12 @@ mod tests {
     #[test]
     fn a_file_is_taken_when_it_has_come_to_rest() {
         let of = |version: &str| Some(version.to_owned());
-        let mut look = Look { seen: of("a"), asked: false };
+        let mut look = FileWatch { seen: of("a"), asked: false };
         assert!(!look.is_due(of("a"), of("a")), "the one that runs");
         assert!(!look.is_due(of("half"), of("a")), "it may be written at this moment");
         assert!(!look.is_due(of("whole"), of("a")));
         assert!(look.is_due(of("whole"), of("a")));
-        assert!(!look.is_due(of("whole"), of("whole")), "faulty or not, it is told once");
+        assert!(!look.is_due(of("whole"), of("whole")), "faulty or not, it is reported once");
         assert!(!look.is_due(None, of("whole")) && !look.is_due(None, of("whole")), "away for a moment");
         assert!(!look.is_due(of("a"), of("whole")) && look.is_due(of("a"), of("whole")), "and back");
     }
@@ -154,12 +154,15 @@ mod tests {
     #[test]
     fn who_asks_has_it_read_whatever_it_says() {
         let of = |version: &str| Some(version.to_owned());
-        let mut look = Look { seen: of("a"), asked: true };
+        let mut look = FileWatch { seen: of("a"), asked: true };
         assert!(!look.is_due(of("b"), of("a")) && look.asked, "it may be written at this moment");
         assert!(look.is_due(of("b"), of("a")) && !look.asked);
         look.asked = true;
         assert!(look.is_due(of("b"), of("b")), "files that the environment names may have changed");
         look.asked = true;
-        assert!(!look.is_due(None, of("b")) && look.is_due(None, of("b")), "that it is gone must be told");
+        assert!(
+            !look.is_due(None, of("b")) && look.is_due(None, of("b")),
+            "that it is gone must be reported"
+        );
     }
 }

@@ -13,15 +13,15 @@ use crate::traces;
 /// Process that is to start, as far as its faults depend on it.
 #[derive(Clone, Copy, Debug)]
 pub struct NewProcess {
-    /// Its service.
+    /// Service of the process.
     pub role: Role,
-    /// Address of its door.
+    /// Address of its HTTP server.
     pub listen: SocketAddr,
     /// Host on which it runs; none where the settings are meant for another one.
     pub host: Option<HostFacts>,
 }
 
-/// What is known of a host beside the configuration.
+/// Facts about a host beside the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct HostFacts {
     /// The variables of the environment.
@@ -29,7 +29,7 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
-    /// Those of the host on which this process runs.
+    /// Returns the facts about the host on which this process runs.
     #[must_use]
     pub const fn of_this_process() -> Self {
         Self { variable: traces::own_variable }

@@ -90,19 +90,19 @@ impl Series {
 
 /// Counts of one key.
 #[derive(Clone, Debug, Default)]
-struct Counts {
+struct KeyCounts {
     count: i64,
     sum: f64,
     buckets: Option<Buckets>,
 }
 
-type Minute = HashMap<(Series, String), Counts>;
+type Minute = HashMap<(Series, String), KeyCounts>;
 /// Minutes by their number since the process began.
 type Minutes = BTreeMap<u64, Minute>;
 
 /// Counts that are being added. They stay as they are until the database has answered.
 #[derive(Debug)]
-struct Turn {
+struct StatsBatch {
     node: Incarnation,
     number: i64,
     minutes: Minutes,
@@ -120,7 +120,7 @@ struct Inner {
     caps: [Cap; Series::ALL.len()],
     minutes: Mutex<Minutes>,
     /// The turn that is under way, and the number of the last one.
-    turn: tokio::sync::Mutex<(Option<Turn>, i64)>,
+    turn: tokio::sync::Mutex<(Option<StatsBatch>, i64)>,
 }
 
 impl Default for MinuteCounts {
@@ -191,14 +191,14 @@ impl MinuteCounts {
     /// Adds one turn.
     async fn send(
         &self,
-        (turn, last): &mut (Option<Turn>, i64),
+        (turn, last): &mut (Option<StatsBatch>, i64),
         store: &Store,
         node: Incarnation,
     ) -> Result<(), Error> {
         if turn.is_none() {
             *turn = self.next_turn(node, *last + 1);
         }
-        let Some(Turn { node, number, minutes }) = turn else { return Ok(()) };
+        let Some(StatsBatch { node, number, minutes }) = turn else { return Ok(()) };
         *last = *number;
         let deltas = deltas(minutes, minute_of(self.inner.begun.elapsed()));
         let client = store.operations().await?;
@@ -213,10 +213,10 @@ impl MinuteCounts {
     }
 
     /// Everything that was counted, as the next turn; none where nothing was.
-    fn next_turn(&self, node: Incarnation, number: i64) -> Option<Turn> {
+    fn next_turn(&self, node: Incarnation, number: i64) -> Option<StatsBatch> {
         let mut minutes = self.inner.minutes.lock().unwrap_or_else(PoisonError::into_inner);
         let minutes = std::mem::take(&mut *minutes);
-        (!minutes.is_empty()).then_some(Turn { node, number, minutes })
+        (!minutes.is_empty()).then_some(StatsBatch { node, number, minutes })
     }
 }
 
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!((deltas[1].count, deltas[1].minutes_ago), (4, 2));
         assert_eq!(deltas[1].buckets, Some([1, 1, 0, 0, 1, 0, 0, 0, 0, 1]));
         assert!((deltas[1].sum - 60.206).abs() < 1e-9, "{deltas:?}");
-        assert_eq!(kept(&stats), [], "they are told once");
+        assert_eq!(kept(&stats), [], "they are reported once");
     }
 
     #[test]

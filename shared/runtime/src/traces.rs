@@ -33,7 +33,7 @@ const LINGER: Duration = Duration::from_secs(1);
 /// Longest time that the end of a process waits for the collector.
 const LAST_CALL: Duration = Duration::from_secs(3);
 
-/// Where spans go. Cheap to clone.
+/// Recorder of spans. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Traces {
     recording: Option<Arc<Recording>>,
@@ -70,7 +70,7 @@ pub(crate) fn own_variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// What keeps spans from being sent whatever the collector does, as the key and this environment name it.
+/// Returns what keeps spans from being sent whatever the collector does, as the key and this environment name it.
 pub(crate) fn refused(
     settings: &TelemetrySettings,
     environment: &dyn Fn(&str) -> Option<String>,

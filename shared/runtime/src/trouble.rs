@@ -1,4 +1,4 @@
-//! Failures of the database, as clients and logs are told of them.
+//! Failures of the database, as clients and logs see them.
 
 use pagurus_wire::problem::{Problem, Type};
 

@@ -30,7 +30,7 @@ impl Waits {
     }
 
     /// Begins with the first one again.
-    pub const fn begin_anew(&mut self) {
+    pub const fn begin_again(&mut self) {
         self.next = self.first;
     }
 }
@@ -40,11 +40,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_the_longest_and_begin_anew() {
+    fn waits_double_up_to_the_longest_and_begin_again() {
         let mut waits = Waits::between(Duration::from_millis(20), Duration::from_millis(70));
         let taken = [20, 40, 70, 70].map(Duration::from_millis);
         assert_eq!([(); 4].map(|()| waits.take()), taken);
-        waits.begin_anew();
+        waits.begin_again();
         assert_eq!(waits.take(), Duration::from_millis(20));
     }
 }

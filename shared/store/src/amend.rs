@@ -69,13 +69,13 @@ statements! {
 /// Changed parameters.
 #[derive(Clone, Debug)]
 pub struct ChangedParams {
-    /// As JSON.
+    /// Parameters as JSON.
     pub text: String,
     /// Values of the attributes by which the order is found.
     pub attributes: Vec<AttributeValue>,
 }
 
-/// How a locked order begins a new life.
+/// Start of a new life of a locked order.
 #[derive(Clone, Debug)]
 pub struct Reopening<'a> {
     /// Position and variables to begin with, as JSON; none begins at the initial state.
@@ -92,7 +92,7 @@ pub struct Reopening<'a> {
     pub start_deadline: Option<Timestamp>,
     /// Longest life.
     pub process_timeout: Option<Duration>,
-    /// Who or what causes it.
+    /// Source of the change.
     pub source: &'a str,
     /// More for the history, as JSON.
     pub detail: String,
@@ -108,25 +108,19 @@ pub enum Postponement {
 }
 
 /// Begins a new life of a locked, final order, at once.
-///
-/// # Errors
-/// The database fails.
 pub async fn reopen(tx: &Tx<'_>, allowed: Allowed<'_>, new: Reopening<'_>) -> Result<ReadyStage> {
     reopen_all(tx, &[(allowed, new)]).await?.pop().ok_or(Error::Contended)
 }
 
 /// Begins new lives of locked, final orders, in a number of statements that does not grow with them. Answers
 /// with the stages of those that wait for nothing.
-///
-/// # Errors
-/// The database fails.
 pub async fn reopen_all(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) -> Result<Vec<ReadyStage>> {
     if orders.is_empty() {
         return Ok(Vec::new());
     }
     let nos: Vec<i64> = orders.iter().map(|(allowed, _)| allowed.order().head.no.0).collect();
     requests::cancel(tx, &nos).await?;
-    // What was wrong with the former life is looked at anew.
+    // What was wrong with the former life is looked at again.
     marks::unmark(tx, &nos).await?;
     let blank = orders.iter().filter(|(_, new)| new.snapshot.is_none());
     let blank: Vec<i64> = blank.map(|(allowed, _)| allowed.order().head.no.0).collect();
@@ -156,7 +150,7 @@ pub async fn reopen_all(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) ->
             Some(Postponement::Until(at)) => until.push((no, Stream::Postponed, at)),
         }
     }
-    // Whoever restarts one order waits for it; a mass of them must not stand before what others send.
+    // A caller that restarts one order waits for it; a mass of them must not stand before what others send.
     let by = if orders.len() == 1 { Waking::ByHand } else { Waking::AmongMany };
     let ready = place::wake_now(tx, &at_once, by).await?;
     place::insert_due(tx, &until).await?;
@@ -173,9 +167,6 @@ fn texts<'a>(
 }
 
 /// Writes positions and variables of locked orders, as JSON.
-///
-/// # Errors
-/// The database fails.
 pub async fn save_contexts(tx: &Tx<'_>, snapshots: &[(i64, &str)]) -> Result<()> {
     if !snapshots.is_empty() {
         let columns = columns!((no, snapshot) in snapshots => {
@@ -225,14 +216,14 @@ fn event<'a>(allowed: Allowed<'_>, source: &'a str, detail: &'a str) -> NewEvent
     NewEvent { no: allowed.order().head.no, kind: allowed.change().cause.as_str(), source, detail }
 }
 
-/// Where a stuck order goes on within its life.
+/// Point at which a stuck order goes on within its life.
 #[derive(Clone, Debug)]
 pub struct Repairing<'a> {
     /// Position and variables, as JSON.
     pub snapshot: String,
     /// Another version of its scenario.
     pub scenario: Option<ScenarioNo>,
-    /// How the state stands to the target.
+    /// Relation of the state to the target.
     pub scenario_status: ScenarioStatus,
     /// The state that is entered, to which a later repeat or restart goes back.
     pub step: &'a str,
@@ -240,17 +231,14 @@ pub struct Repairing<'a> {
     pub visited: i32,
     /// Transitions to the nearest target.
     pub distance: Option<i32>,
-    /// Who causes it.
+    /// Person or program that causes it.
     pub source: &'a str,
     /// More for the history, as JSON.
     pub detail: String,
 }
 
-/// Lets a locked, suspended order go on where it is told, in the same life: what it waited for is
+/// Lets a locked, suspended order go on at the given point, in the same life: what it waited for is
 /// asked for no more. It keeps its place in its queue, or takes the tail.
-///
-/// # Errors
-/// The database fails.
 pub async fn repair(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Repairing<'_>) -> Result<ReadyStage> {
     let order = allowed.order();
     let no = order.head.no.0;
@@ -298,7 +286,7 @@ pub struct Updating<'a> {
     pub notify: Option<String>,
     /// True if it is to wait for its start now, or the start it waits for is another.
     pub starts: Starts,
-    /// Who causes it.
+    /// Person or program that causes it.
     pub source: &'a str,
     /// More for the history, as JSON.
     pub detail: String,
@@ -307,13 +295,13 @@ pub struct Updating<'a> {
 /// Effect of an update on the place of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Starts {
-    /// It stays where it is.
+    /// The order stays where it is.
     AsBefore,
-    /// It waits until then, in this stream, whatever it waited for or was ready for; the past is now.
+    /// The order waits until then, in this stream, whatever it waited for or was ready for; the past is now.
     At(Timestamp, Stream),
 }
 
-/// Consequences of an update, to be told below the commit.
+/// Consequences of an update, to be sent below the commit.
 #[derive(Clone, Debug, Default)]
 pub struct Updated {
     /// Stage that may run, under its new number.
@@ -325,9 +313,6 @@ pub struct Updated {
 }
 
 /// Changes a locked order that does not run. Conditions by other orders stay as they are.
-///
-/// # Errors
-/// The database fails.
 pub async fn update(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Updating<'_>) -> Result<Updated> {
     let order = allowed.order();
     let no = order.head.no.0;

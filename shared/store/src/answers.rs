@@ -1,4 +1,4 @@
-//! Answers to requests: stored whatever becomes of them, judged once, and shown to the stages that
+//! Answers to requests: stored in any case, judged once, and shown to the stages that
 //! follow.
 
 pub(crate) mod taken;
@@ -12,7 +12,7 @@ use pagurus_domain::id::{RequestId, ScenarioNo};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-pub use taken::{Accepted, TakenCallback, body, callbacks_of_order, results};
+pub use taken::{Accepted, body, callbacks_of_order, results};
 
 use crate::columns::columns;
 use crate::sql::statements;
@@ -107,20 +107,17 @@ const ORPHAN_HEADER_BYTES: usize = 4 * 1024;
 /// Verdicts on a batch of callbacks, and what follows from them.
 #[derive(Clone, Debug, Default)]
 pub struct Answered {
-    /// One for each callback, in order.
+    /// Verdict on each callback, in order.
     pub verdicts: Vec<CallbackVerdict>,
     /// The orders that go on now.
     pub woken: Vec<ReadyStage>,
-    /// How many of those for nobody were not kept, because there are so many already.
+    /// Number of callbacks for nobody that were not kept, because there are too many already.
     pub unkept: usize,
     /// The requests that are not waited for any more: of which flow, to which called system.
     pub closed: Vec<(String, String)>,
 }
 
 /// The scenarios of the orders whose requests these callbacks answer, by request; nothing of those for nobody.
-///
-/// # Errors
-/// The database fails.
 pub async fn scenarios(
     client: &Client,
     callbacks: &[&NewCallback],
@@ -134,7 +131,7 @@ pub async fn scenarios(
     Ok(rows.iter().map(|row| (RequestId(row.get("id")), ScenarioNo(row.get("scenario")))).collect())
 }
 
-/// Stores callbacks, whatever becomes of them, and wakes the orders whose last open one came. Anybody
+/// Stores callbacks in any case, and wakes the orders whose last open one came. Anybody
 /// may send one for nobody: of those no more than `max_orphans` are kept.
 ///
 /// # Errors
@@ -198,7 +195,7 @@ where
     Ok(Answered { verdicts, woken, unkept: orphans.saturating_sub(room), closed })
 }
 
-/// How many callbacks for nobody may be kept yet.
+/// Number of callbacks for nobody that may be kept yet.
 async fn room_for_orphans(tx: &Tx<'_>, max: u32) -> Result<usize> {
     let statement = tx.prepare_cached(ORPHANS).await?;
     let kept: i64 = tx.query_one(&statement, &[&i64::from(max)]).await?.get("kept");
@@ -240,9 +237,6 @@ fn kept_of(callback: &NewCallback, verdict: CallbackVerdict) -> (Option<&str>, &
 
 /// A heartbeat of an actor: its hand-out goes on for another work time-out. Until when, or `None`
 /// where this hand-out is over.
-///
-/// # Errors
-/// The database fails.
 pub async fn prolong(client: &Client, pass: RequestId) -> Result<Option<Timestamp>> {
     let statement = client.prepare_cached(PROLONG).await?;
     let row = client.query_opt(&statement, &[&pass.0, &Stream::Wait.number()]).await?;

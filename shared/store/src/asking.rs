@@ -3,8 +3,11 @@
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_domain::scenario::stage::Asking;
+use pagurus_wire::parts::AskingView;
+use tokio_postgres::Row;
 
 use crate::columns::columns;
+use crate::row::read;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
@@ -28,9 +31,6 @@ statements! {
 }
 
 /// Writes what the stages of a node ask of the world, in place of what it wrote before.
-///
-/// # Errors
-/// The database fails.
 pub async fn write(tx: &Tx<'_>, node: Incarnation, asking: &[(OrderNo, Attempt, Asking)]) -> Result<()> {
     let nos: Vec<i64> = asking.iter().map(|(no, ..)| no.0).collect();
     tx.execute(&tx.prepare_cached(FORGET_ANSWERED).await?, &[&node.0, &nos]).await?;
@@ -52,46 +52,20 @@ pub async fn write(tx: &Tx<'_>, node: Incarnation, asking: &[(OrderNo, Attempt, 
     Ok(())
 }
 
-/// A question of a running stage to the world.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskingRow {
-    /// The state.
-    pub state: String,
-    /// Index of the action in it.
-    pub action: i32,
-    /// `http`, `amqp`, `actor` or `order`.
-    pub kind: String,
-    /// Name that the scenario gives it.
-    pub name: Option<String>,
-    /// Place that was asked.
-    pub target: String,
-    /// Number of the attempt.
-    pub tries: i32,
-    /// Moment at which it was asked.
-    pub since: Timestamp,
-}
-
 /// The question of the stage of an order with this hand-out, where it has waited for a while.
-///
-/// # Errors
-/// The database fails.
-pub async fn of_order(client: &Client, no: OrderNo, attempt: Attempt) -> Result<Option<AskingRow>> {
+pub async fn of_order(client: &Client, no: OrderNo, attempt: Attempt) -> Result<Option<AskingView>> {
     let row = client.query_opt(&client.prepare_cached(ASKED_BY).await?, &[&no.0, &attempt.0]).await?;
-    Ok(row.map(|row| AskingRow {
-        state: row.get("state"),
-        action: row.get("action"),
-        kind: row.get("kind"),
-        name: row.get("name"),
-        target: row.get("target"),
-        tries: row.get("tries"),
-        since: row.get("since"),
+    let count = |row: &Row, column: &str| u32::try_from(row.get::<_, i32>(column)).unwrap_or_default();
+    Ok(row.as_ref().map(|row| {
+        read!(row => AskingView {
+            state, kind, name, target, since;
+            action: count(row, "action"),
+            attempt: count(row, "tries")
+        })
     }))
 }
 
 /// Removes what nodes left behind that are gone; how many rows it were.
-///
-/// # Errors
-/// The database fails.
 pub async fn forget_ended(client: &Client) -> Result<u64> {
     Ok(client.execute(&client.prepare_cached(FORGET_ENDED).await?, &[]).await?)
 }

@@ -29,9 +29,6 @@ pub enum AttemptEnd {
 }
 
 /// Begins an attempt; how many began before it and never ended.
-///
-/// # Errors
-/// The database fails.
 pub async fn begin(client: &Client, message: &[u8]) -> Result<u32> {
     let row = client.query_one(&client.prepare_cached(BEGIN).await?, &[&message]).await?;
     let attempts: i32 = row.get("attempts");
@@ -39,9 +36,6 @@ pub async fn begin(client: &Client, message: &[u8]) -> Result<u32> {
 }
 
 /// Ends an attempt.
-///
-/// # Errors
-/// The database fails.
 pub async fn end(client: &Client, message: &[u8], end: AttemptEnd) -> Result<()> {
     let sql = match end {
         AttemptEnd::Done => DONE,
@@ -52,9 +46,6 @@ pub async fn end(client: &Client, message: &[u8], end: AttemptEnd) -> Result<()>
 }
 
 /// Forgets attempts that never ended, and that nobody has repeated for so long. There is one for each death of a process.
-///
-/// # Errors
-/// The database fails.
 pub async fn forget(client: &Client, older_than: Duration) -> Result<u64> {
     let statement = client.prepare_cached(FORGET).await?;
     Ok(client.execute(&statement, &[&older_than.as_secs_f64()]).await?)

@@ -1,11 +1,12 @@
 //! The audit log: what people and programs did from outside, written in the transaction of the action.
 
-use jiff::Timestamp;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::principal::{Door, Principal};
+use pagurus_wire::audit::{AuditView, AuditedPrincipal};
+use tokio_postgres::Row;
 
 use crate::columns::columns;
-use crate::row::word;
+use crate::row::{read, word};
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
@@ -26,7 +27,7 @@ statements! {
             SELECT no FROM audit WHERE at < now() - make_interval(secs => $1) ORDER BY at LIMIT $2))";
 }
 
-/// One action, to be written.
+/// An action, to be written.
 #[derive(Clone, Debug)]
 pub struct AuditEntry<'a> {
     /// Name of the action.
@@ -62,18 +63,12 @@ impl<'a> AuditEntry<'a> {
     }
 
     /// Writes it alone.
-    ///
-    /// # Errors
-    /// The database fails.
     pub async fn record(self, tx: &Tx<'_>) -> Result<()> {
         record(tx, &[self]).await
     }
 }
 
 /// Writes actions. Those of the engine itself are left out: they stand in the histories.
-///
-/// # Errors
-/// The database fails.
 pub async fn record(tx: &Tx<'_>, entries: &[AuditEntry<'_>]) -> Result<()> {
     let entries: Vec<&AuditEntry<'_>> = entries.iter().filter(|entry| entry.by.door.is_outside()).collect();
     if entries.is_empty() {
@@ -93,62 +88,34 @@ pub async fn record(tx: &Tx<'_>, entries: &[AuditEntry<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// One action, as it was written.
-#[derive(Clone, Debug)]
-pub struct AuditRow {
-    /// Number of the entry.
-    pub no: i64,
-    /// When.
-    pub at: Timestamp,
-    /// Name of the action.
-    pub action: String,
-    /// Kind of what it was done to.
-    pub kind: AuditKind,
-    /// Name of what it was done to.
-    pub subject: String,
-    /// Principal of the request.
-    pub by: Principal,
-    /// Reason that was given.
-    pub reason: Option<String>,
-    /// More, as JSON.
-    pub detail: String,
-}
-
 /// Entries below a number, the newest first; of one subject where it is given.
 ///
 /// # Errors
 /// The database fails, or holds a word that is not known.
-pub async fn list(client: &Client, subject: Option<&str>, below: i64, limit: i64) -> Result<Vec<AuditRow>> {
+pub async fn list(client: &Client, subject: Option<&str>, below: i64, limit: i64) -> Result<Vec<AuditView>> {
     let rows = match subject {
         None => client.query(&client.prepare_cached(LIST).await?, &[&below, &limit]).await?,
         Some(subject) => {
             client.query(&client.prepare_cached(OF_SUBJECT).await?, &[&below, &limit, &subject]).await?
         }
     };
-    rows.iter()
-        .map(|row| {
-            Ok(AuditRow {
-                no: row.get("no"),
-                at: row.get("at"),
-                action: row.get("action"),
-                kind: word(row, "kind", "audit.kind")?,
-                subject: row.get("subject"),
-                by: Principal {
-                    door: word::<Door>(row, "door", "audit.door")?,
-                    name: row.get("name"),
-                    from: row.get("origin"),
-                },
-                reason: row.get("reason"),
-                detail: row.get("detail"),
-            })
-        })
-        .collect()
+    rows.iter().map(read_entry).collect()
 }
 
-/// Removes entries older than so many seconds, a bounded number; how many.
-///
-/// # Errors
-/// The database fails.
+fn read_entry(row: &Row) -> Result<AuditView> {
+    Ok(read!(row => AuditView {
+        no, at, action, subject, reason;
+        kind: word::<AuditKind>(row, "kind", "audit.kind")?.to_string(),
+        by: read!(row => AuditedPrincipal {
+            name;
+            door: word::<Door>(row, "door", "audit.door")?.to_string(),
+            from: row.get("origin")
+        }),
+        detail: serde_json::from_str(row.get("detail")).unwrap_or_default()
+    }))
+}
+
+/// Removes at most `limit` entries older than this; returns their number.
 pub async fn forget(client: &Client, older_than: std::time::Duration, limit: i64) -> Result<u64> {
     let statement = client.prepare_cached(FORGET).await?;
     Ok(client.execute(&statement, &[&older_than.as_secs_f64(), &limit]).await?)

@@ -27,7 +27,7 @@ statements! {
 pub const VERDICTS: [CallbackVerdict; 4] =
     [CallbackVerdict::Accepted, CallbackVerdict::Duplicate, CallbackVerdict::Late, CallbackVerdict::Orphan];
 
-/// Where a callback stands in the list.
+/// Place of a callback in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallbackPosition {
     /// Number; a later one has a larger.
@@ -41,7 +41,7 @@ pub struct CallbackPosition {
 /// A callback with all that is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// Where it stands.
+    /// Place in the list.
     pub place: CallbackPosition,
     /// The request that it answers, where there is one.
     pub request: Option<RequestId>,
@@ -61,9 +61,6 @@ pub struct Stored {
 
 /// Callbacks below a number, the newest first: all of them, or those of one verdict. Accepted ones
 /// are not found by their verdict: nearly all are.
-///
-/// # Errors
-/// The database fails.
 pub async fn places(
     client: &Client,
     verdict: Option<CallbackVerdict>,
@@ -83,10 +80,7 @@ pub async fn places(
     Ok(rows.iter().map(|row| place(row.get("no"), row.get("verdict"), row.get("received_at"))).collect())
 }
 
-/// These callbacks, the newest first, each with at most so many bytes of its body.
-///
-/// # Errors
-/// The database fails.
+/// These callbacks, the newest first, each with at most `most_bytes` bytes of its body.
 pub async fn show(client: &Client, nos: &[i64], most_bytes: i32) -> Result<Vec<Stored>> {
     let statement = client.prepare_cached(SHOW).await?;
     let rows = client.query(&statement, &[&nos, &most_bytes]).await?;

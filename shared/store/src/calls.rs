@@ -1,12 +1,13 @@
 //! Calls from outside to live orders (SCN-9).
 //!
-//! A call is a row that waits until its order rests. Whoever stores it wakes a resting order; whoever
-//! writes the end of a stage looks for calls that came meanwhile. Both hold the order's row, so that
+//! A call is a row that waits until its order rests. The one that stores it wakes a resting order; the one
+//! that writes the end of a stage looks for calls that came meanwhile. Both hold the order's row, so that
 //! no call is passed over by both.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
+use pagurus_domain::classes::CALL_ENDED;
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::{OrderError, Status};
@@ -49,7 +50,7 @@ statements! {
          WHERE c.no = ANY(ARRAY[a.no]) AND c.answered_at IS NULL";
     // Nobody will handle what still waits for an order that has ended.
     ENDED = "
-        UPDATE calls SET status = 'failed', answered_at = now(), error_class = 'call.ended',
+        UPDATE calls SET status = 'failed', answered_at = now(), error_class = $2,
                          error_message = 'the order ended before the call could be handled'
          WHERE order_no = ANY($1::bigint[]) AND status = 'waiting'";
     WAKE = "
@@ -109,7 +110,7 @@ fn read(row: &tokio_postgres::Row) -> StoredCall {
 /// Outcome of a call that was handed in.
 #[derive(Clone, Debug)]
 pub enum Submitted {
-    /// It waits for its turn; the order is ready for it, if it rested.
+    /// The call waits for its turn; the order is ready for it, if it rested.
     Waiting(Option<ReadyStage>),
     /// A call with this key was there before.
     Known(StoredCall),
@@ -117,9 +118,6 @@ pub enum Submitted {
 
 /// Stores a call for a locked order that is not final, and wakes the order if it rests. One that
 /// has not begun yet goes on waiting for its time and its conditions, and the call with it.
-///
-/// # Errors
-/// The database fails.
 pub async fn submit(tx: &Tx<'_>, order: &Locked, key: &str, name: &str, body: &Value) -> Result<Submitted> {
     let store = tx.prepare_cached(STORE).await?;
     let stored =
@@ -139,18 +137,12 @@ pub async fn submit(tx: &Tx<'_>, order: &Locked, key: &str, name: &str, body: &V
 }
 
 /// The call of this key of a locked order.
-///
-/// # Errors
-/// The database fails.
 pub async fn of_key(tx: &Tx<'_>, no: OrderNo, key: &str) -> Result<Option<StoredCall>> {
     let by_key = tx.prepare_cached(BY_KEY).await?;
     Ok(tx.query_opt(&by_key, &[&no.0, &key]).await?.as_ref().map(read))
 }
 
 /// The call of this key; `None` where there is no such order or call.
-///
-/// # Errors
-/// The database fails.
 pub async fn by_key(client: &Client, order: &str, key: &str) -> Result<Option<StoredCall>> {
     let number = client.prepare_cached(NUMBER).await?;
     let Some(row) = client.query_opt(&number, &[&order]).await? else { return Ok(None) };
@@ -159,28 +151,19 @@ pub async fn by_key(client: &Client, order: &str, key: &str) -> Result<Option<St
     Ok(row.as_ref().map(read))
 }
 
-/// Those of these calls that are answered.
-///
-/// # Errors
-/// The database fails.
+/// Calls among these that are answered.
 pub async fn answered(client: &Client, nos: &[i64]) -> Result<Vec<StoredCall>> {
     let statement = client.prepare_cached(ANSWERED).await?;
     Ok(client.query(&statement, &[&nos]).await?.iter().map(read).collect())
 }
 
 /// Calls of an order behind the one of this number, in the order of their arrival, `limit` at most.
-///
-/// # Errors
-/// The database fails.
 pub async fn of_order(client: &Client, no: OrderNo, after: i64, limit: i64) -> Result<Vec<StoredCall>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
     Ok(client.query(&statement, &[&no.0, &after, &limit]).await?.iter().map(read).collect())
 }
 
 /// The calls that wait for these orders, each with its present life.
-///
-/// # Errors
-/// The database fails.
 pub async fn pending(
     client: &Client,
     orders: &[(OrderNo, Life)],
@@ -252,7 +235,7 @@ pub(crate) async fn write(tx: &Tx<'_>, answers: &[&CallAnswer]) -> Result<()> {
 pub(crate) async fn close(tx: &Tx<'_>, orders: &[i64]) -> Result<()> {
     if !orders.is_empty() {
         let statement = tx.prepare_cached(ENDED).await?;
-        tx.execute(&statement, &[&orders]).await?;
+        tx.execute(&statement, &[&orders, &CALL_ENDED]).await?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Events of orders of late, by their numbers: for those who follow many orders at once.
+//! Recent events of orders, by their numbers: for those who follow many orders at once.
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Life, OrderNo};
@@ -11,19 +11,19 @@ use crate::sql::{shown_status, statements};
 use crate::{Client, Result};
 
 statements! {
-    // Of an order of which something was told before, what is behind that; of another one, what is not older than a time. The
+    // Of an order of which something was sent before, what is behind that; of another one, what is not older than a time. The
     // registration itself has no row.
     CHANGES = concat!("
         SELECT o.no, o.id, s.name AS scenario, o.transaction_id, o.created_at, o.step, ", shown_status!(), " AS status,
-               t.told = 0 AND o.created_at >= $3 AS is_new, h.number, h.life, h.kind, h.at, h.source, h.detail
-          FROM unnest($1::bigint[], $2::integer[]) AS t (no, told)
+               t.sent = 0 AND o.created_at >= $3 AS is_new, h.number, h.life, h.kind, h.at, h.source, h.detail
+          FROM unnest($1::bigint[], $2::integer[]) AS t (no, sent)
           JOIN orders o ON o.no = ANY(ARRAY[t.no])
           JOIN scenarios s ON s.no = ANY(ARRAY[o.scenario])
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[t.no])
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[t.no])
           LEFT JOIN LATERAL (
                SELECT number, life, kind, at, source, detail FROM history
-                WHERE order_no = ANY(ARRAY[t.no]) AND number >= t.told AND (t.told > 0 OR at >= $3)
+                WHERE order_no = ANY(ARRAY[t.no]) AND number >= t.sent AND (t.sent > 0 OR at >= $3)
                 ORDER BY number LIMIT $4) AS h ON true
          ORDER BY h.at NULLS FIRST, o.no, h.number");
     NUMBERS = "SELECT no, id FROM orders WHERE id = ANY($1::text[])";
@@ -34,8 +34,8 @@ statements! {
 pub struct FollowedOrder {
     /// The order.
     pub no: OrderNo,
-    /// Number of the last event of it that was told; 0 where none was.
-    pub told: i32,
+    /// Number of the last event of it that was sent; 0 if none was.
+    pub sent: i32,
 }
 
 /// Something that happened to an order that is followed, and the order as it is now.
@@ -55,17 +55,14 @@ pub struct OrderChange {
     pub step: Option<String>,
     /// Status, as outsiders see it.
     pub status: Status,
-    /// True where its registration is to be told, too.
+    /// True if its registration is to be sent, too.
     pub is_new: bool,
     /// The event; none where there is only the registration.
     pub event: Option<HistoryEvent>,
 }
 
-/// Events of these orders since the last one of each that was told; of those of which none was, since a time. So many
-/// events of each at most, the oldest first.
-///
-/// # Errors
-/// The database fails.
+/// Events of these orders since the last one of each that was sent; of those of which none was, since a time. At most
+/// `limit` events of each, the oldest first.
 pub async fn of(
     client: &Client,
     followed: &[FollowedOrder],
@@ -74,7 +71,7 @@ pub async fn of(
 ) -> Result<Vec<OrderChange>> {
     let columns = columns!(one in followed => {
         no: i64 = one.no.0,
-        told: i32 = one.told,
+        sent: i32 = one.sent,
     });
     columns.query(client, CHANGES, &[&since, &limit]).await?.iter().map(read).collect()
 }
@@ -102,9 +99,6 @@ fn read(row: &tokio_postgres::Row) -> Result<OrderChange> {
 }
 
 /// Our numbers of these orders, as far as they are registered.
-///
-/// # Errors
-/// The database fails.
 pub async fn numbers(client: &Client, ids: &[String]) -> Result<Vec<(OrderNo, String)>> {
     let rows = client.query(&client.prepare_cached(NUMBERS).await?, &[&ids]).await?;
     Ok(rows.iter().map(|row| (OrderNo(row.get("no")), row.get("id"))).collect())

@@ -65,16 +65,13 @@ pub struct AwaitedChild {
 /// A child to be registered.
 #[derive(Clone, Debug)]
 pub struct NewChild {
-    /// Who starts it.
+    /// Order that starts it.
     pub parent: OrderNo,
     /// Registration.
     pub order: NewOrder,
 }
 
-/// How deep each of these orders stands below an order from outside; 0 for such an order itself.
-///
-/// # Errors
-/// The database fails.
+/// Depth of each of these orders below an order from outside; 0 for such an order itself.
 pub async fn depths(client: &Client, orders: &[OrderNo]) -> Result<HashMap<OrderNo, i32>> {
     let nos: Vec<i64> = orders.iter().map(|no| no.0).collect();
     let statement = client.prepare_cached(DEPTHS).await?;
@@ -86,10 +83,7 @@ pub async fn depths(client: &Client, orders: &[OrderNo]) -> Result<HashMap<Order
         .collect())
 }
 
-/// Those of these orders that have started so many others, or more.
-///
-/// # Errors
-/// The database fails.
+/// Orders among these that have started `children` others, or more.
 pub async fn full(client: &Client, orders: &[OrderNo], children: u32) -> Result<HashSet<OrderNo>> {
     let nos: Vec<i64> = orders.iter().map(|no| no.0).collect();
     let statement = client.prepare_cached(FULL).await?;
@@ -97,20 +91,14 @@ pub async fn full(client: &Client, orders: &[OrderNo], children: u32) -> Result<
     Ok(rows.iter().map(|row| OrderNo(row.get("no"))).collect())
 }
 
-/// Who started the orders of these ids, where an order did.
-///
-/// # Errors
-/// The database fails.
+/// Parents of the orders of these ids, where an order started them.
 pub async fn parents(client: &impl Connection, ids: &[&str]) -> Result<HashMap<String, OrderNo>> {
     let statement = client.prepare_cached(PARENTS).await?;
     let rows = client.query(&statement, &[&ids]).await?;
     Ok(rows.iter().map(|row| (row.get("id"), OrderNo(row.get("parent_no")))).collect())
 }
 
-/// Registers children and notes whose they are. What became of each, in order.
-///
-/// # Errors
-/// The database fails.
+/// Registers children and notes whose they are. Returns the outcome of each, in order.
 pub async fn register(tx: &Tx<'_>, children: &[NewChild], depths: &[i32]) -> Result<Vec<Registered>> {
     let new: Vec<NewOrder> = children.iter().map(|child| child.order.clone()).collect();
     let registered = orders::register(tx, &new).await?;
@@ -129,7 +117,7 @@ pub async fn register(tx: &Tx<'_>, children: &[NewChild], depths: &[i32]) -> Res
 }
 
 /// An order of the same id and content that somebody else registered is no child of this parent:
-/// its end would be told to nobody here.
+/// its end would be reported to nobody here.
 async fn only_own(
     tx: &Tx<'_>,
     children: &[NewChild],
@@ -151,9 +139,6 @@ async fn only_own(
 }
 
 /// The children whose ends an order waits for now, a thousand at most.
-///
-/// # Errors
-/// The database fails.
 pub async fn awaited(client: &Client, parent: OrderNo) -> Result<Vec<AwaitedChild>> {
     let rows = client.query(&client.prepare_cached(AWAITED).await?, &[&parent.0]).await?;
     rows.iter()
@@ -164,10 +149,7 @@ pub async fn awaited(client: &Client, parent: OrderNo) -> Result<Vec<AwaitedChil
         .collect()
 }
 
-/// Who started an order, and whom it started: ids, the latter with their statuses.
-///
-/// # Errors
-/// The database fails.
+/// Parent and children of an order: ids, the latter with their statuses.
 pub async fn family(client: &Client, no: OrderNo) -> Result<(Option<String>, Vec<(String, String)>)> {
     let parent = client.prepare_cached(PARENT).await?;
     let parent = client.query_opt(&parent, &[&no.0]).await?.map(|row| row.get("id"));

@@ -47,7 +47,7 @@ statements! {
          WHERE incarnation = $1 AND ended_at IS NULL";
     // Who judges has beaten all the while: otherwise it may have been the way to the database that was
     // shut, for everybody. After a restart of the database the others get as long to come back. Times that are still to come
-    // are of a clock that was set back since, and whoever lives has beaten again.
+    // are of a clock that was set back since, and a living node has beaten again.
     LOSE = "
         UPDATE nodes n SET status = 'lost', ended_at = clock_timestamp()
          WHERE n.ended_at IS NULL
@@ -89,7 +89,7 @@ pub struct NewNode {
     pub name: String,
     /// Service.
     pub role: Role,
-    /// Where its health is asked.
+    /// Address at which its health is asked.
     pub address: String,
     /// Version of the program.
     pub version: String,
@@ -98,9 +98,6 @@ pub struct NewNode {
 }
 
 /// Registers a process; a living one of the same role and name is over with that.
-///
-/// # Errors
-/// The database fails.
 pub async fn register(tx: &Tx<'_>, node: &NewNode) -> Result<Incarnation> {
     let role = node.role.as_str();
     tx.query(SUPERSEDE, &[&role, &node.name]).await?;
@@ -113,19 +110,13 @@ pub async fn register(tx: &Tx<'_>, node: &NewNode) -> Result<Incarnation> {
 
 /// True if another process has registered under the role and name of this life since it began. Who
 /// has lost its name so must not take it back: the two would displace each other for ever.
-///
-/// # Errors
-/// The database fails.
 pub async fn superseded(client: &Client, former: Incarnation) -> Result<bool> {
     Ok(client.query_one(SUPERSEDED, &[&former.0]).await?.get("is_superseded"))
 }
 
 /// Tells that the process lives, and what it is now; false where it has been declared over, so that
-/// it must stop what it does, and register anew unless it was [`superseded`]. A beat that comes later
+/// it must stop what it does, and register again unless it was [`superseded`]. A beat that comes later
 /// than `steady` allows begins a new unbroken row of beats.
-///
-/// # Errors
-/// The database fails.
 pub async fn beat(client: &Client, node: Incarnation, beat: Beat, lost_after: Duration) -> Result<bool> {
     let statement = client.prepare_cached(BEAT).await?;
     let (gap, in_hand) = (steady(lost_after).as_secs_f64(), i32::try_from(beat.in_hand).unwrap_or(i32::MAX));
@@ -147,7 +138,7 @@ fn steady(lost_after: Duration) -> Duration {
     lost_after / 2
 }
 
-/// Where a node is in its life.
+/// Phase of the life of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeStatus {
     /// Registered, not yet at work.
@@ -184,18 +175,12 @@ impl NodeStatus {
 }
 
 /// Sets the status of a living node.
-///
-/// # Errors
-/// The database fails.
 pub async fn set_status(client: &Client, node: Incarnation, status: NodeStatus) -> Result<bool> {
     let statement = client.prepare_cached(STATUS).await?;
     Ok(client.execute(&statement, &[&node.0, &status.as_str()]).await? == 1)
 }
 
-/// Where an intake listens: one that lives, else the last one that did.
-///
-/// # Errors
-/// The database fails.
+/// Address of an intake: one that lives, else the last one that did.
 pub async fn intake_address(client: &Client) -> Result<Option<String>> {
     let statement = client.prepare_cached(INTAKE).await?;
     Ok(client.query_opt(&statement, &[]).await?.map(|row| row.get("address")))
@@ -203,9 +188,6 @@ pub async fn intake_address(client: &Client) -> Result<Option<String>> {
 
 /// Declares nodes lost that were silent for so long; who they were. The judge must have been heard
 /// itself all that time: else nobody is lost.
-///
-/// # Errors
-/// The database fails.
 pub async fn lose_silent(
     client: &Client,
     judge: Incarnation,
@@ -222,9 +204,6 @@ pub async fn lose_silent(
 }
 
 /// The living workers: how many stages each takes, and whether it takes new ones.
-///
-/// # Errors
-/// The database fails.
 pub async fn workers(client: &Client) -> Result<Vec<(Incarnation, u32, bool)>> {
     let statement = client.prepare_cached(WORKERS).await?;
     let rows = client.query(&statement, &[]).await?;
@@ -246,13 +225,13 @@ pub struct RegisteredNode {
     pub name: String,
     /// Service.
     pub role: Role,
-    /// Where its health is asked.
+    /// Address at which its health is asked.
     pub address: String,
     /// Version of the program.
     pub version: String,
     /// Status, as one word.
     pub status: String,
-    /// Since when it has that status.
+    /// Time since which it has that status.
     pub status_since: Timestamp,
     /// Begin of its life.
     pub started_at: Timestamp,
@@ -269,9 +248,6 @@ pub struct RegisteredNode {
 }
 
 /// The living nodes, those that ended within the last hour, and the last life of each that is marked offline.
-///
-/// # Errors
-/// The database fails.
 pub async fn nodes(client: &Client) -> Result<Vec<RegisteredNode>> {
     let statement = client.prepare_cached(LIST).await?;
     let rows = client.query(&statement, &[]).await?;

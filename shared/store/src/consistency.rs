@@ -43,7 +43,7 @@ statements! {
     // The position of an order that has ended is kept for a restart, and judged then.
     FACTS = "
         SELECT n.no, o.no IS NOT NULL AS is_order, o.status, o.mode, o.life, o.attempt, o.start_at, o.start_deadline,
-               o.started_at IS NOT NULL AS has_started, o.events::bigint AS events, told.events_told,
+               o.started_at IS NOT NULL AS has_started, o.events::bigint AS events, counted.events_in_history,
                EXISTS (SELECT FROM scenarios s WHERE s.no = o.scenario) AS has_scenario,
                conditions.open_conditions, waiting.waiting_calls, lives.greatest_life,
                CASE WHEN o.status = 'fail'
@@ -68,8 +68,8 @@ statements! {
           LEFT JOIN queues u ON u.name = ANY(ARRAY[q.queue])
           LEFT JOIN contexts c ON c.order_no = ANY(ARRAY[n.no])
          CROSS JOIN LATERAL (
-               SELECT 1 + count(*) + count(*) FILTER (WHERE h.kind = 'stage') AS events_told
-                 FROM history h WHERE h.order_no = ANY(ARRAY[n.no])) AS told
+               SELECT 1 + count(*) + count(*) FILTER (WHERE h.kind = 'stage') AS events_in_history
+                 FROM history h WHERE h.order_no = ANY(ARRAY[n.no])) AS counted
          CROSS JOIN LATERAL (
                SELECT count(*) AS open_conditions FROM dependencies e
                 WHERE e.order_no = ANY(ARRAY[n.no]) AND e.stand NOT IN ('met', 'closed')) AS conditions
@@ -90,19 +90,13 @@ statements! {
          ORDER BY n.no";
 }
 
-/// The next numbers after this one that any row bears, so many at most.
-///
-/// # Errors
-/// The database fails.
+/// The next numbers after this one that any row has, at most `limit`.
 pub async fn numbers(client: &impl Connection, after: i64, limit: i64) -> Result<Vec<i64>> {
     let rows = client.query(&client.prepare_cached(NUMBERS).await?, &[&after, &limit]).await?;
     Ok(rows.iter().map(|row| row.get("no")).collect())
 }
 
 /// The next numbers after this one of orders that have a place, each with whether its scenario is one of these.
-///
-/// # Errors
-/// The database fails.
 pub async fn living(
     client: &impl Connection,
     after: i64,
@@ -115,9 +109,6 @@ pub async fn living(
 }
 
 /// Our numbers of the orders with these ids; those that are not there are left out.
-///
-/// # Errors
-/// The database fails.
 pub async fn numbered(client: &Client, ids: &[&str]) -> Result<Vec<(String, OrderNo)>> {
     let rows = client.query(&client.prepare_cached(NUMBERED).await?, &[&ids]).await?;
     Ok(rows.iter().map(|row| (row.get("id"), OrderNo(row.get("no")))).collect())
@@ -172,7 +163,7 @@ fn read_order(row: &Row) -> Result<OrderRowFacts> {
         start_deadline: row.get("start_deadline"),
         has_started: row.get("has_started"),
         events: row.get("events"),
-        events_told: row.get("events_told"),
+        events_in_history: row.get("events_in_history"),
         has_scenario: row.get("has_scenario"),
         open_conditions: row.get("open_conditions"),
         waiting_calls: row.get("waiting_calls"),

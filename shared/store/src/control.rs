@@ -35,12 +35,12 @@ statements! {
     ID = "SELECT id FROM orders WHERE no = $1";
 }
 
-/// Where a non-final order stands.
+/// Place of a non-final order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A stage of it may run.
     Ready {
-        /// Number that the hand-out would bear.
+        /// Number that the hand-out would have.
         attempt: Attempt,
     },
     /// A stage of it is with a worker.
@@ -48,9 +48,9 @@ pub enum Place {
         /// The right to write its end.
         pass: Pass,
     },
-    /// It is suspended.
+    /// The order is suspended.
     Due,
-    /// It is final, or on its way between two places.
+    /// The order is final, or on its way between two places.
     None,
 }
 
@@ -67,7 +67,7 @@ pub struct Locked {
     pub queue: Option<String>,
     /// Present status.
     pub status: Status,
-    /// How it stands to its target.
+    /// Relation of the order to its target.
     pub scenario_status: ScenarioStatus,
     /// Present state.
     pub step: Option<String>,
@@ -93,7 +93,7 @@ pub struct Locked {
     pub error_class: Option<String>,
     /// Time of the transaction.
     pub now: Timestamp,
-    /// Where it stands.
+    /// Place of the order.
     pub place: Place,
 }
 
@@ -171,15 +171,15 @@ impl<'a> Allowed<'a> {
 /// Orders that were locked together.
 #[derive(Clone, Debug, Default)]
 pub struct LockedOrders {
-    /// Those that stand still now, by ascending number.
+    /// Orders that stand still now, by ascending number.
     pub orders: Vec<Locked>,
-    /// Those that changed their place while they were being locked: the same call may be repeated for
+    /// Orders that changed their place while they were being locked: the same call may be repeated for
     /// them in another transaction.
     pub moved: Vec<OrderNo>,
 }
 
 /// Locks an order and its place; `None` where no such order is. Waits for no lock longer than a statement
-/// of ours holds one, and nor does the rest of the transaction: whoever acts keeps a connection, and
+/// of ours holds one, and nor does the rest of the transaction: the caller keeps a connection, and
 /// others stand behind.
 ///
 /// # Errors
@@ -212,7 +212,7 @@ pub async fn lock_all(tx: &Tx<'_>, nos: &[i64]) -> Result<LockedOrders> {
     Ok(LockedOrders { orders, moved: moved.into_iter().map(|order| order.head.no).collect() })
 }
 
-/// The same for whoever mends what is wrong: also those that are not final and stand nowhere.
+/// Locks orders like [`lock_all`] for callers that mend what is wrong: also those that are not final and stand nowhere.
 ///
 /// # Errors
 /// The database fails, or somebody has locked one of them for longer than a statement of ours does.
@@ -280,18 +280,12 @@ fn read_locked(row: &Row, places: (Option<&Row>, Option<&Row>, bool)) -> Result<
 }
 
 /// The stored positions and variables of locked orders, as JSON.
-///
-/// # Errors
-/// The database fails.
 pub async fn snapshots(tx: &Tx<'_>, nos: &[i64]) -> Result<HashMap<OrderNo, String>> {
     let rows = tx.query(&tx.prepare_cached(SNAPSHOTS).await?, &[&nos]).await?;
     Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("snapshot"))).collect())
 }
 
 /// The parameters of orders, as JSON.
-///
-/// # Errors
-/// The database fails.
 pub async fn params(tx: &Tx<'_>, nos: &[i64]) -> Result<HashMap<OrderNo, String>> {
     let rows = tx.query(&tx.prepare_cached(PARAMS).await?, &[&nos]).await?;
     Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("params"))).collect())

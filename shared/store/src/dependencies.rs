@@ -1,6 +1,6 @@
 //! Orders that wait for other orders: written at registration, settled when those have ended.
 //!
-//! The order that waits has its place in `due`, in a stream without a time. Whoever settles its
+//! The order that waits has its place in `due`, in a stream without a time. The one that settles its
 //! conditions holds the lock on that row: of two pre-conditions that end at the same moment, the
 //! second sees the first as met. The locks on `orders` that are taken here are those of
 //! pre-conditions and come before it; this table comes after all others.
@@ -91,7 +91,7 @@ statements! {
          ORDER BY d.order_no, d.before_id";
 }
 
-/// One condition of an order that waits.
+/// A condition of an order that waits.
 #[derive(Clone, Debug)]
 pub struct Condition {
     /// The order that waits.
@@ -102,14 +102,14 @@ pub struct Condition {
     pub states: Vec<String>,
     /// Consequence of an end in another status.
     pub otherwise: Otherwise,
-    /// How it stands, by the last who looked.
+    /// Stand of the condition at the last look.
     pub stand: Stand,
     /// Status and state of the pre-condition order, and its version, if it is registered.
     pub order: Option<(Status, Option<String>, ScenarioNo)>,
 }
 
 impl Condition {
-    /// How it stands by what its order is now.
+    /// Judges the condition by what its order is now.
     #[must_use]
     pub fn judged(&self) -> Stand {
         let order = self.order.as_ref().map(|(status, step, _)| (*status, step.as_deref()));
@@ -126,9 +126,6 @@ pub fn verdict(conditions: &[Condition]) -> StartDecision {
 
 /// Settles what waits for these orders, which have just ended in this transaction: their rows are
 /// locked by it. Answers with what may run by that.
-///
-/// # Errors
-/// The database fails.
 pub(crate) async fn ended(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<ReadyStage>> {
     if nos.is_empty() {
         return Ok(Vec::new());
@@ -145,18 +142,12 @@ pub(crate) async fn ended(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<ReadyStage>> {
 
 /// Locks those of these orders that wait for others, and everything that they wait for; their
 /// numbers. Ends of pre-conditions that are not known to be awaited are held up until the commit.
-///
-/// # Errors
-/// The database fails.
 pub async fn lock_waiting(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<i64>> {
     tx.execute(&tx.prepare_cached(MARK_AWAITED).await?, &[&nos]).await?;
     lock_places(tx, nos).await
 }
 
 /// True if a locked order waits for others.
-///
-/// # Errors
-/// The database fails.
 pub async fn is_waiting(tx: &Tx<'_>, no: OrderNo) -> Result<bool> {
     Ok(!lock_places(tx, &[no.0]).await?.is_empty())
 }
@@ -167,9 +158,6 @@ async fn lock_places(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<i64>> {
 }
 
 /// The conditions of orders whose places are locked, judged by what is there now, and stored so.
-///
-/// # Errors
-/// The database fails.
 pub async fn judged(tx: &Tx<'_>, nos: &[i64]) -> Result<BTreeMap<OrderNo, Vec<Condition>>> {
     let mut conditions = read(&tx.query(&tx.prepare_cached(CONDITIONS).await?, &[&nos]).await?)?;
     let mut changed = Vec::new();
@@ -189,9 +177,6 @@ pub async fn judged(tx: &Tx<'_>, nos: &[i64]) -> Result<BTreeMap<OrderNo, Vec<Co
 }
 
 /// Stores how conditions stand: the order that waits, the one it waits for, the stand.
-///
-/// # Errors
-/// The database fails.
 pub async fn settle(tx: &Tx<'_>, changed: &[(OrderNo, String, Stand)]) -> Result<()> {
     if changed.is_empty() {
         return Ok(());
@@ -213,17 +198,14 @@ pub(crate) async fn close(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// Those of these locked orders that ended before all their conditions were met.
-///
-/// # Errors
-/// The database fails.
+/// Orders among these locked ones that ended before all their conditions were met.
 pub async fn closed(tx: &Tx<'_>, nos: &[i64]) -> Result<HashSet<OrderNo>> {
     let rows = tx.query(&tx.prepare_cached(CLOSED).await?, &[&nos]).await?;
     Ok(rows.iter().map(|row| OrderNo(row.get("order_no"))).collect())
 }
 
 /// Opens the conditions of orders again that were not met, and lets the orders wait for them. How they stand is
-/// for whoever looks next: it has the locks on what they wait for.
+/// for the next that looks: it has the locks on what they wait for.
 pub(crate) async fn reopen(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
     if !nos.is_empty() {
         tx.execute(&tx.prepare_cached(WAIT).await?, &[&nos, &Stream::Dependent.number()]).await?;
@@ -238,9 +220,6 @@ fn satisfied(conditions: &BTreeMap<OrderNo, Vec<Condition>>) -> Vec<i64> {
 
 /// Lets orders go whose conditions are met and whose places are locked: those whose start lies in
 /// the future wait for it, the others may run.
-///
-/// # Errors
-/// The database fails.
 pub async fn start(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<ReadyStage>> {
     if nos.is_empty() {
         return Ok(Vec::new());
@@ -258,15 +237,12 @@ pub async fn start(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<ReadyStage>> {
 
 /// Orders after a number with a condition that somebody must look at: its expected states are to
 /// be held against a scenario, or it was missed and that ends the order.
-///
-/// # Errors
-/// The database fails.
 pub async fn urgent(client: &Client, after: OrderNo, limit: i64) -> Result<Vec<i64>> {
     let rows = client.query(&client.prepare_cached(URGENT).await?, &[&after.0, &limit]).await?;
     Ok(rows.iter().map(|row| row.get("order_no")).collect())
 }
 
-/// Where a page of conditions ended: the next begins behind it.
+/// End of a page of conditions: the next begins behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     no: i64,
@@ -276,9 +252,6 @@ pub struct Cursor {
 /// A page of conditions that may still be met, of one way of activation: the orders of which something
 /// has changed that nobody settled, and where the next page begins; none after the last page. One that
 /// was missed is among them: its order may be restarted, and end as it should.
-///
-/// # Errors
-/// The database fails.
 pub async fn unsettled(
     client: &Client,
     reactive: bool,

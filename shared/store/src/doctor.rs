@@ -44,9 +44,6 @@ statements! {
 const SESSIONS: i64 = 20;
 
 /// Facts about the database, as its server tells them. `now` is the time of the process that asks.
-///
-/// # Errors
-/// The database fails.
 pub async fn facts(client: &Client, now: impl Fn() -> Timestamp) -> Result<DatabaseFacts> {
     let settings = client.query(&client.prepare_cached(SETTINGS).await?, &[]).await?;
     let statement = client.prepare_cached(SERVER).await?;
@@ -75,7 +72,7 @@ pub async fn facts(client: &Client, now: impl Fn() -> Timestamp) -> Result<Datab
     })
 }
 
-/// How far the clock of the server is ahead, in seconds: nothing where its time lies between question and answer.
+/// Lead of the server's clock, in seconds: zero where its time lies between question and answer.
 fn ahead(begun: Timestamp, ended: Timestamp, theirs: Timestamp) -> f64 {
     let seconds = |at: Timestamp| at.duration_since(begun).as_secs_f64();
     let (length, theirs) = (seconds(ended), seconds(theirs));

@@ -60,9 +60,6 @@ pub struct Woken {
 
 /// Wakes what is due in a stream, from a time on: at most `limit` orders, oldest first; rows that another
 /// activator holds are passed over. `repeat_at` is when the command is to be repeated.
-///
-/// # Errors
-/// The database fails.
 pub async fn wake(
     tx: &Tx<'_>,
     stream: Stream,
@@ -117,9 +114,6 @@ async fn make_ready(
 
 /// Wakes those of these orders that wait and whose awaited callbacks are all in. Their rows of
 /// `orders` must be locked by this transaction.
-///
-/// # Errors
-/// The database fails.
 pub(crate) async fn wake_answered(tx: &Tx<'_>, orders: &[i64]) -> Result<Vec<ReadyStage>> {
     let statement = tx.prepare_cached(TAKE_ANSWERED).await?;
     let rows = tx.query(&statement, &[&orders, &Stream::Wait.number()]).await?;
@@ -129,9 +123,6 @@ pub(crate) async fn wake_answered(tx: &Tx<'_>, orders: &[i64]) -> Result<Vec<Rea
 
 /// Repeats commands that nobody followed, from a time on: moves their time forward by the present lag of each, at
 /// least by `min_shift`, and tells what to send again.
-///
-/// # Errors
-/// The database fails.
 pub async fn repeat(
     tx: &Tx<'_>,
     from: Timestamp,

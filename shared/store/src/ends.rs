@@ -41,17 +41,17 @@ pub struct Ending<'a> {
     pub error: Option<OrderError>,
     /// The state in which its first stage was begun, where nothing of that was written yet.
     pub step: Option<String>,
-    /// Who or what causes it.
+    /// Source of the end.
     pub source: &'a str,
     /// More for the history, as JSON.
     pub detail: String,
 }
 
-/// Consequences of the ends of orders, to be told below the commit.
+/// Consequences of the ends of orders, to be sent below the commit.
 #[derive(Clone, Debug, Default)]
 pub struct Ended {
     /// Notifications that were stored.
-    pub told: Vec<NewNotification>,
+    pub notifications: Vec<NewNotification>,
     /// Orders that waited for these ends and may run now.
     pub ready: Vec<ReadyStage>,
 }
@@ -83,19 +83,19 @@ pub async fn end_lives(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Resul
         })
         .collect();
     history::append_all(tx, &events).await?;
-    let mut told = Vec::new();
+    let mut stored = Vec::new();
     for (allowed, ending) in ends {
         let Some(end) = allowed.change().ends_life else {
             return Err(Error::broken("change", allowed.change().cause));
         };
-        told.extend(notifications(*allowed, ending, end));
+        stored.extend(notifications(*allowed, ending, end));
     }
-    outbox::put(tx, &told).await?;
+    outbox::put(tx, &stored).await?;
     let postponed = ends.iter().map(|(allowed, _)| allowed.order()).filter(|order| order.has_conditions());
     dependencies::close(tx, &postponed.map(|order| order.head.no.0).collect::<Vec<_>>()).await?;
     let awaited = ends.iter().map(|(allowed, _)| allowed.order()).filter(|order| order.awaited);
     let ready = dependencies::ended(tx, &awaited.map(|order| order.head.no.0).collect::<Vec<_>>()).await?;
-    Ok(Ended { told, ready })
+    Ok(Ended { notifications: stored, ready })
 }
 
 async fn write(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Result<()> {

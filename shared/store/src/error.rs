@@ -18,7 +18,7 @@ pub enum Error {
     /// A row holds what no version of this program writes.
     #[error("the stored value of {what} is broken: {found}")]
     Broken {
-        /// Which value.
+        /// Name of the value.
         what: &'static str,
         /// Value that stands there.
         found: String,
@@ -99,7 +99,7 @@ impl Error {
     }
 }
 
-/// How long the cause of an abort is waited for; it is on its way already.
+/// Longest wait for the cause of an abort, which is on its way already.
 const CAUSE: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// A statement that is sent beside others of its transaction. When one of them fails, the server
@@ -107,7 +107,7 @@ const CAUSE: std::time::Duration = std::time::Duration::from_secs(1);
 /// tells the cause, because what is done about it depends on that.
 ///
 /// # Errors
-/// Those of the statement.
+/// Errors of the statement.
 pub async fn beside<T>(statement: impl Future<Output = Result<T>>) -> Result<T> {
     let outcome = statement.await;
     if let Err(Error::Database(error)) = &outcome

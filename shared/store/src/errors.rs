@@ -6,8 +6,11 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::Status;
+use pagurus_wire::errors::ErrorOrder;
 use tokio_postgres::Row;
 
+use crate::row::read;
 use crate::sql::statements;
 use crate::{Client, Result};
 
@@ -96,7 +99,7 @@ impl By {
     }
 }
 
-/// Which orders: of this class, scenario, state and system. A field that is left out is any; an
+/// Orders that are wanted: of this class, scenario, state and system. A field that is left out is any; an
 /// empty text means the orders that have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
@@ -113,7 +116,7 @@ pub struct Filter {
 impl Filter {
     /// True if it lets this order through.
     #[must_use]
-    pub fn takes(&self, order: &FailedOrder) -> bool {
+    pub fn takes(&self, order: &ErrorOrder) -> bool {
         let same = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| wanted == found.unwrap_or_default())
         };
@@ -122,25 +125,6 @@ impl Filter {
             && same(&self.state, order.state.as_deref())
             && same(&self.system, order.system.as_deref())
     }
-}
-
-/// One failed or retrying order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FailedOrder {
-    /// Our number, and when it failed or is due: its place in the list.
-    pub place: (Timestamp, OrderNo),
-    /// The client's id.
-    pub id: String,
-    /// Name of its scenario.
-    pub scenario: String,
-    /// State of the scenario.
-    pub state: Option<String>,
-    /// The class of its error.
-    pub class: Option<String>,
-    /// The called system.
-    pub system: Option<String>,
-    /// Message of the error.
-    pub message: Option<String>,
 }
 
 /// The orders of one group that failed, or came into retry, in one hour.
@@ -152,7 +136,7 @@ pub struct Hour {
     pub scenario: Option<String>,
     /// When the hour begins, in UTC.
     pub from: Timestamp,
-    /// How many orders.
+    /// Number of orders.
     pub orders: i64,
     /// The first of them.
     pub first: Timestamp,
@@ -164,9 +148,6 @@ pub struct Hour {
 
 /// Orders that ended `fail` since a moment, of the newest [`MOST`] of them those that the filter
 /// lets through.
-///
-/// # Errors
-/// The database fails.
 pub async fn failed(client: &Client, by: By, since: Timestamp, filter: &Filter) -> Result<Vec<Hour>> {
     let Filter { class, scenario, state, system } = filter;
     let statement = client.prepare_cached(FAILED).await?;
@@ -177,9 +158,6 @@ pub async fn failed(client: &Client, by: By, since: Timestamp, filter: &Filter) 
 
 /// Orders that wait for their next attempt, of the [`MOST`] that are due first those that the
 /// filter lets through. One whose attempt is running at this moment is not among them.
-///
-/// # Errors
-/// The database fails.
 pub async fn retrying(client: &Client, by: By, filter: &Filter) -> Result<Vec<Hour>> {
     let Filter { class, scenario, state, system } = filter;
     let stream = Stream::Retry.number();
@@ -190,40 +168,31 @@ pub async fn retrying(client: &Client, by: By, filter: &Filter) -> Result<Vec<Ho
 }
 
 /// Orders that ended `fail` since a moment, the newest first, behind a place in that list.
-///
-/// # Errors
-/// The database fails.
 pub async fn failed_orders(
     client: &Client,
     since: Timestamp,
     behind: Option<(Timestamp, OrderNo)>,
     limit: i64,
-) -> Result<Vec<FailedOrder>> {
+) -> Result<Vec<(OrderNo, ErrorOrder)>> {
     let (at, no) = behind.unwrap_or((Timestamp::MAX, OrderNo(i64::MAX)));
     let statement = client.prepare_cached(FAILED_ORDERS).await?;
     let rows = client.query(&statement, &[&since, &at, &no.0, &limit]).await?;
-    Ok(rows.iter().map(read_member).collect())
+    Ok(rows.iter().map(|row| read_member(row, Status::Fail)).collect())
 }
 
 /// Orders that wait for their next attempt, those that are due first, behind a place in that list.
-///
-/// # Errors
-/// The database fails.
 pub async fn retrying_orders(
     client: &Client,
     behind: Option<(Timestamp, OrderNo)>,
     limit: i64,
-) -> Result<Vec<FailedOrder>> {
+) -> Result<Vec<(OrderNo, ErrorOrder)>> {
     let (at, no) = behind.unwrap_or((Timestamp::UNIX_EPOCH, OrderNo(0)));
     let statement = client.prepare_cached(RETRYING_ORDERS).await?;
     let rows = client.query(&statement, &[&Stream::Retry.number(), &at, &no.0, &limit]).await?;
-    Ok(rows.iter().map(read_member).collect())
+    Ok(rows.iter().map(|row| read_member(row, Status::Retry)).collect())
 }
 
 /// The clients' ids of orders.
-///
-/// # Errors
-/// The database fails.
 pub async fn ids(client: &Client, orders: &[OrderNo]) -> Result<HashMap<OrderNo, String>> {
     let nos: Vec<i64> = orders.iter().map(|no| no.0).collect();
     let statement = client.prepare_cached(IDS).await?;
@@ -243,14 +212,12 @@ fn read_hour(row: &Row) -> Hour {
     }
 }
 
-fn read_member(row: &Row) -> FailedOrder {
-    FailedOrder {
-        place: (row.get("at"), OrderNo(row.get("order_no"))),
-        id: row.get("id"),
-        scenario: row.get("scenario"),
+fn read_member(row: &Row, status: Status) -> (OrderNo, ErrorOrder) {
+    let order = read!(row => ErrorOrder {
+        at, id, scenario, class, system;
+        status: status.to_string(),
         state: row.get("step"),
-        class: row.get("class"),
-        system: row.get("system"),
-        message: row.get("error_message"),
-    }
+        message: row.get("error_message")
+    });
+    (OrderNo(row.get("order_no")), order)
 }

@@ -68,7 +68,7 @@ pub enum TimedList {
     Overdue,
     /// Deadlines of orders that have passed.
     Deadlines,
-    /// Suspended orders whose clients are to be told now that they stand still.
+    /// Suspended orders whose clients are to be notified now that they stand still.
     Suspensions,
     /// Promises that are to be looked at now.
     Promises,
@@ -104,9 +104,6 @@ impl First {
 }
 
 /// The first row of a list.
-///
-/// # Errors
-/// The database fails.
 pub async fn look(client: &Client, list: TimedList, low_water: &mut LowWater) -> Result<First> {
     let look = low_water.begin(Timestamp::now());
     let stream;

@@ -66,9 +66,6 @@ pub struct Written<T> {
 }
 
 /// Writes what the dispatcher of this epoch knows of flows; how many were written: none, where another leads by now.
-///
-/// # Errors
-/// The database fails.
 pub async fn write_flows(on: &impl Connection, epoch: Epoch, flows: &[FlowRecord]) -> Result<u64> {
     if flows.is_empty() {
         return Ok(0);
@@ -83,9 +80,6 @@ pub async fn write_flows(on: &impl Connection, epoch: Epoch, flows: &[FlowRecord
 }
 
 /// Writes what the dispatcher of this epoch knows of called systems, as [`write_flows`] does.
-///
-/// # Errors
-/// The database fails.
 pub async fn write_systems(on: &impl Connection, epoch: Epoch, systems: &[SystemRecord]) -> Result<u64> {
     if systems.is_empty() {
         return Ok(0);
@@ -114,10 +108,7 @@ fn read_written<T: serde::de::DeserializeOwned>(
     Ok(Written { record: read(row, table)?, at: row.get("written_at") })
 }
 
-/// Stages of these flows that ended in a second of late, by flow. One that nothing is known of is left out.
-///
-/// # Errors
-/// The database fails.
+/// Stages of these flows that ended in a second recently, by flow. Unknown flows are left out.
 pub async fn throughputs(client: &Client, flows: &[&str]) -> Result<BTreeMap<String, f64>> {
     let rows = client.query(&client.prepare_cached(RECORDS_OF).await?, &[&flows]).await?;
     let records = rows.iter().filter_map(|row| {
@@ -128,10 +119,7 @@ pub async fn throughputs(client: &Client, flows: &[&str]) -> Result<BTreeMap<Str
 }
 
 /// Records of flows by the dispatcher before, those written last first. A record that cannot be read is left out: it
-/// is learnt anew.
-///
-/// # Errors
-/// The database fails.
+/// is learnt again.
 pub async fn all(client: &Client, limit: i64) -> Result<(Vec<FlowRecord>, Vec<SystemRecord>)> {
     let flows = client.query(&client.prepare_cached(ALL_FLOWS).await?, &[&limit]).await?;
     let systems = client.query(&client.prepare_cached(ALL_SYSTEMS).await?, &[&limit]).await?;
@@ -167,9 +155,6 @@ pub async fn one(client: &Client, flow: &str) -> Result<Option<Written<FlowRecor
 }
 
 /// The names of the flows that contain a keyword.
-///
-/// # Errors
-/// The database fails.
 pub async fn names(client: &Client, keyword: &str, limit: i64) -> Result<Vec<String>> {
     let statement = client.prepare_cached(NAMES_WITH).await?;
     Ok(client.query(&statement, &[&keyword, &limit]).await?.iter().map(|row| row.get("flow")).collect())
@@ -195,10 +180,7 @@ pub async fn system(client: &Client, system: &str) -> Result<Option<Written<Syst
     row.map(|row| read_written(&row, "system_states")).transpose()
 }
 
-/// The flows of which at least so many stages may run, those with the most first.
-///
-/// # Errors
-/// The database fails.
+/// The flows of which at least `least` stages may run, those with the most first.
 pub async fn backlog(client: &Client, least: i64, limit: i64) -> Result<Vec<(String, i64)>> {
     let statement = client.prepare_cached(BACKLOG).await?;
     let rows = client.query(&statement, &[&least, &limit]).await?;
@@ -207,28 +189,19 @@ pub async fn backlog(client: &Client, least: i64, limit: i64) -> Result<Vec<(Str
 
 /// The flows that are held back: by a limit, because their system is away, or by an operator. A record that cannot be read
 /// is left out.
-///
-/// # Errors
-/// The database fails.
 pub async fn held_back(client: &Client, limit: i64) -> Result<Vec<FlowRecord>> {
     let rows = client.query(&client.prepare_cached(HELD_BACK).await?, &[&limit]).await?;
     Ok(rows.iter().filter_map(|row| read(row, "flow_states").ok()).collect())
 }
 
-/// How many stages of a flow that may run belong to orders registered before this one; so many at most are counted.
-///
-/// # Errors
-/// The database fails.
+/// Number of stages of a flow that may run and belong to orders registered before this one; counts at most `most`.
 pub async fn ready_before(client: &Client, flow: &str, no: OrderNo, most: i64) -> Result<u32> {
     let statement = client.prepare_cached(READY_BEFORE).await?;
     let before: i64 = client.query_one(&statement, &[&flow, &no.0, &most]).await?.get("before");
     Ok(u32::try_from(before).unwrap_or(u32::MAX))
 }
 
-/// Removes flows and systems of which nothing was written for so long, so many of each at most; how many.
-///
-/// # Errors
-/// The database fails.
+/// Removes flows and systems of which nothing was written for `age`, at most `limit` of each; returns their number.
 pub async fn forget(client: &Client, age: Duration, limit: i64) -> Result<u64> {
     let mut gone = 0;
     for sql in [FORGET_FLOWS, FORGET_SYSTEMS] {

@@ -34,16 +34,13 @@ pub struct NewEvent<'a> {
     pub no: OrderNo,
     /// Kind of the event.
     pub kind: &'a str,
-    /// Who or what caused it.
+    /// Source of the event.
     pub source: &'a str,
     /// More, as JSON.
     pub detail: &'a str,
 }
 
 /// Appends events: one to each of these orders.
-///
-/// # Errors
-/// The database fails.
 pub async fn append_all(tx: &Tx<'_>, events: &[NewEvent<'_>]) -> Result<()> {
     if events.is_empty() {
         return Ok(());
@@ -59,25 +56,22 @@ pub async fn append_all(tx: &Tx<'_>, events: &[NewEvent<'_>]) -> Result<()> {
 }
 
 /// Appends one event; `source` says who or what caused it.
-///
-/// # Errors
-/// The database fails.
 pub async fn append(tx: &Tx<'_>, no: OrderNo, kind: &str, source: &str, detail: &str) -> Result<()> {
     append_all(tx, &[NewEvent { no, kind, source, detail }]).await
 }
 
-/// One row of the history.
+/// A row of the history.
 #[derive(Clone, Debug)]
 pub struct HistoryEvent {
     /// Number; a row of kind `stage` stands for this one and the next.
     pub number: i32,
-    /// Which life of the order.
+    /// Life of the order.
     pub life: Life,
     /// Kind of the event.
     pub kind: String,
     /// When.
     pub at: Timestamp,
-    /// Who or what caused it.
+    /// Source of the event.
     pub source: String,
     /// More, as JSON.
     pub detail: String,
@@ -85,9 +79,6 @@ pub struct HistoryEvent {
 
 /// The last event of one of these kinds that each order has from a request under this key. The orders must
 /// be locked: else the same request may be at work beside.
-///
-/// # Errors
-/// The database fails.
 pub async fn of_key(
     tx: &Tx<'_>,
     nos: &[i64],
@@ -111,9 +102,6 @@ fn read_event(row: &tokio_postgres::Row) -> HistoryEvent {
 }
 
 /// Events of an order after a number, in order.
-///
-/// # Errors
-/// The database fails.
 pub async fn of_order(client: &Client, no: OrderNo, after: i32, limit: i64) -> Result<Vec<HistoryEvent>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
     let rows = client.query(&statement, &[&no.0, &after, &limit]).await?;

@@ -15,7 +15,7 @@ use crate::sql::statements;
 use crate::{Client, Result};
 
 statements! {
-    // What was told of within the period is not told of again.
+    // What was reported within the period is not reported again.
     IDLE_READY = "
         SELECT r.order_no, r.attempt, r.flow, r.priority, r.queue, r.position, r.woken, r.since,
                extract(epoch FROM clock_timestamp() - r.since)::float8 AS waited_seconds, o.scenario,
@@ -70,7 +70,7 @@ pub struct StandingOrder<T> {
     pub scenario: ScenarioNo,
     /// For how long.
     pub waited: Duration,
-    /// True where that was told of it within the period.
+    /// True if that was reported within the period.
     pub is_known: bool,
     /// More, by where it stands.
     pub more: T,
@@ -79,9 +79,9 @@ pub struct StandingOrder<T> {
 /// A stage that may run.
 #[derive(Clone, Debug)]
 pub struct StandingStage {
-    /// The stage, as the dispatcher is told of it.
+    /// The stage, as it is sent to the dispatcher.
     pub stage: ReadyStage,
-    /// Since when.
+    /// Time since which it may run.
     pub since: Timestamp,
     /// True where it is not the head of its queue.
     pub is_behind: bool,
@@ -98,9 +98,6 @@ fn read<T>(row: &tokio_postgres::Row, more: T) -> StandingOrder<T> {
 }
 
 /// The next stages after this number that may run.
-///
-/// # Errors
-/// The database fails.
 pub async fn ready(
     client: &Client,
     after: i64,
@@ -119,9 +116,6 @@ pub async fn ready(
 }
 
 /// Orders of a stream that are due for longer than the period, from the first that is due on ([`crate::first`]).
-///
-/// # Errors
-/// The database fails.
 pub async fn due(
     client: &Client,
     stream: i16,
@@ -134,11 +128,8 @@ pub async fn due(
     Ok(rows.iter().map(|row| read(row, ())).collect())
 }
 
-/// Those of the next suspended orders after this number that wait for a task, with the name of its request; and the
+/// Orders among the next suspended ones after this number that wait for a task, with the name of its request; and the
 /// last number that was looked at, none after the last order.
-///
-/// # Errors
-/// The database fails.
 pub async fn tasks(
     client: &Client,
     after: i64,
@@ -153,9 +144,6 @@ pub async fn tasks(
 
 /// Names of the tasks that the next suspended orders after this number wait for, each once; and the last number that was
 /// looked at, none after the last order.
-///
-/// # Errors
-/// The database fails.
 pub async fn awaited_tasks(client: &Client, after: i64, limit: i64) -> Result<(Vec<String>, Option<i64>)> {
     let statement = client.prepare_cached(AWAITED_TASKS).await?;
     let rows = client.query(&statement, &[&after, &limit, &Stream::Wait.number()]).await?;
@@ -163,10 +151,7 @@ pub async fn awaited_tasks(client: &Client, after: i64, limit: i64) -> Result<(V
     Ok((rows.iter().map(|row| row.get("name")).collect(), last.get("last")))
 }
 
-/// Since when the stage may have run that is in progress and came last: for each flow, urgency and mode.
-///
-/// # Errors
-/// The database fails.
+/// Time since which the newest stage in progress could have run, for each flow, urgency and mode.
 pub async fn newest_taken(client: &Client) -> Result<HashMap<(String, Priority, Mode), Timestamp>> {
     let rows = client.query(&client.prepare_cached(NEWEST_TAKEN).await?, &[]).await?;
     rows.iter()

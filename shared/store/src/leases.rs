@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Epoch, Incarnation, Role};
+use pagurus_wire::cluster::LeaseLine;
 
+use crate::row::read;
 use crate::sql::statements;
 use crate::{Client, Connection, Result, Tx};
 
@@ -47,52 +49,22 @@ pub struct Leader {
 }
 
 /// The lease under which hand-outs are made; none where nobody ever led.
-///
-/// # Errors
-/// The database fails.
 pub async fn leader(client: &Client) -> Result<Option<Leader>> {
     let statement = client.prepare_cached(LEADER).await?;
     let row = client.query_opt(&statement, &[&Role::Dispatcher.as_str()]).await?;
     Ok(row.map(|row| Leader { until: row.get("until"), is_held: row.get("is_held") }))
 }
 
-/// A lease, as people see it.
-#[derive(Clone, Debug)]
-pub struct LeaseView {
-    /// Name of the right that it gives.
-    pub name: String,
-    /// Name of the holder.
-    pub holder: Option<String>,
-    /// Until when.
-    pub until: Timestamp,
-    /// Epoch.
-    pub epoch: Epoch,
-}
-
 /// All leases.
-///
-/// # Errors
-/// The database fails.
-pub async fn all(client: &Client) -> Result<Vec<LeaseView>> {
+pub async fn all(client: &Client) -> Result<Vec<LeaseLine>> {
     let statement = client.prepare_cached(LEASES).await?;
     let rows = client.query(&statement, &[]).await?;
-    Ok(rows
-        .iter()
-        .map(|row| LeaseView {
-            name: row.get("name"),
-            holder: row.get("holder"),
-            until: row.get("until"),
-            epoch: Epoch(row.get("epoch")),
-        })
-        .collect())
+    Ok(rows.iter().map(|row| read!(row => LeaseLine { name, holder, until, epoch })).collect())
 }
 
 /// Takes a lease that is free or over, with a new epoch; `None` while another holds it. The new
 /// epoch waits for every write that holds the old one shared, and fences out all later ones. One that has this end is over,
 /// too: it is not renewed any more, and only a clock that was set back makes it last.
-///
-/// # Errors
-/// The database fails.
 pub async fn acquire(
     tx: &Tx<'_>,
     name: &str,
@@ -109,9 +81,6 @@ pub async fn acquire(
 }
 
 /// Prolongs a lease that is still held; false where it is not.
-///
-/// # Errors
-/// The database fails.
 pub async fn renew(
     client: &Client,
     name: &str,
@@ -124,18 +93,12 @@ pub async fn renew(
 }
 
 /// Ends a lease that somebody holds; the name of the holder, which hears of it with its next renewal.
-///
-/// # Errors
-/// The database fails.
 pub async fn end(client: &impl Connection, name: &str) -> Result<Option<String>> {
     let statement = client.prepare_cached(END_LEASE).await?;
     Ok(client.query_opt(&statement, &[&name]).await?.map(|row| row.get("name")))
 }
 
 /// Gives a lease back, so that another can take it at once.
-///
-/// # Errors
-/// The database fails.
 pub async fn resign(client: &Client, name: &str, node: Incarnation) -> Result<()> {
     let statement = client.prepare_cached(RESIGN).await?;
     client.execute(&statement, &[&name, &node.0]).await?;
@@ -143,9 +106,6 @@ pub async fn resign(client: &Client, name: &str, node: Incarnation) -> Result<()
 }
 
 /// End of a lease, and how long it lasts yet if nobody prolongs it: nothing where it is over. None where it was never taken.
-///
-/// # Errors
-/// The database fails.
 pub async fn left(client: &impl Connection, name: &str) -> Result<Option<(Timestamp, Duration)>> {
     let row = client.query_opt(&client.prepare_cached(LEASE_LEFT).await?, &[&name]).await?;
     Ok(row.map(|row| {

@@ -1,6 +1,6 @@
 //! PostgreSQL: the one authoritative state, and every SQL statement of the project.
 //!
-//! One module for each aggregate; each function runs its statements in a transaction that the
+//! Each aggregate has a module; each function runs its statements in a transaction that the
 //! caller began and will commit, so that services show what is atomic. Nothing here decides a
 //! status: callers bring decisions of the domain, statements check that what was expected still
 //! holds, and say what they refused.
@@ -61,6 +61,7 @@ pub mod stages;
 pub mod statements;
 pub mod stats;
 pub mod stops;
+pub mod suspects;
 pub mod suspensions;
 pub mod upkeep;
 pub mod walks;

@@ -28,9 +28,6 @@ statements! {
 }
 
 /// The notifiers that are at work.
-///
-/// # Errors
-/// The database fails.
 pub async fn notifiers(client: &Client) -> Result<Vec<Incarnation>> {
     let statement = client.prepare_cached(NOTIFIERS).await?;
     let rows = client.query(&statement, &[]).await?;
@@ -42,61 +39,43 @@ pub async fn notifiers(client: &Client) -> Result<Vec<Incarnation>> {
 pub struct OfflineMark {
     /// Why.
     pub reason: String,
-    /// Who asked, as JSON.
+    /// Principal that asked, as JSON.
     pub by: String,
-    /// Since when.
+    /// Time of the mark.
     pub at: Timestamp,
 }
 
 /// Marks a node offline; false where it was already.
-///
-/// # Errors
-/// The database fails.
 pub async fn mark(tx: &Tx<'_>, role: Role, name: &str, reason: &str, by: &str) -> Result<bool> {
     let statement = tx.prepare_cached(MARK).await?;
     Ok(tx.execute(&statement, &[&role.as_str(), &name, &reason, &by]).await? == 1)
 }
 
 /// Takes the mark of a node back; false where there was none.
-///
-/// # Errors
-/// The database fails.
 pub async fn unmark(tx: &Tx<'_>, role: Role, name: &str) -> Result<bool> {
     let statement = tx.prepare_cached(UNMARK).await?;
     Ok(tx.execute(&statement, &[&role.as_str(), &name]).await? == 1)
 }
 
 /// True if a node is marked offline.
-///
-/// # Errors
-/// The database fails.
 pub async fn is_marked(client: &Client, role: Role, name: &str) -> Result<bool> {
     let statement = client.prepare_cached(IS_MARKED).await?;
     Ok(client.query_one(&statement, &[&role.as_str(), &name]).await?.get("is_marked"))
 }
 
 /// True if a node of this role and name was ever registered, or is marked.
-///
-/// # Errors
-/// The database fails.
 pub async fn is_known(tx: &Tx<'_>, role: Role, name: &str) -> Result<bool> {
     let statement = tx.prepare_cached(IS_KNOWN).await?;
     Ok(tx.query_one(&statement, &[&role.as_str(), &name]).await?.get("is_known"))
 }
 
 /// Names of the living nodes of a role.
-///
-/// # Errors
-/// The database fails.
 pub async fn living(tx: &Tx<'_>, role: Role, limit: i64) -> Result<Vec<String>> {
     let rows = tx.query(&tx.prepare_cached(LIVING).await?, &[&role.as_str(), &limit]).await?;
     Ok(rows.iter().map(|row| row.get("name")).collect())
 }
 
 /// Number of the other nodes of a role that are at work, or stand by, and are not marked.
-///
-/// # Errors
-/// The database fails.
 pub async fn others(tx: &Tx<'_>, role: Role, name: &str) -> Result<i64> {
     let statement = tx.prepare_cached(OTHERS).await?;
     Ok(tx.query_one(&statement, &[&role.as_str(), &name]).await?.get("others"))

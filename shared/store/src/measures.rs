@@ -71,9 +71,6 @@ impl Measured {
 
 /// Orders that are not final by what they wait for: the stream of what is suspended, `worker` and `running`. Beyond a
 /// thousand an estimate.
-///
-/// # Errors
-/// The database fails.
 pub async fn waiting(client: &Client) -> Result<Vec<(&'static str, Measured)>> {
     let mut waiting = Vec::with_capacity(Stream::ALL.len() + 2);
     for stream in Stream::ALL {
@@ -119,18 +116,12 @@ async fn by_status(client: &Client, table: &str, first: &str) -> Result<Vec<(Str
     Ok(rows.iter().map(estimate).collect())
 }
 
-/// Orders by the status that their rows bear. What runs bears the status of before.
-///
-/// # Errors
-/// The database fails.
+/// Orders by the status in their rows. What runs has the status of before.
 pub async fn statuses(client: &Client) -> Result<Vec<(String, Measured)>> {
     by_status(client, "orders", FIRST_STATUSES).await
 }
 
 /// Questions to other systems that are not answered yet.
-///
-/// # Errors
-/// The database fails.
 pub async fn open_requests(client: &Client) -> Result<Measured> {
     let known = by_status(client, "requests", FIRST_REQUESTS).await?;
     let is_estimated = known.iter().any(|(_, measured)| measured.is_estimated);
@@ -139,17 +130,11 @@ pub async fn open_requests(client: &Client) -> Result<Measured> {
 }
 
 /// Refused messages that were taken out of their broker queue and wait for a decision, a thousand at most.
-///
-/// # Errors
-/// The database fails.
 pub async fn refused(client: &Client) -> Result<Measured> {
     first_thousand(client, COUNT_REFUSED).await
 }
 
 /// Orders that are marked as inconsistent, a thousand at most.
-///
-/// # Errors
-/// The database fails.
 pub async fn inconsistent(client: &Client) -> Result<Measured> {
     first_thousand(client, COUNT_INCONSISTENT).await
 }
@@ -161,9 +146,6 @@ async fn first_thousand(client: &Client, sql: &str) -> Result<Measured> {
 
 /// Seconds for which the oldest stage could have run that stands in no queue, among the thousand orders with the smallest
 /// numbers; none where there is none.
-///
-/// # Errors
-/// The database fails.
 pub async fn oldest_ready_seconds(client: &Client, low: &mut LowNumber) -> Result<Option<f64>> {
     let look = low.begin(Timestamp::now());
     let row = client.query_one(&client.prepare_cached(OLDEST_READY).await?, &[&COUNTED, &look.after]).await?;
@@ -189,9 +171,6 @@ impl HeldSnapshots {
 }
 
 /// The snapshots that other sessions hold.
-///
-/// # Errors
-/// The database fails.
 pub async fn held_snapshots(client: &Client) -> Result<HeldSnapshots> {
     let row = client.query_one(&client.prepare_cached(OLDEST_SNAPSHOT).await?, &[]).await?;
     let unseen = u32::try_from(row.get::<_, i64>("unseen")).unwrap_or(u32::MAX);
@@ -199,9 +178,6 @@ pub async fn held_snapshots(client: &Client) -> Result<HeldSnapshots> {
 }
 
 /// True while a dispatcher holds its lease.
-///
-/// # Errors
-/// The database fails.
 pub async fn is_led(client: &Client) -> Result<bool> {
     let statement = client.prepare_cached(IS_LED).await?;
     Ok(client.query_one(&statement, &[]).await?.get("is_led"))

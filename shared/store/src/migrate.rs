@@ -1,5 +1,9 @@
 //! Forward-only migrations, run once under a lock.
 
+use std::collections::HashSet;
+
+use refinery::Target;
+
 use crate::{Client, Error, Result};
 
 mod embedded {
@@ -15,10 +19,23 @@ const LOCK: i64 = 0x7061_6775_7275_7301;
 /// # Errors
 /// The database fails, or its history of migrations differs from ours.
 pub async fn run(client: &mut Client) -> Result<Vec<String>> {
+    run_up_to(client, Target::Latest).await
+}
+
+/// Brings an older schema up to one version, as an earlier release left it.
+///
+/// # Errors
+/// The same as for [`run`].
+pub async fn run_to(client: &mut Client, version: i32) -> Result<Vec<String>> {
+    run_up_to(client, Target::Version(version)).await
+}
+
+async fn run_up_to(client: &mut Client, target: Target) -> Result<Vec<String>> {
     // The lock belongs to the session that migrates: if it dies, so does its transaction.
     client.batch_execute("SET lock_timeout = 0; SET statement_timeout = 0").await?;
     client.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await?;
     let outcome = embedded::migrations::runner()
+        .set_target(target)
         .set_abort_divergent(true)
         .set_abort_missing(false)
         .run_async(&mut ***client)
@@ -28,10 +45,7 @@ pub async fn run(client: &mut Client) -> Result<Vec<String>> {
     Ok(report.applied_migrations().iter().map(ToString::to_string).collect())
 }
 
-/// True if the schema has everything this program was made for.
-///
-/// # Errors
-/// The database fails.
+/// True if every migration that this program knows was run, with the same text.
 pub async fn is_current(client: &Client) -> Result<bool> {
     let known = client
         .query_opt(
@@ -42,8 +56,11 @@ pub async fn is_current(client: &Client) -> Result<bool> {
     if known.is_none() {
         return Ok(false);
     }
-    let (newest, known) = versions(client).await?;
-    Ok(newest >= known)
+    let rows = client.query("SELECT version, checksum FROM refinery_schema_history", &[]).await?;
+    let run: HashSet<(i32, String)> =
+        rows.iter().map(|row| (row.get("version"), row.get("checksum"))).collect();
+    let runner = embedded::migrations::runner();
+    Ok(runner.get_migrations().iter().all(|m| run.contains(&(m.version(), m.checksum().to_string()))))
 }
 
 /// The newest migration that was run, and the newest that this program knows.

@@ -1,4 +1,4 @@
-//! Bulk operations (REC-12): what is to be done to many orders, how far it is, and what came of it. The orders of each
+//! Bulk operations (REC-12): what is to be done to many orders, how far it is, and its results. The orders of each
 //! stand in `items`.
 
 pub mod items;
@@ -16,7 +16,7 @@ use crate::sql::statements;
 use crate::{Connection, Error, Result, Tx};
 
 pub(crate) use reasons::STATEMENTS as REASON_STATEMENTS;
-pub use reasons::{StoredReason, reasons};
+pub use reasons::reasons;
 
 /// All columns of an operation.
 macro_rules! operation {
@@ -85,7 +85,7 @@ pub struct NewOperation<'a> {
     pub again: Option<i64>,
     /// Why.
     pub reason: &'a str,
-    /// Who, as JSON.
+    /// Principal that asked, as JSON.
     pub by: &'a str,
     /// Urgency among operations.
     pub urgency: Priority,
@@ -114,7 +114,7 @@ pub struct StoredOperation {
     pub shift: Option<i64>,
     /// Why.
     pub reason: String,
-    /// Who, as JSON.
+    /// Principal that asked, as JSON.
     pub made_by: String,
     /// When.
     pub made_at: Timestamp,
@@ -130,13 +130,13 @@ pub struct StoredOperation {
     pub state: OperationState,
     /// Why it is in this state, where it came there by itself.
     pub because: Option<String>,
-    /// Where the selection goes on; none where it has been made.
+    /// Point at which the selection goes on; none where it has been made.
     pub selection: Option<String>,
     /// Orders that the selection has looked at.
     pub looked: i64,
     /// Counts.
     pub counts: Counts,
-    /// Orders a second of late.
+    /// Recent orders a second.
     pub speed: f64,
     /// Orders that the rate allows, saved up at `allowed_at`.
     pub allowance: f64,
@@ -221,9 +221,6 @@ pub struct CreatedOperation {
 }
 
 /// Makes an operation, or finds the one that a request of the same key has made.
-///
-/// # Errors
-/// The database fails.
 pub async fn create(tx: &Tx<'_>, new: &NewOperation<'_>) -> Result<CreatedOperation> {
     let NewOperation { key, action, fields, search, again, reason, by, rate, ramp, follow_until, .. } = new;
     let statement = tx.prepare_cached(CREATE).await?;
@@ -242,27 +239,18 @@ pub async fn create(tx: &Tx<'_>, new: &NewOperation<'_>) -> Result<CreatedOperat
 }
 
 /// An operation by its number.
-///
-/// # Errors
-/// The database fails.
 pub async fn find(client: &impl Connection, no: i64) -> Result<Option<StoredOperation>> {
     let row = client.query_opt(&client.prepare_cached(FIND).await?, &[&no]).await?;
     row.as_ref().map(StoredOperation::read).transpose()
 }
 
 /// The same, locked until the end of the transaction.
-///
-/// # Errors
-/// The database fails.
 pub async fn lock(tx: &Tx<'_>, no: i64) -> Result<Option<StoredOperation>> {
     let row = tx.query_opt(&tx.prepare_cached(LOCK).await?, &[&no]).await?;
     row.as_ref().map(StoredOperation::read).transpose()
 }
 
 /// Operations below a number, the newest first, of one state where it is given.
-///
-/// # Errors
-/// The database fails.
 pub async fn list(
     client: &impl Connection,
     below: i64,
@@ -276,18 +264,12 @@ pub async fn list(
 }
 
 /// Operations that run or are paused, the most urgent first.
-///
-/// # Errors
-/// The database fails.
 pub async fn live(client: &impl Connection, limit: i64) -> Result<Vec<StoredOperation>> {
     let rows = client.query(&client.prepare_cached(LIVE).await?, &[&limit]).await?;
     rows.iter().map(StoredOperation::read).collect()
 }
 
 /// Operations with orders whose end is awaited, and that ended no longer ago than this.
-///
-/// # Errors
-/// The database fails.
 pub async fn unsettled(client: &impl Connection, within: Duration, limit: i64) -> Result<Vec<i64>> {
     let statement = client.prepare_cached(UNSETTLED).await?;
     let rows = client.query(&statement, &[&within.as_secs_f64(), &limit]).await?;
@@ -295,62 +277,41 @@ pub async fn unsettled(client: &impl Connection, within: Duration, limit: i64) -
 }
 
 /// Puts a locked operation into another state.
-///
-/// # Errors
-/// The database fails.
 pub async fn set_state(tx: &Tx<'_>, no: i64, state: OperationState, because: Option<&str>) -> Result<()> {
     tx.execute(&tx.prepare_cached(SET_STATE).await?, &[&no, &state.as_str(), &because]).await?;
     Ok(())
 }
 
 /// Keeps the number of the shift by which a new operation moves orders.
-///
-/// # Errors
-/// The database fails.
 pub async fn set_shift(tx: &Tx<'_>, no: i64, shift: i64) -> Result<()> {
     tx.execute(&tx.prepare_cached(SET_SHIFT).await?, &[&no, &shift]).await?;
     Ok(())
 }
 
 /// Takes the turn to select orders for an operation, until the end of the transaction; false where somebody else has it.
-///
-/// # Errors
-/// The database fails.
 pub async fn try_selection(tx: &Tx<'_>, no: i64) -> Result<bool> {
     Ok(tx.query_one(&tx.prepare_cached(TRY_LOCK).await?, &[&no]).await?.get("mine"))
 }
 
 /// Notes how far a selection is; false where the operation does not run any more.
-///
-/// # Errors
-/// The database fails.
 pub async fn advance(tx: &Tx<'_>, no: i64, selection: Option<&str>, looked: i64, added: i64) -> Result<bool> {
     let statement = tx.prepare_cached(ADVANCE).await?;
     Ok(tx.execute(&statement, &[&no, &selection, &looked, &added]).await? == 1)
 }
 
 /// Keeps the allowance that is left of the rate.
-///
-/// # Errors
-/// The database fails.
 pub async fn allow(tx: &Tx<'_>, no: i64, allowance: f64) -> Result<()> {
     tx.execute(&tx.prepare_cached(ALLOW).await?, &[&no, &allowance]).await?;
     Ok(())
 }
 
-/// Adds what came of orders that were acted on: done, skipped, failed.
-///
-/// # Errors
-/// The database fails.
+/// Adds the outcomes of orders that were acted on: done, skipped, failed.
 pub async fn acted(tx: &Tx<'_>, no: i64, [done, skipped, failed]: [i64; 3], speed: f64) -> Result<()> {
     tx.execute(&tx.prepare_cached(ACTED).await?, &[&no, &done, &skipped, &failed, &speed]).await?;
     Ok(())
 }
 
-/// Adds what became of orders: succeeded, failed again, failed otherwise, left.
-///
-/// # Errors
-/// The database fails.
+/// Adds the later outcomes of orders: succeeded, failed again, failed otherwise, left.
 pub async fn settled(tx: &Tx<'_>, no: i64, counts: [i64; 4]) -> Result<()> {
     let [succeeded, again, otherwise, left] = counts;
     let statement = tx.prepare_cached(SETTLED).await?;
@@ -360,9 +321,6 @@ pub async fn settled(tx: &Tx<'_>, no: i64, counts: [i64; 4]) -> Result<()> {
 
 /// Removes what is left of operations that ended longer ago than this: a bounded number of orders of one, and what has
 /// no orders any more. How many orders.
-///
-/// # Errors
-/// The database fails.
 pub async fn forget(tx: &Tx<'_>, older_than: Duration, limit: i64) -> Result<u64> {
     let seconds = older_than.as_secs_f64();
     let oldest = tx.query_opt(&tx.prepare_cached(OLDEST_ENDED).await?, &[&seconds]).await?;

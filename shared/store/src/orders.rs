@@ -66,7 +66,7 @@ statements! {
 /// Outcome of one registration.
 #[derive(Clone, Debug)]
 pub enum Registered {
-    /// It is new, and durable with the commit.
+    /// The order is new, and durable with the commit.
     Accepted {
         /// Our number of it.
         no: OrderNo,
@@ -79,11 +79,11 @@ pub enum Registered {
     },
     /// The same order was registered before.
     Duplicate(Status),
-    /// Another order bears this id.
+    /// Another order has this id.
     Conflict(Status),
-    /// It would wait for itself, by this way.
+    /// The order would wait for itself, by this way.
     Cycle(Vec<String>),
-    /// It would stand in its queue behind an order that awaits it.
+    /// The order would stand in its queue behind an order that awaits it.
     Behind {
         /// The queue.
         queue: String,
@@ -107,8 +107,8 @@ pub async fn register(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Vec<Registered
     let positions = positions_of(tx, orders, &begins).await?;
     let behind = awaiting::behind_members(tx, orders).await?;
     if !behind.is_empty() {
-        let told = |(id, (queue, awaiting))| (id, Registered::Behind { queue, awaiting });
-        return register_rest(tx, orders, &behind.into_iter().map(told).collect()).await;
+        let refused = |(id, (queue, awaiting))| (id, Registered::Behind { queue, awaiting });
+        return register_rest(tx, orders, &behind.into_iter().map(refused).collect()).await;
     }
     let inserted = insert_orders(tx, orders, &positions, &begins).await?;
     insert_places(tx, orders, &positions, &waits, &inserted).await?;
@@ -240,7 +240,7 @@ async fn insert_orders(
 }
 
 /// The notification wish of an order as it is stored. Nodes of the version before look for the request of a
-/// parent in its place; whoever knows the column `answers` tells the two apart.
+/// parent in its place; nodes that know the column `answers` tell the two apart.
 fn stored_notify(order: &NewOrder) -> Option<String> {
     let wish = order.request.notify.clone().or_else(|| order.answers.map(NotifyRequest::of_parent));
     wish.map(|wish| wish.to_value().to_string())
@@ -318,9 +318,6 @@ async fn insert_deadlines(tx: &Tx<'_>, deadlines: &[(i64, &str, Timestamp)]) -> 
 }
 
 /// Digest and status of those of these orders that are registered, by their ids.
-///
-/// # Errors
-/// The database fails.
 pub async fn known(client: &impl Connection, ids: &[&str]) -> Result<HashMap<String, (Vec<u8>, Status)>> {
     let statement = client.prepare_cached(KNOWN).await?;
     let rows = client.query(&statement, &[&ids]).await?;

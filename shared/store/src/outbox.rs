@@ -23,7 +23,7 @@ use crate::sql::statements;
 use crate::{Result, Tx};
 
 statements! {
-    // The grace leaves a row for the broker to the notifier that is told of it; the slow pass takes it later. One for a
+    // The grace leaves a row for the broker to the notifier that is informed of it; the slow pass takes it later. One for a
     // receiver is always taken from here.
     PUT = "
         INSERT INTO outbox (order_no, life, kind, message_id, target, correlation_id, transaction_id, trace, body,
@@ -36,18 +36,18 @@ statements! {
                AS t (no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, receiver, format, numbered)";
 }
 
-/// The one for whom a notification is, and of what it tells.
+/// Recipient of a notification, and the event that it reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum NotificationSubject {
     /// To the client: this end.
     Client(LifeEnd),
     /// To the client: this end needs a person.
     Parked(ParkedReason),
-    /// To the parent: the end by which the order became final. It was told then, and waits no more.
+    /// To the parent: the end by which the order became final. The parent was informed then, and waits no more.
     Parent,
 }
 
-impl Told {
+impl NotificationSubject {
     /// Part of the key, and of what the id of the message is made from. Nodes of earlier versions know only the
     /// first: it keeps its name, and so its ids.
     const fn kind(self) -> &'static str {
@@ -72,7 +72,7 @@ const TRANSITION: &str = "transition";
 pub struct NewNotification {
     /// The order.
     pub no: OrderNo,
-    /// Which life of it.
+    /// Life of the order.
     pub life: Life,
     /// The word for what it tells of, once in a life.
     pub kind: Cow<'static, str>,
@@ -102,18 +102,21 @@ impl NewNotification {
         let parked = content.parked().filter(|_| end == LifeEnd::First);
         let parked = parked.and_then(|reason| {
             let wish = wish.as_ref().filter(|wish| wish.wants(Occasion::Parked))?;
-            Some((Told::Parked(reason), wish.clone()))
+            Some((NotificationSubject::Parked(reason), wish.clone()))
         });
-        let last = wish.filter(|wish| wish.wants(Occasion::Final)).map(|wish| (Told::Client(end), wish));
+        let last = wish
+            .filter(|wish| wish.wants(Occasion::Final))
+            .map(|wish| (NotificationSubject::Client(end), wish));
         let first = order.answers.filter(|_| end == LifeEnd::First);
-        let parents = first.map(|request| (Told::Parent, StoredNotify::to(Target::callback_url(request))));
-        last.into_iter().chain(parked).chain(parents).map(|(told, wish)| {
+        let parents = first
+            .map(|request| (NotificationSubject::Parent, StoredNotify::to(Target::callback_url(request))));
+        last.into_iter().chain(parked).chain(parents).map(|(subject, wish)| {
             let (mark, zone) = (wish.correlation_id.as_deref(), wish.timezone.as_deref());
-            let body = match told {
-                Told::Parked(reason) => content.render_parked(reason, mark, zone),
+            let body = match subject {
+                NotificationSubject::Parked(reason) => content.render_parked(reason, mark, zone),
                 _ => content.render(mark, zone),
             };
-            Self::with(order, told.kind().into(), body, wish)
+            Self::with(order, subject.kind().into(), body, wish)
         })
     }
 
@@ -184,7 +187,7 @@ impl NewNotification {
         }
     }
 
-    /// True where it bears a number, which only the database gives: whoever sends it reads it from there.
+    /// True if it has a number, which only the database gives: the sender reads it from there.
     #[must_use]
     pub fn is_numbered(&self) -> bool {
         self.format != NotifyFormat::Pagurus || self.kind.starts_with(TRANSITION)
@@ -203,9 +206,6 @@ pub fn tells(kind: &str) -> &'static str {
 }
 
 /// Stores notifications, in the transaction of what they tell.
-///
-/// # Errors
-/// The database fails.
 pub async fn put(tx: &Tx<'_>, new: &[NewNotification]) -> Result<()> {
     if new.is_empty() {
         return Ok(());
@@ -279,13 +279,13 @@ mod tests {
             assert!(!ids[index + 1..].contains(one), "{ids:?}");
         }
         assert_eq!(ids[1], id(1, LifeEnd::Second));
-        // What earlier versions told has the same id when it is told again by this one.
+        // What earlier versions sent has the same id when it is sent again by this one.
         assert_eq!(ids[0], Uuid::new_v5(&Uuid::NAMESPACE_OID, b"a\x001\0final"));
     }
 
     #[test]
     fn ord_18_the_word_of_outsiders_follows_from_the_kind() {
-        for (kind, told) in [
+        for (kind, word) in [
             ("final", "ended"),
             ("final-2", "ended"),
             ("answer", "ended"),
@@ -295,7 +295,7 @@ mod tests {
             ("transition-0b6a", "transition"),
             ("jeopardy", "jeopardy"),
         ] {
-            assert_eq!(tells(kind), told, "{kind}");
+            assert_eq!(tells(kind), word, "{kind}");
         }
     }
 }

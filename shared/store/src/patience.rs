@@ -1,4 +1,4 @@
-//! How long batches of a process wait for a lock.
+//! Patience of the batches of a process with locks.
 //!
 //! Somebody may hold a row for long: a forgotten session, a maintenance script. All of a batch waits
 //! behind that one row, so a batch that was broken off is halved until the locked row stands alone,
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::{Error, Result, Tx};
 
-/// How long batches are wary after one met a lock.
+/// Time for which batches are wary after one met a lock.
 const WARY: Duration = Duration::from_secs(5);
 
 /// The patience of a process. Cheap to clone.
@@ -17,17 +17,14 @@ const WARY: Duration = Duration::from_secs(5);
 pub struct Patience(Arc<Mutex<Option<Instant>>>);
 
 impl Patience {
-    /// True where a batch met a lock of late: then the next one bounds its waits.
+    /// True if a batch met a lock recently: then the next one bounds its waits.
     #[must_use]
     pub fn is_short(&self) -> bool {
         let met = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         met.is_some_and(|met| met.elapsed() < WARY)
     }
 
-    /// Bounds the waits of a transaction that has just begun, if one met a lock of late.
-    ///
-    /// # Errors
-    /// The database fails.
+    /// Bounds the waits of a transaction that has just begun, if one met a lock recently.
     pub async fn bound(&self, tx: &Tx<'_>) -> Result<()> {
         if self.is_short() { wait_briefly(tx).await } else { Ok(()) }
     }
@@ -41,9 +38,6 @@ impl Patience {
 }
 
 /// From here on a transaction waits for a lock no longer than a statement of ours holds one.
-///
-/// # Errors
-/// The database fails.
 pub async fn wait_briefly(tx: &Tx<'_>) -> Result<()> {
     Ok(tx.batch_execute("SET LOCAL lock_timeout = '100ms'").await?)
 }

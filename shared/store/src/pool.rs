@@ -18,7 +18,7 @@ pub type Tx<'a> = deadpool_postgres::Transaction<'a>;
 /// Anything that statements run on: a connection, or a transaction on one.
 pub use deadpool_postgres::GenericClient as Connection;
 
-/// How to reach the database.
+/// Options for reaching the database.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// `postgres://…`
@@ -85,7 +85,7 @@ const WORK_PLANS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqsca
 /// Session settings of heartbeats: nothing but the usual.
 const LEASE_PLANS: &str = "-c jit=off";
 
-/// Session settings of reports. They look through many rows and are asked for seldom: each is planned anew,
+/// Session settings of reports. They look through many rows and are asked for seldom: each is planned again,
 /// for what the tables hold now and for the values that were asked for. A report that would write is a mistake.
 const REPORT_PLANS: &str =
     "-c plan_cache_mode=force_custom_plan -c jit=off -c default_transaction_read_only=on";
@@ -94,11 +94,11 @@ const REPORT_PLANS: &str =
 /// epoch, which a take-over waits for. Ours are never idle there for longer than a computation.
 const IDLE_IN_TRANSACTION_MS: u32 = 5000;
 
-/// How long the batches of the hot path wait for a lock. Rows are locked for the length of a
+/// Longest wait of the batches of the hot path for a lock. Rows are locked for the length of a
 /// transaction of ours, some milliseconds: who waits longer waits behind a stranger, and gives up
 /// what it has locked itself.
 const WORK_LOCK_MS: u32 = 1000;
-/// How long everything else waits for a lock.
+/// Longest wait of everything else for a lock.
 const LOCK_MS: u32 = 5000;
 
 /// Connection of leases, heartbeats and probes.
@@ -115,8 +115,9 @@ impl Store {
         let Options { work_connections, api_connections, report_connections, operation_connections, .. } =
             *options;
         let (usual, of_reports) = (options.statement_timeout, options.report_timeout);
-        let lane =
-            |name, size, plans, lock_ms, timeout| pool(options, Lane { name, size, plans, lock_ms, timeout });
+        let lane = |name, size, plans, lock_ms, timeout| {
+            pool(options, PoolLane { name, size, plans, lock_ms, timeout })
+        };
         Ok(Self {
             work: lane("work", work_connections, WORK_PLANS, WORK_LOCK_MS, usual)?,
             api: lane("api", api_connections, WORK_PLANS, LOCK_MS, usual)?,
@@ -128,7 +129,7 @@ impl Store {
         })
     }
 
-    /// How long batches of this process wait for locks.
+    /// Patience of the batches of this process with locks.
     #[must_use]
     pub const fn patience(&self) -> &Patience {
         &self.patience
@@ -137,7 +138,7 @@ impl Store {
     /// A connection for batches of work.
     ///
     /// # Errors
-    /// None could be had in time.
+    /// No connection could be had in time.
     pub async fn work(&self) -> Result<Client> {
         Ok(self.work.get().await?)
     }
@@ -145,7 +146,7 @@ impl Store {
     /// A connection for reads of people and programs.
     ///
     /// # Errors
-    /// None could be had in time.
+    /// No connection could be had in time.
     pub async fn api(&self) -> Result<Client> {
         Ok(self.api.get().await?)
     }
@@ -153,7 +154,7 @@ impl Store {
     /// The connection for leases, heartbeats and probes.
     ///
     /// # Errors
-    /// None could be had in time.
+    /// No connection could be had in time.
     pub async fn lease(&self) -> Result<Client> {
         Ok(self.lease.get().await?)
     }
@@ -161,7 +162,7 @@ impl Store {
     /// A connection for activation, recovery, and actions on one order.
     ///
     /// # Errors
-    /// None could be had in time.
+    /// No connection could be had in time.
     pub async fn recovery(&self) -> Result<Client> {
         Ok(self.recovery.get().await?)
     }
@@ -170,7 +171,7 @@ impl Store {
     /// planner is free. Not for pages by key, which want the plans of the hot path.
     ///
     /// # Errors
-    /// None could be had in time.
+    /// No connection could be had in time.
     pub async fn reports(&self) -> Result<Client> {
         Ok(self.reports.get().await?)
     }
@@ -179,7 +180,7 @@ impl Store {
     /// from recovery.
     ///
     /// # Errors
-    /// None could be had in time.
+    /// No connection could be had in time.
     pub async fn operations(&self) -> Result<Client> {
         Ok(self.operations.get().await?)
     }
@@ -221,8 +222,8 @@ pub fn unusable(url: &str) -> Option<String> {
         .then(|| "TLS (`sslmode=require`) is not built in; leave it out, or use a local TLS proxy".to_owned())
 }
 
-/// One lane: a pool with settings of its own.
-struct Lane {
+/// A lane: a pool with settings of its own.
+struct PoolLane {
     name: &'static str,
     size: usize,
     plans: &'static str,
@@ -230,9 +231,9 @@ struct Lane {
     timeout: Duration,
 }
 
-fn pool(options: &Options, lane: Lane) -> Result<Pool> {
+fn pool(options: &Options, lane: PoolLane) -> Result<Pool> {
     let mut config: tokio_postgres::Config = options.url.parse()?;
-    let Lane { name, size, plans, lock_ms, timeout } = lane;
+    let PoolLane { name, size, plans, lock_ms, timeout } = lane;
     let statement_timeout = timeout.as_millis();
     config
         .application_name(format!("{} {name}", options.application_name))

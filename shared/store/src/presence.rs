@@ -1,4 +1,4 @@
-//! Who is there to run stages, and how much each runs: for people who ask why a stage does not begin.
+//! Workers that are there to run stages, and how much each runs: for people who ask why a stage does not begin.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ statements! {
           FROM nodes n JOIN heartbeats h USING (incarnation)
          WHERE n.role = $2
          ORDER BY n.ended_at IS NULL DESC, n.incarnation DESC LIMIT $3";
-    // The row of a sequential stage bears its queue until it is given up.
+    // The row of a sequential stage has its queue until it is given up.
     LOAD = "
         SELECT node, count(*) FILTER (WHERE queue IS NULL) AS parallel, count(*) FILTER (WHERE queue IS NOT NULL) AS sequential
           FROM running GROUP BY node";
@@ -44,9 +44,6 @@ pub struct WorkerSeen {
 
 /// The living workers, and the latest of those that are gone; who was silent for longer than `lost_after` is
 /// gone.
-///
-/// # Errors
-/// The database fails.
 pub async fn workers_seen(client: &Client, lost_after: Duration) -> Result<Vec<WorkerSeen>> {
     let statement = client.prepare_cached(WORKERS_SEEN).await?;
     let (silent, role) = (lost_after.as_secs_f64(), Role::Worker.as_str());
@@ -81,9 +78,6 @@ impl NodeLoad {
 }
 
 /// The load of each node that runs anything. Reads all that runs: as many rows as there is capacity.
-///
-/// # Errors
-/// The database fails.
 pub async fn load(client: &Client) -> Result<Vec<NodeLoad>> {
     let statement = client.prepare_cached(LOAD).await?;
     let rows = client.query(&statement, &[]).await?;

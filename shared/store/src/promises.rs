@@ -1,6 +1,6 @@
 //! Promises of orders (ORD-31): when it is time to look whether one will be kept, and which orders are in jeopardy.
 //!
-//! A row of `promises` is made and ended by the database, with the life of its order. Whoever looks takes rows for a while
+//! A row of `promises` is made and ended by the database, with the life of its order. A look takes rows for a while
 //! and locks none of them beyond a statement: orders are locked first, as everywhere.
 
 mod lives;
@@ -22,7 +22,7 @@ pub(crate) use lives::STATEMENTS as LIFE_STATEMENTS;
 pub use lives::{FinishedLife, RecentLives, ended, entries_of, learn, recent_lives, remaining_times};
 
 statements! {
-    // The same row is taken again where whoever took it did not get on with it.
+    // The same row is taken again where the one that took it did not get on with it.
     TAKE = "
         UPDATE promises p SET look_at = clock_timestamp() + make_interval(secs => $1)
          WHERE p.order_no = ANY(ARRAY(
@@ -88,11 +88,8 @@ impl TakenPromises {
     }
 }
 
-/// Takes those whose time to look has come, from the first of them on ([`crate::first`]), so many at most; nobody else
+/// Takes promises whose time to look has come, from the first on ([`crate::first`]), at most `limit`; nobody else
 /// gets them for this time.
-///
-/// # Errors
-/// The database fails.
 pub async fn take(
     client: &impl Connection,
     first: Timestamp,
@@ -112,7 +109,7 @@ pub async fn take(
     Ok(taken)
 }
 
-/// Where an order with a promise stands.
+/// Stand of an order with a promise.
 #[derive(Clone, Debug)]
 pub struct PromiseStand {
     /// Our number.
@@ -133,10 +130,7 @@ pub struct PromiseStand {
     pub now: Timestamp,
 }
 
-/// Where these orders stand; none of those that have ended.
-///
-/// # Errors
-/// The database fails.
+/// Stands of these orders, without those that have ended.
 pub async fn stands(client: &impl Connection, nos: &[i64]) -> Result<Vec<PromiseStand>> {
     let statement = client.prepare_cached(STANDS).await?;
     let rows = client.query(&statement, &[&nos]).await?;
@@ -168,7 +162,7 @@ fn read_stand(row: &tokio_postgres::Row) -> Result<PromiseStand> {
     })
 }
 
-/// How far an order has come, by its present state and the last event that tells of it.
+/// State that an order has reached, by its present state and the last event that tells of it.
 fn reached(step: Option<String>, started_at: Option<Timestamp>, moved: Option<String>) -> ReachedState {
     let Some(started_at) = started_at else { return ReachedState::Nothing };
     let Some(state) = step else { return ReachedState::Start(started_at) };
@@ -179,9 +173,6 @@ fn reached(step: Option<String>, started_at: Option<Timestamp>, moved: Option<St
 }
 
 /// Says when these are looked at again; passes over those that have ended meanwhile.
-///
-/// # Errors
-/// The database fails.
 pub async fn look_again(client: &impl Connection, next: &[(OrderNo, Timestamp)]) -> Result<()> {
     if next.is_empty() {
         return Ok(());
@@ -195,7 +186,7 @@ pub async fn look_again(client: &impl Connection, next: &[(OrderNo, Timestamp)])
 /// The mark of an order in jeopardy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JeopardyMark {
-    /// Since when.
+    /// Time since which it is in jeopardy.
     pub since: Timestamp,
     /// Time at which nine of ten orders like it would have ended.
     pub expected_at: Timestamp,
@@ -217,9 +208,6 @@ pub struct NewJeopardy {
 }
 
 /// Marks locked orders; answers with the numbers of those that were not marked in this life before.
-///
-/// # Errors
-/// The database fails.
 pub async fn mark(tx: &Tx<'_>, orders: &[NewJeopardy]) -> Result<Vec<i64>> {
     if orders.is_empty() {
         return Ok(Vec::new());
@@ -235,9 +223,6 @@ pub async fn mark(tx: &Tx<'_>, orders: &[NewJeopardy]) -> Result<Vec<i64>> {
 }
 
 /// The mark of an order, while it has one.
-///
-/// # Errors
-/// The database fails.
 pub async fn of_order(client: &Client, no: OrderNo) -> Result<Option<JeopardyMark>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
     Ok(client.query_opt(&statement, &[&no.0]).await?.map(|row| JeopardyMark {
@@ -248,18 +233,12 @@ pub async fn of_order(client: &Client, no: OrderNo) -> Result<Option<JeopardyMar
 }
 
 /// Forgets ended lives that were taken into account.
-///
-/// # Errors
-/// The database fails.
 pub async fn forget(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
     tx.execute(&tx.prepare_cached(DROP).await?, &[&nos]).await?;
     Ok(())
 }
 
 /// Number of orders in jeopardy, counted up to a bound.
-///
-/// # Errors
-/// The database fails.
 pub async fn in_jeopardy(client: &Client, most: i64) -> Result<f64> {
     let statement = client.prepare_cached(IN_JEOPARDY).await?;
     Ok(client.query_one(&statement, &[&most]).await?.get("counted"))

@@ -84,9 +84,6 @@ statements! {
 /// Takes a position for each of these queue names, in the order given. Locks the queues until the
 /// end of the transaction: an order whose registration was confirmed before another was sent
 /// always has the smaller position.
-///
-/// # Errors
-/// The database fails.
 pub async fn take_positions(tx: &Tx<'_>, queues: &[&str]) -> Result<Vec<i64>> {
     if queues.is_empty() {
         return Ok(Vec::new());
@@ -116,9 +113,6 @@ pub async fn take_positions(tx: &Tx<'_>, queues: &[&str]) -> Result<Vec<i64>> {
 }
 
 /// Puts orders into their queues: number, queue and position of each.
-///
-/// # Errors
-/// The database fails.
 pub async fn enqueue(tx: &Tx<'_>, members: &[(i64, &str, i64)]) -> Result<()> {
     if !members.is_empty() {
         let columns = columns!((no, queue, position) in members => {
@@ -133,9 +127,6 @@ pub async fn enqueue(tx: &Tx<'_>, members: &[(i64, &str, i64)]) -> Result<()> {
 
 /// Notes since when orders hold their queues, where that was not noted before: their stage is over, and they stay in them.
 /// An order without a queue is passed over.
-///
-/// # Errors
-/// The database fails.
 pub async fn hold(tx: &Tx<'_>, members: &[(OrderNo, Timestamp)]) -> Result<()> {
     if !members.is_empty() {
         let columns = columns!((no, since) in members => {
@@ -148,9 +139,6 @@ pub async fn hold(tx: &Tx<'_>, members: &[(OrderNo, Timestamp)]) -> Result<()> {
 }
 
 /// Takes orders out of their queues; those that are in none stay unmentioned.
-///
-/// # Errors
-/// The database fails.
 pub async fn leave(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
     if !nos.is_empty() {
         let statement = tx.prepare_cached(LEAVE).await?;
@@ -159,7 +147,7 @@ pub async fn leave(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// One member of a queue.
+/// A member of a queue.
 #[derive(Clone, Debug)]
 pub struct HeadOfQueue {
     /// The queue.
@@ -172,19 +160,13 @@ pub struct HeadOfQueue {
     pub ready: Option<crate::ready::ReadyStage>,
 }
 
-/// How many members of a queue stand before a position.
-///
-/// # Errors
-/// The database fails.
+/// Number of members of a queue before a position.
 pub async fn before(client: &Client, queue: &str, position: i64) -> Result<i64> {
     let statement = client.prepare_cached(BEFORE).await?;
     Ok(client.query_one(&statement, &[&queue, &position]).await?.get("before"))
 }
 
 /// The head of each of these queues; a queue without members is left out.
-///
-/// # Errors
-/// The database fails.
 pub async fn heads(client: &Client, queues: &[String]) -> Result<Vec<HeadOfQueue>> {
     let statement = client.prepare_cached(HEADS).await?;
     read_members(&client.query(&statement, &[&queues]).await?)
@@ -214,18 +196,12 @@ fn read_members(rows: &[tokio_postgres::Row]) -> Result<Vec<HeadOfQueue>> {
 }
 
 /// Notes the present head of a queue: look-ups begin there, and walk over nothing that is gone (QLT-2).
-///
-/// # Errors
-/// The database fails.
 pub async fn raise_head(client: &Client, queue: &str) -> Result<()> {
     client.execute(&client.prepare_cached(RAISE_HEAD).await?, &[&queue]).await?;
     Ok(())
 }
 
-/// True if a queue has so many members, or more. Looks at no more of them.
-///
-/// # Errors
-/// The database fails.
+/// True if a queue has `count` members, or more. Looks at no more of them.
 pub async fn has_members(client: &Client, queue: &str, count: i64) -> Result<bool> {
     let statement = client.prepare_cached(HAS_MEMBERS).await?;
     Ok(client.query_one(&statement, &[&queue, &count]).await?.get("has"))
@@ -238,20 +214,17 @@ pub struct QueueHolder {
     pub id: String,
     /// Flow.
     pub flow: String,
-    /// Since when; none until a stage of it has run.
+    /// Time since which the order holds the queue; none until a stage of it has run.
     pub since: Option<Timestamp>,
 }
 
-/// Who holds a queue.
-///
-/// # Errors
-/// The database fails.
+/// Holder of a queue.
 pub async fn holder(client: &impl Connection, queue: &str) -> Result<Option<QueueHolder>> {
     let row = client.query_opt(&client.prepare_cached(HOLDER).await?, &[&queue]).await?;
     Ok(row.map(|row| QueueHolder { id: row.get("id"), flow: row.get("flow"), since: row.get("since") }))
 }
 
-/// One queue, as people see it.
+/// A queue, as people see it.
 #[derive(Clone, Debug)]
 pub struct QueueView {
     /// Name.
@@ -262,14 +235,11 @@ pub struct QueueView {
     pub position: i64,
     /// The order that owns it.
     pub holder: String,
-    /// Since when; none until a stage of it has run.
+    /// Time since which the order holds the queue; none until a stage of it has run.
     pub held_since: Option<Timestamp>,
 }
 
-/// The longest queues; the next ones behind a queue with so many members and this name.
-///
-/// # Errors
-/// The database fails.
+/// The longest queues; the next ones behind a queue with this number of members and this name.
 pub async fn list(client: &Client, behind: Option<(i64, &str)>, limit: i64) -> Result<Vec<QueueView>> {
     let statement = client.prepare_cached(LIST_QUEUES).await?;
     let (members, name) = behind.map_or((None, ""), |(members, name)| (Some(members), name));
@@ -291,7 +261,7 @@ pub async fn list(client: &Client, behind: Option<(i64, &str)>, limit: i64) -> R
 pub struct QueueMemberRow {
     /// Position: the millisecond in which it joined, or one a little later.
     pub position: i64,
-    /// Since when it holds the queue; none where no stage of it has run.
+    /// Time since which it holds the queue; none where no stage of it has run.
     pub held_since: Option<Timestamp>,
     /// The client's id.
     pub id: String,
@@ -303,10 +273,7 @@ pub struct QueueMemberRow {
     pub now: Timestamp,
 }
 
-/// So many members of a queue behind a position, in their order.
-///
-/// # Errors
-/// The database fails.
+/// Members of a queue behind a position, at most `limit`, in their order.
 pub async fn members(client: &Client, queue: &str, after: i64, limit: i64) -> Result<Vec<QueueMemberRow>> {
     let rows = client.query(&client.prepare_cached(MEMBERS).await?, &[&queue, &after, &limit]).await?;
     rows.iter()
@@ -323,10 +290,7 @@ pub async fn members(client: &Client, queue: &str, after: i64, limit: i64) -> Re
         .collect()
 }
 
-/// How many members of a queue stand up to a position, and how many there are.
-///
-/// # Errors
-/// The database fails.
+/// Number of members of a queue up to a position, and number of all.
 pub async fn counts(client: &Client, queue: &str, position: i64) -> Result<(i64, i64)> {
     let row = client.query_one(&client.prepare_cached(COUNTS).await?, &[&queue, &position]).await?;
     Ok((row.get("before"), row.get("members")))

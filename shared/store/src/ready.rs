@@ -14,7 +14,7 @@ use crate::row::word;
 pub struct ReadyStage {
     /// The order.
     pub no: OrderNo,
-    /// Number that the hand-out will bear.
+    /// Number that the hand-out will have.
     pub attempt: Attempt,
     /// Flow marker.
     pub flow: String,

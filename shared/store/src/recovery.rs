@@ -112,9 +112,6 @@ pub struct Stuck {
 }
 
 /// Stages past their deadline, from a time on, longest overdue first; rows that others hold are passed over.
-///
-/// # Errors
-/// The database fails.
 pub async fn overdue(tx: &Tx<'_>, from: Timestamp, limit: i64) -> Result<Vec<Stuck>> {
     read_stuck(&tx.query(&tx.prepare_cached(OVERDUE).await?, &[&limit, &from]).await?)
 }
@@ -123,9 +120,6 @@ pub async fn overdue(tx: &Tx<'_>, from: Timestamp, limit: i64) -> Result<Vec<Stu
 const FAILOVER_JOB: i64 = 0x7061_6775_7275_7302;
 
 /// The right to take over from lost nodes, until the end of the transaction; false while another has it.
-///
-/// # Errors
-/// The database fails.
 pub async fn lock_failover(tx: &Tx<'_>) -> Result<bool> {
     Ok(tx.query_one(&tx.prepare_cached(LOCK_FAILOVER).await?, &[&FAILOVER_JOB]).await?.get("is_ours"))
 }
@@ -143,9 +137,6 @@ pub struct Abandoned {
 
 /// The lost nodes that stages are still with; `within` is the age up to which a stage is a recent one,
 /// none makes all of them so.
-///
-/// # Errors
-/// The database fails.
 pub async fn abandoned(tx: &Tx<'_>, within: Option<Duration>) -> Result<Vec<Abandoned>> {
     let rows =
         tx.query(&tx.prepare_cached(ABANDONED).await?, &[&within.map(|age| age.as_secs_f64())]).await?;
@@ -158,27 +149,18 @@ pub async fn abandoned(tx: &Tx<'_>, within: Option<Duration>) -> Result<Vec<Aban
 }
 
 /// Order and attempt of each stage that is with this node, not locked.
-///
-/// # Errors
-/// The database fails.
 pub async fn claims_of_node(client: &impl Connection, node: Incarnation) -> Result<Vec<(OrderNo, Attempt)>> {
     let rows = client.query(&client.prepare_cached(CLAIMS_OF_NODE).await?, &[&node.0]).await?;
     Ok(rows.iter().map(stages::read_hand_out).collect())
 }
 
 /// Stages of these orders that are with this node; rows that others hold are passed over.
-///
-/// # Errors
-/// The database fails.
 pub async fn some_of_node(tx: &Tx<'_>, node: Incarnation, nos: &[i64]) -> Result<Vec<Stuck>> {
     read_stuck(&tx.query(&tx.prepare_cached(SOME_OF_NODE).await?, &[&node.0, &nos]).await?)
 }
 
 /// Stages that this node has, no older than `within` and at most `limit`, if these are given; rows that
 /// others hold are passed over.
-///
-/// # Errors
-/// The database fails.
 pub async fn of_node(
     tx: &Tx<'_>,
     node: Incarnation,
@@ -190,9 +172,6 @@ pub async fn of_node(
 }
 
 /// The stages of these orders that are with a worker, locked.
-///
-/// # Errors
-/// The database fails.
 pub async fn of_orders(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<Stuck>> {
     read_stuck(&tx.query(&tx.prepare_cached(OF_ORDERS).await?, &[&nos]).await?)
 }
@@ -221,9 +200,6 @@ fn read_stuck(rows: &[tokio_postgres::Row]) -> Result<Vec<Stuck>> {
 
 /// Hands locked stages out again: new pass, next attempt, the place in the queue kept. `restarts`
 /// is the new count of each. The history says why.
-///
-/// # Errors
-/// The database fails.
 pub async fn reissue(
     tx: &Tx<'_>,
     stages: &[(&Stuck, i16)],
@@ -280,9 +256,6 @@ pub struct PassedDeadline {
 }
 
 /// Orders with a deadline of their own that has passed, from a time on, and the kind of it.
-///
-/// # Errors
-/// The database fails.
 pub async fn passed_deadlines(client: &Client, from: Timestamp, limit: i64) -> Result<Vec<PassedDeadline>> {
     let statement = client.prepare_cached(PASSED).await?;
     let rows = client.query(&statement, &[&limit, &from]).await?;
@@ -295,9 +268,6 @@ pub async fn passed_deadlines(client: &Client, from: Timestamp, limit: i64) -> R
 }
 
 /// Looks at a deadline that has passed again after this time.
-///
-/// # Errors
-/// The database fails.
 pub async fn put_off(tx: &Tx<'_>, no: OrderNo, kind: &str, by: Duration) -> Result<()> {
     tx.execute(&tx.prepare_cached(PUT_OFF).await?, &[&no.0, &kind, &by.as_secs_f64()]).await?;
     Ok(())
@@ -305,9 +275,6 @@ pub async fn put_off(tx: &Tx<'_>, no: OrderNo, kind: &str, by: Duration) -> Resu
 
 /// Wakes a locked, suspended order in this status because the time of the whole order is over: its scenario
 /// says what follows. What it waited for is too late from now on.
-///
-/// # Errors
-/// The database fails.
 pub async fn wake_outlived(tx: &Tx<'_>, no: OrderNo, status: Status) -> Result<Vec<ReadyStage>> {
     let by = Waking::Outlived(status);
     tx.execute(&tx.prepare_cached(DROP_DUE).await?, &[&no.0]).await?;
@@ -319,9 +286,6 @@ pub async fn wake_outlived(tx: &Tx<'_>, no: OrderNo, status: Status) -> Result<V
 }
 
 /// Removes one deadline of an order, which has nothing more to say.
-///
-/// # Errors
-/// The database fails.
 pub async fn drop_deadline(tx: &Tx<'_>, no: OrderNo, kind: &str) -> Result<()> {
     tx.execute(&tx.prepare_cached(DROP_DEADLINE).await?, &[&no.0, &kind]).await?;
     Ok(())

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use pagurus_wire::refused::RefusedLine;
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::columns::columns;
+use crate::row::read;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
@@ -63,32 +65,11 @@ pub struct NewRefused {
     pub body: Vec<u8>,
 }
 
-/// A refused message in a list.
-#[derive(Clone, Debug)]
-pub struct RefusedRow {
-    /// Number; a later one has a larger.
-    pub no: i64,
-    /// Given at its refusal.
-    pub id: Uuid,
-    /// Reason of the refusal.
-    pub reason: String,
-    /// Time of the refusal, as it was written then.
-    pub refused_at: String,
-    /// Exchange to which it had been published.
-    pub exchange: String,
-    /// Key with which it had been published.
-    pub key: String,
-    /// Length of its body.
-    pub bytes: i32,
-    /// Time at which it was taken out of its broker queue.
-    pub taken_at: Timestamp,
-}
-
 /// A refused message with everything.
 #[derive(Clone, Debug)]
 pub struct StoredRefused {
-    /// Row that a list shows of it.
-    pub row: RefusedRow,
+    /// Line that a list shows of it.
+    pub line: RefusedLine,
     /// Properties, as JSON.
     pub properties: String,
     /// Body, byte for byte.
@@ -96,9 +77,6 @@ pub struct StoredRefused {
 }
 
 /// Stores messages; those that are there already stay as they are.
-///
-/// # Errors
-/// The database fails.
 pub async fn take(tx: &Tx<'_>, messages: &[NewRefused]) -> Result<()> {
     let columns = columns!(one in messages => {
         id: Uuid = one.id,
@@ -113,37 +91,25 @@ pub async fn take(tx: &Tx<'_>, messages: &[NewRefused]) -> Result<()> {
     Ok(())
 }
 
-/// Messages with smaller numbers than this, the newest first.
-///
-/// # Errors
-/// The database fails.
-pub async fn list(client: &Client, below: i64, limit: i64) -> Result<Vec<RefusedRow>> {
+/// Messages with smaller numbers than this, the newest first, and their numbers.
+pub async fn list(client: &Client, below: i64, limit: i64) -> Result<Vec<(i64, RefusedLine)>> {
     let rows = client.query(&client.prepare_cached(LIST).await?, &[&below, &limit]).await?;
-    Ok(rows.iter().map(line).collect())
+    Ok(rows.iter().map(|row| (row.get("no"), line(row))).collect())
 }
 
-/// One message.
-///
-/// # Errors
-/// The database fails.
+/// Reads a message.
 pub async fn show(client: &Client, id: Uuid) -> Result<Option<StoredRefused>> {
     let row = client.query_opt(&client.prepare_cached(SHOW).await?, &[&id]).await?;
     Ok(row.as_ref().map(whole))
 }
 
 /// The same, locked: nobody else decides about it meanwhile.
-///
-/// # Errors
-/// The database fails.
 pub async fn lock(tx: &Tx<'_>, id: Uuid) -> Result<Option<StoredRefused>> {
     let row = tx.query_opt(&tx.prepare_cached(LOCK).await?, &[&id]).await?;
     Ok(row.as_ref().map(whole))
 }
 
-/// Lets go of a locked message.
-///
-/// # Errors
-/// The database fails.
+/// Removes a locked message.
 pub async fn drop_locked(tx: &Tx<'_>, id: Uuid) -> Result<()> {
     tx.execute(&tx.prepare_cached(DROP).await?, &[&id]).await?;
     Ok(())
@@ -159,9 +125,6 @@ pub struct Trimmed {
 }
 
 /// Removes the oldest messages as long as all together have more bytes than this.
-///
-/// # Errors
-/// The database fails.
 pub async fn trim(client: &Client, max_bytes: usize) -> Result<Trimmed> {
     let max = i64::try_from(max_bytes).unwrap_or(i64::MAX);
     let row = client.query_one(&client.prepare_cached(TRIM).await?, &[&max]).await?;
@@ -169,28 +132,19 @@ pub async fn trim(client: &Client, max_bytes: usize) -> Result<Trimmed> {
     Ok(Trimmed { messages: number("messages"), bytes: number("bytes") })
 }
 
-/// Lets go of messages that were taken out of their broker queue longer ago than this, so many at most; how many it were.
-///
-/// # Errors
-/// The database fails.
+/// Removes messages that were taken out of their broker queue longer ago than this, at most `limit`; returns their number.
 pub async fn forget(client: &Client, older_than: Duration, limit: i64) -> Result<u64> {
     let statement = client.prepare_cached(FORGET).await?;
     Ok(client.execute(&statement, &[&older_than.as_secs_f64(), &limit]).await?)
 }
 
-fn line(row: &tokio_postgres::Row) -> RefusedRow {
-    RefusedRow {
-        no: row.get("no"),
-        id: row.get("id"),
-        reason: row.get("reason"),
-        refused_at: row.get("refused_at"),
-        exchange: row.get("exchange"),
-        key: row.get("key"),
-        bytes: row.get("bytes"),
-        taken_at: row.get("taken_at"),
-    }
+fn line(row: &Row) -> RefusedLine {
+    read!(row => RefusedLine {
+        reason, refused_at, exchange, key, bytes, taken_at;
+        id: row.get::<_, Uuid>("id").to_string()
+    })
 }
 
-fn whole(row: &tokio_postgres::Row) -> StoredRefused {
-    StoredRefused { row: line(row), properties: row.get("properties"), body: row.get("body") }
+fn whole(row: &Row) -> StoredRefused {
+    StoredRefused { line: line(row), properties: row.get("properties"), body: row.get("body") }
 }

@@ -9,10 +9,12 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::dispatch::OpenRequests;
 use pagurus_domain::id::{Life, OrderNo, Pass, RequestId};
 use pagurus_domain::scenario::stage::{TASK_PREFIX, TaskTerms};
+use pagurus_wire::parts::RequestView;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::columns::columns;
+use crate::row::read;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
@@ -110,7 +112,7 @@ pub struct NewRequest {
     pub no: OrderNo,
     /// The right to register.
     pub pass: Pass,
-    /// Which life.
+    /// Life of the order.
     pub life: Life,
     /// Number of the visit.
     pub visit: u32,
@@ -123,9 +125,6 @@ pub struct NewRequest {
 }
 
 /// Stores requests; `None` where the pass no longer holds.
-///
-/// # Errors
-/// The database fails.
 pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option<RequestId>>> {
     let columns = columns!(new in requests => {
         no: i64 = new.no.0,
@@ -191,9 +190,6 @@ pub struct OpenTask {
 }
 
 /// Tasks that stages with a worker have handed out to actors; each stage by its order and its begin.
-///
-/// # Errors
-/// The database fails.
 pub async fn tasks_of_stages(tx: &Tx<'_>, stages: &[(OrderNo, Timestamp)]) -> Result<Vec<OpenTask>> {
     let columns = columns!((no, started_at) in stages => {
         no: i64 = no.0,
@@ -243,9 +239,6 @@ pub(crate) async fn time_out(tx: &Tx<'_>, orders: &[i64]) -> Result<()> {
 }
 
 /// This life of the orders is over: no request of it will be applied any more.
-///
-/// # Errors
-/// The database fails.
 pub async fn cancel(tx: &Tx<'_>, orders: &[i64]) -> Result<()> {
     let statement = tx.prepare_cached(CANCEL).await?;
     tx.execute(&statement, &[&orders]).await?;
@@ -264,9 +257,6 @@ pub struct NamedRequest {
 }
 
 /// The requests of a life of an order, the newest first, a thousand at most.
-///
-/// # Errors
-/// The database fails.
 pub async fn of_life(tx: &Tx<'_>, no: OrderNo, life: Life) -> Result<Vec<NamedRequest>> {
     let statement = tx.prepare_cached(OF_LIFE).await?;
     let rows = tx.query(&statement, &[&no.0, &life.0]).await?;
@@ -278,48 +268,15 @@ pub async fn of_life(tx: &Tx<'_>, no: OrderNo, life: Life) -> Result<Vec<NamedRe
     Ok(rows.iter().map(read).collect())
 }
 
-/// A request of an order, without its id: who knows that may answer it.
-#[derive(Clone, Debug)]
-pub struct AskedRequest {
-    /// Name that the scenario gives it.
-    pub name: String,
-    /// Status; one of a life that is over is no longer open.
-    pub status: String,
-    /// True while the order waits for it.
-    pub awaited: bool,
-    /// Life of the order that asked.
-    pub life: Life,
-    /// Number of the stay in a state that asked.
-    pub visit: i32,
-    /// Time at which it was stored.
-    pub registered_at: Timestamp,
-    /// Time since which no answer is taken.
-    pub closed_at: Option<Timestamp>,
-}
-
 /// Requests of an order behind the first `before`, the oldest first, `limit` at most.
-///
-/// # Errors
-/// The database fails.
-pub async fn of_order(client: &Client, no: OrderNo, before: i64, limit: i64) -> Result<Vec<AskedRequest>> {
+pub async fn of_order(client: &Client, no: OrderNo, before: i64, limit: i64) -> Result<Vec<RequestView>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
     let rows = client.query(&statement, &[&no.0, &before, &limit]).await?;
-    let read = |row: &Row| AskedRequest {
-        name: row.get("name"),
-        status: row.get("status"),
-        awaited: row.get("awaited"),
-        life: Life(row.get("life")),
-        visit: row.get("visit"),
-        registered_at: row.get("registered_at"),
-        closed_at: row.get("closed_at"),
-    };
+    let read = |row: &Row| read!(row => RequestView { name, status, awaited, life, visit, registered_at, closed_at });
     Ok(rows.iter().map(read).collect())
 }
 
 /// Names of the requests that an order waits for, a thousand at most.
-///
-/// # Errors
-/// The database fails.
 pub async fn awaited(client: &Client, no: OrderNo) -> Result<Vec<String>> {
     let rows = client.query(&client.prepare_cached(AWAITED).await?, &[&no.0]).await?;
     Ok(rows.iter().map(|row| row.get("name")).collect())
@@ -327,9 +284,6 @@ pub async fn awaited(client: &Client, no: OrderNo) -> Result<Vec<String>> {
 
 /// All requests to called systems that are waited for and unanswered, counted by flow and system; those that were
 /// registered within this time besides. Looks at all orders that wait.
-///
-/// # Errors
-/// The database fails.
 pub async fn open(client: &Client, recent: Duration) -> Result<Vec<OpenRequests>> {
     let statement = client.prepare_cached(OPEN).await?;
     let rows = client.query(&statement, &[&Stream::Wait.number(), &recent.as_secs_f64()]).await?;

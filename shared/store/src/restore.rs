@@ -52,7 +52,7 @@ statements! {
         SELECT no, events, life, 'reissued', 'recover',
                jsonb_build_object('finding', 'restored', 'attempt', attempt, 'node', node, 'startedAt', started_at)::text
           FROM numbered";
-    CHECK_ANEW = "UPDATE walks SET after_no = 0, after = '', next_at = clock_timestamp()";
+    CHECK_AGAIN = "UPDATE walks SET after_no = 0, after = '', next_at = clock_timestamp()";
     UNCONFIRMED = "SELECT count(*) AS unconfirmed FROM outbox WHERE parked_because IS NULL";
     WAITING_READY = "SELECT count(*) AS waiting FROM ready";
 }
@@ -77,9 +77,6 @@ pub struct Restored {
 }
 
 /// Nodes that gave a sign of life within this time: role and name.
-///
-/// # Errors
-/// The database fails.
 pub async fn living(client: &Client, within: Duration) -> Result<Vec<(String, String)>> {
     let rows = client.query(LIVING_NODES, &[&within.as_secs_f64()]).await?;
     Ok(rows.iter().map(|row| (row.get("role"), row.get("name"))).collect())
@@ -98,7 +95,7 @@ pub async fn recover(tx: &Tx<'_>) -> Result<Restored> {
     let stages = tx.execute(HAND_BACK, &[&ATTEMPTS]).await?;
     let queues = tx.execute(RAISE_QUEUES, &[&POSITIONS]).await?;
     let sequences = tx.query_one(RAISE_SEQUENCES, &[&STEP, &SMALL_STEP]).await?.get("raised");
-    tx.execute(CHECK_ANEW, &[]).await?;
+    tx.execute(CHECK_AGAIN, &[]).await?;
     Ok(Restored {
         sequences,
         epoch: epochs.iter().map(|row| row.get("epoch")).max().unwrap_or(0),

@@ -95,10 +95,7 @@ pub struct OrderAge {
     pub now: Timestamp,
 }
 
-/// The next orders after this number, so many at most.
-///
-/// # Errors
-/// The database fails.
+/// The next orders after this number, at most `limit`.
 pub async fn ages(on: &impl Connection, after: i64, limit: i64) -> Result<Vec<OrderAge>> {
     let rows = on.query(&on.prepare_cached(AGES).await?, &[&after, &limit]).await?;
     let read = |row: &tokio_postgres::Row| OrderAge {
@@ -112,9 +109,6 @@ pub async fn ages(on: &impl Connection, after: i64, limit: i64) -> Result<Vec<Or
 }
 
 /// The next orders after this number: number, client's id, and end.
-///
-/// # Errors
-/// The database fails.
 pub async fn named(
     client: &Client,
     after: i64,
@@ -126,9 +120,6 @@ pub async fn named(
 
 /// Removes those of these orders that have ended, with everything that belongs to them; the statuses that they had.
 /// Their ids are free from then on. One that others hold, or still need, is left for the next round.
-///
-/// # Errors
-/// The database fails.
 pub async fn remove(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<String>> {
     let rows = tx.query(&tx.prepare_cached(LOCK_REMOVABLE).await?, &[&nos]).await?;
     let nos: Vec<i64> = rows.iter().map(|row| row.get("no")).collect();
@@ -160,9 +151,6 @@ pub async fn remove(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<String>> {
 
 /// Removes the queues among the next ones by name that have no member and have had none for an hour; the last name that
 /// was looked at, none after the last queue.
-///
-/// # Errors
-/// The database fails.
 pub async fn forget_queues(tx: &Tx<'_>, after: &str, limit: i64) -> Result<Option<String>> {
     let rows = tx.query(&tx.prepare_cached(QUEUE_NAMES).await?, &[&after, &limit]).await?;
     let names: Vec<&str> = rows.iter().map(|row| row.get("name")).collect();
@@ -171,11 +159,8 @@ pub async fn forget_queues(tx: &Tx<'_>, after: &str, limit: i64) -> Result<Optio
     Ok(names.last().filter(|_| is_full).map(|name| (*name).to_owned()))
 }
 
-/// Removes what ended so long ago, so many rows of each at most: nodes, but for the last of each role; stops that were
+/// Removes what ended longer ago than this, at most `limit` rows of each: nodes, but for the last of each role; stops that were
 /// lifted, and shifts.
-///
-/// # Errors
-/// The database fails.
 pub async fn forget_the_past(client: &Client, older_than: Duration, limit: i64) -> Result<()> {
     let age = older_than.as_secs_f64();
     for statement in [DROP_NODES, DROP_STOPS, DROP_SHIFTED] {

@@ -10,18 +10,12 @@ statements! {
     REVISION = "SELECT revision FROM flow_rules";
 }
 
-/// Gives the rules the next revision: for whoever changes one of them.
-///
-/// # Errors
-/// The database fails.
+/// Gives the rules the next revision: for callers that change one of them.
 pub(crate) async fn revise(tx: &Tx<'_>) -> Result<i64> {
     Ok(tx.query_one(&tx.prepare_cached(REVISE).await?, &[]).await?.get("revision"))
 }
 
 /// The revision that the rules have by now.
-///
-/// # Errors
-/// The database fails.
 pub async fn revision(on: &impl Connection) -> Result<i64> {
     Ok(on.query_one(&on.prepare_cached(REVISION).await?, &[]).await?.get("revision"))
 }

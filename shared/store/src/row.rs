@@ -11,6 +11,21 @@ use uuid::Uuid;
 
 use crate::{Error, Result};
 
+/// Reads a type from a row: fields that are called like their columns, and behind `;` those that are made otherwise.
+///
+/// ```ignore
+/// read!(row => ReasonView { outcome, reason, orders; example: row.get("id") })
+/// ```
+macro_rules! read {
+    ($row:ident => $kind:ident { $($column:ident),+ $(; $($field:ident: $value:expr),+)? $(,)? }) => {
+        $kind {
+            $($column: $row.get(stringify!($column)),)+
+            $($($field: $value,)+)?
+        }
+    };
+}
+pub(crate) use read;
+
 /// Word of a vocabulary, as it stands in a column.
 ///
 /// # Errors

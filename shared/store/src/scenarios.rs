@@ -15,7 +15,7 @@ use crate::sql::statements;
 use crate::{Client, Connection, Result, Tx, history};
 
 statements! {
-    // One writer at a time: versions count without gaps, and numbers are seen in their order. Whoever
+    // One writer at a time: versions count without gaps, and numbers are seen in their order. One who
     // has read up to a number has read every version below it.
     LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('scenarios', 0))";
     NEWEST = "SELECT no, version, digest FROM scenarios WHERE name = $1 ORDER BY version DESC LIMIT 1";
@@ -69,7 +69,7 @@ statements! {
          ORDER BY version DESC LIMIT 1";
 }
 
-/// One stored version.
+/// A stored version.
 #[derive(Clone, Debug)]
 pub struct Version {
     /// Our number of it.
@@ -93,7 +93,7 @@ pub enum Applied {
     Unexpected(Option<String>),
 }
 
-/// The newest version that whoever applies a scenario expects to find.
+/// The newest version that the one who applies a scenario expects to find.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Expected {
     /// Any, or none.
@@ -101,9 +101,9 @@ pub enum Expected {
     Anything,
     /// Any, but one.
     Something,
-    /// None.
+    /// No version.
     Nothing,
-    /// One of these tags.
+    /// A version with any of these tags.
     Tagged(Vec<String>),
 }
 
@@ -135,9 +135,6 @@ fn tag(version: i32, digest: &[u8]) -> String {
 
 /// Stores a text as the newest version of a name, where the one before is expected. The newest version with this very text
 /// is left as it is, whatever was expected: the request may be a repeat.
-///
-/// # Errors
-/// The database fails.
 pub async fn apply(tx: &Tx<'_>, name: &str, source: &str, expected: &Expected) -> Result<Applied> {
     let digest: Vec<u8> = Sha256::digest(source.as_bytes()).to_vec();
     tx.query(LOCK, &[]).await?;
@@ -156,34 +153,22 @@ pub async fn apply(tx: &Tx<'_>, name: &str, source: &str, expected: &Expected) -
 }
 
 /// The greatest number given to a version: it grows with every new one.
-///
-/// # Errors
-/// The database fails.
 pub async fn last(client: &Client) -> Result<ScenarioNo> {
     let statement = client.prepare_cached(LAST).await?;
     Ok(ScenarioNo(client.query_one(&statement, &[]).await?.get("last")))
 }
 
 /// The next versions with a greater number: a page of them, all of which may be long.
-///
-/// # Errors
-/// The database fails.
 pub async fn since(client: &Client, no: ScenarioNo) -> Result<Vec<Version>> {
     read(client, SINCE, &[&no.0]).await
 }
 
 /// These versions.
-///
-/// # Errors
-/// The database fails.
 pub async fn get(client: &impl Connection, nos: &[i32]) -> Result<Vec<Version>> {
     read(client, ONE, &[&nos]).await
 }
 
 /// A version of a name, if it is stored.
-///
-/// # Errors
-/// The database fails.
 pub async fn find(client: &impl Connection, name: &str, version: i32) -> Result<Vec<Version>> {
     read(client, NAMED, &[&name, &version]).await
 }
@@ -206,20 +191,14 @@ async fn read(
         .collect())
 }
 
-/// Names behind this one, with their newest version and when it came, so many at most.
-///
-/// # Errors
-/// The database fails.
+/// Names behind this one, with their newest version and when it came, at most `limit`.
 pub async fn list(client: &Client, behind: &str, limit: i64) -> Result<Vec<(String, i32, Timestamp)>> {
     let statement = client.prepare_cached(LIST).await?;
     let rows = client.query(&statement, &[&behind, &limit]).await?;
     Ok(rows.iter().map(|row| (row.get("name"), row.get("version"), row.get("created_at"))).collect())
 }
 
-/// The versions of a name below this one, newest first, so many at most, each with when it came.
-///
-/// # Errors
-/// The database fails.
+/// The versions of a name below this one, newest first, at most `limit`, each with when it came.
 pub async fn versions(client: &Client, name: &str, below: i32, limit: i64) -> Result<Vec<(i32, Timestamp)>> {
     let statement = client.prepare_cached(VERSIONS).await?;
     let rows = client.query(&statement, &[&name, &below, &limit]).await?;
@@ -227,9 +206,6 @@ pub async fn versions(client: &Client, name: &str, below: i32, limit: i64) -> Re
 }
 
 /// The text of a version with its number; of the newest one where none is named.
-///
-/// # Errors
-/// The database fails.
 pub async fn text(client: &Client, name: &str, version: Option<i32>) -> Result<Option<(i32, String)>> {
     let row = client.query_opt(&client.prepare_cached(TEXT).await?, &[&name, &version]).await?;
     Ok(row.map(|row| (row.get("version"), row.get("source"))))
@@ -253,7 +229,7 @@ pub struct Live {
 /// A page of the live orders.
 #[derive(Clone, Debug)]
 pub struct LivePage {
-    /// Those of the version.
+    /// Orders of the version.
     pub orders: Vec<Live>,
     /// The last order looked at, of whatever version; none where there are no more.
     pub last: Option<OrderNo>,
@@ -261,9 +237,6 @@ pub struct LivePage {
 
 /// Looks at the next live orders after a number, and picks those of one version. Locks nothing: what
 /// it says may have changed already.
-///
-/// # Errors
-/// The database fails.
 pub async fn live(client: &Client, version: ScenarioNo, after: OrderNo, limit: i64) -> Result<LivePage> {
     let statement = client.prepare_cached(LIVE).await?;
     let rows = client.query(&statement, &[&after.0, &limit, &version.0]).await?;
@@ -282,9 +255,6 @@ pub async fn live(client: &Client, version: ScenarioNo, after: OrderNo, limit: i
 }
 
 /// Locks those of these orders that rest, or have failed, and are still of the version; the others are left out.
-///
-/// # Errors
-/// The database fails.
 pub async fn lock_resting(tx: &Tx<'_>, version: ScenarioNo, nos: &[i64]) -> Result<Vec<Live>> {
     // In the order of all locks: `ready`, `orders`, `due`. Who is in neither place now is with a
     // worker, or on the way there.
@@ -308,10 +278,7 @@ pub async fn lock_resting(tx: &Tx<'_>, version: ScenarioNo, nos: &[i64]) -> Resu
 }
 
 /// Moves locked orders to another version. Returns the stages among them that may run: their
-/// hand-outs under way are void, and the dispatcher is to be told of the new ones.
-///
-/// # Errors
-/// The database fails.
+/// hand-outs under way are void, and the dispatcher is to be informed of the new ones.
 pub async fn migrate(
     tx: &Tx<'_>,
     nos: &[i64],

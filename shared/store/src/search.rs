@@ -53,12 +53,12 @@ pub struct WantedOrder {
     id: Option<String>,
 }
 
-/// One step of a walk.
+/// A step of a walk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchStep {
     /// Orders that were looked at.
     pub looked: usize,
-    /// Those that are wanted, in order.
+    /// Wanted orders, in order.
     pub found: Vec<WantedOrder>,
     /// True where nothing is behind it.
     pub is_last: bool,
@@ -66,7 +66,7 @@ pub struct SearchStep {
 
 /// Place behind which a walk goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Cursor {
+enum SearchCursor {
     /// Below this number.
     Below(i64),
     /// Behind this id.
@@ -83,14 +83,11 @@ pub struct SearchWalk {
     nodes: Option<Vec<i64>>,
     /// The lowest number that can be wanted.
     from: i64,
-    cursor: Cursor,
+    cursor: SearchCursor,
 }
 
 impl SearchWalk {
     /// The walk of a search from its begin, or from the cursor of a former one; none where nothing can be wanted.
-    ///
-    /// # Errors
-    /// The database fails.
     pub async fn begin(
         client: &impl Connection,
         search: Search,
@@ -125,10 +122,10 @@ impl SearchWalk {
         }
         let by_id = matches!(search.path(), AccessPath::IdPrefix(_));
         let cursor = match cursor {
-            None if by_id => Cursor::Behind(String::new()),
-            None => Cursor::Below(below),
-            Some(text) if by_id => Cursor::Behind(text.to_owned()),
-            Some(text) => Cursor::Below(text.parse().unwrap_or(0)),
+            None if by_id => SearchCursor::Behind(String::new()),
+            None => SearchCursor::Below(below),
+            Some(text) if by_id => SearchCursor::Behind(text.to_owned()),
+            Some(text) => SearchCursor::Below(text.parse().unwrap_or(0)),
         };
         Ok(Some(Self { search, scenarios, nodes, from, cursor }))
     }
@@ -149,20 +146,17 @@ impl SearchWalk {
     #[must_use]
     pub fn cursor(&self) -> String {
         match &self.cursor {
-            Cursor::Below(no) => no.to_string(),
-            Cursor::Behind(id) => id.clone(),
+            SearchCursor::Below(no) => no.to_string(),
+            SearchCursor::Behind(id) => id.clone(),
         }
     }
 
     /// Lets the next step begin behind this order.
     pub fn go_on_behind(&mut self, order: &WantedOrder) {
-        self.cursor = order.id.clone().map_or(Cursor::Below(order.no), Cursor::Behind);
+        self.cursor = order.id.clone().map_or(SearchCursor::Below(order.no), SearchCursor::Behind);
     }
 
-    /// The next step: so many orders are looked at.
-    ///
-    /// # Errors
-    /// The database fails.
+    /// Makes the next step, which looks at `rows` orders.
     pub async fn next(&mut self, client: &impl Connection, rows: usize) -> Result<SearchStep> {
         let (text, parameters) = match self.search.is_of_failures_alone() {
             true => (paths::OF_FAILURES, self.parameters_of_failures(rows)),
@@ -173,15 +167,15 @@ impl SearchWalk {
         let row = client.query_one(&statement, &parameters).await?;
         let looked = count(row.get("looked"));
         let numbers: Vec<i64> = row.get("found");
-        let found = if matches!(self.cursor, Cursor::Behind(_)) {
+        let found = if matches!(self.cursor, SearchCursor::Behind(_)) {
             if let Some(last) = row.get("last") {
-                self.cursor = Cursor::Behind(last);
+                self.cursor = SearchCursor::Behind(last);
             }
             let ids: Vec<String> = row.get("ids");
             numbers.into_iter().zip(ids).map(|(no, id)| WantedOrder { no, id: Some(id) }).collect()
         } else {
             if let Some(lowest) = row.get("lowest") {
-                self.cursor = Cursor::Below(lowest);
+                self.cursor = SearchCursor::Below(lowest);
             }
             numbers.into_iter().map(|no| WantedOrder { no, id: None }).collect()
         };
@@ -191,8 +185,8 @@ impl SearchWalk {
     /// Cursor and rows.
     fn place(&self, rows: usize) -> [Parameter; 2] {
         let cursor: Parameter = match &self.cursor {
-            Cursor::Below(no) => Box::new(*no),
-            Cursor::Behind(id) => Box::new(id.clone()),
+            SearchCursor::Below(no) => Box::new(*no),
+            SearchCursor::Behind(id) => Box::new(id.clone()),
         };
         [cursor, Box::new(i64::try_from(rows).unwrap_or(i64::MAX))]
     }
@@ -301,9 +295,6 @@ pub struct CarriedValues {
 }
 
 /// The values that these orders carry.
-///
-/// # Errors
-/// The database fails.
 pub async fn carried(client: &impl Connection, nos: &[i64]) -> Result<HashMap<i64, CarriedValues>> {
     let rows = client.query(&client.prepare_cached(PAYLOADS).await?, &[&nos]).await?;
     let values = rows.iter().map(|row| {
@@ -318,9 +309,6 @@ pub async fn carried(client: &impl Connection, nos: &[i64]) -> Result<HashMap<i6
 }
 
 /// The ids of these orders.
-///
-/// # Errors
-/// The database fails.
 pub async fn ids_of(client: &impl Connection, nos: &[i64]) -> Result<HashMap<i64, String>> {
     let rows = client.query(&client.prepare_cached(IDS_OF).await?, &[&nos]).await?;
     Ok(rows.iter().map(|row| (row.get("no"), row.get("id"))).collect())

@@ -21,41 +21,29 @@ pub struct NamedSearch {
     pub name: String,
     /// Conditions, as JSON.
     pub search: String,
-    /// Who saved it last, as JSON.
+    /// Principal that saved it last, as JSON.
     pub made_by: String,
     /// When.
     pub made_at: Timestamp,
 }
 
 /// Saves a search, in place of the one that had the name.
-///
-/// # Errors
-/// The database fails.
 pub async fn put(tx: &Tx<'_>, name: &str, search: &str, by: &str) -> Result<()> {
     tx.execute(&tx.prepare_cached(PUT).await?, &[&name, &search, &by]).await?;
     Ok(())
 }
 
 /// Removes a search; false where there was none.
-///
-/// # Errors
-/// The database fails.
 pub async fn remove(tx: &Tx<'_>, name: &str) -> Result<bool> {
     Ok(tx.execute(&tx.prepare_cached(REMOVE).await?, &[&name]).await? == 1)
 }
 
 /// The search of this name.
-///
-/// # Errors
-/// The database fails.
 pub async fn find(client: &impl Connection, name: &str) -> Result<Option<NamedSearch>> {
     Ok(client.query_opt(&client.prepare_cached(FIND).await?, &[&name]).await?.as_ref().map(read))
 }
 
 /// Searches behind a name, by name.
-///
-/// # Errors
-/// The database fails.
 pub async fn list(client: &impl Connection, after: &str, limit: i64) -> Result<Vec<NamedSearch>> {
     let rows = client.query(&client.prepare_cached(LIST).await?, &[&after, &limit]).await?;
     Ok(rows.iter().map(read).collect())

@@ -116,7 +116,7 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// What is due while flows are stopped, moved by the length of the stop: so it comes at its pace afterwards, too.
+    /// Shift of what is due while flows are stopped, by the length of the stop: so it comes at its pace afterwards, too.
     #[must_use]
     pub fn behind(keyword: &str, window: Window, reason: String) -> Self {
         let distance = window.until.duration_since(window.from).unsigned_abs();
@@ -133,10 +133,7 @@ pub struct DueOrder {
     pub due_at: Timestamp,
 }
 
-/// How many orders of flows with a keyword are moved for a window.
-///
-/// # Errors
-/// The database fails.
+/// Number of orders of flows with a keyword that are moved for a window.
 pub async fn count(client: &Client, keyword: &str, window: Window) -> Result<u64> {
     let streams = STREAMS.map(Stream::number);
     let statement = client.prepare_cached(COUNT_DUE).await?;
@@ -147,9 +144,6 @@ pub async fn count(client: &Client, keyword: &str, window: Window) -> Result<u64
 }
 
 /// Begins a shift; its number.
-///
-/// # Errors
-/// The database fails.
 pub async fn begin(on: &impl Connection, shift: &Shift, by: &str) -> Result<i64> {
     let Shift { keyword, distance, window, reason } = shift;
     let statement = on.prepare_cached(BEGIN).await?;
@@ -173,16 +167,13 @@ pub struct DueWalk<'a> {
 }
 
 impl<'a> DueWalk<'a> {
-    /// From the begin.
+    /// Starts a walk from the beginning.
     #[must_use]
     pub const fn new(shift: i64, keyword: &'a str, window: Window) -> Self {
         Self { shift, keyword, window, stream: 0, after: (window.from, 0) }
     }
 
-    /// The next orders, so many at most; none when all were seen.
-    ///
-    /// # Errors
-    /// The database fails.
+    /// The next orders, at most `limit`; none when all were seen.
     pub async fn next(&mut self, client: &Client, limit: i64) -> Result<Vec<DueOrder>> {
         while self.stream < STREAMS.len() + usize::from(self.window.is_of_stop()) {
             let rows = match STREAMS.get(self.stream) {
@@ -221,9 +212,6 @@ fn read_due(row: &Row) -> DueOrder {
 }
 
 /// A shift by its number; none if it is not there, or was undone.
-///
-/// # Errors
-/// The database fails.
 pub async fn find(client: &Client, shift: i64) -> Result<Option<Shift>> {
     let row = client.query_opt(&client.prepare_cached(SHIFT).await?, &[&shift]).await?;
     Ok(row.as_ref().map(read_shift))
@@ -238,29 +226,20 @@ pub(crate) fn read_shift(row: &Row) -> Shift {
     }
 }
 
-/// The orders that a shift has moved, after this one, so many at most.
-///
-/// # Errors
-/// The database fails.
+/// The orders that a shift has moved, after this one, at most `limit`.
 pub async fn moved(client: &Client, shift: i64, after: OrderNo, limit: i64) -> Result<Vec<DueOrder>> {
     let statement = client.prepare_cached(NEXT_SHIFTED).await?;
     Ok(client.query(&statement, &[&shift, &after.0, &limit]).await?.iter().map(read_due).collect())
 }
 
 /// A shift was undone.
-///
-/// # Errors
-/// The database fails.
 pub async fn undone(client: &impl Connection, shift: i64) -> Result<()> {
     client.execute(&client.prepare_cached(UNDONE).await?, &[&shift]).await?;
     Ok(())
 }
 
-/// Moves the times of locked orders by so many seconds, which may be negative: of those that are still due then. Answers
+/// Moves the times of locked orders by `seconds`, which may be negative: of those that are still due then. Answers
 /// with these, each with its new time and stream.
-///
-/// # Errors
-/// The database fails.
 pub async fn move_times(
     tx: &Tx<'_>,
     orders: &[DueOrder],
@@ -278,11 +257,8 @@ pub async fn move_times(
     Ok(rows.iter().map(|row| (read_due(row), Stream::of_number(row.get("stream")))).collect())
 }
 
-/// Moves the deadlines of locked orders by so many seconds, which may be negative: of those of which one is still at that
+/// Moves the deadlines of locked orders by `seconds`, which may be negative: of those of which one is still at that
 /// time. Answers with these, each with that deadline as it is now.
-///
-/// # Errors
-/// The database fails.
 pub async fn move_held(tx: &Tx<'_>, orders: &[DueOrder], seconds: f64) -> Result<Vec<DueOrder>> {
     if orders.is_empty() {
         return Ok(Vec::new());
@@ -301,9 +277,6 @@ pub async fn move_held(tx: &Tx<'_>, orders: &[DueOrder], seconds: f64) -> Result
 }
 
 /// Notes what a shift has moved, with the new times.
-///
-/// # Errors
-/// The database fails.
 pub async fn note(tx: &Tx<'_>, shift: i64, moved: &[DueOrder]) -> Result<()> {
     let columns = columns!(one in moved => {
         no: i64 = one.no.0,
@@ -314,18 +287,12 @@ pub async fn note(tx: &Tx<'_>, shift: i64, moved: &[DueOrder]) -> Result<()> {
 }
 
 /// Forgets that a shift has moved these: they were moved back.
-///
-/// # Errors
-/// The database fails.
 pub async fn forget(tx: &Tx<'_>, shift: i64, orders: &[i64]) -> Result<()> {
     tx.execute(&tx.prepare_cached(FORGET).await?, &[&shift, &orders]).await?;
     Ok(())
 }
 
 /// An order that is due some time, unless this shift has moved it already.
-///
-/// # Errors
-/// The database fails.
 pub async fn due_unmoved(client: &Client, shift: i64, no: OrderNo) -> Result<Option<DueOrder>> {
     let row = client.query_opt(&client.prepare_cached(DUE_UNMOVED).await?, &[&shift, &no.0]).await?;
     Ok(row.map(|row| DueOrder { no: OrderNo(row.get("order_no")), due_at: row.get("due_at") }))

@@ -1,7 +1,7 @@
 //! Statements have names: each stands in its module's `statements!` and in
 //! [`crate::statements::all`], so that a test prepares every one against the migrated schema and looks at the plans of the hot ones.
 
-/// One named statement.
+/// A named statement.
 #[derive(Clone, Copy, Debug)]
 pub struct Statement {
     /// `module::NAME`.

@@ -60,7 +60,9 @@ statements! {
              WHERE d.order_no = ANY(ARRAY[c.no]) AND d.kind = 'start'
                AND c.start_deadline IS NOT NULL AND c.started_at IS NULL AND c.status = ANY($8))
         SELECT c.*, CASE WHEN octet_length(p.params) <= $9 THEN p.params END AS params, octet_length(p.params) AS params_bytes,
-               x.snapshot, clock_timestamp() AS now
+               x.snapshot, clock_timestamp() AS now,
+               CASE WHEN c.restarts > 0 THEN EXISTS (
+                    SELECT FROM suspects s WHERE s.order_no = ANY(ARRAY[c.no]) AND s.attempt = c.attempt) ELSE false END AS is_suspect
           FROM claimed c
           LEFT JOIN payloads p ON p.order_no = ANY(ARRAY[c.no])
           LEFT JOIN contexts x ON x.order_no = ANY(ARRAY[c.no])";
@@ -127,7 +129,9 @@ pub struct Claimed {
     pub wake: Wake,
     /// Number of times that this stage was handed out again.
     pub restarts: i16,
-    /// Since when it could have run.
+    /// True if a worker died while it had the stage.
+    pub is_suspect: bool,
+    /// Time since which it could have run.
     pub since: Timestamp,
     /// The queue it owns.
     pub queue: Option<String>,
@@ -150,7 +154,7 @@ pub struct Claimed {
 }
 
 impl Claimed {
-    /// How long it was ready before it was claimed, in milliseconds.
+    /// Time for which it was ready before it was claimed, in milliseconds.
     #[must_use]
     pub fn waited_ms(&self) -> u64 {
         let waited = self.now.as_millisecond().saturating_sub(self.since.as_millisecond());
@@ -158,7 +162,7 @@ impl Claimed {
     }
 }
 
-/// Who claims, and how long its stages may be without progress.
+/// Claimant, and time for which its stages may be without progress.
 #[derive(Clone, Debug)]
 pub struct Claimant<'a> {
     /// The life of the node.
@@ -217,9 +221,6 @@ pub async fn claim(
 }
 
 /// Sets the longest time of stages that were claimed, in seconds from their begin.
-///
-/// # Errors
-/// The database fails.
 pub async fn bound_work(on: &impl Connection, stages: &[(OrderNo, Pass, f64)]) -> Result<()> {
     let columns = columns!((no, pass, seconds) in stages => {
         no: i64 = no.0,
@@ -231,9 +232,6 @@ pub async fn bound_work(on: &impl Connection, stages: &[(OrderNo, Pass, f64)]) -
 }
 
 /// The parameters of an order.
-///
-/// # Errors
-/// The database fails.
 pub async fn params(client: &Client, no: OrderNo) -> Result<String> {
     let statement = client.prepare_cached(PARAMS).await?;
     Ok(client.query_one(&statement, &[&no.0]).await?.get("params"))
@@ -270,6 +268,7 @@ fn read_claimed(row: &tokio_postgres::Row) -> Result<Claimed> {
         attempt: Attempt(row.get("attempt")),
         wake: word(row, "wake", "ready.wake")?,
         restarts: row.get("restarts"),
+        is_suspect: row.get("is_suspect"),
         since: row.get("since"),
         queue: row.get("queue"),
         queue_name: row.get("queue_name"),
@@ -284,9 +283,6 @@ fn read_claimed(row: &tokio_postgres::Row) -> Result<Claimed> {
 }
 
 /// Gives the queue of an order up by hand, while its stage goes on, or waits to.
-///
-/// # Errors
-/// The database fails.
 pub async fn leave_queue(tx: &Tx<'_>, no: OrderNo) -> Result<()> {
     for statement in [CLEAR_QUEUE, CLEAR_QUEUE_OF_READY] {
         tx.execute(&tx.prepare_cached(statement).await?, &[&vec![no.0]]).await?;
@@ -296,9 +292,6 @@ pub async fn leave_queue(tx: &Tx<'_>, no: OrderNo) -> Result<()> {
 
 /// Gives the queue of a running stage up, by decision of its scenario; whether the stage is still the
 /// caller's.
-///
-/// # Errors
-/// The database fails.
 pub async fn give_queue_up(tx: &Tx<'_>, no: OrderNo, pass: Pass) -> Result<bool> {
     let statement = tx.prepare_cached(GIVE_UP).await?;
     let ours = tx.execute(&statement, &[&no.0, &pass.0]).await? == 1;
@@ -309,17 +302,11 @@ pub async fn give_queue_up(tx: &Tx<'_>, no: OrderNo, pass: Pass) -> Result<bool>
 }
 
 /// The last number that was given to an order.
-///
-/// # Errors
-/// The database fails.
 pub async fn last_order(client: &Client) -> Result<OrderNo> {
     Ok(OrderNo(client.query_one(&client.prepare_cached(LAST_ORDER).await?, &[]).await?.get("no")))
 }
 
 /// A page of what may run, by ascending number, after one and up to another.
-///
-/// # Errors
-/// The database fails.
 pub async fn ready_page(
     client: &Client,
     after: OrderNo,
@@ -354,9 +341,6 @@ pub struct RunningStage {
 }
 
 /// Everything that runs, and on which node: at most as many rows as there is capacity.
-///
-/// # Errors
-/// The database fails.
 pub async fn running(client: &Client) -> Result<Vec<RunningStage>> {
     let statement = client.prepare_cached(RUNNING).await?;
     let rows = client.query(&statement, &[]).await?;
@@ -372,20 +356,14 @@ pub async fn running(client: &Client) -> Result<Vec<RunningStage>> {
         .collect())
 }
 
-/// How many stages of a flow run, parallel and sequential ones.
-///
-/// # Errors
-/// The database fails.
+/// Numbers of stages of a flow that run: parallel and sequential ones.
 pub async fn running_of_flow(client: &Client, flow: &str) -> Result<[u32; 2]> {
     let statement = client.prepare_cached(RUNNING_OF_FLOW).await?;
     let row = client.query_one(&statement, &[&flow]).await?;
     Ok(["parallel", "sequential"].map(|column| u32::try_from(row.get::<_, i64>(column)).unwrap_or(u32::MAX)))
 }
 
-/// Which of these orders are still ready, with the number that their hand-out will bear.
-///
-/// # Errors
-/// The database fails.
+/// Orders among these that are still ready, with the number that their hand-out will have.
 pub async fn still_ready(client: &Client, nos: &[i64]) -> Result<Vec<(OrderNo, Attempt)>> {
     let statement = client.prepare_cached(STILL_READY).await?;
     let rows = client.query(&statement, &[&nos]).await?;

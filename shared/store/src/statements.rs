@@ -72,6 +72,7 @@ const MODULES: &[&[Statement]] = &[
     crate::stages::finish::STATEMENTS,
     crate::stats::STATEMENTS,
     crate::stops::STATEMENTS,
+    crate::suspects::STATEMENTS,
     crate::suspensions::STATEMENTS,
     crate::upkeep::STATEMENTS,
     crate::walks::STATEMENTS,

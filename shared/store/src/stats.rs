@@ -32,7 +32,7 @@ statements! {
     SERIES = "
         SELECT minute, key, count AS times, sum AS total, buckets FROM stats
          WHERE what = $1 AND minute >= $2 AND minute < $3 ORDER BY minute, key LIMIT $4";
-    // The newest minutes of each series, so many rows at most: grouped by step, and by key.
+    // The newest minutes of each series, a bounded number of rows: grouped by step, and by key.
     TOTALS = "
         SELECT wanted.what, looked.at, looked.key, sum(looked.count)::bigint AS times, sum(looked.sum)::float8 AS total,
                min(looked.minute) AS oldest, count(*) AS looked_at
@@ -72,7 +72,7 @@ pub struct Delta {
     pub buckets: Option<Buckets>,
 }
 
-/// One minute of a series.
+/// A minute of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Begin of the minute.
@@ -114,10 +114,7 @@ fn spelled(buckets: Option<&Buckets>) -> String {
     format!("{{{}}}", counts.join(","))
 }
 
-/// The minutes of a series from one time to another, so many at most, the oldest first.
-///
-/// # Errors
-/// The database fails.
+/// The minutes of a series from one time to another, at most `limit`, the oldest first.
 pub async fn series(
     client: &impl Connection,
     what: &str,
@@ -150,11 +147,8 @@ pub struct Totals {
     pub cut_at: Option<Timestamp>,
 }
 
-/// Sums of these series since a time, in steps of some minutes that begin with it, so many rows of a series at most, the
+/// Sums of these series since a time, in steps of some minutes that begin with it, at most `limit` rows of a series, the
 /// newest. A series of which nothing was counted is left out.
-///
-/// # Errors
-/// The database fails.
 pub async fn totals(
     client: &impl Connection,
     what: &[&str],
@@ -188,11 +182,8 @@ pub async fn totals(
     Ok(totals)
 }
 
-/// Deletes minutes that are older than this, so many rows at most, and turns of nodes that have added nothing
-/// for as long; how many rows it were.
-///
-/// # Errors
-/// The database fails.
+/// Deletes minutes that are older than this, at most `limit` rows, and turns of nodes that have added nothing
+/// for as long; returns the number of rows.
 pub async fn forget(client: &impl Connection, older_than: Duration, limit: i64) -> Result<u64> {
     let age = older_than.as_secs_f64();
     client.execute(&client.prepare_cached(FORGET_TURNS).await?, &[&age]).await?;

@@ -77,21 +77,18 @@ pub struct NewStop<'a> {
     pub key: &'a str,
     /// Stops every flow whose name contains it.
     pub keyword: &'a str,
-    /// Since when; not before now.
+    /// Time at which it begins; not before now.
     pub from: Timestamp,
     /// Time at which it ends by itself; none if only by hand.
     pub until: Option<Timestamp>,
     /// Why.
     pub reason: &'a str,
-    /// Who asked, as JSON.
+    /// Principal that asked, as JSON.
     pub by: &'a str,
 }
 
 /// Makes a stop, or finds the one that the same request has made; its number, and the revision of the rules that it is
 /// part of.
-///
-/// # Errors
-/// The database fails.
 pub async fn stop(tx: &Tx<'_>, stop: &NewStop<'_>) -> Result<(i64, i64)> {
     let statement = tx.prepare_cached(STOP).await?;
     let row = tx
@@ -101,9 +98,6 @@ pub async fn stop(tx: &Tx<'_>, stop: &NewStop<'_>) -> Result<(i64, i64)> {
 }
 
 /// Lifts stops by their numbers; those that were lifted by it, and the revision of the rules without them.
-///
-/// # Errors
-/// The database fails.
 pub async fn lift(tx: &Tx<'_>, stops: &[i64], by: &str, reason: &str) -> Result<(Vec<i64>, i64)> {
     let statement = tx.prepare_cached(LIFT).await?;
     let rows = tx.query(&statement, &[&stops, &by, &reason]).await?;
@@ -117,32 +111,23 @@ pub struct ShiftingStop {
     pub no: i64,
     /// Number of its shift.
     pub shift: i64,
-    /// What is moved.
+    /// The shift.
     pub moves: Shift,
 }
 
 /// Notes that a stop has this shift, which was begun in the same transaction.
-///
-/// # Errors
-/// The database fails.
 pub async fn note_shift(tx: &Tx<'_>, stop: i64, shift: i64) -> Result<()> {
     tx.execute(&tx.prepare_cached(NOTE_STOP_SHIFT).await?, &[&stop, &shift]).await?;
     Ok(())
 }
 
 /// The shift of a stop, where it has one.
-///
-/// # Errors
-/// The database fails.
 pub async fn shift_of(tx: &Tx<'_>, stop: i64) -> Result<Option<i64>> {
     let row = tx.query_opt(&tx.prepare_cached(SHIFT_OF_STOP).await?, &[&stop]).await?;
     Ok(row.and_then(|row| row.get("shift")))
 }
 
-/// The stops for planned works that are not over, so many at most.
-///
-/// # Errors
-/// The database fails.
+/// The stops for planned works that are not over, at most `limit`.
 pub async fn shifting(client: &Client, limit: i64) -> Result<Vec<ShiftingStop>> {
     let rows = client.query(&client.prepare_cached(SHIFTING_STOPS).await?, &[&limit]).await?;
     Ok(rows
@@ -153,9 +138,6 @@ pub async fn shifting(client: &Client, limit: i64) -> Result<Vec<ShiftingStop>> 
 
 /// This node moves the orders of a stop, and no other will for a while; false where another one is at it, or the stop was
 /// lifted, or its shift undone.
-///
-/// # Errors
-/// The database fails.
 pub async fn take_shift(client: &Client, stop: i64, (node, hold): (&str, Duration)) -> Result<bool> {
     let statement = client.prepare_cached(TAKE_STOP_SHIFT).await?;
     Ok(client.execute(&statement, &[&stop, &node, &hold.as_secs_f64()]).await? == 1)
@@ -205,16 +187,13 @@ pub async fn rules(client: &Client) -> Result<OperatorRules> {
 
 /// Tells that the dispatcher of this epoch goes by this revision, and that its last hand-out before had this serial;
 /// false where another leads by now.
-///
-/// # Errors
-/// The database fails.
 pub async fn confirm(client: &Client, epoch: Epoch, revision: i64, serial: u64) -> Result<bool> {
     let statement = client.prepare_cached(CONFIRM).await?;
     let serial = i64::try_from(serial).unwrap_or(i64::MAX);
     Ok(client.execute(&statement, &[&revision, &epoch.0, &serial]).await? == 1)
 }
 
-/// Rules that the active dispatcher told last that it goes by.
+/// Rules that the active dispatcher last confirmed to go by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Confirmation {
     /// The revision that it goes by.
@@ -225,10 +204,7 @@ pub struct Confirmation {
     pub serial: i64,
 }
 
-/// Rules that the active dispatcher told last that it goes by.
-///
-/// # Errors
-/// The database fails.
+/// Rules that the active dispatcher last confirmed to go by.
 pub async fn confirmed(client: &Client) -> Result<Confirmation> {
     let row = client.query_one(&client.prepare_cached(CONFIRMED).await?, &[]).await?;
     Ok(Confirmation { revision: row.get("known"), epoch: Epoch(row.get("epoch")), serial: row.get("serial") })
@@ -241,7 +217,7 @@ pub struct StoredStop {
     pub rule: FlowStop,
     /// Why.
     pub reason: String,
-    /// Who asked, as JSON.
+    /// Principal that asked, as JSON.
     pub made_by: String,
     /// When.
     pub made_at: Timestamp,
@@ -273,18 +249,12 @@ fn read_stop(row: &tokio_postgres::Row) -> StoredStop {
 }
 
 /// Stops with smaller numbers than this, the newest first; those that are over, too, if `ended` is true.
-///
-/// # Errors
-/// The database fails.
 pub async fn list(client: &Client, ended: bool, below: i64, limit: i64) -> Result<Vec<StoredStop>> {
     let statement = client.prepare_cached(LIST).await?;
     Ok(client.query(&statement, &[&ended, &limit, &below]).await?.iter().map(read_stop).collect())
 }
 
 /// The stops that hold a flow now.
-///
-/// # Errors
-/// The database fails.
 pub async fn of_flow(client: &Client, flow: &str) -> Result<Vec<StoredStop>> {
     let statement = client.prepare_cached(STOPS_OF_FLOW).await?;
     Ok(client.query(&statement, &[&flow]).await?.iter().map(read_stop).collect())
@@ -297,16 +267,13 @@ pub struct StoredOverride {
     pub rule: SystemOverride,
     /// Why.
     pub reason: String,
-    /// Who asked, as JSON.
+    /// Principal that asked, as JSON.
     pub made_by: String,
     /// When.
     pub made_at: Timestamp,
 }
 
 /// Gives an order about a system, in place of the one before; the revision of the rules with it.
-///
-/// # Errors
-/// The database fails.
 pub async fn override_system(tx: &Tx<'_>, rule: &SystemOverride, reason: &str, by: &str) -> Result<i64> {
     let statement = tx.prepare_cached(OVERRIDE).await?;
     let what = rule.order.as_str();
@@ -315,9 +282,6 @@ pub async fn override_system(tx: &Tx<'_>, rule: &SystemOverride, reason: &str, b
 }
 
 /// Takes the order about a system back; the revision of the rules without it, none where there was none.
-///
-/// # Errors
-/// The database fails.
 pub async fn clear_system(tx: &Tx<'_>, system: &str) -> Result<Option<i64>> {
     let statement = tx.prepare_cached(CLEAR).await?;
     if tx.execute(&statement, &[&system]).await? == 0 {

@@ -1,4 +1,4 @@
-//! Suspended orders whose clients want to be told of those that stand still (ORD-18): when it is time to look.
+//! Suspended orders whose clients want to be notified of those that stand still (ORD-18): when it is time to look.
 
 use std::time::Duration;
 
@@ -31,16 +31,13 @@ pub struct Suspension {
     pub no: OrderNo,
     /// The hand-out whose stage was suspended.
     pub attempt: Attempt,
-    /// Since when.
+    /// Time of the suspension.
     pub since: Timestamp,
     /// Message of the error that it waits for, if it does.
     pub error: Option<String>,
 }
 
 /// Notes orders that the end of this hand-out has suspended: they are looked at after this time.
-///
-/// # Errors
-/// The database fails.
 pub async fn watch(tx: &Tx<'_>, suspended: &[(OrderNo, Attempt)], after: Duration) -> Result<()> {
     if suspended.is_empty() {
         return Ok(());
@@ -54,9 +51,6 @@ pub async fn watch(tx: &Tx<'_>, suspended: &[(OrderNo, Attempt)], after: Duratio
 }
 
 /// Takes those whose time has come, the oldest first; `from` is the time of the first one, below which nothing is left.
-///
-/// # Errors
-/// The database fails.
 pub async fn passed(tx: &Tx<'_>, from: Timestamp, limit: i64) -> Result<Vec<Suspension>> {
     let statement = tx.prepare_cached(PASSED).await?;
     let rows = tx.query(&statement, &[&limit, &from]).await?;

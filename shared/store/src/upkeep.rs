@@ -26,9 +26,6 @@ const WORTH_IT: i64 = 10_000;
 /// autovacuum looks once a minute, and at thousands of orders a second these tables would hold
 /// hundreds of thousands of dead rows by then, which every scan of them reads. A table that
 /// somebody else vacuums is passed over.
-///
-/// # Errors
-/// The database fails.
 pub async fn vacuum_work_lists(client: &Client) -> Result<bool> {
     let statement = client.prepare_cached(DEAD).await?;
     if client.query_one(&statement, &[]).await?.get::<_, i64>("dead") < WORTH_IT {
@@ -40,10 +37,7 @@ pub async fn vacuum_work_lists(client: &Client) -> Result<bool> {
     Ok(true)
 }
 
-/// Deletes callbacks for nobody that are older than this, so many at most; how many it were.
-///
-/// # Errors
-/// The database fails.
+/// Deletes callbacks for nobody that are older than this, at most `limit`; returns their number.
 pub async fn forget_orphans(client: &Client, older_than: Duration, limit: i64) -> Result<u64> {
     let statement = client.prepare_cached(FORGET_ORPHANS).await?;
     Ok(client.execute(&statement, &[&older_than.as_secs_f64(), &limit]).await?)

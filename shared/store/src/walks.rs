@@ -9,7 +9,7 @@ use crate::{Client, Result, Tx};
 
 statements! {
     BEGIN_WALK = "INSERT INTO walks (name) VALUES ($1) ON CONFLICT (name) DO NOTHING";
-    // Whoever holds the row walks; the others pass by.
+    // The holder of the row walks; the others pass by.
     TAKE_WALK = "
         SELECT after_no, after FROM walks WHERE name = $1 AND next_at <= clock_timestamp() FOR UPDATE SKIP LOCKED";
     COME_TO = "
@@ -22,7 +22,7 @@ statements! {
     OF_NAME = "SELECT after_no, begun_at, rounds, ended_at FROM walks WHERE name = $1";
 }
 
-/// Where a walk goes on: behind a number, or a name.
+/// Point at which a walk goes on: behind a number, or a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
     /// The number.
@@ -33,9 +33,6 @@ pub struct Step {
 
 /// Takes the next page of a walk until the end of the transaction; none while another process has it, or before
 /// its time.
-///
-/// # Errors
-/// The database fails.
 pub async fn take(tx: &Tx<'_>, walk: &str) -> Result<Option<Step>> {
     tx.execute(&tx.prepare_cached(BEGIN_WALK).await?, &[&walk]).await?;
     let row = tx.query_opt(&tx.prepare_cached(TAKE_WALK).await?, &[&walk]).await?;
@@ -44,9 +41,6 @@ pub async fn take(tx: &Tx<'_>, walk: &str) -> Result<Option<Step>> {
 
 /// Notes how far a walk has come that was taken; without a step its round is over, and the next begins at the
 /// start. Nobody takes a page for so long.
-///
-/// # Errors
-/// The database fails.
 pub async fn come_to(tx: &Tx<'_>, walk: &str, step: Option<&Step>, pause: Duration) -> Result<()> {
     let (first, is_over) = (Step::default(), step.is_none());
     let Step { after_no, after } = step.unwrap_or(&first);
@@ -68,10 +62,7 @@ pub struct WalkView {
     pub ended_at: Option<Timestamp>,
 }
 
-/// How far a walk has come; none where nobody ever began it.
-///
-/// # Errors
-/// The database fails.
+/// Progress of a walk; none where nobody ever began it.
 pub async fn view(client: &Client, walk: &str) -> Result<Option<WalkView>> {
     let row = client.query_opt(&client.prepare_cached(OF_NAME).await?, &[&walk]).await?;
     Ok(row.map(|row| WalkView {

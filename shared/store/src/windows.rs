@@ -66,7 +66,7 @@ pub struct NewWindow<'a> {
     pub shifts: bool,
     /// Why.
     pub reason: &'a str,
-    /// Who asked, as JSON.
+    /// Principal that asked, as JSON.
     pub by: &'a str,
 }
 
@@ -79,7 +79,7 @@ pub struct StoredWindow {
     pub shifts: bool,
     /// Why.
     pub reason: String,
-    /// Who asked, as JSON.
+    /// Principal that asked, as JSON.
     pub made_by: String,
     /// When.
     pub made_at: Timestamp,
@@ -96,10 +96,7 @@ impl StoredWindow {
 }
 
 /// Makes a window, or finds the one that the same request has made; its number, and the revision of the rules with it.
-/// None where there are too many.
-///
-/// # Errors
-/// The database fails.
+/// `None` where there are too many.
 pub async fn add(tx: &Tx<'_>, window: &NewWindow<'_>) -> Result<Option<(i64, i64)>> {
     let held: i64 = tx.query_one(&tx.prepare_cached(COUNT_HELD).await?, &[]).await?.get("held");
     if held >= MOST {
@@ -160,9 +157,6 @@ pub async fn lock(tx: &Tx<'_>, no: i64) -> Result<Option<StoredWindow>> {
 
 /// Calls off what begins at this time or earlier; the revision of the rules without it, none where there is no such
 /// window.
-///
-/// # Errors
-/// The database fails.
 pub async fn call_off(tx: &Tx<'_>, no: i64, until: Timestamp) -> Result<Option<i64>> {
     let statement = tx.prepare_cached(CALL_OFF).await?;
     if tx.execute(&statement, &[&no, &until]).await? == 0 {
@@ -172,9 +166,6 @@ pub async fn call_off(tx: &Tx<'_>, no: i64, until: Timestamp) -> Result<Option<i
 }
 
 /// Removes a window; the revision of the rules without it, none where there is no such window.
-///
-/// # Errors
-/// The database fails.
 pub async fn remove(tx: &Tx<'_>, no: i64, by: &str, reason: &str) -> Result<Option<i64>> {
     let statement = tx.prepare_cached(REMOVE).await?;
     if tx.execute(&statement, &[&no, &by, &reason]).await? == 0 {
@@ -184,9 +175,6 @@ pub async fn remove(tx: &Tx<'_>, no: i64, by: &str, reason: &str) -> Result<Opti
 }
 
 /// The shift of an occurrence, if it was begun and no other node moves its orders; no other will for a while.
-///
-/// # Errors
-/// The database fails.
 pub async fn take_shift(
     client: &Client,
     no: i64,
@@ -199,9 +187,6 @@ pub async fn take_shift(
 }
 
 /// The shift of an occurrence, if it was begun.
-///
-/// # Errors
-/// The database fails.
 pub async fn shift_of(on: &impl Connection, no: i64, occurrence: Occurrence) -> Result<Option<i64>> {
     let statement = on.prepare_cached(SHIFT_OF_WINDOW).await?;
     let row = on.query_opt(&statement, &[&no, &occurrence.begin]).await?;
@@ -210,9 +195,6 @@ pub async fn shift_of(on: &impl Connection, no: i64, occurrence: Occurrence) -> 
 
 /// Notes that the shift of an occurrence was begun, and that this node moves its orders for a while; false where another
 /// was begun before.
-///
-/// # Errors
-/// The database fails.
 pub async fn note_shift(
     tx: &Tx<'_>,
     no: i64,

@@ -3,14 +3,13 @@
 use jiff::Timestamp;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::principal::Door;
-use pagurus_store::audit::{self, AuditRow};
+use pagurus_store::audit;
 use pagurus_store::{Client, Error};
-use pagurus_wire::audit::{AuditView, AuditedPrincipal};
+use pagurus_wire::audit::AuditView;
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::Views;
 use crate::query::{cursor, invalid, limit, moment};
@@ -33,7 +32,7 @@ pub struct AuditQuery {
     subject: Option<String>,
     /// Only actions through this door: `http`, `amqp`, `operation` or `engine`.
     door: Option<String>,
-    /// Only actions of who bears this name.
+    /// Only actions by the principal of this name.
     name: Option<String>,
     /// Only actions then or later: a time, or a duration back from now.
     since: Option<String>,
@@ -47,9 +46,9 @@ pub struct AuditQuery {
 }
 
 impl Views {
-    /// One page of what people and programs did, the newest first.
+    /// Returns a page of what people and programs did, the newest first.
     pub async fn audit(&self, query: AuditQuery) -> Result<Page<AuditView>, Problem> {
-        let asked = Asked::read(query, Timestamp::now())?;
+        let asked = ParsedAuditQuery::read(query, Timestamp::now())?;
         let found = async { choose(&self.host.store.api().await?, &asked).await };
         found.await.map_err(self.failed("audit"))
     }
@@ -57,7 +56,7 @@ impl Views {
 
 /// A query that was understood.
 #[derive(Debug)]
-struct Asked {
+struct ParsedAuditQuery {
     action: Option<String>,
     kind: Option<AuditKind>,
     subject: Option<String>,
@@ -69,9 +68,9 @@ struct Asked {
     below: i64,
 }
 
-impl Asked {
+impl ParsedAuditQuery {
     fn read(query: AuditQuery, now: Timestamp) -> Result<Self, Problem> {
-        let word = |pointer: &str, told: String| invalid(pointer, told);
+        let word = |pointer: &str, message: String| invalid(pointer, message);
         let kind = query.kind.as_deref().map(str::parse).transpose();
         let door = query.door.as_deref().map(str::parse).transpose();
         let time = |pointer: &str, text: Option<String>| {
@@ -93,19 +92,19 @@ impl Asked {
         })
     }
 
-    fn takes(&self, row: &AuditRow) -> bool {
+    fn takes(&self, row: &AuditView) -> bool {
         let same = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
         };
         same(&self.action, Some(&row.action))
-            && self.kind.is_none_or(|kind| kind == row.kind)
-            && self.door.is_none_or(|door| door == row.by.door)
+            && self.kind.is_none_or(|kind| kind.as_str() == row.kind)
+            && self.door.is_none_or(|door| door.as_str() == row.by.door)
             && same(&self.name, row.by.name.as_deref())
             && self.until.is_none_or(|until| row.at < until)
     }
 }
 
-async fn choose(client: &Client, asked: &Asked) -> Result<Page<AuditView>, Error> {
+async fn choose(client: &Client, asked: &ParsedAuditQuery) -> Result<Page<AuditView>, Error> {
     let (mut items, mut below, mut looked_at) = (Vec::new(), asked.below, 0);
     while looked_at < MOST_ROWS {
         let rows = audit::list(client, asked.subject.as_deref(), below, ROWS).await?;
@@ -121,7 +120,7 @@ async fn choose(client: &Client, asked: &Asked) -> Result<Page<AuditView>, Error
             }
             below = row.no;
             if asked.takes(&row) {
-                items.push(view(row));
+                items.push(row);
             }
         }
         if is_last {
@@ -129,17 +128,4 @@ async fn choose(client: &Client, asked: &Asked) -> Result<Page<AuditView>, Error
         }
     }
     Ok(Page { items, next: Some(below.to_string()) })
-}
-
-fn view(row: AuditRow) -> AuditView {
-    AuditView {
-        no: row.no,
-        at: row.at,
-        action: row.action,
-        kind: row.kind.to_string(),
-        subject: row.subject,
-        by: AuditedPrincipal { door: row.by.door.to_string(), name: row.by.name, from: row.by.from },
-        reason: row.reason,
-        detail: serde_json::from_str(&row.detail).unwrap_or(Value::Null),
-    }
 }

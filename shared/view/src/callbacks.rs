@@ -30,8 +30,7 @@ const ROWS: i64 = 1000;
 const MOST_BYTES: i32 = 16 * 1024;
 /// Bytes of a body that are shown.
 const SHOWN_BYTES: usize = 500;
-/// A callback bears the time at which its transaction began, so that one with a smaller number may
-/// be younger, by no more than this.
+/// Longest time by which a callback with a smaller number may be younger: its time is that at which its transaction began.
 const OUT_OF_ORDER: SignedDuration = SignedDuration::from_mins(10);
 
 /// Query of a list of callbacks.
@@ -49,9 +48,9 @@ pub struct CallbacksQuery {
 }
 
 impl Views {
-    /// One page of the callbacks, the newest first.
+    /// Returns a page of the callbacks, the newest first.
     pub async fn callbacks(&self, query: &CallbacksQuery) -> Result<Page<CallbackLine>, Problem> {
-        let asked = Asked::read(query, Timestamp::now())?;
+        let asked = ParsedCallbacksQuery::read(query, Timestamp::now())?;
         let found = async {
             let client = self.host.store.api().await?;
             let (nos, next) = choose(&client, &asked).await?;
@@ -78,7 +77,7 @@ impl Views {
 
 /// A query that was understood.
 #[derive(Debug)]
-struct Asked {
+struct ParsedCallbacksQuery {
     verdict: Option<CallbackVerdict>,
     since: Option<Timestamp>,
     limit: usize,
@@ -86,7 +85,7 @@ struct Asked {
     below: i64,
 }
 
-impl Asked {
+impl ParsedCallbacksQuery {
     fn read(query: &CallbacksQuery, now: Timestamp) -> Result<Self, Problem> {
         let verdict = query.verdict.as_deref().map(|word| {
             callbacks::verdict(word)
@@ -117,7 +116,7 @@ impl Asked {
 }
 
 /// The numbers of the callbacks of a page, and the cursor of the next.
-async fn choose(client: &Client, asked: &Asked) -> Result<(Vec<i64>, Option<String>), Error> {
+async fn choose(client: &Client, asked: &ParsedCallbacksQuery) -> Result<(Vec<i64>, Option<String>), Error> {
     let mut nos = Vec::new();
     let mut below = asked.below;
     let mut rows = 0;
@@ -210,7 +209,7 @@ mod tests {
                 limit: given(limit),
                 cursor: given(cursor),
             };
-            Asked::read(&query, now).map_err(|problem| problem.pointer.unwrap())
+            ParsedCallbacksQuery::read(&query, now).map_err(|problem| problem.pointer.unwrap())
         };
         let asked = query("late", "2h", "7", "12").unwrap();
         assert_eq!((asked.verdict, asked.limit, asked.below), (Some(CallbackVerdict::Late), 7, 12));

@@ -19,7 +19,7 @@ impl Views {
         Ok(page(calls, size, |call| call.no.to_string(), call_view))
     }
 
-    /// One call to an order by the caller's key, as it is stored.
+    /// Returns a call to an order by the caller's key, as it is stored.
     pub async fn call(&self, id: &str, key: &str) -> Result<StoredCall, Problem> {
         let found = async { calls::by_key(&self.host.store.api().await?, id, key).await };
         let found = found.await.map_err(self.failed("call"))?;

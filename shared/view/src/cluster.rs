@@ -81,13 +81,7 @@ impl Views {
         let leases = async { leases::all(&self.host.store.api().await?).await };
         let leases = leases.await.map_err(self.failed("leases"))?.into_iter();
         let leases = leases.filter(|lease| behind.is_none_or(|behind| lease.name.as_str() > behind));
-        let line = |lease: leases::LeaseView| LeaseLine {
-            name: lease.name,
-            holder: lease.holder,
-            until: lease.until,
-            epoch: lease.epoch.0,
-        };
-        Ok(page(leases.take(limit).collect(), limit, |lease| lease.name.clone(), line))
+        Ok(page(leases.take(limit).collect(), limit, |lease| lease.name.clone(), |lease| lease))
     }
 }
 

@@ -17,7 +17,7 @@ const DEPTH: usize = 3;
 const MAX_DEPTH: usize = 20;
 
 impl Views {
-    /// The graph of orders that wait for others, so many steps around one of them.
+    /// Returns the graph of orders that wait for others, up to `depth` steps around one of them.
     pub async fn dependencies(&self, id: &str, depth: Option<usize>) -> Result<DependencyGraph, Problem> {
         let depth = depth.unwrap_or(DEPTH);
         if !(1..=MAX_DEPTH).contains(&depth) {

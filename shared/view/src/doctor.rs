@@ -1,7 +1,7 @@
 //! A verdict over the installation: facts are gathered from the database, its registry and its tables, those of the message
-//! broker are brought along by whoever can ask it, and the core judges them.
+//! broker are brought along by callers that can ask it, and the core judges them.
 //!
-//! Whatever cannot be asked is a finding, never a failure: who asks for a verdict gets one.
+//! Whatever cannot be asked is a finding, never a failure: there is always a verdict.
 
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ fn view(finding: InstallationFinding) -> DoctorFinding {
     DoctorFinding {
         check: finding.check.to_owned(),
         severity: finding.severity.to_string(),
-        message: finding.told,
+        message: finding.message,
         remedy: finding.remedy,
     }
 }

@@ -38,7 +38,7 @@ pub struct ErrorGroupsQuery {
     state: Option<String>,
     /// Only orders that failed by this called system.
     system: Option<String>,
-    /// Begin of the time that is looked back over: a time, or a duration back from now; left out: a day, at most 31 days.
+    /// Start of the time that is looked back over: a time, or a duration back from now; left out: a day, at most 31 days.
     since: Option<String>,
     /// Groups of the page; left out: 50.
     #[schemars(with = "Option<u32>", range(min = 1, max = 500))]
@@ -63,13 +63,13 @@ impl Views {
             Some(scenario) => ErrorRules::of(&settings.errors, &scenario.errors),
             None => ErrorRules::from(&settings.errors),
         };
-        let told = retry::explain(errors, &question.as_asked());
-        told.map(Into::into).map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))
+        let explained = retry::explain(errors, &question.as_asked());
+        explained.map(Into::into).map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))
     }
 
-    /// One page of the groups of failed and retrying orders, the largest first.
+    /// Returns a page of the groups of failed and retrying orders, the largest first.
     pub async fn error_groups(&self, query: ErrorGroupsQuery) -> Result<ErrorGroups, Problem> {
-        let asked = Asked::read(query, Timestamp::now())?;
+        let asked = ParsedErrorGroupsQuery::read(query, Timestamp::now())?;
         let found = async {
             let client = self.host.store.reports().await?;
             let failed = errors::failed(&client, asked.by, asked.since, &asked.filter).await?;
@@ -88,7 +88,7 @@ impl Views {
 
 /// A query that was understood.
 #[derive(Debug)]
-struct Asked {
+struct ParsedErrorGroupsQuery {
     by: By,
     filter: Filter,
     since: Timestamp,
@@ -97,7 +97,7 @@ struct Asked {
     from: usize,
 }
 
-impl Asked {
+impl ParsedErrorGroupsQuery {
     fn read(query: ErrorGroupsQuery, now: Timestamp) -> Result<Self, Problem> {
         let by = By::of(query.by.as_deref().unwrap_or("class"));
         let by = by.ok_or_else(|| invalid("/by", "by is class, scenario, state or system"))?;
@@ -154,7 +154,9 @@ mod tests {
                 limit: None,
                 cursor: None,
             };
-            Asked::read(query, now).map(|asked| asked.since).map_err(|problem| problem.pointer)
+            ParsedErrorGroupsQuery::read(query, now)
+                .map(|asked| asked.since)
+                .map_err(|problem| problem.pointer)
         };
         assert_eq!(read(Some("2h"), None), Ok(at("10:00:00")));
         assert_eq!(read(Some("2026-01-02T09:00:00Z"), Some("state")), Ok(at("09:00:00")));

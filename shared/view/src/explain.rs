@@ -20,10 +20,10 @@ use pagurus_store::children::{self, AwaitedChild};
 use pagurus_store::consistency::marks::{self, Mark};
 use pagurus_store::dependencies::graph::{self, Edge, Expectation, Node};
 use pagurus_store::orders::OrderRow as Row;
-use pagurus_store::outbox::shown::Unsent;
 use pagurus_store::queues::QueueHolder;
 use pagurus_store::{Client, Error, outbox, queues, requests};
 use pagurus_wire::explain::Explanation;
+use pagurus_wire::order::UnsentView;
 use pagurus_wire::parts::AskingView;
 use pagurus_wire::problem::Problem;
 
@@ -33,7 +33,7 @@ use crate::{Views, foresight};
 
 pub use promise::{Foresight, plain_reason};
 
-/// What the names of requests to actors begin with.
+/// Prefix of the names of requests to actors.
 const ACTOR: &str = "actor.";
 /// Orders that are named one by one, of those that an order waits for.
 const MAX_REASONS: usize = 5;
@@ -52,7 +52,7 @@ impl Views {
             explanation.extend(marks::of_order(&client, row.no).await?.map(|mark| marked(&mark)));
             explanation.extend(undelivered(&outbox::shown::of_order(&client, row.no).await?));
             let promise = promise::of_order(&client, &row).await?;
-            explanation.extend(promise.as_ref().and_then(foresight::told));
+            explanation.extend(promise.as_ref().and_then(foresight::clause));
             let (eta, still) = eta::of(&client, &row, settings, jiff::Timestamp::now()).await?;
             explanation.extend(still);
             Ok((reason, explanation, eta, promise))
@@ -63,11 +63,11 @@ impl Views {
     }
 }
 
-/// How long the broker may take to say who takes tasks of an actor.
+/// Longest time to wait for the broker to count the consumers of an actor.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Views {
-    /// A sentence more where an order waits for the decision of an actor that no program takes tasks of.
+    /// Returns a further clause if an order waits for the decision of an actor whose tasks no program takes.
     async fn unserved(&self, client: &Client, row: &Row) -> Result<Option<String>, Error> {
         if row.status != Status::Wait {
             return Ok(None);
@@ -77,12 +77,12 @@ impl Views {
         let Some(actor) = actors.next() else { return Ok(None) };
         // A broker that does not answer says nothing about the order.
         let consumers = self.host.broker.consumers_of_actor(actor, PATIENCE).await.unwrap_or(Some(1));
-        let told = format!("; no program takes tasks of actor `{actor}`: start one");
-        Ok((consumers.unwrap_or(0) == 0).then_some(told))
+        let text = format!("; no program takes tasks of actor `{actor}`: start one");
+        Ok((consumers.unwrap_or(0) == 0).then_some(text))
     }
 }
 
-/// A sentence more where the rows of the order contradict each other.
+/// Further clause for an order whose rows contradict each other.
 fn marked(mark: &Mark) -> String {
     format!(
         "; it is inconsistent since {} ({}): a person has to look, and repair or restart it",
@@ -91,8 +91,8 @@ fn marked(mark: &Mark) -> String {
     )
 }
 
-/// A sentence more where notifications of the order need a person.
-fn undelivered(unsent: &[Unsent]) -> Option<String> {
+/// Further clause for an order with notifications that need a person.
+fn undelivered(unsent: &[UnsentView]) -> Option<String> {
     let mut parked = unsent.iter().filter_map(|one| Some((one, one.parked_because.as_deref()?)));
     let (first, why) = parked.next()?;
     let others = match parked.count() {
@@ -107,19 +107,21 @@ fn undelivered(unsent: &[Unsent]) -> Option<String> {
 }
 
 /// A reason with its sentence.
-type Told = (WaitReason, String);
+type WaitSentence = (WaitReason, String);
 
 /// The place of an order and what it waits for, in one word and in one sentence.
-///
-/// # Errors
-/// The database fails.
-async fn sentence(client: &Client, row: &Row, cycles: &Cycles, settings: &Settings) -> Result<Told, Error> {
+async fn sentence(
+    client: &Client,
+    row: &Row,
+    cycles: &Cycles,
+    settings: &Settings,
+) -> Result<WaitSentence, Error> {
     Ok(match row.status {
         Status::Running if row.running.is_some() => {
             let asking = asking_of(client, row).await?;
-            let told =
+            let text =
                 format!("{}{}", running(row), asking.as_ref().map(waits_for_answer).unwrap_or_default());
-            (WaitReason::Running, told)
+            (WaitReason::Running, text)
         }
         Status::Running => {
             let again = running(row);
@@ -139,21 +141,21 @@ async fn sentence(client: &Client, row: &Row, cycles: &Cycles, settings: &Settin
             (None, None) if row.status == Status::Postponed => {
                 let later = row.start_at.filter(|at| *at > jiff::Timestamp::now());
                 let reasons = waiting(client, row).await?;
-                let told = later.map_or_else(
+                let text = later.map_or_else(
                     || reasons.clone(),
                     |at| format!("{reasons}; and it is not to start before {at}"),
                 );
-                (WaitReason::Dependent, told)
+                (WaitReason::Dependent, text)
             }
             (None, None) => {
-                let told = "it has neither a place among what may run nor a timer; the consistency check finds and repairs that";
-                (WaitReason::Nowhere, told.into())
+                let text = "it has neither a place among what may run nor a timer; the consistency check finds and repairs that";
+                (WaitReason::Nowhere, text.into())
             }
         },
     })
 }
 
-/// A part of a sentence more where the running stage waits for an answer.
+/// Further clause for a running stage that waits for an answer.
 fn waits_for_answer(asking: &AskingView) -> String {
     let again = if asking.attempt > 1 { format!(", attempt {}", asking.attempt) } else { String::new() };
     format!(
@@ -195,7 +197,7 @@ async fn ready(
     row: &Row,
     since: jiff::Timestamp,
     settings: &Settings,
-) -> Result<Told, Error> {
+) -> Result<WaitSentence, Error> {
     if let (Some(queue), Some(position)) = (&row.queue, row.position) {
         let before = queues::before(client, queue, position).await?;
         if let Some(QueueHolder { id, flow, since }) =
@@ -208,8 +210,8 @@ async fn ready(
             };
             // Whatever its own flow is: the queue does not move before its head does.
             let held = flow::hindrance(client, &flow, "the flow of that order").await?;
-            let told = held.map_or_else(|| place.clone(), |(_, held)| format!("{place}; {held}"));
-            return Ok((WaitReason::Queue, told));
+            let text = held.map_or_else(|| place.clone(), |(_, held)| format!("{place}; {held}"));
+            return Ok((WaitReason::Queue, text));
         }
     }
     let hindrance = match flow::hindrance(client, &row.flow, "its flow").await? {
@@ -219,14 +221,14 @@ async fn ready(
     Ok(match hindrance {
         Some((reason, hindrance)) => (reason, format!("it may run since {since}, and {hindrance}")),
         None => {
-            let told =
+            let text =
                 format!("it may run since {since} and waits for the dispatcher to hand it to a worker");
-            (WaitReason::Worker, told)
+            (WaitReason::Worker, text)
         }
     })
 }
 
-/// What stands in no line and has no timer waits for other orders.
+/// Names the orders that an order without place and timer waits for.
 async fn waiting(client: &Client, row: &Row) -> Result<String, Error> {
     let graph = graph::around(client, &row.id, 1).await?;
     let reasons: Vec<String> = graph
@@ -265,7 +267,12 @@ fn reason(edge: &Edge, terms: &Expectation, node: Option<&Node>) -> String {
     format!("waits for order `{order}` to end in: {states}; that ended `{}`{step}: {then}", node.status)
 }
 
-async fn suspended(client: &Client, row: &Row, due: jiff::Timestamp, cycles: &Cycles) -> Result<Told, Error> {
+async fn suspended(
+    client: &Client,
+    row: &Row,
+    due: jiff::Timestamp,
+    cycles: &Cycles,
+) -> Result<WaitSentence, Error> {
     Ok(match row.status {
         Status::Wait => {
             if let Some(position) = snapshot(row)
@@ -281,18 +288,20 @@ async fn suspended(client: &Client, row: &Row, due: jiff::Timestamp, cycles: &Cy
         Status::Retry => {
             let class = row.error_class.as_deref().unwrap_or("unclassified");
             let message = row.error_message.as_deref().unwrap_or_default();
-            let cycle =
-                cycles.waiting.as_ref().map_or_else(String::new, |view| format!(", {}", retry::told(view)));
-            let told = format!("waits to repeat after `{class}` ({message}); next attempt at {due}{cycle}");
-            (WaitReason::Retry, told)
+            let cycle = cycles
+                .waiting
+                .as_ref()
+                .map_or_else(String::new, |view| format!(", {}", retry::summary(view)));
+            let text = format!("waits to repeat after `{class}` ({message}); next attempt at {due}{cycle}");
+            (WaitReason::Retry, text)
         }
         Status::Postponed => (WaitReason::Postponed, format!("it is not to start before {due}")),
         _ => (WaitReason::Sleep, format!("it sleeps until {due}")),
     })
 }
 
-/// What is waited for: answers to requests, decisions of actors, which are requests to the engine, and ends of children, which
-/// answer requests, too.
+/// Names what an order waits for: answers to requests; decisions of actors, which are requests to the engine; and ends of
+/// children, which also answer requests.
 fn awaited(open: &[impl AsRef<str>], children: &[AwaitedChild]) -> String {
     let answered: BTreeSet<&str> = children.iter().map(|child| child.request.as_str()).collect();
     let open: Vec<&str> = open.iter().map(AsRef::as_ref).filter(|name| !answered.contains(name)).collect();
@@ -312,8 +321,8 @@ fn awaited(open: &[impl AsRef<str>], children: &[AwaitedChild]) -> String {
 }
 
 fn ends_of(children: &[AwaitedChild]) -> Option<String> {
-    let told = |child: &AwaitedChild| format!("`{}`, which is `{}`", child.id, child.status);
-    let named: Vec<String> = children.iter().take(MAX_REASONS).map(told).collect();
+    let describe = |child: &AwaitedChild| format!("`{}`, which is `{}`", child.id, child.status);
+    let named: Vec<String> = children.iter().take(MAX_REASONS).map(describe).collect();
     let more = children.len() - named.len();
     match (children.len(), more) {
         (0, _) => None,
@@ -340,29 +349,28 @@ mod tests {
 
     #[test]
     fn ord_19_what_is_parked_is_said_and_what_is_on_its_way_is_not() {
-        let unsent = |kind: &str, why: Option<&str>| Unsent {
-            life: pagurus_domain::id::Life(1),
+        let unsent = |kind: &str, why: Option<&str>| UnsentView {
+            life: 1,
             kind: kind.into(),
             target: "amqp://?key=k".into(),
             attempts: 1,
             parked_because: why.map(str::to_owned),
             last_error: why.map(|_| "nobody listens".to_owned()),
             next_at: jiff::Timestamp::UNIX_EPOCH,
-            created_at: jiff::Timestamp::UNIX_EPOCH,
         };
         assert_eq!(undelivered(&[unsent("final", None)]), None);
         let parked =
             [unsent("final", Some("unroutable")), unsent("parked", None), unsent("final-2", Some("gone"))];
-        let told = undelivered(&parked).unwrap_or_default();
+        let text = undelivered(&parked).unwrap_or_default();
         assert_eq!(
-            told,
+            text,
             "; its notification `final` and 1 more is parked (unroutable: nobody listens), until somebody sends it again \
              (`resend`)"
         );
     }
 
     #[test]
-    fn ord_28_what_is_waited_for_is_told_by_its_kind() {
+    fn ord_28_what_is_waited_for_is_reported_by_its_kind() {
         let of_requests = |open: &[&str]| awaited(open, &[]);
         assert_eq!(of_requests(&[]), "a call from outside");
         assert_eq!(of_requests(&["answer"]), "the callback of `answer`");

@@ -18,8 +18,7 @@ use crate::query::{cursor, invalid, limit, moment};
 /// Orders on a page, where nothing else is asked for, and at most; as many are looked at.
 const USUAL_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 200;
-/// A page ends with the order that brings it above so many bytes of JSON, so that it takes a bounded memory beside its longest
-/// order.
+/// Bytes of JSON at which a page ends, so that its memory is bounded, apart from its longest order.
 const MOST_BYTES: usize = 2 * 1024 * 1024;
 
 /// Query of an export.

@@ -110,7 +110,7 @@ impl Views {
         let after = query.cursor.as_deref().unwrap_or_default();
         let read = async {
             let client = self.host.store.reports().await?;
-            let decided = Decided::read(&client).await?;
+            let decided = OperatorDecisions::read(&client).await?;
             Ok::<_, Error>((flows::systems(&client, after, limit as i64).await?, decided))
         };
         let (systems, decided) = read.await.map_err(self.failed("systems"))?;
@@ -129,7 +129,7 @@ impl Views {
     pub async fn system(&self, system: &str) -> Result<SystemView, Problem> {
         let read = async {
             let client = self.host.store.reports().await?;
-            Ok::<_, Error>((flows::system(&client, system).await?, Decided::read(&client).await?))
+            Ok::<_, Error>((flows::system(&client, system).await?, OperatorDecisions::read(&client).await?))
         };
         let (found, decided) = read.await.map_err(self.failed("systems"))?;
         let found = found.map(|found| system_view(found, &decided));
@@ -151,13 +151,13 @@ fn flow_view(
     FlowView { record, written_at: at, maintenance }
 }
 
-/// What operators decided about systems: orders, and maintenance windows.
-struct Decided {
+/// Decisions of operators about systems: orders and maintenance windows.
+struct OperatorDecisions {
     orders: Vec<StoredOverride>,
     windows: Vec<StoredWindow>,
 }
 
-impl Decided {
+impl OperatorDecisions {
     async fn read(client: &Client) -> Result<Self, Error> {
         Ok(Self { orders: stops::overrides(client, MAX_RULES).await?, windows: windows::held(client).await? })
     }
@@ -173,7 +173,7 @@ impl Decided {
 
 fn system_view(
     written: flows::Written<pagurus_domain::dispatch::SystemRecord>,
-    decided: &Decided,
+    decided: &OperatorDecisions,
 ) -> SystemView {
     let flows::Written { mut record, at } = written;
     record.memory = Value::Null;
@@ -182,7 +182,7 @@ fn system_view(
 }
 
 /// Systems of which nothing is known but what an operator decided.
-fn unseen(decided: &Decided, seen: &[SystemView]) -> Vec<SystemView> {
+fn unseen(decided: &OperatorDecisions, seen: &[SystemView]) -> Vec<SystemView> {
     let is_seen = |system: &str| seen.iter().any(|one| one.record.system == system);
     let unseen = decided.orders.iter().filter(|order| !is_seen(&order.rule.system));
     unseen

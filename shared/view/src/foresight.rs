@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use pagurus_store::promises::JeopardyMark;
 use pagurus_wire::foresight::{JeopardyView, PromiseView};
 
-/// A promise for people.
+/// A promise as the API shows it.
 pub(crate) fn promise_view(
     promise_at: Timestamp,
     expected_at: Option<Timestamp>,
@@ -15,8 +15,8 @@ pub(crate) fn promise_view(
     PromiseView { promise_at, expected_at, jeopardy }
 }
 
-/// A sentence more where an order will probably be late.
-pub(crate) fn told(promise: &PromiseView) -> Option<String> {
+/// Further clause for an order that will probably be late.
+pub(crate) fn clause(promise: &PromiseView) -> Option<String> {
     let mark = promise.jeopardy.as_ref()?;
     Some(format!(
         "; it is in jeopardy since {}: promised for {}, and expected then by {}",

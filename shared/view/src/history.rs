@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::Views;
 use crate::hidden::{HiddenParts, mask};
-use crate::part::{self, Collector, PartQuery, read_on};
+use crate::part::{self, PageCollector, PartQuery, read_on};
 use crate::query::limit;
 
 /// Query of events.
@@ -103,13 +103,13 @@ pub(crate) const ENTERED: &str = "entered";
 pub(crate) async fn transitions(
     client: &Client,
     row: &Row,
-    mut page: Collector<TransitionView>,
+    mut page: PageCollector<TransitionView>,
 ) -> Result<Page<TransitionView>, Error> {
     read_on(client, row, page.point.after, |event| moves(event, &mut page)).await?;
     Ok(page.page())
 }
 
-fn moves(event: &HistoryEvent, page: &mut Collector<TransitionView>) -> ControlFlow<()> {
+fn moves(event: &HistoryEvent, page: &mut PageCollector<TransitionView>) -> ControlFlow<()> {
     let detail = parsed(&event.detail);
     let moves = match event.kind.as_str() {
         "stage" | ENTERED => detail.get("transitions").and_then(Value::as_array).cloned().unwrap_or_default(),

@@ -13,11 +13,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::history::{ENTERED, parsed, text};
-use crate::part::{self, Collector, Point, read_on};
+use crate::part::{self, PageCollector, PartCursor, read_on};
 use crate::query::cursor;
 use crate::{Views, steps};
 
-/// Begin of the line by which an action says that it failed for good.
+/// Start of the line by which an action says that it failed for good.
 const FAILED: &str = "failed (";
 
 /// Query of a log.
@@ -33,14 +33,15 @@ pub struct LogQuery {
 }
 
 impl Views {
-    /// The log of an order: so many lines from one on.
+    /// Returns a page of the log of an order.
     pub async fn log(&self, id: &str, query: &LogQuery) -> Result<Page<LogLineView>, Problem> {
-        let point: Point = cursor(query.cursor.as_deref(), Point::default())?;
+        let point: PartCursor = cursor(query.cursor.as_deref(), PartCursor::default())?;
         let before = query.from_line.unwrap_or(1).saturating_sub(1);
         let size = query.size.unwrap_or(part::USUAL_LIMIT).min(part::MAX_LIMIT);
         let (client, row) = self.found(id).await?;
-        let mut lines = Lines { row: &row, page: Collector::of(point, before, size), lost: None };
-        let registered = if point == Point::default() { lines.begin() } else { ControlFlow::Continue(()) };
+        let mut lines = LogLines { row: &row, page: PageCollector::of(point, before, size), lost: None };
+        let registered =
+            if point == PartCursor::default() { lines.begin() } else { ControlFlow::Continue(()) };
         if registered.is_continue() {
             let read = read_on(&client, &row, point.after, |event| lines.take(event)).await;
             read.map_err(self.failed("read"))?;
@@ -50,15 +51,14 @@ impl Views {
 }
 
 /// Lines of an order, numbered from 1, of which a page is kept.
-struct Lines<'a> {
+struct LogLines<'a> {
     row: &'a Row,
-    page: Collector<LogLineView>,
-    /// A line that tells of the loss of a stage's node, by its place on the page: who went on with the stage is told by
-    /// what happened later.
+    page: PageCollector<LogLineView>,
+    /// Line about the loss of a stage's node, by its place on the page. A later event says which node went on with the stage.
     lost: Option<(usize, Value)>,
 }
 
-impl Lines<'_> {
+impl LogLines<'_> {
     /// The first line of all, of a row that no event has.
     fn begin(&mut self) -> ControlFlow<()> {
         self.add(0, vec![(self.row.created_at.to_string(), "registered".to_owned())])
@@ -87,11 +87,11 @@ impl Lines<'_> {
         if matches!(event.kind.as_str(), "stage" | ENTERED) {
             let attempt = detail.get("attempt").and_then(Value::as_i64).unwrap_or_default();
             let mut lines = Vec::new();
-            // What lies before an entry point was told when that was entered.
+            // What lies before an entry point was logged when that was entered.
             let stage = Some((event.life, attempt));
             if self.page.point.stage != stage {
-                let told = format!("stage begun by {}, hand-out {attempt}", event.source);
-                lines.push((text(detail, "startedAt"), told));
+                let line = format!("stage begun by {}, hand-out {attempt}", event.source);
+                lines.push((text(detail, "startedAt"), line));
             }
             lines.extend(of_stage(detail));
             if event.kind == "stage" {
@@ -109,7 +109,7 @@ impl Lines<'_> {
             }
             return ControlFlow::Continue(());
         }
-        self.add(event.number, vec![(at, told(&event.kind, &event.source, detail))])
+        self.add(event.number, vec![(at, in_words(&event.kind, &event.source, detail))])
     }
 
     fn tell_failover(&mut self, to: Option<&str>) {
@@ -166,8 +166,8 @@ fn of_stage(detail: &Value) -> Vec<(String, String)> {
             lines.push(say(&mut next, &mut failures));
         }
         failures = failures.saturating_sub(usize::from(fails));
-        let told = format!("{} --{}--> {}", text(moved, "from"), text(moved, "event"), text(moved, "to"));
-        lines.push((text(moved, "at"), told));
+        let line = format!("{} --{}--> {}", text(moved, "from"), text(moved, "event"), text(moved, "to"));
+        lines.push((text(moved, "at"), line));
     }
     while next < said.len() {
         lines.push(say(&mut next, &mut failures));
@@ -175,14 +175,14 @@ fn of_stage(detail: &Value) -> Vec<(String, String)> {
     with_steps(lines, items(detail, "steps"))
 }
 
-/// The same with a line for each answer from outside, before what was said and done because of it.
+/// Adds a line for each answer from outside, before what was said and done because of it.
 fn with_steps(mut lines: Vec<(String, String)>, steps: &[Value]) -> Vec<(String, String)> {
     let mut from = 0;
-    for (at, told) in steps.iter().filter_map(steps::line) {
+    for (at, line) in steps.iter().filter_map(steps::line) {
         let is_before =
             |line: &&(String, String)| line.0.parse::<Timestamp>().is_ok_and(|moment| moment < at);
         from += lines[from..].iter().take_while(is_before).count();
-        lines.insert(from, (at.to_string(), told));
+        lines.insert(from, (at.to_string(), line));
         from += 1;
     }
     lines
@@ -193,7 +193,7 @@ fn tells_failure_at(said: &[Value], at: Timestamp) -> bool {
 }
 
 /// Words for what happened outside of the stages.
-fn told(kind: &str, source: &str, detail: &Value) -> String {
+fn in_words(kind: &str, source: &str, detail: &Value) -> String {
     let of = |key: &str| text(detail, key);
     let because = |line: String| match text(detail, "reason").as_str() {
         "" => line,
@@ -290,7 +290,7 @@ fn failover(detail: &Value, to: Option<&str>) -> String {
     )
 }
 
-/// The node that had the stage next, where this event tells it; within it none, where it tells of a node without a name.
+/// Node that had the stage next, if this event says so; the inner value is `None` for a node without a name.
 fn taken_over_by(event: &HistoryEvent, detail: &Value) -> Option<Option<String>> {
     match event.kind.as_str() {
         "stage" => Some(Some(event.source.clone())),
@@ -331,7 +331,7 @@ fn finding(word: &str) -> &str {
 /// Names of what an update changed; values of parameters and notification stand in the event.
 fn changes(detail: &Value) -> String {
     let Some(changed) = detail.get("changed").and_then(Value::as_object) else { return "nothing".to_owned() };
-    let told: Vec<String> = changed
+    let names: Vec<String> = changed
         .iter()
         .map(|(key, change)| match key.as_str() {
             "params" => "parameters".to_owned(),
@@ -339,7 +339,7 @@ fn changes(detail: &Value) -> String {
             key => format!("{key} from {} to {}", scalar(change.get("was")), scalar(change.get("is"))),
         })
         .collect();
-    told.join(", ")
+    names.join(", ")
 }
 
 fn scalar(value: Option<&Value>) -> String {
@@ -374,22 +374,22 @@ mod tests {
     #[test]
     fn ord_25_lines_and_moves_of_a_stage_stand_in_the_order_of_their_time() {
         let said = [(1, "in a"), (2, "in b"), (3, "last words"), (3, "failed (x.y): no")];
-        let told = stage("start", "fail", &said, &[(2, "a success b"), (3, "b fail failed")]);
+        let lines = stage("start", "fail", &said, &[(2, "a success b"), (3, "b fail failed")]);
         let expected =
             ["in a", "a --success--> b", "in b", "last words", "failed (x.y): no", "b --fail--> failed"];
-        assert_eq!(told, expected);
+        assert_eq!(lines, expected);
     }
 
     #[test]
     fn ord_25_at_one_moment_a_move_comes_between_what_it_follows_from_and_what_follows() {
-        let told =
+        let lines =
             stage("start", "success", &[(1, "in a"), (1, "in b")], &[(1, "a success b"), (1, "b success c")]);
-        assert_eq!(told, ["in a", "a --success--> b", "in b", "b --success--> c"]);
-        let told = stage("timer", "polling", &[(1, "in p")], &[(1, "s timeout p")]);
-        assert_eq!(told, ["s --timeout--> p", "in p"]);
+        assert_eq!(lines, ["in a", "a --success--> b", "in b", "b --success--> c"]);
+        let lines = stage("timer", "polling", &[(1, "in p")], &[(1, "s timeout p")]);
+        assert_eq!(lines, ["s --timeout--> p", "in p"]);
         let said = [(1, "failed (one): 1"), (1, "failed (two): 2")];
-        let told = stage("timer", "fail", &said, &[(1, "a fail b"), (1, "b fail c")]);
-        assert_eq!(told, ["failed (one): 1", "a --fail--> b", "failed (two): 2", "b --fail--> c"]);
+        let lines = stage("timer", "fail", &said, &[(1, "a fail b"), (1, "b fail c")]);
+        assert_eq!(lines, ["failed (one): 1", "a --fail--> b", "failed (two): 2", "b --fail--> c"]);
         assert_eq!(stage("timer", "retry", &[(1, "x"), (2, "y")], &[]), ["x", "y"]);
     }
 
@@ -406,24 +406,27 @@ mod tests {
         let started =
             json!({"attempt": 1, "finding": "overdue", "node": 7, "nodeName": "worker-1", "startedAt": "T"});
         assert_eq!(
-            told("reissued", "activator-1", &started),
+            in_words("reissued", "activator-1", &started),
             "handed out again by activator-1, because its work time-out was over: hand-out 1 was with worker-1 (life 7) since T"
         );
         assert_eq!(
-            told("canceled", "api", &json!({"reason": null, "from": "fail"})),
+            in_words("canceled", "api", &json!({"reason": null, "from": "fail"})),
             "canceled by api in `fail`"
         );
         let changed = json!({"reason": "r", "changed": {
             "params": {"was": {"a": 1}, "is": {"a": 2}}, "priority": {"was": "low", "is": "high"}}});
         assert_eq!(
-            told("updated", "api", &changed),
+            in_words("updated", "api", &changed),
             "updated by api: parameters, priority from low to high: r"
         );
         let poisoned = json!({"class": "poison", "message": "too often", "from": "running"});
-        assert_eq!(told("poisoned", "a-1", &poisoned), "poisoned by a-1 in `running` (poison): too often");
+        assert_eq!(
+            in_words("poisoned", "a-1", &poisoned),
+            "poisoned by a-1 in `running` (poison): too often"
+        );
         let restarted = json!({"reason": "why", "from": "initial", "formerParams": {"pin": "4321"}});
         assert_eq!(
-            told("restarted", "api", &restarted),
+            in_words("restarted", "api", &restarted),
             "restarted by api from the initial state, with other parameters: why"
         );
     }

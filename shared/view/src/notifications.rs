@@ -26,7 +26,7 @@ pub struct NotificationsQuery {
 }
 
 impl Views {
-    /// One page of the parked notifications, those of the oldest orders first.
+    /// Returns a page of the parked notifications, those of the oldest orders first.
     pub async fn notifications(&self, query: &NotificationsQuery) -> Result<Page<NotificationLine>, Problem> {
         let limit = limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?;
         let (no, life, kind) = query.cursor.as_deref().map_or(Ok((0, 0, "")), read_cursor)?;
@@ -42,12 +42,12 @@ impl Views {
 }
 
 fn line(parked: ParkedNotification) -> NotificationLine {
-    let created_at = parked.unsent.created_at;
-    NotificationLine { order: parked.order, created_at, notification: unsent_view(parked.unsent) }
+    NotificationLine { notification: unsent_view(parked.line.notification), ..parked.line }
 }
 
 fn cursor_of(last: &ParkedNotification) -> String {
-    format!("{}.{}.{}", last.no, last.unsent.life, last.unsent.kind)
+    let unsent = &last.line.notification;
+    format!("{}.{}.{}", last.no, unsent.life, unsent.kind)
 }
 
 fn read_cursor(text: &str) -> Result<(i64, i32, &str), Problem> {

@@ -1,8 +1,8 @@
-//! Bulk operations, how far they are, and what came of their orders.
+//! Bulk operations, with their progress and the results of their orders.
 
 use pagurus_domain::operation::OperationState;
 use pagurus_store::operations::items::{self, OperationOrder};
-use pagurus_store::operations::{self, StoredOperation, StoredReason};
+use pagurus_store::operations::{self, StoredOperation};
 use pagurus_wire::operations::{AftermathView, OperationOrderView, OperationView, ReasonView};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;
@@ -12,9 +12,9 @@ use serde::Deserialize;
 use crate::Views;
 use crate::query::{cursor, invalid, limit};
 
-/// Operations on a page, where nothing else is asked for, and at most.
+/// Operations on a page, by default and at most.
 const PAGE: (usize, usize) = (50, 500);
-/// The same for orders of one.
+/// Orders of an operation on a page, by default and at most.
 const ORDERS: (usize, usize) = (100, 1000);
 /// Orders that one page looks at, at most.
 const MOST_ROWS: usize = 50_000;
@@ -59,7 +59,7 @@ impl Views {
         Ok(Page { items: found.into_iter().map(|one| view(one, Vec::new())).collect(), next })
     }
 
-    /// One operation with the reasons of what it did not do.
+    /// Returns an operation with the reasons for what it did not do.
     pub async fn operation(&self, no: i64) -> Result<OperationView, Problem> {
         let found = async {
             let client = self.host.store.api().await?;
@@ -109,7 +109,7 @@ impl Views {
         };
         let page = read.await.map_err(self.failed("operation"))?;
         if page.items.is_empty() && query.cursor.is_none() {
-            // An operation without orders is told from none at all.
+            // Distinguishes an operation without orders from one that does not exist.
             self.operation(no).await?;
         }
         Ok(page)
@@ -129,7 +129,7 @@ fn order_view(order: OperationOrder) -> OperationOrderView {
     }
 }
 
-fn view(stored: StoredOperation, reasons: Vec<StoredReason>) -> OperationView {
+fn view(stored: StoredOperation, reasons: Vec<ReasonView>) -> OperationView {
     let json = |text: &str| serde_json::from_str(text).unwrap_or_default();
     let counts = stored.counts;
     let awaits_ends = matches!(stored.action.as_str(), "restart" | "repair");
@@ -164,15 +164,7 @@ fn view(stored: StoredOperation, reasons: Vec<StoredReason>) -> OperationView {
         speed,
         seconds_left: (is_running && speed >= 0.01).then(|| counts.open() as f64 / speed),
         ended_at: stored.ended_at,
-        reasons: reasons
-            .into_iter()
-            .map(|StoredReason { outcome, reason, orders, example }| ReasonView {
-                outcome,
-                reason,
-                orders,
-                example,
-            })
-            .collect(),
+        reasons,
         action: stored.action,
     }
 }

@@ -1,4 +1,4 @@
-//! One order with everything, and its parts that need no words of their own.
+//! An order with all its parts.
 
 use jiff::Timestamp;
 use pagurus_domain::id::ScenarioNo;
@@ -18,19 +18,19 @@ use serde_json::Value;
 
 use crate::hidden::{HiddenParts, conceal, mask};
 use crate::history::{parsed, transitions};
-use crate::part::{Collector, MAX_LIMIT, PartQuery, Point};
+use crate::part::{MAX_LIMIT, PageCollector, PartCursor, PartQuery};
 use crate::query::page;
 use crate::{Views, dependencies, foresight, retry, stand};
 
 impl Views {
-    /// One order with everything.
+    /// Returns an order with everything that is known about it.
     pub async fn order(&self, id: &str) -> Result<OrderView, Problem> {
         let (client, row) = self.found(id).await?;
         let read = async {
             Ok((
                 self.hidden_in(&client, &row).await?,
                 self.catalogue.get(&client, ScenarioNo(row.scenario_no)).await?.and_then(Known::readable),
-                transitions(&client, &row, Collector::of(Point::default(), 0, MAX_LIMIT)).await?,
+                transitions(&client, &row, PageCollector::of(PartCursor::default(), 0, MAX_LIMIT)).await?,
                 outbox::shown::of_order(&client, row.no).await?,
                 graph::around(&client, &row.id, 1).await?,
                 children::family(&client, row.no).await?,
@@ -126,7 +126,7 @@ impl Views {
         let asked = requests::of_order(&client, row.no, count(before), count(size)).await;
         let asked = asked.map_err(self.failed("read"))?;
         let next = (asked.len() >= size).then(|| (before + asked.len()).to_string());
-        Ok(Page { items: asked.into_iter().map(request_view).collect(), next })
+        Ok(Page { items: asked, next })
     }
 
     /// Callbacks of an order.
@@ -139,8 +139,8 @@ impl Views {
             Ok((hidden, answers::callbacks_of_order(&client, row.no, after, most).await?))
         };
         let (hidden, callbacks) = read.await.map_err(self.failed("read"))?;
-        let view = |callback| callback_view(callback, hidden.as_ref());
-        Ok(page(callbacks, size, |callback| callback.no.to_string(), view))
+        let view = |(_, callback)| masked(callback, hidden.as_ref());
+        Ok(page(callbacks, size, |(no, _)| no.to_string(), view))
     }
 
     /// An order, and the session by which more of it is read.
@@ -162,16 +162,7 @@ impl Views {
 /// Question that the running stage of an order waits for, where that takes its time.
 pub(crate) async fn asking_of(client: &Client, row: &Row) -> Result<Option<AskingView>, Error> {
     let Some((attempt, _)) = row.running else { return Ok(None) };
-    let found = asking::of_order(client, row.no, attempt).await?;
-    Ok(found.map(|found| AskingView {
-        state: found.state,
-        action: u32::try_from(found.action).unwrap_or_default(),
-        kind: found.kind,
-        name: found.name,
-        target: found.target,
-        attempt: u32::try_from(found.tries).unwrap_or_default(),
-        since: found.since,
-    }))
+    asking::of_order(client, row.no, attempt).await
 }
 
 /// The error of an order, where it has one.
@@ -180,7 +171,7 @@ fn error_view(row: &Row) -> Option<ErrorView> {
     Some(ErrorView { class: row.error_class.clone(), message, system: row.error_system.clone() })
 }
 
-/// Variables, without secrets that a called system may have told back.
+/// Variables, without secrets that a called system may have returned.
 fn vars(hidden: Option<&HiddenParts>, row: &Row) -> Value {
     let mut vars = Value::Object(snapshot(row).unwrap_or_default().vars);
     if let Some(hidden) = hidden {
@@ -196,34 +187,14 @@ fn params(hidden: Option<&HiddenParts>, row: &Row) -> Value {
     params
 }
 
-fn request_view(request: requests::AskedRequest) -> RequestView {
-    RequestView {
-        name: request.name,
-        status: request.status,
-        awaited: request.awaited,
-        life: request.life.0,
-        visit: request.visit,
-        registered_at: request.registered_at,
-        closed_at: request.closed_at,
-    }
-}
-
-fn callback_view(mut callback: answers::TakenCallback, hidden: Option<&HiddenParts>) -> CallbackView {
+fn masked(mut callback: CallbackView, hidden: Option<&HiddenParts>) -> CallbackView {
     mask(hidden, &mut callback.body, Mask::body);
     mask(hidden, &mut callback.headers, Mask::headers);
     if let Some(fields) = callback.headers.as_object_mut() {
         // Those of callbacks that were stored by a version before.
         fields.retain(|name, _| !holds_credentials(name));
     }
-    CallbackView {
-        request: callback.request,
-        life: callback.life.0,
-        verdict: callback.verdict,
-        step_status: callback.step_status,
-        body: callback.body,
-        headers: callback.headers,
-        received_at: callback.received_at,
-    }
+    callback
 }
 
 /// Position and variables of an order; none where it has none that can be read.
@@ -231,18 +202,11 @@ pub(crate) fn snapshot(row: &Row) -> Option<Snapshot> {
     Snapshot::from_value(&serde_json::from_str(row.snapshot.as_deref()?).ok()?).ok()
 }
 
-pub(crate) fn unsent_view(unsent: outbox::shown::Unsent) -> UnsentView {
-    UnsentView {
-        life: unsent.life.0,
-        kind: unsent.kind,
-        // The id of a request is shown to nobody: who knows it may answer it.
-        target: match Target::stored(&unsent.target) {
-            Ok(Target::Callback(_)) => "the order that started it".to_owned(),
-            _ => shown_url(&unsent.target).into_owned(),
-        },
-        attempts: unsent.attempts,
-        parked_because: unsent.parked_because,
-        last_error: unsent.last_error,
-        next_at: unsent.next_at,
-    }
+/// Masks the target of a notification. The id of a request is shown to nobody: who knows it may answer it.
+pub(crate) fn unsent_view(unsent: UnsentView) -> UnsentView {
+    let target = match Target::stored(&unsent.target) {
+        Ok(Target::Callback(_)) => "the order that started it".to_owned(),
+        _ => shown_url(&unsent.target).into_owned(),
+    };
+    UnsentView { target, ..unsent }
 }

@@ -11,7 +11,7 @@ use pagurus_store::search::{self, ListedOrder, SearchKey, SearchStep, SearchWalk
 use pagurus_store::{Client, Error, searches};
 use pagurus_wire::order::{OrderLine, Page};
 use pagurus_wire::problem::{Problem, Type};
-use pagurus_wire::search::{OrderCount, OrderCounts};
+use pagurus_wire::search::{OrderCount, OrderCounts, SearchQuery};
 use schemars::JsonSchema;
 
 use crate::Views;
@@ -23,7 +23,7 @@ const MAX_LIMIT: usize = 500;
 /// Rows that one page looks at, at most: some hundredths of a second of one connection. Where few of
 /// them are wanted, a page is short.
 const MOST_ROWS: usize = 10_000;
-/// The same where the values of each order are read.
+/// Rows that one page looks at, at most, if the values of each order are read.
 const MOST_READ: usize = 1000;
 /// Rows of one statement, where some may not be wanted.
 const ROWS: usize = 1000;
@@ -34,54 +34,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Conditions of a list, as the document names them.
 #[derive(Debug, JsonSchema)]
-#[schemars(rename_all = "camelCase")]
 pub struct OrdersFields {
-    /// Ids, apart by commas.
-    pub ids: Option<String>,
-    /// Begin of the id.
-    pub id_prefix: Option<String>,
-    /// Business transaction.
-    pub transaction_id: Option<String>,
-    /// Statuses, apart by commas.
-    pub status: Option<String>,
-    /// Scenario, all its versions unless one is named.
-    pub scenario: Option<String>,
-    /// Version of it.
-    pub scenario_version: Option<String>,
-    /// Present or last states, apart by commas; an empty text for orders that have none.
-    pub state: Option<String>,
-    /// Classes of errors, apart by commas.
-    pub class: Option<String>,
-    /// Called systems that the error is about, apart by commas.
-    pub system: Option<String>,
-    /// Flow.
-    pub flow: Option<String>,
-    /// Sequential queue.
-    pub queue: Option<String>,
-    /// True for orders that will probably be late for what their clients were promised, false for all others.
-    pub jeopardy: Option<String>,
-    /// True for orders whose rows contradict each other and need a person, false for all others.
-    pub inconsistent: Option<String>,
-    /// Name of the node that runs a stage of the order.
-    pub node: Option<String>,
-    /// Urgency.
-    pub priority: Option<String>,
-    /// Text that the message of the order, or of its error, contains.
-    pub text: Option<String>,
-    /// Registered then or later: a time, or a duration back from now.
-    pub created_since: Option<String>,
-    /// Registered before.
-    pub created_until: Option<String>,
-    /// Ended then or later.
-    pub finished_since: Option<String>,
-    /// Ended before.
-    pub finished_until: Option<String>,
+    /// Conditions.
+    #[schemars(flatten)]
+    pub conditions: SearchQuery,
     /// Name of a saved search, in place of conditions.
     pub saved: Option<String>,
     /// Orders of the page; left out: 50.
     #[schemars(range(min = 1, max = 500))]
     pub limit: Option<u32>,
-    /// Where a former page says to go on.
+    /// Cursor from the page before.
     pub cursor: Option<String>,
 }
 
@@ -148,7 +110,7 @@ fn keys(text: &str) -> Result<Vec<SearchKey>, Problem> {
 }
 
 impl Views {
-    /// One page of a list of orders, the newest first.
+    /// Returns a page of a list of orders, the newest first.
     pub async fn orders(&self, query: OrdersQuery) -> Result<Page<OrderLine>, Problem> {
         if !query.by.is_empty() {
             return Err(invalid("/by", "counts stand at /v1/counts"));
@@ -171,8 +133,8 @@ impl Views {
     pub async fn order_counts(&self, query: OrdersQuery) -> Result<OrderCounts, Problem> {
         let search = self.searched(&query).await?;
         if search.reads_payloads() {
-            let told = "values of parameters and variables cannot be counted by: list the orders";
-            return Err(invalid("/params", told));
+            let message = "values of parameters and variables cannot be counted by: list the orders";
+            return Err(invalid("/params", message));
         }
         let by = if query.by.is_empty() { vec![SearchKey::Status] } else { query.by };
         let keys = [by[0], by.get(1).copied().unwrap_or(SearchKey::Nothing)];
@@ -255,7 +217,7 @@ impl Views {
     }
 }
 
-/// One line of a list.
+/// Makes the line of an order in a list.
 fn line(row: ListedOrder) -> OrderLine {
     OrderLine {
         id: row.id,

@@ -46,11 +46,11 @@ impl PartQuery {
     }
 
     /// The page of a part that comes from a history.
-    pub(crate) fn collector<T>(&self) -> Result<Collector<T>, Problem> {
-        Ok(Collector::of(cursor(self.cursor.as_deref(), Point::default())?, 0, self.limit()?))
+    pub(crate) fn collector<T>(&self) -> Result<PageCollector<T>, Problem> {
+        Ok(PageCollector::of(cursor(self.cursor.as_deref(), PartCursor::default())?, 0, self.limit()?))
     }
 
-    /// How many items stand before the page, and how many are on it, for a part whose items are counted.
+    /// Number of items before the page and on it, for a part whose items are counted.
     pub(crate) fn counted(&self) -> Result<(usize, usize), Problem> {
         let before: u32 = cursor(self.cursor.as_deref(), 0)?;
         Ok((usize::try_from(before).unwrap_or(usize::MAX), self.limit()?))
@@ -65,7 +65,7 @@ impl PartQuery {
 
 /// Place in a part that comes from a history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Point {
+pub(crate) struct PartCursor {
     /// Number of the last row all of whose items stand before the place.
     pub after: i32,
     /// Items of the row behind it that stand before the place.
@@ -76,7 +76,7 @@ pub(crate) struct Point {
     pub stage: Option<(Life, i64)>,
 }
 
-impl FromStr for Point {
+impl FromStr for PartCursor {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -98,7 +98,7 @@ impl FromStr for Point {
     }
 }
 
-impl std::fmt::Display for Point {
+impl std::fmt::Display for PartCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}.{}", self.after, self.taken, self.number)?;
         self.stage.map_or(Ok(()), |(life, attempt)| write!(f, ".{}.{attempt}", life.0))
@@ -107,9 +107,9 @@ impl std::fmt::Display for Point {
 
 /// Page of a part that comes from a history, whose rows are shown to it one after the other.
 #[derive(Debug)]
-pub(crate) struct Collector<T> {
+pub(crate) struct PageCollector<T> {
     /// Place up to which all is seen.
-    pub point: Point,
+    pub point: PartCursor,
     /// Items of the whole part that the page leaves out at its begin.
     before: usize,
     size: usize,
@@ -118,9 +118,9 @@ pub(crate) struct Collector<T> {
     is_cut: bool,
 }
 
-impl<T> Collector<T> {
+impl<T> PageCollector<T> {
     /// A page from this place on, without those of the first `before` items of all that come behind it.
-    pub const fn of(point: Point, before: usize, size: usize) -> Self {
+    pub const fn of(point: PartCursor, before: usize, size: usize) -> Self {
         Self { point, before, size, rows: 0, items: Vec::new(), is_cut: false }
     }
 
@@ -132,7 +132,7 @@ impl<T> Collector<T> {
         made: impl IntoIterator<Item = impl FnOnce(usize) -> T>,
     ) -> ControlFlow<()> {
         self.is_cut |= self.rows >= MOST_ROWS;
-        // Whoever shows more rows to a page that is full moves no place.
+        // Adding rows to a full page moves no place.
         if self.is_cut {
             return ControlFlow::Break(());
         }
@@ -192,7 +192,7 @@ mod tests {
 
     fn page(cursor: Option<String>, size: usize, before: usize) -> Page<(i32, usize)> {
         let query = PartQuery { limit: Some(size.to_string()), cursor };
-        let mut collector: Collector<(i32, usize)> = query.collector().unwrap();
+        let mut collector: PageCollector<(i32, usize)> = query.collector().unwrap();
         collector.before = before;
         let after = collector.point.after;
         for (row, items) in HISTORY.into_iter().filter(|(row, _)| *row > after) {
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn rec_15_rows_that_are_shown_to_a_full_page_move_no_place() {
-        let mut collector = Collector::of(Point::default(), 0, 2);
+        let mut collector = PageCollector::of(PartCursor::default(), 0, 2);
         let row = |items: usize| (0..items).map(|_| |number: usize| number);
         assert!(collector.add(1, row(5)).is_break());
         assert!(collector.add(2, row(1)).is_break() && collector.add(3, row(0)).is_break());
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn rec_15_a_page_looks_at_a_bounded_number_of_rows_and_the_next_goes_on_behind_them() {
-        let mut collector = Collector::of(Point::default(), 0, 10);
+        let mut collector = PageCollector::of(PartCursor::default(), 0, 10);
         let rows = i32::try_from(MOST_ROWS).unwrap();
         let read =
             (1..=rows + 5).take_while(|row| collector.add(*row, [] as [fn(usize) -> i32; 0]).is_continue());
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn rec_15_a_cursor_is_one_of_ours_or_refused() {
         for ours in ["0.0.0", "12.3.40", "12.0.40.2.7"] {
-            assert_eq!(ours.parse::<Point>().unwrap().to_string(), ours);
+            assert_eq!(ours.parse::<PartCursor>().unwrap().to_string(), ours);
         }
         for strange in
             ["x", "", "1", "-1.0.0", "1.5", "1.9.3", "1.-1.2", "99999999999.0.0", "1.0.99999999999999999999"]

@@ -27,13 +27,13 @@ impl ListQuery {
         limit(self.limit.as_deref(), SHORT_LIST.0, SHORT_LIST.1)
     }
 
-    /// Where the page begins, as a former one said; none at the begin of the list.
+    /// Cursor from the page before; `None` at the start of the list.
     pub(crate) fn cursor(&self) -> Option<&str> {
         self.cursor.as_deref()
     }
 }
 
-/// The page of so many rows at most. Where it is full there may be a next one, which begins behind its last row.
+/// Makes a page of at most `limit` rows. A full page may have a next one, which begins behind its last row.
 pub(crate) fn page<R, T>(
     rows: Vec<R>,
     limit: usize,
@@ -45,8 +45,8 @@ pub(crate) fn page<R, T>(
 }
 
 /// A field that was read and makes no sense.
-pub(crate) fn invalid(pointer: &str, told: impl Into<String>) -> Problem {
-    Problem::new(Type::Invalid, told).at(pointer)
+pub(crate) fn invalid(pointer: &str, message: impl Into<String>) -> Problem {
+    Problem::new(Type::Invalid, message).at(pointer)
 }
 
 /// Items of a page.

@@ -45,7 +45,7 @@ impl Views {
         Ok(page(listed, limit, |queue| format!("{}.{}", queue.members, queue.name), line))
     }
 
-    /// One queue: who holds it, and who waits, in their order.
+    /// Returns a queue: its holder, and the waiting orders in sequence.
     pub async fn queue(&self, name: &str, query: &QueueQuery) -> Result<QueueDetail, Problem> {
         let limit = limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?;
         let after: i64 = cursor(query.cursor.as_deref(), -1)?;

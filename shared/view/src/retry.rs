@@ -24,7 +24,7 @@ pub(crate) struct Cycles {
 /// scenario of the order brings along.
 pub(crate) fn cycles(settings: &Settings, scenario: Option<&Scenario>, row: &Row, now: Timestamp) -> Cycles {
     let stored = row.snapshot.as_deref().and_then(|text| serde_json::from_str(text).ok());
-    let order = Order {
+    let order = RetryOrder {
         scenario: &row.scenario,
         status: row.status,
         due_at: row.due_at,
@@ -39,7 +39,7 @@ pub(crate) fn cycles(settings: &Settings, scenario: Option<&Scenario>, row: &Row
 }
 
 /// Parts of an order by which its cycles are shown.
-struct Order<'a> {
+struct RetryOrder<'a> {
     scenario: &'a str,
     status: Status,
     due_at: Option<Timestamp>,
@@ -47,7 +47,7 @@ struct Order<'a> {
     max_acquisition: Option<Duration>,
 }
 
-fn read(errors: ErrorRules<'_>, order: &Order<'_>, stored: &Value, now: Timestamp) -> Cycles {
+fn read(errors: ErrorRules<'_>, order: &RetryOrder<'_>, stored: &Value, now: Timestamp) -> Cycles {
     if order.status.is_final() {
         return Cycles::default();
     }
@@ -75,14 +75,14 @@ fn read(errors: ErrorRules<'_>, order: &Order<'_>, stored: &Value, now: Timestam
 }
 
 /// The cycle in words, after a semicolon: `attempt 2 of 20 of cycle 1 by policy `shop``.
-pub(crate) fn told(view: &RetryView) -> String {
+pub(crate) fn summary(view: &RetryView) -> String {
     let of = view.max_attempts.map_or_else(String::new, |most| format!(" of {most}"));
     let end = view.ends_at.map_or_else(String::new, |end| format!("; none begins after {end}"));
     format!("attempt {}{of} of cycle {} by policy `{}`{end}", view.attempt, view.cycle, view.policy)
 }
 
 /// A sequential order may not hold its queue for longer, whatever its cycles say (ORD-12).
-fn acquisition_ends_at(order: &Order<'_>, stored: &Value) -> Option<Timestamp> {
+fn acquisition_ends_at(order: &RetryOrder<'_>, stored: &Value) -> Option<Timestamp> {
     let since: Timestamp = stored.get("retryingSince")?.as_str()?.parse().ok()?;
     since.checked_add(SignedDuration::try_from(order.max_acquisition?).ok()?).ok()
 }
@@ -130,8 +130,8 @@ async: {retry: {max_cycle_duration: 6h, policies: {a: {error_classes: [async.tim
         json!({"class": class, "policy": policy, "number": 1, "attempts": 2, "startedAt": at(started_at), "suspendedMs": 0})
     }
 
-    fn order(status: Status) -> Order<'static> {
-        Order { scenario: "x", status, due_at: Some(at("12:05:00")), max_acquisition: None }
+    fn order(status: Status) -> RetryOrder<'static> {
+        RetryOrder { scenario: "x", status, due_at: Some(at("12:05:00")), max_acquisition: None }
     }
 
     #[test]
@@ -142,11 +142,11 @@ async: {retry: {max_cycle_duration: 6h, policies: {a: {error_classes: [async.tim
         assert_eq!((shown.next_at, shown.ends_at), (Some(at("12:05:00")), Some(at("13:00:00"))));
         assert_eq!(shown.time_left_ms, Some(3_600_000));
         assert_eq!(
-            told(&shown),
+            summary(&shown),
             "attempt 2 of 20 of cycle 1 by policy `s`; none begins after 2026-01-02T13:00:00Z"
         );
         let sequential =
-            Order { max_acquisition: Some(Duration::from_secs(2 * 3600)), ..order(Status::Retry) };
+            RetryOrder { max_acquisition: Some(Duration::from_secs(2 * 3600)), ..order(Status::Retry) };
         let shown = read((&rules()).into(), &sequential, &stored, at("12:00:00")).waiting.unwrap();
         assert_eq!(shown.ends_at, Some(at("12:30:00")), "its queue is held since the first failure");
         let late = read((&rules()).into(), &order(Status::Retry), &stored, at("13:30:00")).waiting.unwrap();

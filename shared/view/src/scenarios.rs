@@ -64,7 +64,7 @@ impl Views {
         source::read(text, &Scripting::new(bounds.script.clone()), bounds)
     }
 
-    /// Reads a text as a scenario, and tells its faults as a problem.
+    /// Reads a text as a scenario, and reports its faults as a problem.
     pub fn read_scenario(&self, text: &str) -> Result<Scenario, Problem> {
         self.compiled(text).map_err(|faults| Problem::of_faults(Type::Invalid, &faults))
     }
@@ -93,23 +93,23 @@ impl Views {
         let constants = reading.constants.iter().filter(|(name, _)| known.get(name.as_str()).is_none());
         let mut unknown: Vec<Fault> = constants
             .map(|(name, at)| {
-                let told = format!("this deployment has no constant `config.{name}`");
+                let message = format!("this deployment has no constant `config.{name}`");
                 let remedy =
                     format!("add `{name}` under `config` of its configuration before the first order");
-                Fault::placed(Some(*at), "", told).hint(remedy)
+                Fault::placed(Some(*at), "", message).hint(remedy)
             })
             .collect();
         let secrets: BTreeSet<&String> = reading.scenario.secrets().flatten().collect();
         unknown.extend(secrets.into_iter().filter(|name| self.secrets.secret(name).is_none()).map(|name| {
-            let told = format!("this node can read no secret `{name}`");
-            Fault::placed(None, "", told)
+            let message = format!("this node can read no secret `{name}`");
+            Fault::placed(None, "", message)
                 .hint("give it to all nodes of intake and worker before the first order")
         }));
         for child in reading.children().into_iter().filter(|child| *child != reading.scenario.name) {
             let found = async { scenarios::text(&self.host.store.api().await?, child, None).await };
             if found.await.map_err(self.failed("scenarios"))?.is_none() {
-                let told = format!("there is no scenario `{child}` for its child orders");
-                unknown.push(Fault::placed(None, "", told).hint("apply it before the first order"));
+                let message = format!("there is no scenario `{child}` for its child orders");
+                unknown.push(Fault::placed(None, "", message).hint("apply it before the first order"));
             }
         }
         Ok(unknown)

@@ -36,7 +36,7 @@ impl Views {
         Ok(Page { items, next })
     }
 
-    /// One saved search.
+    /// Returns a saved search.
     pub async fn search(&self, name: &str) -> Result<SavedSearch, Problem> {
         let found = async { searches::find(&self.host.store.api().await?, name).await };
         let found = found.await.map_err(self.failed("searches"))?;

@@ -1,4 +1,4 @@
-//! Where an order stands, as the API shows it: its state, how that stands to a target, and its progress.
+//! Position of an order as the API shows it: its state, and its relation to a target.
 
 use pagurus_domain::order::ScenarioStatus;
 use pagurus_domain::scenario::Scenario;

@@ -1,4 +1,4 @@
-//! The engine in figures: what the tables hold now, by bounded looks, and what was counted of late.
+//! The engine in figures: present contents of the tables, by bounded reads, and recent counts.
 //!
 //! The look at the present is shared by all who ask within two seconds: however many charts there are, the database is asked
 //! as often as by one.
@@ -44,22 +44,22 @@ const MINUTE: i64 = 60;
 /// Query of the figures.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct StatsQuery {
-    /// Begin of the time that is looked back over: a time, or a duration back from now; left out: one hour, at most seven days.
+    /// Start of the time that is looked back over: a time, or a duration back from now; left out: one hour, at most seven days.
     since: Option<String>,
     /// Length of a step, whole minutes; left out: so that there are sixty steps at most.
     step: Option<String>,
 }
 
 /// The look at the present that all share.
-pub(crate) type SharedNow = tokio::sync::Mutex<Present>;
+pub(crate) type SharedNow = tokio::sync::Mutex<StatsCache>;
 
 /// The last look at the present, and when it was.
 #[derive(Debug, Default)]
-pub(crate) struct Present {
+pub(crate) struct StatsCache {
     last: Option<(Instant, Timestamp, StatsNow)>,
-    /// Where the look at what is ready begins.
+    /// Place from which ready orders are read.
     ready: LowNumber,
-    /// Where the look at what is due begins, by group.
+    /// Place from which due orders are read, by group.
     due: BTreeMap<&'static str, LowWater>,
 }
 
@@ -82,7 +82,7 @@ impl Views {
         let (since, step) = window(query, now)?;
         let words = COUNTED.map(Series::as_str);
         let read = async {
-            // Whoever looks at the present has a session already: nobody waits for one with the look in hand.
+            // The session is taken before the lock on the shared look, so that nobody waits for a session while holding it.
             let client = self.host.store.reports().await?;
             let (at, present) = self.now(&client).await?;
             let length = Duration::from_secs(step.unsigned_abs());
@@ -142,9 +142,9 @@ fn window(query: &StatsQuery, now: Timestamp) -> Result<(Timestamp, i64), Proble
         }
     };
     if minutes * MINUTE / step > MOST_STEPS {
-        let told =
+        let message =
             format!("there would be more than {MOST_STEPS} steps; ask for longer ones, or for less time");
-        return Err(invalid("/step", told));
+        return Err(invalid("/step", message));
     }
     Ok((whole_minute(asked), step))
 }
@@ -154,7 +154,7 @@ fn whole_minute(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second().div_euclid(MINUTE) * MINUTE).unwrap_or(at)
 }
 
-async fn look(client: &Client, present: &mut Present) -> Result<StatsNow, Error> {
+async fn look(client: &Client, present: &mut StatsCache) -> Result<StatsNow, Error> {
     let waiting = measures::waiting(client).await?;
     let rows = measures::statuses(client).await?;
     let (unsent, parked, age) = outbox::shown::backlog(client).await?;
@@ -173,7 +173,7 @@ async fn look(client: &Client, present: &mut Present) -> Result<StatsNow, Error>
     })
 }
 
-/// How late the orders of each group are woken (ACT-6).
+/// Delay by which the orders of each group are woken (ACT-6).
 async fn activation(
     client: &Client,
     low_waters: &mut BTreeMap<&'static str, LowWater>,
@@ -200,7 +200,7 @@ fn named(name: &str, measured: Measured) -> NamedCount {
     NamedCount { name: name.to_owned(), count: count(measured) }
 }
 
-/// Orders by status, in the order in which the law names them. Rows of what runs bear the status of before, so the number
+/// Orders by status, in the order in which the law names them. Rows of running orders have their former status, so the number
 /// of what runs is taken from its place, and what is suspended from the streams: statistics of the server know rare
 /// statuses badly.
 fn statuses(rows: &[(String, Measured)], waiting: &[(&'static str, Measured)]) -> Vec<NamedCount> {
@@ -238,15 +238,15 @@ fn status_of(reason: &str) -> Option<Status> {
     })
 }
 
-type Counted = BTreeMap<String, Totals>;
+type SeriesTotals = BTreeMap<String, Totals>;
 
 /// The steps of a series.
-fn steps_of(totals: &Counted, series: Series) -> &[(Timestamp, i64, f64)] {
+fn steps_of(totals: &SeriesTotals, series: Series) -> &[(Timestamp, i64, f64)] {
     totals.get(series.as_str()).map_or(&[], |totals| &totals.steps)
 }
 
 /// The keys of a series.
-fn keys_of(totals: &Counted, series: Series) -> &[(String, i64, f64)] {
+fn keys_of(totals: &SeriesTotals, series: Series) -> &[(String, i64, f64)] {
     totals.get(series.as_str()).map_or(&[], |totals| &totals.keys)
 }
 
@@ -261,7 +261,7 @@ const ENDS: [(Series, PlaceOfEnd); 4] = [
     (Series::Canceled, |ended| &mut ended.canceled),
 ];
 
-fn rates(totals: &Counted, minute: Timestamp) -> StatsRates {
+fn rates(totals: &SeriesTotals, minute: Timestamp) -> StatsRates {
     let rate = |series: Series| {
         let step = steps_of(totals, series).iter().find(|(at, ..)| *at == minute);
         step.map_or(0.0, |(_, count, _)| *count as f64 / MINUTE as f64)
@@ -275,7 +275,7 @@ fn rates(totals: &Counted, minute: Timestamp) -> StatsRates {
     }
 }
 
-fn steps(totals: &Counted) -> Vec<StatsStep> {
+fn steps(totals: &SeriesTotals) -> Vec<StatsStep> {
     let mut steps: BTreeMap<Timestamp, StatsStep> = BTreeMap::new();
     let mut add = |series: Series, put: &dyn Fn(&mut StatsStep, i64, f64)| {
         for (at, count, sum) in steps_of(totals, series) {
@@ -302,7 +302,7 @@ fn steps(totals: &Counted) -> Vec<StatsStep> {
     steps.into_values().collect()
 }
 
-fn scenarios(totals: &Counted) -> Vec<ScenarioStats> {
+fn scenarios(totals: &SeriesTotals) -> Vec<ScenarioStats> {
     let mut found: BTreeMap<&str, ScenarioStats> = BTreeMap::new();
     let mut add = |series: Series, put: &dyn Fn(&mut ScenarioStats, i64)| {
         for (scenario, count, _) in keys_of(totals, series) {
@@ -325,12 +325,12 @@ fn scenarios(totals: &Counted) -> Vec<ScenarioStats> {
     found
 }
 
-fn errors(totals: &Counted) -> Vec<ErrorStats> {
+fn errors(totals: &SeriesTotals) -> Vec<ErrorStats> {
     let keys = keys_of(totals, Series::ErrorClasses).iter().take(NAMES);
     keys.map(|(class, count, _)| ErrorStats { class: class.clone(), count: *count }).collect()
 }
 
-fn systems(totals: &Counted) -> Vec<SystemStats> {
+fn systems(totals: &SeriesTotals) -> Vec<SystemStats> {
     let errors: BTreeMap<&str, i64> = keys_of(totals, Series::ErrorSystems)
         .iter()
         .map(|(system, count, _)| (system.as_str(), *count))
@@ -388,17 +388,17 @@ mod tests {
             ("worker", measured(4.0, false)),
             ("running", measured(2.0, false)),
         ];
-        let told = |are| {
+        let counted = |are| {
             let counts = statuses(&rows(are), &waiting).into_iter();
             counts.map(|one| (one.name, one.count.count, one.count.estimated)).collect::<Vec<_>>()
         };
         assert_eq!(
-            told(false),
+            counted(false),
             [("running".to_owned(), 2, false), ("wait".into(), 7, false), ("success".into(), 9, false)],
             "few rows are counted as they are"
         );
         assert_eq!(
-            told(true),
+            counted(true),
             [
                 ("running".to_owned(), 2, false),
                 ("sleep".into(), 3, true),
@@ -409,14 +409,14 @@ mod tests {
     }
 
     #[test]
-    fn http_what_was_counted_is_told_by_step_scenario_and_system() {
+    fn http_what_was_counted_is_reported_by_step_scenario_and_system() {
         let minute = at("2026-01-01T12:00:00Z");
         let of = |key: &str, count: i64, sum: f64| Totals {
             steps: vec![(minute, count, sum)],
             keys: vec![(key.to_owned(), count, sum)],
             cut_at: None,
         };
-        let totals: Counted = [
+        let totals: SeriesTotals = [
             ("registered", of("s", 120, 0.0)),
             ("ended.success", of("s", 50, 0.0)),
             ("ended.fail", of("t", 10, 0.0)),
@@ -434,9 +434,9 @@ mod tests {
         let rates = rates(&totals, minute);
         assert!((rates.registered - 2.0).abs() < 1e-9 && (rates.ended - 1.0).abs() < 1e-9, "{rates:?}");
         let scenarios = scenarios(&totals);
-        let told: Vec<(&str, i64)> =
+        let ended: Vec<(&str, i64)> =
             scenarios.iter().map(|one| (one.scenario.as_str(), one.ended.total())).collect();
-        assert_eq!(told, [("s", 50), ("t", 10)]);
+        assert_eq!(ended, [("s", 50), ("t", 10)]);
         let systems = systems(&totals);
         assert_eq!((systems[0].calls, systems[0].errors), (300, 4));
         assert!((systems[0].mean_seconds - 0.1).abs() < 1e-9, "{systems:?}");

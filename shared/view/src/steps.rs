@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::Views;
 use crate::history::{ENTERED, parsed, text};
-use crate::part::{Collector, PartQuery, read_on};
+use crate::part::{PageCollector, PartQuery, read_on};
 
 impl Views {
     /// Questions of the actions of an order to the world, in the order in which the answers came.
@@ -24,7 +24,7 @@ impl Views {
     }
 }
 
-fn steps_of(event: &HistoryEvent, page: &mut Collector<StepView>) -> ControlFlow<()> {
+fn steps_of(event: &HistoryEvent, page: &mut PageCollector<StepView>) -> ControlFlow<()> {
     let is_of_stage = matches!(event.kind.as_str(), "stage" | ENTERED);
     let detail = if is_of_stage { parsed(&event.detail) } else { Value::Null };
     let hand_out = detail["attempt"].as_i64().unwrap_or_default();
@@ -61,7 +61,7 @@ fn moment(step: &Value) -> Option<Timestamp> {
     step["at"].as_str()?.parse().ok()
 }
 
-/// The moment at which a stored step had its answer, and the line of the log that tells of it.
+/// The moment at which a stored step had its answer, and its line in the log.
 pub(crate) fn line(step: &Value) -> Option<(Timestamp, String)> {
     let took = step["ms"].as_i64().unwrap_or_default();
     let ended = moment(step)?.checked_add(jiff::SignedDuration::from_millis(took)).ok()?;
@@ -89,23 +89,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rec_15_a_line_tells_what_was_asked_and_what_came_of_it() {
-        let told = |more: Value| {
+    fn rec_15_a_line_tells_what_was_asked_and_the_result() {
+        let line_of = |more: Value| {
             let mut step = json!({"kind": "http", "target": "POST hlr/x", "at": "2026-01-01T00:00:00Z", "ms": 43, "outcome": "answered"});
             step.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             line(&step).unwrap().1
         };
-        assert_eq!(told(json!({"status": 202})), "POST hlr/x: 202 in 43 ms");
+        assert_eq!(line_of(json!({"status": 202})), "POST hlr/x: 202 in 43 ms");
         assert_eq!(
-            told(json!({"status": 503, "class": "busy", "outcome": "failed"})),
+            line_of(json!({"status": 503, "class": "busy", "outcome": "failed"})),
             "POST hlr/x: 503 in 43 ms, busy"
         );
         assert_eq!(
-            told(json!({"outcome": "failed", "class": "network"})),
+            line_of(json!({"outcome": "failed", "class": "network"})),
             "POST hlr/x: no answer in 43 ms, network"
         );
         assert_eq!(
-            told(json!({"kind": "actor", "target": "scoring", "outcome": "sent"})),
+            line_of(json!({"kind": "actor", "target": "scoring", "outcome": "sent"})),
             "task for scoring: taken in 43 ms"
         );
     }

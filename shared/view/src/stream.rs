@@ -14,7 +14,7 @@ use crate::history::{parsed, text};
 const EVENTS: i64 = 1000;
 
 impl Views {
-    /// Events of these orders behind the last ones that were told, the oldest first.
+    /// Returns events of these orders after the last ones that were reported, the oldest first.
     pub async fn changes(
         &self,
         followed: &[FollowedOrder],
@@ -22,17 +22,17 @@ impl Views {
     ) -> Result<Vec<StreamedEvent>, Problem> {
         let read = async { changes::of(&self.host.store.api().await?, followed, since, EVENTS).await };
         let found = read.await.map_err(self.failed("stream"))?;
-        let told = |no: OrderNo| followed.iter().find(|one| one.no == no).map_or(0, |one| one.told);
+        let seen = |no: OrderNo| followed.iter().find(|one| one.no == no).map_or(0, |one| one.sent);
         let mut events = Vec::with_capacity(found.len());
         let mut registered = Vec::new();
         for change in found {
-            let told = told(change.no);
+            let seen = seen(change.no);
             if change.is_new && !registered.contains(&change.no) {
                 registered.push(change.no);
                 events.push(registration(&change));
             }
             let behind = change.event.as_ref().into_iter().flat_map(|event| of_row(&change, event));
-            events.extend(behind.filter(|event| event.number > told));
+            events.extend(behind.filter(|event| event.number > seen));
         }
         Ok(events)
     }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn http_a_row_of_a_stage_is_told_as_its_start_and_its_end() {
+    fn http_a_row_of_a_stage_is_reported_as_its_start_and_its_end() {
         let row = HistoryEvent {
             number: 4,
             life: Life(2),
@@ -111,12 +111,12 @@ mod tests {
             is_new: false,
             event: None,
         };
-        let told: Vec<(String, String, bool)> = of_row(&change, &row)
+        let events: Vec<(String, String, bool)> = of_row(&change, &row)
             .iter()
             .map(|event| (event.id(), format!("{} {}", event.kind, event.at), event.is_final))
             .collect();
         assert_eq!(
-            told,
+            events,
             [
                 ("7.4".to_owned(), "stage_started 1969-12-31T23:59:59Z".to_owned(), true),
                 ("7.5".to_owned(), "stage_ended 1970-01-01T00:00:00Z".to_owned(), true)

@@ -5,11 +5,9 @@ use std::ops::ControlFlow;
 use pagurus_domain::order::{Mode, Status};
 use pagurus_store::history::HistoryEvent;
 use pagurus_store::orders::OrderRow as Row;
-use pagurus_store::outbox::shown::Unsent;
-use pagurus_store::requests::AskedRequest;
 use pagurus_store::{outbox, requests};
-use pagurus_wire::order::Page;
-use pagurus_wire::parts::TaskView;
+use pagurus_wire::order::{Page, UnsentView};
+use pagurus_wire::parts::{RequestView, TaskView};
 use pagurus_wire::problem::Problem;
 
 use crate::Views;
@@ -109,7 +107,7 @@ fn present(row: &Row) -> Option<TaskView> {
         // A condition or a time that it was registered with.
         Status::Postponed => Some(TaskView { scheduled_at, ..task(row, "stage", "next", "blocked") }),
         _ => {
-            // Behind others of its queue; which ones, is told by `explain`.
+            // Behind others of its queue; `explain` says which ones.
             let is_queued = row.mode == Mode::Sequential && row.ready_since.is_some();
             Some(TaskView {
                 scheduled_at,
@@ -119,7 +117,7 @@ fn present(row: &Row) -> Option<TaskView> {
     }
 }
 
-fn request(row: &Row, asked: &AskedRequest) -> TaskView {
+fn request(row: &Row, asked: &RequestView) -> TaskView {
     let status = match asked.status.as_str() {
         "open" => "waiting",
         "answered" => "finished",
@@ -131,7 +129,7 @@ fn request(row: &Row, asked: &AskedRequest) -> TaskView {
         None => ("request", asked.name.as_str()),
     };
     TaskView {
-        life: asked.life.0,
+        life: asked.life,
         attempts: 1,
         scheduled_at: Some(asked.registered_at),
         started_at: Some(asked.registered_at),
@@ -140,10 +138,10 @@ fn request(row: &Row, asked: &AskedRequest) -> TaskView {
     }
 }
 
-fn notification(row: &Row, unsent: &Unsent) -> TaskView {
+fn notification(row: &Row, unsent: &UnsentView) -> TaskView {
     let status = if unsent.parked_because.is_some() { "error" } else { "waiting" };
     TaskView {
-        life: unsent.life.0,
+        life: unsent.life,
         attempts: unsent.attempts.into(),
         scheduled_at: Some(unsent.next_at),
         ..task(row, "notification", &unsent.kind, status)

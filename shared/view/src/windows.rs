@@ -63,7 +63,7 @@ impl Views {
     }
 }
 
-/// Of these windows the one that holds for the longest time from now on.
+/// The open window that ends last.
 pub(crate) fn open_window<'a>(windows: impl IntoIterator<Item = &'a StoredWindow>) -> Option<OpenWindowView> {
     let now = Timestamp::now();
     let open = windows.into_iter().filter_map(|window| Some((window, window.rule.open_at(now)?)));
@@ -104,7 +104,7 @@ fn window_view(window: StoredWindow, now: Timestamp) -> WindowView {
     }
 }
 
-/// Who asked, as it was stored.
+/// Parses a stored principal.
 pub(crate) fn parsed(by: &str) -> Value {
     serde_json::from_str(by).unwrap_or_default()
 }

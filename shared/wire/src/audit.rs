@@ -5,13 +5,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One action that somebody took.
+/// An action that somebody took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditView {
     /// Number of the entry.
     pub no: i64,
-    /// When.
+    /// Time of the action.
     pub at: Timestamp,
     /// Name of the action.
     pub action: String,
@@ -24,11 +24,11 @@ pub struct AuditView {
     /// Reason that was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// More.
+    /// Details.
     pub detail: Value,
 }
 
-/// Who took an action: door, name, and place.
+/// Principal of an action: door, name, and place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditedPrincipal {

@@ -1,4 +1,4 @@
-//! Bodies that clients send. The engine reads them with readers of its own, which tell all faults at once; a test compares
+//! Bodies that clients send. The engine reads them with readers of its own, which report all faults at once; a test compares
 //! the fields here with those that the readers know.
 
 use jiff::Timestamp;
@@ -40,7 +40,7 @@ pub struct OrderBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub transaction_id: Option<String>,
-    /// Wish to be told of the end.
+    /// Notification of the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<NotifyBody>,
     /// Conditions of the start.
@@ -48,14 +48,14 @@ pub struct OrderBody {
     pub lifecycle: Option<LifecycleBody>,
 }
 
-/// Execution of an order beside others.
+/// Execution of an order relative to others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ModeWord {
-    /// Beside all others.
+    /// Runs beside all other orders.
     #[default]
     Parallel,
-    /// One at a time in its queue.
+    /// Runs alone in its queue.
     Sequential,
 }
 
@@ -63,16 +63,16 @@ pub enum ModeWord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PriorityWord {
-    /// Before others.
+    /// Ahead of other orders.
     High,
-    /// As usual.
+    /// Usual urgency.
     #[default]
     Normal,
-    /// After others.
+    /// Behind other orders.
     Low,
 }
 
-/// Wish to be told of an order.
+/// Request for notifications of an order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NotifyBody {
@@ -122,7 +122,7 @@ pub struct AfterBody {
     /// Terminal states of its scenario that would do.
     #[schemars(length(min = 1, max = 100))]
     pub states: Vec<String>,
-    /// `wait`, `fail` or `cancel`: what becomes of the waiting order where another state is reached.
+    /// `wait`, `fail` or `cancel`: what happens to the waiting order if another state is reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<String>,
 }
@@ -131,7 +131,7 @@ pub struct AfterBody {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ActionBody {
-    /// Id of the order, which the path says already.
+    /// Id of the order, which the path has already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Reason, for the history.
@@ -146,7 +146,7 @@ pub struct ActionBody {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RestartBody {
-    /// Id of the order, which the path says already.
+    /// Id of the order, which the path has already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Reason, for the history.
@@ -180,10 +180,10 @@ pub struct UpdateBody {
     /// Other urgency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<PriorityWord>,
-    /// Other conditions of the start: only `startAt` can be changed, null takes it away.
+    /// Other conditions of the start: only `startAt` can be changed; null removes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<LifecycleBody>,
-    /// Other wish to be told; null takes it away.
+    /// Other notification request; null removes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<NotifyBody>,
     /// Reason, for the history.
@@ -229,7 +229,7 @@ pub struct AnswerBody {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallBody {
-    /// Id of the order, which the path says already.
+    /// Id of the order, which the path has already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Name of the call, as the scenario handles it.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Answer to a callback, whatever became of it.
+/// Answer to a callback, with its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallbackTaken {
     /// `accepted`, `duplicate`, `late` or `orphan`.

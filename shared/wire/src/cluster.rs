@@ -27,14 +27,14 @@ pub struct QueueLine {
     pub holder: String,
     /// Orders in it, with the holder.
     pub orders: i64,
-    /// Time since which it does; none until a stage of it has run.
+    /// Time since which the holder owns it; none until a stage of it has run.
     #[serde(default)]
     pub held_since: Option<Timestamp>,
     /// Registration of the holder, or its last return to the queue.
     pub holder_registered_at: Option<Timestamp>,
 }
 
-/// One queue: who holds it, and who waits, in their order.
+/// A queue: its holder, and the waiting orders in sequence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QueueDetail {
     /// Name of the queue.

@@ -5,7 +5,7 @@ use pagurus_domain::retry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A failure that somebody asks about.
+/// A failure to be classified.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct QuestionView {
@@ -21,7 +21,7 @@ pub struct QuestionView {
     /// The host, with the port where the URL has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Where a message went: `vhost?exchange=a&key=b`.
+    /// Address of a message: `vhost?exchange=a&key=b`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amqp: Option<String>,
     /// The status of the answer.
@@ -45,7 +45,7 @@ pub struct QuestionView {
 }
 
 impl QuestionView {
-    /// The same question to the rules.
+    /// Converts to the question that the rules answer.
     #[must_use]
     pub fn as_asked(&self) -> retry::Question<'_> {
         retry::Question {
@@ -79,12 +79,12 @@ pub struct ExplanationView {
 }
 
 impl From<retry::Explained> for ExplanationView {
-    fn from(told: retry::Explained) -> Self {
+    fn from(explained: retry::Explained) -> Self {
         Self {
-            rule: told.rule,
-            class: told.class.map(|class| class.to_string()),
-            policy: told.policy,
-            why: told.why,
+            rule: explained.rule,
+            class: explained.class.map(|class| class.to_string()),
+            policy: explained.policy,
+            why: explained.why,
         }
     }
 }
@@ -95,9 +95,9 @@ impl From<retry::Explained> for ExplanationView {
 pub struct ErrorGroups {
     /// `class`, `scenario`, `state` or `system`.
     pub by: String,
-    /// From when on failures are counted.
+    /// Start of the time in which failures are counted.
     pub since: Timestamp,
-    /// True if that is everything; else there were too many, and only the newest are counted.
+    /// True if all are counted; otherwise there were too many, and only the newest are.
     pub complete: bool,
     /// Failed orders of all groups.
     pub failed: i64,
@@ -152,7 +152,7 @@ pub struct ErrorOrders {
     pub next: Option<String>,
 }
 
-/// One order that failed, or that waits for its next attempt.
+/// An order that failed, or that waits for its next attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorOrder {
     /// Id of the order.

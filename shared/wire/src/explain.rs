@@ -12,7 +12,7 @@ pub struct Explanation {
     pub id: String,
     /// Present status.
     pub status: String,
-    /// The same in one word of a closed list, for programs.
+    /// Reason in one word of a closed list, for programs.
     pub reason: String,
     /// The plain answer.
     pub explanation: String,

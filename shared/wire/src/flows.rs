@@ -13,7 +13,7 @@ pub struct FlowView {
     /// The figures.
     #[serde(flatten)]
     pub record: FlowRecord,
-    /// When the dispatcher wrote them: it writes what has changed, each second.
+    /// Time at which the dispatcher wrote them. It writes changes once a second.
     pub written_at: Timestamp,
     /// The maintenance window that stops it now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,7 +29,7 @@ pub struct SystemView {
     pub record: SystemRecord,
     /// Time at which the dispatcher wrote them.
     pub written_at: Timestamp,
-    /// What an operator decided about it.
+    /// Order of an operator about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<SystemOrderView>,
     /// The maintenance window that is open for it now.
@@ -40,13 +40,13 @@ pub struct SystemView {
 /// The window that holds a flow or a system now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenWindowView {
-    /// Its number.
+    /// Number of the window.
     pub window: i64,
-    /// Since when.
+    /// Start.
     pub from: Timestamp,
-    /// Until when.
+    /// End.
     pub until: Timestamp,
-    /// Why.
+    /// Reason.
     pub reason: String,
 }
 
@@ -54,17 +54,17 @@ pub struct OpenWindowView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StopView {
-    /// Its number.
+    /// Number of the stop.
     pub stop: i64,
-    /// Every flow whose name contains it is stopped.
+    /// Keyword: every flow whose name contains it is stopped.
     pub keyword: String,
-    /// Since when.
+    /// Start.
     pub from: Timestamp,
     /// Time at which it ends by itself; none if only by hand.
     pub until: Option<Timestamp>,
-    /// Why.
+    /// Reason.
     pub reason: String,
-    /// Who asked.
+    /// Principal who asked for it.
     pub by: Value,
     /// Time at which it was asked.
     pub made_at: Timestamp,
@@ -73,10 +73,10 @@ pub struct StopView {
     /// Time at which it was lifted by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifted_at: Option<Timestamp>,
-    /// Who lifted it.
+    /// Principal who lifted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifted_by: Option<Value>,
-    /// Why it was lifted.
+    /// Reason for lifting it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lift_reason: Option<String>,
 }
@@ -87,13 +87,13 @@ pub struct StopView {
 pub struct SystemOrderView {
     /// `keep_stopped` or `force_open`.
     pub order: String,
-    /// Since when.
+    /// Start.
     pub from: Timestamp,
     /// Time at which it ends by itself; none if only by hand.
     pub until: Option<Timestamp>,
-    /// Why.
+    /// Reason.
     pub reason: String,
-    /// Who asked.
+    /// Principal who asked for it.
     pub by: Value,
 }
 
@@ -101,21 +101,21 @@ pub struct SystemOrderView {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StopRequest {
-    /// Stops every flow whose name contains it, also those that appear later.
+    /// Keyword: every flow whose name contains it is stopped, including flows that appear later.
     pub keyword: String,
-    /// Why, for those who wonder.
+    /// Reason, for the record.
     #[serde(default)]
     pub reason: String,
-    /// Since when; left out: at once.
+    /// Start; left out: at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
-    /// How long, such as `3h`: then what waits or retries meanwhile is moved behind the end.
+    /// Duration, such as `3h`. Orders that wait or retry until a time within it are moved behind its end.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub duration: Option<String>,
     /// True if the flows go on by themselves at the end.
     #[serde(default)]
     pub resume: bool,
-    /// True to be told what would be done, and nothing else.
+    /// True to only report what would be done.
     #[serde(default)]
     pub dry_run: bool,
 }
@@ -130,38 +130,38 @@ pub struct ResumeRequest {
     /// Lifts the stop of this number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<i64>,
-    /// Why, for those who wonder.
+    /// Reason, for the record.
     #[serde(default)]
     pub reason: String,
-    /// True to be told what would be done, and nothing else.
+    /// True to only report what would be done.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// What a stop, or a resumption, came to.
+/// Outcome of a stop or a resumption.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StopOutcome {
-    /// The stops that were made or lifted; none of a dry run.
+    /// Stops that were made or lifted; none for a dry run.
     pub stops: Vec<i64>,
     /// The flows that are hit now, by name; one that is held by another stop, too, stays stopped.
     pub flows: Vec<String>,
     /// True if there are more flows than are listed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more_flows: bool,
-    /// What is due while the flows are stopped and is moved behind the end.
+    /// Move of the orders that are due while the flows are stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<ShiftOutcome>,
-    /// What the active dispatcher said.
+    /// Confirmation of the active dispatcher.
     #[serde(flatten)]
     pub confirmation: ConfirmationView,
 }
 
-/// What the active dispatcher said of a change of the rules.
+/// Confirmation of a change of the rules by the active dispatcher.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmationView {
-    /// True if the active dispatcher goes by it; otherwise it is stored, and will be gone by as soon as one leads.
+    /// True if the active dispatcher follows it; otherwise it is stored, and the next active dispatcher will follow it.
     pub confirmed: bool,
     /// The epoch of that dispatcher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -175,13 +175,13 @@ pub struct ConfirmationView {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SystemOrderRequest {
-    /// Why, for those who wonder.
+    /// Reason, for the record.
     #[serde(default)]
     pub reason: String,
-    /// Since when; left out: at once.
+    /// Start; left out: at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
-    /// How long, such as `3h`; left out: until it is taken back.
+    /// Duration, such as `3h`; left out: until it is withdrawn.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub duration: Option<String>,
 }
@@ -190,7 +190,7 @@ pub struct SystemOrderRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResignRequest {
-    /// Why, for those who wonder.
+    /// Reason, for the record.
     #[serde(default)]
     pub reason: String,
 }
@@ -199,10 +199,10 @@ pub struct ResignRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShiftRequest {
-    /// Moves the waiting and retrying orders of every flow whose name contains it.
+    /// Keyword: waiting and retrying orders of every flow whose name contains it are moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
-    /// How far, such as `3h`.
+    /// Distance in time, such as `3h`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// Goes on with the shift of this number, where there was more to move than one request does.
@@ -211,19 +211,19 @@ pub struct ShiftRequest {
     /// Undoes the shift of this number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<i64>,
-    /// Why, for the history.
+    /// Reason, for the history.
     #[serde(default)]
     pub reason: String,
-    /// True to be told how many orders it would be, and nothing else.
+    /// True to only report how many orders would be moved.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// What a shift came to.
+/// Outcome of a shift.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ShiftOutcome {
-    /// Its number, by which it is undone; none of a dry run.
+    /// Number by which it can be undone; none for a dry run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<i64>,
     /// Orders that were moved by this request, or would be.

@@ -1,4 +1,4 @@
-//! Foresight: when an order will start, and whether its client will be served in time.
+//! Forecasts: when an order will start, and whether its client will be served in time.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// Time at which an order that waits will start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EtaView {
-    /// In half of the cases not later.
+    /// Time by which half of such orders start.
     pub p50: Timestamp,
-    /// In nine of ten cases not later.
+    /// Time by which nine of ten such orders start.
     pub p90: Timestamp,
 }
 
@@ -19,7 +19,7 @@ pub struct EtaView {
 pub struct PromiseView {
     /// Time at which the client must be served.
     pub promise_at: Timestamp,
-    /// When nine of ten orders like it would have ended; in `explain`, as far as orders of its scenario tell.
+    /// Time by which nine of ten orders like it would have ended; in `explain`, if the orders of its scenario allow a forecast.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_at: Option<Timestamp>,
     /// Set while the order will probably be late.
@@ -31,10 +31,10 @@ pub struct PromiseView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JeopardyView {
-    /// Since when.
+    /// Time at which it was marked.
     pub since: Timestamp,
-    /// When nine of ten orders like it would have ended, as it was then.
+    /// Time by which nine of ten orders like it would have ended, as forecast then.
     pub expected_at: Timestamp,
-    /// Why, in words.
+    /// Reason, in words.
     pub cause: String,
 }

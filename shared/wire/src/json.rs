@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 /// Reads a text.
 ///
 /// # Errors
-/// It is no JSON, or a key stands twice; with the place.
+/// The text is not JSON, or a key stands twice; with the place.
 pub fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice::<Strict>(text).map(|Strict(value)| value)
 }
@@ -18,13 +18,13 @@ struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader).map(Self)
+        deserializer.deserialize_any(StrictVisitor).map(Self)
     }
 }
 
-struct Reader;
+struct StrictVisitor;
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for StrictVisitor {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -99,8 +99,8 @@ mod tests {
     #[test]
     fn qlt_8_a_key_that_stands_twice_is_refused() {
         for (text, key) in [(r#"{"id": "x", "id": "y"}"#, "id"), (r#"[{"params": {"a": 1, "a": 1}}]"#, "a")] {
-            let told = parse(text.as_bytes()).unwrap_err().to_string();
-            assert!(told.starts_with(&format!("the key `{key}` stands twice at line 1 column ")), "{told}");
+            let error = parse(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("the key `{key}` stands twice at line 1 column ")), "{error}");
         }
     }
 }

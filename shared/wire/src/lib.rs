@@ -1,4 +1,4 @@
-//! What outsiders, and the services among each other, see: bodies of the API and of messages.
+//! Types of the public API and of the messages between services.
 //!
 //! A change here is a change of contract. Nothing here decides anything or does I/O.
 

@@ -1,4 +1,4 @@
-//! Messages: receipts to clients, and what services tell each other.
+//! Messages: receipts to clients, and messages between services.
 //!
 //! News and hand-outs are hints about rows of the database: they may be lost, doubled or late, and
 //! nothing is ever wrong because of it. One message carries many items: a message for each order
@@ -27,7 +27,7 @@ pub mod key {
     pub const INTERRUPT: &str = "order.interrupt";
     /// Stop an order that runs or waits.
     pub const KILL: &str = "order.kill";
-    /// Ask a live order something, or tell it.
+    /// Call a live order.
     pub const CALL: &str = "order.call";
 }
 
@@ -37,7 +37,7 @@ pub mod news {
     pub const DISPATCH: &str = "dispatch";
     /// To all activators: [`super::DueNews`].
     pub const DUE: &str = "due";
-    /// To whoever follows orders: [`super::OrdersNews`].
+    /// To those who follow orders: [`super::OrdersNews`].
     pub const ORDERS: &str = "orders";
 
     /// To the notifier that hears this part of the news of notifications: [`super::OutboxNews`].
@@ -80,7 +80,7 @@ pub struct TaskCancel {
     pub order: String,
     /// Number of the hand-out.
     pub hand_out: i32,
-    /// Why: `overdue`, `node_lost`, `released` or `unheld`.
+    /// Reason: `overdue`, `node_lost`, `released` or `unheld`.
     pub reason: String,
 }
 
@@ -95,10 +95,10 @@ pub struct Receipt {
     /// Present status of the order, where it exists.
     #[serde(rename = "orderStatus", default, skip_serializing_if = "Option::is_none")]
     pub order_status: Option<String>,
-    /// Said where something was not done quite as asked for, like a sending time in the future.
+    /// Remark that something was not done exactly as asked for, such as a sending time in the future.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Why not.
+    /// Reason for which it was not done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Problem>,
     /// The call, for a call.
@@ -119,7 +119,7 @@ pub struct CallView {
     /// Answer of the order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Value>,
-    /// Why there is no answer.
+    /// Error that stands in place of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<CallError>,
     /// Time at which it came.
@@ -129,13 +129,13 @@ pub struct CallView {
     pub answered_at: Option<Timestamp>,
 }
 
-/// Why a call has no answer.
+/// Error of a call without an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallError {
     /// The class of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// For people.
+    /// Message for people.
     pub message: String,
 }
 
@@ -153,7 +153,7 @@ pub struct QueuePlace {
 pub struct ReadyNews {
     /// Our number of the order.
     pub no: i64,
-    /// Number that the hand-out will bear.
+    /// Number that the hand-out will have.
     pub attempt: i32,
     /// Flow marker.
     pub flow: String,
@@ -170,7 +170,7 @@ pub struct ReadyNews {
     pub repeat_of: Option<String>,
 }
 
-/// A stage that ended, whatever way.
+/// A stage that ended in any way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedStage {
     /// Our number of the order.
@@ -184,7 +184,7 @@ pub struct EndedStage {
     pub left_queue: Option<String>,
     /// Time that it ran.
     pub duration_ms: u64,
-    /// Time for which it was ready before it was claimed; none of one that was broken off, which tells nothing of its kind.
+    /// Time for which it was ready before it was claimed; none for one that was broken off, which says nothing about its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
     /// Class of the error, if it ended by one.
@@ -192,7 +192,7 @@ pub struct EndedStage {
     pub class: Option<String>,
 }
 
-/// Why a hand-out was not claimed.
+/// Reason for which a hand-out was not claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalReason {
@@ -202,7 +202,7 @@ pub enum RefusalReason {
     Behind,
     /// The node has no room, or is stopping.
     Busy,
-    /// The dispatcher that sent it is no longer the one.
+    /// The dispatcher that sent it is no longer the active one.
     StaleEpoch,
 }
 
@@ -215,11 +215,11 @@ pub struct RefusedHandOut {
     pub attempt: i32,
     /// Incarnation of the node that refused.
     pub node: i64,
-    /// Which of the dispatcher's hand-outs it was.
+    /// Serial of the hand-out among those of its dispatcher.
     pub serial: u64,
     /// Epoch of that dispatcher: another one does not know the serial.
     pub epoch: i64,
-    /// Why.
+    /// Reason of the refusal.
     pub why: RefusalReason,
 }
 
@@ -276,7 +276,7 @@ pub struct News {
     pub rules_changed: bool,
 }
 
-/// News to whoever follows orders: something is new about these, and no other news names them.
+/// News to those who follow orders: these have changed, and no other news names them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrdersNews {
     /// Our numbers of the orders.
@@ -320,14 +320,14 @@ pub struct DueNews {
     pub due: Vec<Due>,
 }
 
-/// Life of an order of which there is something to tell.
+/// Life of an order with something to notify.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedLife {
     /// Our number of the order.
     pub no: i64,
     /// The life.
     pub life: i32,
-    /// The one row of it that is to be read; left out: all that tell of an end.
+    /// The one row of it that is to be read; left out: all that report an end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
 }
@@ -339,7 +339,7 @@ pub struct OutboxRow {
     pub no: i64,
     /// The life.
     pub life: i32,
-    /// Of what it tells.
+    /// Kind of event that it reports.
     pub kind: String,
     /// Id of the message.
     pub message_id: String,

@@ -15,15 +15,15 @@ pub struct NodeView {
     pub role: String,
     /// Number of its life.
     pub incarnation: i64,
-    /// Where others reach it.
+    /// Address at which others reach it.
     pub address: String,
     /// Version of the program.
     pub version: String,
     /// `starting`, `active`, `standby`, `offline`, `stopping`, `stopped` or `lost`.
     pub status: String,
-    /// Since when it has that status.
+    /// Time since which it has that status.
     pub status_since: Timestamp,
-    /// Begin of its life.
+    /// Start of its life.
     pub started_at: Timestamp,
     /// End of its life.
     pub ended_at: Option<Timestamp>,
@@ -49,13 +49,13 @@ impl NodeView {
     }
 }
 
-/// The mark of a node that is out of service. It belongs to role and name, whatever process bears them.
+/// The mark of a node that is out of service. It belongs to role and name, whichever process has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OfflineView {
-    /// Since when.
+    /// Time at which it was taken out of service.
     pub since: Timestamp,
-    /// Why.
+    /// Reason.
     pub reason: String,
     /// Person or program that asked.
     pub by: Value,
@@ -65,12 +65,12 @@ pub struct OfflineView {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NodeOrderRequest {
-    /// Why, for those who wonder.
+    /// Reason, for the record.
     #[serde(default)]
     pub reason: String,
 }
 
-/// Outcome of such a request.
+/// Outcome of a [`NodeOrderRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeOrderOutcome {

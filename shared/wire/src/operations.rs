@@ -1,6 +1,7 @@
 //! Bulk operations, as the API takes and shows them.
 
 use jiff::Timestamp;
+use pagurus_domain::operation::BulkKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,8 +10,8 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct OperationRequest {
-    /// The action: `restart`, `cancel`, `interrupt`, `kill`, `repair`, `update`, `resend`, `shift` or
-    /// `check`.
+    /// The action: a word of [`BulkKind`].
+    #[schemars(description = format!("The action: {}.", BulkKind::listed("`")))]
     pub action: String,
     /// Fields of the action, as its own request has them: `from` of a restart, `state` of a repair, `priority` of an
     /// update, `by` of a shift.
@@ -25,7 +26,7 @@ pub struct OperationRequest {
     /// Number of an operation: the orders that it could not act on, and those that failed again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again: Option<i64>,
-    /// Why.
+    /// Reason.
     pub reason: String,
     /// Urgency among operations: `high`, `normal` (default) or `low`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,10 +37,10 @@ pub struct OperationRequest {
     /// Growth by steps, and when it pauses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Value>,
-    /// So long orders that come to match are taken, too, like `2h`; left out: those that match at the begin.
+    /// Time for which orders that come to match are also taken, like `2h`; left out: only those that match at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub follow: Option<String>,
-    /// True to see how many orders it would be, and do nothing.
+    /// True to only report how many orders it would take.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
 }
@@ -48,10 +49,10 @@ pub struct OperationRequest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationOutcome {
-    /// The operation; none where it was only looked at what it would be.
+    /// The operation; none for a dry run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationView>,
-    /// Number of orders that it would be.
+    /// Number of orders that it would take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<u64>,
     /// False where there are more orders than were looked at.
@@ -62,7 +63,7 @@ pub struct OperationOutcome {
     pub examples: Vec<String>,
 }
 
-/// An operation, how far it is, and what came of it.
+/// An operation with its progress and its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationView {
@@ -77,9 +78,9 @@ pub struct OperationView {
     /// The operation whose failed orders are taken again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<i64>,
-    /// Why.
+    /// Reason.
     pub reason: String,
-    /// Who.
+    /// Principal who asked for it.
     pub by: Value,
     /// Time at which it was asked for.
     pub made_at: Timestamp,
@@ -91,12 +92,12 @@ pub struct OperationView {
     /// Growth by steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Value>,
-    /// Until when orders that come to match are taken, too.
+    /// Time until which orders that come to match are also taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow_until: Option<Timestamp>,
     /// `running`, `paused`, `done` or `aborted`.
     pub state: String,
-    /// Why it came into this state by itself.
+    /// Reason for which it entered this state by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
     /// True while orders are still being selected: then the total grows.
@@ -109,23 +110,23 @@ pub struct OperationView {
     pub skipped: u64,
     /// Orders for which it was refused otherwise.
     pub failed: u64,
-    /// Fate of those done, where the action let them go on.
+    /// Outcome of the orders done, if the action made them go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aftermath: Option<AftermathView>,
-    /// Orders a second of late.
+    /// Recent speed, in orders a second.
     pub speed: f64,
     /// Seconds until all is done, at this speed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<f64>,
-    /// Time at which it was over.
+    /// Time at which it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
-    /// Why orders were passed over or refused; only where one operation is shown.
+    /// Reasons for which orders were passed over or refused; only where one operation is shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ReasonView>,
 }
 
-/// Fate of orders that an operation let go on.
+/// Outcome of the orders that an operation made go on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AftermathView {
@@ -137,11 +138,11 @@ pub struct AftermathView {
     pub failed_otherwise: u64,
     /// Canceled, restarted by somebody else, or removed.
     pub left: u64,
-    /// Not ended yet.
+    /// Orders that have not ended yet.
     pub open: u64,
 }
 
-/// Why orders were passed over or refused.
+/// Reason for which orders were passed over or refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReasonView {
@@ -156,7 +157,7 @@ pub struct ReasonView {
     pub example: Option<String>,
 }
 
-/// One order of an operation.
+/// An order of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationOrderView {
@@ -165,19 +166,19 @@ pub struct OperationOrderView {
     pub id: Option<String>,
     /// `open`, `done`, `skipped` or `failed`.
     pub outcome: String,
-    /// Why it was passed over or refused.
+    /// Reason for which it was passed over or refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Fate of the order afterwards.
+    /// Outcome of the order afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aftermath: Option<String>,
 }
 
-/// Why an operation is paused, resumed or aborted.
+/// Request to pause, resume or abort an operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OperationSteering {
-    /// Why.
+    /// Reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

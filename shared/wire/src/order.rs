@@ -21,10 +21,10 @@ pub struct RegisteredView {
     /// Present status of the order, where it exists; of a dry run the one that it would begin with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_status: Option<String>,
-    /// Said where something was changed silently, like a sending time in the future.
+    /// Remark that a value was changed, such as a sending time in the future.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Why not.
+    /// Reason for which it was not registered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Problem>,
 }
@@ -32,11 +32,11 @@ pub struct RegisteredView {
 /// An error, as orders show it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorView {
-    /// The class; none where no rule took it.
+    /// The class; none if no rule matched.
     pub class: Option<String>,
     /// Message of the error.
     pub message: String,
-    /// The called system that it is about; none where it is about none.
+    /// The called system that it is about, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
 }
@@ -48,7 +48,7 @@ pub struct RetryView {
     /// `sync`: a call is repeated; `async`: requests are sent again after a failed callback.
     #[serde(default)]
     pub kind: String,
-    /// The class that comes back.
+    /// The class of the error.
     pub class: String,
     /// The policy.
     pub policy: String,
@@ -67,7 +67,7 @@ pub struct RetryView {
     /// No attempt begins after that.
     #[serde(default)]
     pub ends_at: Option<Timestamp>,
-    /// Until then, in milliseconds.
+    /// Time left until then, in milliseconds.
     #[serde(default)]
     pub time_left_ms: Option<u64>,
 }
@@ -76,15 +76,15 @@ pub struct RetryView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnsentView {
-    /// Which life of the order.
+    /// Life of the order.
     pub life: i32,
-    /// Of what it tells.
+    /// Kind of event that it reports.
     pub kind: String,
-    /// Where it goes.
+    /// Address that it goes to.
     pub target: String,
     /// Number of times that it was tried.
     pub attempts: i32,
-    /// Why only an operator can help.
+    /// Reason for which only an operator can help.
     pub parked_because: Option<String>,
     /// The last error.
     pub last_error: Option<String>,
@@ -111,7 +111,7 @@ pub struct NotificationLine {
 pub struct TransitionView {
     /// Counts from 1 over all lives.
     pub number: u32,
-    /// Which life of the order.
+    /// Life of the order.
     pub life: i32,
     /// The state that was left.
     pub from: String,
@@ -119,7 +119,7 @@ pub struct TransitionView {
     pub event: String,
     /// The state that was entered.
     pub to: String,
-    /// When.
+    /// Time of the event.
     pub at: String,
     /// Number of the hand-out by which the node had the stage.
     #[serde(default)]
@@ -134,15 +134,15 @@ pub struct TransitionView {
 pub struct EventView {
     /// Counts from 1 without gaps.
     pub number: i32,
-    /// Which life of the order.
+    /// Life of the order.
     pub life: i32,
     /// Kind of the event.
     pub kind: String,
-    /// When.
+    /// Time of the event.
     pub at: String,
     /// Person, program or node that caused it.
     pub source: String,
-    /// More.
+    /// Details.
     pub payload: Value,
 }
 
@@ -151,7 +151,7 @@ pub struct EventView {
 pub struct LogLineView {
     /// Counts from 1.
     pub line: usize,
-    /// When.
+    /// Time of the event.
     pub at: String,
     /// Text of the line.
     pub text: String,
@@ -166,7 +166,7 @@ pub struct ChildView {
     pub status: String,
 }
 
-/// One order with everything that is known of it.
+/// An order with everything that is known about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderView {
@@ -206,7 +206,7 @@ pub struct OrderView {
     pub result: Option<Value>,
     /// Message of the scenario.
     pub message: Option<String>,
-    /// Why it failed, or is retried.
+    /// Error by which it failed or is retried.
     pub error: Option<ErrorView>,
     /// The retry cycle it is in.
     pub retry: Option<RetryView>,
@@ -219,35 +219,35 @@ pub struct OrderView {
     /// Promise to its client, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<PromiseView>,
-    /// Which life.
+    /// Number of the life.
     pub life: i32,
     /// Stages of this life that ran.
     #[serde(default)]
     pub stages: i32,
-    /// Those among them that were repeats after a classified error.
+    /// Stages of this life that repeated another after a classified error.
     #[serde(default)]
     pub retries: i32,
     /// The node that runs its stage.
     pub node: Option<String>,
-    /// RegisteredView at.
+    /// Time of registration.
     pub created_at: Timestamp,
-    /// First stage of this life.
+    /// Start of the first stage of this life.
     pub started_at: Option<Timestamp>,
-    /// Ended at.
+    /// End of this life.
     pub finished_at: Option<Timestamp>,
-    /// Last change.
+    /// Time of the last change.
     pub updated_at: Timestamp,
-    /// Not before.
+    /// Earliest start.
     pub start_at: Option<Timestamp>,
     /// Latest start.
     pub start_deadline: Option<Timestamp>,
-    /// Until when it is suspended.
+    /// End of its suspension.
     pub due_at: Option<Timestamp>,
-    /// Since when a stage of it waits for a worker.
+    /// Time since which a stage of it waits for a worker.
     pub ready_since: Option<Timestamp>,
-    /// 0 to 1.
+    /// Share of the way, from 0 to 1.
     pub progress: f64,
-    /// Where a restart resumes.
+    /// State at which a restart resumes.
     pub entry_point: Option<String>,
     /// Question that its running stage waits for, where that takes some seconds.
     pub asking: Option<crate::parts::AskingView>,
@@ -266,7 +266,7 @@ pub struct OrderView {
     pub unsent_notifications: Vec<UnsentView>,
 }
 
-/// One order waits for another (ORD-16).
+/// Condition by which an order waits for another (ORD-16).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConditionView {
@@ -285,7 +285,7 @@ pub struct ConditionView {
     pub mode: String,
     /// `unknown` (not registered yet), `found`, `open`, `met`, `missed`, `closed`.
     pub stand: String,
-    /// Since when it is met or missed.
+    /// Time since which it is met or missed.
     pub settled_at: Option<Timestamp>,
 }
 
@@ -326,7 +326,7 @@ pub struct DependencyGraph {
     pub truncated: bool,
 }
 
-/// One line of a list.
+/// An order in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderLine {
@@ -344,9 +344,9 @@ pub struct OrderLine {
     pub step: Option<String>,
     /// Class of the error.
     pub error_class: Option<String>,
-    /// RegisteredView at.
+    /// Time of registration.
     pub created_at: Timestamp,
-    /// Last change.
+    /// Time of the last change.
     pub updated_at: Timestamp,
     /// True where its rows contradict each other, and a person has to look.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -356,7 +356,7 @@ pub struct OrderLine {
     pub jeopardy: bool,
 }
 
-/// True for what is not so, and need not be told.
+/// True if the flag is not set and is left out of the JSON.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 const fn is_false(value: &bool) -> bool {
     !*value
@@ -369,7 +369,7 @@ pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,
     /// Give it as `cursor` to get the next page; none on the last. A page may be short, or empty, and
-    /// have a next one: only so many rows are looked at for one.
+    /// have a next one: the number of rows examined for one is bounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -385,9 +385,9 @@ pub struct StatusView {
     /// True if this life is over.
     #[serde(rename = "final")]
     pub is_final: bool,
-    /// Which life.
+    /// Number of the life.
     pub life: i32,
-    /// Said where something was not done quite as asked for, like a sending time in the future.
+    /// Remark that something was not done exactly as asked for, such as a sending time in the future.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

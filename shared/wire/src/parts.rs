@@ -134,7 +134,7 @@ pub struct TaskView {
     pub attempts: i64,
     /// Time from which it may be done, or at which it was stored.
     pub scheduled_at: Option<Timestamp>,
-    /// Begin.
+    /// Start.
     pub started_at: Option<Timestamp>,
     /// End.
     pub finished_at: Option<Timestamp>,

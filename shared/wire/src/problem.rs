@@ -13,7 +13,7 @@ pub enum Type {
     Invalid,
     /// No scenario of this name or version.
     UnknownScenario,
-    /// Another order bears this id.
+    /// Another order has this id.
     Conflict,
     /// The present status does not allow the action.
     Refused,
@@ -110,7 +110,7 @@ impl Type {
             Self::Malformed => "The request cannot be read",
             Self::Invalid => "The content is not valid",
             Self::UnknownScenario => "There is no such scenario",
-            Self::Conflict => "Another order bears this id",
+            Self::Conflict => "Another order has this id",
             Self::Refused => "The present status does not allow this",
             Self::PreconditionFailed => "Another version is there than was expected",
             Self::NotFound => "There is nothing here",
@@ -135,7 +135,7 @@ const MAX_TEXT_BYTES: usize = 1000;
 const MAX_ID_BYTES: usize = 255;
 const MAX_NAME_BYTES: usize = 64;
 
-/// One thing that is wrong, with its place.
+/// A fault, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Detail {
     /// JSON pointer to it; empty for the whole body.
@@ -159,7 +159,7 @@ pub struct Problem {
     /// Stable URI of the type.
     #[serde(rename = "type")]
     pub type_: String,
-    /// The same for every problem of the type.
+    /// Title, the same for every problem of the type.
     pub title: String,
     /// HTTP status.
     pub status: u16,
@@ -255,14 +255,14 @@ impl Problem {
         Self::new(Type::NotFound, detail)
     }
 
-    /// The same with a pointer to the field at fault.
+    /// Adds a pointer to the field at fault.
     #[must_use]
     pub fn at(mut self, pointer: impl Into<String>) -> Self {
         self.pointer = Some(pointer.into());
         self
     }
 
-    /// The same with the order's present status.
+    /// Adds the order's present status.
     #[must_use]
     pub fn with_status(mut self, status: impl ToString) -> Self {
         self.order_status = Some(status.to_string());
@@ -294,7 +294,7 @@ mod tests {
     fn qlt_8_a_name_without_measure_is_cut_in_what_is_said_of_it() {
         let fault = Fault::placed(None, format!("/{}", "é".repeat(1_000_000)), "is not known");
         let problem = Problem::of_faults(Type::Invalid, &[fault]);
-        let told = serde_json::to_string(&problem).map(|text| text.len());
-        assert!(told.is_ok_and(|bytes| bytes < 4_000), "{}", problem.detail);
+        let length = serde_json::to_string(&problem).map(|text| text.len());
+        assert!(length.is_ok_and(|bytes| bytes < 4_000), "{}", problem.detail);
     }
 }

@@ -1,9 +1,12 @@
 //! Searches, as the API shows them.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
-use schemars::JsonSchema;
+use pagurus_domain::search::{CONDITIONS, ConditionKind, SearchCondition};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Groups of orders that a search finds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,7 +18,7 @@ pub struct OrderCounts {
     pub orders: i64,
     /// False where there are more orders than were looked at: then the counts are lower bounds.
     pub complete: bool,
-    /// The largest first.
+    /// Groups, the largest first.
     pub items: Vec<OrderCount>,
 }
 
@@ -42,64 +45,65 @@ pub struct SavedSearch {
     pub search: Value,
     /// Person or program that saved it last.
     pub by: Value,
-    /// When.
+    /// Time at which it was saved.
     pub made_at: Timestamp,
 }
 
-/// Conditions of a search; all that are given are fulfilled. Times are such, or a duration back from now, like `2h`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase")]
-pub struct SearchBody {
-    /// Ids, 10 000 at most.
-    pub ids: Vec<String>,
-    /// Begin of the id.
-    pub id_prefix: Option<String>,
-    /// Business transaction.
-    pub transaction_id: Option<String>,
-    /// Statuses.
-    pub status: Vec<String>,
-    /// Scenario statuses: `undefined`, `on_target`, `off_target`, `target`, `failed`.
-    pub scenario_status: Vec<String>,
-    /// Scenario, all its versions unless one is named.
-    pub scenario: Option<String>,
-    /// Version of it.
-    pub scenario_version: Option<i32>,
-    /// Present or last states; an empty text for orders that have none.
-    pub state: Vec<String>,
-    /// Classes of errors.
-    pub class: Vec<String>,
-    /// Called systems that the error is about.
-    pub system: Vec<String>,
-    /// Flow.
-    pub flow: Option<String>,
-    /// Sequential queue.
-    pub queue: Option<String>,
-    /// True for orders that will probably be late for what their clients were promised, false for all others.
-    pub jeopardy: Option<bool>,
-    /// True for orders whose rows contradict each other and need a person, false for all others.
-    pub inconsistent: Option<bool>,
-    /// Name of the node that runs a stage of the order.
-    pub node: Option<String>,
-    /// Urgency.
-    pub priority: Option<String>,
-    /// `parallel` or `sequential`.
-    pub mode: Option<String>,
-    /// Source of an event in the history of the order: `api`, `client`, `operation:NO`, or the name of a node.
-    pub source: Option<String>,
-    /// Text that the message of the order, or of its error, contains.
-    pub text: Option<String>,
-    /// Registered then or later.
-    pub created_since: Option<String>,
-    /// Registered before.
-    pub created_until: Option<String>,
-    /// Ended then or later.
-    pub finished_since: Option<String>,
-    /// Ended before.
-    pub finished_until: Option<String>,
-    /// Values of attributes that scenarios declare under `search`.
-    pub attributes: Map<String, Value>,
-    /// Values of parameters by their paths, like `customer.id`.
-    pub params: Map<String, Value>,
-    /// Values of variables by their paths.
-    pub vars: Map<String, Value>,
+/// Conditions of a search, as the document describes a body of them.
+#[derive(Debug)]
+pub struct SearchBody;
+
+impl JsonSchema for SearchBody {
+    fn schema_name() -> Cow<'static, str> {
+        "SearchBody".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let field = |condition: &SearchCondition| {
+            let mut schema = match condition.kind {
+                ConditionKind::Text | ConditionKind::Time => {
+                    json!({"type": ["string", "null"], "default": null})
+                }
+                ConditionKind::List => json!({"type": "array", "items": {"type": "string"}, "default": []}),
+                ConditionKind::Flag => json!({"type": ["boolean", "null"], "default": null}),
+                ConditionKind::Number => {
+                    json!({"type": ["integer", "null"], "format": "int32", "default": null})
+                }
+                ConditionKind::Values => {
+                    json!({"type": "object", "additionalProperties": true, "default": {}})
+                }
+            };
+            schema["description"] = condition.meaning.into();
+            (condition.name.to_owned(), schema)
+        };
+        let fields: Map<String, Value> = CONDITIONS.iter().map(field).collect();
+        json_schema!({
+            "type": "object",
+            "description": "Conditions of a search; an order must fulfil all that are given. \
+                A time may be given as a duration back from now, like `2h`.",
+            "properties": fields,
+        })
+    }
+}
+
+/// Conditions of a search, as the document describes a query of them. Those by names are no parameters: their names
+/// are not known beforehand.
+#[derive(Debug)]
+pub struct SearchQuery;
+
+impl JsonSchema for SearchQuery {
+    fn schema_name() -> Cow<'static, str> {
+        "SearchQuery".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let parameters = CONDITIONS.iter().filter(|condition| condition.kind != ConditionKind::Values);
+        let parameters: Map<String, Value> = parameters
+            .map(|condition| {
+                let schema = json!({"type": "string", "description": condition.meaning_in_query()});
+                (condition.name.to_owned(), schema)
+            })
+            .collect();
+        json_schema!({"type": "object", "properties": parameters})
+    }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct StatsView {
     /// Time at which `now` was looked at; one look serves all who ask within two seconds.
     pub at: Timestamp,
-    /// Begin of the time that everything but `now` is about: the minute of the time that was asked for, or a later one
+    /// Start of the time that everything but `now` is about: the minute of the time that was asked for, or a later one
     /// where more was counted since than one answer looks at.
     pub since: Timestamp,
     /// Length of each of the `steps`, in seconds.
@@ -38,7 +38,7 @@ pub struct StatsNow {
     /// Orders that are not final by what they wait for: `sleep_youngest`, `sleep_middle`, `sleep_oldest`, `wait`, `polling`,
     /// `retry`, `postponed`, `dependent`, `worker` (may run), `running`.
     pub waiting: Vec<NamedCount>,
-    /// How late the orders of each group are woken whose time has come.
+    /// Delay by which the due orders of each group are woken.
     #[serde(default)]
     pub activation: Vec<ActivationStats>,
     /// Questions to other systems that are not answered yet.
@@ -111,7 +111,7 @@ pub struct StatsRates {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatsStep {
-    /// Begin of the step.
+    /// Start of the step.
     pub at: Timestamp,
     /// Orders that were registered.
     pub registered: i64,

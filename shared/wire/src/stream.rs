@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something that happened to an order. The field `id` of the event bears the number of the order and that of the event: the same
-/// event always has the same one, also where it is told twice.
+/// Something that happened to an order. The field `id` of the event consists of the number of the order and that of the event:
+/// the same event always has the same id, even if it is sent twice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StreamedEvent {
@@ -24,13 +24,13 @@ pub struct StreamedEvent {
     pub life: i32,
     /// Kind of the event: `registered`, `stage_started`, `stage_ended`, `restarted`, `killed`, …
     pub kind: String,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
     /// Person, program or node that caused it.
     pub source: String,
-    /// Status of the order at the moment at which this was told.
+    /// Status of the order at the moment at which the event was sent.
     pub status: String,
-    /// True where that is a final one.
+    /// True if that status is final.
     #[serde(rename = "final")]
     pub is_final: bool,
     /// State of the order at that moment.
@@ -46,10 +46,10 @@ impl StreamedEvent {
     }
 }
 
-/// Told in place of events that this client does not get: whoever needs them asks for the orders anew.
+/// Sent in place of events that this client does not get: a client that needs them asks for the orders again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamLagged {
-    /// Why.
+    /// Reason.
     pub reason: String,
     /// Number of events that were left out, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,6 +59,6 @@ pub struct StreamLagged {
 /// The last event of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamEnd {
-    /// Why it ends.
+    /// Reason for which it ends.
     pub reason: String,
 }

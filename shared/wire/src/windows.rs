@@ -12,16 +12,16 @@ use crate::flows::ConfirmationView;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowRequest {
-    /// Every flow whose name contains it, also those that appear later. Either this or `system`.
+    /// Keyword of all flows whose names contain it, including flows that appear later. Either this or `system`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
     /// The called system of this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// Begin of a window that is once; with `every` the time before which none begins. Left out: at once.
+    /// Start of a single window; with `every`, the time before which none begins. Left out: at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
-    /// Time from which on none begins any more; only with `every`.
+    /// Time after which none begins; only with `every`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// `day`, `week` or `month`; left out: once.
@@ -42,10 +42,10 @@ pub struct WindowRequest {
     /// True if orders of the flows that wait or retry until a time within the window are moved behind its end.
     #[serde(default)]
     pub shift: bool,
-    /// Why, for those who wonder.
+    /// Reason, for the record.
     #[serde(default)]
     pub reason: String,
-    /// True to be told what would be done, and nothing else.
+    /// True to only report what would be done.
     #[serde(default)]
     pub dry_run: bool,
 }
@@ -70,17 +70,17 @@ impl WindowRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WindowActionRequest {
-    /// Why, for those who wonder.
+    /// Reason, for the record.
     #[serde(default)]
     pub reason: String,
 }
 
-/// One time from begin to end.
+/// An occurrence, from start to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OccurrenceView {
-    /// From here on.
+    /// Start.
     pub from: Timestamp,
-    /// Before this.
+    /// End.
     pub until: Timestamp,
 }
 
@@ -94,15 +94,15 @@ impl From<Occurrence> for OccurrenceView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WindowView {
-    /// Its number.
+    /// Number of the window.
     pub window: i64,
-    /// Every flow whose name contains it is stopped in the window.
+    /// Keyword: every flow whose name contains it is stopped in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
     /// The called system that is not called in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// Times of it, as they were written.
+    /// Times of the window, as they were written.
     pub calendar: CalendarRule,
     /// True if orders that wait or retry meanwhile are moved behind the end.
     pub shift: bool,
@@ -115,28 +115,28 @@ pub struct WindowView {
     /// Times that begin then or earlier were called off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void_until: Option<Timestamp>,
-    /// Why.
+    /// Reason.
     pub reason: String,
-    /// Who asked.
+    /// Principal who asked for it.
     pub by: Value,
     /// Time at which it was asked.
     pub made_at: Timestamp,
     /// Time at which it was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed_at: Option<Timestamp>,
-    /// Who removed it.
+    /// Principal who removed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed_by: Option<Value>,
-    /// Why it was removed.
+    /// Reason for removing it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remove_reason: Option<String>,
 }
 
-/// What a change of the maintenance windows came to.
+/// Outcome of a change of the maintenance windows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WindowOutcome {
-    /// The window; none of a dry run.
+    /// The window; none for a dry run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<i64>,
     /// The first times for which it is open from now on.
@@ -150,7 +150,7 @@ pub struct WindowOutcome {
     /// The shift that has moved orders behind the end of the time that was called off: undo it if they are to come earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<i64>,
-    /// What the active dispatcher said.
+    /// Confirmation of the active dispatcher.
     #[serde(flatten)]
     pub confirmation: ConfirmationView,
 }

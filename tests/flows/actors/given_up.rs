@@ -1,5 +1,5 @@
 //! The clients for actors, where the engine gives a task up because its stage goes to another worker (REC-10): they stop,
-//! tell nothing, and begin anew with the task that comes again.
+//! report nothing, and start over with the task that comes again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -68,7 +68,7 @@ impl Drop for Dropped {
 }
 
 #[tokio::test]
-async fn rec_10_the_client_in_rust_drops_the_handler_of_a_task_that_is_given_up_and_begins_anew() {
+async fn rec_10_the_client_in_rust_drops_the_handler_of_a_task_that_is_given_up_and_begins_again() {
     let mut engine = engine("given_up_rust").await;
     let client = pagurus_actor::Actor {
         name: "scoring".into(),
@@ -97,13 +97,13 @@ async fn rec_10_the_client_in_rust_drops_the_handler_of_a_task_that_is_given_up_
     lose_the_stage(&mut engine, is_begun, is_given_up).await;
     let order = engine.reach("a", "success").await;
     assert_eq!((&order["result"], begun.load(Ordering::SeqCst)), (&json!(2), 2), "{order}");
-    assert_eq!(verdicts(&engine).await, ["accepted"], "nothing was told of what was given up");
+    assert_eq!(verdicts(&engine).await, ["accepted"], "nothing was reported of what was given up");
     stop.send(()).unwrap();
     serving.await.unwrap();
 }
 
 #[tokio::test]
-async fn rec_10_the_client_in_python_tells_the_handler_of_a_task_that_is_given_up_and_begins_anew() {
+async fn rec_10_the_client_in_python_tells_the_handler_of_a_task_that_is_given_up_and_begins_again() {
     let mut engine = engine("given_up_python").await;
     let program = Program::start(&engine, &["-c", WAITING]);
     let log = engine.env().logs().join("actor.log");
@@ -113,6 +113,6 @@ async fn rec_10_the_client_in_python_tells_the_handler_of_a_task_that_is_given_u
     };
     lose_the_stage(&mut engine, says("begun 1"), says("given up")).await;
     assert_eq!(engine.reach("a", "success").await["result"], json!("of the second"));
-    assert_eq!(verdicts(&engine).await, ["accepted"], "nothing was told of what was given up");
+    assert_eq!(verdicts(&engine).await, ["accepted"], "nothing was reported of what was given up");
     program.stop().await;
 }

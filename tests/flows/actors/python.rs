@@ -47,7 +47,7 @@ impl Program {
         Self { process: spawn(&mut command, &log).unwrap(), log }
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Asks the program to end, and waits until it has.
     pub(super) async fn stop(&self) {
         self.process.signal(Signal::Terminate).unwrap();
         assert!(self.process.ended(END).await, "still there:\n{}", tail(&self.log, 20));
@@ -83,8 +83,8 @@ async fn scn_11_the_example_in_python_decides() {
     let order = engine.run(applicant("a", json!({"income": 50_000})), "success").await;
     assert_eq!(order["result"], json!({"score": 0.5, "order": "a"}), "{order}");
     let order = engine.run(applicant("b", json!({})), "fail").await;
-    let told = json!([order["step"], order["error"]["class"], order["error"]["message"]]);
-    assert_eq!(told, json!(["failed", "scoring.incomplete", "the applicant has no income"]), "{order}");
+    let end = json!([order["step"], order["error"]["class"], order["error"]["message"]]);
+    assert_eq!(end, json!(["failed", "scoring.incomplete", "the applicant has no income"]), "{order}");
     program.stop().await;
 }
 

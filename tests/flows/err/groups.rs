@@ -140,25 +140,29 @@ async fn err_14_an_action_on_a_group_reaches_its_orders_and_no_others() {
         (output.status.code(), serde_json::from_slice::<Value>(&output.stdout).unwrap_or_default())
     };
     engine.world().program(Program::at("/cut"));
-    let (code, told) = errors("restart --class all.connection --reason mended").await;
-    assert_eq!(code, Some(2), "nobody is there to be asked: {told}");
-    let (code, told) = errors("restart --class all.connection --reason mended --dry-run").await;
-    assert_eq!((code, &told["orders"], &told["complete"]), (Some(0), &json!(3), &json!(true)), "{told}");
-    let (code, told) = errors("restart --class all.connection --reason mended --yes").await;
-    assert_eq!((code, &told["total"], &told["done"]), (Some(0), &json!(3), &json!(3)), "{told}");
+    let (code, summary) = errors("restart --class all.connection --reason mended").await;
+    assert_eq!(code, Some(2), "nobody is there to be asked: {summary}");
+    let (code, summary) = errors("restart --class all.connection --reason mended --dry-run").await;
+    assert_eq!(
+        (code, &summary["orders"], &summary["complete"]),
+        (Some(0), &json!(3), &json!(true)),
+        "{summary}"
+    );
+    let (code, summary) = errors("restart --class all.connection --reason mended --yes").await;
+    assert_eq!((code, &summary["total"], &summary["done"]), (Some(0), &json!(3), &json!(3)), "{summary}");
     for id in ["c-1", "c-2", "c-3"] {
         engine.reach(id, "success").await;
     }
-    let (_, told) = errors("kill --class all.unavailable --reason wrong --yes").await;
-    assert_eq!((&told["done"], &told["failed"]), (&json!(2), &json!(0)), "{told}");
+    let (_, summary) = errors("kill --class all.unavailable --reason wrong --yes").await;
+    assert_eq!((&summary["done"], &summary["failed"]), (&json!(2), &json!(0)), "{summary}");
     engine.reach("d-1", "canceled").await;
-    let (code, told) = errors("restart --scenario odd --from nowhere --reason try --yes").await;
-    assert_eq!((code, &told["failed"]), (Some(1), &json!(1)), "{told}");
-    let reason = &told["reasons"][0];
-    assert!(reason["reason"].as_str().unwrap().contains("nowhere"), "{told}");
-    assert_eq!((&reason["orders"], &reason["example"]), (&json!(1), &json!("o-1")), "{told}");
-    let (_, told) = errors("cancel --class  --reason over --yes").await;
-    assert_eq!(told["done"], 1, "{told}");
+    let (code, summary) = errors("restart --scenario odd --from nowhere --reason try --yes").await;
+    assert_eq!((code, &summary["failed"]), (Some(1), &json!(1)), "{summary}");
+    let reason = &summary["reasons"][0];
+    assert!(reason["reason"].as_str().unwrap().contains("nowhere"), "{summary}");
+    assert_eq!((&reason["orders"], &reason["example"]), (&json!(1), &json!("o-1")), "{summary}");
+    let (_, summary) = errors("cancel --class  --reason over --yes").await;
+    assert_eq!(summary["done"], 1, "{summary}");
     engine.reach("o-1", "canceled").await;
     let (_, left) = errors("orders").await;
     assert_eq!(left["items"], json!([]), "{left}");

@@ -9,7 +9,7 @@ use pagurus_domain::scenario::script::Scripting;
 use pagurus_domain::scenario::{Bounds, source, trial};
 use serde_json::Value;
 
-/// One example.
+/// An example.
 #[derive(Debug)]
 pub struct Example {
     /// The name of the scenario.
@@ -20,7 +20,7 @@ pub struct Example {
     pub tests: Vec<Test>,
 }
 
-/// One test of an example.
+/// A test of an example.
 #[derive(Debug)]
 pub struct Test {
     /// Text of the file.
@@ -29,7 +29,7 @@ pub struct Test {
     pub timed_out: HashSet<String>,
 }
 
-/// All examples of this checkout, by name.
+/// Reads all examples of this checkout, sorted by name.
 pub fn read_all() -> Vec<Example> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("scenarios");
     let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());

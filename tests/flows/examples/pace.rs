@@ -15,7 +15,7 @@ const STEP: Duration = Duration::from_secs(1);
 /// not turn the two round.
 const SLACK: Duration = Duration::from_secs(3);
 
-/// One time of a test.
+/// A time in a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
     /// A callback, a decision or a call comes.
@@ -24,7 +24,7 @@ pub enum Mark {
     Timer(Duration),
 }
 
-/// The times of one test, and what becomes of them.
+/// Times of one test: virtual ones, and the real ones that they are moved to.
 #[derive(Debug)]
 pub struct Pace {
     now: Timestamp,
@@ -32,7 +32,7 @@ pub struct Pace {
     times: Vec<(Duration, Duration)>,
 }
 
-/// Which time-outs of a scenario end a rest in a test: only these are made short.
+/// Time-outs of a scenario that end a rest in a test: only these are made short.
 #[derive(Clone, Debug)]
 pub struct Ends {
     /// The states whose time runs out.

@@ -13,7 +13,7 @@ use super::table::{Table, contains};
 
 /// Time at which a test begins that says nothing of it.
 const START: &str = "2026-03-01T10:00:00Z";
-/// Where nobody listens.
+/// Address at which nobody listens.
 const NOWHERE: &str = "http://127.0.0.1:1";
 
 /// A test that can be played.
@@ -165,7 +165,7 @@ impl Play {
             .collect()
     }
 
-    /// Settings that an engine must be told before it starts: rules for errors, and secrets.
+    /// Settings that an engine needs before it starts: rules for errors, and secrets.
     pub fn deployment(&self) -> Value {
         let mut errors = self.test["errors"].clone();
         shorten_retries(&mut errors);
@@ -182,19 +182,19 @@ pub fn marked(name: &str, mark: &str) -> String {
     format!("{name}.{mark}")
 }
 
-/// A child order is played by a test of its own example that ends as the answer says, else by a
+/// Returns the play of a child order: a test of its own example that ends as the answer says, else a
 /// scenario that only ends.
 fn child(answer: &Value, mark: &str, all: &[Example]) -> Play {
     let name = answer["order"].as_str().or(answer["order"]["scenario"].as_str()).unwrap();
     let status = answer["status"].as_str().unwrap_or("success");
-    let as_told = |test: &&Test| {
+    let as_answered = |test: &&Test| {
         let expect = &test.text["expect"];
         expect["status"] == status
             && contains(&answer["error"]["class"], &expect["error"])
             && contains(&answer["result"], &expect["result"])
     };
     let own = all.iter().find(|example| example.name == name);
-    let own = own.and_then(|example| Some((example, example.tests.iter().find(as_told)?)));
+    let own = own.and_then(|example| Some((example, example.tests.iter().find(as_answered)?)));
     if let Some((example, test)) = own {
         let mut text = test.text.clone();
         // Its parent gives it other parameters than its test, and so its requests have other bodies.
@@ -214,7 +214,7 @@ fn child(answer: &Value, mark: &str, all: &[Example]) -> Play {
     Play::cast(&Example { name: name.to_owned(), scenario, tests: Vec::new() }, text, &test, mark)
 }
 
-/// All times of a test that count from its beginning or from a request.
+/// Returns all times of a test that count from its start or from a request.
 fn times_of(test: &Value, now: Timestamp) -> Vec<Mark> {
     let mut marks = Vec::new();
     for answer in list(&test["answers"]) {

@@ -1,5 +1,5 @@
 //! The called systems of all plays: one HTTP server, one queue for all messages, and actors. Answers
-//! only as the table of the play says whose mark a request bears.
+//! only as the table of the play says whose mark a request carries.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ fn answer(play: &Play, call: &Call) -> Step {
     Step { delay, hold: None, then, callback }
 }
 
-/// The examples say in their bodies where they want to be called back, each in words of its own.
+/// Returns the address for callbacks that a body names, under whichever key.
 fn callback_url(body: &Value) -> Option<String> {
     let texts = body.as_object()?.values().filter_map(Value::as_str);
     texts.into_iter().find(|text| text.contains("/v1/callbacks/")).map(str::to_owned)

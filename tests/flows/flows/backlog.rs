@@ -62,23 +62,23 @@ async fn ord_30_explain_tells_when_an_order_that_waits_will_start() {
     let orders: Vec<Value> = (0..40).map(|n| json!({"id": format!("s{n}"), "scenario": "slow"})).collect();
     engine.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
     engine.reach("s9", "success").await;
-    let mut told = Value::Null;
+    let mut answer = Value::Null;
     until("there is a time", PATIENCE, async || {
-        told = engine.part("s39", "explain").await;
-        told["eta"].is_object()
+        answer = engine.part("s39", "explain").await;
+        answer["eta"].is_object()
     })
     .await;
-    let at = |name: &str| told["eta"][name].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let at = |name: &str| answer["eta"][name].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
     let order = engine.reach("s39", "success").await;
     let started: jiff::Timestamp = order["startedAt"].as_str().unwrap().parse().unwrap();
-    assert!(at("p50") <= at("p90"), "{told}");
+    assert!(at("p50") <= at("p90"), "{answer}");
     let off = started.duration_since(at("p50")).as_secs_f64();
-    assert!(off.abs() < 8.0, "started {off} s after the middle of what was told: {told}");
+    assert!(off.abs() < 8.0, "started {off} s after the middle of what was forecast: {answer}");
 }
 
 // DSP-14: an operator makes the active dispatcher step down, and one that stands by goes on.
 #[tokio::test]
-async fn dsp_14_the_active_dispatcher_steps_down_when_it_is_told_to() {
+async fn dsp_14_the_active_dispatcher_steps_down_when_it_is_asked_to() {
     let mut engine = Installation::start("dsp_14_resign").await;
     engine.add(Role::Dispatcher, "dispatcher-2").await;
     engine.actions("one", &call("/one")).await;

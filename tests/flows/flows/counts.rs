@@ -19,7 +19,7 @@ use crate::installation::{Installation, PATIENCE, until};
 const MOVES: usize = 120;
 /// Orders that wait at a time.
 const WAITING: usize = 30;
-/// What is counted is right two seconds after whatever changed it; a busy machine takes longer to see it.
+/// Time after which counts are right: two seconds after a change, and more on a busy machine.
 const RIGHT_AFTER: Duration = Duration::from_secs(10);
 
 /// Asks `/silent`, which never answers; `time` bounds the process, `wait` the wait.
@@ -204,7 +204,7 @@ async fn disturb(engine: &Installation, takes_over: bool) {
 
 // ORD-30: what nothing happens to has no forecast.
 #[tokio::test]
-async fn ord_30_no_forecast_is_told_where_nothing_has_ended_for_longer_than_it_says() {
+async fn ord_30_no_forecast_is_reported_where_nothing_has_ended_for_longer_than_it_says() {
     let engine = Installation::with("ord_30_still", &[("PAGURUS__WORKER__CONCURRENCY", "1")]).await;
     engine.actions("quick", &crate::installation::call("/quick")).await;
     engine.world().program(Program::at("/held").delayed(Duration::from_secs(3600)));
@@ -224,8 +224,8 @@ async fn ord_30_no_forecast_is_told_where_nothing_has_ended_for_longer_than_it_s
     engine.accepted(json!({"id": "waits", "scenario": "quick"})).await;
     until("it is said that nothing ends", PATIENCE, async || {
         let explain: Value = engine.part("waits", "explain").await;
-        let told = explain["explanation"].as_str().unwrap_or_default();
-        explain["eta"].is_null() && told.contains("nothing of its flow has ended since")
+        let text = explain["explanation"].as_str().unwrap_or_default();
+        explain["eta"].is_null() && text.contains("nothing of its flow has ended since")
     })
     .await;
 }

@@ -1,4 +1,4 @@
-//! Flows that follow what their systems bear.
+//! Flows whose limits follow what their systems can take.
 
 use std::time::{Duration, Instant};
 
@@ -71,12 +71,12 @@ async fn dsp_6_a_flow_whose_system_is_away_is_stopped_probed_and_resumed() {
     assert!(flow["errors"]["down"].as_i64().unwrap_or(0) > 0, "{flow}");
 }
 
-/// The same, with limits that follow what the system bears.
+/// The same, with limits that follow what the system can take.
 fn limiting() -> String {
     STOPPING.replace("mode: stopped_flows", "mode: limited_flows")
 }
 
-/// Orders a second of a scenario whose system bears all of them.
+/// Returns the orders a second of a scenario whose system can take all of them.
 async fn free_rate(engine: &Installation) -> f64 {
     let orders: Vec<Value> =
         (0..500).map(|n| json!({"id": format!("free{n}"), "scenario": "fine"})).collect();
@@ -88,7 +88,7 @@ async fn free_rate(engine: &Installation) -> f64 {
 
 // DSP-7: a system whose time grows with what is asked of it at once. Beyond its capacity it refuses.
 #[tokio::test]
-async fn dsp_7_the_limit_of_a_flow_follows_what_its_system_bears() {
+async fn dsp_7_the_limit_of_a_flow_follows_what_its_system_can_take() {
     let engine = Installation::configured("dsp_7", &limiting()).await;
     engine.actions("fragile", &call("/fragile")).await;
     engine.actions("fine", &call("/fine")).await;
@@ -117,15 +117,21 @@ async fn dsp_7_the_limit_of_a_flow_follows_what_its_system_bears() {
     })
     .await;
     let (begun, before) = (Instant::now(), calls());
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    // The limit swings, the more the slower the machine is: the middle of many looks counts, not the last.
+    let (mut limits, mut flow) = (Vec::new(), Value::Null);
+    while begun.elapsed() < Duration::from_secs(5) {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        flow = engine.get("/v1/flows/fragile").await.unwrap().success().unwrap();
+        limits.extend(flow["limit"].as_i64());
+    }
     let rate = (calls() - before) as f64 / begun.elapsed().as_secs_f64();
-    let flow = engine.get("/v1/flows/fragile").await.unwrap().success().unwrap();
-    let limit = flow["limit"].as_i64().unwrap_or(i64::MAX);
+    limits.sort_unstable();
+    let limit = limits.get(limits.len() / 2).copied().unwrap_or(i64::MAX);
     assert!(
         limit <= 100,
-        "the limit is {limit}, and ten servers with a queue of forty stand behind it: {flow}"
+        "the limit is {limit}, and ten servers with a queue of forty stand behind it: {limits:?} {flow}"
     );
-    // The system bears 500 calls a second; a slow machine reaches less of them even where nothing limits it.
+    // The system can take 500 calls a second; a slow machine reaches less of them even where nothing limits it.
     assert!(
         rate > 150_f64.min(free / 3.0),
         "{rate} calls a second, {free} where nothing limits them: {flow}"

@@ -22,7 +22,7 @@ const RATE: f64 = 300.0;
 /// stop lasts 25 of them, and everything below runs out within it.
 const LENGTH: f64 = 25.0;
 
-/// How long the test takes, by its size.
+/// Duration of the test, by its size.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     /// Orders of each kind.
@@ -33,8 +33,8 @@ struct Pace {
 
 impl Pace {
     fn of_test() -> Self {
-        let told = std::env::var("PAGURUS_TEST_STANDSTILL").ok().and_then(|orders| orders.parse().ok());
-        let each = told.unwrap_or(ORDERS) / 6;
+        let orders = std::env::var("PAGURUS_TEST_STANDSTILL").ok().and_then(|orders| orders.parse().ok());
+        let each = orders.unwrap_or(ORDERS) / 6;
         // Four kinds come to their places before the stop begins.
         Self { each, unit: ((4 * each) as f64 / RATE / 10.0).max(1.0) }
     }
@@ -43,12 +43,12 @@ impl Pace {
         Duration::from_secs_f64((units * self.unit).round())
     }
 
-    /// Between two looks at all orders, which take longer the more there are.
+    /// Sleeps between two looks at all orders, which take longer the more there are.
     async fn rest(self) {
         tokio::time::sleep(Duration::from_secs_f64(self.unit / 20.0)).await;
     }
 
-    /// The text with its times, written `<18>` for so many units.
+    /// Returns the text with its times, each written `<18>` for 18 units.
     fn timed(self, text: &str) -> String {
         let mut parts = text.split('<');
         let mut whole = parts.next().unwrap_or_default().to_owned();

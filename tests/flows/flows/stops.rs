@@ -34,11 +34,11 @@ async fn dsp_10_a_stop_is_confirmed_holds_over_restarts_and_only_a_resumption_li
         state_of(&engine, "tariff-b").await == "disabled_manually"
     })
     .await;
-    let told = explained(&engine, "a").await;
+    let text = explained(&engine, "a").await;
     assert_eq!(reason(&engine, "a").await, "flow_stopped");
     assert!(
-        told.contains("its flow `tariff-a` is stopped by hand since") && told.ends_with(": works"),
-        "{told}"
+        text.contains("its flow `tariff-a` is stopped by hand since") && text.ends_with(": works"),
+        "{text}"
     );
 
     // Neither the death of the dispatcher nor another one changes that.
@@ -95,11 +95,11 @@ async fn dsp_10_the_head_of_a_queue_in_a_stopped_flow_holds_the_queue_and_explai
     engine.accepted(member("second", "behind")).await;
     engine.run(json!({"id": "free", "scenario": "behind"}), "success").await;
     assert_eq!(engine.order("second").await.unwrap()["status"], "new");
-    let told = explained(&engine, "second").await;
+    let text = explained(&engine, "second").await;
     assert_eq!(reason(&engine, "second").await, "queue");
     assert!(
-        told.contains("of which order `head` is the next; the flow of that order `held` is stopped"),
-        "{told}"
+        text.contains("of which order `head` is the next; the flow of that order `held` is stopped"),
+        "{text}"
     );
     resume(&engine, json!({"keyword": "held"})).await;
     engine.reach("second", "success").await;

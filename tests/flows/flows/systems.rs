@@ -26,14 +26,14 @@ async fn dsp_16_a_system_that_asks_to_be_left_alone_is_left_alone_by_all_and_nob
         engine.accepted(json!({"id": format!("o{n}"), "scenario": scenario})).await;
     }
     until("those that came to it in the middle are explained", PATIENCE, async || {
-        let told = explained(&engine, "o1").await;
-        assert!(!told.contains("a call from outside"), "{told}");
-        told.starts_with("it rests in state `") && told.contains(" before it calls the system `")
+        let text = explained(&engine, "o1").await;
+        assert!(!text.contains("a call from outside"), "{text}");
+        text.starts_with("it rests in state `") && text.contains(" before it calls the system `")
     })
     .await;
-    until("the cause is told", PATIENCE, async || {
-        let told = explained(&engine, "o1").await;
-        told.contains("(it asked to be called again after 10 s): a few orders try it from 2")
+    until("the cause is shown", PATIENCE, async || {
+        let text = explained(&engine, "o1").await;
+        text.contains("(it asked to be called again after 10 s): a few orders try it from 2")
     })
     .await;
     for n in 0..10 {
@@ -94,7 +94,7 @@ async fn dsp_16_a_callback_over_http_or_amqp_closes_its_system_for_all_and_nobod
 }
 
 #[tokio::test]
-async fn dsp_16_an_operator_keeps_a_system_stopped_and_lets_it_go() {
+async fn dsp_16_an_operator_keeps_a_system_stopped_and_releases_it() {
     let engine = Installation::configured(
         "dsp_16_order",
         "systems: {named: [{name: billing, path: '/billing/**'}]}\n",
@@ -122,12 +122,12 @@ async fn dsp_16_an_operator_keeps_a_system_stopped_and_lets_it_go() {
         "the system `billing`, which an operator keeps stopped since {}, until `pagurus systems clear billing`: works",
         shown["order"]["from"].as_str().unwrap()
     );
-    let told = explained(&engine, "middle").await;
-    assert!(told.starts_with("it rests in state `") && told.contains(&cause), "{told}");
+    let text = explained(&engine, "middle").await;
+    assert!(text.starts_with("it rests in state `") && text.contains(&cause), "{text}");
     assert_eq!(reason(&engine, "middle").await, "system");
     until("the ready one tells it", PATIENCE, async || {
-        let told = explained(&engine, "held").await;
-        told.contains("its flow `bills` calls") && told.contains(&cause)
+        let text = explained(&engine, "held").await;
+        text.contains("its flow `bills` calls") && text.contains(&cause)
     })
     .await;
     tokio::time::sleep(Duration::from_millis(1500)).await;

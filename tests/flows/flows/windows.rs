@@ -13,7 +13,7 @@ use crate::installation::{Installation, PATIENCE, at, call, until};
 
 const NAMED: &str = "systems: {named: [{name: billing, path: '/billing/**'}]}\n";
 
-/// A window that begins in so many milliseconds; the answer, once it was confirmed.
+/// Makes a window that begins in `begins_in` milliseconds; returns the answer once the window is confirmed.
 async fn window(engine: &Installation, begins_in: i64, length: &str, more: Value) -> Value {
     let from = Timestamp::now() + SignedDuration::from_millis(begins_in);
     let mut body = json!({"from": from, "for": length, "reason": "works"});
@@ -69,9 +69,9 @@ async fn dsp_16_a_window_holds_its_flows_over_death_and_take_over_and_ends_by_it
     engine.accepted(member("head", "tariff-a")).await;
     engine.accepted(member("behind", "card")).await;
     engine.run(json!({"id": "other", "scenario": "card"}), "success").await;
-    let told = explained(&engine, "a").await;
+    let text = explained(&engine, "a").await;
     let expected = format!("its flow `tariff-a` is stopped by maintenance window {} since", made["window"]);
-    assert!(told.contains(&expected) && told.ends_with(": works"), "{told}");
+    assert!(text.contains(&expected) && text.ends_with(": works"), "{text}");
 
     // The death of the dispatcher, another one that takes over, and a flow that appears under it.
     engine.add(Role::Dispatcher, "dispatcher-2").await;
@@ -120,8 +120,8 @@ async fn dsp_16_orders_that_meet_a_system_in_its_window_keep_their_place_and_los
     engine.accepted(json!({"id": "b", "scenario": "bills"})).await;
     engine.reach("m0", "wait").await;
     until("it is explained", PATIENCE, async || {
-        let told = explained(&engine, "b").await;
-        told.contains("calls the system `billing`, which is left alone by maintenance window")
+        let text = explained(&engine, "b").await;
+        text.contains("calls the system `billing`, which is left alone by maintenance window")
     })
     .await;
     engine.node(Role::Dispatcher).kill().await.unwrap();

@@ -1,4 +1,4 @@
-//! Secrets, which nobody but the called system is told (SCN-15).
+//! Secrets, which only the called system learns (SCN-15).
 
 use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable};
@@ -10,8 +10,8 @@ use crate::installation::{Installation, PATIENCE, asking, until};
 
 const SECRET: &str = "s3cr3t-t0k3n";
 
-/// All that anybody can learn of an order and of the processes that ran it: each place with its text.
-pub async fn everything_told(engine: &Installation, id: &str, inbox: &Inbox) -> Vec<(String, String)> {
+/// Returns all that anybody can learn of an order and of the processes that ran it: each place with its text.
+pub async fn everything_shown(engine: &Installation, id: &str, inbox: &Inbox) -> Vec<(String, String)> {
     let mut pages = vec![format!("/v1/orders/{id}")];
     for part in [
         "params",
@@ -32,21 +32,21 @@ pub async fn everything_told(engine: &Installation, id: &str, inbox: &Inbox) -> 
     {
         pages.push(format!("/v1/{list}"));
     }
-    let mut told = Vec::new();
+    let mut places = Vec::new();
     for page in pages {
         let answer = engine.get(&page).await.unwrap().success().unwrap();
-        told.push((page, answer.to_string()));
+        places.push((page, answer.to_string()));
     }
     let messages = inbox.messages();
     let of_order: Vec<&Value> =
         messages.iter().map(|message| &message.body).filter(|body| body["id"] == json!(id)).collect();
-    told.push(("notifications".to_owned(), json!(of_order).to_string()));
+    places.push(("notifications".to_owned(), json!(of_order).to_string()));
     for node in &engine.nodes {
         let metrics = engine.env().http().get(format!("{}/metrics", node.url())).send().await.unwrap();
-        told.push((format!("metrics of {}", node.spec.name), metrics.text().await.unwrap()));
-        told.push((format!("log of {}", node.spec.name), std::fs::read_to_string(&node.spec.log).unwrap()));
+        places.push((format!("metrics of {}", node.spec.name), metrics.text().await.unwrap()));
+        places.push((format!("log of {}", node.spec.name), std::fs::read_to_string(&node.spec.log).unwrap()));
     }
-    told
+    places
 }
 
 /// Tells the secret back in an answer, in a callback and in an error.
@@ -60,7 +60,7 @@ fn echoes(engine: &Installation) {
     }
 }
 
-/// Says wherever a scenario can say something what it was told.
+/// Repeats, wherever a scenario can say something, what a system answered.
 const TALKATIVE: &str = r#"initialState: a
 mask: [params.card.number]
 calls:
@@ -110,7 +110,7 @@ async fn scn_15_secrets_reach_the_called_system_and_nobody_else() {
     engine.act("a", "calls?timeout=0s", &json!({"name": "go"})).await.success().unwrap();
     let order = engine.reach("a", "fail").await;
     assert_eq!(engine.world().calls("/deny")[0].headers["authorization"], format!("Bearer {SECRET}"));
-    assert_eq!(order["vars"]["told"]["you sent"], "Bearer ***", "what it was told back stays, but unseen");
+    assert_eq!(order["vars"]["told"]["you sent"], "Bearer ***", "what was echoed stays, but unseen");
     assert!(order["error"]["message"].as_str().unwrap().contains("***"), "{order}");
     assert_eq!(order["params"], json!({"card": {"number": "***", "name": "n"}}));
     until("all of it is sent", PATIENCE, async || {
@@ -121,8 +121,8 @@ async fn scn_15_secrets_reach_the_called_system_and_nobody_else() {
         |all: &[pagurus_harness::client::amqp::Message]| all.iter().any(|one| one.body["status"] == "fail");
     inbox.wait(PATIENCE, end).await.unwrap();
 
-    let told = everything_told(&engine, "a", &inbox).await;
-    for (place, text) in &told {
+    let places = everything_shown(&engine, "a", &inbox).await;
+    for (place, text) in &places {
         assert!(!text.contains("s3cr3t") && !text.contains("t0k3n"), "{place}: {text}");
         assert!(!text.contains("4111-"), "{place}: {text}");
         assert!(!text.is_empty(), "{place}");
@@ -136,7 +136,7 @@ async fn scn_15_secrets_reach_the_called_system_and_nobody_else() {
         "/v1/orders/a/calls",
         "notifications",
     ] {
-        let (_, text) = told.iter().find(|(one, _)| one == place).unwrap();
+        let (_, text) = places.iter().find(|(one, _)| one == place).unwrap();
         assert!(text.contains("***"), "{place}: {text}");
     }
 
@@ -155,7 +155,7 @@ pub async fn dump(engine: &Installation) -> String {
 }
 
 #[tokio::test]
-async fn qlt_8_a_secret_that_is_told_back_is_stored_nowhere_however_it_is_spelled() {
+async fn qlt_8_a_secret_that_a_system_sends_back_is_stored_nowhere_however_it_is_spelled() {
     const SECRET: &str = "s3cr3t/Väl ue+%41&x-98765";
     let engine = Installation::with("qlt_8_echo", &[("PAGURUS_SECRET_KEY", SECRET)]).await;
     let spellings = [
@@ -206,8 +206,8 @@ async fn qlt_8_a_secret_that_is_told_back_is_stored_nowhere_however_it_is_spelle
 /// Tells it in answers that come later, over both doors, in time and not, to somebody and to nobody; in a
 /// call; and to the children of an order that makes them of an echo.
 async fn tell_back_later(engine: &Installation, body: &Value, auth: &str, base64: &str) {
-    let told = CallBack { step_status: Some(base64.to_owned()), ..CallBack::with(body.clone()).times(2) };
-    engine.world().program(Program::at("/ask").calling_back(told));
+    let callback = CallBack { step_status: Some(base64.to_owned()), ..CallBack::with(body.clone()).times(2) };
+    engine.world().program(Program::at("/ask").calling_back(callback));
     let asks = r#"initialState: a
 calls: {say: {answer: fine}}
 states:
@@ -267,8 +267,8 @@ states:
     })
     .await;
     // The last characters in Base64 hold bits of what would follow.
-    let told = ["***", "***", "***", "***", "***", "***", "***", "***", "***", "***U="];
-    let expected = json!({"spellings": told, "text": told.join(" and ")});
+    let spellings = ["***", "***", "***", "***", "***", "***", "***", "***", "***", "***U="];
+    let expected = json!({"spellings": spellings, "text": spellings.join(" and ")});
     let back = engine.order("asks").await.unwrap();
     assert_eq!(back["result"]["body"], expected, "the stage that reads it sees what is stored: {back}");
     for child in back["children"].as_array().unwrap() {

@@ -5,7 +5,7 @@ use lapin::types::{AMQPValue, FieldTable};
 use pagurus_harness::world::program::Program;
 use serde_json::{Value, json};
 
-use super::secrets::{dump, everything_told};
+use super::secrets::{dump, everything_shown};
 use crate::installation::{Installation, LOG, PATIENCE, asking, until};
 
 const HOOKS: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -37,7 +37,7 @@ async fn scn_15_the_query_of_a_webhook_is_called_and_never_shown() {
     let mut later = order("a", &url("one"));
     later["lifecycle"] = held.clone();
     engine.accepted(later).await;
-    // Whoever reads it and sends it back changes nothing of it.
+    // A client that reads it and sends it back changes nothing of it.
     let shown = engine.order("a").await.unwrap()["notify"].clone();
     assert_eq!(shown["url"], format!("{}/one?***", engine.world().url()));
     let mut back = shown.clone();
@@ -68,12 +68,12 @@ async fn scn_15_the_query_of_a_webhook_is_called_and_never_shown() {
     engine.run(order("e", &url("told")), "success").await;
     let call = engine.calls("/told", 1).await.remove(0);
     assert_eq!(call.query, "token=c4n4ry", "it is called as it was given");
-    let mut told = everything_told(&engine, "a", &inbox).await;
+    let mut places = everything_shown(&engine, "a", &inbox).await;
     for page in ["orders/b", "orders/e", "notifications", "audit"] {
         let answer = engine.get(&format!("/v1/{page}")).await.unwrap().success().unwrap();
-        told.push((page.to_owned(), answer.to_string()));
+        places.push((page.to_owned(), answer.to_string()));
     }
-    for (place, text) in &told {
+    for (place, text) in &places {
         assert!(!text.contains("c4n4ry"), "{place}: {text}");
     }
 }

@@ -104,8 +104,8 @@ async fn ord_23_a_stuck_order_goes_on_from_where_it_is_put() {
         let event = events.as_array().unwrap().iter().find(|event| event["kind"] == "repaired").unwrap();
         assert_eq!((&event["payload"]["reason"], &event["payload"]["from"]), (&json!("by hand"), &json!(id)));
     }
-    let told = engine.calls("/tell", 2).await;
-    assert!(told.iter().all(|call| call.body["v"] == call.body["order"]), "{told:?}");
+    let calls = engine.calls("/tell", 2).await;
+    assert!(calls.iter().all(|call| call.body["v"] == call.body["order"]), "{calls:?}");
     // Its queue is free again, and what it asked for before is asked for no more.
     engine.reach("behind", "wait").await;
     let requests = engine.part("wait", "requests").await;
@@ -288,7 +288,7 @@ async fn ord_27_an_update_that_races_with_a_claim_is_refused_or_what_runs() {
 }
 
 #[tokio::test]
-async fn ord_27_a_changed_notify_is_where_the_end_is_told_and_nowhere_else() {
+async fn ord_27_the_end_is_reported_to_a_changed_notify_and_nowhere_else() {
     let engine = Installation::start("ord_27_notify").await;
     engine.actions("quick", LOG).await;
     engine.scenario("sleep", SLEEPER).await;
@@ -319,8 +319,8 @@ async fn ord_27_a_changed_notify_is_where_the_end_is_told_and_nowhere_else() {
     }
     // What comes last has come after everything else.
     engine.run(json!({"id": "last", "scenario": "quick", "notify": notify("last")}), "success").await;
-    let told = inbox.wait(PATIENCE, |all| all.iter().any(|one| one.key == "ps.last")).await.unwrap();
-    let told: Vec<_> = told
+    let received = inbox.wait(PATIENCE, |all| all.iter().any(|one| one.key == "ps.last")).await.unwrap();
+    let notices: Vec<_> = received
         .iter()
         .map(|one| {
             (
@@ -332,7 +332,7 @@ async fn ord_27_a_changed_notify_is_where_the_end_is_told_and_nowhere_else() {
         })
         .collect();
     let expected = |id, key, correlation| (Some(id), key, Some(correlation));
-    let flat: Vec<_> = told.iter().map(|(id, key, correlation, _)| (*id, *key, *correlation)).collect();
+    let flat: Vec<_> = notices.iter().map(|(id, key, correlation, _)| (*id, *key, *correlation)).collect();
     assert_eq!(
         flat,
         [
@@ -341,7 +341,7 @@ async fn ord_27_a_changed_notify_is_where_the_end_is_told_and_nowhere_else() {
             expected("last", "ps.last", "last")
         ]
     );
-    assert!(told.iter().all(|(_, _, outside, inside)| *outside == inside.as_str()), "{told:?}");
+    assert!(notices.iter().all(|(_, _, outside, inside)| *outside == inside.as_str()), "{notices:?}");
 }
 
 #[tokio::test]

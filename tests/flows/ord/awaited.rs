@@ -125,9 +125,9 @@ states:
     engine.restart(Role::Worker).await;
     engine.reach("a", "success").await;
     engine.reach("b", "success").await;
-    let told = engine.world().calls("/told");
-    assert_eq!(told.len(), 2, "the stage was run again");
-    assert!(told.iter().all(|call| call.body["class"] == "order.refused"), "{told:?}");
+    let calls = engine.world().calls("/told");
+    assert_eq!(calls.len(), 2, "the stage was run again");
+    assert!(calls.iter().all(|call| call.body["class"] == "order.refused"), "{calls:?}");
     assert!(is_unknown(&engine, "a-kid").await && engine.world().calls("/kid").is_empty());
 }
 
@@ -188,9 +188,9 @@ async fn ord_16_28_who_waits_for_a_child_says_for_which_and_has_an_edge_to_it() 
     engine.accepted(json!({"id": "a", "scenario": "parent"})).await;
     engine.reach("kid", "wait").await;
     engine.reach("a", "wait").await;
-    let told = engine.part("a", "explain").await;
-    assert_eq!(told["reason"], "wait", "{told}");
-    let words = told["explanation"].as_str().unwrap();
+    let explained = engine.part("a", "explain").await;
+    assert_eq!(explained["reason"], "wait", "{explained}");
+    let words = explained["explanation"].as_str().unwrap();
     assert!(words.starts_with("waits for the end of order `kid`, which is `wait` until "), "{words}");
     for middle in ["a", "kid"] {
         let graph = engine.part(middle, "dependencies").await;

@@ -11,7 +11,7 @@ use crate::installation::{Installation, LOG, PATIENCE, asking, call, callers, un
 
 const INTERVAL: &str = "PAGURUS__EXECUTION__START_CONTROL__CONDITIONAL__INTERVAL";
 const MODE: &str = "PAGURUS__EXECUTION__START_CONTROL__CONDITIONAL__MODE";
-/// So long that nothing in a test is done by the periodic look.
+/// Interval so long that the periodic look does nothing during a test.
 const NEVER: (&str, &str) = (INTERVAL, "1h");
 
 fn after(id: &str, scenario: &str, conditions: &[(&str, &str)]) -> Value {
@@ -27,7 +27,7 @@ async fn answer(engine: &Installation, id: &str) {
     assert_eq!(answer.status, 200, "{answer:?}");
 }
 
-/// Where the order that called `/silent` wants to be called back.
+/// Returns the path at which the order that called `/silent` wants to be called back.
 pub fn callback_path(engine: &Installation, id: &str) -> String {
     let calls = engine.world().calls("/silent");
     let call = calls.iter().find(|call| call.body["order"] == json!(id)).unwrap();
@@ -59,12 +59,12 @@ async fn ord_14_15_the_end_of_the_last_pre_condition_starts_the_order_at_once() 
         waiting["after"].as_array().unwrap().iter().map(|one| one["stand"].clone()).collect();
     assert_eq!((&waiting["status"], &waiting["dueAt"]), (&json!("postponed"), &Value::Null), "{waiting}");
     assert_eq!(stands[0], "met", "{waiting}");
-    let told = explanation(&engine, "d").await;
-    assert!(told.contains("waits for order `b`, now `wait`") && !told.contains("`a`"), "{told}");
+    let text = explanation(&engine, "d").await;
+    assert!(text.contains("waits for order `b`, now `wait`") && !text.contains("`a`"), "{text}");
     answer(&engine, "b").await;
     engine.reach("e", "success").await;
     assert_eq!(callers(&engine.calls("/do", 2).await), ["d", "e"]);
-    // The same again is the same order, whatever became of what it waited for.
+    // The same again is the same order, whatever happened to what it waited for.
     assert_eq!(engine.submit(&next).await.body["status"], "duplicate");
     // What has ended as expected holds nobody up.
     engine.run(after("f", "quick", &[("a", "done"), ("e", "done")]), "success").await;
@@ -78,7 +78,7 @@ async fn ord_14_a_pre_condition_may_be_registered_later_and_states_are_checked_a
     let mut wrong = after("wrong", "quick", &[("late", "finished")]);
     wrong["notify"] = json!({"url": "amqp://?key=ps.x", "correlationId": "c"});
     let amqp = engine.env().amqp().await.unwrap();
-    let told = amqp.listen(&format!("{}.notifications", engine.env().prefix()), "ps.#").await.unwrap();
+    let inbox = amqp.listen(&format!("{}.notifications", engine.env().prefix()), "ps.#").await.unwrap();
     engine.accepted(wrong).await;
     let words = explanation(&engine, "d").await;
     assert!(words.contains("waits for order `late`, which is not registered yet"), "{words}");
@@ -87,7 +87,7 @@ async fn ord_14_a_pre_condition_may_be_registered_later_and_states_are_checked_a
     let failed = engine.reach("wrong", "fail").await;
     assert_eq!(failed["error"]["class"], "dependency.invalid", "{failed}");
     assert!(failed["error"]["message"].as_str().unwrap().contains("done, failed"), "{failed}");
-    assert_eq!(told.wait(PATIENCE, |all| !all.is_empty()).await.unwrap()[0].body["id"], "wrong");
+    assert_eq!(inbox.wait(PATIENCE, |all| !all.is_empty()).await.unwrap()[0].body["id"], "wrong");
 
     // What is registered already is checked at once, the whole of it and beside it in a batch.
     let refused = engine.submit(&after("x", "quick", &[("late", "finished")])).await;
@@ -140,8 +140,8 @@ async fn ord_15_what_ends_otherwise_leaves_the_order_waiting_for_a_restart_or_do
     let canceled = engine.reach("cancel", "canceled").await;
     assert_eq!(canceled["error"], Value::Null, "{canceled}");
     assert_eq!(engine.order("waits").await.unwrap()["status"], "postponed");
-    let told = explanation(&engine, "waits").await;
-    assert!(told.contains("that ended `fail` in state `failed`: a restart"), "{told}");
+    let text = explanation(&engine, "waits").await;
+    assert!(text.contains("that ended `fail` in state `failed`: a restart"), "{text}");
     assert_eq!(engine.act("p", "restart", &json!({})).await.status, 200);
     engine.reach("waits", "success").await;
     // A restart asks again: what was not met may have been by now.
@@ -194,8 +194,8 @@ async fn ord_22_a_restart_honours_open_conditions_and_the_start_time() {
     let update = "UPDATE orders SET start_period = NULL WHERE id = 'timed'";
     engine.database().await.execute(update, &[]).await.unwrap();
     assert_eq!(engine.act("timed", "restart", &json!({})).await.body["status"], "postponed");
-    let told = explanation(&engine, "timed").await;
-    assert!(told.contains("2030-01-01"), "{told}");
+    let text = explanation(&engine, "timed").await;
+    assert!(text.contains("2030-01-01"), "{text}");
     assert_eq!(engine.act("timed", "cancel", &json!({})).await.status, 200);
     let answer = engine.act("strict", "restart", &json!({"ignoreConditions": 1})).await;
     assert_eq!((answer.status, &answer.body["pointer"]), (422, &json!("/ignoreConditions")));

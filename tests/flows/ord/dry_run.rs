@@ -1,4 +1,4 @@
-//! Dry runs of registrations: what would become of an order, and nothing that becomes of it (ORD-1).
+//! Dry runs of registrations: they say what would happen to an order, and change nothing (ORD-1).
 
 use serde_json::{Value, json};
 
@@ -24,16 +24,16 @@ async fn ord_1_a_dry_run_tells_what_a_registration_would_and_registers_nothing()
     let order = |id: &str| json!({"id": id, "scenario": "log", "params": {"n": 1}});
     engine.run(order("there"), "success").await;
 
-    let (status, told) = tried(&engine, "/v1/orders", &order("new")).await;
+    let (status, answer) = tried(&engine, "/v1/orders", &order("new")).await;
     let expected = json!({"id": "new", "status": "would_be_accepted", "orderStatus": "new"});
-    let mut known = told.clone();
+    let mut known = answer.clone();
     known.as_object_mut().unwrap().retain(|key, _| key != "note");
     assert_eq!((status, known), (200, expected));
     let later = json!({"id": "l", "scenario": "log", "params": {"n": 1}, "lifecycle": {"startAt": "2100-01-01T00:00:00Z"}});
     assert_eq!(tried(&engine, "/v1/orders", &later).await.1["orderStatus"], "postponed");
-    let (status, told) = tried(&engine, "/v1/orders", &order("there")).await;
+    let (status, answer) = tried(&engine, "/v1/orders", &order("there")).await;
     assert_eq!(
-        (status, &told["status"], &told["orderStatus"]),
+        (status, &answer["status"], &answer["orderStatus"]),
         (200, &json!("duplicate"), &json!("success"))
     );
 
@@ -51,10 +51,10 @@ async fn ord_1_a_dry_run_tells_what_a_registration_would_and_registers_nothing()
         (json!({"id": "c", "scenario": "log", "params": {"n": 1}, "lifecycle": {"after": itself}}), 422),
     ];
     for (order, expected) in refused {
-        let (status, told) = tried(&engine, "/v1/orders", &order).await;
+        let (status, answer) = tried(&engine, "/v1/orders", &order).await;
         let real = engine.submit(&order).await;
-        assert_eq!((status, &told), (real.status, &real.body), "{order}");
-        assert_eq!(status, expected, "{order}: {told}");
+        assert_eq!((status, &answer), (real.status, &real.body), "{order}");
+        assert_eq!(status, expected, "{order}: {answer}");
     }
 
     // A batch: also the same id twice, beyond the window in which items are looked at together.
@@ -62,10 +62,15 @@ async fn ord_1_a_dry_run_tells_what_a_registration_would_and_registers_nothing()
     batch.push(order("b-0"));
     batch.push(json!({"id": "b-1", "scenario": "log", "params": {"n": 7}}));
     batch.push(json!({"id": 7}));
-    let (status, told) = tried(&engine, "/v1/orders/batch", &json!(batch)).await;
-    let word = |index: usize| told[index]["status"].as_str().unwrap();
+    let (status, answer) = tried(&engine, "/v1/orders/batch", &json!(batch)).await;
+    let word = |index: usize| answer[index]["status"].as_str().unwrap();
     assert_eq!((status, word(0), word(1099)), (200, "would_be_accepted", "would_be_accepted"));
-    assert_eq!((word(1100), word(1101), word(1102)), ("duplicate", "conflict", "rejected"), "{}", told[1102]);
+    assert_eq!(
+        (word(1100), word(1101), word(1102)),
+        ("duplicate", "conflict", "rejected"),
+        "{}",
+        answer[1102]
+    );
 
     // The command line, which tells the same.
     let line = ["--server", engine.base(), "order", "submit", "--scenario", "log", "-p", "n:=1", "--dry-run"];

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::installation::{Installation, LOG, PATIENCE, asking, call, until};
 
-async fn told(engine: &Installation, id: &str) -> String {
+async fn explanation(engine: &Installation, id: &str) -> String {
     engine.part(id, "explain").await["explanation"].as_str().unwrap().to_owned()
 }
 
@@ -41,7 +41,7 @@ async fn ord_28_of_a_pre_condition_that_was_given_up_no_restart_is_promised() {
     for before in ["stopped", "canceled", "failed", "waits"] {
         engine.accepted(after(&format!("after {before}"), before)).await;
     }
-    let open = told(&engine, "after%20waits").await;
+    let open = explanation(&engine, "after%20waits").await;
     assert!(
         open.contains("`waits`, now `wait`") && open.contains("not to start before 2099-01-01"),
         "{open}"
@@ -54,10 +54,10 @@ async fn ord_28_of_a_pre_condition_that_was_given_up_no_restart_is_promised() {
     for (before, restart) in [("stopped", false), ("canceled", false), ("failed", true)] {
         let id = format!("after%20{before}");
         until("its pre-condition is settled", PATIENCE, async || {
-            told(&engine, &id).await.contains("that ended")
+            explanation(&engine, &id).await.contains("that ended")
         })
         .await;
-        let words = told(&engine, &id).await;
+        let words = explanation(&engine, &id).await;
         assert_eq!(words.contains("a restart of that order may still"), restart, "{words}");
         assert_eq!(words.contains("cancel this order, or clone it"), !restart, "{words}");
         assert_eq!(engine.act(before, "restart", &json!({})).await.status == 200, restart, "{before}");
@@ -69,7 +69,7 @@ async fn ord_28_of_a_pre_condition_that_was_given_up_no_restart_is_promised() {
 }
 
 #[tokio::test]
-async fn ord_28_a_polling_and_a_task_are_told_as_what_they_are() {
+async fn ord_28_a_polling_and_a_task_are_reported_as_what_they_are() {
     let engine = Installation::start("ord_28_polling").await;
     let polls = "initialState: ask\nstates:\n  ask:\n    kind: polling\n    poll: {delay: 1h, interval: 1h, timeout: 1d}\n    \
         actions: [{script: 'poll()'}]\n    on: {success: done, fail: failed, timeout: failed}\n  \
@@ -77,28 +77,30 @@ async fn ord_28_a_polling_and_a_task_are_told_as_what_they_are() {
     engine.scenario("polls", polls).await;
     engine.actions("task", "- actor: {name: scoring, workTimeout: 1m}").await;
     engine.run(json!({"id": "polls", "scenario": "polls"}), "polling").await;
-    let words = told(&engine, "polls").await;
+    let words = explanation(&engine, "polls").await;
     assert!(words.starts_with("polls in state `ask`: attempt 1 is due at "), "{words}");
     assert_eq!(reason(&engine, "polls").await, "polling");
     engine.run(json!({"id": "task", "scenario": "task"}), "wait").await;
-    let words = told(&engine, "task").await;
+    let words = explanation(&engine, "task").await;
     assert!(words.starts_with("waits for the decision of actor `scoring` until "), "{words}");
     assert!(words.ends_with("; no program takes tasks of actor `scoring`: start one"), "{words}");
     assert_eq!(reason(&engine, "task").await, "wait");
 }
 
 #[tokio::test]
-async fn ord_28_of_a_ready_order_it_is_told_that_nobody_hands_it_out_or_takes_it() {
+async fn ord_28_of_a_ready_order_it_is_reported_that_nobody_hands_it_out_or_takes_it() {
     let mut engine = Installation::only("ord_28_nobody", &[Role::Intake], &[]).await;
     engine.actions("quick", LOG).await;
     engine.accepted(json!({"id": "a", "scenario": "quick"})).await;
-    let words = told(&engine, "a").await;
+    let words = explanation(&engine, "a").await;
     assert!(words.contains("there is no active dispatcher, and never was one"), "{words}");
     assert_eq!(reason(&engine, "a").await, "no_dispatcher");
     let dispatcher = engine.add(Role::Dispatcher, "dispatcher-1").await;
-    until("the dispatcher leads", PATIENCE, async || told(&engine, "a").await.contains("no worker is alive"))
-        .await;
-    assert!(told(&engine, "a").await.ends_with("no worker is alive (there never was one): start one"));
+    until("the dispatcher leads", PATIENCE, async || {
+        explanation(&engine, "a").await.contains("no worker is alive")
+    })
+    .await;
+    assert!(explanation(&engine, "a").await.ends_with("no worker is alive (there never was one): start one"));
     assert_eq!(reason(&engine, "a").await, "no_worker");
     until("the dispatcher tells of it", PATIENCE, async || {
         warning(&engine, &dispatcher).await.as_deref() == Some("stages may run, and no worker takes any")
@@ -115,7 +117,7 @@ async fn ord_28_of_a_ready_order_it_is_told_that_nobody_hands_it_out_or_takes_it
     worker.kill().await.unwrap();
     engine.accepted(json!({"id": "b", "scenario": "quick"})).await;
     until("the dead worker is seen", PATIENCE, async || {
-        told(&engine, "b").await.contains("no worker is alive (last seen 2")
+        explanation(&engine, "b").await.contains("no worker is alive (last seen 2")
     })
     .await;
     // The flow is known by now, and nobody can say when a worker will be there.
@@ -123,7 +125,7 @@ async fn ord_28_of_a_ready_order_it_is_told_that_nobody_hands_it_out_or_takes_it
 }
 
 #[tokio::test]
-async fn ord_28_of_a_ready_order_it_is_told_that_the_workers_are_full() {
+async fn ord_28_of_a_ready_order_it_is_reported_that_the_workers_are_full() {
     let settings = [
         ("PAGURUS__WORKER__CONCURRENCY", "1"),
         ("PAGURUS__DISTRIBUTION__FLOWS__MAX_SHARE_PERCENTAGE", "100"),
@@ -134,7 +136,7 @@ async fn ord_28_of_a_ready_order_it_is_told_that_the_workers_are_full() {
     engine.accepted(json!({"id": "a", "scenario": "hangs"})).await;
     engine.calls("/hang", 1).await;
     engine.accepted(json!({"id": "b", "scenario": "hangs"})).await;
-    let words = told(&engine, "b").await;
+    let words = explanation(&engine, "b").await;
     assert!(
         words.ends_with("and 1 of 1 places of the 1 workers are taken (`worker.concurrency`)"),
         "{words}"
@@ -145,7 +147,7 @@ async fn ord_28_of_a_ready_order_it_is_told_that_the_workers_are_full() {
     );
     let dispatcher = engine.node(Role::Dispatcher);
     until("the dispatcher tells of it", PATIENCE, async || {
-        warning(&engine, dispatcher).await.is_some_and(|told| told.starts_with("all places of stages"))
+        warning(&engine, dispatcher).await.is_some_and(|text| text.starts_with("all places of stages"))
     })
     .await;
     let nodes = engine.get("/v1/nodes").await.unwrap().success().unwrap();

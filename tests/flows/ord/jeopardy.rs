@@ -1,4 +1,4 @@
-//! Promises: orders that will probably be late are marked once, shown as a group of their own, and told (ORD-31).
+//! Promises: orders that will probably be late are marked once, shown as a group of their own, and reported (ORD-31).
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const WEBHOOKS: [(&str, &str); 2] = [
     ("PAGURUS_SECRET_HOOKS", "a-secret-of-some-thirty-bytes-"),
 ];
 
-/// A time so many seconds from now, as the time of another place.
+/// Returns the time `seconds` from now, as the time of another place.
 fn in_seconds(seconds: i64) -> String {
     let at = Timestamp::now().checked_add(SignedDuration::from_secs(seconds)).unwrap();
     at.to_zoned(jiff::tz::TimeZone::fixed(jiff::tz::offset(3)))
@@ -94,7 +94,7 @@ async fn ord_31_an_order_is_marked_before_it_is_late_by_what_others_took() {
 }
 
 #[tokio::test]
-async fn ord_31_jeopardy_is_told_once_in_every_form_and_once_more_in_another_life() {
+async fn ord_31_jeopardy_is_reported_once_in_every_form_and_once_more_in_another_life() {
     let engine = Installation::with("ord_31_told", &WEBHOOKS).await;
     engine.scenario("asks", &asking("/asked", "1h")).await;
     let amqp = engine.env().amqp().await.unwrap();
@@ -106,15 +106,16 @@ async fn ord_31_jeopardy_is_told_once_in_every_form_and_once_more_in_another_lif
     for (id, notify) in [("plain", plain), ("event", event), ("hook", hook), ("silent", silent)] {
         engine.accepted(promised(id, "asks", 2, notify)).await;
     }
-    let told = inbox.wait(PATIENCE, |all| all.len() == 2).await.unwrap();
-    let plain = told.iter().find(|message| message.body["id"] == "plain").unwrap();
+    let received = inbox.wait(PATIENCE, |all| all.len() == 2).await.unwrap();
+    let plain = received.iter().find(|message| message.body["id"] == "plain").unwrap();
     let jeopardy = &plain.body["jeopardy"];
     for time in ["since", "promiseAt", "expectedAt"] {
         assert!(jeopardy[time].as_str().unwrap().ends_with("+05:30"), "{time}: {jeopardy}");
     }
     assert!(jeopardy["cause"].as_str().unwrap().contains("callback"), "{jeopardy}");
     assert_eq!((&plain.body["status"], &plain.body["finishedAt"]), (&json!("wait"), &Value::Null));
-    let event = told.iter().find(|message| message.body["type"] == "io.pagurus.order.jeopardy.v1").unwrap();
+    let event =
+        received.iter().find(|message| message.body["type"] == "io.pagurus.order.jeopardy.v1").unwrap();
     assert_eq!(event.body["subject"], "event");
     assert!(event.body["data"]["jeopardy"]["expectedAt"].is_string(), "{}", event.body);
     let calls = engine.calls("/hook", 1).await;
@@ -134,11 +135,11 @@ async fn ord_31_jeopardy_is_told_once_in_every_form_and_once_more_in_another_lif
     }
     assert_eq!(in_jeopardy(&engine).await, Vec::<String>::new());
     assert_eq!(marks_in_history(&engine, "plain").await.len(), 1, "once");
-    assert_eq!(inbox.messages().len(), 2, "told once each");
+    assert_eq!(inbox.messages().len(), 2, "reported once each");
 }
 
 #[tokio::test]
-async fn ord_31_each_life_is_looked_at_anew_and_clones_have_no_promise() {
+async fn ord_31_each_life_is_looked_at_again_and_clones_have_no_promise() {
     let engine = Installation::start("ord_31_lives").await;
     engine.scenario("asks", &asking("/asked", "8s")).await;
     engine.accepted(promised("again", "asks", 1, Value::Null)).await;

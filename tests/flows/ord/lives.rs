@@ -1,4 +1,4 @@
-//! Where an order goes back to, with what, and what is known of it on the way (ORD-12, 17, 22, 23, SCN-3).
+//! Restarts, repeats and repairs: where an order goes back to, with what, and what shows meanwhile (ORD-12, 17, 22, 23, SCN-3).
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ states:
   failed: {kind: terminal, outcome: fail}
 "#;
 
-/// One repeat of a wait that was in vain.
+/// Policy that repeats a wait once after its time-out.
 const ONCE_MORE: &str = "{async: {retry: {policies: {late: {error_classes: [async.timeout], parameters: {initial_interval: 200ms, multiplier: 1, max_interval: 200ms, jitter: 0, max_attempts: 1}}}}}}";
 
 fn paths(engine: &Installation) -> Vec<String> {
@@ -183,7 +183,7 @@ states:
     let log = engine.part("x", "log").await.to_string();
     assert!(log.contains("a --success--> b") && log.contains("said"), "{log}");
 
-    // Whoever takes over does nothing of it again.
+    // The worker that takes over repeats none of it.
     engine.node(Role::Worker).kill().await.unwrap();
     engine.add(Role::Worker, "worker-2").await;
     engine.reach("x", "success").await;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::installation::Installation;
 
-/// One line that is too long, lines of twelve scripts, one line more, and one in a stage of its own.
+/// Returns a scenario that logs a line that is too long, lines of twelve scripts, one line more, and one in a stage of its own.
 fn talkative() -> String {
     let script = |number: u32| {
         format!("      - script: 'for n in 1..=200 {{ log(\"line \" + ({number} * 100 + n)); }}'\n")
@@ -46,7 +46,7 @@ async fn ord_25_a_stage_keeps_a_thousand_lines_a_script_a_hundred_and_a_line_two
     }
     assert_eq!(lines[2..5], expected[..3]);
     assert!(lines[2..1002] == expected[..1000], "the first of each are kept: {:?}", &lines[95..110]);
-    // The moves and the ends of stages are told nonetheless, and the next stage has room of its own.
+    // The moves and the ends of stages are logged nonetheless, and the next stage has room of its own.
     assert_eq!(lines[1002..1004], ["talks --sleep--> rests", "stage ended: sleep"]);
     assert!(lines.contains(&"a new stage"), "{:?}", &lines[1000..]);
     let page = engine.part("a", "log?fromLine=1001&size=2").await;

@@ -1,4 +1,4 @@
-//! Notifications: what they say, where they may go, and what becomes of one that nobody takes (ORD-18 to 20).
+//! Notifications: what they say, where they may go, and what happens to one that nobody takes (ORD-18 to 20).
 
 use lapin::options::{BasicGetOptions, QueueDeclareOptions};
 use lapin::types::FieldTable;
@@ -51,8 +51,8 @@ async fn ord_18_20_a_notification_says_everything_in_the_zone_asked_for() {
     let url = format!("amqp://?exchange={exchange}&key=ps.other");
     engine.run(json!({"id": "bad", "scenario": "fails", "notify": {"url": url}}), "fail").await;
     engine.run(json!({"id": "silent", "scenario": "speaks"}), "success").await;
-    let told = inbox.wait(PATIENCE, |all| all.len() == 2).await.unwrap();
-    let good = told.iter().find(|message| message.key == "ps.status.brt").unwrap();
+    let received = inbox.wait(PATIENCE, |all| all.len() == 2).await.unwrap();
+    let good = received.iter().find(|message| message.key == "ps.status.brt").unwrap();
     assert_eq!(good.correlation_id.as_deref(), Some("c-1"));
     assert!(good.message_id.is_some());
     let body = good.body.as_object().unwrap();
@@ -73,7 +73,7 @@ async fn ord_18_20_a_notification_says_everything_in_the_zone_asked_for() {
         assert!(body[key].as_str().unwrap().ends_with("+05:30"), "{key}: {}", body[key]);
     }
     assert!(body["durationMs"].as_i64().unwrap() >= 0);
-    let bad = told.iter().find(|message| message.key == "ps.other").unwrap();
+    let bad = received.iter().find(|message| message.key == "ps.other").unwrap();
     assert_eq!(bad.body["error"], json!({"class": "shop.closed", "message": "no luck"}));
     assert!(bad.body["finishedAt"].as_str().unwrap().ends_with("+00:00"));
 }
@@ -135,8 +135,8 @@ async fn ord_19_an_unroutable_notification_is_kept_and_can_be_sent_again() {
     let amqp = engine.env().amqp().await.unwrap();
     let inbox = amqp.listen(&format!("{}.notifications", engine.env().prefix()), "nobody.#").await.unwrap();
     assert_eq!(engine.act(&id, "resend", &json!({})).await.status, 200);
-    let told = inbox.wait(PATIENCE, |all| !all.is_empty()).await.unwrap();
-    assert_eq!(told[0].body["id"], "a");
+    let received = inbox.wait(PATIENCE, |all| !all.is_empty()).await.unwrap();
+    assert_eq!(received[0].body["id"], "a");
     until("nothing is left", PATIENCE, async || {
         engine.order(&id).await.unwrap()["unsentNotifications"] == json!([])
     })
@@ -183,7 +183,7 @@ async fn ord_18_29_a_queue_that_is_allowed_gets_one_message_for_each_life() {
 }
 
 #[tokio::test]
-async fn ord_19_21_the_cancel_of_an_ended_order_waits_for_no_confirm_and_is_told_after_the_end() {
+async fn ord_19_21_the_cancel_of_an_ended_order_waits_for_no_confirm_and_is_reported_after_the_end() {
     let engine = Installation::start("ord_19_ends").await;
     engine.actions("fails", "- script: 'fail(\"no luck\", \"shop.closed\")'").await;
     let notify = |key: &str| json!({"url": format!("amqp://?key={key}"), "correlationId": "c"});
@@ -222,8 +222,8 @@ async fn ord_19_21_the_cancel_of_an_ended_order_waits_for_no_confirm_and_is_told
     // One may come twice, and then under the same id: a receiver drops what it has seen.
     let firsts = |all: &[Message], id: &str| {
         let mut seen = Vec::new();
-        let told = all.iter().filter(|message| message.body["id"] == id);
-        for message in told {
+        let matching = all.iter().filter(|message| message.body["id"] == id);
+        for message in matching {
             let one = (message.message_id.clone().unwrap(), message.body["status"].clone());
             if !seen.iter().any(|(known, _)| *known == one.0) {
                 seen.push(one);
@@ -231,13 +231,13 @@ async fn ord_19_21_the_cancel_of_an_ended_order_waits_for_no_confirm_and_is_told
         }
         seen.into_iter().map(|(_, status)| status).collect::<Vec<_>>()
     };
-    let told = inbox
+    let received = inbox
         .wait(PATIENCE, |all| ["parked", "failed", "stopped"].iter().all(|id| firsts(all, id).len() == 2))
         .await
         .unwrap();
-    assert_eq!(firsts(&told, "parked"), ["fail", "canceled"]);
-    assert_eq!(firsts(&told, "failed"), ["fail", "canceled"]);
-    assert_eq!(firsts(&told, "stopped"), ["interrupted", "canceled"]);
+    assert_eq!(firsts(&received, "parked"), ["fail", "canceled"]);
+    assert_eq!(firsts(&received, "failed"), ["fail", "canceled"]);
+    assert_eq!(firsts(&received, "stopped"), ["interrupted", "canceled"]);
     until("nothing is left", PATIENCE, async || {
         engine.order("parked").await.unwrap()["unsentNotifications"] == json!([])
     })

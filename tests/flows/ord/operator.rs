@@ -126,27 +126,27 @@ async fn ord_21_a_running_order_is_killed_over_amqp_and_only_once() {
         .with_correlation_id("mine".into());
     let kill = json!({"id": "a", "reason": "enough"});
     amqp.publish_orders("order.kill", std::slice::from_ref(&kill), &properties).await.unwrap();
-    let told = receipts.wait(Duration::from_secs(5), |all| !all.is_empty()).await.unwrap();
+    let received = receipts.wait(Duration::from_secs(5), |all| !all.is_empty()).await.unwrap();
     assert_eq!(
-        (&told[0].body["status"], told[0].correlation_id.as_deref()),
+        (&received[0].body["status"], received[0].correlation_id.as_deref()),
         (&json!("done"), Some("mine")),
-        "{told:?}"
+        "{received:?}"
     );
     engine.reach("a", "canceled").await;
     engine.run(json!({"id": "b", "scenario": "success"}), "success").await;
     let order = engine.order("a").await.unwrap();
     assert_eq!(order["status"], "canceled", "{order}");
     amqp.publish_orders("order.kill", &[kill], &properties).await.unwrap();
-    let told = receipts.wait(Duration::from_secs(5), |all| all.len() == 2).await.unwrap();
+    let received = receipts.wait(Duration::from_secs(5), |all| all.len() == 2).await.unwrap();
     assert_eq!(
-        (&told[1].body["status"], &told[1].body["error"]["status"]),
+        (&received[1].body["status"], &received[1].body["error"]["status"]),
         (&json!("rejected"), &json!(409)),
-        "{told:?}"
+        "{received:?}"
     );
 }
 
 #[tokio::test]
-async fn ord_22_scn_12_a_restart_begins_where_it_is_told() {
+async fn ord_22_scn_12_a_restart_begins_where_it_is_asked_to() {
     let engine = Installation::start("ord_22").await;
     engine.world().program(Program::at("/three").fail(1, 400));
     let states = r#"initialState: one

@@ -1,4 +1,4 @@
-//! Requests for actions: what they may name, what is said of them, and what becomes of one that is
+//! Requests for actions: what they may name, what is said of them, and how one is handled that is
 //! asked for again because its answer was lost.
 
 use lapin::BasicProperties;
@@ -70,10 +70,10 @@ async fn ord_21_22_an_action_that_names_what_there_is_not_is_refused_through_bot
     let properties = BasicProperties::default().with_reply_to(receipts.queue().into());
     let bodies = [json!({"id": "a", "parms": {"q": 5}}), json!({"id": "a", "params": {"q": 5}})];
     amqp.publish_orders("order.restart", &bodies, &properties).await.unwrap();
-    let told = receipts.wait(PATIENCE, |all| all.len() == 2).await.unwrap();
-    let (first, second) = (&told[0].body, &told[1].body);
+    let received = receipts.wait(PATIENCE, |all| all.len() == 2).await.unwrap();
+    let (first, second) = (&received[0].body, &received[1].body);
     assert_eq!((&first["status"], &first["error"]["pointer"]), (&json!("rejected"), &json!("/parms")));
-    assert_eq!((&first["id"], &second["status"]), (&json!("a"), &json!("done")), "{told:?}");
+    assert_eq!((&first["id"], &second["status"]), (&json!("a"), &json!("done")), "{received:?}");
     assert_eq!(engine.act("a", "cancel", &json!({"id": "a", "ifStatus": "new"})).await.status, 409);
 }
 
@@ -94,8 +94,8 @@ async fn ord_22_a_restart_that_is_asked_for_again_by_its_key_runs_once() {
     assert!(other.body["detail"].as_str().unwrap().contains("`k-1`"), "{other:?}");
     assert_eq!(act(&engine, "a", "restart", &body, &[("Idempotency-Key", "")]).await.status, 422);
     assert_eq!(engine.world().calls("/do").len(), 2);
-    let told = events(&engine, "a", "restarted").await;
-    assert_eq!((told.len(), &told[0]["payload"]["key"]), (1, &json!("k-1")), "{told:?}");
+    let restarts = events(&engine, "a", "restarted").await;
+    assert_eq!((restarts.len(), &restarts[0]["payload"]["key"]), (1, &json!("k-1")), "{restarts:?}");
 
     // At the same moment, too.
     let key = [("Idempotency-Key", "k-2")];
@@ -114,13 +114,17 @@ async fn ord_22_a_restart_that_is_asked_for_again_by_its_key_runs_once() {
     let message = [json!({"id": "a", "from": "initial"})];
     for count in 1..=2 {
         amqp.publish_orders("order.restart", &message, &properties).await.unwrap();
-        let told = receipts.wait(PATIENCE, |all| all.len() == count).await.unwrap();
-        let last = &told.last().unwrap().body;
-        assert_eq!((&last["status"], &last["orderStatus"]), (&json!("done"), &json!("reopen")), "{told:?}");
+        let received = receipts.wait(PATIENCE, |all| all.len() == count).await.unwrap();
+        let last = &received.last().unwrap().body;
+        assert_eq!(
+            (&last["status"], &last["orderStatus"]),
+            (&json!("done"), &json!("reopen")),
+            "{received:?}"
+        );
         engine.reach("a", "success").await;
     }
     assert_eq!(engine.order("a").await.unwrap()["life"], 5);
-    // A cancel that was done is done, whatever has become of the order.
+    // A cancel that was done is done, whatever has happened to the order since.
     engine
         .accepted(json!({"id": "b", "scenario": "quick", "lifecycle": {"startAt": "2099-01-01T00:00:00Z"}}))
         .await;
@@ -143,8 +147,8 @@ async fn ord_17_a_sending_time_in_the_future_is_said_so_on_a_restart() {
     assert!(answer.status == 200 && note.contains("in the future"), "{answer:?}");
     engine.reach("a", "success").await;
     assert_eq!(act(&engine, "a", "restart", &json!({}), &future).await.body["note"], note.as_str());
-    let told = events(&engine, "a", "restarted").await;
-    assert_eq!(told[0]["payload"]["note"], note.as_str(), "{told:?}");
+    let restarts = events(&engine, "a", "restarted").await;
+    assert_eq!(restarts[0]["payload"]["note"], note.as_str(), "{restarts:?}");
     let log = engine.part("a", "log").await.to_string();
     assert!(log.contains(&note), "{log}");
     let deadline = crate::installation::at(&engine.order("a").await.unwrap(), "startDeadline");
@@ -159,12 +163,12 @@ async fn ord_17_a_sending_time_in_the_future_is_said_so_on_a_restart() {
         BasicProperties::default().with_reply_to(receipts.queue().into()).with_timestamp(4_070_908_800);
     let body = [json!({"id": "b", "scenario": "quick"})];
     amqp.publish_orders("order.create", &body, &properties).await.unwrap();
-    let told = receipts.wait(PATIENCE, |all| all.len() == 1).await.unwrap();
-    assert_eq!(told[0].body["note"], note.as_str(), "{told:?}");
+    let received = receipts.wait(PATIENCE, |all| all.len() == 1).await.unwrap();
+    assert_eq!(received[0].body["note"], note.as_str(), "{received:?}");
     engine.reach("b", "success").await;
     amqp.publish_orders("order.restart", &[json!({"id": "b"})], &properties).await.unwrap();
-    let told = receipts.wait(PATIENCE, |all| all.len() == 2).await.unwrap();
-    assert_eq!(told[1].body["note"], note.as_str(), "{told:?}");
+    let received = receipts.wait(PATIENCE, |all| all.len() == 2).await.unwrap();
+    assert_eq!(received[1].body["note"], note.as_str(), "{received:?}");
 }
 
 #[tokio::test]

@@ -94,8 +94,8 @@ async fn ord_12_wait_and_retry_keep_the_queue() {
     for (id, scenario) in [("w", "waits"), ("n1", "next"), ("r", "retries"), ("n2", "next")] {
         engine.accepted(queued(id, scenario, "Q")).await;
     }
-    let told = engine.part("n2", "explain").await;
-    assert!(told["explanation"].as_str().unwrap().contains("queue `Q`"), "{told}");
+    let explained = engine.part("n2", "explain").await;
+    assert!(explained["explanation"].as_str().unwrap().contains("queue `Q`"), "{explained}");
     engine.reach("n2", "success").await;
     let paths: Vec<String> = engine.world().calls("/**").into_iter().map(|call| call.path).collect();
     assert_eq!(paths, ["/ask", "/after", "/next", "/flaky", "/flaky", "/flaky", "/next"]);

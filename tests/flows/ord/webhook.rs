@@ -28,7 +28,7 @@ async fn engine(test: &str, settings: &[(&str, &str)]) -> Installation {
     Installation::with(test, &all).await
 }
 
-/// An order of the scenario `quick` whose end is told there.
+/// Makes an order of the scenario `quick` whose end is reported to `url`.
 fn order(id: &str, url: &str) -> Value {
     json!({"id": id, "scenario": "quick", "transactionId": "t-1", "notify": {"url": url, "correlationId": "c-1"}})
 }
@@ -161,7 +161,7 @@ async fn ord_18_receivers_that_hang_or_refuse_hold_up_neither_others_nor_the_bro
 }
 
 #[tokio::test]
-async fn ord_18_qlt_8_only_receivers_that_are_named_and_may_be_called_are_told() {
+async fn ord_18_qlt_8_only_receivers_that_are_named_and_may_be_called_are_notified() {
     let settings = [("PAGURUS__WORKER__HTTP__DENY", "['127.0.0.0/8']")];
     let engine = engine("ord_18_egress", &settings).await;
     engine.actions("quick", LOG).await;
@@ -191,10 +191,10 @@ async fn ord_18_without_its_secret_nothing_is_sent_and_with_it_everything() {
     let engine = engine("ord_18_secret", &[("PAGURUS_SECRET_HOOKS", "too-short")]).await;
     engine.actions("quick", LOG).await;
     engine.run(order("a", &format!("{}/hook", engine.world().url())), "success").await;
-    let told = async || {
+    let says_why = async || {
         unsent(&engine, "a").await["lastError"].as_str().is_some_and(|error| error.contains("24 bytes"))
     };
-    until("it is told why", PATIENCE, told).await;
+    until("the reason is shown", PATIENCE, says_why).await;
     assert!(engine.world().calls("/hook").is_empty());
     let mut engine = engine;
     let notifier = engine.node(Role::Notifier).clone();
@@ -205,7 +205,7 @@ async fn ord_18_without_its_secret_nothing_is_sent_and_with_it_everything() {
 }
 
 #[tokio::test]
-async fn ord_18_19_a_second_end_is_told_after_the_first_and_a_dead_notifier_loses_none() {
+async fn ord_18_19_a_second_end_is_reported_after_the_first_and_a_dead_notifier_loses_none() {
     let mut engine = engine("ord_18_ends", &[]).await;
     engine.actions("fails", "- script: 'fail(\"no luck\", \"shop.closed\")'").await;
     // The second end would get through at once.
@@ -225,6 +225,6 @@ async fn ord_18_19_a_second_end_is_told_after_the_first_and_a_dead_notifier_lose
     engine.add(Role::Notifier, "notifier-2").await;
     delivered(&engine, "a").await;
     let good = engine.world().calls("/hook").into_iter().filter(|call| call.status == Some(200));
-    let told: Vec<Value> = good.map(|call| call.body["status"].clone()).collect();
-    assert_eq!(told, [json!("fail"), json!("canceled")]);
+    let statuses: Vec<Value> = good.map(|call| call.body["status"].clone()).collect();
+    assert_eq!(statuses, [json!("fail"), json!("canceled")]);
 }

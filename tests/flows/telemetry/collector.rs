@@ -87,7 +87,7 @@ impl Collector {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The spans as soon as they are enough.
+    /// Returns the spans as soon as they are enough.
     pub async fn wait(&self, within: Duration, enough: impl Fn(&[Seen]) -> bool) -> Vec<Seen> {
         let deadline = Instant::now() + within;
         loop {

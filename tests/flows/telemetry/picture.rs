@@ -36,9 +36,9 @@ fn draw(spans: &[Seen]) -> String {
             trace += 1;
             y += ROW * 0.6;
             let links: Vec<&str> = span.links.iter().map(|(meaning, ..)| meaning.as_str()).collect();
-            let told =
+            let suffix =
                 if links.is_empty() { String::new() } else { format!(", links: {}", links.join(", ")) };
-            line(&mut svg, 8.0, y, "#666666", &format!("trace {trace}{told}"));
+            line(&mut svg, 8.0, y, "#666666", &format!("trace {trace}{suffix}"));
             y += ROW * 0.8;
         }
         let name = match span.attributes.get("pagurus.order.status") {

@@ -156,19 +156,19 @@ fn read_headers(table: &FieldTable) -> Value {
 /// A message that came in.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// Its routing key.
+    /// Routing key.
     pub key: String,
-    /// Its `message_id`, if given.
+    /// `message_id`, if given.
     pub message_id: Option<String>,
-    /// Its `correlation_id`, if given.
+    /// `correlation_id`, if given.
     pub correlation_id: Option<String>,
     /// Texts and whole numbers among its headers.
     pub headers: Value,
-    /// Its body; null if it is no JSON.
+    /// Body; null if it is not JSON.
     pub body: Value,
 }
 
-/// What has come in at one place since the listening began.
+/// Messages that have come in at one place since the listening began.
 #[derive(Debug)]
 pub struct Inbox {
     queue: String,
@@ -192,7 +192,7 @@ impl Inbox {
     /// Waits until the messages satisfy a condition.
     ///
     /// # Errors
-    /// They do not in time; how many there were is in the message.
+    /// The messages do not satisfy it in time; their number is in the error.
     pub async fn wait(&self, within: Duration, enough: impl Fn(&[Message]) -> bool) -> Result<Vec<Message>> {
         let deadline = Instant::now() + within;
         loop {

@@ -50,7 +50,7 @@ use report::Report;
 use stub::Stub;
 use works::{Extent, Row, Works};
 
-/// What to measure.
+/// Options of a measurement.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// The works to measure; without any: limit, one-action, straight, three-stage, sequential, idle, intake
@@ -84,15 +84,15 @@ pub struct Options {
 pub enum Work {
     /// The least row writes and messages with the same durability, by hand
     Limit,
-    /// One HTTP call per order
+    /// An HTTP call per order
     OneAction,
     /// The same, orders and notifications straight from queue to queue, past all exchanges
     Straight,
     /// A call, a callback, a call
     ThreeStage,
-    /// One HTTP call per order, over a thousand queues
+    /// An HTTP call per order, over a thousand queues
     Sequential,
-    /// One order at a time, from publishing to notification
+    /// A single order at a time, from publishing to notification
     Idle,
     /// The same as one-action and idle, with all services in one process
     OneProcess,
@@ -100,11 +100,11 @@ pub enum Work {
     Intake,
     /// Many sleeping orders beside running ones
     Sleepers,
-    /// One HTTP call per order, with millions of ended orders in the tables
+    /// An HTTP call per order, with millions of ended orders in the tables
     History,
-    /// One HTTP call per order, over 1 000, 10 000 and 100 000 queues
+    /// An HTTP call per order, over 1 000, 10 000 and 100 000 queues
     Queues,
-    /// One HTTP call per order, while another session of the database holds a snapshot
+    /// An HTTP call per order, while another session of the database holds a snapshot
     Pinned,
     /// A new dispatcher before a million ready orders
     TakeOver,

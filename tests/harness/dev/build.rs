@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
-/// How to build.
+/// Profile of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
     /// Quick to build: for tests, and to look at the engine.
@@ -15,12 +16,12 @@ pub enum Profile {
     Release,
 }
 
-/// What to build.
+/// Targets of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Targets {
-    /// The five services and the command line.
+    /// The program of the engine, and the tools.
     Programs,
-    /// These, and all tests.
+    /// The programs, and all tests.
     Tests,
 }
 
@@ -68,6 +69,16 @@ pub fn cargo(root: &Path, words: &[&str]) -> Result<()> {
         bail!("`{line}` ended with {status}");
     }
     Ok(())
+}
+
+/// Tells what cargo knows of the packages.
+pub fn metadata(root: &Path, words: &[&str]) -> Result<Value> {
+    let all = ["metadata", "--locked", "--format-version", "1"];
+    let output = command(root).args(all).args(words).output().context("cargo metadata")?;
+    if !output.status.success() {
+        bail!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
 }
 
 /// A cargo command in the root.

@@ -1,4 +1,4 @@
-//! A called system with a real capacity, for the demo: so many servers, a queue before them, refusals beyond it, and
+//! A called system with a real capacity, for the demo: a number of servers, a queue before them, refusals beyond it, and
 //! switches by which it becomes slower or goes away.
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -28,13 +28,13 @@ pub fn command() -> Result<()> {
             }
         }
     };
-    check("format", &|root| cargo(root, &["fmt", "--all", "--check"]));
-    check("lints", &|root| {
-        cargo(root, &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
-    });
+    check("format", &format);
+    check("lints", &lints);
     check("documentation", &documentation);
-    // Licences, origins and features of libraries, and what the core may reach, are rules of the house too.
-    check("house rules", &|root| cargo(root, &["test", "--workspace", "--test", "house", "--locked"]));
+    // Licences, origins and features of libraries, and what the core may reach, are architecture rules too.
+    check("architecture rules", &|root| {
+        cargo(root, &["test", "--workspace", "--test", "architecture", "--locked"])
+    });
     let deny = has_deny(&root);
     if deny {
         check("advisories, licences and origins", &|root| cargo(root, &["deny", "check"]));
@@ -47,6 +47,16 @@ pub fn command() -> Result<()> {
     }
     eprintln!("==> all is well");
     Ok(())
+}
+
+/// Compares the format of all sources with the rules.
+pub fn format(root: &Path) -> Result<()> {
+    cargo(root, &["fmt", "--all", "--check"])
+}
+
+/// Looks for what the compiler and its lints warn of.
+pub fn lints(root: &Path) -> Result<()> {
+    cargo(root, &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
 }
 
 fn documentation(root: &Path) -> Result<()> {

@@ -18,10 +18,10 @@ use crate::capacity;
 pub const EXCHANGE: &str = "demo.network";
 /// The time a callback takes unless the order says otherwise.
 const CALLBACK_DELAY: Duration = Duration::from_millis(1500);
-/// One order in so many has its first call refused, chosen by its id.
+/// Number of orders among which one, chosen by its id, has its first call refused.
 const UNLUCKY: u32 = 10;
 
-/// Where to listen.
+/// Options of the demo system.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// The port on 127.0.0.1

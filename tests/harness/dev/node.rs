@@ -17,7 +17,7 @@ const READY_TIMEOUT: Duration = Duration::from_secs(60);
 /// The grace of a node is 30 s by default.
 pub const STOP_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// What to do with a node.
+/// Commands on a node.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Start a node and wait until it is ready
@@ -31,7 +31,7 @@ pub enum Command {
 pub struct Named {
     /// intake, dispatcher, activator, worker, notifier, postgres or rabbitmq
     role: String,
-    /// Its name in `.dev/nodes`
+    /// Name of the node in `.dev/nodes`
     name: String,
 }
 

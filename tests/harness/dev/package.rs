@@ -15,15 +15,8 @@ use clap::Args;
 use crate::build::{self, Profile, Targets};
 use crate::place::root;
 
-/// What is shipped; the image has the same.
-const PROGRAMS: [&str; 6] = [
-    "pagurus-intake",
-    "pagurus-dispatcher",
-    "pagurus-activator",
-    "pagurus-worker",
-    "pagurus-notifier",
-    "pagurus",
-];
+/// The program that is shipped; the image has the same.
+const PROGRAM: &str = "pagurus";
 /// Documents that go along.
 const DOCUMENTS: [&str; 5] = ["README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md", "docs/operations.md"];
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -33,7 +26,7 @@ pub struct Options {
     /// Take these programs in place of building them
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
-    /// Where the results go
+    /// Folder for the results
     #[arg(long, value_name = "FOLDER", default_value = "target/package")]
     into: PathBuf,
 }
@@ -64,16 +57,12 @@ pub async fn command(options: Options) -> Result<()> {
 
 /// The files of the last stage of the Dockerfile, at their places.
 fn image(root: &Path, programs: &Path, into: &Path) -> Result<()> {
-    for program in PROGRAMS {
-        strip(&programs.join(program), &into.join("usr/local/bin").join(program))?;
-    }
+    strip(&programs.join(PROGRAM), &into.join("usr/local/bin").join(PROGRAM))?;
     copy(&root.join("pagurus.yaml"), &into.join("etc/pagurus/pagurus.yaml"), 0o644)
 }
 
 fn install(root: &Path, programs: &Path, into: &Path) -> Result<()> {
-    for program in PROGRAMS {
-        strip(&programs.join(program), &into.join("usr/bin").join(program))?;
-    }
+    strip(&programs.join(PROGRAM), &into.join("usr/bin").join(PROGRAM))?;
     copy(&root.join("pagurus.yaml"), &into.join("etc/pagurus/pagurus.yaml"), 0o644)?;
     for unit in ["pagurus@.service", "pagurus.target"] {
         copy(&root.join("deploy/package").join(unit), &into.join("lib/systemd/system").join(unit), 0o644)?;
@@ -151,23 +140,23 @@ fn sums(into: &Path) -> Result<()> {
         }
     }
     names.sort();
-    let told = run(Command::new("sha256sum").args(names).current_dir(into))?;
-    write(&into.join("SHA256SUMS"), &told)
+    let list = run(Command::new("sha256sum").args(names).current_dir(into))?;
+    write(&into.join("SHA256SUMS"), &list)
 }
 
-/// The moment that files bear: that of the commit, by the convention of reproducible builds.
+/// Time stamp of all files: that of the commit, by the convention of reproducible builds.
 fn moment() -> String {
     std::env::var("SOURCE_DATE_EPOCH").unwrap_or_else(|_| {
-        let told = run(Command::new("git").args(["log", "-1", "--format=%ct"])).unwrap_or_default();
-        let told = String::from_utf8_lossy(&told).trim().to_owned();
-        if told.is_empty() { "0".to_owned() } else { told }
+        let seconds = run(Command::new("git").args(["log", "-1", "--format=%ct"])).unwrap_or_default();
+        let seconds = String::from_utf8_lossy(&seconds).trim().to_owned();
+        if seconds.is_empty() { "0".to_owned() } else { seconds }
     })
 }
 
 /// The architecture, by Debian's word.
 fn architecture() -> Result<String> {
-    let told = run(Command::new("dpkg").arg("--print-architecture"))?;
-    Ok(String::from_utf8_lossy(&told).trim().to_owned())
+    let output = run(Command::new("dpkg").arg("--print-architecture"))?;
+    Ok(String::from_utf8_lossy(&output).trim().to_owned())
 }
 
 fn bytes(folder: &Path) -> Result<u64> {

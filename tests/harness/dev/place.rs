@@ -21,7 +21,7 @@ pub struct Place {
     lock: File,
 }
 
-/// What runs, or ran when it was written.
+/// Record of what runs, or ran when it was written.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
@@ -29,9 +29,9 @@ pub struct Record {
     pub postgres_port: Option<u16>,
     /// The first port of the private broker, if there is one.
     pub rabbit_port: Option<u16>,
-    /// What the nodes connect to, unless their role has an address of its own.
+    /// Address that the nodes connect to, unless their role has one of its own.
     pub database_url: String,
-    /// What the nodes connect to, unless their role has an address of its own.
+    /// Address that the nodes connect to, unless their role has one of its own.
     pub amqp_url: String,
     /// Addresses of single roles.
     pub database_url_of: BTreeMap<Role, String>,
@@ -132,7 +132,7 @@ impl Place {
         Rabbit::prepare(&self.folder.join("rabbitmq"), port, false)
     }
 
-    /// What was noted last.
+    /// Reads the last record.
     pub fn read(&self) -> Result<Record> {
         let path = self.folder.join("record.json");
         match fs::read_to_string(&path) {

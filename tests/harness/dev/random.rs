@@ -12,7 +12,7 @@ pub struct Fuzz {
     /// Strange inputs to send
     #[arg(long, default_value_t = 5000)]
     inputs: u64,
-    /// Where the inputs come from; the same seed sends the same; left out: another each time
+    /// Seed of the inputs; the same seed sends the same; left out: another each time
     #[arg(long)]
     seed: Option<u64>,
 }
@@ -23,7 +23,7 @@ pub struct Storm {
     /// Windows in which something is broken
     #[arg(long, default_value_t = 40)]
     windows: u64,
-    /// Where the faults come from; left out: another each time
+    /// Seed of the faults; left out: another each time
     #[arg(long)]
     seed: Option<u64>,
 }
@@ -45,5 +45,5 @@ async fn run(what: &str, unit: &str, count: u64, seed: Option<u64>, filter: &str
         (format!("PAGURUS_{what}_{unit}"), count.to_string()),
         (format!("PAGURUS_{what}_SEED"), seed.to_string()),
     ];
-    test::command(test::Options::told(filter, environment)).await
+    test::command(test::Options::printing(filter, environment)).await
 }

@@ -19,14 +19,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::down;
 use crate::place::{Place, Record};
 use crate::stages::Stages;
-use crate::story::{Story, Told, is_final, tell};
+use crate::story::{Story, Summary, is_final, tell};
 use crate::up;
 
 /// The sleep of an example takes 20 s; the rest is for a slow machine.
 const DEMO_TIMEOUT: Duration = Duration::from_secs(180);
 const ORDERS: usize = 30;
 
-/// What to start, and what to show.
+/// Options of `./dev run`.
 #[derive(Clone, Debug, Args)]
 #[group(id = "run")]
 pub struct Options {
@@ -101,18 +101,18 @@ async fn demo(record: &Record, server: &str) -> Result<()> {
     let started = Instant::now();
     let properties = BasicProperties::default().with_reply_to(receipts.queue().into());
     amqp.publish_orders("order.create", &orders, &properties).await?;
-    let told = tell(&api, stories, started, DEMO_TIMEOUT).await?;
+    let summary = tell(&api, stories, started, DEMO_TIMEOUT).await?;
     let ended = wait_all(&api, &ids, started).await?;
     // The last notifications are on their way; what is missing is said, not hidden.
     let _ = notifications.wait(Duration::from_secs(5), |messages| messages.len() >= ORDERS).await;
     let accepted = receipts.messages().iter().filter(|message| message.body["status"] == "accepted").count();
     let numbers =
         Numbers { accepted, ended, notifications: notifications.messages(), took: started.elapsed() };
-    print_numbers(&numbers, &told);
+    print_numbers(&numbers, &summary);
     Ok(())
 }
 
-/// The first three are told; the others are company for them: mostly short, some slow, some with callbacks.
+/// An order of the demo. The story follows the first three; the others are mostly short, some slow, some with callbacks.
 fn order(tag: &str, number: usize) -> Value {
     let (scenario, params) = match number {
         1 => ("one-action", json!({"fail": 2})),
@@ -162,7 +162,7 @@ struct Numbers {
     took: Duration,
 }
 
-fn print_numbers(numbers: &Numbers, told: &Told) {
+fn print_numbers(numbers: &Numbers, summary: &Summary) {
     let statuses: Vec<_> = numbers.ended.iter().map(|(status, count)| format!("{count} {status}")).collect();
     let mut durations: Vec<u64> =
         numbers.notifications.iter().filter_map(|message| message.body["durationMs"].as_u64()).collect();
@@ -172,7 +172,7 @@ fn print_numbers(numbers: &Numbers, told: &Told) {
     println!("    accepted                    {}", numbers.accepted);
     println!("    ended                       {}", statuses.join(", "));
     println!("    notifications received      {}", numbers.notifications.len());
-    println!("    retries in the story        {}", told.retries);
+    println!("    retries in the story        {}", summary.retries);
     if let (Some(shortest), Some(longest)) = (durations.first(), durations.last()) {
         let median = durations[durations.len() / 2];
         println!("    shortest, median, longest   {shortest} ms, {median} ms, {longest} ms");

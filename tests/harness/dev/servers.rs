@@ -67,13 +67,13 @@ pub async fn stop(place: &Place, record: &mut Record, which: Which) -> Result<()
     Ok(())
 }
 
-/// Which servers to end, and how thoroughly.
+/// Servers to end, and how thoroughly.
 #[derive(Clone, Copy, Debug)]
 pub struct Which {
     /// The private Postgres.
     pub postgres: bool,
     /// The private broker.
     pub rabbit: bool,
-    /// Their ports are given back too.
+    /// True if their ports are given back too.
     pub forget: bool,
 }

@@ -46,13 +46,13 @@ use system::System;
 use table::Table;
 use watch::Watch;
 
-/// What to do for how long.
+/// Options of a soak.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Minutes under load and faults; the time until all orders are final comes on top
     #[arg(long, default_value_t = 10)]
     minutes: u64,
-    /// Where the faults come from; left out: another each time
+    /// Seed of the faults; left out: another each time
     #[arg(long)]
     seed: Option<u64>,
     /// Orders a second
@@ -63,9 +63,9 @@ pub struct Options {
     release: bool,
 }
 
-/// What comes after the build of the tool.
+/// Stages after the build of the tool.
 const STAGES: [&str; 3] = ["programs", "servers and nodes", "load and faults"];
-/// Until everything sent is final after the last fault.
+/// Time within which everything sent must be final after the last fault.
 const CALM: Duration = Duration::from_secs(180);
 
 /// `./dev soak`.

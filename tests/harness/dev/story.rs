@@ -1,4 +1,4 @@
-//! The story of a few orders, told while it happens: what their status became, which way they went.
+//! The story of a few orders, printed while it happens: their statuses, and the way they went.
 //! Never asks anything but the public API, so what it tells is what any client can see.
 
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use anyhow::Result;
 use pagurus_harness::client::Api;
 use serde_json::Value;
 
-/// One order that is told about.
+/// An order that the story follows.
 #[derive(Debug)]
 pub struct Story {
     id: String,
@@ -17,14 +17,14 @@ pub struct Story {
     retries: usize,
 }
 
-/// What there was to tell in all.
+/// Totals of a story.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told {
+pub struct Summary {
     /// Number of times that an order went into `retry`.
     pub retries: usize,
 }
 
-/// Whether an order with this status goes no further.
+/// True if an order with this status goes no further.
 #[must_use]
 pub fn is_final(status: &str) -> bool {
     matches!(status, "success" | "fail" | "interrupted" | "canceled")
@@ -38,7 +38,7 @@ impl Story {
         Self { id: id.to_owned(), status: String::new(), stages: Value::Null, transitions: 0, retries: 0 }
     }
 
-    /// What is new, one line each.
+    /// Describes what is new, one line each.
     fn news(&mut self, order: &Value, transitions: &[Value]) -> Vec<String> {
         let mut lines = Vec::new();
         for transition in transitions.iter().skip(self.transitions) {
@@ -60,7 +60,7 @@ impl Story {
 }
 
 /// Tells until every story has ended or the time is over.
-pub async fn tell(api: &Api, mut stories: Vec<Story>, started: Instant, within: Duration) -> Result<Told> {
+pub async fn tell(api: &Api, mut stories: Vec<Story>, started: Instant, within: Duration) -> Result<Summary> {
     println!();
     while started.elapsed() < within {
         for story in &mut stories {
@@ -83,7 +83,7 @@ pub async fn tell(api: &Api, mut stories: Vec<Story>, started: Instant, within: 
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    Ok(Told { retries: stories.iter().map(|story| story.retries).sum() })
+    Ok(Summary { retries: stories.iter().map(|story| story.retries).sum() })
 }
 
 /// The status with what is known about it.
@@ -120,7 +120,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_what_is_new_is_told() {
+    fn only_what_is_new_is_reported() {
         let mut story = Story::new("a", "a test");
         let step = json!({"from": "reserve", "event": "success", "to": "activate"});
         let running = json!({"status": "running", "step": "activate"});

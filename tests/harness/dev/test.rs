@@ -33,14 +33,14 @@ pub struct Options {
 }
 
 impl Options {
-    /// Runs these tests, and tells what they print.
-    pub fn told(filter: &str, environment: Vec<(String, String)>) -> Self {
+    /// Options to run these tests and print their output.
+    pub fn printing(filter: &str, environment: Vec<(String, String)>) -> Self {
         let arguments = ["--no-capture", "-E", filter].map(str::to_owned).to_vec();
         Self { arguments, environment }
     }
 }
 
-/// What comes after the build of the tool.
+/// Stages after the build of the tool.
 const STAGES: [&str; 2] = ["programs and tests, and beside them packages and servers", "tests"];
 
 /// The time in which the test runner ends its tests after Ctrl-C.
@@ -75,7 +75,7 @@ pub async fn command(options: Options) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let runner = Mutex::new(None);
     let work = async {
-        // A build that failed is told of at once, servers or not.
+        // A build that failed is reported at once, servers or not.
         let servers = async { tokio::try_join!(rabbit.start(), postgres.start()) };
         let (built, _) = tokio::try_join!(async { building.await? }, servers)?;
         // For measurements: services that were built for speed, or an earlier version.

@@ -21,11 +21,11 @@ use crate::stages::Stages;
 /// Includes the migrations of an empty database.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What comes after the build of the tool until all is up.
+/// Stages after the build of the tool until all is up.
 pub const STAGES: [&str; 2] =
     ["programs, and beside them packages and servers", "demo system, nodes and example scenarios"];
 
-/// What to start.
+/// Options of `./dev up`.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Nodes that take orders and serve the API
@@ -130,7 +130,7 @@ pub fn start_node(place: &Place, record: &mut Record, role: Role, name: &str, pr
         Some(node) if node.identity.alive() => {
             bail!("{role} {name} runs already, as process {}", node.identity.pid)
         }
-        // The same address again, for whoever knew it.
+        // The same address again, for clients that know it.
         Some(node) => node.spec.port,
         None => Ports::reserve(1, &Owner::Folder(place.folder().to_path_buf()))?.keep(),
     };

@@ -36,14 +36,14 @@ const HEADERS: &[&str] = &[
     "",
 ];
 
-/// One message.
+/// A random message.
 #[derive(Clone, Debug)]
 pub struct Message {
     /// `orders` or `callbacks`.
     pub exchange: &'static str,
     /// The routing key.
     pub key: Vec<u8>,
-    /// Everything else that can be said of it.
+    /// Properties of the message.
     pub properties: RawProperties,
     /// The content.
     pub body: Vec<u8>,
@@ -85,7 +85,7 @@ fn spoil(
     spoiled(strange, good)
 }
 
-/// At most 255 bytes, be they text or not.
+/// Returns at most 255 bytes, text or not.
 fn name(strange: &mut Strange<'_>) -> Vec<u8> {
     let mut name = strange.bytes();
     name.truncate(255);

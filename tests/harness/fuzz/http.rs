@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::values::Strange;
 use super::{order, spoiled};
 
-/// The document of the API; a house rule keeps it fresh.
+/// The document of the API; an architecture test keeps it fresh.
 #[allow(clippy::expect_used, reason = "without its document there is nothing to ask")]
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
     let text = include_str!("../../../docs/openapi.json");
@@ -18,14 +18,18 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
 /// A path, and its methods with what the document says of each.
 type Route = (&'static str, Vec<(&'static str, &'static Value)>);
 
-/// Every route.
+/// All routes.
 #[allow(clippy::expect_used, reason = "without its document there is nothing to ask")]
 static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     let paths = DOCUMENT["paths"].as_object().expect("the document has paths");
     let methods = |path: &'static Value| {
-        path.as_object().into_iter().flatten().map(|(method, told)| (method.as_str(), told)).collect()
+        path.as_object()
+            .into_iter()
+            .flatten()
+            .map(|(method, operation)| (method.as_str(), operation))
+            .collect()
     };
-    paths.iter().map(|(path, told)| (path.as_str(), methods(told))).collect()
+    paths.iter().map(|(path, operation)| (path.as_str(), methods(operation))).collect()
 });
 
 /// Names of query parameters that any route is given now and then.
@@ -43,7 +47,7 @@ const SCENARIO: &str = "scenario: fuzzed\nkind: workflow\nparams: {type: object}
     a: {entryPoint: true, actions: [{log: \"${params.n}\"}, {script: \"vars.x = params.n\"}], on: {success: done, fail: bad}}\n  \
     done: {kind: terminal}\n  bad: {kind: terminal, outcome: fail}\n";
 
-/// One request.
+/// A random request.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The method.
@@ -60,9 +64,9 @@ impl Request {
     /// A request to the route of this number, which counts on.
     pub fn draw(number: usize, mut strange: Strange<'_>) -> Self {
         let (route, methods) = &ROUTES[number % ROUTES.len()];
-        let (method, told) = methods[(number / ROUTES.len()) % methods.len()];
-        let path = path(&mut strange, route, told);
-        let body = if method == "get" { Vec::new() } else { body(&mut strange, route, told) };
+        let (method, operation) = methods[(number / ROUTES.len()) % methods.len()];
+        let path = path(&mut strange, route, operation);
+        let body = if method == "get" { Vec::new() } else { body(&mut strange, route, operation) };
         let mut headers = vec![("content-type", media_type(&mut strange, route))];
         for name in
             ["idempotency-key", "request-sent-time", "traceparent", "step-status", "if-match", "origin"]
@@ -76,7 +80,7 @@ impl Request {
     }
 }
 
-fn path(strange: &mut Strange<'_>, route: &str, told: &Value) -> String {
+fn path(strange: &mut Strange<'_>, route: &str, operation: &Value) -> String {
     let mut path = String::new();
     for part in route.split('/').skip(1) {
         path.push('/');
@@ -87,7 +91,7 @@ fn path(strange: &mut Strange<'_>, route: &str, told: &Value) -> String {
             part => path.push_str(part),
         }
     }
-    let parameters = told["parameters"].as_array().map_or(&[][..], Vec::as_slice);
+    let parameters = operation["parameters"].as_array().map_or(&[][..], Vec::as_slice);
     let mut names: Vec<&str> = parameters
         .iter()
         .filter(|parameter| parameter["in"] == "query")
@@ -127,7 +131,7 @@ fn media_type(strange: &mut Strange<'_>, route: &str) -> Vec<u8> {
     if strange.one_in(8) { strange.pick(MEDIA_TYPES) } else { usual }.as_bytes().to_vec()
 }
 
-fn body(strange: &mut Strange<'_>, route: &str, told: &Value) -> Vec<u8> {
+fn body(strange: &mut Strange<'_>, route: &str, operation: &Value) -> Vec<u8> {
     let good = match route {
         "/v1/orders" | "/v1/orders/{id}/clone" => order(strange.0),
         "/v1/orders/batch" => Value::Array((0..strange.up_to(5)).map(|_| order(strange.0)).collect()),
@@ -144,7 +148,7 @@ fn body(strange: &mut Strange<'_>, route: &str, told: &Value) -> Vec<u8> {
         "/v1/searches/{name}" => json!({"status": ["fail"], "scenario": "s", "text": "t"}),
         "/v1/flows/shift" => json!({"flow": "f", "by": "3h", "reason": "r", "dryRun": true}),
         "/v1/systems/{name}/stop" => json!({"reason": "r", "for": "1s"}),
-        _ => example(&told["requestBody"]["content"]["application/json"]["schema"], 8),
+        _ => example(&operation["requestBody"]["content"]["application/json"]["schema"], 8),
     };
     spoiled(strange, good)
 }

@@ -67,7 +67,7 @@ impl<'a> Strange<'a> {
         self.0.random_ratio(1, count)
     }
 
-    /// From 1 to `most`.
+    /// Returns a number from 1 to `most`.
     pub(super) fn up_to(&mut self, most: usize) -> usize {
         self.0.random_range(1..=most)
     }

@@ -9,9 +9,9 @@ use anyhow::{Context, Result};
 use super::{PORTS, Rabbit};
 use crate::of_test::OfTest;
 
-/// How many consecutive ports a cluster needs.
+/// Number of consecutive ports that a cluster needs.
 pub const CLUSTER_PORTS: u16 = 3 * PORTS;
-/// What nodes of one cluster know each other by.
+/// File of the secret by which nodes of one cluster know each other.
 const COOKIE: &str = ".erlang.cookie";
 
 /// The nodes of a cluster, which end with this value.
@@ -25,7 +25,7 @@ impl RabbitCluster {
     /// Starts three nodes, one after the other (20 to 30 s).
     ///
     /// # Errors
-    /// One of them does not start, or does not find the first.
+    /// A node does not start, or does not find the first.
     pub async fn start(folder: &Path, first_port: u16) -> Result<Self> {
         let first = OfTest(Rabbit::named("one", &folder.join("one"), first_port, false, None)?);
         first.start().await?;
@@ -51,7 +51,7 @@ impl RabbitCluster {
     /// Ends all nodes in order, the last one first.
     ///
     /// # Errors
-    /// One did not end in time.
+    /// A node did not end in time.
     pub async fn stop(&self) -> Result<()> {
         for node in self.nodes.iter().rev() {
             node.stop().await?;

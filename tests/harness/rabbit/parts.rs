@@ -21,9 +21,9 @@ pub enum Part {
     Queue(String),
     /// Way from an exchange into a queue.
     Binding {
-        /// Where it comes from.
+        /// Source of the binding.
         exchange: String,
-        /// Where it goes.
+        /// Destination of the binding.
         queue: String,
         /// Key of what goes this way.
         key: String,
@@ -96,7 +96,7 @@ pub struct BrokerApi {
 }
 
 impl BrokerApi {
-    /// That of the run.
+    /// Returns the API of the run.
     ///
     /// # Errors
     /// There is none.

@@ -14,14 +14,14 @@ use crate::client::amqp::Amqp;
 use crate::client::{Answer, Api, items};
 use crate::env::Env;
 
-/// Where a request wants its callback.
+/// Address at which a request wants its callback.
 #[derive(Clone, Debug, Default)]
 pub struct Address {
-    /// Whose request it is.
+    /// Order of the request.
     pub order: String,
-    /// Its id.
+    /// Id of the request.
     pub id: String,
-    /// Its URL.
+    /// URL of the callback.
     pub url: String,
 }
 
@@ -30,7 +30,7 @@ pub struct Address {
 pub struct Pending {
     /// The request.
     pub made: Made,
-    /// Where it goes.
+    /// Address that it goes to.
     pub address: Address,
     /// The callback.
     pub callback: Callback,
@@ -56,10 +56,10 @@ impl Doors {
         Ok(Self { api, amqp: env.amqp().await?, http: env.http().clone(), exchange, patience })
     }
 
-    /// Sends a callback, and waits until it is stored; the verdicts that were told, which are none over AMQP.
+    /// Sends a callback, and waits until it is stored; returns the verdicts received, which are none over AMQP.
     ///
     /// # Errors
-    /// It was not stored in time.
+    /// The callback was not stored in time.
     pub async fn send(&self, one: &Pending) -> Result<Vec<String>> {
         match (one.callback.amqp, one.callback.twin) {
             (true, _) => self.publish(one).await.map(|()| Vec::new()),
@@ -108,7 +108,7 @@ impl Doors {
         }
     }
 
-    /// Publishes, and waits until the order shows what came of it.
+    /// Publishes, and waits until the order shows the result.
     async fn publish(&self, one: &Pending) -> Result<()> {
         let times = if one.callback.twin { 2 } else { 1 };
         let mut properties = BasicProperties::default().with_correlation_id(one.address.id.as_str().into());

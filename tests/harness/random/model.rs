@@ -6,21 +6,21 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::plan::{Ask, Callback, GATE, Kind, Story, When, Word};
 use super::text::{ASKED_AGAIN, attempts};
 
-/// A request: which state, which of its requests, for the how manieth time, and which try of that.
+/// A request: its state, its index there, the number of its pass, and the number of the try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Made {
     /// Index of the state.
     pub at: usize,
-    /// Which of its requests.
+    /// Index of the request within its state.
     pub slot: usize,
-    /// How many keys the same request had before.
+    /// Number of keys that the same request had before.
     pub pass: usize,
-    /// How many tries this key had before.
+    /// Number of tries that this key had before.
     pub tried: usize,
 }
 
 impl Made {
-    /// Whether a call is made from elsewhere than this one: what this one asked for is over. The repeat of a call is
+    /// True if a call is made from elsewhere than this one: what this one asked for is over. The repeat of a call is
     /// not, since a process that died may have made calls behind it.
     #[must_use]
     pub fn is_passed_by(&self, call: &Self) -> bool {
@@ -40,8 +40,8 @@ pub struct Expected {
     pub path: Vec<String>,
     /// Calls over HTTP, in their order.
     pub calls: Vec<Made>,
-    /// What each first try of a telling call knew.
-    pub told: Vec<BTreeMap<String, i64>>,
+    /// Answers known to each first try of a call that sends them.
+    pub knew: Vec<BTreeMap<String, i64>>,
     /// Messages, in their order.
     pub questions: Vec<Made>,
     /// Callbacks with their verdicts, in the order of their numbers.
@@ -50,11 +50,11 @@ pub struct Expected {
     pub status: &'static str,
     /// The class of the last failure, of an order that failed.
     pub class: Option<&'static str>,
-    /// The numbers of the answers that the order knew when it told them last; none if it never did.
+    /// Numbers of the answers that the order knew when it last sent them; `None` if it never did.
     pub result: Option<BTreeMap<String, i64>>,
     /// The states whose wait runs out at least once.
     pub in_vain: BTreeSet<usize>,
-    /// How many messages were sent before the gate of a state was passed, by state and pass.
+    /// Number of messages sent before the gate of a state was passed, by state and pass.
     pub gates: HashMap<(usize, usize), usize>,
 }
 
@@ -74,9 +74,9 @@ struct Walk<'a> {
     story: &'a Story,
     seen: Expected,
     requests: Vec<Request>,
-    /// What is sent when the order goes on or ends, by the request that it answers.
+    /// Callbacks sent when the order goes on or ends, each with the request that it answers.
     pending: Vec<(usize, Callback)>,
-    /// What the scenario sees: the answers that had come when it was woken.
+    /// Answers that the scenario sees: those that had come when it was woken.
     known: BTreeMap<String, i64>,
     passes: HashMap<(usize, usize), usize>,
     /// Requests that the next wait is for.
@@ -140,7 +140,7 @@ impl Walk<'_> {
             }
             self.goes_on(&made);
             if tried == 0 && slot == 0 && !asks {
-                self.seen.told.push(self.known.clone());
+                self.seen.knew.push(self.known.clone());
             }
             self.seen.calls.push(made);
             if tried == 0 && asks {
@@ -306,7 +306,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether all that failed may be asked for once more; else the class that may not.
+    /// Counts what failed; returns an error with the class that may not be asked for once more, if there is one.
     fn asks_again(&mut self, at: usize, failed: &[(usize, &'static str)]) -> Result<(), &'static str> {
         // It goes on until the state in which it began is passed, whatever fails on the way there.
         let (began, before) = self.again.take().unwrap_or((at, BTreeMap::new()));

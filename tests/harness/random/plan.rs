@@ -1,5 +1,5 @@
 //! A story: a small scenario of an order, and what the called system does at each of its requests.
-//! Never depends on anything but its seed, so that a story that failed can be told again.
+//! Never depends on anything but its seed, so that a story that failed can be repeated.
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -8,18 +8,18 @@ use rand::{Rng, SeedableRng};
 /// The slot of the call by which a state makes sure that its messages have been answered.
 pub const GATE: usize = 9;
 
-/// One order with its scenario.
+/// An order with its scenario.
 #[derive(Clone, Debug)]
 pub struct Story {
     /// Names the order and its scenario.
     pub id: String,
-    /// What the called system does follows from it.
+    /// Seed of the behaviour of the called system.
     seed: u64,
-    /// Whether all goes the same way if calls are repeated by a process that died.
+    /// True if all goes the same way when calls are repeated after a process died.
     pub steady: bool,
-    /// Whether a policy takes answers that did not come.
+    /// True if a policy handles answers that did not come.
     pub again: bool,
-    /// Whether the order owns a queue.
+    /// True if the order owns a queue.
     pub sequential: bool,
     /// The states in their order; behind the last one stand `done` and `failed`.
     pub states: Vec<State>,
@@ -28,20 +28,20 @@ pub struct Story {
 /// A state, with the waiting one behind it if it asks.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
-    /// Whether a repeat begins here.
+    /// True if a repeat begins here.
     pub entry: bool,
-    /// What it does.
+    /// Kind of the state.
     pub kind: Kind,
-    /// Where `fail` leads.
+    /// Target of `fail`.
     pub fail: usize,
 }
 
-/// What a state does.
+/// Behaviour of a state.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Makes requests and waits.
     Ask(Ask),
-    /// Tells what has been answered so far, and branches by it.
+    /// Sends what has been answered so far, and branches by it.
     Tell,
 }
 
@@ -52,19 +52,19 @@ pub struct Ask {
     pub http: usize,
     /// Requests over AMQP, behind them.
     pub amqp: usize,
-    /// Whether a call follows that is answered when the messages are: their callbacks are early then.
+    /// True if a call follows that is answered when the messages are: their callbacks are early then.
     pub gate: bool,
     /// `retryFailedOnly`.
     pub only: bool,
-    /// Where `timeout` leads.
+    /// Target of `timeout`.
     pub late: usize,
-    /// Whether the waiting state takes `fail`.
+    /// True if the waiting state takes `fail`.
     pub fails: bool,
-    /// Whether every request is answered in time, however long that takes.
+    /// True if every request is answered in time, however long that takes.
     answered: bool,
 }
 
-/// How the called system meets one request, whose repeats all bear one key.
+/// Behaviour of the called system on one request, whose repeats all have one key.
 #[derive(Clone, Debug)]
 pub struct Meeting {
     /// The answers to its tries, of which the last one stays; 0 breaks the connection.
@@ -76,15 +76,15 @@ pub struct Meeting {
 /// A callback to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Callback {
-    /// When.
+    /// Time of the callback.
     pub when: When,
-    /// Over AMQP, else over HTTP.
+    /// True if sent over AMQP, else over HTTP.
     pub amqp: bool,
-    /// Its step status.
+    /// Step status of the callback.
     pub word: Word,
     /// A number that no other callback of the order has.
     pub number: i64,
-    /// Sent two times at once.
+    /// True if sent twice at once.
     pub twin: bool,
 }
 
@@ -101,10 +101,10 @@ pub enum When {
     End,
 }
 
-/// What a callback says of the step.
+/// Step status of a callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// Nothing.
+    /// No step status.
     Good,
     /// A class that is repeated.
     Refused,
@@ -125,7 +125,7 @@ impl Word {
 }
 
 impl Meeting {
-    /// What a try is answered with, counted from 0.
+    /// Status that a try, counted from 0, is answered with.
     #[must_use]
     pub fn status(&self, tried: usize) -> u16 {
         self.statuses.get(tried).or(self.statuses.last()).copied().unwrap_or(200)
@@ -133,7 +133,7 @@ impl Meeting {
 }
 
 impl Story {
-    /// So many stories of a seed.
+    /// The first `count` stories of a seed.
     #[must_use]
     pub fn of(seed: u64, count: usize, steady: bool) -> Vec<Self> {
         let mut dice = StdRng::seed_from_u64(seed);
@@ -149,7 +149,7 @@ impl Story {
         Self { id, seed: dice.random(), steady, again, sequential, states }
     }
 
-    /// How a request is met: which state, which of its requests, and for the how manieth time, from 0.
+    /// Returns how a request is met, by state, index of the request, and number of the pass, from 0.
     #[must_use]
     pub fn meeting(&self, at: usize, slot: usize, pass: usize) -> Meeting {
         let place = (at * 100 + slot) * 100 + pass;

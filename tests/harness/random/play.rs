@@ -19,7 +19,7 @@ use crate::world::amqp::{Answer, Question, Responder};
 use crate::world::program::{Program, Step, Then};
 use crate::world::{Call, World};
 
-/// What is sent soon after an answer comes so much later.
+/// Delay of what is sent soon after an answer.
 const SOON: Duration = Duration::from_millis(30);
 
 /// A called system at work; it ends with this value.
@@ -29,18 +29,18 @@ pub struct Play {
     _responder: Responder,
 }
 
-/// What was seen of a story from outside.
+/// Observations of a story from outside.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// Calls over HTTP, in their order.
     pub calls: Vec<Made>,
-    /// What each first try of a telling call knew.
-    pub told: Vec<BTreeMap<String, i64>>,
+    /// Answers known to each first try of a call that sends them.
+    pub knew: Vec<BTreeMap<String, i64>>,
     /// Messages, in their order.
     pub questions: Vec<Made>,
-    /// What callbacks over HTTP were answered with, by their numbers.
+    /// Answers to callbacks over HTTP, by their numbers.
     pub verdicts: Vec<(i64, String)>,
-    /// What should never happen.
+    /// Events that should never happen.
     pub faults: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ impl Play {
         lock(&self.shared.parts).get(order).map(|part| part.seen.clone()).unwrap_or_default()
     }
 
-    /// How many calls and messages have come so far, of all stories.
+    /// Number of calls and messages that have come so far, of all stories.
     #[must_use]
     pub fn count(&self) -> usize {
         lock(&self.shared.parts).values().map(|part| part.seen.calls.len() + part.seen.questions.len()).sum()
@@ -130,7 +130,7 @@ impl Play {
     }
 }
 
-/// At [`PATH`] the stories answer.
+/// Answers calls at [`PATH`] as the stories say.
 fn answer_calls(shared: &Arc<Shared>, world: &World) {
     let shared = Arc::clone(shared);
     world.program(Program::at(PATH).decided_by(move |call| shared.call(call)));
@@ -142,7 +142,7 @@ async fn landed(mut flights: watch::Receiver<usize>) {
 }
 
 impl Part {
-    /// Notes a request: for the how manieth time it is made, and which try this is.
+    /// Notes a request, with the number of its pass and of the try.
     fn place(&mut self, at: usize, slot: usize, key: &str) -> Made {
         let keys = self.keys.entry((at, slot)).or_default();
         let pass = keys.iter().position(|(known, _)| known == key).unwrap_or(keys.len());
@@ -161,7 +161,7 @@ impl Part {
         Made { at, slot, pass, tried }
     }
 
-    /// What is due now that this call was made.
+    /// Callbacks that are due now that this call was made.
     fn due(&mut self, call: &Made) -> Vec<Pending> {
         let due = |one: &Pending| one.callback.when == When::Next && one.made.is_passed_by(call);
         let (due, left) = std::mem::take(&mut self.pending).into_iter().partition(due);
@@ -196,7 +196,7 @@ impl Shared {
         part.seen.calls.push(made);
         let asks = matches!(part.story.states[at].kind, Kind::Ask(_)) && slot != GATE;
         if let Some(known) = call.body.get("known").filter(|_| made.tried == 0) {
-            part.seen.told.push(numbers(known));
+            part.seen.knew.push(numbers(known));
         }
         let status = part.story.meeting(at, slot, made.pass).status(made.tried);
         let mut before = part.due(&made);
@@ -277,10 +277,10 @@ impl Shared {
     /// Sends callbacks one after the other, each when the one before is stored.
     async fn send_all(&self, callbacks: Vec<Pending>) {
         for one in callbacks {
-            let told = self.doors.send(&one).await;
+            let sent = self.doors.send(&one).await;
             let mut parts = lock(&self.parts);
             let Some(part) = parts.get_mut(&one.address.order) else { continue };
-            match told {
+            match sent {
                 Ok(verdicts) => {
                     let number = one.callback.number;
                     part.seen.verdicts.extend(verdicts.into_iter().map(|verdict| (number, verdict)));
@@ -291,7 +291,7 @@ impl Shared {
     }
 }
 
-/// Who asks, in which state, and which of its requests.
+/// Reads the address of a request, its state, and its index.
 fn read(body: &Value) -> (Address, usize, usize) {
     let text = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
     let number = |key: &str| body[key].as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or(0);
@@ -309,7 +309,7 @@ pub fn numbers(value: &Value) -> BTreeMap<String, i64> {
 /// a run short in which many hang.
 ///
 /// # Errors
-/// It has not ended in time; the order as it is then is in the message.
+/// The order has not ended in time; its last view is in the message.
 pub async fn ended(api: &Api, id: &str, deadline: Instant) -> Result<Value> {
     loop {
         let order = api.order(id).await.with_context(|| format!("order {id}"));

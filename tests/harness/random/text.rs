@@ -10,21 +10,21 @@ use super::plan::{Ask, GATE, Kind, Story};
 
 /// The path at which stories call.
 pub const PATH: &str = "/story";
-/// How long a state waits where an answer is missing, in seconds.
+/// Seconds that a state waits if an answer is missing.
 const SHORT: u32 = 3;
-/// How long it waits where all answers come.
+/// Seconds that it waits if all answers come.
 const LONG: u32 = 120;
 
 /// Number of times that a failure is repeated.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempts {
-    /// Of 503.
+    /// Repeats of a 503.
     pub busy: u32,
-    /// Of a connection that broke.
+    /// Repeats of a connection that broke.
     pub down: u32,
 }
 
-/// In a steady story a try may be lost with the process that made it.
+/// Number of tries: in a steady story one may be lost with the process that made it.
 #[must_use]
 pub const fn attempts(steady: bool) -> Attempts {
     if steady { Attempts { busy: 50, down: 50 } } else { Attempts { busy: 2, down: 1 } }

@@ -21,17 +21,17 @@ use crate::client::lock;
 /// A request that came in.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// Its routing key.
+    /// Routing key.
     pub key: String,
-    /// Its `message_id`, stable over repeats.
+    /// `message_id`, stable over repeats.
     pub message_id: Option<String>,
-    /// What the callback has to bear.
+    /// Correlation id that the callback has to carry.
     pub correlation_id: Option<String>,
-    /// Its body; null if it is no JSON.
+    /// Body; null if it is not JSON.
     pub body: Value,
 }
 
-/// What is done with a request.
+/// Reaction to a request.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// A callback with this body after this time.

@@ -21,7 +21,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// From now on nothing is written any more; the next attempt to write ends the connection.
+    /// Stops all writing from now on; the next attempt to write ends the connection.
     pub fn cut(&self) {
         self.cut.store(true, Ordering::Relaxed);
     }

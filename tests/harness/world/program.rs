@@ -1,4 +1,4 @@
-//! What a called system does at a path: first these steps, one per call, then always the same.
+//! Behaviour of a called system at a path: first these steps, one per call, then always the same.
 //! Never reads a clock and never draws lots: the same calls get the same answers.
 
 use std::collections::{HashMap, VecDeque};
@@ -14,7 +14,7 @@ use super::Call;
 /// The header in which a caller says where it wants to be called back.
 pub const CALLBACK_HEADER: &str = "x-callback-url";
 
-/// How one call ends.
+/// End of a call.
 #[derive(Clone, Debug)]
 pub enum Then {
     /// With an answer.
@@ -32,14 +32,14 @@ pub enum Then {
     Cut,
 }
 
-/// What is done with one call.
+/// Reaction to one call.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// The time before the end of the call.
     pub delay: Duration,
     /// Nothing of the end comes before this is true, or nobody can make it true any more.
     pub hold: Option<watch::Receiver<bool>>,
-    /// Its end.
+    /// End of the call.
     pub then: Then,
     /// The callback it causes, sent independently of the end of the call.
     pub callback: Option<CallBack>,
@@ -52,7 +52,7 @@ impl Step {
         Self::answer(200, json!({"ok": true}))
     }
 
-    /// This answer at once.
+    /// Gives this answer at once.
     #[must_use]
     pub const fn answer(status: u16, body: Value) -> Self {
         Self {
@@ -71,9 +71,9 @@ impl Step {
 /// A callback over HTTP to the address that the caller gave.
 #[derive(Clone, Debug)]
 pub struct CallBack {
-    /// How long after the call it is sent.
+    /// Time after the call at which it is sent.
     pub delay: Duration,
-    /// What it says.
+    /// Body of the callback.
     pub body: Value,
     /// Number of times that it is sent: two or more for a system that repeats itself.
     pub times: u32,
@@ -84,7 +84,7 @@ pub struct CallBack {
 }
 
 impl CallBack {
-    /// One callback at once.
+    /// A callback with this body, at once.
     #[must_use]
     pub const fn with(body: Value) -> Self {
         Self { delay: Duration::ZERO, body, times: 1, step_status: None, to: None }
@@ -97,14 +97,14 @@ impl CallBack {
         self
     }
 
-    /// The same, so many times.
+    /// Sends it this number of times.
     #[must_use]
     pub const fn times(mut self, times: u32) -> Self {
         self.times = times;
         self
     }
 
-    /// Where the caller wants it: what the system knows, else the header, else `callbackUrl` in the body.
+    /// Sends it where the caller wants it: what the system knows, else the header, else `callbackUrl` in the body.
     #[must_use]
     pub fn address(&self, call: &Call) -> Option<String> {
         let in_body = || call.body.get("callbackUrl")?.as_str().map(str::to_owned);
@@ -123,7 +123,7 @@ impl fmt::Debug for Rule {
     }
 }
 
-/// What a path does.
+/// Behaviour of a path.
 #[derive(Clone, Debug)]
 pub struct Program {
     path: String,
@@ -187,7 +187,7 @@ impl Program {
         self
     }
 
-    /// What is done with each call after the first ones is decided by looking at it.
+    /// Decides on each call after the first ones by looking at it.
     #[must_use]
     pub fn decided_by(mut self, rule: impl Fn(&Call) -> Step + Send + Sync + 'static) -> Self {
         self.rule = Some(Rule(Arc::new(rule)));
@@ -238,7 +238,7 @@ impl Program {
     }
 }
 
-/// Whether a path is the one that was named, or lies below it where the name ends with `/**`.
+/// True if a path is the one that was named, or lies below it if the name ends with `/**`.
 pub(super) fn covers(named: &str, path: &str) -> bool {
     match named.strip_suffix("/**") {
         Some(above) => {

@@ -16,7 +16,7 @@ use crate::{holds, is_over, is_refused};
 /// Crashes of the worker.
 const CRASHES: u8 = 1;
 
-/// One wrong rule.
+/// A wrong rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Twin {
     /// The end of a stage does not look for answers that came before.
@@ -189,7 +189,7 @@ impl Model for Race {
             // The same action of the same visit has the same request, over a crash, too.
             Step::Ask if asks && rows.request.is_none() => next.request = Some(Request::Open),
             Step::SystemAnswers if rows.request.is_some() && !rows.sent => next.sent = true,
-            // It comes twice at most: what is told of a third is what is told of the second.
+            // It comes twice at most: a third is answered as the second is.
             Step::Deliver if rows.sent && !rows.acknowledged && rows.verdicts.len() < 2 => {
                 self.deliver(&mut next);
             }

@@ -6,7 +6,7 @@ use pagurus_domain::invariants::fencing::Fence;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::change::Change;
 use pagurus_domain::order::transition::Cause;
-use pagurus_domain::recovery::{Finding, Remedy, remedy};
+use pagurus_domain::recovery::{Finding, Remedy, Suspicion, remedy};
 use stateright::{Model, Property};
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ const MOST: u16 = 2;
 /// Stages of the order.
 const STAGES: u8 = 2;
 
-/// One wrong rule.
+/// A wrong rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Twin {
     /// The end of a stage asks whether the order runs, and not under which pass.
@@ -31,7 +31,7 @@ enum Twin {
     KillLeavesRunning,
 }
 
-/// Where the order stands.
+/// Place of the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
     Ready { restarts: u16 },
@@ -60,7 +60,7 @@ struct Rows {
     stages: u8,
     /// Numbers that hand-outs went out under: each message may come again at any time.
     messages: Vec<i32>,
-    /// What each worker runs: the pass of its claim.
+    /// Stage that each worker runs: the pass of its claim.
     workers: [Option<u128>; 2],
     commits: Vec<Commit>,
     is_killed: bool,
@@ -105,13 +105,13 @@ impl Rows {
     fn recover(&mut self, race: &Race) -> Option<()> {
         let Place::Running { restarts } = self.place else { return None };
         let counted = if race.is(Twin::RestartsUncounted) { 0 } else { restarts };
-        match remedy(Finding::NodeLost, counted, MOST) {
+        match remedy(Finding::NodeLost, counted, Suspicion::default(), MOST) {
             Remedy::Poison => {
                 self.status = Change::of(Status::Running, Cause::Poisoned).ok()?.to;
                 self.place = Place::Nowhere;
                 self.commits.push(Commit::Poisoned);
             }
-            Remedy::HandOutAgain { restarts } => {
+            Remedy::HandOutAgain { restarts, .. } => {
                 let pass = if race.is(Twin::ReissueKeepsPass) { self.pass } else { self.new_pass() };
                 self.commits.push(Commit::Reissued);
                 self.issue(restarts, pass);
@@ -150,7 +150,7 @@ impl Rows {
         Some(())
     }
 
-    /// What the engine's own judge of passes says of all commits so far.
+    /// True if the engine's own judge of passes accepts all commits so far.
     fn is_fenced(&self) -> bool {
         let mut fence = Fence::default();
         self.commits.iter().all(|commit| {

@@ -10,7 +10,7 @@ use crate::{holds, is_refused};
 /// Take-overs in all.
 const EPOCHS: i64 = 3;
 
-/// One wrong rule.
+/// A wrong rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Twin {
     /// A claim reads the epoch, and does not lock it.
@@ -39,7 +39,7 @@ struct Rows {
     epoch: i64,
     holder: Option<usize>,
     is_ready: bool,
-    /// Each dispatcher: the epoch that it leads with, and whether it knows of the order as ready, once it has read that.
+    /// Per dispatcher: the epoch that it leads with, and, once it has read that, whether the order is ready.
     leaders: [Option<(i64, Option<bool>)>; 2],
     messages: Vec<i64>,
     writing: Option<Writing>,
@@ -79,7 +79,7 @@ impl Rows {
         })
     }
 
-    /// Whoever leads knows what is there, as far as it was read; only claims of its own hand-outs are news to it.
+    /// True if each leader knows what is there, as far as it was read; only claims of its own hand-outs are news to it.
     fn is_known(&self) -> bool {
         let own = |epoch| self.commits.contains(&Commit::Claimed(epoch));
         self.leaders.iter().flatten().all(|(epoch, read)| {
@@ -124,7 +124,7 @@ impl Model for Race {
             Step::LeaseEnds => {
                 next.holder.take()?;
             }
-            // Raising the epoch waits for whoever has locked it.
+            // Raising the epoch waits for the session that has locked it.
             Step::TakeOver(dispatcher) if rows.holder.is_none() && !is_locked && rows.epoch < EPOCHS => {
                 let keeps = self.is(Twin::EpochKept) && rows.epoch > 0;
                 next.epoch += i64::from(!keeps);
@@ -184,7 +184,7 @@ impl Model for Race {
 }
 
 const ONE: &str = "one decides: no claim of a former epoch is written after a take-over";
-const KNOWN: &str = "whoever takes over knows what is there";
+const KNOWN: &str = "the one that takes over knows what is there";
 
 #[test]
 fn dsp_12_a_take_over_never_overtakes_a_claim_that_is_being_written() {

@@ -21,7 +21,7 @@ use stateright::{Checker, Model};
 /// States of the longest way that a twin is looked for.
 const DEEPEST: usize = 30;
 
-/// Looks through all states of a model: each property holds, and there are so many states at least.
+/// Looks through all states of a model: each property holds, and there are at least `least` states.
 fn holds<M>(model: M, least: usize)
 where
     M: Model + Send + Sync + 'static,
@@ -49,7 +49,7 @@ where
     println!("`{property}` is refused by: {}", steps.join(", "));
 }
 
-/// True where a model has no step left.
+/// True if a model has no step left.
 fn is_over<M: Model>(model: &M, state: &M::State) -> bool {
     let mut actions = Vec::new();
     model.actions(state, &mut actions);

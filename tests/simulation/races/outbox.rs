@@ -11,7 +11,7 @@ use crate::{holds, is_over, is_refused};
 /// Crashes, and confirms that are lost.
 const TROUBLES: u8 = 2;
 
-/// One wrong rule.
+/// A wrong rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Twin {
     /// A row is removed before its message is confirmed.
@@ -19,7 +19,7 @@ enum Twin {
     /// Each copy has an id of its own.
     FreshId,
     /// The message goes out beside the transaction of the end.
-    ToldBeforeCommit,
+    SentBeforeCommit,
     /// The row is written in a transaction after that of the end.
     WrittenAfterwards,
 }
@@ -36,7 +36,7 @@ struct Rows {
     is_ended: bool,
     /// The row, and whether others are kept off it.
     row: Option<bool>,
-    /// Only a twin has one that is still to be written.
+    /// True if a row is still to be written; only a twin has that.
     to_write: bool,
     notifiers: [Notifier; 2],
     /// Ids of the copies that the client has.
@@ -49,7 +49,7 @@ enum Step {
     End,
     Write,
     WriterDies,
-    /// One that is told of the end reads the row, whoever has it.
+    /// A notifier that learns of the end reads the row, even if another one has it.
     Read(usize),
     Take(usize),
     LeaseEnds,
@@ -70,7 +70,7 @@ impl Race {
 }
 
 impl Rows {
-    fn told(&self) -> Vec<ObservedNotification> {
+    fn notifications(&self) -> Vec<ObservedNotification> {
         let copy = |id: &u128| ObservedNotification {
             id: "o".to_owned(),
             life: Life::FIRST,
@@ -81,10 +81,10 @@ impl Rows {
         self.copies.iter().map(copy).collect()
     }
 
-    /// What the engine's own judge of notifications says, while some may still be on their way.
+    /// True if the engine's own judge of notifications finds nothing, while some may still be on their way.
     fn is_one_message(&self) -> bool {
         let ends = if self.copies.is_empty() { Vec::new() } else { self.ends() };
-        of_notifications(&ends, &self.told()).is_empty()
+        of_notifications(&ends, &self.notifications()).is_empty()
     }
 
     fn ends(&self) -> Vec<(String, Life, String)> {
@@ -138,8 +138,8 @@ impl Model for Race {
             Step::WriterDies if rows.to_write => next.to_write = false,
             Step::LeaseEnds if rows.row == Some(true) => next.row = Some(false),
             Step::Read(one) if rows.notifiers[one] == Notifier::Idle => {
-                let is_told = rows.row.is_some() || (self.is(Twin::ToldBeforeCommit) && !rows.is_ended);
-                if !is_told || rows.copies.len() > 2 {
+                let may_send = rows.row.is_some() || (self.is(Twin::SentBeforeCommit) && !rows.is_ended);
+                if !may_send || rows.copies.len() > 2 {
                     return None;
                 }
                 next.notifiers[one] = Notifier::Took;
@@ -185,31 +185,31 @@ impl Model for Race {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always(ONE_MESSAGE, |_, rows: &Rows| rows.is_one_message()),
-            Property::always(ALL_TOLD, |race, rows: &Rows| {
-                !is_over(race, rows) || of_notifications(&rows.ends(), &rows.told()).is_empty()
+            Property::always(ALL_REPORTED, |race, rows: &Rows| {
+                !is_over(race, rows) || of_notifications(&rows.ends(), &rows.notifications()).is_empty()
             }),
-            Property::sometimes("a notification is told twice", |_, rows: &Rows| rows.copies.len() > 1),
+            Property::sometimes("a notification is sent twice", |_, rows: &Rows| rows.copies.len() > 1),
             Property::sometimes("a row is gone", |_, rows: &Rows| rows.is_ended && rows.row.is_none()),
         ]
     }
 }
 
 const ONE_MESSAGE: &str = "all copies are one message, and none is of an end that is none";
-const ALL_TOLD: &str = "every end is told";
+const ALL_REPORTED: &str = "every end is reported";
 
 #[test]
-fn ord_19_an_end_is_told_by_one_message_whoever_dies_and_whichever_confirm_is_lost() {
+fn ord_19_an_end_is_reported_by_one_message_despite_deaths_and_lost_confirms() {
     holds(Race(None), 50);
 }
 
 #[test]
 fn ord_19_a_row_that_is_removed_before_its_confirm_is_refused() {
-    is_refused(Race(Some(Twin::RemovedBeforeConfirm)), ALL_TOLD);
+    is_refused(Race(Some(Twin::RemovedBeforeConfirm)), ALL_REPORTED);
 }
 
 #[test]
 fn ord_19_a_row_that_is_written_after_the_end_is_refused() {
-    is_refused(Race(Some(Twin::WrittenAfterwards)), ALL_TOLD);
+    is_refused(Race(Some(Twin::WrittenAfterwards)), ALL_REPORTED);
 }
 
 #[test]
@@ -219,5 +219,5 @@ fn ord_19_copies_with_ids_of_their_own_are_refused() {
 
 #[test]
 fn ord_19_a_message_that_goes_out_before_the_commit_is_refused() {
-    is_refused(Race(Some(Twin::ToldBeforeCommit)), ONE_MESSAGE);
+    is_refused(Race(Some(Twin::SentBeforeCommit)), ONE_MESSAGE);
 }

@@ -19,7 +19,7 @@ const ORDERS: usize = 2;
 /// Times that a stage is handed out again.
 const RECOVERIES: u8 = 1;
 
-/// One wrong rule.
+/// A wrong rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Twin {
     /// A claim asks for no head of the queue.
@@ -57,7 +57,7 @@ struct Rows {
     orders: [Order; ORDERS],
     members: BTreeMap<i64, usize>,
     last_position: i64,
-    /// What workers still run: order and number of the hand-out. More than the tables know.
+    /// Stages that workers still run: order and number of the hand-out. More than the tables know.
     workers: Vec<(usize, i32)>,
     started: Vec<usize>,
     late: bool,
@@ -81,7 +81,7 @@ impl Race {
         self.0 == Some(twin)
     }
 
-    /// The end of a stage, by its cause, under the number of its hand-out; none where it came too late.
+    /// Ends a stage by a cause, under the number of its hand-out; `None` if the cause does not apply.
     fn end(&self, rows: &mut Rows, (no, attempt): (usize, i32), cause: Cause) -> Option<()> {
         rows.workers.retain(|one| *one != (no, attempt));
         if rows.orders[no].place != Place::Running || rows.orders[no].attempt != attempt {

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pagurus_domain::activation::{ActivationMode, Stream, WakingPace, repeat_at};
+use pagurus_domain::classes::{DEADLINE_EXCEEDED, DEPENDENCY_FAILED, POISON, PROCESS_TIMEOUT};
 use pagurus_domain::id::{Incarnation, OrderNo};
 use pagurus_domain::operation::ItemOutcome;
-use pagurus_domain::order::dependency::DEPENDENCY_FAILED;
+use pagurus_domain::order::OrderError;
 use pagurus_domain::order::transition::Cause;
-use pagurus_domain::order::{DEADLINE_EXCEEDED, OrderError, POISON, PROCESS_TIMEOUT};
 use pagurus_domain::recovery::{Finding, rest_between_passes};
 
 use crate::core::{Core, Trouble, millis};
-use crate::effects::Told;
+use crate::effects::Effects;
 use crate::intake::tell_of_action;
 use crate::message::Input;
 use crate::plan::{LOST_AFTER, RECOVERY};
@@ -39,7 +39,7 @@ pub struct Activating {
 }
 
 impl Activating {
-    /// One that is registered under this number.
+    /// Creates an activator that is registered under this number.
     #[must_use]
     pub const fn new(node: Incarnation) -> Self {
         Self { node }
@@ -77,7 +77,7 @@ impl Activating {
         }
     }
 
-    /// One look of recovery. One part of it that fails does not keep the others from looking.
+    /// Does one look of recovery. A part that fails does not keep the others from looking.
     fn recover(&self, core: &mut Core) -> Result<(), Trouble> {
         let node = self.node;
         let goes_on = |outcome: Result<(), Trouble>| match outcome {
@@ -88,9 +88,9 @@ impl Activating {
             Ok(0) | Err(Trouble::Away | Trouble::Unknown) => {}
             Ok(lost) => {
                 core.note(format_args!("{lost} nodes are lost"));
-                let mut told = Told::default();
-                told.news.workers_changed = true;
-                told.send(core);
+                let mut effects = Effects::default();
+                effects.news.workers_changed = true;
+                effects.send(core);
             }
             Err(Trouble::Died) => return Err(Trouble::Died),
         }
@@ -115,7 +115,7 @@ fn wake(core: &mut Core, stream: Stream) -> Result<(), Trouble> {
     for stage in &woken {
         core.note(format_args!("wakes order {} of {stream}", stage.no));
     }
-    Told::of_ready(woken).send(core);
+    Effects::of_ready(woken).send(core);
     Ok(())
 }
 
@@ -132,7 +132,7 @@ fn look_at_conditions(core: &mut Core, library: &Library) -> Result<(), Trouble>
     for stage in &settled.ready {
         core.note(format_args!("order {} waits for nobody any more", stage.no));
     }
-    Told::of_ready(settled.ready).send(core);
+    Effects::of_ready(settled.ready).send(core);
     for (no, fails) in settled.ends {
         let (cause, error) = if fails {
             let error = OrderError::new(DEPENDENCY_FAILED, "another order ended otherwise");
@@ -179,7 +179,7 @@ fn act_in_two(core: &mut Core, key: usize) -> Result<Vec<Acted>, Trouble> {
 
 fn repeat(core: &mut Core) -> Result<(), Trouble> {
     let again = core.call("repeat", |tables| tables.repeat(BATCH, MIN_SHIFT))?;
-    Told::of_ready(again).send(core);
+    Effects::of_ready(again).send(core);
     Ok(())
 }
 
@@ -200,9 +200,9 @@ pub fn hand_out_again(
     for (no, attempt) in &over {
         core.note(format_args!("order {no} was handed out as {attempt}, and is again: {finding}"));
     }
-    let mut told = Told::of_ready(ready);
-    told.over = over;
-    told.send(core);
+    let mut effects = Effects::of_ready(ready);
+    effects.over = over;
+    effects.send(core);
     // A worker that gives back leaves poison to recovery, which finds it overdue.
     if finding == Finding::Unheld || finding == Finding::Released {
         return Ok(found);
@@ -219,7 +219,7 @@ fn overdue(core: &mut Core) -> Result<(), Trouble> {
     hand_out_again(core, "overdue", |tables| tables.overdue(BATCH), Finding::Overdue).map(|_| ())
 }
 
-/// One pass over all lost nodes, and the rest until the next.
+/// Does one pass over all lost nodes; returns the rest until the next.
 fn fail_over(core: &mut Core) -> Option<Duration> {
     core.tables.now = core.stamp();
     let abandoned = core.tables.abandoned();
@@ -252,14 +252,14 @@ fn deadlines(core: &mut Core) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Ends an order where the law lets it; whether it did.
+/// Ends an order if the law allows it; returns if it did.
 fn end(core: &mut Core, no: OrderNo, ending: &Ending) -> Result<bool, Trouble> {
     match core.call("end", |tables| tables.end_life(no, ending))? {
         Some(Ok((was, woken))) => {
             core.note(format_args!("order {no} is over: {}", ending.cause));
-            let mut told = Told::of_ready(woken);
-            told.life_ended(&was);
-            told.send(core);
+            let mut effects = Effects::of_ready(woken);
+            effects.life_ended(&was);
+            effects.send(core);
             Ok(true)
         }
         Some(Err(refused)) => {

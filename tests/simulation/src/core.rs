@@ -1,4 +1,4 @@
-//! What all processes of a run share: the clock, what is to happen, the store, the broker, the log. Knows no role.
+//! State that all processes of a run share: the clock, the events to come, the store, the broker, the log. Knows no role.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
@@ -17,12 +17,12 @@ use crate::plan::Plan;
 use crate::planted::Planted;
 use crate::store::Tables;
 
-/// Why a call of the store has no answer.
+/// Reason why a call of the store has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// Nothing was done.
     Away,
-    /// It was done, or not: nobody knows.
+    /// The call was done, or not: nobody knows.
     Unknown,
     /// The caller is dead.
     Died,
@@ -61,11 +61,11 @@ pub struct Core {
     pub faulty: bool,
     /// Time at which they ended; 0 while they go on.
     pub healed_at: Millis,
-    /// Until when the database is away.
+    /// Time at which the database comes back.
     pub database_away: Millis,
-    /// Until when the broker is.
+    /// Time at which the broker comes back.
     pub broker_away: Millis,
-    /// Processes that cannot reach the database, until when.
+    /// Processes that cannot reach the database, each with the time at which it can again.
     pub cut: BTreeMap<ProcessId, Millis>,
     /// Roles of the processes that live.
     pub living: BTreeMap<ProcessId, (Role, u32)>,
@@ -79,16 +79,16 @@ pub struct Core {
     pub calls: Vec<ObservedCall>,
     /// Children that stages have asked for, by id: their contents.
     pub children: BTreeMap<String, Vec<Vec<u8>>>,
-    /// Those that were confirmed.
+    /// Confirmed children, by id: their contents.
     pub confirmed_children: BTreeMap<String, Vec<u8>>,
-    /// Ends of children that were told to their parents, by request.
-    pub told_to_parents: BTreeMap<Uuid, usize>,
+    /// Ends of children that were reported to their parents, by request.
+    pub reported_to_parents: BTreeMap<Uuid, usize>,
     /// Notifications that clients got.
     pub notified: Vec<ObservedNotification>,
-    /// Numbers of orders that something was told of, for the log.
+    /// The last lines of the log.
     log: VecDeque<String>,
     digest: Sha256,
-    /// True where every line of the log is kept.
+    /// True if every line of the log is kept.
     pub verbose: bool,
 }
 
@@ -114,7 +114,7 @@ impl Ord for Slot {
 }
 
 impl Core {
-    /// Of a run that has not begun.
+    /// Creates the core of a run that has not begun.
     #[must_use]
     pub fn new(seed: u64, plan: Plan, planted: Option<Planted>) -> Self {
         Self {
@@ -140,7 +140,7 @@ impl Core {
             calls: Vec::new(),
             children: BTreeMap::new(),
             confirmed_children: BTreeMap::new(),
-            told_to_parents: BTreeMap::new(),
+            reported_to_parents: BTreeMap::new(),
             notified: Vec::new(),
             log: VecDeque::new(),
             digest: Sha256::new(),
@@ -148,7 +148,7 @@ impl Core {
         }
     }
 
-    /// True where this bug is in the run.
+    /// True if this bug is in the run.
     #[must_use]
     pub fn has(&self, planted: Planted) -> bool {
         self.planted == Some(planted)
@@ -160,7 +160,7 @@ impl Core {
         stamp(self.now)
     }
 
-    /// Lets something happen after so many milliseconds.
+    /// Schedules an event after this number of milliseconds.
     pub fn schedule(&mut self, after: Millis, event: Event) {
         self.numbered += 1;
         self.agenda.push(Reverse((self.now + after.max(0), self.numbered, Slot(event))));

@@ -19,9 +19,9 @@ use crate::store::Unclaimed;
 
 /// Time between two readings of the tables.
 const REREAD: Millis = 1_500;
-/// Time after which whoever leads knows of a stop: four readings, of which some may fail.
+/// Time after which the leader is aware of a stop: four readings, of which some may fail.
 const KNOWN_AFTER: std::time::Duration = std::time::Duration::from_secs(6);
-/// Readings without an open request after which the dispatcher knows of none: news is late by seconds, and two of them correct.
+/// Readings without an open request after which the dispatcher assumes none: news is late by seconds, and two of them correct.
 const QUIET: u32 = 8;
 /// Stands for all that orders ask.
 const WORLD: &str = "world";
@@ -39,14 +39,14 @@ pub struct Dispatching {
 #[derive(Debug)]
 struct Leading {
     epoch: Epoch,
-    /// Until when it trusts its lease, by its own clock.
+    /// Time until which it trusts its lease, by its own clock.
     trusted_until: Millis,
     policy: Dispatcher,
     workers: BTreeMap<Incarnation, (u32, bool)>,
     knows_stops: bool,
     /// The next look that was asked for.
     wakes_at: Option<Millis>,
-    /// Readings in a row in which no request was open, and one was known of.
+    /// Readings in a row in which no request was open although one was assumed.
     wrong: u32,
 }
 
@@ -57,7 +57,7 @@ impl Dispatching {
         Self { node, leads: None }
     }
 
-    /// Takes what comes.
+    /// Handles an input.
     pub fn take(&mut self, core: &mut Core, input: Input) {
         // A process that was frozen may make one turn before its own clock tells that its lease is over.
         let over = self.leads.as_ref().is_some_and(|leading| leading.trusted_until < core.now);
@@ -138,7 +138,7 @@ impl Dispatching {
         self.turn(core);
     }
 
-    /// Reads the tables; at the begin what is ready is read in any case.
+    /// Reads the tables; at the start what is ready is read in any case.
     fn read(&mut self, core: &mut Core, first: bool) {
         let Some(leading) = &mut self.leads else { return };
         let now = core.stamp();
@@ -166,7 +166,7 @@ impl Dispatching {
             }
         }
         if !news.ready.is_empty() {
-            let ready = news.ready.iter().map(|stage| stage.told()).collect();
+            let ready = news.ready.iter().map(|stage| stage.to_ready()).collect();
             leading.policy.handle(DispatchEvent::Ready(ready), now);
         }
         for (no, attempt, queue) in &news.ended {
@@ -208,9 +208,9 @@ impl Dispatching {
             by_node.entry(hand_out.node).or_default().push(hand_out);
         }
         for (node, hand_outs) in by_node {
-            let told: Vec<String> =
+            let list: Vec<String> =
                 hand_outs.iter().map(|one| format!("{}.{}", one.no, one.attempt)).collect();
-            core.note(format_args!("hands out to node {node}: {}", told.join(" ")));
+            core.note(format_args!("hands out to node {node}: {}", list.join(" ")));
             if let Some(process) = core.process_of(node) {
                 core.send(process, &Message::HandOuts(Arc::new(hand_outs), leading.epoch));
             }
@@ -225,7 +225,7 @@ impl Dispatching {
     }
 }
 
-/// After this time a hand-out that nothing was heard of is looked up.
+/// Time after which a hand-out without any news is looked up.
 const REREAD_GRACE: std::time::Duration = std::time::Duration::from_secs(3);
 
 impl Leading {
@@ -246,7 +246,7 @@ impl Leading {
         }
     }
 
-    /// Requests are waited for, or not any more. All systems answer promptly, as far as is told, so that limits look at them.
+    /// Learns of requests that are waited for, or not any more. All appear as answered promptly, so that limits look at them.
     fn hear_of_requests(&mut self, moves: &[(String, i32)], now: jiff::Timestamp) {
         let moved = |(flow, by): &(String, i32)| RequestsMoved {
             flow: flow.as_str().into(),
@@ -292,7 +292,7 @@ impl Leading {
         self.judge_requests(core, are_none);
     }
 
-    /// Where no request has been open for some readings, none is known of.
+    /// Checks that no request is counted as open if none has been for some readings.
     fn judge_requests(&mut self, core: &mut Core, are_none: bool) {
         let known = self.policy.known_requests();
         let is_right = !are_none || core.faulty || known == 0;
@@ -307,7 +307,7 @@ impl Leading {
         core.tables.witness.violations.extend(found);
     }
 
-    /// A stage of a flow that was stopped a while ago is handed out by nobody who leads.
+    /// Checks that no stage of a flow that was stopped a while ago is handed out.
     fn judge_stops(&self, core: &mut Core, no: OrderNo) {
         core.tables.now = core.stamp();
         let Some(flow) = core.tables.orders.get(&no).map(|order| order.flow.clone()) else { return };

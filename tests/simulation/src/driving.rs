@@ -1,11 +1,12 @@
-//! One stage: the interpreter, and the only place where it meets the world.
+//! A stage: the interpreter, and the only place where it meets the world.
 
 mod meeting;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::AgeGroups;
+use pagurus_domain::classes::{DEADLINE_EXCEEDED, INCONSISTENT, SCENARIO_UNREADABLE};
 use pagurus_domain::id::RequestId;
-use pagurus_domain::order::{DEADLINE_EXCEEDED, INCONSISTENT, OrderError, ScenarioStatus, Status};
+use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
 use pagurus_domain::scenario::Folded;
 use pagurus_domain::scenario::stage::{
     Answer, Callback, Facts, Input as StageInput, Need, Reached, Snapshot, Stage, StageEnd, Then,
@@ -15,28 +16,28 @@ use serde_json::json;
 use meeting::Met;
 
 use crate::core::{Core, Millis, Trouble, millis, stamp};
-use crate::effects::Told;
+use crate::effects::Effects;
 use crate::message::Input;
 use crate::outside::World;
 use crate::plan::WORK;
 use crate::scenarios::Library;
 use crate::store::{Claimed, Finished, is_suspended};
 
-/// After trouble with the store.
+/// Rest after trouble with the store.
 const AGAIN: Millis = 250;
 
-/// What the stage is about.
+/// Activity of a stage.
 #[derive(Debug)]
 enum Doing {
     /// Nothing was begun.
     Nothing,
-    /// Its callbacks are read.
+    /// Reads its callbacks.
     Reading,
-    /// It needs this.
+    /// Needs this.
     Needs(Need),
     /// The world is asked.
     Asks,
-    /// Its end is to be written.
+    /// Writes its end.
     Ends(Box<Finished>),
 }
 
@@ -75,7 +76,7 @@ impl Driven {
         }
     }
 
-    /// True where the answer to this question is awaited.
+    /// True if the answer to this question is awaited.
     #[must_use]
     pub const fn waits_for(&self, question: u32) -> bool {
         self.question == question && matches!(self.doing, Doing::Asks)
@@ -207,7 +208,7 @@ impl Driven {
                 self.doing = Doing::Needs(stage.next(now));
                 self.stage = Some(stage);
             }
-            Err(error) => self.fails(OrderError::new("scenario.unreadable", error.to_string())),
+            Err(error) => self.fails(OrderError::new(SCENARIO_UNREADABLE, error.to_string())),
         }
         Ok(())
     }
@@ -223,7 +224,7 @@ impl Driven {
         self.doing = Doing::Ends(Box::new(end));
     }
 
-    /// An end of which nothing is told.
+    /// An end without any content.
     fn finished(&self) -> Finished {
         let claimed = &self.claimed;
         Finished {
@@ -291,22 +292,22 @@ fn callback((name, step_status): (String, String)) -> Callback {
     }
 }
 
-/// Writes the end of a stage; whether it was still the caller's.
+/// Writes the end of a stage; returns if it was still the caller's.
 fn write(core: &mut Core, end: &Finished) -> Result<bool, Trouble> {
     let groups = AgeGroups::default();
     let (applied, ready) = core.call("finish", |tables| tables.finish(std::slice::from_ref(end), &groups))?;
     let applied = applied.first() == Some(&true);
-    let told = end.then.as_ref().map(Then::status);
-    core.note(format_args!("order {}.{} ends {told:?}, written: {applied}", end.no, end.attempt));
+    let status = end.then.as_ref().map(Then::status);
+    core.note(format_args!("order {}.{} ends {status:?}, written: {applied}", end.no, end.attempt));
     if !applied {
         core.tables.witness.saw("the end of a stage came too late");
         return Ok(false);
     }
-    let mut effects = Told::of_ready(ready);
+    let mut effects = Effects::of_ready(ready);
     effects.news.requests = std::mem::take(&mut core.tables.moves);
     let left = end.queue.clone().filter(|_| end.leaves_queue());
     effects.news.ended.push((end.no, end.attempt, left));
-    if told.is_some_and(Status::is_final) {
+    if status.is_some_and(Status::is_final) {
         effects.ended.push((end.no, end.life));
     }
     effects.send(core);

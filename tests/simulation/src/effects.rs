@@ -1,4 +1,4 @@
-//! What a change leads to elsewhere, told below its commit. All of it hints.
+//! Effects of a change elsewhere, sent after its commit. All of them are hints.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::store::{LockedOrder, ReadyStage};
 
 /// Effects of one transaction.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
-    /// For dispatchers.
+pub struct Effects {
+    /// News for dispatchers.
     pub news: News,
     /// Stages that are over, for workers.
     pub over: Vec<(OrderNo, Attempt)>,
@@ -19,21 +19,21 @@ pub struct Told {
     pub ended: Vec<(OrderNo, Life)>,
 }
 
-impl Told {
-    /// Stages that may run.
+impl Effects {
+    /// Effects of stages that may run now.
     #[must_use]
     pub fn of_ready(ready: Vec<ReadyStage>) -> Self {
         Self { news: News { ready, ..News::default() }, ..Self::default() }
     }
 
-    /// An order was ended from outside of its stage.
+    /// Adds that an order was ended from outside of its stage.
     pub fn life_ended(&mut self, was: &LockedOrder) {
         self.over.extend(was.running.map(|(_, attempt)| (was.no, attempt)));
         self.news.left.push((was.no, was.ready, was.order.queue.clone()));
         self.ended.push((was.no, was.order.life));
     }
 
-    /// Tells everybody whom it concerns.
+    /// Informs everybody concerned.
     pub fn send(self, core: &mut Core) {
         if !self.over.is_empty() {
             let message = Message::BreakOff(Arc::new(self.over));

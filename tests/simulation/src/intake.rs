@@ -6,7 +6,7 @@ use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::registration::NewOrder;
 
 use crate::core::{Core, Trouble};
-use crate::effects::Told;
+use crate::effects::Effects;
 use crate::message::{Action, Durable, Event, Input};
 use crate::outside::Clients;
 use crate::planted::Planted;
@@ -123,7 +123,7 @@ fn register(core: &mut Core, orders: &[NewOrder]) -> Result<Vec<Registered>, Tro
         Registered::Accepted { ready, .. } => ready.clone(),
         _ => None,
     };
-    Told::of_ready(registered.iter().filter_map(ready).collect()).send(core);
+    Effects::of_ready(registered.iter().filter_map(ready).collect()).send(core);
     Ok(registered)
 }
 
@@ -137,7 +137,7 @@ fn answer(core: &mut Core, callbacks: Vec<NewCallback>) -> Result<(), Trouble> {
             _ => "a callback came too late",
         });
     }
-    let mut effects = Told::of_ready(woken);
+    let mut effects = Effects::of_ready(woken);
     effects.news.requests = std::mem::take(&mut core.tables.moves);
     effects.send(core);
     Ok(())
@@ -151,7 +151,7 @@ fn act(core: &mut Core, action: Action, no: OrderNo) {
     }
 }
 
-/// Tells everybody of an action, whoever asked for it.
+/// Informs everybody of an action, no matter who asked for it.
 pub fn tell_of_action(core: &mut Core, action: Action, acted: Acted) {
     match acted {
         Acted::Ended(was, woken) => {
@@ -161,9 +161,9 @@ pub fn tell_of_action(core: &mut Core, action: Action, acted: Acted) {
                 (Action::Kill, true) => "a stage was killed while it ran",
                 _ => "an order was ended by hand",
             });
-            let mut told = Told::of_ready(woken);
-            told.life_ended(&was);
-            told.send(core);
+            let mut effects = Effects::of_ready(woken);
+            effects.life_ended(&was);
+            effects.send(core);
         }
         Acted::Begun(no, ready) => {
             core.note(format_args!("{action:?} of order {no}"));
@@ -171,7 +171,7 @@ pub fn tell_of_action(core: &mut Core, action: Action, acted: Acted) {
                 Some(_) => "an order was restarted",
                 None => "an order was restarted, and waits for others",
             });
-            Told::of_ready(ready.into_iter().collect()).send(core);
+            Effects::of_ready(ready.into_iter().collect()).send(core);
         }
     }
 }

@@ -65,7 +65,7 @@ fn of_one(tables: &Tables, no: OrderNo, reads_snapshots: bool) -> Vec<Violation>
     })
 }
 
-/// True where nothing is left to be done.
+/// True if nothing is left to be done.
 pub fn is_at_rest(core: &Core) -> bool {
     let tables = &core.tables;
     core.undone() == 0
@@ -110,7 +110,7 @@ pub fn at_the_end(core: &mut Core, clients: &Clients) {
         .extend(interrupted.iter().filter_map(|(no, life)| traffic::of_interrupted(*no, *life, &core.calls)));
     found.extend(traffic::of_notifications(&ends(core), &core.notified));
     let mut answers = clients.answers.clone();
-    for (request, count) in &core.told_to_parents {
+    for (request, count) in &core.reported_to_parents {
         *answers.entry(*request).or_default() += count;
     }
     found.extend(of_callbacks(tables, &answers));
@@ -121,13 +121,13 @@ pub fn at_the_end(core: &mut Core, clients: &Clients) {
     core.tables.witness.violations.extend(found);
 }
 
-/// The ends that clients were to be told of, by what the orders say.
+/// Ends that were to be reported to clients, by what the orders say.
 fn ends(core: &Core) -> Vec<(String, Life, String)> {
     let mut ends = core.tables.witness.to_tell.clone();
     for order in core.tables.orders.values() {
         let kinds = [(order.notify, "final"), (order.answers.is_some(), "answer")];
         for entry in order.history.iter().filter(|entry| entry.ends) {
-            for (_, kind) in kinds.iter().filter(|(is_told, _)| *is_told) {
+            for (_, kind) in kinds.iter().filter(|(is_wanted, _)| *is_wanted) {
                 let end = (order.id.clone(), entry.life, (*kind).to_owned());
                 if !ends.contains(&end) {
                     ends.push(end);
@@ -138,7 +138,7 @@ fn ends(core: &Core) -> Vec<(String, Life, String)> {
     ends
 }
 
-/// One child for each request.
+/// Checks that there is one child for each request.
 fn of_children(tables: &Tables) -> Vec<Violation> {
     let mut children: BTreeMap<RequestId, &str> = BTreeMap::new();
     let mut found = Vec::new();
@@ -152,7 +152,7 @@ fn of_children(tables: &Tables) -> Vec<Violation> {
     found
 }
 
-/// Each operation is over, and did to each order once what it says of it.
+/// Checks that each operation is over, and did to each order once what it says.
 fn of_operations(tables: &Tables) -> Vec<Violation> {
     let mut found = Vec::new();
     for (key, operation) in &tables.operations {

@@ -1,4 +1,4 @@
-//! `./dev simulate`: many seeds, and what came of them.
+//! `./dev simulate`: many seeds, and their outcomes.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! What happens in a run: timers, messages, answers of called systems, actions of people. Plain data.
+//! Events of a run: timers, messages, answers of called systems, actions of people. Plain data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::store::ReadyStage;
 pub struct News {
     /// Orders that are not ready, or in no queue, any more.
     pub left: Vec<(OrderNo, Option<Attempt>, Option<String>)>,
-    /// What may run.
+    /// Stages that may run.
     pub ready: Vec<ReadyStage>,
     /// Stages that ended, with the queue that was left.
     pub ended: Vec<(OrderNo, Attempt, Option<String>)>,
@@ -52,7 +52,7 @@ pub enum Durable {
     Callback {
         /// The request.
         request: Uuid,
-        /// What it says.
+        /// Status of the step.
         step_status: &'static str,
     },
 }
@@ -73,7 +73,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// True where an operator would choose an order in this status for it.
+    /// True if an operator would choose an order in this status for it.
     #[must_use]
     pub const fn fits(self, status: Status) -> bool {
         match self {
@@ -85,18 +85,18 @@ impl Action {
     }
 }
 
-/// What a process gets.
+/// Input of a process.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// Its process begins.
+    /// The process starts.
     Begin,
     /// A sign of life is due.
     Beat,
-    /// The first of its periodic works.
+    /// The first periodic work of the process.
     Tick,
-    /// The second.
+    /// The second periodic work.
     Look,
-    /// The third.
+    /// The third periodic work.
     Round,
     /// A message.
     Message(Message),
@@ -110,37 +110,37 @@ pub enum Input {
     Act(Action, OrderNo),
     /// A bulk operation over HTTP.
     Operate(usize, Action),
-    /// A stop of the flow of this number over HTTP, for so long.
+    /// A stop of the flow of this number over HTTP, and its length.
     StopFlow(u64, Duration),
     /// A stage goes on: key, number of the question, answer.
     GoOn((OrderNo, Attempt), u32, Box<Answer>),
     /// A stage tries again what it could not write.
     Again((OrderNo, Attempt)),
-    /// Its process is asked to stop.
+    /// The process is asked to stop.
     Stop,
-    /// The grace of that is over.
+    /// The grace period of the stop is over.
     Grace,
 }
 
-/// What happens.
+/// An event of the simulation.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A process gets something, if it is still in that life.
     To {
-        /// Which.
+        /// The process.
         process: ProcessId,
-        /// Which life of it.
+        /// Life of the process.
         life: u32,
-        /// What.
+        /// The input.
         input: Input,
     },
-    /// A client sends an order, for the how manieth time.
+    /// A client sends an order, with the number of the try.
     Submit(usize, u32),
     /// An operator acts on an order of this index.
     Act(Action, usize),
     /// An operator begins a bulk operation, under the key of this request.
     Operate(usize, Action),
-    /// An operator stops the flow of this number for so many milliseconds.
+    /// An operator stops the flow of this number, for a time in milliseconds.
     StopFlow(u64, i64),
     /// A system answers a request.
     Callback(Uuid, &'static str),
@@ -159,16 +159,16 @@ pub enum Event {
 /// A fault.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
-    /// A process is killed, and started again after so many milliseconds.
+    /// A process is killed, and started again after a time in milliseconds.
     Kill(ProcessId, i64),
     /// A process is stopped in good order, and started again.
     Stop(ProcessId, i64),
-    /// A process is frozen for so long.
+    /// A process is frozen for a time.
     Freeze(ProcessId, i64),
-    /// A process cannot reach the database for so long.
+    /// A process cannot reach the database for a time.
     Cut(ProcessId, i64),
-    /// The database is away for so long.
+    /// The database is away for a time.
     Database(i64),
-    /// The broker is away for so long; what may be lost is.
+    /// The broker is away for a time; what may be lost is lost.
     Broker(i64),
 }

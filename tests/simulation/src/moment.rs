@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// Milliseconds since the begin of the run.
+/// Milliseconds since the start of the run.
 pub type Millis = i64;
 
-/// Which process: its place in the list of processes.
+/// Place of a process in the list of processes.
 pub type ProcessId = usize;
 
-/// The begin of every run.
+/// Start of every run.
 const BEGIN: i64 = 1_767_225_600_000;
 
 /// A moment of a run, as the clock of the database shows it.

@@ -21,7 +21,7 @@ const DELAY: Duration = Duration::from_secs(3);
 pub struct Notifier;
 
 impl Notifier {
-    /// Its role.
+    /// Role of the process.
     pub const ROLE: Role = Role::Notifier;
 
     /// Takes what comes.
@@ -86,8 +86,8 @@ fn tell_parent(core: &mut Core, row: &OutboxRow) {
     if let Some((request, status)) = row.answers
         && core.publish(Durable::Callback { request: request.0, step_status: status.as_str() })
     {
-        *core.told_to_parents.entry(request.0).or_default() += 1;
-        core.tables.witness.saw("the end of a child was told to its parent");
+        *core.reported_to_parents.entry(request.0).or_default() += 1;
+        core.tables.witness.saw("the end of a child was reported to its parent");
     }
 }
 
@@ -97,7 +97,7 @@ fn receive(core: &mut Core, row: &OutboxRow) {
     let order = core.tables.orders.get(&row.no);
     let is_over = order.is_some_and(|order| order.life > row.life || order.status.is_final());
     let phantom = Violation::unless(is_over, Invariant::NoPhantom, || {
-        format!("the end of `{}`, life {}, was told, and it goes on", row.id, row.life)
+        format!("the end of `{}`, life {}, was reported, and it goes on", row.id, row.life)
     });
     core.tables.witness.violations.extend(phantom);
     core.notified.push(ObservedNotification {

@@ -1,4 +1,4 @@
-//! What came of one run: a digest, violations, and what was seen.
+//! Outcome of one run: a digest, violations, and what was seen.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use pagurus_domain::invariants::Violation;
 
 use crate::core::Core;
 
-/// What came of one run.
+/// Outcome of one run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The seed.
@@ -16,20 +16,20 @@ pub struct Outcome {
     pub orders: usize,
     /// The digest of its log.
     pub digest: String,
-    /// What was broken.
+    /// Violations found.
     pub violations: Vec<Violation>,
     /// The last lines of its log.
     pub lines: Vec<String>,
     /// The plan, for people.
     pub plan: String,
-    /// What was seen, and how often.
+    /// Events that were seen, and how often.
     pub seen: BTreeMap<&'static str, u64>,
     /// Stages that were run, and milliseconds that passed.
     pub size: (u64, i64),
 }
 
 impl Outcome {
-    /// That of a run that is over.
+    /// Outcome of a run that is over.
     pub fn of(seed: u64, core: &mut Core) -> Self {
         let stages = core.tables.orders.values().map(|order| u64::from(order.attempt.0.unsigned_abs())).sum();
         for (no, order) in core.tables.orders.clone() {
@@ -50,7 +50,7 @@ impl Outcome {
         }
     }
 
-    /// True where nothing was broken.
+    /// True if nothing was broken.
     #[must_use]
     pub const fn is_good(&self) -> bool {
         self.violations.is_empty()

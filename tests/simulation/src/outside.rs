@@ -25,12 +25,12 @@ pub const DEADLY: u64 = 66;
 /// The clients.
 #[derive(Debug, Default)]
 pub struct Clients {
-    /// What they send, and true where it goes over HTTP.
+    /// Orders that they send, and true for those over HTTP.
     orders: Vec<(Arc<NewOrder>, bool)>,
     done: Vec<bool>,
     /// Contents of each id.
     pub sent: BTreeMap<String, Vec<Vec<u8>>>,
-    /// What was confirmed to them.
+    /// Contents that were confirmed to them, by id.
     pub confirmed: BTreeMap<String, Vec<u8>>,
     accepted: BTreeMap<String, u32>,
     /// Answers of called systems that were confirmed, by request.
@@ -150,7 +150,7 @@ fn order(
     scenarios: usize,
     sent: &BTreeMap<String, Vec<Vec<u8>>>,
 ) -> Result<NewOrder, String> {
-    // A few bear the id of another, with the same content or with other content.
+    // A few have the id of another, with the same content or with other content.
     let twin = index > 0 && chance.happens(30_000);
     let number = if twin { chance.below(index as u64) } else { index as u64 };
     let mut own = Chance::of(salt ^ number, 5);
@@ -199,7 +199,7 @@ fn order(
     })
 }
 
-/// What an order waits for: one or two that were sent before it, which it never waits for without an end.
+/// Draws the conditions of an order: one or two orders that were sent before it, so that no wait is endless.
 fn conditions(
     (own, number): (&mut Chance, u64),
     plan: &Plan,
@@ -219,7 +219,7 @@ fn conditions(
         let otherwise = if own.happens(500_000) { "fail" } else { "cancel" };
         json!({"order": before, "states": states, "otherwise": otherwise})
     };
-    // Who bears the id of another leaves its own to nobody.
+    // An order with the id of another leaves its own id unused.
     let after = named.into_iter().map(|before| condition(before, own));
     let after = after.filter(|one| one["order"].as_str().is_some_and(|id| sent.contains_key(id))).collect();
     (after, if own.happens(700_000) { StartMode::Reactive } else { StartMode::Polling })
@@ -234,13 +234,13 @@ pub struct World {
 }
 
 impl World {
-    /// That of a seed.
+    /// Creates the world of a seed.
     #[must_use]
     pub const fn of(seed: u64) -> Self {
         Self { seed, asked: BTreeMap::new() }
     }
 
-    /// Makes a call: what comes of it, and after how long. It follows from the key and from how often the order was
+    /// Makes a call; returns the outcome, and the time that it takes. It follows from the key and from how often the order was
     /// retried, so that a repeat after a crash is answered as the first was.
     pub fn http(
         &mut self,

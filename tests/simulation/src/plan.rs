@@ -22,33 +22,33 @@ pub struct Plan {
     pub orders: usize,
     /// Milliseconds over which they come.
     pub arrival_ms: i64,
-    /// Milliseconds of faults.
+    /// Length of the faults, in milliseconds.
     pub faults_ms: i64,
     /// Workers.
     pub workers: usize,
-    /// Places of each.
+    /// Places of each worker.
     pub concurrency: u32,
     /// Names of queues.
     pub queues: u64,
-    /// In a million store calls: the caller dies before.
+    /// Store calls in a million before which the caller dies.
     pub dies_before: u64,
-    /// The caller dies after.
+    /// Store calls in a million after which the caller dies.
     pub dies_after: u64,
-    /// The answer is lost.
+    /// Store calls in a million whose answer is lost.
     pub answer_lost: u64,
-    /// In a million messages that may be lost: lost.
+    /// Lost messages in a million that may be lost.
     pub lost: u64,
-    /// Doubled.
+    /// Doubled messages in a million.
     pub doubled: u64,
-    /// Delayed by seconds.
+    /// Messages in a million that are delayed by seconds.
     pub delayed: u64,
     /// Faults of processes and servers.
     pub faults: usize,
-    /// In a million calls of systems: takes seconds.
+    /// Calls of systems in a million that take seconds.
     pub slow: u64,
     /// Actions of operators.
     pub actions: usize,
-    /// In a million orders: waits for others.
+    /// Orders in a million that wait for others.
     pub dependent: u64,
     /// Bulk operations.
     pub operations: usize,

@@ -28,7 +28,7 @@ pub enum Planted {
     /// Each copy of a notification has an id of its own.
     FreshMessageId,
     /// The end of a stage writes no notification.
-    EndUntold,
+    EndUnreported,
     /// Intake acknowledges an order before its commit.
     AcknowledgedEarly,
     /// The same id registers twice.
@@ -57,21 +57,21 @@ pub enum Planted {
     KeyOfHandOut,
     /// The event of a reissue takes no number.
     ReissueUnnumbered,
-    /// The hand-out after a rest bears the number of the one before.
+    /// The hand-out after a rest has the number of the one before.
     NumberNotRaised,
-    /// What a stage saved on its way does not count its tries anew, and the order goes back to where it began.
+    /// A position saved within a stage does not reset the tries, and the order goes back to where it began.
     SavedPositionLost,
-    /// An end of a child by hand is not told to its parent.
-    ChildEndUntold,
+    /// An end of a child by hand is not reported to its parent.
+    ChildEndUnreported,
     /// The id of a child is that of the hand-out.
     ChildIdOfHandOut,
     /// Any end of an order that another waits for starts that one.
     AnyEndStarts,
     /// The look never holds expected states against a scenario.
     FoundIsNeverHeld,
-    /// What an operation did is noted in a second transaction.
+    /// The results of an operation are noted in a second transaction.
     PieceNotedAfterwards,
-    /// What an operation will do is noted in a transaction before.
+    /// The results of an operation are noted in a transaction before.
     PieceNotedBefore,
     /// A dispatcher that takes over reads the stops only later.
     StopsForgottenByNext,
@@ -96,7 +96,7 @@ impl Planted {
         Self::FormerLifeAnswered,
         Self::RemovedBeforeConfirm,
         Self::FreshMessageId,
-        Self::EndUntold,
+        Self::EndUnreported,
         Self::AcknowledgedEarly,
         Self::IdNotUnique,
         Self::KillLeavesRunning,
@@ -113,7 +113,7 @@ impl Planted {
         Self::ReissueUnnumbered,
         Self::NumberNotRaised,
         Self::SavedPositionLost,
-        Self::ChildEndUntold,
+        Self::ChildEndUnreported,
         Self::ChildIdOfHandOut,
         Self::AnyEndStarts,
         Self::FoundIsNeverHeld,

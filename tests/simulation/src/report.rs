@@ -1,4 +1,4 @@
-//! What is shown of a seed that fails.
+//! Report of a seed that fails.
 
 use crate::outcome::Outcome;
 use crate::planted::Planted;

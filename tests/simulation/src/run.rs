@@ -1,4 +1,4 @@
-//! One run: processes, faults, the clock that jumps from event to event, and the end.
+//! A run: processes, faults, the clock that jumps from event to event, and the end.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const EVENTS: u64 = 6_000_000;
 /// Time between two looks at the rows.
 const JUDGE: Millis = 700;
 
-/// What a process is.
+/// State of a process, by its role.
 #[derive(Debug)]
 enum State {
     Intake,
@@ -47,7 +47,7 @@ struct Process {
     life: u32,
     state: Option<State>,
     frozen: bool,
-    /// What came while it was frozen.
+    /// Inputs that came while it was frozen.
     deferred: VecDeque<Input>,
     node: Option<pagurus_domain::id::Incarnation>,
 }
@@ -139,7 +139,7 @@ impl Run<'_> {
         for _ in 0..self.core.plan.faults {
             let process = usize::try_from(chance.below(self.processes.len() as u64)).unwrap_or(0);
             let fault = match chance.below(14) {
-                // Whoever leads, longer than its lease lasts.
+                // The leader, longer than its lease lasts.
                 12 | 13 => {
                     Fault::Freeze(2 + usize::from(chance.happens(500_000)), chance.between(3_500, 9_000))
                 }
@@ -251,7 +251,7 @@ impl Run<'_> {
         }
     }
 
-    /// A sign of life; who was declared over registers anew, unless another has its name.
+    /// Gives a sign of life; a process that was declared over registers again, unless another one has its name.
     fn beat(&mut self, index: ProcessId, state: &mut State) {
         let every = self.core.chance.between(900, 1_100);
         self.core.later(every, Input::Beat);

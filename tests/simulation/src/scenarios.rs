@@ -88,25 +88,25 @@ impl Library {
         Ok(Self { scenarios, settings })
     }
 
-    /// One scenario.
+    /// Returns the scenario of this index.
     #[must_use]
     pub fn scenario(&self, index: usize) -> Arc<Scenario> {
         self.scenarios[index % self.scenarios.len()].clone()
     }
 
-    /// True where a scenario ends in a state of this name.
+    /// True if a scenario ends in a state of this name.
     #[must_use]
     pub fn can_end_in(&self, index: usize, state: &str) -> bool {
         unknown_states(&[state.to_owned()], &self.scenarios[index % self.scenarios.len()]).is_empty()
     }
 
-    /// What stages go by.
+    /// Settings of the stages.
     #[must_use]
     pub fn settings(&self) -> Arc<StageSettings> {
         self.settings.clone()
     }
 
-    /// How many there are.
+    /// Number of scenarios.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.scenarios.len()

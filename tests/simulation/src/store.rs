@@ -60,7 +60,7 @@ pub struct Tables {
     pub ready: BTreeMap<OrderNo, ReadyRow>,
     /// Stages with a worker.
     pub running: BTreeMap<OrderNo, RunningRow>,
-    /// What rests.
+    /// Orders that rest.
     pub due: BTreeMap<OrderNo, DueRow>,
     /// Members of queues.
     pub queued: BTreeMap<OrderNo, (String, i64)>,
@@ -78,7 +78,7 @@ pub struct Tables {
     pub callbacks: Vec<CallbackRow>,
     /// Notifications that are not confirmed.
     pub outbox: BTreeMap<(OrderNo, Life, String), OutboxRow>,
-    /// What orders wait for, by the order and the id of the other one.
+    /// Conditions that orders wait for, by the order and the id of the other one.
     pub dependencies: BTreeMap<(OrderNo, String), DependencyRow>,
     /// Bulk operations, by the key of their request.
     pub operations: BTreeMap<usize, OperationRow>,
@@ -94,7 +94,7 @@ pub struct Tables {
     chance: Chance,
     /// The bug that is in it.
     pub planted: Option<Planted>,
-    /// What was seen of all commits.
+    /// Witness of all commits.
     pub witness: Witness,
 }
 
@@ -133,7 +133,7 @@ impl Tables {
         }
     }
 
-    /// True where this bug is in the tables.
+    /// True if this bug is in the tables.
     #[must_use]
     pub fn has(&self, planted: Planted) -> bool {
         self.planted == Some(planted)
@@ -258,7 +258,7 @@ impl Tables {
         }
     }
 
-    /// These requests are what an order waits for now, and no others.
+    /// Notes that an order now waits for these requests, and for no others.
     fn mark_awaited(&mut self, no: OrderNo, awaited: &[RequestId]) {
         let mut more = 0;
         for id in self.requests_of.get(&no).cloned().unwrap_or_default() {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pagurus_domain::dispatch::HandOut;
 use pagurus_domain::id::{Attempt, Epoch, Incarnation, OrderNo};
-use pagurus_domain::invariants::standing::of_room;
+use pagurus_domain::invariants::standing::of_capacity;
 use pagurus_domain::recovery::Finding;
 
 use crate::activator::hand_out_again;
 use crate::core::{Core, Trouble, millis};
 use crate::driving::Driven;
-use crate::effects::Told;
+use crate::effects::Effects;
 use crate::message::{Input, Message};
 use crate::outside::World;
 use crate::plan::{RECOVERY, WORK};
@@ -37,7 +37,7 @@ pub struct Working {
 }
 
 impl Working {
-    /// One that is registered under this number.
+    /// Creates a worker that is registered under this number.
     #[must_use]
     pub const fn new(node: Incarnation, places: u32) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Working {
         self.node
     }
 
-    /// Its life in the registry was declared over: what it has is over, and it goes on under a new number.
+    /// Goes on under a new number, without its stages: its life in the registry was declared over.
     pub fn reborn(&mut self, node: Incarnation) {
         *self = Self::new(node, u32::try_from(self.places).unwrap_or(1));
     }
@@ -95,9 +95,9 @@ impl Working {
                 self.is_stopping = true;
                 let node = self.node;
                 let _ = core.call("stopping", |tables| tables.set_node_status(node, NodeStatus::Stopping));
-                let mut told = Told::default();
-                told.news.workers_changed = true;
-                told.send(core);
+                let mut effects = Effects::default();
+                effects.news.workers_changed = true;
+                effects.send(core);
                 core.later(GRACE, Input::Grace);
             }
             Input::Grace => self.leave(core),
@@ -118,9 +118,9 @@ impl Working {
             core.tables.witness.saw("a stage was broken off");
             self.held.remove(&key);
             let ended = vec![(key.0, key.1, None)];
-            let mut told = Told::default();
-            told.news.ended = ended;
-            told.send(core);
+            let mut effects = Effects::default();
+            effects.news.ended = ended;
+            effects.send(core);
         }
     }
 
@@ -177,9 +177,9 @@ impl Working {
                 core.later(200, Input::Tick);
             }
         }
-        let mut told = Told::default();
-        told.news.refused = refused;
-        told.send(core);
+        let mut effects = Effects::default();
+        effects.news.refused = refused;
+        effects.send(core);
     }
 
     fn begin(&mut self, core: &mut Core, world: &mut World, library: &Library, claimed: Vec<Claimed>) {
@@ -194,7 +194,7 @@ impl Working {
             self.stages.insert(key, driven);
             self.settle(key, goes_on);
         }
-        let found = of_room(&format!("node {}", self.node), self.stages.len(), self.places);
+        let found = of_capacity(&format!("node {}", self.node), self.stages.len(), self.places);
         core.tables.witness.violations.extend(found);
     }
 
@@ -227,7 +227,7 @@ impl Working {
         Ok(())
     }
 
-    /// What still runs is given to others, and the process ends.
+    /// Gives what still runs to others, and ends the process.
     fn leave(&mut self, core: &mut Core) {
         let node = self.node;
         let _ =

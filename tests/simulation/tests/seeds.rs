@@ -22,7 +22,7 @@ fn one(seed: u64, planted: Option<Planted>, deployment: &Deployment) -> Outcome 
     run(seed, ORDERS, planted, deployment, false).unwrap()
 }
 
-/// What a run must have seen at least once in all these seeds: without it their silence says nothing.
+/// Events that must occur at least once in all these seeds: without them their silence says nothing.
 const SOMETIMES: [&str; 31] = [
     "a call was held back",
     "a child was refused that would stand behind its parent",
@@ -33,7 +33,7 @@ const SOMETIMES: [&str; 31] = [
     "an order started another",
     "an order was restarted, and waits for others",
     "an order waited for others, and they ended as it needs",
-    "the end of a child was told to its parent",
+    "the end of a child was reported to its parent",
     "a callback came too late",
     "a callback came twice",
     "a callback was accepted",
@@ -117,7 +117,7 @@ fn qlt_14_a_failure_is_shrunk_to_few_orders_and_shows_its_end() {
     assert_eq!(least.seed, seed);
     assert!(least.orders <= orders && !least.is_good());
     assert_eq!(least.violations[0].invariant, Invariant::OneNotification);
-    let told = least.to_string();
-    assert!(told.contains(&format!("seed {seed} with {} orders", least.orders)), "{told}");
-    assert!(told.contains("INV-26") && told.contains("ends Some"), "{told}");
+    let report = least.to_string();
+    assert!(report.contains(&format!("seed {seed} with {} orders", least.orders)), "{report}");
+    assert!(report.contains("INV-26") && report.contains("ends Some"), "{report}");
 }

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::order::ScenarioStatus;
 use pagurus_domain::order::transition::Cause;
-use pagurus_domain::recovery::{Finding, Remedy, remedy};
+use pagurus_domain::recovery::{Finding, Remedy, Suspicion, remedy};
 use pagurus_simulation::store as model;
 use pagurus_simulation::witness::MAX_RESTARTS;
 use pagurus_store::amend::Postponement;
@@ -22,9 +22,16 @@ impl Both {
         let stuck = recovery::of_orders(&tx, &[no.0]).await.unwrap();
         let again: Vec<_> = stuck
             .iter()
-            .filter_map(|one| match remedy(finding, u16::try_from(one.restarts).unwrap(), MAX_RESTARTS) {
-                Remedy::HandOutAgain { restarts } => Some((one, i16::try_from(restarts).unwrap())),
-                Remedy::Poison => None,
+            .filter_map(|one| {
+                match remedy(
+                    finding,
+                    u16::try_from(one.restarts).unwrap(),
+                    Suspicion::default(),
+                    MAX_RESTARTS,
+                ) {
+                    Remedy::HandOutAgain { restarts, .. } => Some((one, i16::try_from(restarts).unwrap())),
+                    Remedy::Poison => None,
+                }
             })
             .collect();
         let real = of_real(&recovery::reissue(&tx, &again, "test", finding.as_str()).await.unwrap());
@@ -120,7 +127,7 @@ impl Both {
             snapshot: "{}".to_owned(),
             history: "{}".to_owned(),
             answers: Vec::new(),
-            told: Vec::new(),
+            notifications: Vec::new(),
         };
         let stage = Advance { no: real.head.no, pass: real.pass, until, entered: Some(entered) };
         let saved = model::Finished { until, visited: 2, ..model_finished(model, None) };

@@ -1,4 +1,4 @@
-//! The rows of both worlds as text: all that both can know of an order.
+//! Rows of both worlds as text: all that both can know about an order.
 
 use std::collections::BTreeMap;
 
@@ -93,9 +93,9 @@ impl Both {
         words.push("child".to_owned());
         words.extend(order.parent.map(|parent| parent.to_string()));
         words.push("told".to_owned());
-        let told = tables.outbox.keys().filter(|(of, _, _)| *of == no);
-        let told: Vec<String> = told.map(|(_, life, kind)| format!("{life}/{kind}")).collect();
-        words.extend((!told.is_empty()).then(|| told.join(",")));
+        let ends = tables.outbox.keys().filter(|(of, _, _)| *of == no);
+        let ends: Vec<String> = ends.map(|(_, life, kind)| format!("{life}/{kind}")).collect();
+        words.extend((!ends.is_empty()).then(|| ends.join(",")));
         words.push("kept".to_owned());
         words.extend(tables.snapshots.get(&no).cloned());
         words.join(" ")

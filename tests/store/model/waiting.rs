@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{Both, IDS, of_model, of_real};
 
 /// Outcome of a registration, in both worlds.
-fn told(real: &Registered) -> String {
+fn outcome(real: &Registered) -> String {
     match real {
         Registered::Accepted { no, ready, .. } => format!("{no} {:?}", of_real(ready.as_slice())),
         Registered::Duplicate(status) => format!("duplicate {status}"),
@@ -21,7 +21,7 @@ fn told(real: &Registered) -> String {
     }
 }
 
-fn told_of_model(model: &model::Registered) -> String {
+fn outcome_of_model(model: &model::Registered) -> String {
     match model {
         model::Registered::Accepted { no, ready } => format!("{no} {:?}", of_model(ready.as_slice())),
         model::Registered::Duplicate(status) => format!("duplicate {status}"),
@@ -36,7 +36,7 @@ impl Both {
         if matches!(real, Registered::Duplicate(_) | Registered::Conflict(_)) {
             self.tables.skip_number();
         }
-        self.same(call, told(real), told_of_model(model));
+        self.same(call, outcome(real), outcome_of_model(model));
     }
 
     /// An order that waits for one or two of those without conditions, which may come later, or have ended.

@@ -73,24 +73,24 @@ where
         self.begun += 1;
         let number = self.begun;
         let (voice, handler) = (self.voice.clone(), Arc::clone(&self.handler));
-        let told = pass.clone();
-        let handle = self.works.spawn(async move { (told, number, work(voice, task, handler).await) });
+        let ended = pass.clone();
+        let handle = self.works.spawn(async move { (ended, number, work(voice, task, handler).await) });
         self.at_work.insert(pass, AtWork { number, handle, copies: vec![delivery] });
     }
 
-    /// The next work that ends; none where nothing is at work.
+    /// Waits for the next work that ends; `None` if nothing is at work.
     pub async fn ended(&mut self) -> Option<Ended> {
         self.works.join_next().await
     }
 
-    /// A work has ended: its task is acknowledged, now that the broker has the decision.
+    /// Acknowledges the task of a work that has ended, now that the broker has the decision.
     pub async fn clear(&mut self, ended: Ended) -> Result<(), Error> {
         let (pass, number, said) = match ended {
             Err(error) if error.is_cancelled() => return Ok(()),
             ended => ended.map_err(io::Error::other)?,
         };
         said?;
-        // Under another number it was given up, and has begun anew.
+        // Under another number it was given up, and has started again.
         if self.at_work.get(&pass).is_some_and(|at_work| at_work.number == number)
             && let Some(at_work) = self.at_work.remove(&pass)
         {
@@ -99,8 +99,8 @@ where
         Ok(())
     }
 
-    /// The engine gives a task up: its handler is broken off, and nothing is said of it. If the task has come again
-    /// already, its handler begins anew.
+    /// Gives a task up for the engine: its handler is broken off, and no decision is sent. If the task has come again
+    /// already, its handler starts again.
     pub async fn give_up(&mut self, cancel: &[u8]) -> Result<(), Error> {
         let Ok(Cancel { pass }) = serde_json::from_slice(cancel) else { return Ok(()) };
         let Some(mut at_work) = self.at_work.remove(&pass) else { return Ok(()) };

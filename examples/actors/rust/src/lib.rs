@@ -1,8 +1,8 @@
-//! A client for actors: takes tasks, runs a function for each, and tells the engine what came of it.
+//! A client for actors: takes tasks, runs a function for each, and sends the result to the engine.
 //!
 //! A task may come twice, after a lost connection or a work time-out: [`Task::task`] stays the
 //! same, so a handler can drop doubles by it. A handler whose task is given up by the engine is
-//! broken off, and begins anew when the task comes again. Never acknowledges a task that is not
+//! broken off, and starts again when the task comes again. Never acknowledges a task that is not
 //! given up before the broker has its decision.
 
 mod desk;
@@ -35,7 +35,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from
 pub struct Task {
     /// Identity of the task, the same over all of its hand-outs.
     pub task: String,
-    /// The token of this hand-out; every answer bears it.
+    /// The token of this hand-out; every answer carries it.
     pub pass: String,
     /// Name of the actor.
     pub actor: String,
@@ -45,9 +45,9 @@ pub struct Task {
     pub transaction_id: Option<String>,
     /// Number of the hand-out, from 1.
     pub hand_out: u32,
-    /// Without a decision or a heartbeat for so long (ms) the hand-out is over.
+    /// Milliseconds without a decision or a heartbeat after which the hand-out is over.
     pub work_timeout_ms: u64,
-    /// Body as the scenario says it.
+    /// Body that the scenario gives.
     pub body: Value,
 }
 
@@ -60,7 +60,7 @@ pub struct Fail {
     pub message: String,
 }
 
-/// Where tasks come from, and how many are worked on at once.
+/// Source of tasks, and the number of them that are worked on at once.
 #[derive(Clone, Debug)]
 pub struct Actor {
     /// Name of the actor in the scenario.
@@ -150,7 +150,7 @@ impl Actor {
     }
 }
 
-/// One connection, until it is lost or no longer wanted.
+/// A connection, until it is lost or no longer wanted.
 struct Session {
     // The connection breaks off with its last handle.
     connection: Connection,

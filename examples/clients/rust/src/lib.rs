@@ -11,8 +11,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! An order bears an id of the client's choice, so that sending it again is harmless: [`Client::register`] repeats by itself
-//! what got no answer, and whoever was interrupted calls it again with the same order.
+//! An order has an id of the client's choice, so that sending it again is harmless: [`Client::register`] repeats by itself
+//! what got no answer, and a program that was interrupted calls it again with the same order.
 
 mod order;
 mod problem;
@@ -37,7 +37,7 @@ const LONG_POLL: Duration = Duration::from_secs(30);
 /// Longest pause between two tries of an engine that is away.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// One installation.
+/// Client of one installation.
 #[derive(Clone, Debug)]
 pub struct Client {
     http: reqwest::Client,
@@ -98,7 +98,7 @@ impl Client {
         self.patiently(&Question::post("/v1/orders", &body), None).await
     }
 
-    /// The order with all that is known of it.
+    /// Returns the order with everything that is known about it.
     ///
     /// # Errors
     /// See [`Error`].
@@ -106,7 +106,7 @@ impl Client {
         self.ask(&Question::get(&path(id, ""))).await
     }
 
-    /// Where the order is.
+    /// Returns the status of the order.
     ///
     /// # Errors
     /// See [`Error`].
@@ -114,13 +114,13 @@ impl Client {
         self.ask(&Question::get(&path(id, "/status"))).await
     }
 
-    /// Why the order does not run.
+    /// Explains why the order does not run.
     ///
     /// # Errors
     /// See [`Error`].
     pub async fn explain(&self, id: &str) -> Result<String, Error> {
-        let told: Value = self.ask(&Question::get(&path(id, "/explain"))).await?;
-        Ok(told["explanation"].as_str().unwrap_or_default().to_owned())
+        let answer: Value = self.ask(&Question::get(&path(id, "/explain"))).await?;
+        Ok(answer["explanation"].as_str().unwrap_or_default().to_owned())
     }
 
     /// Follows the order until it has ended, or the time is over; [`Status::is_final`] says which.
@@ -143,7 +143,7 @@ impl Client {
         }
     }
 
-    /// A page of the orders that fulfil all conditions, and the cursor of the next page.
+    /// Returns a page of the orders that fulfil all conditions, and the cursor of the next page.
     ///
     /// # Errors
     /// See [`Error`].
@@ -180,7 +180,7 @@ impl Client {
         self.patiently(&Question { headers: &headers, ..Question::post(&place, &body) }, None).await
     }
 
-    /// Asks a live order something, and waits so long for what it answers.
+    /// Calls a live order, and waits for its answer until the time is over.
     ///
     /// # Errors
     /// See [`Error`].

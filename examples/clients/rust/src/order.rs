@@ -1,4 +1,4 @@
-//! Orders as they are sent, and what is told of them.
+//! Orders as they are sent, and the answers about them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,7 +11,7 @@ pub struct Order {
     pub id: String,
     /// The scenario that is run.
     pub scenario: String,
-    /// One of its versions; none is the newest.
+    /// Version of the scenario; none is the newest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scenario_version: Option<u32>,
     /// Values that the scenario works on.
@@ -41,7 +41,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// An order that says no more than it must.
+    /// An order with nothing but the required fields.
     #[must_use]
     pub fn new(id: impl Into<String>, scenario: impl Into<String>) -> Self {
         Self { id: id.into(), scenario: scenario.into(), ..Self::default() }
@@ -60,11 +60,11 @@ impl Order {
     }
 }
 
-/// Wish to be told of an order.
+/// Request for notifications of an order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Notify {
-    /// Where to: `amqp://?key=K`, `amqp://?queue=Q`, or a webhook `https://…`.
+    /// Address: `amqp://?key=K`, `amqp://?queue=Q`, or a webhook `https://…`.
     pub url: String,
     /// A mark of the client's own, which comes back.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,10 +84,10 @@ pub struct Notify {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lifecycle {
-    /// Not before then, in RFC 3339.
+    /// Earliest start, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_at: Option<String>,
-    /// Seconds from the sending after which it is not begun any more.
+    /// Seconds after sending within which it must start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period_to_start: Option<u32>,
     /// Orders that must have ended before.
@@ -100,9 +100,9 @@ pub struct Lifecycle {
 pub struct After {
     /// The id of that order.
     pub order: String,
-    /// The states that would do.
+    /// Acceptable final states.
     pub states: Vec<String>,
-    /// The lot of the order that waits, where that one ends otherwise.
+    /// `wait`, `fail` or `cancel`: what happens to the waiting order if that one ends in another state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<String>,
 }
@@ -117,11 +117,11 @@ pub struct Registered {
     pub status: String,
     /// The present status of an order that was there before.
     pub order_status: Option<String>,
-    /// A remark on what was not done quite as asked.
+    /// A remark on what was not done exactly as asked.
     pub note: Option<String>,
 }
 
-/// Where an order is.
+/// Status of an order.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Status {
     /// The id.
@@ -131,9 +131,9 @@ pub struct Status {
     /// True if this life is over.
     #[serde(rename = "final")]
     pub is_final: bool,
-    /// Which life.
+    /// Number of the life.
     pub life: i32,
-    /// A remark on what was not done quite as asked.
+    /// A remark on what was not done exactly as asked.
     pub note: Option<String>,
 }
 
@@ -145,7 +145,7 @@ pub struct Answered {
     pub key: String,
     /// The name of the call.
     pub name: String,
-    /// Where the call is.
+    /// Status of the call.
     pub status: String,
     /// Time at which it came.
     pub received_at: String,
@@ -153,6 +153,6 @@ pub struct Answered {
     pub answered_at: Option<String>,
     /// The answer.
     pub answer: Option<Value>,
-    /// Why there is none.
+    /// Error in place of an answer.
     pub error: Option<Value>,
 }

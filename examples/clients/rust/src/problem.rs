@@ -88,7 +88,7 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// One thing that is wrong with a request.
+/// A fault in a request.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Detail {
     /// The place, as a JSON pointer.

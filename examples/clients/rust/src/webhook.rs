@@ -1,4 +1,4 @@
-//! Webhooks: who sent them, and what they tell.
+//! Webhooks: check of their sender, and their content.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use sha2::Sha256;
 
 /// Seconds for which a webhook is good: one that was caught on its way cannot be played again later.
 const TOLERANCE: u64 = 300;
-/// Begin of a secret in Base64.
+/// Prefix of a secret in Base64.
 const PREFIX: &str = "whsec_";
 
 /// A webhook that was not signed with the secret, or not just now.
@@ -19,7 +19,7 @@ pub struct NotGenuine;
 /// Content of a webhook, if it is genuine.
 ///
 /// `header` gives a header field by its name in lower case; `body` is as it came, byte for byte; `now` are the seconds since
-/// 1970. A notification may come twice, under the same `webhook-id`: whoever acts on one must bear that.
+/// 1970. A notification may come twice, under the same `webhook-id`: the receiver must be able to handle that.
 ///
 /// # Errors
 /// The webhook is not signed with the secret, or was not sent just now.

@@ -72,17 +72,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if !matches!(status["status"].as_str(), Some("accepted" | "duplicate")) {
         return Err("the order was not taken".into());
     }
-    // Of an order that was sent before and has ended, the notification came then.
+    // An order that was sent before and has ended had its notification then.
     if matches!(status["orderStatus"].as_str(), Some("success" | "fail" | "canceled" | "interrupted")) {
         return Ok(());
     }
     while let Some(delivery) = notifications.next().await {
         let delivery = delivery?;
-        let told: Value = serde_json::from_slice(&delivery.data)?;
+        let notice: Value = serde_json::from_slice(&delivery.data)?;
         delivery.ack(BasicAckOptions::default()).await?;
-        // A notification may come twice, under the same message_id: whoever acts on one must bear that.
-        if told["id"] == id.as_str() {
-            println!("notification: {told}");
+        // A notification may come twice, under the same message_id: the receiver must be able to handle that.
+        if notice["id"] == id.as_str() {
+            println!("notification: {notice}");
             return Ok(());
         }
     }

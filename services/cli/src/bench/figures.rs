@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use pagurus_wire::order::OrderLine;
 use serde_json::{Value, json};
 
-use crate::failure::{FAILED, Failure, NOT_YET};
+use crate::failure::{CliError, FAILED, NOT_YET};
 use crate::screen::Screen;
 
-/// Classes that are told apart; all further ones are told together.
+/// Most classes that are counted separately; all further ones are counted together.
 const MOST_CLASSES: usize = 50;
-/// Class of those.
+/// Class of all further failures.
 const OTHER: &str = "(others)";
 /// Parts of a distribution that are shown.
 const PARTS: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
@@ -47,7 +47,7 @@ impl Times {
         step.map(|(step, _)| (f64::from(*step) / STEPS).exp2() / 1e3)
     }
 
-    fn told(&self) -> Value {
+    fn to_value(&self) -> Value {
         PARTS
             .iter()
             .map(|(name, part)| ((*name).to_owned(), json!(self.quantile(*part).map(rounded))))
@@ -60,7 +60,7 @@ impl Times {
 pub(super) struct Figures {
     /// Orders that were sent.
     pub sent: u64,
-    /// Time from the begin to the last answer.
+    /// Time from the start to the last answer.
     pub sent_within: Duration,
     accepted: Times,
     ended: Times,
@@ -72,14 +72,14 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// So many orders were registered after this time.
+    /// Counts registered orders, which took this time.
     pub fn accept(&mut self, orders: u64, took: Duration) {
         if orders > 0 {
             self.accepted.add(took, orders);
         }
     }
 
-    /// So many orders failed in this way.
+    /// Counts orders that failed in this way.
     pub fn fail(&mut self, class: &str, orders: u64) {
         let is_known = self.failures.contains_key(class) || self.failures.len() < MOST_CLASSES;
         *self.failures.entry(if is_known { class } else { OTHER }.to_owned()).or_default() += orders;
@@ -117,8 +117,8 @@ impl Figures {
         rate(self.ended(), span.unwrap_or_default())
     }
 
-    /// All of it, for programs.
-    pub fn told(&self, prefix: &str, scenario: &str) -> Value {
+    /// Returns all figures, for programs.
+    pub fn to_value(&self, prefix: &str, scenario: &str) -> Value {
         let failures: Vec<Value> =
             self.failures.iter().map(|(class, orders)| json!({"class": class, "orders": orders})).collect();
         json!({
@@ -127,12 +127,12 @@ impl Figures {
             "succeeded": self.succeeded, "notEnded": self.not_ended(),
             "sentWithinSeconds": rounded(self.sent_within.as_secs_f64()),
             "acceptedPerSecond": rounded(self.accepted_rate()), "endedPerSecond": rounded(self.ended_rate()),
-            "acceptedMillis": self.accepted.told(), "endedMillis": self.ended.told(),
+            "acceptedMillis": self.accepted.to_value(), "endedMillis": self.ended.to_value(),
             "failures": failures,
         })
     }
 
-    /// The same for people.
+    /// Returns the same as tables, for people.
     pub fn table(&self, screen: &Screen) -> String {
         let row = |name: &str, times: &Times, rate: f64| {
             let quantiles =
@@ -159,11 +159,11 @@ impl Figures {
     }
 
     /// The failure with which the program ends where an order did not go well.
-    pub fn verdict(&self) -> Result<(), Failure> {
+    pub fn verdict(&self) -> Result<(), CliError> {
         match (self.failures.is_empty(), self.not_ended()) {
-            (false, _) => Err(Failure::Reported(FAILED)),
+            (false, _) => Err(CliError::Reported(FAILED)),
             (true, 0) => Ok(()),
-            (true, _) => Err(Failure::Reported(NOT_YET)),
+            (true, _) => Err(CliError::Reported(NOT_YET)),
         }
     }
 }
@@ -172,7 +172,7 @@ fn rate(count: u64, within: Duration) -> f64 {
     if within.is_zero() { 0.0 } else { count as f64 / within.as_secs_f64() }
 }
 
-/// To three places, which is more than is known.
+/// Rounds to three places, which is more than is known.
 fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
@@ -209,19 +209,19 @@ mod tests {
     }
 
     #[test]
-    fn ui_failures_are_told_by_class_and_their_number_is_bounded() {
+    fn ui_failures_are_reported_by_class_and_their_number_is_bounded() {
         let mut figures = Figures { sent: 3, sent_within: Duration::from_secs(2), ..Figures::default() };
         figures.accept(3, Duration::from_millis(20));
         figures.end(&line("success", None, 500));
         figures.end(&line("fail", Some("http.5xx"), 1000));
-        let told = figures.told("p", "s");
+        let value = figures.to_value("p", "s");
         assert_eq!(
-            (&told["acceptedPerSecond"], &told["endedPerSecond"]),
+            (&value["acceptedPerSecond"], &value["endedPerSecond"]),
             (&json!(1.5), &json!(2.0)),
-            "{told}"
+            "{value}"
         );
-        assert_eq!(told["failures"], json!([{"class": "http.5xx", "orders": 1}]));
-        assert_eq!((&told["succeeded"], &told["notEnded"]), (&json!(1), &json!(1)));
+        assert_eq!(value["failures"], json!([{"class": "http.5xx", "orders": 1}]));
+        assert_eq!((&value["succeeded"], &value["notEnded"]), (&json!(1), &json!(1)));
         assert!(
             figures.table(&Screen::plain()).contains("(not ended)"),
             "{}",

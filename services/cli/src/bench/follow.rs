@@ -1,5 +1,5 @@
-//! The ends of the orders of a measurement. Orders are followed in groups by their numbers, which share the begin of their
-//! ids: a group is counted until none of it goes on, read once, and forgotten.
+//! The ends of the orders of a measurement. Orders are followed in groups by their numbers; the ids of a
+//! group share a prefix. A group is counted until none of it goes on, read once, and forgotten.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,13 +10,13 @@ use pagurus_wire::order::{OrderLine, Page};
 use pagurus_wire::search::OrderCounts;
 
 use super::{Bench, GRACE};
-use crate::client::Client;
-use crate::failure::Failure;
-use crate::screen::{Progress, Screen};
+use crate::client::ApiClient;
+use crate::failure::CliError;
+use crate::screen::{ProgressMeter, Screen};
 
 /// Orders of a group.
 const GROUP: u64 = 2000;
-/// Between two looks.
+/// Interval between two looks.
 const EVERY: Duration = Duration::from_millis(500);
 /// Groups of one look.
 const LOOKED: usize = 8;
@@ -39,11 +39,11 @@ struct Group {
 
 /// The id of an order.
 pub(super) fn id_of(prefix: &str, number: u64) -> String {
-    format!("{}{:04}", begin_of(prefix, number / GROUP), number % GROUP)
+    format!("{}{:04}", prefix_of(prefix, number / GROUP), number % GROUP)
 }
 
-/// The begin of all ids of a group.
-fn begin_of(prefix: &str, group: u64) -> String {
+/// Returns the common prefix of all ids of a group.
+fn prefix_of(prefix: &str, group: u64) -> String {
     format!("{prefix}-{group:06}-")
 }
 
@@ -55,14 +55,14 @@ fn parts(numbers: &Range<u64>) -> impl Iterator<Item = (u64, u64)> {
 }
 
 impl Groups {
-    /// These numbers are being sent.
+    /// Notes numbers that are being sent.
     pub fn begin(&mut self, numbers: &Range<u64>) {
         for (group, count) in parts(numbers) {
             self.open.entry(group).or_default().begun += count;
         }
     }
 
-    /// The server has answered, or will not.
+    /// Notes numbers for which the server has answered, or will not.
     pub fn answered(&mut self, numbers: &Range<u64>) {
         for (group, count) in parts(numbers) {
             self.open.entry(group).or_default().answered += count;
@@ -84,8 +84,8 @@ impl Groups {
 }
 
 /// Looks until all is sent and has ended, or nobody wants to wait any longer.
-pub(super) async fn all(bench: &Bench, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let mut progress = Progress::new(0, screen);
+pub(super) async fn all(bench: &Bench, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
+    let mut progress = ProgressMeter::new(0, screen);
     let mut sent_at = None;
     let followed = loop {
         if let Err(failure) = look(bench, client).await
@@ -125,14 +125,14 @@ pub(super) async fn all(bench: &Bench, client: &Client, screen: &Screen) -> Resu
 }
 
 /// Counts some groups, and takes those of which nothing goes on.
-async fn look(bench: &Bench, client: &Client) -> Result<(), Failure> {
+async fn look(bench: &Bench, client: &ApiClient) -> Result<(), CliError> {
     let due = {
         let mut state = bench.state();
         let is_sent = state.is_sent;
         state.groups.due(is_sent)
     };
     for group in due {
-        let query = [("idPrefix", begin_of(&bench.prefix, group)), ("by", "status".to_owned())];
+        let query = [("idPrefix", prefix_of(&bench.prefix, group)), ("by", "status".to_owned())];
         let counts: OrderCounts = client.get("/v1/counts", &query).await?.read()?;
         let goes_on = counts.items.iter().any(|count| count.key.first().is_some_and(|word| !is_final(word)));
         if !goes_on {
@@ -143,12 +143,12 @@ async fn look(bench: &Bench, client: &Client) -> Result<(), Failure> {
 }
 
 /// Reads the orders of a group page by page, notes those that have ended, and forgets the group.
-async fn take(bench: &Bench, group: u64, client: &Client) -> Result<(), Failure> {
+async fn take(bench: &Bench, group: u64, client: &ApiClient) -> Result<(), CliError> {
     let mut cursor: Option<String> = None;
     // A page that cannot be read is asked for again by the next look: nothing is noted before all are there.
     let mut ended: Vec<OrderLine> = Vec::new();
     loop {
-        let mut query = vec![("idPrefix", begin_of(&bench.prefix, group)), ("limit", PAGE.to_owned())];
+        let mut query = vec![("idPrefix", prefix_of(&bench.prefix, group)), ("limit", PAGE.to_owned())];
         query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
         let page: Page<OrderLine> = client.get("/v1/orders", &query).await?.read()?;
         ended.extend(page.items.into_iter().filter(|line| is_final(&line.status)));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn ui_ids_of_a_group_have_one_begin() {
+    fn ui_ids_of_a_group_share_a_prefix() {
         assert_eq!(id_of("b", 0), "b-000000-0000");
         assert_eq!(id_of("b", GROUP), "b-000001-0000");
         assert_eq!(id_of("b", 2 * GROUP - 1), "b-000001-1999");

@@ -10,14 +10,14 @@ use serde_json::json;
 
 use super::follow::id_of;
 use super::{Bench, GRACE};
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
 
 /// Pause of a sender whose batch was not taken, or not all of it.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Sends until all is sent, the time is over, or somebody wants it to end.
-pub(super) async fn all(bench: &Bench, parallel: usize, client: &Client) {
+pub(super) async fn all(bench: &Bench, parallel: usize, client: &ApiClient) {
     let senders = join_all((0..parallel).map(|_| sender(bench, client)));
     let stopped = async {
         bench.stop.cancelled().await;
@@ -32,12 +32,12 @@ pub(super) async fn all(bench: &Bench, parallel: usize, client: &Client) {
     state.figures.sent_within = bench.begun.elapsed();
 }
 
-async fn sender(bench: &Bench, client: &Client) {
+async fn sender(bench: &Bench, client: &ApiClient) {
     while let Some(numbers) = next(bench) {
         let begun = Instant::now();
         let answer =
             client.send_text(Method::POST, "/v1/orders/batch", "application/x-ndjson", body(bench, &numbers));
-        let answer: Result<Vec<RegisteredView>, Failure> = answer.await.and_then(|reply| reply.read());
+        let answer: Result<Vec<RegisteredView>, CliError> = answer.await.and_then(|reply| reply.read());
         if !noted(bench, &numbers, answer, begun.elapsed()) {
             tokio::select! {
                 () = tokio::time::sleep(PAUSE) => {}
@@ -47,7 +47,7 @@ async fn sender(bench: &Bench, client: &Client) {
     }
 }
 
-/// Numbers of the next batch; none where nothing more is to be sent.
+/// Takes the numbers of the next batch; `None` if nothing more is to be sent.
 fn next(bench: &Bench) -> Option<Range<u64>> {
     let is_over = bench.stop.is_cancelled() || bench.until.is_some_and(|until| Instant::now() >= until);
     let mut state = bench.state();
@@ -61,7 +61,7 @@ fn next(bench: &Bench) -> Option<Range<u64>> {
     Some(numbers)
 }
 
-/// One order a line.
+/// Returns the orders, one a line.
 fn body(bench: &Bench, numbers: &Range<u64>) -> String {
     let scenario = json!(bench.scenario);
     let line = |number| {
@@ -71,11 +71,11 @@ fn body(bench: &Bench, numbers: &Range<u64>) -> String {
     numbers.clone().map(line).collect()
 }
 
-/// Notes what became of a batch; true where all of it was taken.
+/// Notes the outcome of a batch; true if all of it was taken.
 fn noted(
     bench: &Bench,
     numbers: &Range<u64>,
-    answer: Result<Vec<RegisteredView>, Failure>,
+    answer: Result<Vec<RegisteredView>, CliError>,
     took: Duration,
 ) -> bool {
     let mut state = bench.state();

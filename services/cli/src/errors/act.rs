@@ -5,9 +5,9 @@ use pagurus_domain::order::Status;
 use pagurus_wire::operations::OperationRequest;
 use serde_json::{Map, Value, json};
 
-use super::Filter;
-use crate::client::Client;
-use crate::failure::Failure;
+use super::ErrorFilter;
+use crate::client::ApiClient;
+use crate::failure::CliError;
 use crate::operation::{How, begin};
 use crate::screen::Screen;
 
@@ -15,14 +15,14 @@ use crate::screen::Screen;
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    filter: Filter,
+    filter: ErrorFilter,
     #[command(flatten)]
     how: How,
 }
 
 /// An action, and the status of the orders that it is for.
 #[derive(Clone, Debug)]
-pub(crate) enum Action {
+pub(crate) enum GroupAction {
     /// Failed orders begin a new life.
     Restart {
         /// The state to begin at.
@@ -34,7 +34,7 @@ pub(crate) enum Action {
     Kill,
 }
 
-impl Action {
+impl GroupAction {
     const fn word(&self) -> &'static str {
         match self {
             Self::Restart { .. } => "restart",
@@ -53,26 +53,26 @@ impl Action {
 
 /// Runs the command.
 pub(crate) async fn run(
-    action: &Action,
+    action: &GroupAction,
     arguments: &Arguments,
-    client: &Client,
+    client: &ApiClient,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     begin(arguments.how.asked(request(action, &arguments.filter)), &arguments.how, client, screen).await
 }
 
 /// Each order must still be what it was selected for.
-fn request(action: &Action, filter: &Filter) -> OperationRequest {
+fn request(action: &GroupAction, filter: &ErrorFilter) -> OperationRequest {
     let status = action.status().as_str();
     let mut with = Map::from_iter([("ifStatus".to_owned(), json!(status))]);
-    if let Action::Restart { from: Some(from) } = action {
+    if let GroupAction::Restart { from: Some(from) } = action {
         with.insert("from".to_owned(), json!(from));
     }
     let mut search = Map::from_iter([("status".to_owned(), json!([status]))]);
     for (name, value) in filter.query() {
         match name {
             // What is in retry has not ended.
-            "since" if matches!(action, Action::Kill) => {}
+            "since" if matches!(action, GroupAction::Kill) => {}
             "since" => {
                 search.insert("finishedSince".to_owned(), value.into());
             }
@@ -98,20 +98,20 @@ mod tests {
 
     #[test]
     fn err_14_an_action_on_a_group_is_an_operation_on_orders_that_are_still_in_it() {
-        let filter = Filter {
+        let filter = ErrorFilter {
             class: Some(String::new()),
             scenario: Some("s".to_owned()),
             state: None,
             system: None,
             since: "24h".to_owned(),
         };
-        let asked = request(&Action::Restart { from: Some("x".to_owned()) }, &filter);
+        let asked = request(&GroupAction::Restart { from: Some("x".to_owned()) }, &filter);
         assert_eq!(Value::Object(asked.with), json!({"ifStatus": "fail", "from": "x"}));
         assert_eq!(
             asked.search,
             Some(json!({"status": ["fail"], "class": [""], "scenario": "s", "finishedSince": "24h"}))
         );
-        let asked = request(&Action::Kill, &filter);
+        let asked = request(&GroupAction::Kill, &filter);
         assert_eq!(asked.search, Some(json!({"status": ["retry"], "class": [""], "scenario": "s"})));
     }
 }

@@ -1,43 +1,56 @@
 //! Flows as tables.
 
+use std::fmt::Display;
+
 use pagurus_domain::dispatch::{Decision, Quantiles};
 use pagurus_wire::flows::FlowView;
 
+use crate::list::{Column, List, table};
 use crate::screen::{Screen, harmless, time};
 use crate::windows::held_by;
 
-/// Flows in a table.
-pub(super) fn listed(flows: &[FlowView], screen: &Screen) -> String {
-    let rows: Vec<[String; 9]> = flows
-        .iter()
-        .map(|FlowView { record, maintenance, .. }| {
+/// Flows, with their figures.
+pub(super) const FLOWS: List<FlowView> = List {
+    path: "/v1/flows",
+    none: "no such flow was seen yet",
+    hint: None,
+    columns: &[
+        ("FLOW", |flow| flow.record.flow.clone()),
+        ("STATE", |FlowView { record, maintenance, .. }| {
             let until = maintenance.as_ref().map(|open| format!(" until {}", time(open.until)));
-            let limit = record.limit.map_or_else(String::new, |limit| format!(" / {limit}"));
-            [
-                record.flow.clone(),
-                format!("{}{}", record.state, until.unwrap_or_default()),
-                format!("{}{limit}", record.in_progress),
-                record.open_requests.to_string(),
-                record.ready.sum().to_string(),
-                format!("{:.1}", record.throughput),
-                both(record.short_term),
-                both(record.long_term),
-                both(record.waits),
-            ]
-        })
-        .collect();
-    let head =
-        ["FLOW", "STATE", "IN PROGRESS", "OPEN", "READY", "ENDED/S", "P50/P99 MS", "LONG TERM", "WAITED MS"];
-    screen.table(&head, &rows)
+            format!("{}{}", record.state, until.unwrap_or_default())
+        }),
+        ("IN PROGRESS", |flow| of_limit(flow.record.in_progress, flow.record.limit)),
+        ("OPEN", |flow| flow.record.open_requests.to_string()),
+        ("READY", |flow| flow.record.ready.sum().to_string()),
+        ("ENDED/S", |flow| format!("{:.1}", flow.record.throughput)),
+        ("P50/P99 MS", |flow| both(flow.record.short_term)),
+        ("LONG TERM", |flow| both(flow.record.long_term)),
+        ("WAITED MS", |flow| both(flow.record.waits)),
+    ],
+};
+
+/// The work in progress, and its limit where there is one.
+pub(crate) fn of_limit(in_progress: impl Display, limit: Option<impl Display>) -> String {
+    let limit = limit.map_or_else(String::new, |limit| format!(" / {limit}"));
+    format!("{in_progress}{limit}")
 }
 
-/// One flow with all that is known of it.
+/// Texts in one line; `None` where there are none.
+pub(crate) fn joined(texts: impl IntoIterator<Item = String>) -> Option<String> {
+    let texts: Vec<String> = texts.into_iter().collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
+
+/// A class of errors and their number.
+pub(crate) fn class_count((class, count): (&String, impl Display)) -> String {
+    format!("{} {count}", harmless(class))
+}
+
+/// Returns one flow with all that is known of it.
 pub(super) fn shown(flow: &FlowView, screen: &Screen) -> String {
     let FlowView { record, written_at, maintenance } = flow;
     let ready = record.ready;
-    let errors: Vec<String> =
-        record.errors.iter().map(|(class, count)| format!("{} {count}", harmless(class))).collect();
-    let listed = |texts: Vec<String>| Some(texts.join(", ")).filter(|text| !text.is_empty());
     let pairs = [
         ("flow", Some(record.flow.clone())),
         ("state", Some(record.state.to_string())),
@@ -49,12 +62,12 @@ pub(super) fn shown(flow: &FlowView, screen: &Screen) -> String {
         ("ready", Some(format!("{} high, {} normal, {} low", ready.high, ready.normal, ready.low))),
         ("oldest ready since", record.oldest_ready_since.map(time)),
         ("ended a second", Some(format!("{:.1}", record.throughput))),
-        ("stage, of late", Some(both(record.short_term))),
+        ("stage, recently", Some(both(record.short_term))),
         ("stage, long term", Some(both(record.long_term))),
         ("ready to claimed", Some(both(record.waits))),
         ("empty in", record.seconds_to_empty.map(|seconds| format!("{seconds:.0} s"))),
-        ("errors", listed(errors)),
-        ("systems", listed(record.systems.clone())),
+        ("errors", joined(record.errors.iter().map(class_count))),
+        ("systems", joined(record.systems.clone())),
         ("as of", Some(time(*written_at))),
     ];
     let mut text = screen.pairs(&pairs);
@@ -67,16 +80,15 @@ pub(crate) fn decided(decisions: &[Decision], screen: &Screen) -> String {
     if decisions.is_empty() {
         return String::new();
     }
-    let rows: Vec<[String; 4]> = decisions
-        .iter()
-        .rev()
-        .map(|decision| {
-            let limit = decision.limit.map(|limit| limit.to_string()).unwrap_or_default();
-            [time(decision.at), decision.state.clone(), limit, decision.why.clone()]
-        })
-        .collect();
-    format!("\n\n{}", screen.table(&["DECIDED", "STATE", "LIMIT", "WHY"], &rows))
+    format!("\n\n{}", table(DECISIONS, decisions.iter().rev(), screen))
 }
+
+const DECISIONS: &[Column<Decision>] = &[
+    ("DECIDED", |decision| time(decision.at)),
+    ("STATE", |decision| decision.state.clone()),
+    ("LIMIT", |decision| decision.limit.map(|limit| limit.to_string()).unwrap_or_default()),
+    ("WHY", |decision| decision.why.clone()),
+];
 
 fn both(quantiles: Quantiles) -> String {
     match (quantiles.p50_ms, quantiles.p99_ms) {
@@ -102,7 +114,7 @@ mod tests {
             "decisions": [{"at": "2026-01-01T00:00:00Z", "state": "limited", "limit": 20, "why": "slower"}],
             "writtenAt": "2026-01-01T00:00:01Z"}"#;
         let flow: FlowView = serde_json::from_str(text).unwrap();
-        let table = listed(std::slice::from_ref(&flow), &Screen::plain());
+        let table = table(FLOWS.columns, [&flow], &Screen::plain());
         let row = table.lines().nth(1).unwrap();
         assert!(row.starts_with("tariff  limited  18 / 20") && row.contains("5.2 / 120"), "{table}");
         let shown = shown(&flow, &Screen::plain());

@@ -9,12 +9,12 @@ use pagurus_domain::scenario::value::percent_encode;
 use pagurus_wire::nodes::{NodeOrderOutcome, NodeOrderRequest, NodeView};
 use serde_json::json;
 
-use crate::client::Client;
-use crate::failure::{Failure, NOT_FOUND, NOT_YET};
+use crate::client::ApiClient;
+use crate::failure::{CliError, NOT_FOUND, NOT_YET};
 use crate::input;
-use crate::screen::{Progress, Screen, harmless};
+use crate::screen::{ProgressMeter, Screen, harmless};
 
-/// Between two looks at what is left.
+/// Interval between two looks at what is left.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// A node that is taken out of service.
@@ -30,7 +30,7 @@ pub(crate) struct Offline {
     timeout: Option<Duration>,
 }
 
-/// Which node, and why.
+/// Node that is taken out of service or put back, and the reason.
 #[derive(Debug, Args)]
 pub(crate) struct Order {
     /// The node: its name, or ROLE/NAME
@@ -42,7 +42,7 @@ pub(crate) struct Order {
 }
 
 /// Takes a node out of service.
-pub(crate) async fn offline(asked: Offline, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(crate) async fn offline(asked: Offline, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let outcome = send(&asked.order, "offline", client).await?;
     if outcome.others == 0 {
         screen.note(&format!("no other {} is in service: its work waits until one is", outcome.role));
@@ -55,21 +55,17 @@ pub(crate) async fn offline(asked: Offline, client: &Client, screen: &Screen) ->
         }
         screen.value(&shown)?;
     } else {
-        screen.line(&told(&outcome, left))?;
+        screen.line(&summary(&outcome, left))?;
     }
-    if left.is_some_and(|left| left > 0) { Err(Failure::Reported(NOT_YET)) } else { Ok(()) }
+    if left.is_some_and(|left| left > 0) { Err(CliError::Reported(NOT_YET)) } else { Ok(()) }
 }
 
 /// Puts a node back to service.
-pub(crate) async fn online(order: Order, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let outcome = send(&order, "online", client).await?;
-    if screen.json {
-        return screen.value(&outcome);
-    }
-    screen.line(&told(&outcome, None))
+pub(crate) async fn online(order: Order, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
+    screen.show(&send(&order, "online", client).await?, |outcome| summary(outcome, None))
 }
 
-async fn send(order: &Order, word: &str, client: &Client) -> Result<NodeOrderOutcome, Failure> {
+async fn send(order: &Order, word: &str, client: &ApiClient) -> Result<NodeOrderOutcome, CliError> {
     let (role, name) = match order.node.split_once('/') {
         Some((role, name)) => (role.to_owned(), name.to_owned()),
         None => (role_of(&order.node, &nodes(client).await?)?, order.node.clone()),
@@ -79,12 +75,12 @@ async fn send(order: &Order, word: &str, client: &Client) -> Result<NodeOrderOut
     client.post(&path, &serde_json::to_value(&asked).map_err(anyhow::Error::from)?).await?.read()
 }
 
-async fn nodes(client: &Client) -> Result<Vec<NodeView>, Failure> {
+async fn nodes(client: &ApiClient) -> Result<Vec<NodeView>, CliError> {
     client.all("/v1/nodes").await
 }
 
 /// The role of the node of this name.
-fn role_of(name: &str, nodes: &[NodeView]) -> Result<String, Failure> {
+fn role_of(name: &str, nodes: &[NodeView]) -> Result<String, CliError> {
     let mut roles: Vec<&str> =
         nodes.iter().filter(|node| node.name == name).map(|node| node.role.as_str()).collect();
     roles.sort_unstable();
@@ -95,27 +91,27 @@ fn role_of(name: &str, nodes: &[NodeView]) -> Result<String, Failure> {
             let mut names: Vec<String> = nodes.iter().map(|node| harmless(&node.name)).collect();
             names.sort_unstable();
             names.dedup();
-            let told =
-                format!("no node `{}` was seen of late; there are: {}", harmless(name), names.join(", "));
-            eprintln!("error: {told}");
-            Err(Failure::Reported(NOT_FOUND))
+            let message =
+                format!("no node `{}` was seen recently; there are: {}", harmless(name), names.join(", "));
+            eprintln!("error: {message}");
+            Err(CliError::Reported(NOT_FOUND))
         }
         _ => {
             let which: Vec<String> = roles.iter().map(|role| format!("{role}/{name}")).collect();
-            Err(Failure::Usage(format!("nodes of several roles bear this name; say {}", which.join(" or "))))
+            Err(CliError::Usage(format!("nodes of several roles have this name; say {}", which.join(" or "))))
         }
     }
 }
 
-/// Waits until nothing is left; what still is, where the time is over.
+/// Waits until nothing is left; returns what still is if the time is over.
 async fn wait(
     outcome: &NodeOrderOutcome,
     timeout: Option<Duration>,
-    client: &Client,
+    client: &ApiClient,
     screen: &Screen,
-) -> Result<u32, Failure> {
+) -> Result<u32, CliError> {
     let begun = Instant::now();
-    let mut progress = Progress::new(0, screen);
+    let mut progress = ProgressMeter::new(0, screen);
     let mut most = 0;
     let left = loop {
         let seen = match nodes(client).await {
@@ -147,7 +143,7 @@ fn left_of(outcome: &NodeOrderOutcome, nodes: &[NodeView]) -> (u32, bool) {
     (lives().map(|node| node.left).sum(), lives().all(NodeView::is_empty))
 }
 
-fn told(outcome: &NodeOrderOutcome, left: Option<u32>) -> String {
+fn summary(outcome: &NodeOrderOutcome, left: Option<u32>) -> String {
     let node = format!("{} {}", outcome.role, harmless(&outcome.name));
     match (outcome.offline, outcome.changed, left) {
         (true, _, Some(0)) => format!("{node} is offline, and has nothing in hand"),
@@ -181,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn rec_8_a_name_alone_finds_its_role_where_one_role_bears_it() {
+    fn rec_8_a_name_alone_finds_its_role_where_one_role_has_it() {
         let nodes = [
             node("worker", "w-1", "lost", 0),
             node("worker", "w-1", "active", 3),
@@ -190,8 +186,8 @@ mod tests {
         ];
         assert_eq!(role_of("w-1", &nodes).unwrap(), "worker");
         assert_eq!(role_of("x", &nodes).unwrap_err().code(), NOT_FOUND);
-        let told = role_of("a", &nodes).unwrap_err().to_string();
-        assert!(told.ends_with("say intake/a or worker/a"), "{told}");
+        let text = role_of("a", &nodes).unwrap_err().to_string();
+        assert!(text.ends_with("say intake/a or worker/a"), "{text}");
     }
 
     #[test]
@@ -209,13 +205,13 @@ mod tests {
         );
         let lost = [node("worker", "w-1", "lost", 5), node("worker", "w-1", "offline", 0)];
         assert_eq!(left(&lost), (5, false), "its former life is not taken over yet");
-        assert_eq!(left(&[]), (0, true), "nobody bears the name any more");
+        assert_eq!(left(&[]), (0, true), "no node has the name any more");
     }
 
     #[test]
-    fn rec_8_what_was_done_is_told() {
-        assert_eq!(told(&outcome(true, true), Some(0)), "worker w-1 is offline, and has nothing in hand");
-        assert_eq!(told(&outcome(true, false), None), "worker w-1 was offline already");
-        assert_eq!(told(&outcome(false, true), None), "worker w-1 is back online");
+    fn rec_8_what_was_done_is_reported() {
+        assert_eq!(summary(&outcome(true, true), Some(0)), "worker w-1 is offline, and has nothing in hand");
+        assert_eq!(summary(&outcome(true, false), None), "worker w-1 was offline already");
+        assert_eq!(summary(&outcome(false, true), None), "worker w-1 is back online");
     }
 }

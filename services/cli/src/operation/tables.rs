@@ -26,7 +26,7 @@ pub(super) fn listed(operations: &[OperationView], screen: &Screen) -> String {
     screen.table(&head, &rows)
 }
 
-/// One operation with all that is known of it.
+/// Formats an operation with all that is known of it.
 pub(super) fn shown(one: &OperationView, screen: &Screen) -> String {
     let aftermath = one.aftermath.map(|after| {
         format!(
@@ -57,7 +57,7 @@ pub(super) fn shown(one: &OperationView, screen: &Screen) -> String {
         ("done", Some(share(one))),
         ("skipped", Some(one.skipped.to_string())),
         ("failed", Some(one.failed.to_string())),
-        ("what became of them", aftermath),
+        ("outcomes", aftermath),
         ("speed", (one.speed > 0.0).then(|| format!("{:.1} orders a second", one.speed))),
         ("left", Some(left(one)).filter(|text| !text.is_empty())),
         ("ended", one.ended_at.map(time)),
@@ -111,27 +111,27 @@ pub(super) fn would_be(action: &str, outcome: &OperationOutcome) -> String {
     format!("{action} {at_least}{}{which}", counted(orders))
 }
 
-/// Outcome of an operation.
-pub(super) fn told(one: &OperationView) -> String {
-    let mut told = format!("{}: {} of {} done", one.action, one.done, counted(one.total));
+/// Summary of an operation.
+pub(super) fn summary(one: &OperationView) -> String {
+    let mut text = format!("{}: {} of {} done", one.action, one.done, counted(one.total));
     if one.skipped > 0 {
-        told.push_str(&format!(", {} passed over", one.skipped));
+        text.push_str(&format!(", {} passed over", one.skipped));
     }
     if one.failed > 0 {
-        told.push_str(&format!(", {} failed", one.failed));
+        text.push_str(&format!(", {} failed", one.failed));
     }
     if one.state != "done" {
         let because = one.because.as_deref().map(|because| format!(": {}", harmless(because)));
-        told.push_str(&format!("; it is {}{}", one.state, because.unwrap_or_default()));
+        text.push_str(&format!("; it is {}{}", one.state, because.unwrap_or_default()));
     }
     for reason in &one.reasons {
-        told.push_str(&format!(
+        text.push_str(&format!(
             "\n- {}: {}",
             counted(reason.orders.unsigned_abs()),
             harmless(&reason.reason)
         ));
     }
-    told
+    text
 }
 
 fn with(one: &OperationView) -> String {
@@ -174,9 +174,9 @@ mod tests {
     }
 
     #[test]
-    fn rec_12_an_operation_says_what_came_of_its_orders_and_why() {
+    fn rec_12_an_operation_says_how_its_orders_ended_and_why() {
         assert_eq!(
-            told(&operation()),
+            summary(&operation()),
             "restart: 2 of 5 orders done, 1 passed over, 2 failed; it is paused: too many failed\n- 2 orders: `x` is no state"
         );
         let shown = shown(&operation(), &Screen::plain());

@@ -3,44 +3,53 @@
 use clap::Args;
 use pagurus_domain::order::Priority;
 use pagurus_wire::order::{DependencyGraph, OrderView, RegisteredView, StatusView};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::client::{Client, order_path};
-use crate::failure::Failure;
+use crate::client::{ApiClient, order_path};
+use crate::failure::CliError;
 use crate::input;
 use crate::screen::{Screen, harmless};
 
-use super::show;
+use super::{show, standing};
 
 /// A new order made from an old one.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct CloneArguments {
     /// Id of the old order
+    #[serde(skip)]
     id: String,
     /// Id of the new order; left out: made from the old one
     #[arg(long, value_name = "ID")]
+    #[serde(rename = "id")]
     new_id: Option<String>,
     /// Other parameters, as a whole: a JSON object, or @FILE
     #[arg(long, value_name = "JSON")]
+    #[serde(skip)]
     params: Option<String>,
     /// Any other fields of the new order: a JSON object, or @FILE; null leaves a field out
     #[arg(long, value_name = "JSON")]
+    #[serde(skip)]
     with: Option<String>,
     /// Why, for the history
     #[arg(long)]
     reason: Option<String>,
 }
 
-/// Where a stuck order is to go on.
-#[derive(Debug, Args)]
+/// Repair of a stuck order.
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct RepairArguments {
     /// Id of the order
+    #[serde(skip)]
     id: String,
     /// The state to go on from
     #[arg(long)]
     state: String,
     /// Variables of the order, as a whole: a JSON object, or @FILE; left out: as they are
     #[arg(long, value_name = "JSON")]
+    #[serde(skip)]
     vars: Option<String>,
     /// The version of its scenario under which it goes on; left out: the one that it has
     #[arg(long, value_name = "NUMBER")]
@@ -64,7 +73,7 @@ pub(crate) struct UpdateArguments {
     /// Another start: a time like 2026-12-01T00:00:00+03:00, or `now`
     #[arg(long, value_name = "TIME")]
     start_at: Option<String>,
-    /// Where the end is told now, like amqp://?key=done
+    /// New address to which the end is reported, like amqp://?key=done
     #[arg(long, value_name = "URL")]
     notify_url: Option<String>,
     /// The mark in the notification; it goes with --notify-url
@@ -75,7 +84,7 @@ pub(crate) struct UpdateArguments {
     reason: Option<String>,
 }
 
-/// Which part of the graph to show.
+/// Part of the graph to show.
 #[derive(Debug, Args)]
 pub(crate) struct DependencyArguments {
     /// Id of the order
@@ -87,70 +96,46 @@ pub(crate) struct DependencyArguments {
 
 pub(super) async fn clone(
     arguments: &CloneArguments,
-    client: &Client,
+    client: &ApiClient,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let mut body = match &arguments.with {
         Some(with) => input::object_of("--with", with)?,
         None => Map::new(),
     };
-    if let Some(id) = &arguments.new_id {
-        body.insert("id".to_owned(), json!(id));
-    }
-    if let Some(params) = &arguments.params {
-        body.insert("params".to_owned(), Value::Object(input::params_of(params)?));
-    }
-    if let Some(reason) = &arguments.reason {
-        body.insert("reason".to_owned(), json!(reason));
-    }
-    let reply = client.post(&order_path(&arguments.id, "clone"), &Value::Object(body)).await?;
-    if screen.json {
-        return screen.document(&reply.text);
-    }
-    let made: RegisteredView = reply.read()?;
-    let id = made.id.as_deref().unwrap_or_default();
-    screen.line(&format!("{}: {}", harmless(id), screen.status(&made.status)))
+    body.extend(input::given(arguments)?);
+    body.extend(input::object_field("params", arguments.params.as_ref())?);
+    let reply = client.post(&order_path(&arguments.id, "clone"), &body).await?;
+    reply.show(screen, |made: &RegisteredView| {
+        let id = made.id.as_deref().unwrap_or_default();
+        format!("{}: {}", harmless(id), screen.status(&made.status))
+    })
 }
 
 pub(super) async fn repair(
     arguments: &RepairArguments,
-    client: &Client,
+    client: &ApiClient,
     screen: &Screen,
-) -> Result<(), Failure> {
-    let mut body = json!({"state": arguments.state, "reason": arguments.reason});
-    if let Some(vars) = &arguments.vars {
-        body["vars"] = Value::Object(input::object_of("--vars", vars)?);
-    }
-    if let Some(version) = arguments.scenario_version {
-        body["scenarioVersion"] = version.into();
-    }
+) -> Result<(), CliError> {
+    let mut body = input::given(arguments)?;
+    body.extend(input::object_field("vars", arguments.vars.as_ref())?);
     let reply = client.post(&order_path(&arguments.id, "repair"), &body).await?;
-    if screen.json {
-        return screen.document(&reply.text);
-    }
-    let view: StatusView = reply.read()?;
-    screen.line(&format!("{} is in status {}", harmless(&view.id), screen.status(&view.status)))
+    reply.show(screen, |view: &StatusView| standing(&view.id, &view.status, screen))
 }
 
 pub(super) async fn update(
     arguments: &UpdateArguments,
-    client: &Client,
+    client: &ApiClient,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let body = update_body(arguments)?;
     let reply = client.patch(&order_path(&arguments.id, ""), &body).await?;
-    if screen.json {
-        return screen.document(&reply.text);
-    }
-    let view: OrderView = reply.read()?;
-    screen.line(&format!("{} is in status {}", harmless(&view.id), screen.status(&view.status)))
+    reply.show(screen, |view: &OrderView| standing(&view.id, &view.status, screen))
 }
 
-fn update_body(arguments: &UpdateArguments) -> Result<Value, Failure> {
+fn update_body(arguments: &UpdateArguments) -> Result<Value, CliError> {
     let mut body = Map::new();
-    if let Some(params) = &arguments.params {
-        body.insert("params".to_owned(), Value::Object(input::params_of(params)?));
-    }
+    body.extend(input::object_field("params", arguments.params.as_ref())?);
     if let Some(priority) = arguments.priority {
         body.insert("priority".to_owned(), json!(priority.as_str()));
     }
@@ -166,8 +151,8 @@ fn update_body(arguments: &UpdateArguments) -> Result<Value, Failure> {
         body.insert("notify".to_owned(), notify);
     }
     if body.is_empty() {
-        let told = "nothing to change: give --params, --priority, --start-at or --notify-url";
-        return Err(Failure::Usage(told.to_owned()));
+        let message = "nothing to change: give --params, --priority, --start-at or --notify-url";
+        return Err(CliError::Usage(message.to_owned()));
     }
     if let Some(reason) = &arguments.reason {
         body.insert("reason".to_owned(), json!(reason));
@@ -177,9 +162,9 @@ fn update_body(arguments: &UpdateArguments) -> Result<Value, Failure> {
 
 pub(super) async fn dependencies(
     arguments: &DependencyArguments,
-    client: &Client,
+    client: &ApiClient,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let query = [("depth", arguments.depth.to_string())];
     let reply = client.get(&order_path(&arguments.id, "dependencies"), &query).await?;
     if screen.json {

@@ -3,22 +3,27 @@
 use clap::Args;
 use pagurus_domain::scenario::value::percent_encode;
 use pagurus_wire::order::StatusView;
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use crate::client::{Client, order_path};
-use crate::failure::Failure;
+use super::standing;
+use crate::client::{ApiClient, order_path};
+use crate::failure::CliError;
 use crate::input;
-use crate::screen::{Screen, harmless};
+use crate::screen::Screen;
 
 /// An answer by hand.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct AnswerArguments {
     /// Id of the order
+    #[serde(skip)]
     id: String,
     /// Name of the request, as its scenario has it
+    #[serde(skip)]
     request: String,
     /// Answer that the called system would have given: JSON, or @FILE
     #[arg(long, value_name = "JSON")]
+    #[serde(skip)]
     body: Option<String>,
     /// Status of its step, for rules that judge by it
     #[arg(long, value_name = "TEXT")]
@@ -30,21 +35,14 @@ pub(crate) struct AnswerArguments {
 
 pub(super) async fn run(
     arguments: &AnswerArguments,
-    client: &Client,
+    client: &ApiClient,
     screen: &Screen,
-) -> Result<(), Failure> {
-    let mut asked = json!({"reason": arguments.reason});
+) -> Result<(), CliError> {
+    let mut asked = input::given(arguments)?;
     if let Some(body) = &arguments.body {
-        asked["body"] = input::value_of("--body", body)?;
-    }
-    if let Some(status) = &arguments.step_status {
-        asked["stepStatus"] = Value::from(status.as_str());
+        asked.insert("body".to_owned(), input::value_of("--body", body)?);
     }
     let part = format!("requests/{}/answer", percent_encode(&arguments.request));
     let reply = client.post(&order_path(&arguments.id, &part), &asked).await?;
-    if screen.json {
-        return screen.document(&reply.text);
-    }
-    let view: StatusView = reply.read()?;
-    screen.line(&format!("{} is in status {}", harmless(&view.id), screen.status(&view.status)))
+    reply.show(screen, |view: &StatusView| standing(&view.id, &view.status, screen))
 }

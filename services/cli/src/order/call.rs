@@ -4,42 +4,43 @@ use std::time::Duration;
 
 use clap::Args;
 use pagurus_wire::message::CallView;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
-use crate::client::{Client, order_path};
-use crate::failure::{FAILED, Failure, NOT_YET};
+use crate::client::{ApiClient, order_path};
+use crate::failure::{CliError, FAILED, NOT_YET};
 use crate::input;
 use crate::screen::{Screen, harmless};
 
 /// A call to a live order.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct CallArguments {
     /// Id of the order
+    #[serde(skip)]
     id: String,
     /// Name of the call, as its scenario has it
     name: String,
     /// Value that the call brings: a JSON object, or @FILE
     #[arg(long, value_name = "JSON")]
+    #[serde(skip)]
     body: Option<String>,
     /// Key under which the same call may be asked for again; left out: a fresh one
     #[arg(long)]
     key: Option<String>,
     /// Wait so long for the answer, like `30s`
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = input::parse_duration)]
+    #[serde(skip)]
     timeout: Duration,
 }
 
-pub(super) async fn run(arguments: &CallArguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
-    let mut asked = Map::new();
-    asked.insert("name".to_owned(), json!(arguments.name));
-    if let Some(body) = &arguments.body {
-        asked.insert("body".to_owned(), Value::Object(input::object_of("--body", body)?));
-    }
-    if let Some(key) = &arguments.key {
-        asked.insert("key".to_owned(), json!(key));
-    }
+pub(super) async fn run(
+    arguments: &CallArguments,
+    client: &ApiClient,
+    screen: &Screen,
+) -> Result<(), CliError> {
+    let mut asked = input::given(arguments)?;
+    asked.extend(input::object_field("body", arguments.body.as_ref())?);
     let path = format!("{}?timeout={}ms", order_path(&arguments.id, "calls"), arguments.timeout.as_millis());
-    let reply = client.post(&path, &Value::Object(asked)).await?;
+    let reply = client.post(&path, &asked).await?;
     let call: CallView = reply.read()?;
     if screen.json {
         screen.document(&reply.text)?;
@@ -57,10 +58,10 @@ pub(super) async fn run(arguments: &CallArguments, client: &Client, screen: &Scr
 }
 
 /// Exit code that tells of a call.
-fn end_of(call: &CallView) -> Result<(), Failure> {
+fn end_of(call: &CallView) -> Result<(), CliError> {
     match (&call.answer, &call.error) {
         (Some(_), _) => Ok(()),
-        (None, Some(_)) => Err(Failure::Reported(FAILED)),
-        (None, None) => Err(Failure::Reported(NOT_YET)),
+        (None, Some(_)) => Err(CliError::Reported(FAILED)),
+        (None, None) => Err(CliError::Reported(NOT_YET)),
     }
 }

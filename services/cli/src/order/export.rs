@@ -9,14 +9,14 @@ use clap::Args;
 use pagurus_wire::export::ExportedOrder;
 use pagurus_wire::order::Page;
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
 use crate::screen::Screen;
 
 /// Orders of one page.
 const PAGE: &str = "100";
 
-/// Which orders to write, and where to.
+/// Orders to write, and the file for them.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArguments {
     /// Only orders that ended before this time, or so long ago, like `80d`
@@ -33,9 +33,9 @@ pub(crate) struct ExportArguments {
 /// Runs the command.
 pub(crate) async fn run(
     arguments: &ExportArguments,
-    client: &Client,
+    client: &ApiClient,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let mut cursor = match &arguments.file {
         Some(file) => last_of(file)?.map(|no| no.to_string()),
         None => arguments.cursor.clone(),
@@ -68,27 +68,27 @@ pub(crate) async fn run(
     Ok(())
 }
 
-fn open(file: &Path) -> Result<File, Failure> {
+fn open(file: &Path) -> Result<File, CliError> {
     let opened = OpenOptions::new().create(true).append(true).open(file);
     Ok(opened.with_context(|| format!("{} cannot be opened", file.display()))?)
 }
 
-/// The number of the last order in a file; none where there is no file, or nothing in it. A last line that was cut off,
-/// because the program or the machine went away, is removed: its order is written anew.
-fn last_of(path: &Path) -> Result<Option<i64>, Failure> {
+/// Returns the number of the last order in a file; `None` if there is no file, or nothing in it. A last line that was cut off,
+/// because the program or the machine went away, is removed: its order is written again.
+fn last_of(path: &Path) -> Result<Option<i64>, CliError> {
     if !path.exists() {
         return Ok(None);
     }
-    let told = || format!("{} does not hold exported orders: take another file", path.display());
-    let file = OpenOptions::new().read(true).write(true).open(path).with_context(told)?;
+    let context = || format!("{} does not hold exported orders: take another file", path.display());
+    let file = OpenOptions::new().read(true).write(true).open(path).with_context(context)?;
     let mut reader = BufReader::new(&file);
     let (mut whole, mut last, mut line) = (0_u64, Vec::new(), Vec::new());
     loop {
         line.clear();
-        let bytes = reader.read_until(b'\n', &mut line).with_context(told)?;
+        let bytes = reader.read_until(b'\n', &mut line).with_context(context)?;
         if !line.ends_with(b"\n") {
             if bytes > 0 {
-                file.set_len(whole).with_context(told)?;
+                file.set_len(whole).with_context(context)?;
             }
             break;
         }
@@ -98,7 +98,7 @@ fn last_of(path: &Path) -> Result<Option<i64>, Failure> {
     if last.is_empty() {
         return Ok(None);
     }
-    let order: ExportedOrder = serde_json::from_slice(&last).with_context(told)?;
+    let order: ExportedOrder = serde_json::from_slice(&last).with_context(context)?;
     Ok(Some(order.order.no))
 }
 

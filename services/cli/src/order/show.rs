@@ -2,32 +2,67 @@
 
 use pagurus_wire::foresight::PromiseView;
 use pagurus_wire::order::{
-    ConditionView, DependencyGraph, EventView, OrderLine, OrderView, RegisteredView, TransitionView,
+    ConditionView, DependencyGraph, EventView, GraphNode, OrderLine, OrderView, RegisteredView,
+    TransitionView, UnsentView,
 };
 use serde_json::Value;
 
+use crate::list::{Column, table, text};
 use crate::screen::{Screen, exact_time, harmless, time};
 
-/// Many orders, one a line.
-pub(super) fn list(lines: &[OrderLine], screen: &Screen) -> String {
-    let rows: Vec<[String; 7]> = lines
-        .iter()
-        .map(|line| {
-            [
-                line.id.clone(),
-                format!("{} v{}", line.scenario, line.scenario_version),
-                line.status.clone(),
-                line.step.clone().unwrap_or_default(),
-                line.error_class.clone().unwrap_or_default(),
-                time(line.created_at),
-                time(line.updated_at),
-            ]
-        })
-        .collect();
-    screen.table(&["ID", "SCENARIO", "STATUS", "STEP", "ERROR", "CREATED", "UPDATED"], &rows)
-}
+/// Orders in a list.
+pub(super) const ORDERS: &[Column<OrderLine>] = &[
+    ("ID", |line| line.id.clone()),
+    ("SCENARIO", |line| format!("{} v{}", line.scenario, line.scenario_version)),
+    ("STATUS", |line| line.status.clone()),
+    ("STEP", |line| text(&line.step)),
+    ("ERROR", |line| text(&line.error_class)),
+    ("CREATED", |line| time(line.created_at)),
+    ("UPDATED", |line| time(line.updated_at)),
+];
+/// Orders that one order waits for.
+const CONDITIONS: &[Column<ConditionView>] = &[
+    ("WAITS FOR", |one| one.after.clone()),
+    ("TO END IN", |one| one.states.join(", ")),
+    ("OTHERWISE", |one| one.otherwise.clone()),
+    ("STANDS", |one| one.stand.clone()),
+];
+/// Orders of a graph.
+const NODES: &[Column<GraphNode>] = &[
+    ("ORDER", |node| node.id.clone()),
+    ("STATUS", |node| node.status.clone().unwrap_or_else(|| "not registered yet".to_owned())),
+    ("STEP", |node| text(&node.step)),
+    ("SCENARIO", |node| text(&node.scenario)),
+];
+/// Conditions of a graph: which order waits for which.
+const EDGES: &[Column<ConditionView>] = &[
+    ("ORDER", |edge| edge.order.clone()),
+    ("KIND", |edge| edge.kind.clone()),
+    CONDITIONS[0],
+    CONDITIONS[1],
+    CONDITIONS[2],
+    CONDITIONS[3],
+];
+/// Moves of an order from state to state.
+const TRANSITIONS: &[Column<TransitionView>] = &[
+    ("#", |moved| moved.number.to_string()),
+    ("LIFE", |moved| moved.life.to_string()),
+    ("AT", |moved| exact_time(&moved.at)),
+    ("FROM", |moved| moved.from.clone()),
+    ("EVENT", |moved| moved.event.clone()),
+    ("TO", |moved| moved.to.clone()),
+    ("NODE", |moved| moved.node.clone()),
+];
+/// Notifications that were not delivered.
+const UNSENT: &[Column<UnsentView>] = &[
+    ("NOT SENT", |unsent| unsent.kind.clone()),
+    ("TO", |unsent| unsent.target.clone()),
+    ("TRIES", |unsent| unsent.attempts.to_string()),
+    ("NEXT", |unsent| time(unsent.next_at)),
+    ("BECAUSE", |unsent| text(&unsent.parked_because.clone().or_else(|| unsent.last_error.clone()))),
+];
 
-/// One order with everything that is worth knowing about it.
+/// Returns one order with everything that is worth knowing about it.
 pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
     let status = format!("{} ({})", view.status, view.scenario_status);
     let mode = match (&view.queue, view.position) {
@@ -79,20 +114,18 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
         ("finished", view.finished_at.map(time)),
         ("updated", Some(time(view.updated_at))),
     ];
-    let mut shown = screen.pairs(&pairs);
-    if !view.after.is_empty() {
-        shown.push_str("\n\n");
-        shown.push_str(&conditions(&view.after, screen));
-    }
-    if !view.transitions.is_empty() {
-        shown.push_str("\n\n");
-        shown.push_str(&transitions(&view.transitions, screen));
-    }
-    if !view.unsent_notifications.is_empty() {
-        shown.push_str("\n\n");
-        shown.push_str(&unsent(view, screen));
-    }
-    shown
+    let parts = [
+        screen.pairs(&pairs),
+        below(CONDITIONS, &view.after, screen),
+        below(TRANSITIONS, &view.transitions, screen),
+        below(UNSENT, &view.unsent_notifications, screen),
+    ];
+    parts.concat()
+}
+
+/// A table below an empty line; nothing where there is nothing in it.
+fn below<T>(columns: &[Column<T>], things: &[T], screen: &Screen) -> String {
+    if things.is_empty() { String::new() } else { format!("\n\n{}", table(columns, things, screen)) }
 }
 
 fn filled(value: &Value) -> Option<String> {
@@ -107,13 +140,13 @@ pub(super) fn promise(promise: &PromiseView) -> String {
     format!("{}{expected}", time(promise.promise_at))
 }
 
-/// Since when the order will probably be late, and why.
+/// Returns the time since which the order will probably be late, and the reason.
 fn jeopardy(promise: &PromiseView) -> Option<String> {
     let mark = promise.jeopardy.as_ref()?;
     Some(format!("since {}, expected by {}: {}", time(mark.since), time(mark.expected_at), mark.cause))
 }
 
-/// Where the order stands between two attempts.
+/// Returns the state of an order between two attempts.
 pub(super) fn retry(view: &OrderView) -> Option<String> {
     let retry = view.retry.as_ref()?;
     let of = retry.max_attempts.map_or_else(String::new, |most| format!(" of {most}"));
@@ -125,76 +158,9 @@ pub(super) fn retry(view: &OrderView) -> Option<String> {
     ))
 }
 
-fn conditions(after: &[ConditionView], screen: &Screen) -> String {
-    let rows: Vec<[String; 4]> = after
-        .iter()
-        .map(|one| [one.after.clone(), one.states.join(", "), one.otherwise.clone(), one.stand.clone()])
-        .collect();
-    screen.table(&["WAITS FOR", "TO END IN", "OTHERWISE", "STANDS"], &rows)
-}
-
 /// Graph of dependencies as tables: the orders, then which waits for which.
 pub(super) fn graph(graph: &DependencyGraph, screen: &Screen) -> String {
-    let nodes: Vec<[String; 4]> = graph
-        .nodes
-        .iter()
-        .map(|node| {
-            [
-                node.id.clone(),
-                node.status.clone().unwrap_or_else(|| "not registered yet".to_owned()),
-                node.step.clone().unwrap_or_default(),
-                node.scenario.clone().unwrap_or_default(),
-            ]
-        })
-        .collect();
-    let edges: Vec<[String; 6]> = graph
-        .edges
-        .iter()
-        .map(|edge| {
-            let ConditionView { kind, order, after, states, otherwise, stand, .. } = edge;
-            [order.clone(), kind.clone(), after.clone(), states.join(", "), otherwise.clone(), stand.clone()]
-        })
-        .collect();
-    format!(
-        "{}\n\n{}",
-        screen.table(&["ORDER", "STATUS", "STEP", "SCENARIO"], &nodes),
-        screen.table(&["ORDER", "KIND", "WAITS FOR", "TO END IN", "OTHERWISE", "STANDS"], &edges)
-    )
-}
-
-fn transitions(moves: &[TransitionView], screen: &Screen) -> String {
-    let rows: Vec<[String; 7]> = moves
-        .iter()
-        .map(|moved| {
-            [
-                moved.number.to_string(),
-                moved.life.to_string(),
-                exact_time(&moved.at),
-                moved.from.clone(),
-                moved.event.clone(),
-                moved.to.clone(),
-                moved.node.clone(),
-            ]
-        })
-        .collect();
-    screen.table(&["#", "LIFE", "AT", "FROM", "EVENT", "TO", "NODE"], &rows)
-}
-
-fn unsent(view: &OrderView, screen: &Screen) -> String {
-    let rows: Vec<[String; 5]> = view
-        .unsent_notifications
-        .iter()
-        .map(|unsent| {
-            [
-                unsent.kind.clone(),
-                unsent.target.clone(),
-                unsent.attempts.to_string(),
-                time(unsent.next_at),
-                unsent.parked_because.clone().or_else(|| unsent.last_error.clone()).unwrap_or_default(),
-            ]
-        })
-        .collect();
-    screen.table(&["NOT SENT", "TO", "TRIES", "NEXT", "BECAUSE"], &rows)
+    format!("{}\n\n{}", table(NODES, &graph.nodes, screen), table(EDGES, &graph.edges, screen))
 }
 
 /// An event in one line.
@@ -295,7 +261,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_event_is_one_line_whatever_it_holds() {
-        let told = event(&EventView {
+        let text = event(&EventView {
             number: 2,
             life: 1,
             kind: "killed".into(),
@@ -303,6 +269,6 @@ pub(super) mod tests {
             source: "api".into(),
             payload: json!({"reason": "a\nb"}),
         });
-        assert_eq!(told, "   2  2026-01-01 00:00:00.000Z  killed by api  {\"reason\":\"a\\nb\"}");
+        assert_eq!(text, "   2  2026-01-01 00:00:00.000Z  killed by api  {\"reason\":\"a\\nb\"}");
     }
 }

@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{outcome, show, view_of};
-use crate::client::{Client, Reply};
-use crate::failure::{AWAY, FAILED, Failure, NOT_YET, REFUSED, told_problem};
+use crate::client::{ApiClient, ApiResponse};
+use crate::failure::{AWAY, CliError, FAILED, NOT_YET, REFUSED, problem_text};
 use crate::input;
 use crate::screen::{Screen, harmless};
 
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     file: Option<PathBuf>,
     #[command(flatten)]
     order: OrderArguments,
-    /// Check everything as for a registration, tell what would become of it, and register nothing
+    /// Check everything as for a registration, tell the outcome, and register nothing
     #[arg(long, conflicts_with = "wait")]
     dry_run: bool,
     /// Wait for the end; the exit code is 0 if it is `success`, 6 if the time was over before, 1 otherwise
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     timeout: Option<Duration>,
 }
 
-/// One order.
+/// Order from arguments.
 #[derive(Debug, Default, Args)]
 #[group(id = "from_arguments", multiple = true)]
 struct OrderArguments {
@@ -73,7 +73,7 @@ struct OrderArguments {
     /// The business transaction
     #[arg(long, value_name = "ID")]
     transaction_id: Option<String>,
-    /// Address to which the end is told, like `amqp://?key=done`, `amqp://?queue=shop` or `https://hooks.example/orders`
+    /// Address to which the end is reported, like `amqp://?key=done`, `amqp://?queue=shop` or `https://hooks.example/orders`
     #[arg(long, value_name = "URL")]
     notify_url: Option<String>,
     /// Correlation id of the notification
@@ -100,7 +100,7 @@ struct OrderArguments {
 }
 
 /// Registers, and waits if that is asked for.
-pub(super) async fn run(arguments: Arguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(super) async fn run(arguments: Arguments, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let (reply, many) = match &arguments.file {
         None => {
             let body = body_of(&arguments.order, &Uuid::now_v7().to_string())?;
@@ -109,8 +109,8 @@ pub(super) async fn run(arguments: Arguments, client: &Client, screen: &Screen) 
         Some(path) => {
             let text = input::text_of(path)?;
             let form =
-                form_of(&text).map_err(|why| Failure::Input(format!("{}: {why}", input::name_of(path))))?;
-            (send(form, text, arguments.dry_run, client).await?, form != Form::One)
+                form_of(&text).map_err(|why| CliError::Input(format!("{}: {why}", input::name_of(path))))?;
+            (send(form, text, arguments.dry_run, client).await?, form != InputFormat::One)
         }
     };
     if screen.json {
@@ -119,7 +119,7 @@ pub(super) async fn run(arguments: Arguments, client: &Client, screen: &Screen) 
     let registered: Vec<RegisteredView> = if many { reply.read()? } else { vec![reply.read()?] };
     if !screen.json {
         let shown =
-            if many { show::registrations(&registered, screen) } else { told(&registered[0], screen) };
+            if many { show::registrations(&registered, screen) } else { summary(&registered[0], screen) };
         screen.line(&shown)?;
     }
     let verdict = verdict(&registered);
@@ -139,11 +139,16 @@ fn path_of(path: &str, dry_run: bool) -> String {
     if dry_run { format!("{path}?dryRun=true") } else { path.to_owned() }
 }
 
-async fn send(form: Form, text: String, dry_run: bool, client: &Client) -> Result<Reply, Failure> {
+async fn send(
+    form: InputFormat,
+    text: String,
+    dry_run: bool,
+    client: &ApiClient,
+) -> Result<ApiResponse, CliError> {
     let (path, kind) = match form {
-        Form::One => ("/v1/orders", "application/json"),
-        Form::Array => ("/v1/orders/batch", "application/json"),
-        Form::Lines => ("/v1/orders/batch", "application/x-ndjson"),
+        InputFormat::One => ("/v1/orders", "application/json"),
+        InputFormat::Array => ("/v1/orders/batch", "application/json"),
+        InputFormat::Lines => ("/v1/orders/batch", "application/x-ndjson"),
     };
     client.send_text(Method::POST, &path_of(path, dry_run), kind, text).await
 }
@@ -151,9 +156,9 @@ async fn send(form: Form, text: String, dry_run: bool, client: &Client) -> Resul
 async fn follow(
     id: &str,
     timeout: Option<Duration>,
-    client: &Client,
+    client: &ApiClient,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let view = client.wait(id, timeout).await?;
     if !view.is_final {
         screen.note(&format!("{id}: the time is over; the order goes on in status {}", view.status));
@@ -165,13 +170,13 @@ async fn follow(
         screen.line(&format!("\n{}", show::order(&order, screen)))?;
     }
     if !view.is_final {
-        return Err(Failure::Reported(NOT_YET));
+        return Err(CliError::Reported(NOT_YET));
     }
     outcome(&view.status)
 }
 
 /// The body of one order.
-fn body_of(order: &OrderArguments, new_id: &str) -> Result<Value, Failure> {
+fn body_of(order: &OrderArguments, new_id: &str) -> Result<Value, CliError> {
     let mut params = order.params.as_deref().map_or_else(|| Ok(Map::new()), input::params_of)?;
     params.extend(input::object_of_pairs("--param", &order.param)?);
     let mut body = Map::new();
@@ -204,7 +209,7 @@ fn body_of(order: &OrderArguments, new_id: &str) -> Result<Value, Failure> {
     if let Some(period) = order.period_to_start {
         let whole = u32::try_from(period.as_secs()).is_ok() && period.subsec_nanos() == 0;
         if period.is_zero() || !whole {
-            return Err(Failure::Usage(format!(
+            return Err(CliError::Usage(format!(
                 "--period-to-start must be a whole number of seconds from 1 to {}",
                 u32::MAX
             )));
@@ -220,28 +225,28 @@ fn body_of(order: &OrderArguments, new_id: &str) -> Result<Value, Failure> {
 
 /// Form in which orders stand in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// One object.
+enum InputFormat {
+    /// A single object.
     One,
     /// An array of objects.
     Array,
-    /// One object a line.
+    /// An object on each line.
     Lines,
 }
 
-fn form_of(text: &str) -> Result<Form, String> {
+fn form_of(text: &str) -> Result<InputFormat, String> {
     let whole = serde_json::from_str::<IgnoredAny>(text);
     let first = text.trim_start().chars().next();
     match (whole, first) {
         (_, None) => Err("there is nothing in it".to_owned()),
-        (Ok(_), Some('{')) => Ok(Form::One),
-        (Ok(_), Some('[')) => Ok(Form::Array),
+        (Ok(_), Some('{')) => Ok(InputFormat::One),
+        (Ok(_), Some('[')) => Ok(InputFormat::Array),
         (Ok(_), _) => Err("an order is a JSON object".to_owned()),
         (Err(error), first) => {
             let mut lines = text.lines().filter(|line| !line.trim().is_empty());
             let mut several = lines.clone().skip(1).peekable();
             if first == Some('{') && several.peek().is_some() && lines.all(is_json) {
-                return Ok(Form::Lines);
+                return Ok(InputFormat::Lines);
             }
             // Where a line is an object of its own, it is the other lines that are wrong.
             let line_by_line = text.lines().find(|line| !line.trim().is_empty()).is_some_and(is_json);
@@ -250,9 +255,9 @@ fn form_of(text: &str) -> Result<Form, String> {
                 (!line.trim().is_empty()).then_some((index + 1, error))
             });
             if let (true, Some((line, error))) = (line_by_line, bad) {
-                let told = error.to_string();
-                let told = told.split_once(" at line ").map_or(&*told, |(told, _)| told);
-                return Err(format!("line {line} is no JSON object: {told} at column {}", error.column()));
+                let message = error.to_string();
+                let message = message.split_once(" at line ").map_or(&*message, |(message, _)| message);
+                return Err(format!("line {line} is no JSON object: {message} at column {}", error.column()));
             }
             Err(format!("neither JSON nor one JSON object a line: {error}"))
         }
@@ -263,28 +268,28 @@ fn is_json(line: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(line).is_ok()
 }
 
-/// Outcome of one order, in a line.
-fn told(registered: &RegisteredView, screen: &Screen) -> String {
+/// Returns the result for one order, in a line.
+fn summary(registered: &RegisteredView, screen: &Screen) -> String {
     let id = registered.id.as_deref().unwrap_or_default();
-    let mut told = format!("{}: {}", harmless(id), screen.status(&registered.status));
+    let mut text = format!("{}: {}", harmless(id), screen.status(&registered.status));
     let is_new = matches!(&*registered.status, "accepted" | "would_be_accepted");
     if let Some(status) = registered.order_status.as_ref().filter(|_| !is_new) {
-        told.push_str(&format!(", it is in status {}", screen.status(status)));
+        text.push_str(&format!(", it is in status {}", screen.status(status)));
     }
     if let Some(note) = &registered.note {
-        told.push_str(&format!("; {}", harmless(note)));
+        text.push_str(&format!("; {}", harmless(note)));
     }
     if let Some(problem) = &registered.error {
-        told.push_str(&format!(": {}", told_problem(problem)));
+        text.push_str(&format!(": {}", problem_text(problem)));
     }
-    told
+    text
 }
 
-/// The worst that became of any: rejected, then conflict, then what the same command may register yet.
-fn verdict(registered: &[RegisteredView]) -> Result<(), Failure> {
+/// Worst outcome of any order: rejected, then conflict, then what the same command may register yet.
+fn verdict(registered: &[RegisteredView]) -> Result<(), CliError> {
     let worst = [("rejected", FAILED), ("conflict", REFUSED), ("unavailable", AWAY)];
     let found = worst.iter().find(|(status, _)| registered.iter().any(|one| one.status == *status));
-    found.map_or(Ok(()), |(_, code)| Err(Failure::Reported(*code)))
+    found.map_or(Ok(()), |(_, code)| Err(CliError::Reported(*code)))
 }
 
 /// Receiver of notifications, with the occasions and the form.
@@ -352,10 +357,10 @@ mod tests {
 
     #[test]
     fn the_form_of_a_file_is_seen() {
-        assert_eq!(form_of("\n{\n\"id\": 1}\n"), Ok(Form::One));
-        assert_eq!(form_of("{\"a\": 1}"), Ok(Form::One));
-        assert_eq!(form_of("[{}, {}]"), Ok(Form::Array));
-        assert_eq!(form_of("{\"a\": 1}\n\n{\"a\": 2}\n"), Ok(Form::Lines));
+        assert_eq!(form_of("\n{\n\"id\": 1}\n"), Ok(InputFormat::One));
+        assert_eq!(form_of("{\"a\": 1}"), Ok(InputFormat::One));
+        assert_eq!(form_of("[{}, {}]"), Ok(InputFormat::Array));
+        assert_eq!(form_of("{\"a\": 1}\n\n{\"a\": 2}\n"), Ok(InputFormat::Lines));
         for bad in ["", "  \n", "7", "\"text\"", "{\"a\": 1}\n{\"a\": ", "{\n\"a\": 1\n}\n{\n}", "nonsense"] {
             assert!(form_of(bad).is_err(), "{bad}");
         }
@@ -363,8 +368,8 @@ mod tests {
 
     #[test]
     fn ord_1_of_a_file_with_one_order_a_line_the_wrong_line_is_named() {
-        let told = form_of("{\"a\": 1}\n\n{\"a\": 2}\n{\"a\": 3\n{\"a\": 4}\n").unwrap_err();
-        assert!(told.starts_with("line 4 is no JSON object: EOF while parsing"), "{told}");
+        let fault = form_of("{\"a\": 1}\n\n{\"a\": 2}\n{\"a\": 3\n{\"a\": 4}\n").unwrap_err();
+        assert!(fault.starts_with("line 4 is no JSON object: EOF while parsing"), "{fault}");
     }
 
     #[test]

@@ -10,20 +10,20 @@ use pagurus_wire::order::{OrderView, TransitionView};
 use serde_json::{Value, json};
 
 use super::{outcome, show, view_of};
-use crate::client::Client;
-use crate::failure::{Failure, NOT_YET};
+use crate::client::ApiClient;
+use crate::failure::{CliError, NOT_YET};
 use crate::screen::{Paint, Screen, exact_time, harmless};
 
-/// Between two readings; the end of the order is seen at once.
+/// Interval between two readings; the end of the order is seen at once.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Follows an order to its end.
 pub(super) async fn run(
     id: &str,
     timeout: Option<Duration>,
-    client: &Client,
+    client: &ApiClient,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let begun = Instant::now();
     let until = timeout.and_then(|timeout| begun.checked_add(timeout));
     let mut before: Option<OrderView> = None;
@@ -41,7 +41,7 @@ pub(super) async fn run(
         }
         if timeout.is_some_and(|timeout| begun.elapsed() >= timeout) {
             screen.note("the time is over; the order goes on");
-            return Err(Failure::Reported(NOT_YET));
+            return Err(CliError::Reported(NOT_YET));
         }
         before = Some(now);
         let left = timeout.map_or(INTERVAL, |timeout| timeout.saturating_sub(begun.elapsed()).min(INTERVAL));
@@ -55,34 +55,34 @@ fn is_final(status: &str) -> bool {
 
 /// Something that is new about an order.
 #[derive(Debug, PartialEq)]
-enum Change<'a> {
-    /// It moved to another state.
+enum OrderUpdate<'a> {
+    /// Transition to another state.
     Moved(&'a TransitionView),
-    /// It has another status, or the same once more.
+    /// Another status, or the same once more.
     Status,
 }
 
 /// News of an order, in the order in which they happened. At the first reading the moves of this life
 /// are new, those of former lives are not.
-fn changes<'a>(before: Option<&OrderView>, now: &'a OrderView) -> Vec<Change<'a>> {
+fn changes<'a>(before: Option<&OrderView>, now: &'a OrderView) -> Vec<OrderUpdate<'a>> {
     let known = before.map_or(0, |before| before.transitions.len());
     let moved = now.transitions.iter().skip(known).filter(|moved| before.is_some() || moved.life == now.life);
-    let mut changes: Vec<Change<'a>> = moved.map(Change::Moved).collect();
+    let mut changes: Vec<OrderUpdate<'a>> = moved.map(OrderUpdate::Moved).collect();
     let standing = |view: &OrderView| {
         (view.status.clone(), view.step.clone(), view.life, view.stages, view.node.clone())
     };
     if before.is_none_or(|before| standing(before) != standing(now)) {
-        changes.push(Change::Status);
+        changes.push(OrderUpdate::Status);
     }
     changes
 }
 
-impl Change<'_> {
+impl OrderUpdate<'_> {
     fn to_line(&self, now: &OrderView, screen: &Screen) -> String {
         match self {
             Self::Moved(moved) => {
-                let told = format!("{} --{}--> {}", moved.from, moved.event, moved.to);
-                format!("{}  {}", screen.paint(Paint::Dim, &exact_time(&moved.at)), harmless(&told))
+                let text = format!("{} --{}--> {}", moved.from, moved.event, moved.to);
+                format!("{}  {}", screen.paint(Paint::Dim, &exact_time(&moved.at)), harmless(&text))
             }
             Self::Status => {
                 let at = screen.paint(Paint::Dim, &exact_time(&now.updated_at.to_string()));
@@ -106,31 +106,31 @@ impl Change<'_> {
 
 /// Words that belong to the status, behind it.
 fn circumstances(now: &OrderView) -> String {
-    let mut told = String::new();
+    let mut text = String::new();
     if let Some(step) = &now.step {
-        told.push_str(&format!(" in {step}"));
+        text.push_str(&format!(" in {step}"));
     }
     if let (Some(node), "running") = (&now.node, now.status.as_str()) {
-        told.push_str(&format!(" on {node}"));
+        text.push_str(&format!(" on {node}"));
     }
     match (show::retry(now), now.due_at) {
-        (Some(retry), _) => told.push_str(&format!(": {retry}")),
+        (Some(retry), _) => text.push_str(&format!(": {retry}")),
         (None, Some(due)) if !is_final(&now.status) => {
-            told.push_str(&format!(" until {}", crate::screen::time(due)));
+            text.push_str(&format!(" until {}", crate::screen::time(due)));
         }
         _ => {}
     }
     if let Some(error) = &now.error {
         let class = error.class.as_deref().unwrap_or("unclassified");
-        told.push_str(&format!(": {class}: {}", error.message));
+        text.push_str(&format!(": {class}: {}", error.message));
     }
     if is_final(&now.status) {
         let message = now.message.as_ref().map(|message| format!(": {message}"));
-        told.push_str(&message.unwrap_or_default());
+        text.push_str(&message.unwrap_or_default());
         let result = now.result.as_ref().map(|result| format!(", result {result}"));
-        told.push_str(&result.unwrap_or_default());
+        text.push_str(&result.unwrap_or_default());
     }
-    told
+    text
 }
 
 #[cfg(test)]

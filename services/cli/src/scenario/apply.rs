@@ -10,18 +10,18 @@ use pagurus_domain::scenario::value::percent_encode;
 use pagurus_wire::problem::{Detail, Problem, Type};
 use pagurus_wire::scenarios::CheckedView;
 
-use super::{Version, files};
-use crate::client::Client;
-use crate::failure::{Failure, fault_of, faults_of};
+use super::{VersionEntry, files};
+use crate::client::ApiClient;
+use crate::failure::{CliError, fault_of, faults_of};
 use crate::input;
 use crate::screen::{Screen, harmless};
 
 /// The way in which a file is given to the engine.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way<'a> {
-    /// It is stored, only on top of the version with this tag, where there is one.
+    /// Stores the file, only on top of the version with this tag, if there is one.
     Store(Option<&'a str>),
-    /// It is checked, with nothing stored.
+    /// Checks the file, and stores nothing.
     Try,
 }
 
@@ -29,16 +29,16 @@ pub(super) enum Way<'a> {
 pub(super) async fn run(
     files: &[PathBuf],
     way: Way<'_>,
-    client: &Client,
+    client: &ApiClient,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let mut outcome = Ok(());
     let files = files::files_in(files, files::is_scenario)?;
     if files.is_empty() {
-        return Err(Failure::Input(files::NONE.to_owned()));
+        return Err(CliError::Input(files::NONE.to_owned()));
     }
     if matches!(way, Way::Store(Some(tag)) if tag != "*") && files.len() > 1 {
-        return Err(Failure::Usage("--if-match names a version of one scenario: give one file".to_owned()));
+        return Err(CliError::Usage("--if-match names a version of one scenario: give one file".to_owned()));
     }
     for path in &files {
         let applied = apply_one(path, way, client, screen).await;
@@ -47,11 +47,11 @@ pub(super) async fn run(
                 return Err(failure);
             }
             let failure = match failure {
-                Failure::Reported(code) => Failure::Reported(code),
+                CliError::Reported(code) => CliError::Reported(code),
                 other if files.len() == 1 => return Err(other),
                 other => {
                     other.show(screen);
-                    Failure::Reported(other.code())
+                    CliError::Reported(other.code())
                 }
             };
             outcome = outcome.and(Err(failure));
@@ -60,7 +60,7 @@ pub(super) async fn run(
     outcome
 }
 
-async fn apply_one(path: &Path, way: Way<'_>, client: &Client, screen: &Screen) -> Result<(), Failure> {
+async fn apply_one(path: &Path, way: Way<'_>, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let (file, text) = (input::name_of(path), input::text_of(path)?);
     let name = match scenario_name(&text) {
         Ok(name) => name,
@@ -76,7 +76,7 @@ async fn apply_one(path: &Path, way: Way<'_>, client: &Client, screen: &Screen) 
     };
     let reply = match answered {
         // The server knows the places; the source is here.
-        Err(Failure::Problem(problem))
+        Err(CliError::Problem(problem))
             if !screen.json && problem.errors.iter().any(|error| error.line.is_some()) =>
         {
             return Err(refused(&file, &text, &faults_of(&problem), screen));
@@ -95,20 +95,20 @@ async fn apply_one(path: &Path, way: Way<'_>, client: &Client, screen: &Screen) 
     if matches!(way, Way::Try) {
         let checked: CheckedView = reply.read()?;
         warn(&checked.warnings);
-        let told = format!("{}: can be applied; nothing is stored", harmless(&checked.scenario));
-        return screen.line(&told);
+        let message = format!("{}: can be applied; nothing is stored", harmless(&checked.scenario));
+        return screen.line(&message);
     }
-    let applied: Version = reply.read()?;
+    let applied: VersionEntry = reply.read()?;
     warn(&applied.warnings);
     let what = if reply.status == 201 { "is new" } else { "is as it was" };
     screen.line(&format!("{}: version {} {what}", harmless(&applied.scenario), applied.version))
 }
 
-fn refused(file: &str, text: &str, faults: &[Fault], screen: &Screen) -> Failure {
+fn refused(file: &str, text: &str, faults: &[Fault], screen: &Screen) -> CliError {
     if screen.json {
         return Problem::of_faults(Type::Invalid, faults).into();
     }
-    Failure::Input(format!(
+    CliError::Input(format!(
         "{}: faults: {}\n{}",
         harmless(file),
         faults.len(),

@@ -10,7 +10,7 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
 use super::{bounds_of, files, trial};
-use crate::failure::{FAILED, Failure};
+use crate::failure::{CliError, FAILED};
 use crate::input;
 use crate::screen::{Paint, Screen, harmless};
 
@@ -21,12 +21,12 @@ pub(crate) fn check(
     strict: bool,
     config: Option<&Path>,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let bounds = bounds_of(config)?;
     let scripting = Scripting::new(bounds.script.clone());
     let files = files::files_in(files, files::is_scenario_or_tests)?;
     if files.is_empty() {
-        return Err(Failure::Input(files::NONE.to_owned()));
+        return Err(CliError::Input(files::NONE.to_owned()));
     }
     let mut reports = Vec::new();
     let mut good = true;
@@ -43,18 +43,18 @@ pub(crate) fn check(
     if screen.json {
         screen.value(&reports)?;
     }
-    if good { Ok(()) } else { Err(Failure::Reported(FAILED)) }
+    if good { Ok(()) } else { Err(CliError::Reported(FAILED)) }
 }
 
 /// Content of a file without faults.
-enum Content {
+enum CheckedFile {
     /// A scenario.
     Scenario { name: String, states: usize, warnings: Vec<Fault> },
-    /// So many tests of one; a shell hands both over for `scenarios/*.yaml`.
+    /// Tests of a scenario, by their number; a shell hands both over for `scenarios/*.yaml`.
     Tests(usize),
 }
 
-impl Content {
+impl CheckedFile {
     fn warnings(&self) -> &[Fault] {
         match self {
             Self::Scenario { warnings, .. } => warnings,
@@ -63,22 +63,27 @@ impl Content {
     }
 }
 
-fn read_file(path: &Path, text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Content, Vec<Fault>> {
+fn read_file(
+    path: &Path,
+    text: &str,
+    scripting: &Scripting,
+    bounds: &Bounds,
+) -> Result<CheckedFile, Vec<Fault>> {
     if trial::holds_tests(path) {
-        return pagurus_domain::scenario::trial::read(text).map(|file| Content::Tests(file.trials.len()));
+        return pagurus_domain::scenario::trial::read(text).map(|file| CheckedFile::Tests(file.trials.len()));
     }
     let Reading { scenario, warnings, .. } = read_with_warnings(text, scripting, bounds)?;
-    Ok(Content::Scenario { states: scenario.states.len(), name: scenario.name, warnings })
+    Ok(CheckedFile::Scenario { states: scenario.states.len(), name: scenario.name, warnings })
 }
 
-fn report(file: &str, text: &str, read: &Result<Content, Vec<Fault>>, screen: &Screen) -> String {
-    let fine = |told: String| format!("{} {}", screen.paint(Paint::Good, "ok"), harmless(&told));
+fn report(file: &str, text: &str, read: &Result<CheckedFile, Vec<Fault>>, screen: &Screen) -> String {
+    let fine = |line: String| format!("{} {}", screen.paint(Paint::Good, "ok"), harmless(&line));
     match read {
-        Ok(Content::Scenario { name, states, warnings }) => {
+        Ok(CheckedFile::Scenario { name, states, warnings }) => {
             let ok = fine(format!("{file}: scenario `{name}`, states: {states}"));
             if warnings.is_empty() { ok } else { format!("{}\n{ok}", explain_warnings(text, file, warnings)) }
         }
-        Ok(Content::Tests(count)) => fine(format!("{file}: tests: {count}")),
+        Ok(CheckedFile::Tests(count)) => fine(format!("{file}: tests: {count}")),
         Err(faults) => {
             let count = screen.paint(Paint::Bad, &format!("faults: {}", faults.len()));
             format!("{}\n{}: {count}", explain_faults(text, file, faults), harmless(file))
@@ -86,13 +91,13 @@ fn report(file: &str, text: &str, read: &Result<Content, Vec<Fault>>, screen: &S
     }
 }
 
-fn report_value(file: &str, read: &Result<Content, Vec<Fault>>) -> Value {
+fn report_value(file: &str, read: &Result<CheckedFile, Vec<Fault>>) -> Value {
     match read {
-        Ok(Content::Scenario { name, states, warnings }) => {
+        Ok(CheckedFile::Scenario { name, states, warnings }) => {
             let warnings = Problem::of_faults(Type::Invalid, warnings).errors;
             json!({"file": file, "scenario": name, "states": states, "faults": [], "warnings": warnings})
         }
-        Ok(Content::Tests(count)) => json!({"file": file, "tests": count, "faults": []}),
+        Ok(CheckedFile::Tests(count)) => json!({"file": file, "tests": count, "faults": []}),
         Err(faults) => json!({"file": file, "faults": Problem::of_faults(Type::Invalid, faults).errors}),
     }
 }
@@ -104,12 +109,12 @@ mod tests {
 
     const GOOD: &str = "scenario: s\nkind: workflow\ninitialState: done\ntargetStates: [done]\nstates: {done: {kind: terminal}}\n";
 
-    fn checked_as(file: &str, text: &str) -> Result<Content, Vec<Fault>> {
+    fn checked_as(file: &str, text: &str) -> Result<CheckedFile, Vec<Fault>> {
         let bounds = Bounds::default();
         read_file(Path::new(file), text, &Scripting::new(bounds.script.clone()), &bounds)
     }
 
-    fn checked(text: &str) -> Result<Content, Vec<Fault>> {
+    fn checked(text: &str) -> Result<CheckedFile, Vec<Fault>> {
         checked_as("s.yaml", text)
     }
 
@@ -139,7 +144,7 @@ mod tests {
         std::fs::create_dir_all(&below).unwrap();
         let nothing = check(std::slice::from_ref(&folder), false, None, &Screen::plain());
         assert!(
-            matches!(&nothing, Err(Failure::Input(told)) if told.contains("no scenarios")),
+            matches!(&nothing, Err(CliError::Input(text)) if text.contains("no scenarios")),
             "{nothing:?}"
         );
         for (name, text) in [("s.yaml", GOOD), ("s.test.yaml", "tests: []"), ("notes.md", "no scenario")] {
@@ -152,7 +157,7 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!(found, [below.join("s.test.yaml"), below.join("s.yaml")]);
         assert!(good.is_ok(), "{good:?}");
-        assert!(matches!(bad, Err(Failure::Reported(FAILED))), "{bad:?}");
+        assert!(matches!(bad, Err(CliError::Reported(FAILED))), "{bad:?}");
     }
 
     #[test]
@@ -174,7 +179,7 @@ mod tests {
             [false, true].map(|strict| check(std::slice::from_ref(&file), strict, None, &Screen::plain()));
         std::fs::remove_file(&file).unwrap();
         assert!(
-            lenient.is_ok() && matches!(strict, Err(Failure::Reported(FAILED))),
+            lenient.is_ok() && matches!(strict, Err(CliError::Reported(FAILED))),
             "{lenient:?} {strict:?}"
         );
     }

@@ -4,24 +4,24 @@ use pagurus_domain::scenario::diff::{Difference, ValueChange, diff};
 use pagurus_domain::scenario::source::explain_faults;
 use serde_json::{Value, json};
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
 use crate::screen::{Paint, Screen, harmless};
 
 /// Characters of a changed value that people are shown.
 const SHOWN: usize = 100;
 
 /// Compares two scenarios; that they differ is no failure.
-pub(super) async fn run(from: &str, to: &str, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(super) async fn run(from: &str, to: &str, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let (old, new) = (super::text_of(from, client).await?, super::text_of(to, client).await?);
     let difference = diff(&old, &new).map_err(|(which, faults)| {
         let (name, text) = if which == 1 { (from, &old) } else { (to, &new) };
-        Failure::Input(explain_faults(text, name, &faults))
+        CliError::Input(explain_faults(text, name, &faults))
     })?;
     if screen.json {
         return screen.value(&value_of(&difference));
     }
-    screen.line(&told(&difference, screen))
+    screen.line(&summary(&difference, screen))
 }
 
 fn value_of(difference: &Difference) -> Value {
@@ -36,7 +36,7 @@ fn value_of(difference: &Difference) -> Value {
     })
 }
 
-fn told(difference: &Difference, screen: &Screen) -> String {
+fn summary(difference: &Difference, screen: &Screen) -> String {
     if difference.is_empty() {
         return "no difference".to_owned();
     }
@@ -57,8 +57,8 @@ fn told(difference: &Difference, screen: &Screen) -> String {
     if !difference.removed.is_empty() {
         lines.push(String::new());
         let states: Vec<String> = difference.removed.iter().map(|state| harmless(state)).collect();
-        let told = "Orders that rest in one of these states cannot be moved to the second version";
-        lines.push(format!("{told}: {}", states.join(", ")));
+        let warning = "Orders that rest in one of these states cannot be moved to the second version";
+        lines.push(format!("{warning}: {}", states.join(", ")));
     }
     lines.join("\n")
 }
@@ -73,13 +73,13 @@ fn line(change: &ValueChange) -> String {
         }
         short
     };
-    let told = match (&change.from, &change.to) {
+    let shown = match (&change.from, &change.to) {
         (Some(from), Some(to)) => format!("{}: {} -> {}", change.place, short(from), short(to)),
         (Some(from), None) => format!("{}: {} is gone", change.place, short(from)),
         (None, Some(to)) => format!("{}: {} is new", change.place, short(to)),
         (None, None) => change.place.clone(),
     };
-    harmless(&told)
+    harmless(&shown)
 }
 
 #[cfg(test)]
@@ -91,13 +91,13 @@ mod tests {
     fn scn_13_a_difference_names_the_states_that_orders_would_lose() {
         let old = "states: {a: {on: {success: b}}, b: {kind: terminal}}";
         let new = "states: {a: {on: {success: c}}, c: {kind: terminal}}\ntargetStates: [c]";
-        let told = told(&diff(old, new).unwrap(), &Screen::plain());
+        let text = summary(&diff(old, new).unwrap(), &Screen::plain());
         assert_eq!(
-            told,
+            text,
             "  targetStates: [\"c\"] is new\n+ state c\n- state b\n~ state a\n    on.success: \"b\" -> \"c\"\n\n\
              Orders that rest in one of these states cannot be moved to the second version: b"
         );
-        assert_eq!(super::told(&diff(old, old).unwrap(), &Screen::plain()), "no difference");
+        assert_eq!(summary(&diff(old, old).unwrap(), &Screen::plain()), "no difference");
         assert_eq!(value_of(&diff(old, new).unwrap())["removed"], json!(["b"]));
     }
 }

@@ -28,8 +28,8 @@ pub(super) fn file_of(scenario: &Scenario) -> String {
     scenario.file.clone().unwrap_or_else(|| scenario.name.clone())
 }
 
-/// The coverage for people: a table, and what is missed.
-pub(super) fn told(covered: &ByScenario, screen: &Screen) -> String {
+/// Returns the coverage for people: a table, and what is missed.
+pub(super) fn summary(covered: &ByScenario, screen: &Screen) -> String {
     let count = |parts: &CoveredParts| format!("{} of {}", parts.reached, parts.total());
     let rows: Vec<[String; 4]> = covered
         .iter()

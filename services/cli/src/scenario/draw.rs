@@ -6,8 +6,8 @@ use pagurus_domain::scenario::source::{explain_faults, read};
 use pagurus_domain::scenario::{Bounds, graph};
 use serde_json::json;
 
-use crate::client::Client;
-use crate::failure::Failure;
+use crate::client::ApiClient;
+use crate::failure::CliError;
 use crate::screen::{Screen, harmless};
 
 /// Form of a picture.
@@ -24,13 +24,13 @@ pub(crate) enum Format {
 pub(super) async fn run(
     source: &str,
     format: Format,
-    client: &Client,
+    client: &ApiClient,
     bounds: &Bounds,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let text = super::text_of(source, client).await?;
     let scenario = read(&text, &Scripting::new(bounds.script.clone()), bounds).map_err(|faults| {
-        Failure::Input(format!(
+        CliError::Input(format!(
             "{}: faults: {}\n{}",
             harmless(source),
             faults.len(),

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::failure::Failure;
+use crate::failure::CliError;
 
 /// Message where no file is found.
 pub(super) const NONE: &str = "there are no scenarios: their names end in `.yaml`, `.yml` or `.json`";
 
 /// A file is taken as it is; of a folder, all files in it and below that are `wanted`, by name.
-pub(super) fn files_in(paths: &[PathBuf], wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>, Failure> {
+pub(super) fn files_in(paths: &[PathBuf], wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>, CliError> {
     let mut found = Vec::new();
     for path in paths {
         find(path, wanted, &mut found)?;
@@ -18,7 +18,7 @@ pub(super) fn files_in(paths: &[PathBuf], wanted: fn(&Path) -> bool) -> Result<V
     Ok(found)
 }
 
-fn find(path: &Path, wanted: fn(&Path) -> bool, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
+fn find(path: &Path, wanted: fn(&Path) -> bool, found: &mut Vec<PathBuf>) -> Result<(), CliError> {
     if !path.is_dir() {
         found.push(path.to_owned());
         return Ok(());

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Named;
-use crate::client::Client;
-use crate::failure::{FAILED, Failure};
+use crate::client::ApiClient;
+use crate::failure::{CliError, FAILED};
 use crate::screen::{Screen, harmless};
 
 /// Orders that are to be moved.
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Deserialize)]
-struct Answer {
+struct MigrationPage {
     moved: u64,
     left: u64,
     reasons: Vec<Reason>,
@@ -54,7 +54,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, answer: Answer) {
+    fn add(&mut self, answer: MigrationPage) {
         self.moved += answer.moved;
         self.left += answer.left;
         for one in answer.reasons {
@@ -69,7 +69,7 @@ impl Sum {
 
 /// Moves the orders, or tells what would be moved. Orders that stay decide the exit code only where
 /// they were to be moved.
-pub(super) async fn run(arguments: &Arguments, client: &Client, screen: &Screen) -> Result<(), Failure> {
+pub(super) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let path = format!("{}/migrate", Named { name: arguments.name.clone(), version: None }.path());
     let mut sum = Sum::default();
     let mut after: Option<String> = None;
@@ -78,7 +78,7 @@ pub(super) async fn run(arguments: &Arguments, client: &Client, screen: &Screen)
             "from": arguments.from, "to": arguments.to, "apply": arguments.apply,
             "reason": arguments.reason, "after": after,
         });
-        let answer: Answer = client.post(&path, &body).await?.read()?;
+        let answer: MigrationPage = client.post(&path, &body).await?.read()?;
         after = answer.next.clone();
         sum.add(answer);
         if after.is_none() {
@@ -89,9 +89,9 @@ pub(super) async fn run(arguments: &Arguments, client: &Client, screen: &Screen)
     if screen.json {
         screen.value(&value_of(arguments, &sum))?;
     } else {
-        screen.line(&told(arguments, &sum, screen))?;
+        screen.line(&summary(arguments, &sum, screen))?;
     }
-    if arguments.apply && sum.left > 0 { Err(Failure::Reported(FAILED)) } else { Ok(()) }
+    if arguments.apply && sum.left > 0 { Err(CliError::Reported(FAILED)) } else { Ok(()) }
 }
 
 fn value_of(arguments: &Arguments, sum: &Sum) -> Value {
@@ -106,7 +106,7 @@ fn value_of(arguments: &Arguments, sum: &Sum) -> Value {
     })
 }
 
-fn told(arguments: &Arguments, sum: &Sum, screen: &Screen) -> String {
+fn summary(arguments: &Arguments, sum: &Sum, screen: &Screen) -> String {
     let (did, not) = if arguments.apply { ("moved", "stayed") } else { ("would be moved", "would stay") };
     let mut lines =
         vec![format!("orders that {did}: {}", sum.moved), format!("orders that {not}: {}", sum.left)];
@@ -131,13 +131,13 @@ mod tests {
 
     #[test]
     fn scn_13_pages_are_added_up() {
-        let answer = |text: &str| serde_json::from_str::<Answer>(text).unwrap();
+        let answer = |text: &str| serde_json::from_str::<MigrationPage>(text).unwrap();
         let mut sum = Sum::default();
         sum.add(answer(r#"{"moved": 2, "left": 1, "reasons": [{"reason": "no state", "orders": 1, "examples": ["a"]}], "next": "7"}"#));
         sum.add(answer(r#"{"moved": 1, "left": 2, "reasons": [{"reason": "no state", "orders": 2, "examples": ["b"]}], "next": null}"#));
         let arguments = Arguments { name: "s".to_owned(), from: 1, to: 2, apply: false, reason: None };
         assert_eq!(
-            told(&arguments, &sum, &Screen::plain()),
+            summary(&arguments, &sum, &Screen::plain()),
             "orders that would be moved: 3\norders that would stay: 3\nORDERS  WHY       FOR EXAMPLE\n\
              3       no state  a\nNothing was changed. `--apply` moves the orders of `s`."
         );

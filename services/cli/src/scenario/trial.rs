@@ -1,4 +1,4 @@
-//! `pagurus scenario test`: finds the tests, runs them, and tells of each what came of it.
+//! `pagurus scenario test`: finds the tests, runs them, and reports the result of each.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::coverage::{self, ByScenario};
 use super::files::files_in;
-use crate::failure::{FAILED, Failure};
+use crate::failure::{CliError, FAILED};
 use crate::input;
 use crate::screen::{Paint, Screen, harmless};
 
@@ -22,7 +22,7 @@ const ENDINGS: [&str; 3] = [".test.yaml", ".test.yml", ".test.json"];
 
 /// Parts of the report that are wanted besides what failed.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Wanted {
+pub(crate) struct TrialArguments {
     /// Tell what happened in tests that passed, too
     #[arg(long)]
     story: bool,
@@ -42,17 +42,17 @@ pub(super) enum Report {
     Refused { file: String, text: String, faults: Vec<Fault> },
 }
 
-/// Runs all tests of all files, whatever comes of the first ones.
+/// Runs all tests of all files, even if the first ones fail.
 pub(super) fn run(
     paths: &[PathBuf],
-    wanted: &Wanted,
+    wanted: &TrialArguments,
     deployment: &Deployment,
     screen: &Screen,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let files = files_in(paths, holds_tests)?;
     if files.is_empty() {
-        let told = "there are no files of tests: their names end in `.test.yaml`";
-        return Err(Failure::Input(told.to_owned()));
+        let message = "there are no files of tests: their names end in `.test.yaml`";
+        return Err(CliError::Input(message.to_owned()));
     }
     let reports: Vec<Report> =
         files.iter().map(|path| try_file(path, deployment)).collect::<Result<_, _>>()?;
@@ -62,9 +62,9 @@ pub(super) fn run(
         let values: Vec<Value> = reports.iter().map(|report| value_of(report, &covered)).collect();
         screen.value(&values)?;
     } else {
-        screen.line(&told(&reports, wanted.story, screen))?;
+        screen.line(&summary(&reports, wanted.story, screen))?;
         if wanted.coverage {
-            screen.line(&format!("\n{}", coverage::told(&covered, screen)))?;
+            screen.line(&format!("\n{}", coverage::summary(&covered, screen)))?;
         }
         for line in &too_little {
             screen.line(&screen.paint(Paint::Bad, line))?;
@@ -74,7 +74,7 @@ pub(super) fn run(
         Report::Run { outcomes, .. } => outcomes.iter().all(TrialOutcome::passed),
         Report::Refused { .. } => false,
     };
-    if reports.iter().all(good) && too_little.is_empty() { Ok(()) } else { Err(Failure::Reported(FAILED)) }
+    if reports.iter().all(good) && too_little.is_empty() { Ok(()) } else { Err(CliError::Reported(FAILED)) }
 }
 
 /// True if a file holds tests, by its name.
@@ -83,7 +83,7 @@ pub(super) fn holds_tests(path: &Path) -> bool {
     ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-fn try_file(path: &Path, deployment: &Deployment) -> Result<Report, Failure> {
+fn try_file(path: &Path, deployment: &Deployment) -> Result<Report, CliError> {
     let (file, text) = (input::name_of(path), input::text_of(path)?);
     let tests = match trial::read(&text) {
         Ok(tests) => tests,
@@ -133,7 +133,7 @@ fn value_of(report: &Report, covered: &ByScenario) -> Value {
     }
 }
 
-fn told(reports: &[Report], story: bool, screen: &Screen) -> String {
+fn summary(reports: &[Report], story: bool, screen: &Screen) -> String {
     let mut rows = Vec::new();
     let (mut notes, mut details) = (Vec::new(), Vec::new());
     let (mut passed, mut failed) = (0, 0);
@@ -173,7 +173,7 @@ fn told(reports: &[Report], story: bool, screen: &Screen) -> String {
     parts.join("\n\n")
 }
 
-/// One line: what is no fault must not hide what is.
+/// Returns a note as one line: what is no fault must not hide what is.
 fn noted(file: &str, note: &Fault) -> String {
     let place = note.at.map_or_else(String::new, |at| format!(":{at}"));
     harmless(&format!("note: {file}{place}: {}", note.message))
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn scn_13_a_failed_test_tells_what_was_expected_and_the_story() {
-        let shown = told(&reports(TESTS), false, &Screen::plain());
+        let shown = summary(&reports(TESTS), false, &Screen::plain());
         for part in [
             "success  s.test.yaml  good  0s",
             "fail     s.test.yaml  bad   0s",
@@ -226,11 +226,11 @@ mod tests {
     }
 
     #[test]
-    fn scn_13_coverage_is_told_and_may_be_demanded() {
+    fn scn_13_coverage_is_reported_and_may_be_demanded() {
         let reports = reports(TESTS);
         let covered = coverage::of(&reports);
         assert_eq!(
-            coverage::told(&covered, &Screen::plain()),
+            coverage::summary(&covered, &Screen::plain()),
             "SCENARIO  STATES  TRANSITIONS  ERROR BRANCHES\ns         2 of 2  1 of 1       0 of 0"
         );
         assert_eq!(coverage::too_little(&covered, 100), Vec::<String>::new());
@@ -245,8 +245,8 @@ mod tests {
             Report::Refused { .. } => panic!("it was run"),
         }];
         let covered = coverage::of(&none);
-        let told = coverage::told(&covered, &Screen::plain());
-        assert!(told.ends_with("s: no test reaches `a` success to `done`"), "{told}");
+        let text = coverage::summary(&covered, &Screen::plain());
+        assert!(text.ends_with("s: no test reaches `a` success to `done`"), "{text}");
         assert_eq!(coverage::too_little(&covered, 50), ["s: 0 % is reached, 50 % is wanted"]);
     }
 
@@ -254,7 +254,7 @@ mod tests {
     fn scn_13_an_answer_that_nothing_asked_for_is_a_line_of_the_report() {
         let tests =
             "tests:\n  - test: good\n    answers: [{http: 'http://h/a'}]\n    expect: {status: success}\n";
-        let shown = told(&reports(tests), false, &Screen::plain());
+        let shown = summary(&reports(tests), false, &Screen::plain());
         assert!(shown.contains("\n\nnote: s.test.yaml:3:15: nothing asked for this answer\n\n"), "{shown}");
         assert!(shown.ends_with("passed: 1, failed: 0"), "{shown}");
     }
@@ -266,14 +266,14 @@ mod tests {
         assert!(files.len() >= 20, "{files:?}");
         let reports: Vec<Report> =
             files.iter().map(|path| try_file(path, &Deployment::default()).unwrap()).collect();
-        let shown = told(&reports, false, &Screen::plain());
+        let shown = summary(&reports, false, &Screen::plain());
         assert!(shown.contains("failed: 0") && !shown.contains("note: "), "{shown}");
         for (report, path) in reports.iter().zip(&files) {
             let Report::Run { outcomes, .. } = report else { panic!("{}", path.display()) };
             assert!(outcomes.len() >= 2, "{}: a good way and a failure", path.display());
             let text = std::fs::read_to_string(scenario_beside(path)).unwrap();
-            let told = text.lines().take_while(|line| line.starts_with("# ")).count();
-            assert!(told >= 2, "{}: say in two lines what it shows", path.display());
+            let lines = text.lines().take_while(|line| line.starts_with("# ")).count();
+            assert!(lines >= 2, "{}: say in two lines what it shows", path.display());
         }
         let all = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         let scenarios = all.filter(|path| path.is_file()).count() - files.len();

@@ -1,4 +1,4 @@
-//! The page of `pagurus top`, from what the server told. Asks nothing.
+//! The page of `pagurus top`, from answers of the server. Asks nothing.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const MINUTES: i64 = 20;
 /// Classes of errors in their line.
 const CLASSES: usize = 5;
 
-/// The whole page; of flows and systems so many rows, the busiest.
+/// Returns the whole page, with the `rows` busiest flows and systems.
 pub(super) fn page(sight: &Sight, rows: usize, screen: &Screen) -> String {
     let mut parts = vec![head(sight, screen), figures(&sight.stats, screen)];
     parts.extend(flows(&sight.flows, rows, screen));
@@ -119,7 +119,7 @@ fn named(one: &NamedCount) -> String {
     format!("{} {}", harmless(&one.name), number(one.count))
 }
 
-/// A time of so many seconds.
+/// Returns a time for people.
 fn shown(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 120.0 => format!("{seconds:.0} s"),
@@ -240,6 +240,6 @@ mod tests {
         ] {
             assert!(lines.contains(&line), "no `{line}` in\n{shown}");
         }
-        assert!(!shown.contains("idle"), "only so many rows:\n{shown}");
+        assert!(!shown.contains("idle"), "more rows than wanted:\n{shown}");
     }
 }

@@ -15,13 +15,12 @@ use pagurus_broker::Delivery;
 use pagurus_runtime::node::chain;
 use pagurus_store::Error;
 use pagurus_store::attempts::{self, AttemptEnd};
-use pagurus_wire::problem::{Problem, Type};
 use tokio::sync::{Mutex, MutexGuard};
 
-use super::{Handled, Outcome, reject};
+use super::handled::{BatchOutcome, Handled};
 use crate::Intake;
 
-/// Processes that may die with a message alone in hand. Before them one died with the message among others.
+/// Number of processes that may die with a message alone in hand. Before them one died with the message among others.
 const MOST_DEATHS: u32 = 2;
 /// Ends of attempts that the database has not taken yet and that are remembered. There are as many as failures of the database
 /// in the midst of a message, between two messages that are begun.
@@ -48,35 +47,28 @@ impl Alone {
         &self,
         batch: &'a [Delivery],
         handle: impl Fn(&'a [Delivery]) -> F,
-    ) -> Outcome
+    ) -> BatchOutcome
     where
-        F: Future<Output = Outcome>,
+        F: Future<Output = BatchOutcome>,
     {
-        let mut whole = Outcome { handled: Vec::with_capacity(batch.len()), left: None };
+        let mut whole = BatchOutcome::default();
         for part in batch.chunk_by(|one, next| !one.redelivered && !next.redelivered) {
-            let database_failed = whole.left.as_ref().is_some_and(|(_, error)| !error.is_contention());
-            let Outcome { handled, left } = match part {
-                _ if database_failed => leave(part, Error::Contended),
+            let database_failed = whole.left.as_ref().is_some_and(|left| !left.error.is_contention());
+            whole.extend(match part {
+                _ if database_failed => BatchOutcome::untried(part, Error::Contended),
                 [one] if one.redelivered => {
-                    let is_done = |outcome: &Outcome| !outcome.handled.is_empty();
+                    let is_done = |outcome: &BatchOutcome| !outcome.handled.is_empty();
                     match self.handle(one, handle(part), is_done).await {
                         Ok(Some(outcome)) => outcome,
-                        Ok(None) => Outcome { handled: vec![deadly(&self.intake, one)], left: None },
-                        Err(error) => leave(part, error),
+                        Ok(None) => {
+                            let deadly = Handled::deadly(&self.intake.host, one);
+                            BatchOutcome { handled: vec![deadly], left: None }
+                        }
+                        Err(error) => BatchOutcome::untried(part, error),
                     }
                 }
                 part => handle(part).await,
-            };
-            whole.handled.extend(handled);
-            if let Some((more, error)) = left {
-                whole.left = Some(match whole.left.take() {
-                    None => (more, error),
-                    Some((mut tags, first)) => {
-                        tags.extend(more);
-                        (tags, if first.is_contention() { error } else { first })
-                    }
-                });
-            }
+            });
         }
         whole
     }
@@ -123,22 +115,4 @@ impl Alone {
         }
         Ok(())
     }
-}
-
-/// A message with which processes die: put aside, with its reason.
-pub(super) fn deadly(intake: &Intake, delivery: &Delivery) -> Handled {
-    tracing::error!(
-        key = delivery.routing_key,
-        message_id = delivery.properties.message_id,
-        bytes = delivery.body.len(),
-        "processes died each time that they had this message in hand; it is put aside"
-    );
-    let told = "the process ended each time that it had this message in hand, also alone; it is kept unhandled, and the \
-                logs of the ended processes say more";
-    reject(intake, delivery, None, Problem::new(Type::Internal, told))
-}
-
-fn leave(part: &[Delivery], error: Error) -> Outcome {
-    let tags = part.iter().map(|delivery| delivery.tag).collect();
-    Outcome { handled: Vec::new(), left: Some((tags, error)) }
 }

@@ -3,8 +3,8 @@
 use pagurus_store::Error;
 
 /// Carries items out together, and by halves where one of them may be the cause of a failure.
-/// Answers with an outcome for each of the first items, in their order, and with the failure that
-/// concerns all of the rest, if there was one. Who is wary takes whatever the server itself answered for
+/// Returns an outcome for each of the first items, in their order, and the failure that
+/// concerns all of the rest, if there was one. If `wary`, whatever the server itself answered is taken for
 /// the fault of one item: it has happened again and again while the server was well.
 pub(super) async fn by_halves<'a, T, R, F>(
     items: &'a [T],

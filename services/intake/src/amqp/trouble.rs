@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use pagurus_broker::DeliveryTag;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::offline::Intermittent;
 use pagurus_runtime::waits::Waits;
-use pagurus_store::Error;
 
+use super::handled::LeftOver;
 use crate::Intake;
 
 /// First wait after a failure.
@@ -24,7 +23,7 @@ pub(super) struct Trouble {
     in_vain: u32,
 }
 
-/// After so many, one item is taken for the cause.
+/// Failures in a row after which one item is taken for the cause.
 const PATIENCE: u32 = 3;
 
 impl Trouble {
@@ -40,14 +39,9 @@ impl Trouble {
     /// Gives back what a batch left, and waits until another try makes sense. Where the database is
     /// away, consuming stops until it answers: handing messages back and taking them again at once
     /// would count towards their delivery limit.
-    pub async fn wait_out(
-        &mut self,
-        intake: &Intake,
-        from: &Intermittent,
-        left: Option<(Vec<DeliveryTag>, Error)>,
-    ) {
-        let Some((tags, error)) = left else {
-            self.waits.begin_anew();
+    pub async fn wait_out(&mut self, intake: &Intake, from: &Intermittent, left: Option<LeftOver>) {
+        let Some(LeftOver { tags, error }) = left else {
+            self.waits.begin_again();
             self.in_vain = 0;
             return;
         };

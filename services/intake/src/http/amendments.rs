@@ -15,10 +15,10 @@ use serde_json::{Map, Value};
 
 use super::body::read_json_if_any;
 use super::caller::Caller;
-use super::document::{Table, told};
+use super::document::{Table, operation};
 use super::orders::{key_of, register_one};
 use super::query::Path;
-use super::{Answer, Outcome};
+use super::{HttpResult, ProblemResponse};
 use crate::Intake;
 
 pub(super) fn routes(table: Table) -> Table {
@@ -27,22 +27,22 @@ pub(super) fn routes(table: Table) -> Table {
         .patch(
             "/v1/orders/{id}",
             update,
-            told("Changes an order that has not gone on yet.").key().takes::<UpdateBody>(),
+            operation("Changes an order that has not gone on yet.").key().takes::<UpdateBody>(),
         )
         .post(
             "/v1/orders/{id}/repair",
             repair,
-            told("Lets a stuck order go on from a state.").key().takes::<RepairBody>(),
+            operation("Lets a stuck order go on from a state.").key().takes::<RepairBody>(),
         )
         .post(
             "/v1/orders/{id}/requests/{request}/answer",
             answer,
-            told("Answers a request of an order as the called system would have.").takes::<AnswerBody>(),
+            operation("Answers a request of an order as the called system would have.").takes::<AnswerBody>(),
         )
         .post(
             "/v1/orders/{id}/clone",
             clone,
-            told("Registers a new order that is filled from an old one.")
+            operation("Registers a new order that is filled from an old one.")
                 .more(
                     "The body is laid over what the old order was registered with; null takes a field away.",
                 )
@@ -53,8 +53,8 @@ pub(super) fn routes(table: Table) -> Table {
         )
 }
 
-fn invalid(faults: Vec<Fault>) -> Answer {
-    Answer(Problem::of_faults(Type::Invalid, &faults))
+fn invalid(faults: Vec<Fault>) -> ProblemResponse {
+    ProblemResponse(Problem::of_faults(Type::Invalid, &faults))
 }
 
 /// `PATCH /v1/orders/{id}`
@@ -64,7 +64,7 @@ async fn update(
     Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Json<OrderView>> {
+) -> HttpResult<Json<OrderView>> {
     let body = read_json_if_any(&intake, body).await?;
     let key = RequestKey::read(key_of(&headers)?, &body)?;
     let asked = Update::read(&body).map_err(invalid)?;
@@ -72,13 +72,13 @@ async fn update(
     Ok(Json(intake.views.order(&id).await?))
 }
 
-/// `PATCH /v1/orders/batch`: an order may bear this name.
+/// `PATCH /v1/orders/batch`: an order may have this name.
 pub(super) async fn update_named_batch(
     state: State<Intake>,
     caller: Caller,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Json<OrderView>> {
+) -> HttpResult<Json<OrderView>> {
     update(state, Path("batch".to_owned()), caller, headers, body).await
 }
 
@@ -89,7 +89,7 @@ async fn repair(
     Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Json<StatusView>> {
+) -> HttpResult<Json<StatusView>> {
     let body = read_json_if_any(&intake, body).await?;
     let key = RequestKey::read(key_of(&headers)?, &body)?;
     let asked = Repair::read(&body).map_err(invalid)?;
@@ -103,7 +103,7 @@ async fn answer(
     Path((id, request)): Path<(String, String)>,
     Caller(by): Caller,
     body: Body,
-) -> Outcome<Json<StatusView>> {
+) -> HttpResult<Json<StatusView>> {
     let asked = AnswerByHand::read(&*read_json_if_any(&intake, body).await?)?;
     intake.commands.answer(&id, &request, &asked, &by).await?;
     Ok(Json(intake.views.status(&id).await?))
@@ -116,7 +116,7 @@ async fn clone(
     Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response<Body>> {
+) -> HttpResult<Response<Body>> {
     let asked = read_json_if_any(&intake, body).await?;
     let (request, origin) = intake.commands.clone_of(&id, &asked, key_of(&headers)?).await?;
     let answer = register_one(&intake, request, &headers).await?;

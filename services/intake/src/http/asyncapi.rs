@@ -1,4 +1,4 @@
-//! The AsyncAPI document of the engine: the exchanges that outsiders write to and read from, and what their messages bear
+//! The AsyncAPI document of the engine: the exchanges that outsiders write to and read from, and what their messages carry
 //! (AMQP-4). Names and kinds are those of the topology.
 
 use axum::Json;
@@ -9,20 +9,21 @@ use pagurus_wire::message::{Receipt, key};
 use pagurus_wire::notices::{ActorTask, EndNotice, MoveNotice};
 use serde_json::{Map, Value, json};
 
-use super::Outcome;
+use super::HttpResult;
 use super::document::Schemas;
 use crate::Intake;
 
 /// `GET /asyncapi.json`
-pub(super) async fn show(State(intake): State<Intake>) -> Outcome<Json<Map<String, Value>>> {
+pub(super) async fn show(State(intake): State<Intake>) -> HttpResult<Json<Map<String, Value>>> {
     match asyncapi(intake.host.broker.names()) {
         Value::Object(document) => Ok(Json(document)),
         _ => Ok(Json(Map::new())),
     }
 }
 
-/// A message that outsiders send or get: its name, what it is, the headers that it may bear, and the schema of its body.
-struct Told {
+/// Specification of a message that outsiders send or get: its name, what it is, the headers that it may carry, and the schema
+/// of its body.
+struct MessageSpec {
     name: &'static str,
     summary: &'static str,
     headers: &'static [&'static str],
@@ -32,7 +33,7 @@ struct Told {
 /// Content of a CloudEvent in structured mode.
 const EVENT: &str = "application/cloudevents+json";
 
-/// W3C trace context, which every message may bear.
+/// W3C trace context, which every message may carry.
 const TRACE: [&str; 2] = ["traceparent", "tracestate"];
 /// Headers of orders and actions.
 const SENT: &[&str] = &["request-sent-time"];
@@ -40,7 +41,7 @@ const SENT: &[&str] = &["request-sent-time"];
 const ANSWERED: &[&str] = &["step-status"];
 /// Headers of notifications.
 const NOTIFIED: &[&str] = &["sequence", "transaction-id"];
-/// The same of CloudEvents in binary mode, whose attributes are headers.
+/// Headers of notifications that are CloudEvents in binary mode, whose attributes are headers.
 const NOTIFIED_AS_EVENT: &[&str] = &[
     "sequence",
     "transaction-id",
@@ -55,9 +56,9 @@ const NOTIFIED_AS_EVENT: &[&str] = &[
     "cloudEvents_traceparent",
 ];
 
-/// The schema of a header.
+/// Returns the schema of a header.
 fn header(name: &str) -> Value {
-    let text = |told: &str| json!({"type": "string", "description": told});
+    let text = |description: &str| json!({"type": "string", "description": description});
     match name {
         "traceparent" => text("W3C trace context of the sender."),
         "tracestate" => text("W3C trace state, carried along."),
@@ -80,7 +81,7 @@ fn headers(names: &[&str]) -> Value {
     json!({"type": "object", "properties": Map::from_iter(all)})
 }
 
-/// A notification as a CloudEvent in structured mode.
+/// Returns the schema of a notification that is a CloudEvent in structured mode.
 fn event(notices: &[&Value]) -> Value {
     let text = || json!({"type": "string"});
     json!({
@@ -103,7 +104,7 @@ fn event(notices: &[&Value]) -> Value {
     })
 }
 
-/// The document for an installation with these names.
+/// Returns the document for an installation with these names.
 pub(crate) fn asyncapi(names: &Names) -> Value {
     let mut schemas = Schemas::new();
     let orders = [
@@ -114,11 +115,11 @@ pub(crate) fn asyncapi(names: &Names) -> Value {
         (key::KILL, "An order that runs or waits is stopped.", schemas.of_request::<ActionBody>()),
         (key::CALL, "A call to a live order.", schemas.of_request::<CallBody>()),
     ]
-    .map(|(name, summary, payload)| Told { name, summary, headers: SENT, payload });
+    .map(|(name, summary, payload)| MessageSpec { name, summary, headers: SENT, payload });
     let any = json!(true);
-    let callback = told("callback", "An answer of a called system: any body.", ANSWERED, any);
-    let receipt = told("receipt", "What became of a message.", &[], schemas.of_answer::<Receipt>());
-    let task = told("task", "A task of an actor.", &[], schemas.of_answer::<ActorTask>());
+    let callback = message_spec("callback", "An answer of a called system: any body.", ANSWERED, any);
+    let receipt = message_spec("receipt", "The outcome of a message.", &[], schemas.of_answer::<Receipt>());
+    let task = message_spec("task", "A task of an actor.", &[], schemas.of_answer::<ActorTask>());
     let notices = notices(schemas.of_answer::<EndNotice>(), schemas.of_answer::<MoveNotice>());
     let reply = json!({
         "address": {"location": "$message.header#/reply_to", "description": "Queue that `reply.allow` lists, or direct reply-to."},
@@ -172,24 +173,29 @@ pub(crate) fn asyncapi(names: &Names) -> Value {
     })
 }
 
-fn told(name: &'static str, summary: &'static str, headers: &'static [&'static str], payload: Value) -> Told {
-    Told { name, summary, headers, payload }
+fn message_spec(
+    name: &'static str,
+    summary: &'static str,
+    headers: &'static [&'static str],
+    payload: Value,
+) -> MessageSpec {
+    MessageSpec { name, summary, headers, payload }
 }
 
-/// Notifications, in the form that `notify.format` asks for.
-fn notices(end: Value, transition: Value) -> [Told; 4] {
+/// Returns the notifications, in each form that `notify.format` can ask for.
+fn notices(end: Value, transition: Value) -> [MessageSpec; 4] {
     let either = json!({"anyOf": [end, transition]});
     let event = event(&[&end, &transition]);
     [
-        told("end", "A life of an order has ended, or it needs a person.", NOTIFIED, end),
-        told("transition", "An order has moved.", NOTIFIED, transition),
-        told(
+        message_spec("end", "A life of an order has ended, or it needs a person.", NOTIFIED, end),
+        message_spec("transition", "An order has moved.", NOTIFIED, transition),
+        message_spec(
             "event",
             "The same as a CloudEvent in structured mode (`format: cloudevents`).",
             NOTIFIED,
             event,
         ),
-        told(
+        message_spec(
             "binaryEvent",
             "The same as a CloudEvent in binary mode (`format: cloudevents-binary`).",
             NOTIFIED_AS_EVENT,
@@ -198,8 +204,8 @@ fn notices(end: Value, transition: Value) -> [Told; 4] {
     ]
 }
 
-/// A channel that is a topic exchange of ours.
-fn exchange(name: &str, keys: &str, told: &[Told]) -> Value {
+/// Returns a channel that is a topic exchange of ours.
+fn exchange(name: &str, keys: &str, specs: &[MessageSpec]) -> Value {
     json!({
         "address": name,
         "description": keys,
@@ -208,18 +214,18 @@ fn exchange(name: &str, keys: &str, told: &[Told]) -> Value {
             "exchange": {"name": name, "type": "topic", "durable": true, "autoDelete": false},
             "bindingVersion": "0.3.0",
         }},
-        "messages": messages(told),
+        "messages": messages(specs),
     })
 }
 
-/// The messages of another channel.
-fn messages_of(channel: &str, told: &[Told]) -> Value {
-    let same = |one: &Told| json!({"$ref": format!("#/channels/{channel}/messages/{}", one.name)});
-    Value::Object(told.iter().map(|one| (one.name.to_owned(), same(one))).collect())
+/// Returns references to the messages of another channel.
+fn messages_of(channel: &str, specs: &[MessageSpec]) -> Value {
+    let same = |one: &MessageSpec| json!({"$ref": format!("#/channels/{channel}/messages/{}", one.name)});
+    Value::Object(specs.iter().map(|one| (one.name.to_owned(), same(one))).collect())
 }
 
-fn messages(told: &[Told]) -> Value {
-    let named = told.iter().map(|one| {
+fn messages(specs: &[MessageSpec]) -> Value {
+    let named = specs.iter().map(|one| {
         let message = json!({
             "name": one.name,
             "summary": one.summary,

@@ -6,7 +6,7 @@ use pagurus_view::AuditQuery;
 use pagurus_wire::audit::AuditView;
 use pagurus_wire::order::Page;
 
-use super::Outcome;
+use super::HttpResult;
 use super::document::Table;
 use super::query::Query;
 use crate::Intake;
@@ -23,6 +23,6 @@ pub(super) fn routes(table: Table) -> Table {
 async fn list(
     State(intake): State<Intake>,
     Query(query): Query<AuditQuery>,
-) -> Outcome<Json<Page<AuditView>>> {
+) -> HttpResult<Json<Page<AuditView>>> {
     Ok(Json(intake.views.audit(query).await?))
 }

@@ -16,20 +16,20 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use self::count::{Count, Form};
+use self::count::{BatchFormat, ItemCounter};
 use super::body::{off_runtime, read_within};
 use super::dry_run::{DryRun, RegistrationQuery, would_be};
 use super::orders::{registered, submit};
 use super::query::Query;
-use super::{Answer, Outcome};
+use super::{HttpResult, ProblemResponse};
 use crate::Intake;
-use crate::register::{self, Outcome as Registration, weight};
+use crate::register::{self, RegistrationOutcome as Registration, weight};
 
 /// Items that wait for the database at a time.
 const WINDOW: usize = 1000;
 /// Memory for which items are read at a time, by estimate; one item is read whatever it takes.
 const WINDOW_WEIGHT: usize = 32 * 1024 * 1024;
-/// Faults that one answer lists; of later items only the first is told.
+/// Faults that one answer lists; of later items only the first is listed.
 const MAX_LISTED: usize = 1000;
 
 /// `POST /v1/orders/batch`: a JSON array, or one order a line.
@@ -38,11 +38,11 @@ pub(super) async fn create(
     Query(query): Query<RegistrationQuery>,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Json<Vec<RegisteredView>>> {
+) -> HttpResult<Json<Vec<RegisteredView>>> {
     let settings = &intake.host.settings().intake;
     let max = settings.max_batch_orders;
     let form = form_of(&headers);
-    let mut count = Count::new(form);
+    let mut count = ItemCounter::new(form);
     let look = |piece: &[u8]| {
         if count.feed(piece) <= max {
             return Ok(());
@@ -60,8 +60,8 @@ pub(super) async fn create(
         let _room = match intake.bodies.values(weight).await {
             Ok(room) => room,
             Err(refused) if answers.is_empty() => return Err(refused),
-            // What was registered is told; the rest may be sent again.
-            Err(Answer(problem)) => {
+            // What was registered is reported; the rest may be sent again.
+            Err(ProblemResponse(problem)) => {
                 let outcome = Registration::Unavailable(problem);
                 answers.extend(rest.iter().map(|_| registered(None, &outcome)));
                 break;
@@ -84,34 +84,34 @@ pub(super) async fn create(
     Ok(Json(answers))
 }
 
-fn form_of(headers: &HeaderMap) -> Form {
+fn form_of(headers: &HeaderMap) -> BatchFormat {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if kind.starts_with("application/x-ndjson") || kind.starts_with("application/jsonl") {
-        Form::Lines
+        BatchFormat::Lines
     } else {
-        Form::Array
+        BatchFormat::Array
     }
 }
 
-/// The texts of the items, not read yet. The array as a whole is JSON, or the batch is refused.
-fn split(form: Form, body: &Bytes) -> Outcome<Vec<Bytes>> {
-    if form == Form::Lines {
+/// Returns the texts of the items, not read yet. The array as a whole is JSON, or the batch is refused.
+fn split(form: BatchFormat, body: &Bytes) -> HttpResult<Vec<Bytes>> {
+    if form == BatchFormat::Lines {
         let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
         return Ok(lines.map(|line| body.slice_ref(line)).collect());
     }
     let malformed = |error: serde_json::Error| {
-        Answer(Problem::new(Type::Malformed, format!("the body is not JSON: {error}")))
+        ProblemResponse(Problem::new(Type::Malformed, format!("the body is not JSON: {error}")))
     };
     if body.trim_ascii_start().first() != Some(&b'[') {
         serde_json::from_slice::<IgnoredAny>(body).map_err(malformed)?;
-        let told = "a batch is a JSON array, or NDJSON with its media type";
-        return Err(Answer(Problem::new(Type::Invalid, told)));
+        let detail = "a batch is a JSON array, or NDJSON with its media type";
+        return Err(ProblemResponse(Problem::new(Type::Invalid, detail)));
     }
     let items: Vec<&RawValue> = serde_json::from_slice(body).map_err(malformed)?;
     Ok(items.into_iter().map(|item| body.slice_ref(item.get().as_bytes())).collect())
 }
 
-/// The items that are read next, and what they weigh.
+/// Returns the items that are read next, and their weight.
 fn window(items: &[Bytes]) -> (&[Bytes], usize) {
     let mut total = 0;
     let mut taken = 0;
@@ -126,9 +126,9 @@ fn window(items: &[Bytes]) -> (&[Bytes], usize) {
     (&items[..taken], total)
 }
 
-/// One item, read.
+/// Item that was read.
 struct Item {
-    /// The id, where it has one that can be read.
+    /// Id, if it has one that can be read.
     named: Option<String>,
     request: Result<Request, Problem>,
 }
@@ -136,8 +136,8 @@ struct Item {
 impl Item {
     fn read(text: &[u8], max: usize) -> Self {
         if text.len() > max {
-            let told = format!("the order has {} bytes, more than {max}", text.len());
-            return Self { named: None, request: Err(Problem::new(Type::TooLarge, told)) };
+            let detail = format!("the order has {} bytes, more than {max}", text.len());
+            return Self { named: None, request: Err(Problem::new(Type::TooLarge, detail)) };
         }
         match register::parse(text) {
             Err(problem) => Self { named: None, request: Err(problem) },
@@ -154,13 +154,13 @@ async fn create_item(intake: &Intake, headers: &HeaderMap, item: Item) -> Regist
         Err(problem) => Registration::Rejected(problem),
         Ok(request) => match submit(intake, request, headers).await {
             Ok(outcome) => outcome,
-            Err(Answer(problem)) => Registration::refused(problem),
+            Err(ProblemResponse(problem)) => Registration::refused(problem),
         },
     };
     registered(item.named, &outcome)
 }
 
-/// Outcomes that the items of a window would have.
+/// Returns the outcomes that the items of a window would have.
 async fn tried(dry_run: &mut DryRun<'_>, items: Vec<Item>) -> Vec<RegisteredView> {
     let (named, requests): (Vec<Option<String>>, Vec<_>) =
         items.into_iter().map(|item| (item.named, item.request)).unzip();
@@ -181,24 +181,24 @@ fn shorten(answer: &mut RegisteredView, listed: &mut usize) {
 mod tests {
     use super::*;
 
-    fn texts(form: Form, body: &'static str) -> Result<Vec<String>, u16> {
-        let items =
-            split(form, &Bytes::from_static(body.as_bytes())).map_err(|Answer(problem)| problem.status)?;
+    fn texts(form: BatchFormat, body: &'static str) -> Result<Vec<String>, u16> {
+        let items = split(form, &Bytes::from_static(body.as_bytes()))
+            .map_err(|ProblemResponse(problem)| problem.status)?;
         Ok(items.iter().map(|item| String::from_utf8_lossy(item).into_owned()).collect())
     }
 
     #[test]
     fn ord_1_a_batch_is_taken_apart_without_being_read() {
-        let items = texts(Form::Array, " [ {\"a\": [1, 2]} , \"x,]\\\"\",null]").unwrap();
+        let items = texts(BatchFormat::Array, " [ {\"a\": [1, 2]} , \"x,]\\\"\",null]").unwrap();
         assert_eq!(items, ["{\"a\": [1, 2]}", "\"x,]\\\"\"", "null"]);
-        assert_eq!(texts(Form::Array, "[]"), Ok(vec![]));
+        assert_eq!(texts(BatchFormat::Array, "[]"), Ok(vec![]));
         for bad in ["", "[1,]", "[1 2]", "[1] 2", "[1", "[{]}", "{", "[\"\u{1}\"]"] {
-            assert_eq!(texts(Form::Array, bad), Err(400), "{bad:?}");
+            assert_eq!(texts(BatchFormat::Array, bad), Err(400), "{bad:?}");
         }
         for other in ["{}", "7", "null"] {
-            assert_eq!(texts(Form::Array, other), Err(422), "{other}");
+            assert_eq!(texts(BatchFormat::Array, other), Err(422), "{other}");
         }
-        assert_eq!(texts(Form::Lines, "{}\n\n \r\n{\r\n").unwrap(), ["{}", "{\r"]);
+        assert_eq!(texts(BatchFormat::Lines, "{}\n\n \r\n{\r\n").unwrap(), ["{}", "{\r"]);
     }
 
     #[test]

@@ -17,23 +17,23 @@ use serde_json::{Value, json};
 use serde_path_to_error::Segment;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Answer, Outcome};
+use super::{HttpResult, ProblemResponse};
 use crate::register::weight;
 use crate::{Intake, register};
 
-/// A body that has not arrived by then is given up.
+/// Time after which a body that has not arrived is given up.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest pause between two pieces of a large body.
 const STALL: Duration = Duration::from_secs(5);
 /// Longest time for which a large body waits until there is room for it.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A body up to here takes no room: connections are bounded, too.
+/// Length up to which a body takes no room: connections are bounded, too.
 const SMALL_BYTES: usize = 64 * 1024;
-/// The same for what is read from it, by estimate.
+/// Weight up to which what is read from a body takes no room, by estimate.
 const SMALL_WEIGHT: usize = 32 * 1024;
-/// Memory of the values that are read from bodies, at most, as a multiple of the bodies.
+/// Largest memory of the values that are read from bodies, as a multiple of that of the bodies.
 const VALUES_TO_BODIES: usize = 2;
-/// Number of copies of what is read from a body, but for an order: its parameters are shared.
+/// Number of copies of what is read from a body. Orders need one: their parameters are shared.
 const COPIES: usize = 4;
 
 /// The room for the bodies of all requests in progress. Cheap to clone.
@@ -51,8 +51,8 @@ struct Room {
     patience: Duration,
 }
 
-/// Room that was taken; none where little was wanted.
-pub(super) type Taken = Option<OwnedSemaphorePermit>;
+/// Room that was taken; `None` if little was wanted.
+pub(super) type RoomPermit = Option<OwnedSemaphorePermit>;
 
 impl Room {
     fn new(bytes: usize, patience: Duration) -> Self {
@@ -60,12 +60,12 @@ impl Room {
         Self { free: Arc::new(Semaphore::new(kib as usize)), kib, patience }
     }
 
-    async fn take(&self, bytes: usize) -> Outcome<OwnedSemaphorePermit> {
+    async fn take(&self, bytes: usize) -> HttpResult<OwnedSemaphorePermit> {
         // What is larger than all of the room gets all of it, and is alone then.
         let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(self.kib);
         let taken = tokio::time::timeout(self.patience, self.free.clone().acquire_many_owned(kib)).await;
-        let told = "too many large bodies are in progress; send the same request again, or less at a time";
-        taken.ok().and_then(Result::ok).ok_or_else(|| Problem::new(Type::Busy, told).into())
+        let detail = "too many large bodies are in progress; send the same request again, or less at a time";
+        taken.ok().and_then(Result::ok).ok_or_else(|| Problem::new(Type::Busy, detail).into())
     }
 }
 
@@ -79,30 +79,30 @@ impl Bodies {
         Self { bytes: Room::new(max_bytes, patience), values: Room::new(values, patience) }
     }
 
-    /// Room for a body of this length.
-    pub(super) async fn bytes(&self, length: usize) -> Outcome<Taken> {
+    /// Takes room for a body of this length.
+    pub(super) async fn bytes(&self, length: usize) -> HttpResult<RoomPermit> {
         if length <= SMALL_BYTES { Ok(None) } else { self.bytes.take(length).await.map(Some) }
     }
 
-    /// Room for what is read from texts of this weight.
-    pub(super) async fn values(&self, weight: usize) -> Outcome<Taken> {
+    /// Takes room for what is read from texts of this weight.
+    pub(super) async fn values(&self, weight: usize) -> HttpResult<RoomPermit> {
         if weight <= SMALL_WEIGHT { Ok(None) } else { self.values.take(weight).await.map(Some) }
     }
 }
 
-/// Does what takes long for a long text; the threads that answer other requests are not kept by it.
+/// Does work that takes long for a long text, without keeping the threads that answer other requests.
 pub(super) fn off_runtime<T>(length: usize, work: impl FnOnce() -> T) -> T {
     if length <= SMALL_BYTES { work() } else { tokio::task::block_in_place(work) }
 }
 
 /// A body, with the room that it takes.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldBody {
     bytes: Bytes,
-    _room: Taken,
+    _room: RoomPermit,
 }
 
-impl Deref for Held {
+impl Deref for HeldBody {
     type Target = Bytes;
 
     fn deref(&self) -> &Bytes {
@@ -113,11 +113,11 @@ impl Deref for Held {
 /// A JSON value that came as a body, with the room that it takes.
 pub(super) struct HeldValue {
     value: Value,
-    _room: Taken,
+    _room: RoomPermit,
 }
 
 impl HeldValue {
-    /// The value; its room is kept until this is dropped.
+    /// Returns the value; its room is kept until this is dropped.
     pub(super) fn take(&mut self) -> Value {
         self.value.take()
     }
@@ -132,30 +132,30 @@ impl Deref for HeldValue {
 }
 
 /// Reads a body of at most `intake.max_body_bytes`.
-pub(super) async fn read(intake: &Intake, body: Body) -> Outcome<Held> {
+pub(super) async fn read(intake: &Intake, body: Body) -> HttpResult<HeldBody> {
     read_within(intake, body, intake.host.settings().intake.max_body_bytes, |_| Ok(())).await
 }
 
 /// Reads a body that is JSON.
-pub(super) async fn read_json(intake: &Intake, body: Body) -> Outcome<HeldValue> {
+pub(super) async fn read_json(intake: &Intake, body: Body) -> HttpResult<HeldValue> {
     let body = read(intake, body).await?;
     parse(intake, &body, COPIES).await
 }
 
 /// Reads a body that is an order.
-pub(super) async fn read_order(intake: &Intake, body: Body) -> Outcome<HeldValue> {
+pub(super) async fn read_order(intake: &Intake, body: Body) -> HttpResult<HeldValue> {
     let body = read(intake, body).await?;
     parse(intake, &body, 1).await
 }
 
-async fn parse(intake: &Intake, body: &Held, copies: usize) -> Outcome<HeldValue> {
+async fn parse(intake: &Intake, body: &HeldBody, copies: usize) -> HttpResult<HeldValue> {
     let room = intake.bodies.values(weight(body).saturating_mul(copies)).await?;
     let value = off_runtime(body.len(), || register::parse(body))?;
     Ok(HeldValue { value, _room: room })
 }
 
 /// Reads a body that is JSON, or nothing: then it is an empty object.
-pub(super) async fn read_json_if_any(intake: &Intake, body: Body) -> Outcome<HeldValue> {
+pub(super) async fn read_json_if_any(intake: &Intake, body: Body) -> HttpResult<HeldValue> {
     if body.is_end_stream() {
         return Ok(HeldValue { value: json!({}), _room: None });
     }
@@ -170,9 +170,9 @@ pub(super) async fn read_json_if_any(intake: &Intake, body: Body) -> Outcome<Hel
 pub(super) struct Sent<T>(pub(super) T);
 
 impl<T: DeserializeOwned> FromRequest<Intake> for Sent<T> {
-    type Rejection = Answer;
+    type Rejection = ProblemResponse;
 
-    async fn from_request(request: Request, intake: &Intake) -> Outcome<Self> {
+    async fn from_request(request: Request, intake: &Intake) -> HttpResult<Self> {
         let value = read_json_if_any(intake, request.into_body()).await?;
         if !value.is_object() {
             // The reader of a struct would take a list for its fields in their order.
@@ -196,7 +196,7 @@ pub(super) async fn read_within(
     body: Body,
     max: usize,
     look: impl FnMut(&[u8]) -> Result<(), Problem>,
-) -> Outcome<Held> {
+) -> HttpResult<HeldBody> {
     let hint = body.size_hint();
     let declared = hint.exact().map_or(max, |length| usize::try_from(length).unwrap_or(usize::MAX));
     let too_large = || Problem::new(Type::TooLarge, format!("the body has more than {max} bytes"));
@@ -206,8 +206,8 @@ pub(super) async fn read_within(
     match tokio::time::timeout(TIMEOUT, pieces(&intake.bodies, body, max, declared, look)).await {
         Ok(read) => read,
         Err(_) => {
-            let told = format!("the body did not arrive within {TIMEOUT:?}");
-            Err(Problem::new(Type::Malformed, told).into())
+            let detail = format!("the body did not arrive within {TIMEOUT:?}");
+            Err(Problem::new(Type::Malformed, detail).into())
         }
     }
 }
@@ -218,14 +218,14 @@ async fn pieces(
     max: usize,
     declared: usize,
     mut look: impl FnMut(&[u8]) -> Result<(), Problem>,
-) -> Outcome<Held> {
+) -> HttpResult<HeldBody> {
     let mut bytes = Vec::with_capacity(declared.min(SMALL_BYTES));
-    let (mut refused, mut length, mut room): (Option<Problem>, usize, Taken) = (None, 0, None);
+    let (mut refused, mut length, mut room): (Option<Problem>, usize, RoomPermit) = (None, 0, None);
     while let Some(piece) = next(&mut body, room.is_some()).await? {
         length += piece.len();
         if length > max {
-            let told = format!("the body has more than {max} bytes");
-            return Err(refused.unwrap_or_else(|| Problem::new(Type::TooLarge, told)).into());
+            let detail = format!("the body has more than {max} bytes");
+            return Err(refused.unwrap_or_else(|| Problem::new(Type::TooLarge, detail)).into());
         }
         if refused.is_some() {
             continue;
@@ -244,21 +244,21 @@ async fn pieces(
         }
     }
     match refused {
-        None => Ok(Held { bytes: bytes.into(), _room: room }),
+        None => Ok(HeldBody { bytes: bytes.into(), _room: room }),
         Some(problem) => Err(problem.into()),
     }
 }
 
-/// The next piece. Who holds room that others wait for has to go on sending.
-async fn next(body: &mut Body, holds_room: bool) -> Outcome<Option<Bytes>> {
+/// Returns the next piece. A client that holds room that others wait for has to go on sending.
+async fn next(body: &mut Body, holds_room: bool) -> HttpResult<Option<Bytes>> {
     let limit = if holds_room { STALL } else { TIMEOUT };
     match tokio::time::timeout(limit, body.frame()).await {
         Ok(None) => Ok(None),
         // Trailers are no piece of it.
         Ok(Some(Ok(frame))) => Ok(Some(frame.into_data().unwrap_or_default())),
         Ok(Some(Err(error))) if MakesRoom::causes(&error) => {
-            let told = "the rest of the body was not there when others asked for a connection; send the same request again";
-            Err(Problem::new(Type::Unavailable, told).into())
+            let detail = "the rest of the body was not there when others asked for a connection; send the same request again";
+            Err(Problem::new(Type::Unavailable, detail).into())
         }
         Ok(Some(Err(_))) => Err(Problem::new(Type::Malformed, "the body ended before its length").into()),
         Err(_) => Err(Problem::new(Type::Malformed, format!("the body stood still for {limit:?}")).into()),
@@ -269,7 +269,7 @@ async fn next(body: &mut Body, holds_room: bool) -> Outcome<Option<Bytes>> {
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
-    use crate::http::Answer;
+    use crate::http::ProblemResponse;
 
     #[test]
     fn qlt_8_the_weight_of_a_text_is_more_than_what_is_read_from_it() {
@@ -282,10 +282,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn qlt_8_who_finds_no_room_is_told_to_come_again_and_small_bodies_need_none() {
+    async fn qlt_8_a_client_that_finds_no_room_is_asked_to_come_again_and_small_bodies_need_none() {
         let bodies = Bodies::with_patience(1024 * 1024, Duration::from_millis(10));
         let first = bodies.bytes(700 * 1024).await.unwrap();
-        let Err(Answer(problem)) = bodies.bytes(700 * 1024).await else { panic!("there was room") };
+        let Err(ProblemResponse(problem)) = bodies.bytes(700 * 1024).await else { panic!("there was room") };
         assert_eq!(problem.status, 429);
         assert!(bodies.bytes(SMALL_BYTES).await.unwrap().is_none());
         drop(first);

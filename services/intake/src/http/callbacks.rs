@@ -18,10 +18,10 @@ use pagurus_wire::parts::HeartbeatView;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
-use super::document::{Table, told};
+use super::document::{Table, operation};
 use super::orders::failed_problem;
 use super::query::Path;
-use super::{Answer, Outcome, body, views};
+use super::{HttpResult, ProblemResponse, body, views};
 use crate::answer::{NewAnswer, new_answer};
 use crate::headers::STEP_STATUS;
 use crate::{Intake, traced};
@@ -30,13 +30,13 @@ pub(super) fn routes(table: Table) -> Table {
     table
         .of(
             "Callbacks and notifications",
-            "Answers of called systems, signs of life of actors, and what could not be told.",
+            "Answers of called systems, signs of life of actors, and what could not be delivered.",
         )
         .get("/v1/callbacks", views::callbacks, "Callbacks as they came, the newest first.")
         .post(
             "/v1/callbacks/{request}",
             take,
-            told("Answers a request of an order. The body may be anything.")
+            operation("Answers a request of an order. The body may be anything.")
                 .lenient()
                 .header("step-status", "Status of the called system's step.")
                 .takes_text("*/*"),
@@ -60,7 +60,7 @@ async fn take(
     Path(request): Path<String>,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Json<CallbackTaken>> {
+) -> HttpResult<Json<CallbackTaken>> {
     let mut span = traced::callback(&intake.host, &headers);
     let bytes = body::read(&intake, body).await?;
     let step_status = STEP_STATUS.iter().find_map(|name| headers.get(*name));
@@ -76,13 +76,13 @@ async fn take(
     Ok(Json(CallbackTaken { status: verdict.as_str().to_owned() }))
 }
 
-/// Longest time for which the sender of an answer waits while its order is locked, as somebody does who acts on an order.
+/// Longest time for which the sender of an answer waits while its order is locked, for example by an action on it.
 const LOCKED_FOR: Duration = Duration::from_secs(5);
-/// Waits between two tries.
+/// Pauses between two tries.
 const WAITS: Waits = Waits::between(Duration::from_millis(20), Duration::from_millis(200));
 
-/// Stores an answer. One whose order is locked, mostly by the end of the very stage that asked, is tried again beside the others:
-/// not every sender would send it again.
+/// Stores an answer. One whose order is locked, mostly by the end of the very stage that asked, is tried again beside the
+/// others: not every sender would send it again.
 async fn stored(intake: &Intake, answer: NewAnswer) -> Result<CallbackVerdict, Failed<Arc<Error>>> {
     let (answer, begun, mut waits) = (Arc::new(answer), Instant::now(), WAITS);
     let mut outcome = intake.answers.submit(answer.clone()).await;
@@ -96,12 +96,18 @@ async fn stored(intake: &Intake, answer: NewAnswer) -> Result<CallbackVerdict, F
 }
 
 /// `POST /v1/callbacks/{pass}/heartbeat`: an actor is still at work.
-async fn heartbeat(State(intake): State<Intake>, Path(pass): Path<String>) -> Outcome<Json<HeartbeatView>> {
+async fn heartbeat(
+    State(intake): State<Intake>,
+    Path(pass): Path<String>,
+) -> HttpResult<Json<HeartbeatView>> {
     let until = crate::answer::heartbeat(&intake.host, &pass)
         .await
         .map_err(|error| store_problem(&intake.host, "heartbeat", &error))?;
     match until {
         Some(until) => Ok(Json(HeartbeatView { until })),
-        None => Err(Answer(Problem::new(Type::NotFound, "no hand-out of a task is open under this pass"))),
+        None => Err(ProblemResponse(Problem::new(
+            Type::NotFound,
+            "no hand-out of a task is open under this pass",
+        ))),
     }
 }

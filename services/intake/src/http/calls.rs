@@ -16,9 +16,9 @@ use pagurus_wire::message::CallView;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Outcome;
+use super::HttpResult;
 use super::body::read_json;
-use super::document::{Table, told};
+use super::document::{Table, operation};
 use super::orders::key_of;
 use super::pages::Part;
 use super::query::{Path, Query, duration};
@@ -37,7 +37,7 @@ pub(super) fn routes(table: Table) -> Table {
         .post(
             "/v1/orders/{id}/calls",
             call,
-            told("Calls a live order, and waits for its answer.")
+            operation("Calls a live order, and waits for its answer.")
                 .key()
                 .takes::<CallBody>()
                 .gives::<CallView>(200, "The order has answered, or cannot.")
@@ -46,7 +46,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/orders/{id}/calls/{key}",
             show,
-            told("One call by the key of its caller.")
+            operation("One call by the key of its caller.")
                 .gives::<CallView>(200, "The order has answered, or cannot.")
                 .gives::<CallView>(202, "The answer is not there yet."),
         )
@@ -58,7 +58,7 @@ async fn list(
     Path(id): Path<String>,
     Query(query): Query<PartQuery>,
     uri: Uri,
-) -> Outcome<Part<CallView>> {
+) -> HttpResult<Part<CallView>> {
     Ok(Part::of(intake.views.calls(&id, &query).await?, &uri, "cursor"))
 }
 
@@ -70,7 +70,7 @@ struct CallQuery {
 }
 
 impl CallQuery {
-    fn patience(&self) -> Outcome<Duration> {
+    fn patience(&self) -> HttpResult<Duration> {
         let Some(text) = self.timeout.as_deref() else { return Ok(PATIENCE) };
         Ok(duration("timeout", text)?.min(MAX_PATIENCE))
     }
@@ -84,7 +84,7 @@ async fn call(
     Extension(connection): Extension<Connection>,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response<Body>> {
+) -> HttpResult<Response<Body>> {
     let patience = query.patience()?;
     let asked = read_json(&intake, body).await?;
     let new = NewCall::read(&asked, key_of(&headers)?)?;
@@ -98,7 +98,7 @@ async fn show(
     Path((id, key)): Path<(String, String)>,
     Query(query): Query<CallQuery>,
     Extension(connection): Extension<Connection>,
-) -> Outcome<Response<Body>> {
+) -> HttpResult<Response<Body>> {
     let patience = if query.timeout.is_some() { query.patience()? } else { Duration::ZERO };
     wait(&intake, &id, &key, patience, &connection).await
 }
@@ -110,7 +110,7 @@ async fn wait(
     key: &str,
     patience: Duration,
     connection: &Connection,
-) -> Outcome<Response<Body>> {
+) -> HttpResult<Response<Body>> {
     let call = match connection.wait(calls::answered(intake, id, key, patience)).await {
         Some(call) => call?,
         None => calls::answered(intake, id, key, Duration::ZERO).await?,

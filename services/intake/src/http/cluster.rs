@@ -6,7 +6,7 @@ use pagurus_view::ListQuery;
 use pagurus_wire::nodes::{NodeOrderOutcome, NodeOrderRequest, NodeView};
 use pagurus_wire::order::Page;
 
-use super::Outcome;
+use super::HttpResult;
 use super::body::Sent;
 use super::caller::Caller;
 use super::document::Table;
@@ -33,7 +33,7 @@ pub(super) fn routes(table: Table) -> Table {
 async fn nodes(
     State(intake): State<Intake>,
     Query(query): Query<ListQuery>,
-) -> Outcome<Json<Page<NodeView>>> {
+) -> HttpResult<Json<Page<NodeView>>> {
     Ok(Json(intake.views.nodes(&query).await?))
 }
 
@@ -43,7 +43,7 @@ async fn offline(
     path: Path<(String, String)>,
     caller: Caller,
     asked: Sent<NodeOrderRequest>,
-) -> Outcome<Json<NodeOrderOutcome>> {
+) -> HttpResult<Json<NodeOrderOutcome>> {
     order_node(state, path, caller, asked, true).await
 }
 
@@ -53,7 +53,7 @@ async fn online(
     path: Path<(String, String)>,
     caller: Caller,
     asked: Sent<NodeOrderRequest>,
-) -> Outcome<Json<NodeOrderOutcome>> {
+) -> HttpResult<Json<NodeOrderOutcome>> {
     order_node(state, path, caller, asked, false).await
 }
 
@@ -63,6 +63,6 @@ async fn order_node(
     Caller(by): Caller,
     Sent(asked): Sent<NodeOrderRequest>,
     offline: bool,
-) -> Outcome<Json<NodeOrderOutcome>> {
+) -> HttpResult<Json<NodeOrderOutcome>> {
     Ok(Json(intake.commands.order_node((&role, &name), offline, &asked, &by).await?))
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::asyncapi;
-use super::document::{self, Table, told};
+use super::document::{self, Table, operation};
 
 /// Both forms of the document, made once.
 pub(super) struct Description {
@@ -30,7 +30,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/openapi.json",
             openapi,
-            told("OpenAPI document of this API.")
+            operation("OpenAPI document of this API.")
                 .gives::<serde_json::Map<String, Value>>(200, "The document."),
         )
         .get(
@@ -38,7 +38,7 @@ pub(super) fn routes(table: Table) -> Table {
             asyncapi::show,
             "AsyncAPI document of the messages over RabbitMQ, with the names of this installation.",
         )
-        .get("/docs", docs, told("The same as a page to read.").gives_text("text/html", "The page."))
+        .get("/docs", docs, operation("The same as a page to read.").gives_text("text/html", "The page."))
 }
 
 /// `GET /openapi.json`

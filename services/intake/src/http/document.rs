@@ -4,7 +4,8 @@
 //! To add one: write the handler, and a line in `routes` of its room: `.get("/v1/things", list, "Things by name.")`. A query
 //! is a [`super::query::Query`] of a struct that derives `JsonSchema`, an answer a `Json` of one. Where a handler reads its
 //! body by itself, say so with [`Operation::takes`]; where it builds its answer by itself, with [`Operation::gives`]. Then
-//! write `docs/openapi.json` anew (`UPDATE_GENERATED=1 ./dev test -E 'binary(house)'`); the fuzzer reads its routes there.
+//! write `docs/openapi.json` again (`UPDATE_GENERATED=1 ./dev test -E 'binary(architecture)'`): the fuzzer reads its routes
+//! there.
 
 mod describe;
 mod page;
@@ -52,9 +53,9 @@ impl Table {
         Self { router: Router::new(), paths: BTreeMap::new(), schemas: Schemas::new(), rooms: Vec::new() }
     }
 
-    /// The routes that follow belong to this group.
-    pub(super) fn of(mut self, group: &'static str, told: &'static str) -> Self {
-        self.rooms.push((group, told));
+    /// Starts a group, to which the routes that follow belong.
+    pub(super) fn of(mut self, group: &'static str, description: &'static str) -> Self {
+        self.rooms.push((group, description));
         self
     }
 
@@ -98,8 +99,8 @@ impl Table {
         self.add::<H, T>("delete", path, delete(handler), operation.into())
     }
 
-    /// Handlers of a path that the document describes under a path with a parameter: there is a thing whose name is the
-    /// last word of this path.
+    /// Adds handlers of a path that the document describes under a path with a parameter: there may be a thing whose name is
+    /// the last word of this path.
     pub(super) fn also(mut self, path: &'static str, handlers: MethodRouter<Intake>) -> Self {
         self.router = self.router.route(path, handlers);
         self
@@ -124,14 +125,14 @@ impl Table {
     /// The router, and the document of it.
     pub(super) fn finish(self) -> (Router<Intake>, Value) {
         let groups: Vec<Value> =
-            self.rooms.iter().map(|(name, told)| json!({"name": name, "description": told})).collect();
+            self.rooms.iter().map(|(name, text)| json!({"name": name, "description": text})).collect();
         let document = json!({
             "openapi": "3.1.0",
             "info": {
                 "title": "Pagurus",
                 "version": env!("CARGO_PKG_VERSION"),
                 "description": "Durable order orchestration: register orders, watch them, and act on them. Lists answer with \
-                    `items` and `next`; whoever gives `next` as `cursor` gets the next page. A part of an order is an array, \
+                    `items` and `next`; a client that gives `next` as `cursor` gets the next page. A part of an order is an array, \
                     and the header `Link` names its next page. Whatever is refused is answered with \
                     a problem (RFC 9457), whose `type` has a page of its own under `docs/errors`.",
                 "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
@@ -145,17 +146,17 @@ impl Table {
     }
 }
 
-/// A schema, made when it is known where its parts go.
+/// Constructor of a schema, called once it is known where its parts go.
 type Schema = fn(&mut Schemas) -> Value;
 
 /// Text of a media type, or JSON of a schema.
 #[derive(Clone, Copy)]
-enum Content {
+enum BodyContent {
     Json(Schema),
     Text(&'static str),
 }
 
-impl Content {
+impl BodyContent {
     fn described(self, schemas: &mut Schemas) -> Value {
         match self {
             Self::Json(schema) => json!({"application/json": {"schema": schema(schemas)}}),
@@ -164,18 +165,18 @@ impl Content {
     }
 }
 
-/// Words about a route beside its types.
+/// Description of a route beside its types.
 #[derive(Default)]
 pub(super) struct Operation {
     summary: &'static str,
     more: Option<&'static str>,
     parameters: Vec<Value>,
-    /// True where parameters that nobody knows are passed over.
+    /// True if unknown parameters are ignored.
     is_lenient: bool,
-    /// True where the answer is a page of a part of an order.
+    /// True if the answer is a page of a part of an order.
     is_part: bool,
-    body: Vec<(Content, bool)>,
-    answers: Vec<(u16, &'static str, Option<Content>)>,
+    body: Vec<(BodyContent, bool)>,
+    answers: Vec<(u16, &'static str, Option<BodyContent>)>,
 }
 
 impl From<&'static str> for Operation {
@@ -184,74 +185,74 @@ impl From<&'static str> for Operation {
     }
 }
 
-/// A route of which more is to be said than a sentence.
-pub(super) fn told(summary: &'static str) -> Operation {
+/// Description of a route that needs more than a sentence.
+pub(super) fn operation(summary: &'static str) -> Operation {
     summary.into()
 }
 
 impl Operation {
-    /// More words.
+    /// Adds a longer description.
     pub(super) fn more(mut self, more: &'static str) -> Self {
         self.more = Some(more);
         self
     }
 
-    /// Body that the handler reads by itself.
+    /// Adds a JSON body that the handler reads by itself.
     pub(super) fn takes<T: JsonSchema>(mut self) -> Self {
-        self.body.push((Content::Json(Schemas::of_request::<T>), true));
+        self.body.push((BodyContent::Json(Schemas::of_request::<T>), true));
         self
     }
 
-    /// The same, where no body means an empty object.
+    /// Adds an optional JSON body; no body means an empty object.
     pub(super) fn may_take<T: JsonSchema>(mut self) -> Self {
-        self.body.push((Content::Json(Schemas::of_request::<T>), false));
+        self.body.push((BodyContent::Json(Schemas::of_request::<T>), false));
         self
     }
 
-    /// Body of another media type than JSON.
+    /// Adds a body of another media type than JSON.
     pub(super) fn takes_text(mut self, kind: &'static str) -> Self {
-        self.body.push((Content::Text(kind), true));
+        self.body.push((BodyContent::Text(kind), true));
         self
     }
 
-    /// Answer that the handler builds by itself.
+    /// Adds an answer that the handler builds by itself.
     pub(super) fn gives<T: JsonSchema>(mut self, status: u16, when: &'static str) -> Self {
-        self.answers.push((status, when, Some(Content::Json(Schemas::of_answer::<T>))));
+        self.answers.push((status, when, Some(BodyContent::Json(Schemas::of_answer::<T>))));
         self
     }
 
-    /// Answer of another media type than JSON.
+    /// Adds an answer of another media type than JSON.
     pub(super) fn gives_text(mut self, kind: &'static str, when: &'static str) -> Self {
-        self.answers.push((200, when, Some(Content::Text(kind))));
+        self.answers.push((200, when, Some(BodyContent::Text(kind))));
         self
     }
 
-    /// Answer without a body.
+    /// Adds an answer without a body.
     pub(super) fn gives_nothing(mut self, when: &'static str) -> Self {
         self.answers.push((204, when, None));
         self
     }
 
-    /// Header that the handler reads.
-    pub(super) fn header(mut self, name: &'static str, told: &'static str) -> Self {
+    /// Adds a header that the handler reads.
+    pub(super) fn header(mut self, name: &'static str, description: &'static str) -> Self {
         self.parameters.push(json!({
-            "name": name, "in": "header", "required": false, "description": told, "schema": {"type": "string"},
+            "name": name, "in": "header", "required": false, "description": description, "schema": {"type": "string"},
         }));
         self
     }
 
-    /// Header that makes a repeat of the request harmless.
+    /// Adds the header that makes a repeat of the request harmless.
     pub(super) fn key(self) -> Self {
         self.header("Idempotency-Key", "Key of the client: the same request again under it is done once.")
     }
 
-    /// Passes over any parameter: the address is called by systems that add their own.
+    /// Ignores unknown parameters: the address is called by systems that add their own.
     pub(super) fn lenient(mut self) -> Self {
         self.is_lenient = true;
         self
     }
 
-    /// Fields of a query.
+    /// Adds the fields of a query.
     fn query(&mut self, fields: Vec<Value>) {
         self.parameters.extend(fields);
     }
@@ -269,8 +270,8 @@ impl Operation {
     ) -> Value {
         let mut parameters: Vec<Value> = names_in(path)
             .map(|name| {
-                let told = IN_PATHS.iter().find(|(known, _)| *known == name).map(|(_, told)| *told);
-                json!({"name": name, "in": "path", "required": true, "description": told.unwrap_or(name),
+                let text = IN_PATHS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
+                json!({"name": name, "in": "path", "required": true, "description": text.unwrap_or(name),
                     "schema": {"type": "string"}})
             })
             .collect();
@@ -307,7 +308,7 @@ impl Operation {
 }
 
 /// Answers by status; one status may come in several media types.
-fn answers(answers: &[(u16, &'static str, Option<Content>)], schemas: &mut Schemas) -> Value {
+fn answers(answers: &[(u16, &'static str, Option<BodyContent>)], schemas: &mut Schemas) -> Value {
     let mut described = json!({
         "default": {
             "description": "Problem: what is wrong, and where.",

@@ -1,4 +1,4 @@
-//! Dry runs over HTTP: what would become of orders, and nothing that becomes of them.
+//! Dry runs over HTTP: the outcomes that orders would have, without registering them.
 
 use axum::Json;
 use axum::http::HeaderMap;
@@ -11,13 +11,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::orders::registered;
-use super::{Answer, Outcome};
+use super::{HttpResult, ProblemResponse};
 use crate::Intake;
 use crate::headers::sent_time_of;
-use crate::register::{Earlier, Outcome as Registration, Registrar, Submission};
+use crate::register::{Earlier, Registrar, RegistrationOutcome as Registration, Submission};
 use crate::traced::RegistrationTrace;
 
-/// Said of an order that would be registered.
+/// Status of an order that would be registered.
 const WOULD_BE_ACCEPTED: &str = "would_be_accepted";
 
 /// Query of a registration.
@@ -39,12 +39,12 @@ pub(super) struct DryRun<'r> {
 }
 
 impl<'r> DryRun<'r> {
-    pub(super) fn of(intake: &'r Intake, headers: &HeaderMap) -> Outcome<Self> {
+    pub(super) fn of(intake: &'r Intake, headers: &HeaderMap) -> HttpResult<Self> {
         let registrar = Registrar { host: intake.host.clone(), catalogue: intake.catalogue.clone() };
         Ok(Self { intake, registrar, sent_at: sent_time_of(headers)?, earlier: Earlier::new() })
     }
 
-    /// The outcome that each order of a part would have.
+    /// Returns the outcome that each order of a part would have.
     pub(super) async fn outcomes(&mut self, part: Vec<Result<Request, Problem>>) -> Vec<Registration> {
         // One at a time: dry runs that take long wait for one another, and no registration for them.
         let _turn = self.intake.dry_runs.lock().await;
@@ -80,18 +80,18 @@ impl<'r> DryRun<'r> {
         })
     }
 
-    /// The outcome that an order would have that comes alone.
-    pub(super) async fn one(&mut self, request: Request) -> Outcome<Json<RegisteredView>> {
+    /// Returns the outcome that an order would have that comes alone.
+    pub(super) async fn one(&mut self, request: Request) -> HttpResult<Json<RegisteredView>> {
         let id = request.id.clone();
         let outcome = self.outcomes(vec![Ok(request)]).await.remove(0);
         match outcome.problem() {
-            Some(problem) => Err(Answer(problem)),
+            Some(problem) => Err(ProblemResponse(problem)),
             None => Ok(Json(would_be(Some(id), &outcome))),
         }
     }
 }
 
-/// The answer of a dry run.
+/// Returns the answer of a dry run.
 pub(super) fn would_be(id: Option<String>, outcome: &Registration) -> RegisteredView {
     let mut view = registered(id, outcome);
     if matches!(outcome, Registration::Accepted { .. }) {

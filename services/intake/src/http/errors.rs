@@ -5,7 +5,7 @@ use axum::extract::State;
 use pagurus_view::{ErrorGroupsQuery, ErrorOrdersQuery};
 use pagurus_wire::errors::{ErrorGroups, ErrorOrders, ExplanationView, QuestionView};
 
-use super::Outcome;
+use super::HttpResult;
 use super::body::Sent;
 use super::document::Table;
 use super::query::Query;
@@ -13,7 +13,7 @@ use crate::Intake;
 
 pub(super) fn routes(table: Table) -> Table {
     table
-        .of("Errors", "What fails, and what would become of a failure.")
+        .of("Errors", "What fails, and how a failure would be handled.")
         .get("/v1/errors", error_groups, "Failed and retrying orders in groups, the largest first.")
         .get("/v1/errors/orders", error_orders, "Orders of a group, the newest failure first.")
         .post("/v1/classify", classify, "The class and the policy that a failure would get.")
@@ -23,7 +23,7 @@ pub(super) fn routes(table: Table) -> Table {
 async fn error_groups(
     State(intake): State<Intake>,
     Query(query): Query<ErrorGroupsQuery>,
-) -> Outcome<Json<ErrorGroups>> {
+) -> HttpResult<Json<ErrorGroups>> {
     Ok(Json(intake.views.error_groups(query).await?))
 }
 
@@ -31,7 +31,7 @@ async fn error_groups(
 async fn error_orders(
     State(intake): State<Intake>,
     Query(query): Query<ErrorOrdersQuery>,
-) -> Outcome<Json<ErrorOrders>> {
+) -> HttpResult<Json<ErrorOrders>> {
     Ok(Json(intake.views.error_orders(query).await?))
 }
 
@@ -39,6 +39,6 @@ async fn error_orders(
 async fn classify(
     State(intake): State<Intake>,
     Sent(question): Sent<QuestionView>,
-) -> Outcome<Json<ExplanationView>> {
+) -> HttpResult<Json<ExplanationView>> {
     Ok(Json(intake.views.classify(&question).await?))
 }

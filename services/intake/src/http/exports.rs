@@ -15,13 +15,13 @@ use pagurus_wire::export::ExportedOrder;
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
 
-use super::Outcome;
+use super::HttpResult;
 use super::query::Query;
 use crate::Intake;
 
 /// Exports at a time; each holds some 8 MiB beside its longest order.
 const MOST: usize = 4;
-/// The same of one client, so that one that takes its pages slowly leaves turns to others.
+/// Exports of one client at a time, so that one that takes its pages slowly leaves turns to others.
 const MOST_OF_ONE: usize = 2;
 /// Bytes of an answer that are handed over at a time. Its turn ends with the last of them.
 const PIECE: usize = 64 * 1024;
@@ -32,27 +32,27 @@ pub(crate) struct Exports(Arc<Mutex<Vec<ClientAddress>>>);
 
 /// The turn of one export.
 #[derive(Debug)]
-struct Turn {
+struct ExportTurn {
     client: ClientAddress,
     all: Exports,
 }
 
 impl Exports {
-    fn take(&self, client: ClientAddress) -> Outcome<Turn> {
+    fn take(&self, client: ClientAddress) -> HttpResult<ExportTurn> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_it = all.iter().filter(|other| **other == client).count();
         if all.len() >= MOST || of_it >= MOST_OF_ONE {
-            let told = format!(
+            let detail = format!(
                 "{MOST} exports at a time, and {MOST_OF_ONE} of one client, are made by a node; ask again when one has ended"
             );
-            return Err(Problem::new(Type::Busy, told).into());
+            return Err(Problem::new(Type::Busy, detail).into());
         }
         all.push(client);
-        Ok(Turn { client, all: self.clone() })
+        Ok(ExportTurn { client, all: self.clone() })
     }
 }
 
-impl Drop for Turn {
+impl Drop for ExportTurn {
     fn drop(&mut self) {
         let mut all = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = all.iter().position(|client| *client == self.client) {
@@ -64,7 +64,7 @@ impl Drop for Turn {
 /// A page, with the turn of its export.
 pub(super) struct Exported {
     page: Page<ExportedOrder>,
-    turn: Turn,
+    turn: ExportTurn,
 }
 
 impl IntoResponse for Exported {
@@ -88,7 +88,7 @@ pub(super) async fn export(
     State(intake): State<Intake>,
     Query(query): Query<ExportQuery>,
     Extension(peer): Extension<Peer>,
-) -> Outcome<Exported> {
+) -> HttpResult<Exported> {
     let turn = intake.exports.take(peer.client())?;
     Ok(Exported { page: intake.views.export(query).await?, turn })
 }
@@ -104,7 +104,7 @@ mod tests {
     async fn qlt_8_exports_are_few_at_a_time_and_one_client_leaves_turns_to_others() {
         let exports = Exports::default();
         let take = |host: u8| exports.take(Peer(([10, 0, 0, host], 1).into()).client());
-        let refused = |outcome: Outcome<Turn>| outcome.unwrap_err().0.status;
+        let refused = |outcome: HttpResult<ExportTurn>| outcome.unwrap_err().0.status;
         let first = take(1).unwrap();
         let second = take(1).unwrap();
         assert_eq!(refused(take(1)), 429);

@@ -12,7 +12,7 @@ use pagurus_wire::flows::{
 };
 use pagurus_wire::order::Page;
 
-use super::Outcome;
+use super::HttpResult;
 use super::body::Sent;
 use super::caller::Caller;
 use super::document::Table;
@@ -30,7 +30,7 @@ pub(super) fn routes(table: Table) -> Table {
         .post("/v1/flows/stop", stop, "Stops every flow whose name contains a keyword.")
         .post("/v1/flows/resume", resume, "Lifts stops.")
         .post("/v1/flows/shift", shift, "Moves in time what waits or retries.")
-        // Flows may bear these names.
+        // Flows may have these names.
         .also("/v1/flows/stop", get(show_named_stop))
         .also("/v1/flows/resume", get(show_named_resume))
         .also("/v1/flows/shift", get(show_named_shift))
@@ -55,27 +55,27 @@ pub(super) fn routes(table: Table) -> Table {
 async fn list(
     State(intake): State<Intake>,
     Query(query): Query<FlowsQuery>,
-) -> Outcome<Json<Page<FlowView>>> {
+) -> HttpResult<Json<Page<FlowView>>> {
     Ok(Json(intake.views.flows(&query).await?))
 }
 
 /// `GET /v1/flows/{flow}`
-async fn show(State(intake): State<Intake>, Path(flow): Path<String>) -> Outcome<Json<FlowView>> {
+async fn show(State(intake): State<Intake>, Path(flow): Path<String>) -> HttpResult<Json<FlowView>> {
     Ok(Json(intake.views.flow(&flow).await?))
 }
 
-/// `GET /v1/flows/stop`: a flow may bear this name, and the door for stops has taken its path.
-async fn show_named_stop(state: State<Intake>) -> Outcome<Json<FlowView>> {
+/// `GET /v1/flows/stop`: a flow may have this name, and the door for stops has taken its path.
+async fn show_named_stop(state: State<Intake>) -> HttpResult<Json<FlowView>> {
     show(state, Path("stop".to_owned())).await
 }
 
-/// `GET /v1/flows/resume`: a flow may bear this name.
-async fn show_named_resume(state: State<Intake>) -> Outcome<Json<FlowView>> {
+/// `GET /v1/flows/resume`: a flow may have this name.
+async fn show_named_resume(state: State<Intake>) -> HttpResult<Json<FlowView>> {
     show(state, Path("resume".to_owned())).await
 }
 
-/// `GET /v1/flows/shift`: a flow may bear this name.
-async fn show_named_shift(state: State<Intake>) -> Outcome<Json<FlowView>> {
+/// `GET /v1/flows/shift`: a flow may have this name.
+async fn show_named_shift(state: State<Intake>) -> HttpResult<Json<FlowView>> {
     show(state, Path("shift".to_owned())).await
 }
 
@@ -83,7 +83,7 @@ async fn show_named_shift(state: State<Intake>) -> Outcome<Json<FlowView>> {
 async fn stops(
     State(intake): State<Intake>,
     Query(query): Query<StopsQuery>,
-) -> Outcome<Json<Page<StopView>>> {
+) -> HttpResult<Json<Page<StopView>>> {
     Ok(Json(intake.views.stops(&query).await?))
 }
 
@@ -92,7 +92,7 @@ async fn stop(
     State(intake): State<Intake>,
     Caller(by): Caller,
     Sent(asked): Sent<StopRequest>,
-) -> Outcome<Json<StopOutcome>> {
+) -> HttpResult<Json<StopOutcome>> {
     Ok(Json(intake.commands.stop_flows(&asked, &by).await?))
 }
 
@@ -101,7 +101,7 @@ async fn resume(
     State(intake): State<Intake>,
     Caller(by): Caller,
     Sent(asked): Sent<ResumeRequest>,
-) -> Outcome<Json<StopOutcome>> {
+) -> HttpResult<Json<StopOutcome>> {
     Ok(Json(intake.commands.resume_flows(&asked, &by).await?))
 }
 
@@ -110,7 +110,7 @@ async fn shift(
     State(intake): State<Intake>,
     Caller(by): Caller,
     Sent(asked): Sent<ShiftRequest>,
-) -> Outcome<Json<ShiftOutcome>> {
+) -> HttpResult<Json<ShiftOutcome>> {
     Ok(Json(intake.commands.shift_orders(&asked, &by).await?))
 }
 
@@ -118,12 +118,12 @@ async fn shift(
 async fn systems(
     State(intake): State<Intake>,
     Query(query): Query<SystemsQuery>,
-) -> Outcome<Json<Page<SystemView>>> {
+) -> HttpResult<Json<Page<SystemView>>> {
     Ok(Json(intake.views.systems(&query).await?))
 }
 
 /// `GET /v1/systems/{name}`
-async fn system(State(intake): State<Intake>, Path(name): Path<String>) -> Outcome<Json<SystemView>> {
+async fn system(State(intake): State<Intake>, Path(name): Path<String>) -> HttpResult<Json<SystemView>> {
     Ok(Json(intake.views.system(&name).await?))
 }
 
@@ -133,7 +133,7 @@ async fn stop_system(
     Path(name): Path<String>,
     Caller(by): Caller,
     Sent(asked): Sent<SystemOrderRequest>,
-) -> Outcome<Json<ConfirmationView>> {
+) -> HttpResult<Json<ConfirmationView>> {
     Ok(Json(intake.commands.order_system(&name, SystemOrder::KeepStopped, &asked, &by).await?))
 }
 
@@ -143,7 +143,7 @@ async fn open_system(
     Path(name): Path<String>,
     Caller(by): Caller,
     Sent(asked): Sent<SystemOrderRequest>,
-) -> Outcome<Json<ConfirmationView>> {
+) -> HttpResult<Json<ConfirmationView>> {
     Ok(Json(intake.commands.order_system(&name, SystemOrder::ForceOpen, &asked, &by).await?))
 }
 
@@ -153,7 +153,7 @@ async fn clear_system(
     Path(name): Path<String>,
     Caller(by): Caller,
     _: Sent<SystemOrderRequest>,
-) -> Outcome<Json<ConfirmationView>> {
+) -> HttpResult<Json<ConfirmationView>> {
     Ok(Json(intake.commands.clear_system(&name, &by).await?))
 }
 
@@ -163,7 +163,7 @@ async fn resign(
     Path(name): Path<String>,
     Caller(by): Caller,
     Sent(asked): Sent<ResignRequest>,
-) -> Outcome<Json<ResignedView>> {
+) -> HttpResult<Json<ResignedView>> {
     let resigned = intake.commands.resign(&name, &asked, &by).await?;
     Ok(Json(ResignedView { lease: name, resigned }))
 }

@@ -1,5 +1,6 @@
 //! Requests that are refused before any handler sees them: names that cannot be, requests to a host that is not ours or
-//! that a web page of another site sent, and bodies of media types that the path does not read. Knows paths by their first parts only.
+//! that a web page of another site sent, and bodies of media types that the path does not read. Knows paths by their first
+//! parts only.
 
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
@@ -11,7 +12,7 @@ use pagurus_runtime::config::Settings;
 use pagurus_runtime::hosts::is_called_by;
 use pagurus_wire::problem::{Problem, Type};
 
-use super::Answer;
+use super::ProblemResponse;
 use crate::Intake;
 
 /// Lets through what the handlers may see.
@@ -21,12 +22,12 @@ pub(super) async fn guard(State(intake): State<Intake>, request: Request, next: 
         .or_else(|| of_this_site(&request))
         .or_else(|| readable(&request));
     match refused {
-        Some(problem) => Answer(problem).into_response(),
+        Some(problem) => ProblemResponse(problem).into_response(),
         None => next.run(request).await,
     }
 }
 
-/// The character NUL, which the database cannot hold: nothing has such a name.
+/// Refuses the character NUL, which the database cannot hold: nothing has such a name.
 fn without_nul(request: &Request) -> Option<Problem> {
     if request.uri().path().contains("%00") {
         return Some(Problem::new(Type::NotFound, "no name contains the character NUL"));
@@ -35,21 +36,22 @@ fn without_nul(request: &Request) -> Option<Problem> {
     query.then(|| Problem::new(Type::Invalid, "the query contains the character NUL"))
 }
 
-/// A name that leads to this node makes any page a page of this site for the browser, also where a stranger owns the name. So the
-/// names are known by which the API is called.
+/// Refuses requests to names by which the API is not called. For the browser, a name that leads to this node makes any page a
+/// page of this site, also if a stranger owns the name.
 fn to_this_host(request: &Request, settings: &Settings) -> Option<Problem> {
     let written = request.uri().authority().map(Authority::as_str).into_iter();
     // One that cannot be read is nobody's.
     let sent = request.headers().get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or_default());
     let stranger = written.chain(sent).find(|host| !is_called_by(settings, host))?;
     let shown: String = stranger.chars().take(255).collect();
-    let told =
+    let detail =
         format!("this API is not called by the host {shown}; if it is to be, add the name to `intake.hosts`");
-    Some(Problem::new(Type::Misdirected, told))
+    Some(Problem::new(Type::Misdirected, detail))
 }
 
-/// The API asks for no login on a loopback address, so any page that an operator opens could act on it by the browser, or
-/// keep its connections with requests that last. Browsers tell who asks; programs send none of these headers.
+/// Refuses requests of pages of other sites. The API asks for no login on a loopback address, so any page that an operator
+/// opens could act on it by the browser, or keep its connections with requests that last. Browsers say who asks; programs
+/// send none of these headers.
 fn of_this_site(request: &Request) -> Option<Problem> {
     let headers = request.headers();
     let is =
@@ -70,13 +72,13 @@ fn of_this_site(request: &Request) -> Option<Problem> {
         .split_once("://")
         .zip(asked)
         .is_some_and(|((scheme, _), asked)| of_page == Some(with_port(scheme, asked)));
-    let told = || {
+    let detail = || {
         Problem::new(Type::Forbidden, "a web page of another host asks for this: its Origin is not this Host")
     };
-    (!same).then(told)
+    (!same).then(detail)
 }
 
-/// Host and port, with the usual port of the scheme where none is written.
+/// Returns host and port, with the usual port of the scheme if none is written.
 fn with_port(scheme: &str, host: &str) -> String {
     let usual = if scheme.eq_ignore_ascii_case("https") { "443" } else { "80" };
     let written =
@@ -85,10 +87,10 @@ fn with_port(scheme: &str, host: &str) -> String {
     if written { host } else { format!("{host}:{usual}") }
 }
 
-/// Media type that curl and libraries write where they are told nothing: it says nothing of the body.
+/// Media type that curl and libraries write by default: it says nothing about the body.
 const UNSAID: &str = "application/x-www-form-urlencoded";
 
-/// A body of another form than the path reads would be taken for JSON, and called broken or, worse, taken.
+/// Refuses a body of a media type that the path does not read: it would be taken for JSON, and called broken or, worse, taken.
 fn readable(request: &Request) -> Option<Problem> {
     let path = request.uri().path();
     let changes = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
@@ -165,7 +167,7 @@ mod tests {
             (None, Some(403), Some(403))
         );
         let stream = of_this_site(&asked("GET", "/v1/stream", &link, ""));
-        assert!(stream.is_some(), "a stream lasts, whoever opened it");
+        assert!(stream.is_some(), "a stream lasts, whatever page opened it");
         for headers in [
             &[][..],
             &[("origin", "http://127.0.0.1:8080"), ("sec-fetch-site", "same-origin")],
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn qlt_8_a_body_of_another_media_type_is_told() {
+    fn qlt_8_a_body_of_another_media_type_is_reported() {
         let refused = |method: &str, path: &str, kind: &str| {
             readable(&asked(method, path, &[("content-type", kind)], "x")).map(|problem| problem.detail)
         };
@@ -216,8 +218,8 @@ mod tests {
         ] {
             assert_eq!(refused(method, path, kind), None, "{method} {path} {kind}");
         }
-        let told = "this path reads application/json, not text/xml";
-        assert_eq!(refused("POST", "/v1/orders/a/cancel", "text/xml").as_deref(), Some(told));
+        let detail = "this path reads application/json, not text/xml";
+        assert_eq!(refused("POST", "/v1/orders/a/cancel", "text/xml").as_deref(), Some(detail));
         for (path, kind) in [
             ("/v1/orders", "application/x-ndjson"),
             ("/v1/orders", "application/yaml"),

@@ -15,10 +15,10 @@ use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
 use serde::Deserialize as _;
 
-use super::Outcome;
+use super::HttpResult;
 use super::body::{Sent, read_json};
 use super::caller::Caller;
-use super::document::{Table, told};
+use super::document::{Table, operation};
 use super::orders::key_of;
 use super::query::{Path, Query};
 use crate::Intake;
@@ -29,7 +29,7 @@ pub(super) fn routes(table: Table) -> Table {
         .post(
             "/v1/operations",
             create,
-            told("Does something to every order that a search finds, or shows what it would be.")
+            operation("Does something to every order that a search finds, or shows what it would be.")
                 .more("Orders are selected first, then acted on by all activators, at the rate that is asked for and no faster than their flows take them.")
                 .key()
                 .takes::<OperationRequest>()
@@ -38,7 +38,7 @@ pub(super) fn routes(table: Table) -> Table {
         )
         .get("/v1/operations", list, "Operations, the newest first.")
         .get("/v1/operations/{no}", show, "One operation, with the reasons of what it did not do.")
-        .get("/v1/operations/{no}/orders", orders, "Orders of an operation, with what came of each.")
+        .get("/v1/operations/{no}/orders", orders, "Orders of an operation, with the result of each.")
         .post("/v1/operations/{no}/pause", pause, "Lets an operation rest.")
         .post("/v1/operations/{no}/resume", resume, "Lets a paused operation go on.")
         .post("/v1/operations/{no}/abort", abort, "Ends an operation; what was done stays done.")
@@ -50,7 +50,7 @@ async fn create(
     Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response<Body>> {
+) -> HttpResult<Response<Body>> {
     let body = read_json(&intake, body).await?;
     let key = RequestKey::read(key_of(&headers)?, &body)?;
     let asked = OperationRequest::deserialize(&*body);
@@ -65,12 +65,12 @@ async fn create(
 async fn list(
     State(intake): State<Intake>,
     Query(query): Query<OperationsQuery>,
-) -> Outcome<Json<Page<OperationView>>> {
+) -> HttpResult<Json<Page<OperationView>>> {
     Ok(Json(intake.views.operations(&query).await?))
 }
 
 /// `GET /v1/operations/{no}`
-async fn show(State(intake): State<Intake>, Path(no): Path<i64>) -> Outcome<Json<OperationView>> {
+async fn show(State(intake): State<Intake>, Path(no): Path<i64>) -> HttpResult<Json<OperationView>> {
     Ok(Json(intake.views.operation(no).await?))
 }
 
@@ -79,7 +79,7 @@ async fn orders(
     State(intake): State<Intake>,
     Path(no): Path<i64>,
     Query(query): Query<OperationOrdersQuery>,
-) -> Outcome<Json<Page<OperationOrderView>>> {
+) -> HttpResult<Json<Page<OperationOrderView>>> {
     Ok(Json(intake.views.operation_orders(no, &query).await?))
 }
 
@@ -89,7 +89,7 @@ async fn pause(
     path: Path<i64>,
     caller: Caller,
     asked: Sent<OperationSteering>,
-) -> Outcome<Json<OperationView>> {
+) -> HttpResult<Json<OperationView>> {
     steer(state, path, caller, asked, OperationState::Paused).await
 }
 
@@ -99,7 +99,7 @@ async fn resume(
     path: Path<i64>,
     caller: Caller,
     asked: Sent<OperationSteering>,
-) -> Outcome<Json<OperationView>> {
+) -> HttpResult<Json<OperationView>> {
     steer(state, path, caller, asked, OperationState::Running).await
 }
 
@@ -109,7 +109,7 @@ async fn abort(
     path: Path<i64>,
     caller: Caller,
     asked: Sent<OperationSteering>,
-) -> Outcome<Json<OperationView>> {
+) -> HttpResult<Json<OperationView>> {
     steer(state, path, caller, asked, OperationState::Aborted).await
 }
 
@@ -119,7 +119,7 @@ async fn steer(
     Caller(by): Caller,
     Sent(asked): Sent<OperationSteering>,
     to: OperationState,
-) -> Outcome<Json<OperationView>> {
+) -> HttpResult<Json<OperationView>> {
     intake.commands.steer_operation(no, to, &by, asked.reason.as_deref()).await?;
     Ok(Json(intake.views.operation(no).await?))
 }

@@ -24,26 +24,26 @@ use serde::Deserialize;
 
 use super::body::{read_json_if_any, read_order};
 use super::caller::Caller;
-use super::document::{Table, told};
+use super::document::{Table, operation};
 use super::dry_run::{DryRun, RegistrationQuery};
 use super::query::{Path, Query, duration};
-use super::{Answer, Outcome, amendments, batch, exports, parts, search};
+use super::{HttpResult, ProblemResponse, amendments, batch, exports, parts, search};
 use crate::Intake;
 use crate::headers::sent_time_of;
-use crate::register::{self, Outcome as Registration, Submission};
+use crate::register::{self, RegistrationOutcome as Registration, Submission};
 use crate::traced::RegistrationTrace;
 
 /// Longest long poll.
 const MAX_WAIT: Duration = Duration::from_secs(120);
 
 pub(super) fn routes(table: Table) -> Table {
-    let action = |summary: &'static str| told(summary).key().may_take::<ActionBody>();
+    let action = |summary: &'static str| operation(summary).key().may_take::<ActionBody>();
     table
         .of("Orders", "Register orders, look for them, and act on them.")
         .post(
             "/v1/orders",
             create,
-            told("Registers an order.")
+            operation("Registers an order.")
                 .more("The same id with the same content is answered as `duplicate` and changes nothing; with other content it is refused.")
                 .header("traceparent", "W3C trace context.")
                 .header("request-sent-time", "Time of sending, RFC 3339 or milliseconds since 1970: `periodToStart` counts from it.")
@@ -54,19 +54,19 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/orders",
             search::orders,
-            told("Orders that fulfil all conditions, the newest first; by `idPrefix` in the order of ids.")
+            operation("Orders that fulfil all conditions, the newest first; by `idPrefix` in the order of ids.")
                 .more("Lists of values stand apart by commas. `params.PATH=VALUE` and `vars.PATH=VALUE` ask for values of parameters and variables, in narrowed searches only. A page looks at a bounded number of orders: it may be short and have a next one."),
         )
         .post(
             "/v1/orders/batch",
             batch::create,
-            told("Registers many orders, with a result for each.")
+            operation("Registers many orders, with a result for each.")
                 .more("A JSON array, or one order a line as `application/x-ndjson`.")
                 .takes::<Vec<OrderBody>>()
                 .takes_text("application/x-ndjson"),
         )
         .get("/v1/export/orders", exports::export, "Orders with all that is kept of them, by ascending number.")
-        // An order may bear the name.
+        // An order may have the name.
         .also(
             "/v1/orders/batch",
             get(parts::order_named_batch).patch(amendments::update_named_batch),
@@ -78,17 +78,17 @@ pub(super) fn routes(table: Table) -> Table {
         .post(
             "/v1/orders/{id}/restart",
             restart,
-            told("Begins a new life of an order that has ended.").key().may_take::<RestartBody>(),
+            operation("Begins a new life of an order that has ended.").key().may_take::<RestartBody>(),
         )
         .post(
             "/v1/orders/{id}/resend",
             resend,
-            told("Sends the notifications of an order again that nobody has confirmed.").may_take::<ActionBody>(),
+            operation("Sends the notifications of an order again that nobody has confirmed.").may_take::<ActionBody>(),
         )
         .post(
             "/v1/orders/{id}/check",
             check,
-            told("Looks for contradictions between the rows of an order, and repairs what has one right repair.").may_take::<ActionBody>(),
+            operation("Looks for contradictions between the rows of an order, and repairs what has one right repair.").may_take::<ActionBody>(),
         )
 }
 
@@ -98,7 +98,7 @@ async fn create(
     Query(query): Query<RegistrationQuery>,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response<Body>> {
+) -> HttpResult<Response<Body>> {
     let mut body = read_order(&intake, body).await?;
     let request = register::read_value(body.take())?;
     if query.dry_run {
@@ -107,16 +107,16 @@ async fn create(
     register_one(&intake, request, &headers).await
 }
 
-/// Registers an order and answers with what became of it.
+/// Registers an order and answers with the outcome.
 pub(super) async fn register_one(
     intake: &Intake,
     request: Request,
     headers: &HeaderMap,
-) -> Outcome<Response<Body>> {
+) -> HttpResult<Response<Body>> {
     let id = request.id.clone();
     let outcome = submit(intake, request, headers).await?;
     if let Some(problem) = outcome.problem() {
-        return Err(Answer(problem));
+        return Err(ProblemResponse(problem));
     }
     let status = match outcome {
         Registration::Accepted { .. } => StatusCode::CREATED,
@@ -127,7 +127,11 @@ pub(super) async fn register_one(
     Ok((status, [(header::LOCATION, location)], Json(answer)).into_response())
 }
 
-pub(super) async fn submit(intake: &Intake, request: Request, headers: &HeaderMap) -> Outcome<Registration> {
+pub(super) async fn submit(
+    intake: &Intake,
+    request: Request,
+    headers: &HeaderMap,
+) -> HttpResult<Registration> {
     intake.backlog.check(&intake.host, &request).await?;
     let submission = Submission {
         request: request.into(),
@@ -145,11 +149,11 @@ pub(super) async fn submit(intake: &Intake, request: Request, headers: &HeaderMa
     }
 }
 
-pub(super) fn failed_problem<E>(intake: &Intake, operation: &str, failed: &Failed<E>) -> Answer
+pub(super) fn failed_problem<E>(intake: &Intake, operation: &str, failed: &Failed<E>) -> ProblemResponse
 where
     E: std::error::Error + std::borrow::Borrow<pagurus_store::Error>,
 {
-    Answer(match failed {
+    ProblemResponse(match failed {
         Failed::Handler(error) => store_problem(&intake.host, operation, error.borrow()),
         Failed::Gone(_) => Problem::new(Type::Unavailable, "this node is stopping; repeat the same request"),
     })
@@ -178,7 +182,7 @@ async fn wait(
     Path(id): Path<String>,
     Query(query): Query<WaitQuery>,
     Extension(connection): Extension<Connection>,
-) -> Outcome<Json<StatusView>> {
+) -> HttpResult<Json<StatusView>> {
     let timeout = match query.timeout.as_deref() {
         None => Duration::from_secs(30),
         Some(text) => duration("timeout", text)?,
@@ -206,7 +210,7 @@ async fn cancel(
     Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Json<StatusView>> {
+) -> HttpResult<Json<StatusView>> {
     act(&intake, id, LifeAction::Cancel, OF_OTHERS, (&by, &headers, body)).await
 }
 
@@ -217,7 +221,7 @@ async fn interrupt(
     Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Json<StatusView>> {
+) -> HttpResult<Json<StatusView>> {
     act(&intake, id, LifeAction::Interrupt, OF_OTHERS, (&by, &headers, body)).await
 }
 
@@ -228,7 +232,7 @@ async fn kill(
     Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Json<StatusView>> {
+) -> HttpResult<Json<StatusView>> {
     act(&intake, id, LifeAction::Kill, OF_OTHERS, (&by, &headers, body)).await
 }
 
@@ -239,7 +243,7 @@ async fn restart(
     Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Json<StatusView>> {
+) -> HttpResult<Json<StatusView>> {
     let restart = Restart { sent_at: sent_time_of(&headers)?, ..Restart::default() };
     act(&intake, id, LifeAction::Restart(restart), OF_RESTART, (&by, &headers, body)).await
 }
@@ -250,7 +254,7 @@ async fn resend(
     Path(id): Path<String>,
     Caller(by): Caller,
     body: Body,
-) -> Outcome<Json<StatusView>> {
+) -> HttpResult<Json<StatusView>> {
     let asked = read_json_if_any(&intake, body).await?;
     let asked = ActionRequest::read(&asked, OF_OTHERS)?.of_path(&id)?;
     let count = intake.commands.resend(&id, &by, asked.reason.as_deref()).await?;
@@ -268,22 +272,22 @@ async fn check(
     Path(id): Path<String>,
     Caller(by): Caller,
     body: Body,
-) -> Outcome<Json<StatusView>> {
+) -> HttpResult<Json<StatusView>> {
     let asked = read_json_if_any(&intake, body).await?;
     let asked = ActionRequest::read(&asked, OF_OTHERS)?.of_path(&id)?;
     let outcome = intake.commands.check(&[&id], &by, asked.reason.as_deref()).await.pop();
-    let note = outcome.transpose()?.unwrap_or_default().told();
+    let note = outcome.transpose()?.unwrap_or_default().summary();
     Ok(Json(StatusView { note: Some(note), ..intake.views.status(&id).await? }))
 }
 
-/// Does an action with what the request brings: who asks, its headers, and its body, which may have these fields.
+/// Does an action with the caller, the headers and the body of the request; the body may have these fields.
 async fn act(
     intake: &Intake,
     id: String,
     action: LifeAction,
     fields: &[&str],
     (by, headers, body): (&Principal, &HeaderMap, Body),
-) -> Outcome<Json<StatusView>> {
+) -> HttpResult<Json<StatusView>> {
     let asked = read_json_if_any(intake, body).await?;
     let key = RequestKey::read(key_of(headers)?, &asked)?;
     let asked = ActionRequest::read(&asked, fields)?.of_path(&id)?;
@@ -292,11 +296,11 @@ async fn act(
     Ok(Json(StatusView { id, status: status.to_string(), is_final: status.is_final(), life, note }))
 }
 
-/// The key of the client, plain or as a quoted string: `abc` and `"abc"` are one key.
-pub(super) fn key_of(headers: &HeaderMap) -> Outcome<Option<&str>> {
-    let told = "the header `Idempotency-Key` has other characters than visible ASCII";
+/// Returns the key of the client, plain or as a quoted string: `abc` and `"abc"` are one key.
+pub(super) fn key_of(headers: &HeaderMap) -> HttpResult<Option<&str>> {
+    let detail = "the header `Idempotency-Key` has other characters than visible ASCII";
     let key = headers.get("idempotency-key").map(|value| value.to_str()).transpose();
-    let key = key.map_err(|_| Problem::new(Type::Invalid, told))?;
+    let key = key.map_err(|_| Problem::new(Type::Invalid, detail))?;
     Ok(key.map(|key| key.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(key)))
 }
 

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Outcome;
+use super::HttpResult;
 use super::document::Table;
 use super::pages::Part;
 use super::query::{Nothing, Path, Query};
@@ -27,7 +27,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get("/v1/orders/{id}/transitions", transitions, "Moves from state to state.")
         .get("/v1/orders/{id}/events", events, "History, event by event.")
         .get("/v1/orders/{id}/log", log, "Lines that the engine and the scenario wrote.")
-        .get("/v1/orders/{id}/steps", steps, "What its actions asked of the world, and what came of it.")
+        .get("/v1/orders/{id}/steps", steps, "What its actions asked of the world, and the results.")
         .get(
             "/v1/orders/{id}/tasks",
             tasks,
@@ -42,16 +42,16 @@ pub(super) fn routes(table: Table) -> Table {
 type NoQuery = Query<Nothing>;
 
 /// `GET /v1/orders/{id}`
-async fn order(State(intake): State<Intake>, Path(id): Path<String>) -> Outcome<Json<OrderView>> {
+async fn order(State(intake): State<Intake>, Path(id): Path<String>) -> HttpResult<Json<OrderView>> {
     Ok(Json(intake.views.order(&id).await?))
 }
 
-/// `GET /v1/orders/batch`: an order may bear this name, and the door for batches has taken its path.
-pub(super) async fn order_named_batch(State(intake): State<Intake>) -> Outcome<Json<OrderView>> {
+/// `GET /v1/orders/batch`: an order may have this name, and the door for batches has taken its path.
+pub(super) async fn order_named_batch(State(intake): State<Intake>) -> HttpResult<Json<OrderView>> {
     Ok(Json(intake.views.order("batch").await?))
 }
 
-async fn params(State(intake): State<Intake>, Path(id): Path<String>, _: NoQuery) -> Outcome<Json<Value>> {
+async fn params(State(intake): State<Intake>, Path(id): Path<String>, _: NoQuery) -> HttpResult<Json<Value>> {
     Ok(Json(intake.views.params(&id).await?))
 }
 
@@ -59,7 +59,7 @@ async fn status(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     _: NoQuery,
-) -> Outcome<Json<StatusView>> {
+) -> HttpResult<Json<StatusView>> {
     Ok(Json(intake.views.status(&id).await?))
 }
 
@@ -67,7 +67,7 @@ async fn progress(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     _: NoQuery,
-) -> Outcome<Json<ProgressView>> {
+) -> HttpResult<Json<ProgressView>> {
     Ok(Json(intake.views.progress(&id).await?))
 }
 
@@ -76,7 +76,7 @@ async fn transitions(
     Path(id): Path<String>,
     Query(query): Query<PartQuery>,
     uri: Uri,
-) -> Outcome<Part<TransitionView>> {
+) -> HttpResult<Part<TransitionView>> {
     Ok(Part::of(intake.views.transitions(&id, &query).await?, &uri, "cursor"))
 }
 
@@ -85,7 +85,7 @@ async fn events(
     Path(id): Path<String>,
     Query(query): Query<EventsQuery>,
     uri: Uri,
-) -> Outcome<Part<EventView>> {
+) -> HttpResult<Part<EventView>> {
     Ok(Part::of(intake.views.events(&id, &query).await?, &uri, "after"))
 }
 
@@ -94,7 +94,7 @@ async fn log(
     Path(id): Path<String>,
     Query(query): Query<LogQuery>,
     uri: Uri,
-) -> Outcome<Part<LogLineView>> {
+) -> HttpResult<Part<LogLineView>> {
     Ok(Part::of(intake.views.log(&id, &query).await?, &uri, "cursor"))
 }
 
@@ -103,7 +103,7 @@ async fn steps(
     Path(id): Path<String>,
     Query(query): Query<PartQuery>,
     uri: Uri,
-) -> Outcome<Part<StepView>> {
+) -> HttpResult<Part<StepView>> {
     Ok(Part::of(intake.views.steps(&id, &query).await?, &uri, "cursor"))
 }
 
@@ -112,7 +112,7 @@ async fn tasks(
     Path(id): Path<String>,
     Query(query): Query<PartQuery>,
     uri: Uri,
-) -> Outcome<Part<TaskView>> {
+) -> HttpResult<Part<TaskView>> {
     Ok(Part::of(intake.views.tasks(&id, &query).await?, &uri, "cursor"))
 }
 
@@ -121,7 +121,7 @@ async fn requests(
     Path(id): Path<String>,
     Query(query): Query<PartQuery>,
     uri: Uri,
-) -> Outcome<Part<RequestView>> {
+) -> HttpResult<Part<RequestView>> {
     Ok(Part::of(intake.views.requests(&id, &query).await?, &uri, "cursor"))
 }
 
@@ -130,7 +130,7 @@ async fn callbacks(
     Path(id): Path<String>,
     Query(query): Query<PartQuery>,
     uri: Uri,
-) -> Outcome<Part<CallbackView>> {
+) -> HttpResult<Part<CallbackView>> {
     Ok(Part::of(intake.views.callbacks_of(&id, &query).await?, &uri, "cursor"))
 }
 
@@ -138,7 +138,7 @@ async fn explain(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     _: NoQuery,
-) -> Outcome<Json<Explanation>> {
+) -> HttpResult<Json<Explanation>> {
     Ok(Json(intake.views.explain(&id).await?))
 }
 
@@ -153,6 +153,6 @@ async fn dependencies(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     Query(query): Query<GraphQuery>,
-) -> Outcome<Json<DependencyGraph>> {
+) -> HttpResult<Json<DependencyGraph>> {
     Ok(Json(intake.views.dependencies(&id, query.depth).await?))
 }

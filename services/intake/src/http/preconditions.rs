@@ -5,10 +5,10 @@ use axum::http::{HeaderMap, HeaderName};
 use pagurus_store::scenarios::Expected;
 use pagurus_wire::problem::{Problem, Type};
 
-use super::Outcome;
+use super::HttpResult;
 
 /// Version that a request to store another one expects to find.
-pub(super) fn expected(headers: &HeaderMap) -> Outcome<Expected> {
+pub(super) fn expected(headers: &HeaderMap) -> HttpResult<Expected> {
     let (wanted, unwanted) = (text(headers, &IF_MATCH)?, text(headers, &IF_NONE_MATCH)?);
     match (wanted.as_deref(), unwanted.as_deref()) {
         (None, None) => Ok(Expected::Anything),
@@ -20,18 +20,18 @@ pub(super) fn expected(headers: &HeaderMap) -> Outcome<Expected> {
     }
 }
 
-/// All values of a header, as one list.
-fn text(headers: &HeaderMap, name: &HeaderName) -> Outcome<Option<String>> {
+/// Returns all values of a header, as one list.
+fn text(headers: &HeaderMap, name: &HeaderName) -> HttpResult<Option<String>> {
     let mut values = Vec::new();
     for value in headers.get_all(name) {
-        let told = format!("the header `{name}` has other characters than visible ASCII");
-        values.push(value.to_str().map_err(|_| invalid(told))?.trim());
+        let detail = format!("the header `{name}` has other characters than visible ASCII");
+        values.push(value.to_str().map_err(|_| invalid(detail))?.trim());
     }
     Ok((!values.is_empty()).then(|| values.join(", ")))
 }
 
-/// The tags of a list. A weak one never matches: no two versions are said to be as good as each other.
-fn tags_in(list: &str) -> Outcome<Vec<String>> {
+/// Returns the tags of a list. A weak one never matches: no two versions are said to be as good as each other.
+fn tags_in(list: &str) -> HttpResult<Vec<String>> {
     let tag = |word: &str| {
         let word = word.trim();
         let is_weak = word.starts_with("W/");
@@ -39,15 +39,15 @@ fn tags_in(list: &str) -> Outcome<Vec<String>> {
         // Without quotes, too, as people write it.
         let inside = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(quoted);
         let is_plain = !inside.is_empty() && !inside.contains(['"', ' ']);
-        let told = "`If-Match` is `*`, or a list of tags like \"4-9f86d081884c7d65\", as `ETag` told them";
-        if is_plain { Ok((!is_weak).then(|| inside.to_owned())) } else { Err(invalid(told)) }
+        let detail = "`If-Match` is `*`, or a list of tags like \"4-9f86d081884c7d65\", as `ETag` gave them";
+        if is_plain { Ok((!is_weak).then(|| inside.to_owned())) } else { Err(invalid(detail)) }
     };
-    let tags: Outcome<Vec<Option<String>>> = list.split(',').map(tag).collect();
+    let tags: HttpResult<Vec<Option<String>>> = list.split(',').map(tag).collect();
     Ok(tags?.into_iter().flatten().collect())
 }
 
-fn invalid(told: impl Into<String>) -> super::Answer {
-    Problem::new(Type::Invalid, told).into()
+fn invalid(detail: impl Into<String>) -> super::ProblemResponse {
+    Problem::new(Type::Invalid, detail).into()
 }
 
 #[cfg(test)]

@@ -17,13 +17,13 @@ use pagurus_domain::document::{Fault, nearest, parse_duration, pointer_to};
 use pagurus_wire::problem::{Problem, Type};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Visitor};
 
-use super::{Answer, Outcome};
+use super::{HttpResult, ProblemResponse};
 
 /// The query of a request.
 pub(super) struct Query<T>(pub(super) T);
 
-/// The query of a request as its pairs, where names are not known beforehand: whoever takes it refuses what it does not
-/// know. The type has the fields that the document names.
+/// The query of a request as its pairs, for names that are not known beforehand: the handler refuses unknown ones. The type
+/// has the fields that the document names.
 pub(super) struct Pairs<T>(pub(super) Vec<(String, String)>, pub(super) PhantomData<T>);
 
 /// The query of a request that has none.
@@ -34,9 +34,9 @@ pub(super) struct Nothing {}
 pub(super) struct Path<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
-    type Rejection = Answer;
+    type Rejection = ProblemResponse;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Outcome<Self> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> HttpResult<Self> {
         refuse_unknown(&parts.uri, names_of::<T>())?;
         let read = axum::extract::Query::<T>::from_request_parts(parts, state).await;
         read.map(|axum::extract::Query(query)| Self(query)).map_err(|refused| unread_query(&refused))
@@ -44,9 +44,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
 }
 
 impl<T, S: Send + Sync> FromRequestParts<S> for Pairs<T> {
-    type Rejection = Answer;
+    type Rejection = ProblemResponse;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Outcome<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> HttpResult<Self> {
         let read = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
         read.map(|axum::extract::Query(pairs)| Self(pairs, PhantomData))
             .map_err(|refused| unread_query(&refused))
@@ -54,9 +54,9 @@ impl<T, S: Send + Sync> FromRequestParts<S> for Pairs<T> {
 }
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
-    type Rejection = Answer;
+    type Rejection = ProblemResponse;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Outcome<Self> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> HttpResult<Self> {
         let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
         read.map(|axum::extract::Path(path)| Self(path)).map_err(unread_path)
     }
@@ -64,14 +64,14 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
 
 /// Refuses every parameter of a request whose route has none: `?dryRun=true` at an action that knows no dry run must not
 /// carry it out.
-pub(super) async fn refuse_any(request: Request, next: Next) -> Outcome<Response> {
+pub(super) async fn refuse_any(request: Request, next: Next) -> HttpResult<Response> {
     refuse_unknown(request.uri(), &[])?;
     Ok(next.run(request).await)
 }
 
-/// A parameter that nobody knows would be left out silently, and whoever filters by it would get everything.
-fn refuse_unknown(uri: &Uri, known: &[&str]) -> Outcome<()> {
-    // What cannot be read at all is told by the reader itself.
+/// Refuses unknown parameters: ignored silently, they would give a client that filters by them everything.
+fn refuse_unknown(uri: &Uri, known: &[&str]) -> HttpResult<()> {
+    // The reader itself reports what cannot be read at all.
     let Ok(axum::extract::Query(pairs)) = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri)
     else {
         return Ok(());
@@ -88,21 +88,21 @@ fn refuse_unknown(uri: &Uri, known: &[&str]) -> Outcome<()> {
             }
         })
         .collect();
-    if faults.is_empty() { Ok(()) } else { Err(Answer(Problem::of_faults(Type::Invalid, &faults))) }
+    if faults.is_empty() { Ok(()) } else { Err(ProblemResponse(Problem::of_faults(Type::Invalid, &faults))) }
 }
 
-/// The fields of a struct, asked of its own reader, so that they stand at one place only. None for a
+/// Returns the fields of a struct, asked of its own reader, so that they stand at one place only. Empty for a
 /// struct with flattened fields, which therefore has no place in a query.
 fn names_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
-    let mut names = Names(&[]);
+    let mut names = FieldNames(&[]);
     // It reads nothing: the names are all that is wanted.
     let _ = T::deserialize(&mut names);
     names.0
 }
 
-struct Names(&'static [&'static str]);
+struct FieldNames(&'static [&'static str]);
 
-impl<'de> Deserializer<'de> for &mut Names {
+impl<'de> Deserializer<'de> for &mut FieldNames {
     type Error = serde::de::value::Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
@@ -125,42 +125,45 @@ impl<'de> Deserializer<'de> for &mut Names {
     }
 }
 
-fn unread_query(refused: &QueryRejection) -> Answer {
+fn unread_query(refused: &QueryRejection) -> ProblemResponse {
     let mut cause: Option<&(dyn Error + 'static)> = Some(refused);
     while let Some(inner) = cause {
         if let Some(error) = inner.downcast_ref::<serde_path_to_error::Error<serde::de::value::Error>>() {
-            let told = error.inner().to_string();
+            let reason = error.inner().to_string();
             let field = error.path().iter().next().map(ToString::to_string);
-            // A field that stands twice has no place, but its name is told.
-            return match field.or_else(|| Some(told.split('`').nth(1)?.to_owned())) {
-                Some(field) => invalid(&field, format!("{field} cannot be read: {told}")),
-                None => Answer(Problem::new(Type::Invalid, format!("the query cannot be read: {told}"))),
+            // A field that stands twice has no place, but its name is in the text.
+            return match field.or_else(|| Some(reason.split('`').nth(1)?.to_owned())) {
+                Some(field) => invalid(&field, format!("{field} cannot be read: {reason}")),
+                None => ProblemResponse(Problem::new(
+                    Type::Invalid,
+                    format!("the query cannot be read: {reason}"),
+                )),
             };
         }
         cause = inner.source();
     }
-    Answer(Problem::new(Type::Invalid, "the query cannot be read"))
+    ProblemResponse(Problem::new(Type::Invalid, "the query cannot be read"))
 }
 
-fn unread_path(refused: PathRejection) -> Answer {
+fn unread_path(refused: PathRejection) -> ProblemResponse {
     let PathRejection::FailedToDeserializePathParams(failed) = refused else {
-        return Answer(Problem::new(Type::Internal, "the engine failed to read its own path"));
+        return ProblemResponse(Problem::new(Type::Internal, "the engine failed to read its own path"));
     };
     match failed.kind() {
         ErrorKind::InvalidUtf8InPathParam { key } | ErrorKind::ParseErrorAtKey { key, .. } => {
             invalid(key, format!("{key} cannot be read from the path: it is not UTF-8"))
         }
-        other => Answer(Problem::new(Type::Invalid, format!("the path cannot be read: {other}"))),
+        other => ProblemResponse(Problem::new(Type::Invalid, format!("the path cannot be read: {other}"))),
     }
 }
 
-/// A field that was read and makes no sense.
-fn invalid(field: &str, told: String) -> Answer {
-    Answer(Problem::new(Type::Invalid, told).at(format!("/{field}")))
+/// Returns the problem of a field that was read and makes no sense.
+fn invalid(field: &str, detail: String) -> ProblemResponse {
+    ProblemResponse(Problem::new(Type::Invalid, detail).at(format!("/{field}")))
 }
 
-/// A duration, or a number of seconds.
-pub(super) fn duration(field: &str, text: &str) -> Outcome<Duration> {
+/// Reads a duration, or a number of seconds.
+pub(super) fn duration(field: &str, text: &str) -> HttpResult<Duration> {
     let seconds = text.parse().map(Duration::from_secs);
     seconds.or_else(|_| parse_duration(text)).map_err(|error| invalid(field, format!("{field}: {error}")))
 }
@@ -182,7 +185,7 @@ mod tests {
     async fn read(query: &str) -> Result<Asked, Problem> {
         let (mut parts, ()) = Request::get(format!("/x?{query}")).body(()).unwrap().into_parts();
         let read = Query::<Asked>::from_request_parts(&mut parts, &()).await;
-        read.map(|Query(asked)| asked).map_err(|Answer(problem)| problem)
+        read.map(|Query(asked)| asked).map_err(|ProblemResponse(problem)| problem)
     }
 
     #[tokio::test]
@@ -214,7 +217,7 @@ mod tests {
     #[test]
     fn api_a_duration_is_seconds_or_has_units() {
         assert_eq!(duration("timeout", "90").unwrap(), duration("timeout", "1m30s").unwrap());
-        let Answer(problem) = duration("timeout", "soon").unwrap_err();
+        let ProblemResponse(problem) = duration("timeout", "soon").unwrap_err();
         assert_eq!(problem.pointer.as_deref(), Some("/timeout"));
     }
 }

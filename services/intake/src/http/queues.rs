@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::body::read_json;
 use super::caller::Caller;
-use super::document::{Table, told};
+use super::document::{Table, operation};
 use super::query::{Path, Query};
-use super::{Outcome, views};
+use super::{HttpResult, views};
 use crate::Intake;
 
 pub(super) fn routes(table: Table) -> Table {
@@ -28,7 +28,7 @@ pub(super) fn routes(table: Table) -> Table {
         .post(
             "/v1/queues/{name}/release",
             release,
-            told("Takes a queue from the order that owns it.").takes::<ReasonBody>(),
+            operation("Takes a queue from the order that owns it.").takes::<ReasonBody>(),
         )
 }
 
@@ -37,7 +37,7 @@ async fn queue(
     State(intake): State<Intake>,
     Path(name): Path<String>,
     Query(query): Query<QueueQuery>,
-) -> Outcome<Json<QueueDetail>> {
+) -> HttpResult<Json<QueueDetail>> {
     Ok(Json(intake.views.queue(&name, &query).await?))
 }
 
@@ -47,11 +47,11 @@ async fn release(
     Path(name): Path<String>,
     Caller(by): Caller,
     body: Body,
-) -> Outcome<Json<ReleasedView>> {
+) -> HttpResult<Json<ReleasedView>> {
     let asked = read_json(&intake, body).await?;
     let Some(reason) = asked.get("reason").and_then(Value::as_str).filter(|reason| !reason.is_empty()) else {
-        let told = "/reason is missing: say why the queue is released";
-        return Err(Problem::new(Type::Invalid, told).at("/reason").into());
+        let detail = "/reason is missing: say why the queue is released";
+        return Err(Problem::new(Type::Invalid, detail).at("/reason").into());
     };
     let released = intake.commands.release_queue(&name, &by, reason).await?;
     Ok(Json(ReleasedView { queue: name, released }))

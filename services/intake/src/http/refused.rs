@@ -9,14 +9,14 @@ use pagurus_wire::refused::{RefusedDecision, RefusedLine, RefusedView, ReplayBod
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Outcome;
+use super::HttpResult;
 use super::body::Sent;
 use super::caller::Caller;
-use super::document::{Table, told};
+use super::document::{Table, operation};
 use super::query::{Path, Query};
 use crate::Intake;
 
-/// Messages on a page, where nothing else is asked for, and at most.
+/// Default and largest number of messages on a page.
 const USUAL_LIMIT: i64 = 50;
 const MAX_LIMIT: i64 = 500;
 
@@ -26,12 +26,12 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/refused",
             list,
-            told("Refused messages, the newest first.")
+            operation("Refused messages, the newest first.")
                 .more("What lies in the broker queue of refused messages is taken out of it and kept in the database."),
         )
         .get("/v1/refused/{message}", show, "One refused message, with its properties and its body.")
         .post("/v1/refused/{message}/replay", replay, "Sends a refused message again, as it was or with another body.")
-        .post("/v1/refused/{message}/drop", drop_one, "Lets go of a refused message.")
+        .post("/v1/refused/{message}/drop", drop_one, "Drops a refused message.")
 }
 
 /// Query of a list of refused messages.
@@ -47,7 +47,7 @@ struct RefusedQuery {
 async fn list(
     State(intake): State<Intake>,
     Query(query): Query<RefusedQuery>,
-) -> Outcome<Json<Page<RefusedLine>>> {
+) -> HttpResult<Json<Page<RefusedLine>>> {
     let limit = query.limit.unwrap_or(USUAL_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(Problem::new(Type::Invalid, format!("limit must be 1 to {MAX_LIMIT}"))
@@ -60,7 +60,7 @@ async fn list(
     Ok(Json(Page { items: found.into_iter().map(|(_, line)| line).collect(), next }))
 }
 
-async fn show(State(intake): State<Intake>, Path(message): Path<String>) -> Outcome<Json<RefusedView>> {
+async fn show(State(intake): State<Intake>, Path(message): Path<String>) -> HttpResult<Json<RefusedView>> {
     Ok(Json(intake.refused.show(&message).await?))
 }
 
@@ -69,7 +69,7 @@ async fn replay(
     Path(message): Path<String>,
     Caller(by): Caller,
     Sent(asked): Sent<ReplayBody>,
-) -> Outcome<Json<RefusedDecision>> {
+) -> HttpResult<Json<RefusedDecision>> {
     Ok(Json(intake.refused.replay(&message, &asked, &by).await?))
 }
 
@@ -78,6 +78,6 @@ async fn drop_one(
     Path(message): Path<String>,
     Caller(by): Caller,
     Sent(asked): Sent<ReasonBody>,
-) -> Outcome<Json<RefusedDecision>> {
+) -> HttpResult<Json<RefusedDecision>> {
     Ok(Json(intake.refused.drop_one(&message, &asked.reason, &by).await?))
 }

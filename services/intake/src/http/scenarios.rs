@@ -24,10 +24,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::Outcome;
+use super::HttpResult;
 use super::body::{self, read_json};
 use super::caller::Caller;
-use super::document::{Table, told};
+use super::document::{Table, operation};
 use super::preconditions::expected;
 use super::query::{Path, Query};
 use crate::Intake;
@@ -43,20 +43,20 @@ pub(super) fn routes(table: Table) -> Table {
         .post(
             "/v1/scenarios/check",
             check,
-            told("Tells everything that is wrong with a scenario.")
+            operation("Tells everything that is wrong with a scenario.")
                 .takes_text(YAML)
                 .takes::<Map<String, Value>>(),
         )
         .post(
             "/v1/scenarios/test",
             trial::test,
-            told("Runs the tests of a scenario in virtual time.").takes::<TrialBody>(),
+            operation("Runs the tests of a scenario in virtual time.").takes::<TrialBody>(),
         )
         .put(
             "/v1/scenarios/{name}",
             apply,
-            told("Stores a scenario as a new version.")
-                .more("Whoever changes a version that he has read sends its `ETag` as `If-Match`: where another one is the newest by now, the answer is 412, and nothing is stored.")
+            operation("Stores a scenario as a new version.")
+                .more("A client that changes a version that it has read sends its `ETag` as `If-Match`: where another one is the newest by now, the answer is 412, and nothing is stored.")
                 .header("If-Match", "Tag of the version that must be the newest, or `*` for any.")
                 .header("If-None-Match", "`*`: there must be no version.")
                 .takes_text(YAML)
@@ -67,7 +67,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/scenarios/{name}",
             scenario,
-            told("The text as it was applied.")
+            operation("The text as it was applied.")
                 .more("The header `ETag` has the tag of the version.")
                 .gives_text(YAML, "The text."),
         )
@@ -75,20 +75,20 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/scenarios/{name}/graph",
             graph,
-            told("The workflow as a picture.")
+            operation("The workflow as a picture.")
                 .gives_text("image/svg+xml", "The picture.")
                 .gives_text("text/vnd.mermaid", "The picture."),
         )
         .post(
             "/v1/scenarios/{name}/migrate",
             migrate,
-            told("Moves live orders to another version, or tells which ones could be.")
+            operation("Moves live orders to another version, or tells which ones could be.")
                 .takes::<MigrationBody>(),
         )
 }
 
 /// Reads the text of a scenario from a body, and the scenario from it, with the warnings about both.
-async fn read(intake: &Intake, body: Body) -> Outcome<(String, Reading)> {
+async fn read(intake: &Intake, body: Body) -> HttpResult<(String, Reading)> {
     let bytes = body::read(intake, body).await?;
     let text = String::from_utf8(bytes.to_vec())
         .map_err(|_| Problem::new(Type::Malformed, "the text of a scenario is UTF-8"))?;
@@ -97,7 +97,7 @@ async fn read(intake: &Intake, body: Body) -> Outcome<(String, Reading)> {
 }
 
 /// `POST /v1/scenarios/check`
-async fn check(State(intake): State<Intake>, body: Body) -> Outcome<Json<CheckedView>> {
+async fn check(State(intake): State<Intake>, body: Body) -> HttpResult<Json<CheckedView>> {
     let (_, Reading { scenario, warnings, .. }) = read(&intake, body).await?;
     Ok(Json(CheckedView {
         states: scenario.states.len(),
@@ -114,12 +114,12 @@ async fn apply(
     Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response<Body>> {
+) -> HttpResult<Response<Body>> {
     let expected = expected(&headers)?;
     let (text, Reading { scenario, warnings, .. }) = read(&intake, body).await?;
     if scenario.name != name {
-        let told = format!("the text is of scenario `{}`, the path names `{}`", scenario.name, cut(&name));
-        return Err(Problem::new(Type::Invalid, told).at("/scenario").into());
+        let detail = format!("the text is of scenario `{}`, the path names `{}`", scenario.name, cut(&name));
+        return Err(Problem::new(Type::Invalid, detail).at("/scenario").into());
     }
     let applied = store(&intake, &name, &text, &expected, &by)
         .await
@@ -135,15 +135,15 @@ async fn apply(
     Ok((status, headers, Json(AppliedView { scenario: name, version, tag, warnings })).into_response())
 }
 
-/// The problem of a version that is another than expected.
+/// Returns the problem of a version that is another than expected.
 fn unexpected(name: &str, newest: Option<&str>) -> Problem {
-    let told = match newest {
+    let detail = match newest {
         Some(tag) => {
             format!("the newest version of `{name}` is \"{tag}\"; read it and put the change on top of it")
         }
         None => format!("there is no version of `{name}`; leave `If-Match` out to store the first one"),
     };
-    Problem::new(Type::PreconditionFailed, told)
+    Problem::new(Type::PreconditionFailed, detail)
 }
 
 async fn store(
@@ -173,7 +173,7 @@ async fn migrate(
     Path(name): Path<String>,
     Caller(by): Caller,
     body: Body,
-) -> Outcome<Json<MigratedView>> {
+) -> HttpResult<Json<MigratedView>> {
     let asked = Migration::read(&*read_json(&intake, body).await?)?;
     let Migrated { moved, left, next } = intake.commands.migrate(&name, &asked, &by).await?;
     let count: u64 = left.values().map(|left| left.orders).sum();
@@ -196,7 +196,7 @@ async fn migrate(
 async fn list(
     State(intake): State<Intake>,
     Query(query): Query<ListQuery>,
-) -> Outcome<Json<Page<ScenarioLine>>> {
+) -> HttpResult<Json<Page<ScenarioLine>>> {
     Ok(Json(intake.views.scenarios(&query).await?))
 }
 
@@ -205,7 +205,7 @@ async fn versions(
     State(intake): State<Intake>,
     Path(name): Path<String>,
     Query(query): Query<ListQuery>,
-) -> Outcome<Json<Page<VersionLine>>> {
+) -> HttpResult<Json<Page<VersionLine>>> {
     Ok(Json(intake.views.versions(&name, &query).await?))
 }
 
@@ -224,7 +224,7 @@ async fn scenario(
     State(intake): State<Intake>,
     Path(name): Path<String>,
     Query(query): Query<VersionQuery>,
-) -> Outcome<Response<Body>> {
+) -> HttpResult<Response<Body>> {
     let (version, text) = intake.views.scenario_text(&name, query.version).await?;
     let tag = format!("\"{}\"", scenarios::tag_of(version, &text));
     let headers = [(header::CONTENT_TYPE, "application/yaml"), (header::ETAG, tag.as_str())];
@@ -236,13 +236,13 @@ async fn graph(
     State(intake): State<Intake>,
     Path(name): Path<String>,
     Query(query): Query<VersionQuery>,
-) -> Outcome<Response<Body>> {
+) -> HttpResult<Response<Body>> {
     let (kind, draw): (_, fn(&_) -> String) = match query.format.as_deref() {
         None | Some("svg") => ("image/svg+xml", drawing::svg),
         Some("mermaid") => ("text/vnd.mermaid; charset=utf-8", drawing::mermaid),
         Some(other) => {
-            let told = format!("there is no format `{}`; write svg or mermaid", cut(other));
-            return Err(Problem::new(Type::Invalid, told).at("/format").into());
+            let detail = format!("there is no format `{}`; write svg or mermaid", cut(other));
+            return Err(Problem::new(Type::Invalid, detail).at("/format").into());
         }
     };
     let scenario = intake.views.read_scenario(&intake.views.scenario_text(&name, query.version).await?.1)?;
@@ -252,7 +252,7 @@ async fn graph(
     Ok((headers, draw(&scenario)).into_response())
 }
 
-/// A name without measure, as an answer repeats it.
+/// Returns a name of any length as an answer repeats it: cut.
 fn cut(name: &str) -> &str {
     &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
 }

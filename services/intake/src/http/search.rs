@@ -8,10 +8,10 @@ use pagurus_view::{CountsFields, OrdersFields, OrdersQuery, SearchesQuery};
 use pagurus_wire::order::{OrderLine, Page};
 use pagurus_wire::search::{OrderCounts, SavedSearch, SearchBody};
 
-use super::Outcome;
+use super::HttpResult;
 use super::body::read_json;
 use super::caller::Caller;
-use super::document::{Table, told};
+use super::document::{Table, operation};
 use super::query::{Pairs, Path, Query};
 use crate::Intake;
 
@@ -21,7 +21,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/counts",
             counts,
-            told("Counts of the orders that fulfil all conditions, by what they have in common.")
+            operation("Counts of the orders that fulfil all conditions, by what they have in common.")
                 .more("Conditions are those of `GET /v1/orders`. Where `complete` is false, the counts are lower bounds."),
         )
         .get("/v1/searches", searches, "Saved searches, by name.")
@@ -29,18 +29,18 @@ pub(super) fn routes(table: Table) -> Table {
         .put(
             "/v1/searches/{name}",
             save,
-            told("Saves conditions under a name, in place of those that had it.")
-                .more("Times that are told back from now, like `2h`, stay so.")
+            operation("Saves conditions under a name, in place of those that had it.")
+                .more("Times that are counted back from now, like `2h`, stay so.")
                 .takes::<SearchBody>(),
         )
-        .delete("/v1/searches/{name}", forget, told("Removes a saved search.").gives_nothing("Removed."))
+        .delete("/v1/searches/{name}", forget, operation("Removes a saved search.").gives_nothing("Removed."))
 }
 
 /// `GET /v1/orders`
 pub(super) async fn orders(
     State(intake): State<Intake>,
     Pairs(pairs, _): Pairs<OrdersFields>,
-) -> Outcome<Json<Page<OrderLine>>> {
+) -> HttpResult<Json<Page<OrderLine>>> {
     Ok(Json(intake.views.orders(OrdersQuery::read(&pairs)?).await?))
 }
 
@@ -48,7 +48,7 @@ pub(super) async fn orders(
 async fn counts(
     State(intake): State<Intake>,
     Pairs(pairs, _): Pairs<CountsFields>,
-) -> Outcome<Json<OrderCounts>> {
+) -> HttpResult<Json<OrderCounts>> {
     Ok(Json(intake.views.order_counts(OrdersQuery::read(&pairs)?).await?))
 }
 
@@ -56,12 +56,12 @@ async fn counts(
 async fn searches(
     State(intake): State<Intake>,
     Query(query): Query<SearchesQuery>,
-) -> Outcome<Json<Page<SavedSearch>>> {
+) -> HttpResult<Json<Page<SavedSearch>>> {
     Ok(Json(intake.views.searches(&query).await?))
 }
 
 /// `GET /v1/searches/{name}`
-async fn show(State(intake): State<Intake>, Path(name): Path<String>) -> Outcome<Json<SavedSearch>> {
+async fn show(State(intake): State<Intake>, Path(name): Path<String>) -> HttpResult<Json<SavedSearch>> {
     Ok(Json(intake.views.search(&name).await?))
 }
 
@@ -71,7 +71,7 @@ async fn save(
     Path(name): Path<String>,
     Caller(by): Caller,
     body: Body,
-) -> Outcome<Json<SavedSearch>> {
+) -> HttpResult<Json<SavedSearch>> {
     let asked = read_json(&intake, body).await?;
     intake.commands.save_search(&name, &asked, &by).await?;
     Ok(Json(intake.views.search(&name).await?))
@@ -82,7 +82,7 @@ async fn forget(
     State(intake): State<Intake>,
     Path(name): Path<String>,
     Caller(by): Caller,
-) -> Outcome<StatusCode> {
+) -> HttpResult<StatusCode> {
     intake.commands.forget_search(&name, &by).await?;
     Ok(StatusCode::NO_CONTENT)
 }

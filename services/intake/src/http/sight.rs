@@ -6,8 +6,8 @@ use pagurus_view::StatsQuery;
 use pagurus_wire::doctor::DoctorView;
 use pagurus_wire::stats::StatsView;
 
-use super::Outcome;
-use super::document::{Table, told};
+use super::HttpResult;
+use super::document::{Table, operation};
 use super::query::{Nothing, Query};
 use crate::Intake;
 use crate::doctor::broker_facts;
@@ -18,7 +18,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/stats",
             stats,
-            told("The engine in figures: as it is now, and over some time up to now.").more(
+            operation("The engine in figures: as it is now, and over some time up to now.").more(
                 "Costs the same however many orders there are: rows are counted up to a thousand, and beyond that a number is an \
                  estimate of the database, and says so. What happened is read from the counts of each minute, which every process \
                  adds to every ten seconds.",
@@ -27,18 +27,18 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/doctor",
             doctor,
-            told("One verdict over servers, nodes and backlog, with what to do about each finding.").more(
-                "Answered with 200 whatever is found. A server that does not answer is a finding, told after five seconds at most.",
+            operation("One verdict over servers, nodes and backlog, with what to do about each finding.").more(
+                "Answered with 200 whatever is found. A server that does not answer is a finding, reported after five seconds at most.",
             ),
         )
 }
 
 /// `GET /v1/doctor`
-async fn doctor(State(intake): State<Intake>, _: Query<Nothing>) -> Outcome<Json<DoctorView>> {
+async fn doctor(State(intake): State<Intake>, _: Query<Nothing>) -> HttpResult<Json<DoctorView>> {
     Ok(Json(intake.views.doctor(broker_facts(&intake.host)).await))
 }
 
 /// `GET /v1/stats`
-async fn stats(State(intake): State<Intake>, Query(query): Query<StatsQuery>) -> Outcome<Json<StatsView>> {
+async fn stats(State(intake): State<Intake>, Query(query): Query<StatsQuery>) -> HttpResult<Json<StatsView>> {
     Ok(Json(intake.views.stats(&query).await?))
 }

@@ -25,29 +25,29 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::Outcome;
-use super::document::{Table, told};
+use super::HttpResult;
+use super::document::{Table, operation};
 use super::query::{Query, duration};
 use crate::Intake;
-use crate::stream::{Full, Joined, Most, StreamFilter, Told};
+use crate::stream::{Full, Joined, Most, StreamFilter, StreamMessage};
 
-/// Between two signs of life, where nothing happens. Below the minute after which things in between like to cut connections.
+/// Interval of signs of life while nothing happens. Shorter than the minute after which proxies like to cut connections.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Values of one condition.
+/// Largest number of values of one condition.
 const MOST_VALUES: usize = 100;
-/// A stream without a bound, as far as timers reach.
+/// Length of a stream without a bound, as far as timers reach.
 const ENDLESS: Duration = Duration::from_secs(365 * 24 * 3600);
 
 pub(super) fn routes(table: Table) -> Table {
     table.get(
         "/v1/stream",
         follow,
-        told("Events of orders as they happen, as server-sent events.")
+        operation("Events of orders as they happen, as server-sent events.")
             .more(
                 "`event: order` has a `StreamedEvent` as its data, `event: lagged` tells that events are missing (a `StreamLagged`: \
-                 ask for the orders anew), and `event: end` is the last one (a `StreamEnd`). A comment comes every fifteen \
-                 seconds where nothing happens. Events are told at least once: `id` knows repeats. Lists of values stand apart \
-                 by commas; without a condition, events of all orders are told.",
+                 ask for the orders again), and `event: end` is the last one (a `StreamEnd`). A comment comes every fifteen \
+                 seconds where nothing happens. Events are sent at least once: `id` shows repeats. Lists of values stand apart \
+                 by commas; without a condition, events of all orders are sent.",
             )
             .header(
                 "Last-Event-ID",
@@ -66,7 +66,7 @@ struct StreamQuery {
     order: Option<String>,
     /// Names of scenarios.
     scenario: Option<String>,
-    /// Statuses that orders have when the event is told.
+    /// Statuses that orders have when the event is sent.
     status: Option<String>,
     /// Business transactions.
     transaction_id: Option<String>,
@@ -75,7 +75,7 @@ struct StreamQuery {
 }
 
 impl StreamQuery {
-    fn filter(&self) -> Outcome<StreamFilter> {
+    fn filter(&self) -> HttpResult<StreamFilter> {
         let filter = StreamFilter {
             orders: values("order", self.order.as_deref())?,
             scenarios: values("scenario", self.scenario.as_deref())?,
@@ -95,8 +95,8 @@ impl StreamQuery {
     }
 }
 
-/// The values of a condition.
-fn values(name: &str, list: Option<&str>) -> Outcome<Vec<String>> {
+/// Returns the values of a condition.
+fn values(name: &str, list: Option<&str>) -> HttpResult<Vec<String>> {
     let values: Vec<String> = list.into_iter().flat_map(|list| list.split(',')).map(str::to_owned).collect();
     if values.iter().any(|value| value.is_empty() || value.contains('\0')) {
         return Err(invalid(
@@ -110,19 +110,19 @@ fn values(name: &str, list: Option<&str>) -> Outcome<Vec<String>> {
     Ok(values)
 }
 
-fn invalid(pointer: &str, told: String) -> super::Answer {
-    Problem::new(Type::Invalid, told).at(pointer).into()
+fn invalid(pointer: &str, detail: String) -> super::ProblemResponse {
+    Problem::new(Type::Invalid, detail).at(pointer).into()
 }
 
-/// Order and number of the event that a client got last.
-fn last_event(headers: &HeaderMap) -> Outcome<Option<(i64, i32)>> {
+/// Returns order and number of the event that a client got last.
+fn last_event(headers: &HeaderMap) -> HttpResult<Option<(i64, i32)>> {
     let Some(value) = headers.get("last-event-id").filter(|value| !value.is_empty()) else { return Ok(None) };
     let read = || {
         let (no, number) = value.to_str().ok()?.split_once('.')?;
         Some((no.parse().ok()?, number.parse().ok().filter(|number| *number >= 1)?))
     };
-    let told = "the header `Last-Event-ID` is the `id` of an event of this stream";
-    read().map(Some).ok_or_else(|| Problem::new(Type::Invalid, told).into())
+    let detail = "the header `Last-Event-ID` is the `id` of an event of this stream";
+    read().map(Some).ok_or_else(|| Problem::new(Type::Invalid, detail).into())
 }
 
 /// `GET /v1/stream`
@@ -131,7 +131,7 @@ async fn follow(
     Query(query): Query<StreamQuery>,
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
-) -> Outcome<Response<Body>> {
+) -> HttpResult<Response<Body>> {
     let filter = query.filter()?;
     let last = last_event(&headers)?;
     let time = query.timeout.as_deref().map(|text| duration("timeout", text)).transpose()?;
@@ -147,21 +147,25 @@ async fn follow(
     let most = Most { all, of_one: (all * settings.intake.client_share_percentage / 100).max(1) };
     let joined = intake.streams.join(peer.client(), filter.clone(), nos.clone(), word.as_deref(), most);
     let Joined { receiver, missed } = joined.map_err(|full| full_of(full, most))?;
-    let mut first: VecDeque<Told> = VecDeque::new();
+    let mut first: VecDeque<StreamMessage> = VecDeque::new();
     let mut behind = None;
     if let Some((no, number)) = last {
         if of_one && nos.contains(&no) {
-            let since = FollowedOrder { no: OrderNo(no), told: number };
+            let since = FollowedOrder { no: OrderNo(no), sent: number };
             let events = intake.views.changes(&[since], Timestamp::UNIX_EPOCH).await?;
             behind = Some(events.last().map_or(number, |event| event.number));
             first.extend(
-                events.into_iter().filter(|event| filter.takes(event)).map(Arc::new).map(Told::Event),
+                events
+                    .into_iter()
+                    .filter(|event| filter.takes(event))
+                    .map(Arc::new)
+                    .map(StreamMessage::Event),
             );
         } else if let Some(missed) = missed {
-            first.extend(missed.into_iter().map(Told::Event));
+            first.extend(missed.into_iter().map(StreamMessage::Event));
         } else {
             let reason = "this node does not know any more what came behind that event".to_owned();
-            first.push_back(Told::Lagged(StreamLagged { reason, missed: None }));
+            first.push_back(StreamMessage::Lagged(StreamLagged { reason, missed: None }));
         }
     }
     let following = Following {
@@ -181,7 +185,7 @@ async fn follow(
 
 fn full_of(full: Full, most: Most) -> Problem {
     let Most { all, of_one } = most;
-    let told = match full {
+    let detail = match full {
         Full::Node => {
             format!("{all} clients follow this node already (`intake.max_streams`); follow another one")
         }
@@ -190,14 +194,14 @@ fn full_of(full: Full, most: Most) -> Problem {
              one of them, or raise it where many clients come through one gateway"
         ),
     };
-    Problem::new(Type::Busy, told)
+    Problem::new(Type::Busy, detail)
 }
 
 /// A client that follows, from the side of its connection.
 struct Following {
-    first: VecDeque<Told>,
-    receiver: mpsc::Receiver<Told>,
-    /// Number of the last event of the one order that was looked up for it: the listener may tell it again.
+    first: VecDeque<StreamMessage>,
+    receiver: mpsc::Receiver<StreamMessage>,
+    /// Number of the last event of the one order that was looked up for it: the listener may send it again.
     behind: Option<i32>,
     until: Instant,
     draining: CancellationToken,
@@ -209,16 +213,16 @@ impl Following {
         if self.is_over {
             return None;
         }
-        if let Some(told) = self.first.pop_front() {
-            return Some(sent(&told));
+        if let Some(message) = self.first.pop_front() {
+            return Some(sent(&message));
         }
         let reason = loop {
             tokio::select! {
                 // What has come goes before an end that came at the same time.
                 biased;
-                told = self.receiver.recv() => match told {
-                    Some(Told::Event(event)) if self.behind.is_some_and(|number| event.number <= number) => {}
-                    Some(told) => return Some(sent(&told)),
+                message = self.receiver.recv() => match message {
+                    Some(StreamMessage::Event(event)) if self.behind.is_some_and(|number| event.number <= number) => {}
+                    Some(message) => return Some(sent(&message)),
                     None if self.draining.is_cancelled() => break "the node stops",
                     None => break "another client follows in your place; come back with `Last-Event-ID`",
                 },
@@ -231,14 +235,14 @@ impl Following {
     }
 }
 
-fn sent(told: &Told) -> Event {
-    match told {
-        Told::Event(event) => of::<StreamedEvent>("order", event).id(event.id()),
-        Told::Lagged(lagged) => of("lagged", lagged),
+fn sent(message: &StreamMessage) -> Event {
+    match message {
+        StreamMessage::Event(event) => of::<StreamedEvent>("order", event).id(event.id()),
+        StreamMessage::Lagged(lagged) => of("lagged", lagged),
     }
 }
 
-/// Plain data as an event; it always serializes, in one line.
+/// Returns plain data as an event; it always serializes, in one line.
 fn of<T: Serialize>(name: &str, data: &T) -> Event {
     Event::default().event(name).data(serde_json::to_string(data).unwrap_or_default())
 }

@@ -7,7 +7,7 @@ use pagurus_wire::callbacks::CallbackLine;
 use pagurus_wire::cluster::{LeaseLine, QueueLine};
 use pagurus_wire::order::{NotificationLine, Page};
 
-use super::Outcome;
+use super::HttpResult;
 use super::document::Table;
 use super::query::Query;
 use crate::Intake;
@@ -24,7 +24,7 @@ pub(super) fn routes(table: Table) -> Table {
 pub(super) async fn callbacks(
     State(intake): State<Intake>,
     Query(query): Query<CallbacksQuery>,
-) -> Outcome<Json<Page<CallbackLine>>> {
+) -> HttpResult<Json<Page<CallbackLine>>> {
     Ok(Json(intake.views.callbacks(&query).await?))
 }
 
@@ -32,7 +32,7 @@ pub(super) async fn callbacks(
 pub(super) async fn notifications(
     State(intake): State<Intake>,
     Query(query): Query<NotificationsQuery>,
-) -> Outcome<Json<Page<NotificationLine>>> {
+) -> HttpResult<Json<Page<NotificationLine>>> {
     Ok(Json(intake.views.notifications(&query).await?))
 }
 
@@ -40,7 +40,7 @@ pub(super) async fn notifications(
 pub(super) async fn leases(
     State(intake): State<Intake>,
     Query(query): Query<ListQuery>,
-) -> Outcome<Json<Page<LeaseLine>>> {
+) -> HttpResult<Json<Page<LeaseLine>>> {
     Ok(Json(intake.views.leases(&query).await?))
 }
 
@@ -48,6 +48,6 @@ pub(super) async fn leases(
 pub(super) async fn queues(
     State(intake): State<Intake>,
     Query(query): Query<ListQuery>,
-) -> Outcome<Json<Page<QueueLine>>> {
+) -> HttpResult<Json<Page<QueueLine>>> {
     Ok(Json(intake.views.queues(&query).await?))
 }

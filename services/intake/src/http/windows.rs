@@ -7,7 +7,7 @@ use pagurus_view::WindowsQuery;
 use pagurus_wire::order::Page;
 use pagurus_wire::windows::{WindowActionRequest, WindowOutcome, WindowRequest, WindowView};
 
-use super::Outcome;
+use super::HttpResult;
 use super::body::Sent;
 use super::caller::Caller;
 use super::document::Table;
@@ -32,12 +32,12 @@ pub(super) fn routes(table: Table) -> Table {
 async fn list(
     State(intake): State<Intake>,
     Query(query): Query<WindowsQuery>,
-) -> Outcome<Json<Page<WindowView>>> {
+) -> HttpResult<Json<Page<WindowView>>> {
     Ok(Json(intake.views.windows(&query).await?))
 }
 
 /// `GET /v1/windows/{no}`
-async fn show(State(intake): State<Intake>, Path(no): Path<i64>) -> Outcome<Json<WindowView>> {
+async fn show(State(intake): State<Intake>, Path(no): Path<i64>) -> HttpResult<Json<WindowView>> {
     Ok(Json(intake.views.window(no).await?))
 }
 
@@ -46,7 +46,7 @@ async fn add(
     State(intake): State<Intake>,
     Caller(by): Caller,
     Sent(asked): Sent<WindowRequest>,
-) -> Outcome<Json<WindowOutcome>> {
+) -> HttpResult<Json<WindowOutcome>> {
     Ok(Json(intake.commands.add_window(&asked, &by).await?))
 }
 
@@ -56,7 +56,7 @@ async fn end(
     Path(no): Path<i64>,
     Caller(by): Caller,
     Sent(asked): Sent<WindowActionRequest>,
-) -> Outcome<Json<WindowOutcome>> {
+) -> HttpResult<Json<WindowOutcome>> {
     Ok(Json(intake.commands.act_on_window(no, WindowAction::End, &asked, &by).await?))
 }
 
@@ -66,7 +66,7 @@ async fn skip(
     Path(no): Path<i64>,
     Caller(by): Caller,
     Sent(asked): Sent<WindowActionRequest>,
-) -> Outcome<Json<WindowOutcome>> {
+) -> HttpResult<Json<WindowOutcome>> {
     Ok(Json(intake.commands.act_on_window(no, WindowAction::Skip, &asked, &by).await?))
 }
 
@@ -76,6 +76,6 @@ async fn remove(
     Path(no): Path<i64>,
     Caller(by): Caller,
     Sent(asked): Sent<WindowActionRequest>,
-) -> Outcome<Json<WindowOutcome>> {
+) -> HttpResult<Json<WindowOutcome>> {
     Ok(Json(intake.commands.act_on_window(no, WindowAction::Remove, &asked, &by).await?))
 }

@@ -1,7 +1,7 @@
 //! Conditions of an order, held against the scenarios of the orders that it names (ORD-14).
 //!
-//! Only what is registered already, or beside it in the same batch, can be held against anything;
-//! the rest is looked at by the activator as soon as it is registered.
+//! Only what is registered already, or in the same batch, can be checked;
+//! the activator looks at the rest as soon as it is registered.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,9 +17,6 @@ use pagurus_wire::problem::{Problem, Type};
 
 /// Refuses those that expect a state in which an order that they wait for cannot end. An order that
 /// is registered already is not looked at: it is a duplicate or a conflict, whatever it says.
-///
-/// # Errors
-/// The database fails.
 pub(super) async fn check(
     client: &Client,
     catalogue: &Catalogue,
@@ -69,12 +66,12 @@ fn faults(order: &NewOrder, scenarios: &HashMap<String, Arc<Scenario>>) -> Vec<F
     let mut faults = Vec::new();
     for (index, one) in order.request.after.iter().enumerate() {
         let Some(scenario) = scenarios.get(&one.order) else { continue };
-        for (state, told) in unknown_states(&one.states, scenario) {
+        for (state, reason) in unknown_states(&one.states, scenario) {
             let pointer = format!("/lifecycle/after/{index}/states/{state}");
             faults.push(Fault {
                 at: None,
                 pointer,
-                message: format!("cannot be reached: {told}"),
+                message: format!("cannot be reached: {reason}"),
                 hint: None,
             });
         }
@@ -82,11 +79,11 @@ fn faults(order: &NewOrder, scenarios: &HashMap<String, Arc<Scenario>>) -> Vec<F
     faults
 }
 
-/// An order that would wait for itself.
+/// Returns the problem of an order that would wait for itself.
 pub(super) fn of_cycle(way: &[String]) -> Problem {
-    let told = format!(
+    let detail = format!(
         "/lifecycle/after would make the order wait for itself: {}; each waits for the next",
         way.join(" → ")
     );
-    Problem::new(Type::Invalid, told).at("/lifecycle/after")
+    Problem::new(Type::Invalid, detail).at("/lifecycle/after")
 }

@@ -1,43 +1,43 @@
-//! Outcomes of registrations, and what clients are told of them.
+//! Outcomes of registrations, and their texts for clients.
 
 use pagurus_command::CLAMPED;
 use pagurus_domain::order::Status;
 use pagurus_wire::problem::{Problem, Type};
 
-/// Said of an order whose notifications bear no id of the client.
+/// Note about an order whose notifications carry no id of the client.
 const UNCORRELATED: &str =
     "`notify` has a `url` and no `correlationId`: the notification names the order by its `id` alone";
 
 /// The outcome of a registration.
 #[derive(Clone, Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum RegistrationOutcome {
     /// The order is durable.
     Accepted {
         /// `new` or `postponed`.
         status: Status,
         /// True if the sending time lay in the future and was taken back to the receipt.
         clamped: bool,
-        /// True if somebody is to be told of it without a `correlationId`, which belongs to every `url` (ORD-18).
+        /// True if somebody is to be notified of it without a `correlationId`, which belongs to every `url` (ORD-18).
         uncorrelated: bool,
     },
     /// The same order was there before.
     Duplicate(Status),
-    /// Another order bears the id.
+    /// Another order has the id.
     Conflict(Status),
-    /// It was refused.
+    /// The order was refused.
     Rejected(Problem),
-    /// Not known to be registered or not; the same may be sent again.
+    /// Unknown if the order is registered; the same may be sent again.
     Unavailable(Problem),
 }
 
-impl Outcome {
-    /// The outcome of an order that was not taken. One that may be taken later is not at fault: whoever looks at the status
-    /// would drop a good order, which may even be registered.
+impl RegistrationOutcome {
+    /// Returns the outcome of an order that was not taken. One that may be taken later is not at fault: a client that looks at
+    /// the status would drop a good order, which may even be registered.
     pub const fn refused(problem: Problem) -> Self {
         if matches!(problem.status, 429 | 503) { Self::Unavailable(problem) } else { Self::Rejected(problem) }
     }
 
-    /// The word that receipts and answers use.
+    /// Returns the word that receipts and answers use.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Accepted { .. } => "accepted",
@@ -48,7 +48,7 @@ impl Outcome {
         }
     }
 
-    /// Present status of the order, where it exists.
+    /// Returns the present status of the order, if it exists.
     pub const fn status(&self) -> Option<Status> {
         match self {
             Self::Accepted { status, .. } | Self::Duplicate(status) | Self::Conflict(status) => Some(*status),
@@ -56,7 +56,7 @@ impl Outcome {
         }
     }
 
-    /// Note of what was not done quite as asked for.
+    /// Returns a note of what was not done quite as asked for.
     pub fn note(&self) -> Option<String> {
         let Self::Accepted { clamped, uncorrelated, .. } = self else { return None };
         let notes = [(*clamped, CLAMPED), (*uncorrelated, UNCORRELATED)];
@@ -64,7 +64,7 @@ impl Outcome {
         (!notes.is_empty()).then(|| notes.join("; "))
     }
 
-    /// Why not.
+    /// Returns the problem of an order that was not registered.
     pub fn problem(&self) -> Option<Problem> {
         match self {
             Self::Accepted { .. } | Self::Duplicate(_) => None,

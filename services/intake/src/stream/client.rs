@@ -24,7 +24,7 @@ pub(crate) struct StreamFilter {
 }
 
 impl StreamFilter {
-    /// True where an event fulfils all conditions.
+    /// True if an event fulfils all conditions.
     pub fn takes(&self, event: &StreamedEvent) -> bool {
         let one_of = |wanted: &[String], found: Option<&str>| {
             wanted.is_empty() || found.is_some_and(|found| wanted.iter().any(|one| one == found))
@@ -38,29 +38,33 @@ impl StreamFilter {
 
 /// Message to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
-    /// Something happened.
+pub(crate) enum StreamMessage {
+    /// An event.
     Event(Arc<StreamedEvent>),
-    /// Events are missing.
+    /// Notice that events are missing.
     Lagged(StreamLagged),
 }
 
 /// A client, from the side of the listener.
-pub(super) struct Client {
+pub(super) struct StreamClient {
     address: Address,
     /// Time of the last event that it was handed, or of its coming.
     heard_at: Instant,
     filter: StreamFilter,
     numbers: Vec<i64>,
-    sender: mpsc::Sender<Told>,
+    sender: mpsc::Sender<StreamMessage>,
     /// Events that were left out since the last one that it got.
     missed: u64,
-    /// A gap of unknown length that it was not told of yet.
+    /// Gap of unknown length that it was not informed of yet.
     gap: Option<StreamLagged>,
 }
 
-impl Client {
-    pub fn new(address: Address, filter: StreamFilter, numbers: Vec<i64>) -> (Self, mpsc::Receiver<Told>) {
+impl StreamClient {
+    pub fn new(
+        address: Address,
+        filter: StreamFilter,
+        numbers: Vec<i64>,
+    ) -> (Self, mpsc::Receiver<StreamMessage>) {
         let (sender, receiver) = mpsc::channel(BUFFER);
         (Self { address, heard_at: Instant::now(), filter, numbers, sender, missed: 0, gap: None }, receiver)
     }
@@ -69,7 +73,7 @@ impl Client {
         self.address
     }
 
-    /// Time since it was handed something.
+    /// Returns the time since it was handed something.
     pub fn silence(&self) -> Duration {
         self.heard_at.elapsed()
     }
@@ -79,12 +83,12 @@ impl Client {
         self.heard_at -= time;
     }
 
-    /// False once it has gone.
+    /// True until the client has gone.
     pub fn is_there(&self) -> bool {
         !self.sender.is_closed()
     }
 
-    /// Numbers of the orders that it names.
+    /// Returns the numbers of the orders that it names.
     pub fn numbers(&self) -> impl Iterator<Item = i64> + '_ {
         self.numbers.iter().copied()
     }
@@ -93,12 +97,12 @@ impl Client {
         self.filter.takes(event)
     }
 
-    /// Hands an event over; false where there is no room, and it is left out.
+    /// Hands an event over; false if there is no room, and it is left out.
     pub fn offer(&mut self, event: &Arc<StreamedEvent>) -> bool {
         self.own_up();
         if self.missed == 0 && self.gap.is_none() {
-            match self.sender.try_send(Told::Event(Arc::clone(event))) {
-                // Who has gone misses nothing.
+            match self.sender.try_send(StreamMessage::Event(Arc::clone(event))) {
+                // A client that has gone misses nothing.
                 Ok(()) | Err(TrySendError::Closed(_)) => {
                     self.heard_at = Instant::now();
                     return true;
@@ -110,13 +114,13 @@ impl Client {
         false
     }
 
-    /// Tells of a gap of unknown length.
+    /// Reports a gap of unknown length to the client.
     pub fn tell_gap(&mut self, gap: &StreamLagged) {
         self.gap = Some(gap.clone());
         self.own_up();
     }
 
-    /// Says what was left out, as soon as there is room to say it.
+    /// Reports what was left out, as soon as there is room for it.
     pub fn own_up(&mut self) {
         let missed = (self.missed > 0).then_some(self.missed);
         let lagged = match (&self.gap, missed) {
@@ -126,7 +130,7 @@ impl Client {
                 StreamLagged { reason: "events came faster than they were read".to_owned(), missed }
             }
         };
-        if self.sender.try_send(Told::Lagged(lagged)).is_ok() {
+        if self.sender.try_send(StreamMessage::Lagged(lagged)).is_ok() {
             self.missed = 0;
             self.gap = None;
         }
@@ -183,8 +187,8 @@ mod tests {
     }
 
     #[test]
-    fn http_a_slow_client_is_told_how_many_events_it_missed_before_it_gets_the_next() {
-        let (mut client, mut receiver) = Client::new(
+    fn http_a_slow_client_learns_how_many_events_it_missed_before_it_gets_the_next() {
+        let (mut client, mut receiver) = StreamClient::new(
             pagurus_runtime::Peer(([10, 0, 0, 1], 1).into()).client(),
             StreamFilter::default(),
             Vec::new(),
@@ -193,17 +197,22 @@ mod tests {
         for place in 0..BUFFER + 3 {
             assert_eq!(client.offer(&event(number(place))), place < BUFFER, "{place}");
         }
-        assert_eq!(receiver.try_recv().unwrap(), Told::Event(event(0)));
+        assert_eq!(receiver.try_recv().unwrap(), StreamMessage::Event(event(0)));
         client.own_up();
         for place in 1..BUFFER {
-            assert_eq!(receiver.try_recv().unwrap(), Told::Event(event(number(place))));
+            assert_eq!(receiver.try_recv().unwrap(), StreamMessage::Event(event(number(place))));
         }
-        let Told::Lagged(lagged) = receiver.try_recv().unwrap() else { panic!("no word of what is missing") };
+        let StreamMessage::Lagged(lagged) = receiver.try_recv().unwrap() else {
+            panic!("no word of what is missing")
+        };
         assert_eq!(lagged.missed, Some(3));
         assert!(client.offer(&event(9)));
-        assert_eq!(receiver.try_recv().unwrap(), Told::Event(event(9)));
+        assert_eq!(receiver.try_recv().unwrap(), StreamMessage::Event(event(9)));
         client.tell_gap(&StreamLagged { reason: "why".into(), missed: None });
-        assert!(matches!(receiver.try_recv().unwrap(), Told::Lagged(StreamLagged { missed: None, .. })));
+        assert!(matches!(
+            receiver.try_recv().unwrap(),
+            StreamMessage::Lagged(StreamLagged { missed: None, .. })
+        ));
         drop(receiver);
         assert!(!client.is_there());
     }

@@ -1,4 +1,4 @@
-//! Events that the listener of the stream has heard, and how far each order was told.
+//! Events that the listener of the stream has heard, and how far each order was sent.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -11,26 +11,27 @@ use pagurus_view::Views;
 use pagurus_wire::message::{News, OrdersNews, news};
 use pagurus_wire::stream::StreamedEvent;
 
-/// Orders of one look.
+/// Largest number of orders of one look.
 const ORDERS: usize = 1000;
-/// Orders that wait for a look at most; with more, nobody would ever catch up.
+/// Largest number of orders that wait for a look; with more, nobody would ever catch up.
 const MOST_WAITING: usize = 20_000;
-/// Orders of which is known what was told; of more, all is forgotten, and what is not older than [`BACK`] may be told twice.
+/// Orders of which the last sent event is kept; with more, all is forgotten, and what is not older than [`BACK`] may be sent
+/// twice.
 const MOST_KNOWN: usize = 50_000;
 /// Time that is looked back over for an order that is heard of for the first time: far more than clocks differ.
 const BACK: SignedDuration = SignedDuration::from_secs(60);
-/// Between two looks at orders that clients name, whatever is heard: news may be lost.
+/// Interval at which orders that clients name are looked at, whatever is heard: news may be lost.
 const NAMED_EVERY: Duration = Duration::from_secs(5);
 
-/// Orders of which something is new, and what was told of each.
+/// Orders of which something is new, and the last event sent of each.
 pub(super) struct Follower {
     changed: BTreeSet<i64>,
-    told: HashMap<i64, i32>,
+    sent: HashMap<i64, i32>,
     since: Timestamp,
     named_at: Instant,
-    /// More is new than can be looked at.
+    /// True if more is new than can be looked at.
     is_flooded: bool,
-    /// News came, up to the last look.
+    /// True if news came, up to the last look.
     was_up: bool,
 }
 
@@ -38,7 +39,7 @@ impl Follower {
     pub fn new() -> Self {
         Self {
             changed: BTreeSet::new(),
-            told: HashMap::new(),
+            sent: HashMap::new(),
             since: back_from_now(),
             named_at: Instant::now(),
             is_flooded: false,
@@ -49,8 +50,8 @@ impl Follower {
     /// Takes down the orders that a message of news is about.
     pub fn hear(&mut self, metrics: &Metrics, key: &str, body: &[u8]) {
         if key == news::ORDERS {
-            let told: Option<OrdersNews> = runtime_news::read(metrics, "orders", body);
-            self.changed.extend(told.into_iter().flat_map(|told| told.changed));
+            let message: Option<OrdersNews> = runtime_news::read(metrics, "orders", body);
+            self.changed.extend(message.into_iter().flat_map(|message| message.changed));
         } else if let Some(News { ready, ended, left, .. }) = runtime_news::read(metrics, "news", body) {
             self.changed.extend(ready.iter().map(|one| one.no));
             self.changed.extend(ended.iter().map(|one| one.no));
@@ -62,7 +63,7 @@ impl Follower {
         }
     }
 
-    /// Why events are missing, where some are and nobody knows which.
+    /// Returns why events are missing, if some are and nobody knows which.
     pub fn gap(&mut self, is_up: bool) -> Option<&'static str> {
         let was_up = std::mem::replace(&mut self.was_up, is_up);
         let came_back = is_up && !was_up;
@@ -80,15 +81,15 @@ impl Follower {
         }
     }
 
-    /// Events of the next orders; none while the database is away, and then they are looked at again.
+    /// Returns the events of the next orders; none while the database is away, and then they are looked at again.
     pub async fn look(&mut self, views: &Views) -> Vec<StreamedEvent> {
         let nos: Vec<i64> = self.changed.iter().copied().take(ORDERS).collect();
         if nos.is_empty() {
             return Vec::new();
         }
-        let told = |no: i64| self.told.get(&no).copied().unwrap_or_default();
+        let sent = |no: i64| self.sent.get(&no).copied().unwrap_or_default();
         let followed: Vec<FollowedOrder> =
-            nos.iter().map(|no| FollowedOrder { no: OrderNo(*no), told: told(*no) }).collect();
+            nos.iter().map(|no| FollowedOrder { no: OrderNo(*no), sent: sent(*no) }).collect();
         let events = match views.changes(&followed, self.since).await {
             Ok(events) => events,
             Err(problem) => {
@@ -100,11 +101,11 @@ impl Follower {
             self.changed.remove(no);
         }
         for event in &events {
-            let last = self.told.entry(event.no).or_default();
+            let last = self.sent.entry(event.no).or_default();
             *last = event.number.max(*last);
         }
-        if self.told.len() > MOST_KNOWN {
-            self.told.clear();
+        if self.sent.len() > MOST_KNOWN {
+            self.sent.clear();
             self.since = back_from_now();
         }
         events
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn http_news_names_the_orders_to_look_at_and_a_flood_is_told() {
+    fn http_news_names_the_orders_to_look_at_and_a_flood_is_reported() {
         let metrics = Metrics::new(Role::Intake);
         let mut follower = Follower::new();
         follower.hear(
@@ -138,7 +139,7 @@ mod tests {
         let many: Vec<String> = (0..=MOST_WAITING).map(|no| no.to_string()).collect();
         follower.hear(&metrics, news::ORDERS, format!(r#"{{"changed": [{}]}}"#, many.join(",")).as_bytes());
         assert!(follower.gap(true).is_some() && follower.changed.is_empty());
-        assert_eq!(follower.gap(true), None, "it is told once");
+        assert_eq!(follower.gap(true), None, "it is reported once");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One call to a receiver: signed, bounded in time, and read for what its answer means.
+//! A call to a receiver: signed, bounded in time, and judged by its answer.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,7 +14,7 @@ use pagurus_runtime::traces::{SpanKind, TraceSpan};
 use pagurus_store::outbox::sending::Notification;
 
 use super::Webhooks;
-use crate::form::{Form, type_of};
+use crate::form::{EncodedNotification, type_of};
 use crate::traced;
 
 /// An answer is read as far as this, so that its connection can be used again.
@@ -22,7 +22,7 @@ const READ: usize = 64 * 1024;
 
 /// Outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum WebhookOutcome {
     /// The receiver has it.
     Delivered,
     /// The receiver wants no more.
@@ -38,11 +38,11 @@ pub(super) enum Outcome {
         /// The pause that it asks for.
         retry_after: Option<Duration>,
     },
-    /// Nothing was sent, for a reason of this deployment.
+    /// The call was not sent, for a reason of this deployment.
     Ours(String),
 }
 
-impl Outcome {
+impl WebhookOutcome {
     /// The word for metrics.
     pub const fn word(&self) -> &'static str {
         match self {
@@ -58,60 +58,64 @@ impl Outcome {
 
 impl Webhooks {
     /// Calls a receiver, and shows it as a span.
-    pub(super) async fn call(&self, notification: &Notification) -> Outcome {
+    pub(super) async fn call(&self, notification: &Notification) -> WebhookOutcome {
         let mut span = traced::notification(&self.host, notification, SpanKind::Client);
         let outcome = self.try_call(notification, &mut span).await;
         match &outcome {
-            Outcome::Delivered => {}
-            Outcome::Gone => span.fail("gone", "the receiver wants no more"),
-            Outcome::Parked(word, error) => span.fail(word, error),
-            Outcome::Refused(error) | Outcome::Trouble { error, .. } | Outcome::Ours(error) => {
+            WebhookOutcome::Delivered => {}
+            WebhookOutcome::Gone => span.fail("gone", "the receiver wants no more"),
+            WebhookOutcome::Parked(word, error) => span.fail(word, error),
+            WebhookOutcome::Refused(error)
+            | WebhookOutcome::Trouble { error, .. }
+            | WebhookOutcome::Ours(error) => {
                 span.fail(outcome.word(), error);
             }
         }
         outcome
     }
 
-    async fn try_call(&self, notification: &Notification, span: &mut TraceSpan) -> Outcome {
+    async fn try_call(&self, notification: &Notification, span: &mut TraceSpan) -> WebhookOutcome {
         let settings = self.host.settings();
         let (url, secrets) = match self.permitted(&settings, notification) {
             Ok(permitted) => permitted,
             Err(outcome) => return outcome,
         };
-        let form = Form::of(notification, &settings.notify.source, span.context());
+        let form = EncodedNotification::of(notification, &settings.notify.source, span.context());
         let headers = match fields(notification, &form, &secrets, seconds_now(), span.context()) {
             Ok(headers) => headers,
-            Err(error) => return Outcome::Parked("unsendable", error),
+            Err(error) => return WebhookOutcome::Parked("unsendable", error),
         };
         let timeout = settings.notify.webhook.timeout;
         let answered = tokio::time::timeout(timeout, self.send(&url, headers, form.body.into(), span));
         match answered.await {
             Ok(Ok(outcome)) => outcome,
-            Ok(Err(Broken::Forbidden(error))) => Outcome::Parked("not_allowed", error),
-            Ok(Err(broken)) => Outcome::Trouble { error: broken.to_string(), retry_after: None },
-            Err(_) => Outcome::Trouble { error: format!("no answer within {timeout:?}"), retry_after: None },
+            Ok(Err(Broken::Forbidden(error))) => WebhookOutcome::Parked("not_allowed", error),
+            Ok(Err(broken)) => WebhookOutcome::Trouble { error: broken.to_string(), retry_after: None },
+            Err(_) => {
+                WebhookOutcome::Trouble { error: format!("no answer within {timeout:?}"), retry_after: None }
+            }
         }
     }
 
-    /// Where it may go, and by what it is signed. Asked again at each call: the configuration may have become stricter
+    /// Returns the address and the secrets. Checked again at each call: the configuration may have become stricter
     /// since the order was registered.
     fn permitted(
         &self,
         settings: &Settings,
         notification: &Notification,
-    ) -> Result<(WebhookUrl, SigningSecrets), Outcome> {
-        let not_allowed = |error: String| Outcome::Parked("not_allowed", error);
+    ) -> Result<(WebhookUrl, SigningSecrets), WebhookOutcome> {
+        let not_allowed = |error: String| WebhookOutcome::Parked("not_allowed", error);
         let Target::Webhook(url) = Target::stored(&notification.target).map_err(not_allowed)? else {
             return Err(not_allowed("it is no webhook".to_owned()));
         };
         let name = settings.notify.allow.secret_of(&url).map_err(not_allowed)?;
         let Some(text) = self.secrets.secret(name) else {
-            return Err(Outcome::Ours(format!(
+            return Err(WebhookOutcome::Ours(format!(
                 "the secret `{name}` is not there: see `secrets.folder`, or PAGURUS_SECRET_…"
             )));
         };
         let secrets =
-            SigningSecrets::parse(&text).map_err(|why| Outcome::Ours(format!("`{name}`: {why}")))?;
+            SigningSecrets::parse(&text).map_err(|why| WebhookOutcome::Ours(format!("`{name}`: {why}")))?;
         Ok((url, secrets))
     }
 
@@ -121,7 +125,7 @@ impl Webhooks {
         headers: HeaderMap,
         body: Bytes,
         span: &mut TraceSpan,
-    ) -> Result<Outcome, Broken> {
+    ) -> Result<WebhookOutcome, Broken> {
         let client = self.present_client();
         let address = client.address(url.as_str())?;
         traced::addressed(span, &address);
@@ -134,12 +138,12 @@ impl Webhooks {
             // The head says it all: the rest is read in its own time.
             tokio::spawn(tokio::time::timeout(Duration::from_secs(1), read(reply)));
         }
-        let told = format!("the receiver answered {status}");
+        let text = format!("the receiver answered {status}");
         Ok(match answer {
-            ReceiverAnswer::Delivered => Outcome::Delivered,
-            ReceiverAnswer::Gone => Outcome::Gone,
-            ReceiverAnswer::Refused => Outcome::Refused(told),
-            ReceiverAnswer::Busy { retry_after } => Outcome::Trouble { error: told, retry_after },
+            ReceiverAnswer::Delivered => WebhookOutcome::Delivered,
+            ReceiverAnswer::Gone => WebhookOutcome::Gone,
+            ReceiverAnswer::Refused => WebhookOutcome::Refused(text),
+            ReceiverAnswer::Busy { retry_after } => WebhookOutcome::Trouble { error: text, retry_after },
         })
     }
 }
@@ -156,7 +160,7 @@ async fn read(mut reply: HttpReply) {
 /// The header fields of a call, by Standard Webhooks.
 fn fields(
     notification: &Notification,
-    form: &Form,
+    form: &EncodedNotification,
     secrets: &SigningSecrets,
     seconds: i64,
     trace: Option<&TraceContext>,
@@ -205,7 +209,7 @@ mod tests {
     fn ord_18_a_call_is_signed_over_its_id_time_and_body() {
         let secrets = SigningSecrets::parse(&"s".repeat(24)).unwrap();
         let notification = notification(NotifyFormat::CloudEventsBinary);
-        let form = Form::of(&notification, "/p", None);
+        let form = EncodedNotification::of(&notification, "/p", None);
         let fields = fields(&notification, &form, &secrets, 1_700_000_000, None).unwrap();
         let id = notification.message_id.to_string();
         assert_eq!(fields["webhook-id"], id);

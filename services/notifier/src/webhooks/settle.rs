@@ -13,13 +13,13 @@ use pagurus_store::Error;
 use pagurus_store::outbox::sending::{self, FailedNotification, Notification};
 use pagurus_store::outbox::webhooks;
 
-use super::Outcome;
+use super::WebhookOutcome;
 use crate::order_of;
 
 /// Bounds within which outcomes are gathered.
 const GATHER: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_millis(2) };
 
-type Settled = Arc<(Arc<Notification>, Outcome)>;
+type Settled = Arc<(Arc<Notification>, WebhookOutcome)>;
 
 /// Writes outcomes.
 pub(super) struct Settler(Batcher<Settled, (), Error>);
@@ -33,12 +33,11 @@ pub(super) fn settler(host: &Host) -> Settler {
 }
 
 impl Settler {
-    /// Writes what became of a notification. One of which that cannot be written is sent again, when nobody is kept off
-    /// it any more.
-    pub async fn settle(&self, host: &Host, notification: Arc<Notification>, outcome: Outcome) {
+    /// Writes the outcome of a notification. If that fails, the notification is sent again once nobody is kept off it.
+    pub async fn settle(&self, host: &Host, notification: Arc<Notification>, outcome: WebhookOutcome) {
         if let Err(Failed::Handler(error)) = self.0.submit(Arc::new((notification, outcome))).await {
             host.metrics.count(Count::StoreErrors, "settle webhooks", 1);
-            tracing::warn!(error = chain(&*error), "what became of a webhook could not be written");
+            tracing::warn!(error = chain(&*error), "the outcome of a webhook could not be written");
         }
     }
 }
@@ -46,7 +45,7 @@ impl Settler {
 async fn write(host: &Host, batch: &[Settled]) -> Result<Vec<()>, Error> {
     let client = host.store.work().await?;
     let (delivered, kept): (Vec<&Settled>, Vec<&Settled>) =
-        batch.iter().partition(|settled| settled.1 == Outcome::Delivered);
+        batch.iter().partition(|settled| settled.1 == WebhookOutcome::Delivered);
     let delivered: Vec<&Notification> = delivered.iter().map(|settled| &*settled.0).collect();
     if !delivered.is_empty() {
         let removed = sending::sent(&client, &delivered).await?;
@@ -68,12 +67,12 @@ fn failed<'a>(host: &Host, settled: &'a Settled) -> FailedNotification<'a> {
     let (notification, outcome) = &**settled;
     let settings = &host.settings().notify;
     let (error, parked) = match outcome {
-        Outcome::Gone => ("the receiver answered 410: it wants no more".to_owned(), Some("gone")),
-        Outcome::Parked(why, error) => (error.clone(), Some(*why)),
-        Outcome::Refused(error) | Outcome::Ours(error) | Outcome::Trouble { error, .. } => {
-            (error.clone(), None)
-        }
-        Outcome::Delivered => (String::new(), None),
+        WebhookOutcome::Gone => ("the receiver answered 410: it wants no more".to_owned(), Some("gone")),
+        WebhookOutcome::Parked(why, error) => (error.clone(), Some(*why)),
+        WebhookOutcome::Refused(error)
+        | WebhookOutcome::Ours(error)
+        | WebhookOutcome::Trouble { error, .. } => (error.clone(), None),
+        WebhookOutcome::Delivered => (String::new(), None),
     };
     if let Some(why) = parked {
         tracing::warn!(

@@ -1,4 +1,4 @@
-//! Which deliveries are open, and how to answer some of them with few frames.
+//! Ledger of open deliveries, which are answered with few frames.
 //!
 //! Pure: no channel, no clock.
 
@@ -13,7 +13,7 @@ pub(super) struct Ledger {
 /// Frames to write, in this order.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// One frame for everything up to this number.
+    /// Number up to which one frame answers everything.
     pub(super) until: Option<u64>,
     /// A frame for each of these.
     pub(super) singles: Vec<u64>,

@@ -22,6 +22,7 @@ use lapin::{
     },
     types::{AMQPValue, FieldTable, ShortString},
 };
+use pagurus_domain::id::Role;
 use tokio::{
     sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard, mpsc, watch},
     time::{Instant, timeout},
@@ -37,7 +38,6 @@ use crate::{
     local::{Listening, LocalConsumers},
     message::{from_amqp, short},
     reconnect::Delays,
-    service::Service,
     topology::Names,
 };
 use bindings::Bindings;
@@ -50,9 +50,9 @@ pub(super) struct Source {
     pub(super) queue: QueueSource,
     pub(super) prefetch: u16,
     pub(super) names: Names,
-    pub(super) service: Service,
+    pub(super) service: Role,
     pub(super) keeper: Keeper,
-    /// Of this process, if hints may come within it.
+    /// Consumers of this process, if hints may come within it.
     pub(super) local: Option<LocalConsumers>,
 }
 
@@ -64,7 +64,7 @@ impl Source {
     }
 }
 
-/// One life of the consumer.
+/// A life of the consumer.
 pub(super) struct Session {
     pub(super) generation: u64,
     pub(super) channel: Channel,
@@ -88,7 +88,7 @@ impl Session {
 /// Wish of the caller. Each request has a number, so that a pause that follows a resume cannot
 /// be taken for the one before it.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Wanted {
+pub(super) struct PauseRequest {
     request: u64,
     paused: bool,
 }
@@ -97,12 +97,12 @@ pub(super) struct Wanted {
 pub(super) struct Shared {
     current: Mutex<Option<Arc<Session>>>,
     answers: AsyncMutex<()>,
-    wanted: watch::Sender<Wanted>,
+    wanted: watch::Sender<PauseRequest>,
     /// Pairs of exchange and key by which an exclusive queue is to be bound.
     bindings: watch::Sender<Vec<(String, String)>>,
     reached: watch::Sender<u64>,
     stale: AtomicU64,
-    /// Since when nothing can arrive; none while it can.
+    /// Time since which nothing can arrive; none while it can.
     silent_since: Mutex<Option<Instant>>,
 }
 
@@ -145,7 +145,7 @@ impl Shared {
         self.current().map(|session| session.generation)
     }
 
-    /// Whoever holds this may answer deliveries.
+    /// Waits for the turn to answer deliveries, which lasts until it is dropped.
     pub(super) async fn turn(&self) -> AsyncMutexGuard<'_, ()> {
         self.answers.lock().await
     }
@@ -190,7 +190,7 @@ impl Shared {
     }
 }
 
-enum End {
+enum SessionEnd {
     /// The handle is gone or the broker closed.
     Stopped,
     Paused,
@@ -211,8 +211,8 @@ pub(super) async fn run(
     loop {
         generation += 1;
         let end = tokio::select! {
-            () = stop.cancelled() => End::Stopped,
-            () = until_paused(&mut wanted) => End::Paused,
+            () = stop.cancelled() => SessionEnd::Stopped,
+            () = until_paused(&mut wanted) => SessionEnd::Paused,
             opened = open(&link, &source, &shared, generation) => match opened {
                 Ok((session, stream, bindings)) => {
                     delays.reset();
@@ -224,19 +224,19 @@ pub(super) async fn run(
                         // Somebody deleted the queue, or what it is bound to: what is published meanwhile is lost to it.
                         source.keeper.restore(STEP).await;
                     }
-                    End::Lost(error.to_string())
+                    SessionEnd::Lost(error.to_string())
                 }
             },
         };
         match end {
-            End::Stopped => break,
-            End::Paused => {
+            SessionEnd::Stopped => break,
+            SessionEnd::Paused => {
                 tokio::select! {
                     () = stop.cancelled() => break,
                     () = rest(&shared, &mut wanted) => {}
                 }
             }
-            End::Lost(reason) => {
+            SessionEnd::Lost(reason) => {
                 let delay = delays.next();
                 if delays.worth_logging() {
                     tracing::warn!(queue = ?source.queue, %reason, ?delay, "not consuming; trying on");
@@ -253,14 +253,14 @@ pub(super) async fn run(
     shared.reached.send_replace(u64::MAX);
 }
 
-async fn until_paused(wanted: &mut watch::Receiver<Wanted>) {
+async fn until_paused(wanted: &mut watch::Receiver<PauseRequest>) {
     // Fails only without a sender, and the caller holds that.
     let _ = wanted.wait_for(|wanted| wanted.paused).await;
 }
 
 /// Says that the pause is reached, and waits for its end. A resume and a new pause can both come
 /// before this wakes: then the new one is reached already.
-async fn rest(shared: &Shared, wanted: &mut watch::Receiver<Wanted>) {
+async fn rest(shared: &Shared, wanted: &mut watch::Receiver<PauseRequest>) {
     loop {
         let now = *wanted.borrow_and_update();
         shared.reached.send_replace(now.request);
@@ -326,22 +326,22 @@ async fn live(
     bindings: Bindings,
     sender: &mpsc::Sender<Delivery>,
     stop: &CancellationToken,
-) -> End {
+) -> SessionEnd {
     shared.set_current(Some(Arc::clone(&session)));
     let mut wanted = shared.wanted.subscribe();
     let end = tokio::select! {
         biased;
-        () = stop.cancelled() => End::Stopped,
-        () = sender.closed() => End::Stopped,
-        () = until_paused(&mut wanted) => End::Paused,
-        () = session.lost() => End::Lost("the connection ended".to_owned()),
-        error = bindings.follow(&session.connection, &session.channel, &session.queue) => End::Lost(error.to_string()),
+        () = stop.cancelled() => SessionEnd::Stopped,
+        () = sender.closed() => SessionEnd::Stopped,
+        () = until_paused(&mut wanted) => SessionEnd::Paused,
+        () = session.lost() => SessionEnd::Lost("the connection ended".to_owned()),
+        error = bindings.follow(&session.connection, &session.channel, &session.queue) => SessionEnd::Lost(error.to_string()),
         end = forward(&session, &mut stream, sender) => end,
     };
     // From here on no answer is written: what is being written is waited for.
     let _turn = shared.turn().await;
     shared.set_current(None);
-    if !matches!(end, End::Lost(_)) {
+    if !matches!(end, SessionEnd::Lost(_)) {
         let give_back = give_back(&session.channel, stream.tag());
         match timeout(STEP, give_back).await {
             Ok(Ok(())) => {}
@@ -353,20 +353,24 @@ async fn live(
     end
 }
 
-async fn forward(session: &Session, stream: &mut lapin::Consumer, sender: &mpsc::Sender<Delivery>) -> End {
+async fn forward(
+    session: &Session,
+    stream: &mut lapin::Consumer,
+    sender: &mpsc::Sender<Delivery>,
+) -> SessionEnd {
     while let Some(arrived) = stream.next().await {
         match arrived {
             Ok(arrived) => {
                 session.ledger().delivered(arrived.delivery_tag);
                 let delivery = delivery(session.generation, arrived);
                 if sender.send(delivery).await.is_err() {
-                    return End::Stopped;
+                    return SessionEnd::Stopped;
                 }
             }
-            Err(error) => return End::Lost(error.to_string()),
+            Err(error) => return SessionEnd::Lost(error.to_string()),
         }
     }
-    End::Lost("the message broker ended the consumer".to_owned())
+    SessionEnd::Lost("the message broker ended the consumer".to_owned())
 }
 
 /// `basic.nack` and not the mere end of the channel: RabbitMQ 4.3 counts only the latter as a

@@ -1,4 +1,4 @@
-//! One result per message of a batch, and what can be concluded from them together.
+//! Results of the messages of a batch, and what can be concluded from them together.
 //!
 //! Pure: no channel, no clock.
 
@@ -39,7 +39,7 @@ impl Returned {
     }
 }
 
-/// One result per message, in the order of the messages.
+/// Results of messages, one for each in their order.
 pub(super) struct Results<'a> {
     messages: &'a [Message],
     results: Vec<Option<Published>>,

@@ -8,17 +8,17 @@ use lapin::{
     options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions},
     types::FieldTable,
 };
+use pagurus_domain::id::Role;
 
 use super::{Binding, Exchange, Names, Queue, of_actor, table, topology};
 use crate::{
     error::{Error, is_different, is_forbidden},
     message::short,
-    service::Service,
 };
 
 /// Durable parts that were not there.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct TopologyFindings {
     /// Declared again.
     pub(crate) restored: Vec<String>,
     /// Still missing, each with the reason.
@@ -33,9 +33,9 @@ pub(crate) struct Found {
 pub(crate) async fn restore(
     connection: &Connection,
     names: &Names,
-    service: Service,
+    service: Role,
     actors: &[String],
-) -> Result<Found, Error> {
+) -> Result<TopologyFindings, Error> {
     look(connection, names, service, actors, false).await
 }
 
@@ -44,7 +44,7 @@ pub(crate) async fn restore(
 ///
 /// # Errors
 /// The connection failed.
-pub(crate) async fn prepare(connection: &Connection, names: &Names, service: Service) -> Result<(), Error> {
+pub(crate) async fn prepare(connection: &Connection, names: &Names, service: Role) -> Result<(), Error> {
     let found = look(connection, names, service, &[], true).await?;
     for missing in found.missing {
         tracing::warn!(missing, "the message broker lacks a part of the topology");
@@ -55,11 +55,11 @@ pub(crate) async fn prepare(connection: &Connection, names: &Names, service: Ser
 async fn look(
     connection: &Connection,
     names: &Names,
-    service: Service,
+    service: Role,
     actors: &[String],
     compare: bool,
-) -> Result<Found, Error> {
-    let (table, mut pass) = (topology(names), Pass::new(connection, service, compare));
+) -> Result<TopologyFindings, Error> {
+    let (table, mut pass) = (topology(names), TopologyPass::new(connection, service, compare));
     let of_actors = actors.iter().map(|actor| of_actor(names, actor));
     let (queues, bindings): (Vec<Queue>, Vec<Binding>) = of_actors.unzip();
     // Before the exchanges: each of these gets its bindings as soon as it is there.
@@ -76,20 +76,20 @@ async fn look(
     Ok(pass.end().await)
 }
 
-/// One look at everything.
-struct Pass<'a> {
+/// A look at everything.
+struct TopologyPass<'a> {
     connection: &'a Connection,
-    service: Service,
+    service: Role,
     /// Declare own queues although they are there: only so the broker tells of a difference.
     compare: bool,
     channel: Option<Channel>,
     /// Names of exchanges and of queues that were declared, whose bindings are missing for sure.
     declared: (Vec<String>, Vec<String>),
-    found: Found,
+    found: TopologyFindings,
 }
 
-impl<'a> Pass<'a> {
-    fn new(connection: &'a Connection, service: Service, compare: bool) -> Self {
+impl<'a> TopologyPass<'a> {
+    fn new(connection: &'a Connection, service: Role, compare: bool) -> Self {
         let (declared, found) = Default::default();
         Self { connection, service, compare, channel: None, declared, found }
     }
@@ -151,7 +151,7 @@ impl<'a> Pass<'a> {
     }
 
     /// True if it was declared. One that somebody else declares at the same moment is there as well.
-    fn took(&mut self, what: &str, owner: Service, answer: lapin::Result<()>) -> Result<bool, Error> {
+    fn took(&mut self, what: &str, owner: Role, answer: lapin::Result<()>) -> Result<bool, Error> {
         match answer {
             Ok(()) => {
                 self.found.restored.push(what.to_owned());
@@ -180,7 +180,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    async fn end(mut self) -> Found {
+    async fn end(mut self) -> TopologyFindings {
         if let Some(channel) = self.channel.take()
             && let Ok(text) = short("text", "OK")
             && let Err(error) = channel.close(200, text).await
@@ -199,7 +199,7 @@ fn tolerate(what: &str, error: &lapin::Error) {
 
 /// Deletes the queues of an earlier version that nobody consumes. Such a queue held hints, so that nothing in it is missed. One
 /// that is in use, or on a node of the broker that is away, stays for the next connection.
-async fn delete_former(connection: &Connection, names: &Names, service: Service) -> Result<(), Error> {
+async fn delete_former(connection: &Connection, names: &Names, service: Role) -> Result<(), Error> {
     let former = topology(names).former_queues;
     for (name, _) in former.iter().filter(|(_, owner)| *owner == service) {
         let channel = connection.create_channel().await?;

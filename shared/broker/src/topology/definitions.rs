@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{Argument, Binding, Names, Queue, topology};
-use crate::service::Service;
+use pagurus_domain::id::Role;
 
 /// Virtual host of the shipped definitions: the one that every broker has.
 const VHOST: &str = "/";
@@ -26,10 +26,10 @@ struct Permission {
 /// The topology as the JSON that RabbitMQ imports. `passwords` holds a [`password_hash`] for each
 /// service that shall be able to log in.
 #[must_use]
-pub fn definitions(prefix: &str, passwords: &BTreeMap<Service, String>) -> Value {
+pub fn definitions(prefix: &str, passwords: &BTreeMap<Role, String>) -> Value {
     let names = Names::new(prefix);
     let topology = topology(&names);
-    let users: Vec<Value> = Service::ALL
+    let users: Vec<Value> = Role::ALL
         .iter()
         .map(|service| {
             json!({
@@ -40,7 +40,7 @@ pub fn definitions(prefix: &str, passwords: &BTreeMap<Service, String>) -> Value
             })
         })
         .collect();
-    let permissions: Vec<Value> = Service::ALL
+    let permissions: Vec<Value> = Role::ALL
         .iter()
         .map(|service| {
             let permission = permission(&names, *service);
@@ -86,7 +86,7 @@ pub fn password_hash(password: &str, salt: [u8; 4]) -> String {
     BASE64.encode([salt.as_slice(), digest.as_slice()].concat())
 }
 
-fn user(names: &Names, service: Service) -> String {
+fn user(names: &Names, service: Role) -> String {
     format!("{}-{service}", names.prefix)
 }
 
@@ -122,36 +122,36 @@ fn binding(binding: &Binding) -> Value {
 /// Declaring needs `configure`; binding needs `write` on the queue and `read` on the exchange; a
 /// dead-letter exchange needs `read` on the queue and `write` on the exchange, and an alternate one `read` on the exchange
 /// that has it and `write` on itself.
-fn permission(names: &Names, service: Service) -> Permission {
+fn permission(names: &Names, service: Role) -> Permission {
     let (orders, callbacks) = (r"orders(\.in)?", r"callbacks(\.in)?");
     let actors = r"actors(\..*)?";
     let private = format!(r"private\.{service}\..*");
     let of = |parts: &[&str]| pattern(&names.prefix, parts);
     match service {
-        Service::Intake => Permission {
+        Role::Intake => Permission {
             configure: of(&[orders, callbacks, "refused", &private]),
             // Receipts go through the default exchange, whose name in permissions is amq.default.
             write: format!(r"^amq\.default$|{}", of(&[orders, callbacks, "refused", "news", &private])),
             read: of(&[orders, callbacks, "refused", "news", &private]),
         },
-        Service::Dispatcher => Permission {
+        Role::Dispatcher => Permission {
             configure: of(&["news", "work", &private]),
             write: of(&["news", "work", &private]),
             read: of(&["news", &private]),
         },
-        Service::Activator => Permission {
+        Role::Activator => Permission {
             configure: of(&[&private]),
             // Programs of actors are asked to stop what is handed out again.
             write: of(&["news", "actors", &private]),
             read: of(&["news", &private]),
         },
-        Service::Worker => Permission {
+        Role::Worker => Permission {
             configure: of(&[actors, &private]),
             write: of(&["news", actors, &private]),
             // Binding the queue of an actor reads from its exchange.
             read: of(&["news", "work", "actors", &private]),
         },
-        Service::Notifier => Permission {
+        Role::Notifier => Permission {
             // The queue `outbox` is one of an earlier version, which the notifier deletes.
             configure: of(&["notifications", "outbox", &private]),
             // The end of a child order is a callback of its parent.
@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    /// `UPDATE_GENERATED=1` writes the file anew instead of comparing.
+    /// `UPDATE_GENERATED=1` writes the file again instead of comparing.
     #[test]
     fn amqp_5_the_shipped_definitions_are_the_table() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../rabbitmq/definitions.json");

@@ -2,6 +2,7 @@
 
 use jiff::SignedDuration;
 use pagurus_domain::document::parse_duration;
+use pagurus_domain::operation::BulkKind;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::amendment::{Repair, Update};
 use pagurus_wire::problem::{Problem, Type};
@@ -10,10 +11,6 @@ use serde_json::{Map, Value};
 use crate::act::LifeAction;
 use crate::request::{ActionRequest, OF_OTHERS, OF_RESTART};
 use crate::restart::Restart;
-
-/// Words of the actions.
-pub const ACTIONS: &[&str] =
-    &["restart", "cancel", "interrupt", "kill", "repair", "update", "resend", "shift", "check"];
 
 /// An action on many orders.
 #[derive(Clone, Debug)]
@@ -50,6 +47,10 @@ impl BulkAction {
     }
 
     fn read_fields(word: &str, fields: &Map<String, Value>, reason: &str) -> Result<Self, Problem> {
+        let kind: BulkKind = word.parse().map_err(|_| {
+            let words = BulkKind::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
+            Problem::new(Type::Invalid, format!("/action is one of {words}")).at("/action")
+        })?;
         let bare = Value::Object(fields.clone());
         let mut with_reason = fields.clone();
         with_reason.insert("reason".to_owned(), reason.into());
@@ -62,30 +63,21 @@ impl BulkAction {
             let status = asked.if_status;
             Ok(Self::Life(action.with(&asked), status))
         };
-        match word {
-            "restart" => life(LifeAction::Restart(Restart::default()), OF_RESTART),
-            "cancel" => life(LifeAction::Cancel, OF_OTHERS),
-            "interrupt" => life(LifeAction::Interrupt, OF_OTHERS),
-            "kill" => life(LifeAction::Kill, OF_OTHERS),
-            "repair" => Ok(Self::Repair(Repair::read(&with_reason).map_err(of_faults)?)),
-            "update" => Ok(Self::Update(Box::new(Update::read(&with_reason).map_err(of_faults)?))),
-            "resend" => {
-                ActionRequest::read(&bare, &[])?;
-                Ok(Self::Resend)
-            }
-            "check" => {
-                ActionRequest::read(&bare, &[])?;
-                Ok(Self::Check)
-            }
-            "shift" => distance(fields).map(Self::Shift),
-            _ => {
-                let told = format!("/action is one of {}", ACTIONS.join(", "));
-                Err(Problem::new(Type::Invalid, told).at("/action"))
-            }
+        let without_fields = |action: Self| ActionRequest::read(&bare, &[]).map(|_| action);
+        match kind {
+            BulkKind::Restart => life(LifeAction::Restart(Restart::default()), OF_RESTART),
+            BulkKind::Cancel => life(LifeAction::Cancel, OF_OTHERS),
+            BulkKind::Interrupt => life(LifeAction::Interrupt, OF_OTHERS),
+            BulkKind::Kill => life(LifeAction::Kill, OF_OTHERS),
+            BulkKind::Repair => Ok(Self::Repair(Repair::read(&with_reason).map_err(of_faults)?)),
+            BulkKind::Update => Ok(Self::Update(Box::new(Update::read(&with_reason).map_err(of_faults)?))),
+            BulkKind::Resend => without_fields(Self::Resend),
+            BulkKind::Shift => distance(fields).map(Self::Shift),
+            BulkKind::Check => without_fields(Self::Check),
         }
     }
 
-    /// True where the orders go on afterwards, so that their ends say what came of it.
+    /// True if the orders go on afterwards, so that their ends show the result.
     #[must_use]
     pub const fn awaits_ends(&self) -> bool {
         matches!(self, Self::Life(LifeAction::Restart(_), _) | Self::Repair(_))
@@ -93,7 +85,7 @@ impl BulkAction {
 }
 
 fn distance(fields: &Map<String, Value>) -> Result<SignedDuration, Problem> {
-    let bad = |told: String| Problem::new(Type::Invalid, format!("/by: {told}")).at("/by");
+    let bad = |message: String| Problem::new(Type::Invalid, format!("/by: {message}")).at("/by");
     if let Some(key) = fields.keys().find(|key| *key != "by") {
         return Err(Problem::new(Type::Invalid, format!("`{key}` is no field of a shift: it has `by`")));
     }

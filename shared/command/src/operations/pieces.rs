@@ -36,7 +36,7 @@ const MAX_REASON: usize = 300;
 /// The outcome of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationPiece {
-    /// So many orders were acted on; the next piece begins behind this one.
+    /// Orders were acted on; the next piece begins behind the last of them.
     Acted {
         /// Orders.
         orders: usize,
@@ -44,12 +44,12 @@ pub enum OperationPiece {
         last: i64,
     },
     /// Orders are open, and all that were looked at are held by others or belong to flows that are full; the next
-    /// piece begins behind this one, or at the begin.
+    /// piece begins behind `last`, or at the start of the list.
     NothingNow {
         /// The last that was looked at; none at the end of the list.
         last: Option<i64>,
     },
-    /// Nothing can be done before so long.
+    /// Nothing can be done before this time has passed.
     Wait(Duration),
     /// The operation does not run any more.
     Over,
@@ -63,7 +63,7 @@ struct Came<'a> {
 
 impl Commands {
     /// Carries out the next piece of an operation, behind this order. Where its orders go on afterwards, those of the flows
-    /// that are full are passed over, and so is what the pace has no room for; `let_go` counts what was let go on, by flow.
+    /// that are full are passed over, and so is what the pace has no room for; `continued` counts the orders that go on, by flow.
     ///
     /// # Errors
     /// The database fails: what was carried out and not noted is known by its key in the next piece.
@@ -73,7 +73,7 @@ impl Commands {
         after: i64,
         full: &[String],
         pace: &mut OperationPace,
-        let_go: &mut BTreeMap<String, u64>,
+        continued: &mut BTreeMap<String, u64>,
     ) -> Result<OperationPiece, Error> {
         let (operation, action, wanted) = match self.decide(no).await? {
             Ok(decided) => decided,
@@ -100,7 +100,7 @@ impl Commands {
         if adds_work {
             taken.retain(|order| order.flow.as_deref().is_none_or(|flow| pace.takes(flow)));
             for flow in taken.iter().filter_map(|order| order.flow.clone()) {
-                *let_go.entry(flow).or_default() += 1;
+                *continued.entry(flow).or_default() += 1;
             }
         }
         let Some(last) = taken.last().map(|order| order.no) else {
@@ -109,7 +109,7 @@ impl Commands {
         let came = self.act_on(&operation, &action, &taken).await;
         let orders = self.noted(&tx, &operation, &came, begun).await?;
         tx.commit().await?;
-        // Whoever asks again at once would find the same.
+        // Asking again at once would find the same.
         Ok(if orders == 0 { OperationPiece::Wait(NOT_NOW) } else { OperationPiece::Acted { orders, last } })
     }
 
@@ -127,8 +127,8 @@ impl Commands {
             Ok(action) => action,
             Err(problem) => {
                 // Another version of the program has stored it: a person is to decide.
-                let told = format!("this program cannot carry it out: {}", problem.detail);
-                operations::set_state(&tx, no, OperationState::Paused, Some(&told)).await?;
+                let message = format!("this program cannot carry it out: {}", problem.detail);
+                operations::set_state(&tx, no, OperationState::Paused, Some(&message)).await?;
                 tx.commit().await?;
                 return Ok(Err(OperationPiece::Over));
             }
@@ -250,7 +250,7 @@ impl Commands {
         }
     }
 
-    /// Notes what came of a piece; how many orders are not open any more.
+    /// Records the results of a piece. Returns the number of orders that are no longer open.
     async fn noted(
         &self,
         tx: &Tx<'_>,
@@ -290,9 +290,6 @@ impl Commands {
 
     /// Looks at orders of an operation whose end is awaited, behind this one; where the next look begins, none at the
     /// end of the list.
-    ///
-    /// # Errors
-    /// The database fails.
     pub async fn settle_operation(&self, no: i64, after: i64) -> Result<Option<i64>, Error> {
         let mut client = self.host.store.operations().await?;
         let tx = client.transaction().await?;

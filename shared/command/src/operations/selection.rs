@@ -12,7 +12,7 @@ use crate::Commands;
 /// The outcome of a step of a selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selected {
-    /// There is more to be looked at.
+    /// More orders are to be looked at.
     More,
     /// Everything was looked at for now.
     All,
@@ -21,17 +21,14 @@ pub enum Selected {
 }
 
 impl Commands {
-    /// One step of the selection of an operation.
-    ///
-    /// # Errors
-    /// The database fails.
+    /// Carries out one step of the selection of an operation.
     pub async fn select_orders(&self, no: i64) -> Result<Selected, Error> {
         let mut client = self.host.store.operations().await?;
         let tx = client.transaction().await?;
         if !operations::try_selection(&tx, no).await? {
             return Ok(Selected::NotMine);
         }
-        // Read below the turn: whoever had it before has moved the place on.
+        // Read below the turn: its former holder has moved the place on.
         let operation = operations::find(&tx, no).await?;
         let Some(operation) = operation.filter(|one| one.state == OperationState::Running) else {
             return Ok(Selected::NotMine);

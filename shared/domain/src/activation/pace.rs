@@ -19,8 +19,8 @@ pub struct WakingPace {
 }
 
 impl WakingPace {
-    /// The pace where so many stages are woken of each flow and not begun, and so many of it ended in a second of late. A flow
-    /// that is not named has none.
+    /// Returns the pace by the stages of each flow that are woken and not begun, and those that ended in a second recently. A
+    /// flow that is not named has none.
     #[must_use]
     pub fn of(woken: Vec<(String, u64)>, per_second: &BTreeMap<String, f64>) -> Self {
         let rooms = woken.into_iter().map(|(flow, count)| {

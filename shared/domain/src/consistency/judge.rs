@@ -23,7 +23,7 @@ pub fn judge(facts: &OrderFacts) -> Vec<Found> {
     });
     found.when(!order.failure_fits, Kind::FailureRowMismatch, Some(ConsistencyRepair::RewriteFailure));
     found.when(order.greatest_life > order.life, Kind::UnknownLife, None);
-    found.when(order.events_told != order.events, Kind::HistoryGap, None);
+    found.when(order.events_in_history != order.events, Kind::HistoryGap, None);
     found.0
 }
 
@@ -78,7 +78,7 @@ fn of_living(facts: &OrderFacts, order: &OrderRowFacts, found: &mut Findings) {
     found.when(is_unwatched && !was_handed_out, Kind::DeadlineMissing, Some(ConsistencyRepair::WatchStart));
 }
 
-/// The place that an order has lost, as far as it is told by what it has left; a sleeper is put among the longest.
+/// The place that an order has lost, as far as its remains show it; a sleeper is put among the longest.
 fn way_back(order: &OrderRowFacts, position: Option<&Snapshot>) -> Option<ConsistencyRepair> {
     let ready = ConsistencyRepair::MakeReady { joins_queue: !order.has_started };
     match order.status {

@@ -36,7 +36,7 @@ fn nowhere(status: Status) -> OrderFacts {
             start_deadline: None,
             has_started,
             events: 3,
-            events_told: 3,
+            events_in_history: 3,
             has_scenario: true,
             open_conditions: 0,
             waiting_calls: 0,
@@ -226,7 +226,7 @@ fn of_stages_and_rests() -> Vec<Case> {
     vec![
         (ready.clone(), |facts| order(facts).has_scenario = false, Kind::ScenarioMissing, None),
         (ready.clone(), |facts| order(facts).greatest_life = Life(2), Kind::UnknownLife, None),
-        (ready, |facts| order(facts).events_told = 2, Kind::HistoryGap, None),
+        (ready, |facts| order(facts).events_in_history = 2, Kind::HistoryGap, None),
         (
             running.clone(),
             |facts| facts.running.as_mut().unwrap().is_node_known = false,

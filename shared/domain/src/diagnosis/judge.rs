@@ -50,10 +50,10 @@ pub const fn reviewed() -> &'static [&'static str] {
     ]
 }
 
-/// Everything that is wrong, errors first, then in the order of the checks.
+/// Lists everything that is wrong, errors first, then in the order of the checks.
 #[must_use]
 pub fn diagnose(facts: &InstallationFacts) -> Vec<InstallationFinding> {
-    let mut findings = Findings::default();
+    let mut findings = InstallationFindings::default();
     match &facts.database {
         Ok(database) => of_database(database, &mut findings),
         Err(why) => findings.add(
@@ -79,17 +79,17 @@ pub fn diagnose(facts: &InstallationFacts) -> Vec<InstallationFinding> {
 }
 
 #[derive(Default)]
-struct Findings(Vec<InstallationFinding>);
+struct InstallationFindings(Vec<InstallationFinding>);
 
-impl Findings {
+impl InstallationFindings {
     fn add(
         &mut self,
         check: &'static str,
         severity: FindingSeverity,
-        told: impl Into<String>,
+        message: impl Into<String>,
         remedy: impl Into<String>,
     ) {
-        self.0.push(InstallationFinding { check, severity, told: told.into(), remedy: remedy.into() });
+        self.0.push(InstallationFinding { check, severity, message: message.into(), remedy: remedy.into() });
     }
 
     /// Notes a part that could not be looked at.
@@ -103,7 +103,7 @@ impl Findings {
     }
 }
 
-fn of_broker(facts: &BrokerFacts, findings: &mut Findings) {
+fn of_broker(facts: &BrokerFacts, findings: &mut InstallationFindings) {
     for (connection, why) in &facts.closed {
         let remedy = if why.contains("blocked") {
             "the broker is short of disk or memory: free some (`rabbitmq-diagnostics alarms` tells which), or raise its limit; \
@@ -157,7 +157,7 @@ fn of_broker(facts: &BrokerFacts, findings: &mut Findings) {
     }
 }
 
-fn of_cluster(facts: &ClusterFacts, findings: &mut Findings) {
+fn of_cluster(facts: &ClusterFacts, findings: &mut InstallationFindings) {
     let lives = |node: &&NodeFacts| node.lives && node.silent.is_some_and(|silent| silent < facts.lost_after);
     for &role in Role::ALL {
         let living: Vec<&NodeFacts> =
@@ -168,7 +168,7 @@ fn of_cluster(facts: &ClusterFacts, findings: &mut Findings) {
                 "nodes",
                 Error,
                 format!("no {role} is alive: {}", lacking(role)),
-                format!("start a pagurus-{role}"),
+                format!("start one: `pagurus serve --roles {role}`"),
             );
         } else if !takes {
             findings.add(
@@ -195,7 +195,7 @@ fn of_cluster(facts: &ClusterFacts, findings: &mut Findings) {
         findings.add(
             "nodes",
             Warning,
-            format!("{}/{} has not been heard of late and is not declared lost", node.role, node.name),
+            format!("{}/{} has not been heard recently and is not declared lost", node.role, node.name),
             "start an activator: it declares silent nodes lost and gives their work to others",
         );
     }
@@ -229,11 +229,11 @@ const fn lacking(role: Role) -> &'static str {
         Role::Dispatcher => "nothing is handed out",
         Role::Activator => "nothing that sleeps or waits is woken, and no lost node is noticed",
         Role::Worker => "no stage runs",
-        Role::Notifier => "nobody is told of ends",
+        Role::Notifier => "nobody is notified of ends",
     }
 }
 
-fn of_backlog(facts: &BacklogFacts, findings: &mut Findings) {
+fn of_backlog(facts: &BacklogFacts, findings: &mut InstallationFindings) {
     match facts.oldest_ready {
         Some(age) if facts.running == 0 && age >= STUCK_READY => findings.add(
             "backlog",
@@ -287,7 +287,7 @@ fn of_backlog(facts: &BacklogFacts, findings: &mut Findings) {
     }
 }
 
-fn of_configuration(facts: &ConfigurationFacts, findings: &mut Findings) {
+fn of_configuration(facts: &ConfigurationFacts, findings: &mut InstallationFindings) {
     if facts.refused {
         findings.add(
             "configuration",

@@ -2,7 +2,7 @@
 //! for both. Must never know which it is, nor who waits.
 //!
 //! ```text
-//!            too many failures, told to wait            the pause is over
+//!            too many failures, asked to wait           the pause is over
 //!   open ────────────────────────────────▶ stopped ────────────────────────▶ probing
 //!    ▲  (with a limit or without)             ▲                                │  │
 //!    │                                        └──────── a probe failed ────────┘  │
@@ -99,38 +99,38 @@ pub(super) struct Bounds {
     pub(super) most: u32,
     /// The greatest limit; none for any.
     pub(super) max: Option<u32>,
-    /// Its part of what it shares with others.
+    /// Weight in what it shares with others.
     pub(super) weight: u32,
 }
 
 impl Bounds {
-    /// Time by which something counts that took so many microseconds: the greater the weight, the less.
+    /// Returns the microseconds that a stage of this time counts for: the greater the weight, the fewer.
     pub(super) fn weighed(self, micros: i64) -> i64 {
         micros / i64::from(self.weight.max(1))
     }
 }
 
-/// Calls of one path that are told together.
+/// Calls of one path that are reported together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Calls<'a> {
-    /// Of a flow's control the system, of a system's control the scenario.
+    /// System for the control of a flow, scenario for the control of a system.
     pub(super) path: &'a Arc<str>,
-    /// How answers come.
+    /// Kind of the answers.
     pub(super) kind: CallKind,
     /// Number that were answered.
     pub(super) good: u32,
-    /// How many failed with a limiting class.
+    /// Number of failures with a limiting class.
     pub(super) limiting: u32,
     /// Time that they took.
     pub(super) times: &'a Latencies,
 }
 
-/// Where a control is.
+/// Phase of a control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// All may go that the limit allows, if there is one.
     Open,
-    /// Nothing goes before this time.
+    /// Stopped: nothing goes before this time.
     Stopped(Timestamp),
     /// A few go, to try.
     Probing(Probing),
@@ -138,7 +138,7 @@ pub(super) enum Phase {
 
 /// Part that moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Moved {
+pub(super) enum ControlMove {
     /// Nothing.
     No,
     /// The phase or the limit.
@@ -152,14 +152,14 @@ pub(super) struct Control {
     rule: Box<dyn LimitRule>,
     collected: Collected,
     failures: Failures,
-    /// So many calls failed that it may be away. Failures come fast and answers take their time: until this moment
-    /// nothing goes, and then what was answered meanwhile decides.
+    /// End of the doubt whether it is away, after many failed calls. Failures come fast and answers take their time:
+    /// until this moment nothing goes, and then what was answered meanwhile decides.
     doubt: Option<Timestamp>,
     /// Pauses in a row.
     pauses: u32,
     /// Stops that came soon after it had begun again: each halves the limit with which it begins the next time.
     relapses: u32,
-    /// Begin of the first of the pauses; none while it is open.
+    /// Start of the first of the pauses; `None` while it is open.
     stopped_since: Option<Timestamp>,
     resumed_at: Option<Timestamp>,
     /// In use before the last stop.
@@ -191,12 +191,12 @@ impl Control {
         }
     }
 
-    /// Where it is.
+    /// Returns the phase.
     pub(super) const fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// Begin of the time for which nothing goes but to try; none while it is open.
+    /// Returns the start of the time for which nothing goes except probes; `None` while it is open.
     pub(super) const fn stopped_since(&self) -> Option<Timestamp> {
         self.stopped_since
     }
@@ -212,7 +212,7 @@ impl Control {
         self.rule.is_quick()
     }
 
-    /// True if one more may go where so many are in use.
+    /// True if one more may go while `in_use` are in use.
     pub(super) fn admits(&self, in_use: u32, bounds: Bounds) -> bool {
         self.phase == Phase::Open
             && self.doubt.is_none()
@@ -234,22 +234,22 @@ impl Control {
         &self.decisions
     }
 
-    /// So many are in use now.
+    /// Notes the number in use now.
     pub(super) fn used(&mut self, in_use: u32) {
         self.collected.used(in_use);
     }
 
-    /// Calls ended while so many were in use.
-    pub(super) fn note(&mut self, calls: Calls, in_use: u32, bounds: Bounds, now: Timestamp) -> Moved {
+    /// Notes calls that ended while `in_use` were in use.
+    pub(super) fn note(&mut self, calls: Calls, in_use: u32, bounds: Bounds, now: Timestamp) -> ControlMove {
         match self.phase {
             Phase::Open => {
                 self.is_sampled = true;
                 self.failures.note(calls.good, calls.limiting, calls.times, now);
                 self.collected.note(calls, in_use, now);
-                Moved::No
+                ControlMove::No
             }
             // They began before the stop.
-            Phase::Stopped(_) => Moved::No,
+            Phase::Stopped(_) => ControlMove::No,
             Phase::Probing(probing) => self.note_probe(probing, calls, bounds, now),
         }
     }
@@ -263,35 +263,37 @@ impl Control {
     }
 
     /// A stage ended without an error.
-    pub(super) fn stage_ended(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> Moved {
+    pub(super) fn stage_ended(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> ControlMove {
         if let Phase::Probing(probing) = &mut self.phase
             && probing.first.is_some()
         {
             probing.ended += 1;
         }
         if self.is_sampled || self.phase != Phase::Open || self.rule.limit().is_none() {
-            return Moved::No;
+            return ControlMove::No;
         }
         self.collected.note_end(in_use, now);
         self.look(in_use, Bounds { adapts: false, ..bounds }, now)
     }
 
     /// Decides by what was noted, if it is enough.
-    pub(super) fn look(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> Moved {
+    pub(super) fn look(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> ControlMove {
         if self.phase != Phase::Open {
-            return Moved::No;
+            return ControlMove::No;
         }
         if bounds.stops && self.rule.stops() && self.doubt.is_none() && self.verdict(bounds).is_some() {
             self.doubt = Some(later(now, self.collected.round().clamp(SHORTEST_DOUBT, LONGEST_DOUBT)));
-            return Moved::Yes;
+            return ControlMove::Yes;
         }
         let (is_quick, is_trying) = (self.rule.is_quick(), self.rule.is_trying());
-        let Some(window) = self.collected.take(is_quick, is_trying, bounds, now) else { return Moved::No };
+        let Some(window) = self.collected.take(is_quick, is_trying, bounds, now) else {
+            return ControlMove::No;
+        };
         let why = self.rule.learn(&window);
         self.collected.begin(in_use, why.is_some() && !self.rule.is_quick(), now);
-        let Some(why) = why else { return Moved::No };
+        let Some(why) = why else { return ControlMove::No };
         self.decide(bounds, now, why);
-        Moved::Yes
+        ControlMove::Yes
     }
 
     /// Time at which it wants to be woken.
@@ -304,12 +306,12 @@ impl Control {
     }
 
     /// Outcome of the doubt.
-    fn end_doubt(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> Moved {
+    fn end_doubt(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> ControlMove {
         self.doubt = None;
         if let Some((failed, all)) = self.verdict(bounds) {
             self.stop(f64::from(in_use), bounds, now, &format!("{failed} of {all} calls failed"));
         }
-        Moved::Yes
+        ControlMove::Yes
     }
 
     /// Failed calls and all calls, if it seems to be away.

@@ -13,7 +13,7 @@ use crate::maintenance::{MaintenanceWindow, Occurrence, WindowTarget};
 /// The rules, and when one of them begins or ends next.
 #[derive(Debug, Default)]
 pub(super) struct Decided {
-    /// The stops by hand; none before they were told.
+    /// Stops by hand; `None` before they are known.
     stops: Option<Vec<FlowStop>>,
     overrides: Vec<SystemOverride>,
     windows: Vec<MaintenanceWindow>,
@@ -22,16 +22,16 @@ pub(super) struct Decided {
     due: Option<Timestamp>,
 }
 
-/// What holds a system, until when; none where it is let be.
-type Held = Option<(SystemOrder, Option<Timestamp>)>;
+/// Order that holds a system, until when; `None` if nothing holds it.
+type OrderInForce = Option<(SystemOrder, Option<Timestamp>)>;
 
 impl Decided {
-    /// False before the stops were told.
+    /// False before the stops are known.
     pub(super) const fn are_stops_known(&self) -> bool {
         self.stops.is_some()
     }
 
-    /// When a rule begins or ends next.
+    /// Returns the time at which a rule begins or ends next.
     pub(super) const fn due(&self) -> Option<Timestamp> {
         self.due
     }
@@ -42,9 +42,9 @@ impl Decided {
             || self.open.iter().any(|(target, one)| one.holds(now) && target.has_flow(flow))
     }
 
-    /// What holds a called system. The word that was given last goes: an order to call it, given while a window is open,
-    /// opens it; one from before the window does not.
-    fn of_system(&self, system: &str, now: Timestamp) -> Held {
+    /// Finds what holds a called system. The word that was given last goes: an order to call it, given while a window is
+    /// open, opens it; one from before the window does not.
+    fn of_system(&self, system: &str, now: Timestamp) -> OrderInForce {
         let holds = |one: &&SystemOverride| {
             one.system == system && one.from <= now && one.until.is_none_or(|until| now < until)
         };
@@ -77,20 +77,20 @@ impl Decided {
 }
 
 impl Dispatcher {
-    /// These are all stops that hold now or later.
+    /// Sets all stops that hold now or later.
     pub(super) fn set_stops(&mut self, stops: Vec<FlowStop>) {
         self.decided.stops = Some(stops);
         self.apply_stops();
     }
 
-    /// These are all orders about systems that hold now or later.
+    /// Sets all orders about systems that hold now or later.
     pub(super) fn set_overrides(&mut self, overrides: Vec<SystemOverride>) {
         self.decided.overrides = overrides;
         self.apply_overrides();
     }
 
-    /// These are all maintenance windows that are open now or later. They are applied with the stops and orders that are
-    /// told after them, so that what one takes over from another does not go on for a moment.
+    /// Sets all maintenance windows that are open now or later. They are applied with the stops and orders that come
+    /// after them, so that what one takes over from another does not go on for a moment.
     pub(super) fn set_windows(&mut self, windows: Vec<MaintenanceWindow>) {
         self.decided.windows = windows;
         self.decided.look(self.now);
@@ -103,7 +103,7 @@ impl Dispatcher {
         self.apply_overrides();
     }
 
-    /// What holds flows by now.
+    /// Applies what holds flows by now.
     fn apply_stops(&mut self) {
         let now = self.now;
         self.decided.look(now);
@@ -128,7 +128,7 @@ impl Dispatcher {
         }
     }
 
-    /// What holds called systems by now.
+    /// Applies what holds called systems by now.
     fn apply_overrides(&mut self) {
         let now = self.now;
         self.decided.look(now);

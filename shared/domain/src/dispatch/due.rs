@@ -7,8 +7,8 @@
 //! weight.
 
 use super::Dispatcher;
-use super::flow::{Flow, FlowIndex, Link};
-use super::ready::{Slot, Stage};
+use super::flow::{Flow, FlowIndex, SystemLink};
+use super::ready::{DispatchStage, StageSlot};
 use super::system::{DueKey, System, SystemIndex};
 use crate::order::Priority;
 
@@ -71,7 +71,7 @@ impl Dispatcher {
 
     /// A flow has one stage more of this priority. Where that is its first, and it waits for a place, it waits among those
     /// of its most urgent work from now on.
-    pub(super) fn file_anew(&mut self, index: FlowIndex, priority: Priority) {
+    pub(super) fn file_again(&mut self, index: FlowIndex, priority: Priority) {
         let Some(flow) = self.flows.get(index).filter(|flow| flow.waiting[priority as usize] == 1) else {
             return;
         };
@@ -81,7 +81,7 @@ impl Dispatcher {
     }
 
     /// True if no other flow is before this one at a system that it calls.
-    pub(super) fn is_due(&self, index: FlowIndex, flow: &Flow, link: &Link) -> bool {
+    pub(super) fn is_due(&self, index: FlowIndex, flow: &Flow, link: &SystemLink) -> bool {
         let Some(system) = self.systems.get(link.system).filter(|system| system.limit().is_some()) else {
             return true;
         };
@@ -95,8 +95,8 @@ impl Dispatcher {
         self.flows.get(other).filter(tries).is_none() || !self.can_go(other)
     }
 
-    /// A stage is about to be handed out that is expected to take so many microseconds: its flow pays for a place at each
-    /// of its systems. What it pays, by its weight.
+    /// Charges the flow of a stage that is about to be handed out, and is expected to take `micros` microseconds, for a place
+    /// at each of its systems. Returns the cost, by its weight.
     pub(super) fn pay(&mut self, index: FlowIndex, micros: u64) -> u64 {
         let Some(flow) = self.flows.get_mut(index) else { return micros };
         let cost = flow.bounds.weighed(i64::try_from(micros).unwrap_or(i64::MAX)).unsigned_abs();
@@ -110,8 +110,8 @@ impl Dispatcher {
         cost
     }
 
-    /// A stage took so many microseconds more, or less, than was paid for.
-    pub(super) fn charge(&mut self, stage: &Stage, micros: i64) {
+    /// Charges the microseconds that a stage took more, or less, than was paid for.
+    pub(super) fn charge(&mut self, stage: &DispatchStage, micros: i64) {
         let Some(flow) = self.flows.get_mut(stage.flow) else { return };
         let more = flow.bounds.weighed(micros);
         flow.links.iter_mut().for_each(|link| link.paid = link.paid.saturating_add_signed(more));
@@ -135,7 +135,7 @@ impl Dispatcher {
 
     /// True if a stage of a flow may be handed out now, but for the nodes.
     fn can_go(&self, index: FlowIndex) -> bool {
-        let may = |slot: Slot| {
+        let may = |slot: StageSlot| {
             let stage = self.waiting.stage(slot);
             let mode = stage.mode();
             let is_open = !self.waiting.is_shut(index, mode) && self.admits_lane(stage.lane);
@@ -145,7 +145,7 @@ impl Dispatcher {
     }
 }
 
-/// Where a flow stands among those that share the limit of a system.
+/// Returns the place of a flow among those that share the limit of a system.
 fn key_of(flow: &Flow, at: SystemIndex, system: &System) -> DueKey {
     match flow.rank {
         Some((of, key)) if of == at => key,

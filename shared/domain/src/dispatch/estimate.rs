@@ -1,4 +1,4 @@
-//! When an order that waits will start, as far as its flow tells (ORD-30). Pure arithmetic over a stored record.
+//! Estimates of the start of an order that waits, as far as its flow tells (ORD-30). Pure arithmetic over a stored record.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use super::record::{FlowRecord, FlowState, QueuePace};
 
 /// Less than this many stages in a second is no rate to reckon with.
 const LEAST_RATE: f64 = 1.0 / 3600.0;
-/// A line that takes less than so many seconds is no longer than the ways between the services.
+/// Seconds below which a line is no longer than the ways between the services.
 const SHORT: f64 = 1.0;
-/// How much longer than expected nine of ten waits last at the most, where only the rate is known: rates of busy flows
-/// vary by about so much within the time that is looked ahead.
+/// Factor by which nine of ten waits last longer than expected at the most, where only the rate is known: rates of busy
+/// flows vary by about this much within the time that is looked ahead.
 const SPREAD: f64 = 1.5;
 
 /// The time until a stage starts.
@@ -26,7 +26,7 @@ pub struct StartEstimate {
 /// A record may be so old.
 const RECORD_AGE: Duration = Duration::from_secs(3);
 
-/// Begin of a standstill: since when nothing of the flow has ended, where that is longer than the stage was forecast to wait
+/// Start of a standstill: since when nothing of the flow has ended, where that is longer than the stage was forecast to wait
 /// in all. No forecast holds then. `ready_since` is the time since which the stage may run.
 #[must_use]
 pub fn standstill(
@@ -40,15 +40,15 @@ pub fn standstill(
     (quiet > estimate.p90.saturating_add(RECORD_AGE)).then_some(since)
 }
 
-/// The time until the stage starts that so many ready ones of its flow go before; none while the flow is stopped, or
-/// when nothing is known of its pace.
+/// Estimates the time until a stage starts that has `position` ready ones of its flow before it; `None` while the flow is
+/// stopped, or when nothing is known of its pace.
 #[must_use]
 pub fn start_estimate(flow: &FlowRecord, position: u32) -> Option<StartEstimate> {
     if matches!(flow.state, FlowState::Stopped | FlowState::Probing | FlowState::DisabledManually) {
         return None;
     }
     let rate = pace(flow)?;
-    // With hardly anything before it a stage waits as others did of late; longer waits of others were made of lines.
+    // With hardly anything before it a stage waits as others did recently; longer waits of others were made of lines.
     let [own, own_far] = [flow.waits.p50_ms, flow.waits.p99_ms].map(|ms| ms.unwrap_or_default() / 1000.0);
     let ahead = f64::from(position) / rate;
     // The more go before, the better single differences cancel each other out.
@@ -62,8 +62,8 @@ pub fn start_estimate(flow: &FlowRecord, position: u32) -> Option<StartEstimate>
     Some(StartEstimate { p50: time(middle), p90: time(far.max(middle)) })
 }
 
-/// The time until an order starts before which so many stand in its queue: each of them has a stage, at least, and they
-/// go one by one. None while the flow is stopped, or when nothing is known of its stages.
+/// Estimates the time until an order starts that has `before` others before it in its queue: each of them has a stage, at
+/// least, and they go one by one. `None` while the flow is stopped, or when nothing is known of its stages.
 #[must_use]
 pub fn queue_estimate(flow: &FlowRecord, before: u32) -> Option<StartEstimate> {
     if matches!(flow.state, FlowState::Stopped | FlowState::Probing | FlowState::DisabledManually) {
@@ -83,8 +83,8 @@ pub fn queue_estimate(flow: &FlowRecord, before: u32) -> Option<StartEstimate> {
     Some(StartEstimate { p50: time(expected), p90: time(expected + doubt) })
 }
 
-/// Stages that start in a second: as many as ended of late; before any has ended, as its stages in progress and their
-/// time tell.
+/// Returns the stages that start in a second: as many as ended recently; before any has ended, by its stages in progress
+/// and their time.
 fn pace(flow: &FlowRecord) -> Option<f64> {
     if let Some(known) = [flow.pace, flow.throughput].into_iter().find(|rate| *rate >= LEAST_RATE) {
         return Some(known);

@@ -1,4 +1,4 @@
-//! What the dispatcher is told and what it answers: plain data, no decisions.
+//! Events that the dispatcher receives, and its answers: plain data, no decisions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,18 +20,18 @@ pub struct Ready {
     /// Tells one readiness of an order from the next: it grows with each new row, so that late
     /// news of an earlier stage cannot be taken for news of this one.
     pub attempt: Attempt,
-    /// What capacity is shared by and counted for.
+    /// Flow by which capacity is shared and counted.
     pub flow: Arc<str>,
-    /// How urgent.
+    /// Priority.
     pub priority: Priority,
     /// True if it starts or goes on.
     pub lane: Lane,
-    /// Where it stands in its queue; none for an order that runs beside all others.
+    /// Position in its queue; `None` for an order that runs beside all others.
     pub place: Option<QueuePosition>,
 }
 
 impl Ready {
-    /// Which capacity the stage counts against.
+    /// Returns the capacity that the stage counts against.
     #[must_use]
     pub const fn mode(&self) -> Mode {
         if self.place.is_some() { Mode::Sequential } else { Mode::Parallel }
@@ -50,7 +50,7 @@ pub enum Lane {
 
 spelled!(Lane { Fresh => "fresh", Woken => "woken" });
 
-/// Where a sequential order stands.
+/// Position of a sequential order in its queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueuePosition {
     /// The queue's name.
@@ -64,11 +64,11 @@ pub struct QueuePosition {
 pub struct HandOut {
     /// The order.
     pub no: OrderNo,
-    /// Which readiness of it.
+    /// Number of its readiness.
     pub attempt: Attempt,
     /// Who shall run it.
     pub node: Incarnation,
-    /// Which of this dispatcher's hand-outs it is. A refusal repeats it: a late or doubled one
+    /// Number of the hand-out of this dispatcher. A refusal repeats it: a late or doubled one
     /// must not be taken for the refusal of a later hand-out of the same stage.
     pub serial: u64,
 }
@@ -76,10 +76,10 @@ pub struct HandOut {
 /// Why a worker did not take what it was handed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// There is no such ready row any more. A worker must not say this of a stage that itself
+    /// The ready row does not exist any more. A worker must not say this of a stage that itself
     /// runs already: a message delivered twice is to be dropped in silence.
     Gone,
-    /// It is not the head of its queue.
+    /// The order is not the head of its queue.
     Behind,
     /// The node is full or draining.
     Busy,
@@ -99,7 +99,7 @@ spelled!(Refusal {
 pub struct Running {
     /// The order.
     pub no: OrderNo,
-    /// Which readiness of it was claimed.
+    /// Number of the readiness that was claimed.
     pub attempt: Attempt,
     /// Who runs it.
     pub node: Incarnation,
@@ -109,14 +109,14 @@ pub struct Running {
     pub queue: Option<Arc<str>>,
 }
 
-/// What really is in progress. Read the ready rows first, or both in one statement: a claim moves
+/// Stages that really are in progress. Read the ready rows first, or both in one statement: a claim moves
 /// a row from ready to running, and read the other way round it would be seen in neither. The next
-/// reading must not begin before this one was told.
+/// reading must not begin before this one was handed over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InProgress {
     /// All that runs.
     pub running: Vec<Running>,
-    /// Which of the last answer of [`super::Dispatcher::doubtful`] still are ready, with attempt.
+    /// Stages of the last answer of [`super::Dispatcher::doubtful`] that still are ready, with attempt.
     pub ready: Vec<(OrderNo, Attempt)>,
 }
 
@@ -134,18 +134,18 @@ pub struct QueueHead {
 pub struct QueueMember {
     /// The order.
     pub no: OrderNo,
-    /// Its position in the queue.
+    /// Position in the queue.
     pub position: i64,
-    /// Its ready row, if it has one.
+    /// Ready row, if it has one.
     pub ready: Option<Ready>,
 }
 
 /// Measured of a stage that ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StageMeasured {
-    /// From claimed to ended.
+    /// Time from claimed to ended.
     pub took: Duration,
-    /// From ready to claimed.
+    /// Time from ready to claimed.
     pub waited: Duration,
     /// Class of the error that it ended with, if it did.
     pub class: Option<Arc<str>>,
@@ -160,7 +160,7 @@ pub struct OpenRequests {
     pub system: Arc<str>,
     /// All of them.
     pub open: u32,
-    /// Those that were sent within [`super::FlowRules::open_requests_within`].
+    /// Requests that were sent within [`super::FlowRules::open_requests_within`].
     pub recent: u32,
 }
 
@@ -175,18 +175,18 @@ pub struct RequestsMoved {
     pub by: i32,
 }
 
-/// All that can be told to the dispatcher. Each may come late, twice, out of order or not at all,
+/// An event that the dispatcher receives. Each may come late, twice, out of order or not at all,
 /// except where it says that the tables were read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DispatchEvent {
-    /// These stages may run: news, or a page of the re-reading of the table. After a start they
+    /// Stages that may run: news, or a page of the re-reading of the table. After a start they
     /// come by ascending number, so that the old keep their turn.
     Ready(Vec<Ready>),
     /// A stage that was ready will not run: canceled or interrupted.
     LeftReady {
         /// The order.
         no: OrderNo,
-        /// Which readiness of it.
+        /// Number of its readiness.
         attempt: Attempt,
     },
     /// An order is no longer a member of its queue, other than by the end of a stage: released by
@@ -201,7 +201,7 @@ pub enum DispatchEvent {
     Ended {
         /// The order.
         no: OrderNo,
-        /// Which readiness of it had been claimed.
+        /// Number of the readiness that had been claimed.
         attempt: Attempt,
         /// The queue that the order left by it; none if it keeps its queue or never had one.
         left_queue: Option<Arc<str>>,
@@ -222,19 +222,19 @@ pub enum DispatchEvent {
     Stops(Vec<FlowStop>),
     /// The tables were read: all orders of operators about systems that hold now or later.
     SystemOverrides(Vec<SystemOverride>),
-    /// All maintenance windows that are open now or later. To be told before stops and orders about systems.
+    /// All maintenance windows that are open now or later. To be sent before stops and orders about systems.
     Windows(Vec<MaintenanceWindow>),
-    /// The dispatcher before this one knew this: told once, before anything is handed out.
+    /// Knowledge of the dispatcher before this one: sent once, before anything is handed out.
     Remembered {
-        /// Of flows.
+        /// Records of flows.
         flows: Vec<FlowRecord>,
-        /// Of called systems.
+        /// Records of called systems.
         systems: Vec<SystemRecord>,
     },
     /// A worker did not take a hand-out of this dispatcher. Refusals of what a former one handed
-    /// out must not be told: their serials mean nothing here.
+    /// out must not be sent: their serials mean nothing here.
     Refused {
-        /// What it had been handed.
+        /// Hand-out that it refuses.
         hand_out: HandOut,
         /// Why not.
         why: Refusal,

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::control::{Bounds, Control, Rule};
 use super::event::StageMeasured;
-use super::open::{Open, Promptness};
+use super::open::{OpenTally, Promptness};
 use super::patience::QueueWaits;
 use super::slab::Slab;
 use super::system::{DueKey, SystemIndex};
@@ -21,58 +21,58 @@ pub(super) type FlowIndex = u32;
 
 /// A stage of a flow of which nothing was measured yet is expected to take this long, in microseconds.
 const UNMEASURED: u64 = 100_000;
-/// Classes of errors that are told apart; beyond them all count as [`OTHER`].
+/// Maximum number of error classes that are distinguished; beyond them all count as [`OTHER`].
 const MAX_CLASSES: usize = 16;
 /// Stands for all further classes.
 const OTHER: &str = "other";
 /// Errors count half after this time.
 const ERRORS_HALF_LIFE: Duration = Duration::from_secs(300);
 
-/// One flow.
+/// Flow with its work and its figures.
 #[derive(Debug)]
 pub(super) struct Flow {
-    /// Its name.
+    /// Name.
     pub(super) name: Arc<str>,
     /// Ready stages by priority.
     pub(super) waiting: [u32; 3],
     /// Stages handed out or running, by mode.
     pub(super) in_progress: [u32; 2],
     /// The systems that its stages call.
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<SystemLink>,
     /// True while a stop by hand holds.
     pub(super) is_stopped: bool,
     /// The system because of whose limit it stands aside.
     pub(super) blocked_by: Option<SystemIndex>,
-    /// Its place among those that stand aside so, from the first time on until it goes.
+    /// Place among the flows that stand aside so, from the first time on until it goes.
     pub(super) rank: Option<(SystemIndex, DueKey)>,
     /// Control by failures and latencies.
     pub(super) control: Control,
     /// Bounds that the rules set.
     pub(super) bounds: Bounds,
     /// Times and rates of its stages.
-    pub(super) known: Known,
+    pub(super) known: FlowMeasurements,
     /// Time at which a stage of it ended last.
     pub(super) seen_at: Option<Timestamp>,
     /// Time since which its oldest ready stage may run, when all that is ready was last read.
     pub(super) oldest_since: Option<Timestamp>,
-    /// Stands in the list of those that have changed since they were told.
+    /// True while it stands in the list for the next report.
     pub(super) is_changed: bool,
     is_unsettled: bool,
-    /// When its last work ended, counted in such ends.
+    /// Time at which its last work ended, counted in such ends.
     idle_since: Option<u64>,
 }
 
 /// A system that a flow calls.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Link {
+pub(super) struct SystemLink {
     /// The system.
     pub(super) system: SystemIndex,
     /// Requests of the flow that are unanswered there.
-    pub(super) open: Open,
+    pub(super) open: OpenTally,
     /// Time in which the system answers requests.
     pub(super) promptness: Promptness,
-    /// Where the flow stands among those that share the limit of the system: the time of its places, in microseconds, by
-    /// its weight.
+    /// Position of the flow among those that share the limit of the system: the time of its places, in microseconds,
+    /// divided by its weight.
     pub(super) paid: u64,
     /// Time at which a call was heard of last.
     pub(super) seen_at: Timestamp,
@@ -80,10 +80,10 @@ pub(super) struct Link {
 
 /// Measurements of the stages of a flow.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    /// From claimed to ended.
+pub(super) struct FlowMeasurements {
+    /// Times from claimed to ended.
     pub(super) stages: Timing,
-    /// From ready to claimed.
+    /// Times from ready to claimed.
     pub(super) waits: Timing,
     /// Stages that ended.
     pub(super) ended: Rate,
@@ -97,7 +97,7 @@ pub(super) struct Known {
     expected: Option<u64>,
 }
 
-impl Known {
+impl FlowMeasurements {
     /// Measurements of another dispatcher.
     pub(super) fn of(stages: Timing, waits: Timing, ended: Rate, now: Timestamp) -> Self {
         let mut known = Self { stages, waits, ended, present: ended, settled_at: now, ..Self::default() };
@@ -110,7 +110,7 @@ impl Known {
         self.present.instead_of(self.ended)
     }
 
-    /// How long a stage is expected to take, in microseconds.
+    /// Returns the expected time of a stage, in microseconds.
     pub(super) fn expected(&self) -> u64 {
         self.expected.unwrap_or(UNMEASURED)
     }
@@ -214,7 +214,7 @@ impl Flows {
             rank: None,
             control: Control::new(self.rule.make()),
             bounds,
-            known: Known { settled_at: now, ..Known::default() },
+            known: FlowMeasurements { settled_at: now, ..FlowMeasurements::default() },
             seen_at: None,
             oldest_since: None,
             is_changed: false,
@@ -297,7 +297,7 @@ impl Flows {
         });
     }
 
-    /// The flow that has been without work for the longest time, if there are more than so many.
+    /// Returns the flow that has been without work for the longest time, if there are more than `max`.
     pub(super) fn excess(&self, max: usize) -> Option<FlowIndex> {
         if self.idle.len() <= max {
             return None;

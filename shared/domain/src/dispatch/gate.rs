@@ -9,8 +9,8 @@
 use jiff::Timestamp;
 
 use super::control::{Bounds, Phase};
-use super::flow::{Flow, FlowIndex, Link};
-use super::ready::Slot;
+use super::flow::{Flow, FlowIndex, SystemLink};
+use super::ready::StageSlot;
 use super::rules::DistributionMode;
 use super::system::{System, SystemIndex};
 use super::{Dispatcher, HandOut, MODES};
@@ -18,7 +18,7 @@ use crate::order::Mode;
 
 /// Something with a control, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Subject {
+pub(super) enum ControlSubject {
     /// A flow.
     Flow(FlowIndex),
     /// A called system.
@@ -37,7 +37,7 @@ impl Dispatcher {
         let (capacity, places) = (self.settings.capacity, self.nodes.places());
         for mode in MODES {
             let admits = self.settings.flow_share.admits(capacity, places, mode, in_progress);
-            // Of no places nobody has a part: whoever has nothing in progress is let be.
+            // Of no places nobody has a part: a flow with nothing in progress is let be.
             let has_part = !admits && in_progress != [0; 2];
             self.waiting.lines().shut(index, mode, is_shut || full.is_some() || has_part);
         }
@@ -125,13 +125,13 @@ impl Dispatcher {
         while let Some(&(due, subject)) = self.timers.first().filter(|(due, _)| *due <= now) {
             self.timers.remove(&(due, subject));
             match subject {
-                Subject::Flow(index) => {
+                ControlSubject::Flow(index) => {
                     let Some(flow) = self.flows.get_mut(index) else { continue };
                     let (in_use, bounds) = (flow.in_use(), flow.bounds);
                     flow.control.wake(in_use, bounds, now);
                     self.moved_flow(index);
                 }
-                Subject::System(index) => {
+                ControlSubject::System(index) => {
                     let Some(system) = self.systems.get_mut(index) else { continue };
                     let (in_use, bounds) = (system.in_use(), system.bounds);
                     system.control.wake(in_use, bounds, now);
@@ -145,9 +145,9 @@ impl Dispatcher {
     pub(super) fn moved_flow(&mut self, index: FlowIndex) {
         let Some(flow) = self.flows.get(index) else { return };
         if let Some(due) = flow.control.due() {
-            self.timers.insert((due, Subject::Flow(index)));
+            self.timers.insert((due, ControlSubject::Flow(index)));
         }
-        self.set_probing(Subject::Flow(index), flow.control.probes_left() > 0);
+        self.set_probing(ControlSubject::Flow(index), flow.control.probes_left() > 0);
         self.flow_changed(index);
         // Where it stands aside from now on, another may have its place.
         self.freed(index);
@@ -157,10 +157,10 @@ impl Dispatcher {
     pub(super) fn moved_system(&mut self, index: SystemIndex) {
         let Some(system) = self.systems.get(index) else { return };
         if let Some(due) = system.control.due() {
-            self.timers.insert((due, Subject::System(index)));
+            self.timers.insert((due, ControlSubject::System(index)));
         }
         let probes = system.order.is_none() && system.control.probes_left() > 0;
-        self.set_probing(Subject::System(index), probes);
+        self.set_probing(ControlSubject::System(index), probes);
         self.system_changed(index);
         self.unblock(index);
         let Some(system) = self.systems.get(index) else { return };
@@ -184,19 +184,19 @@ impl Dispatcher {
                 let Some(hand_out) = self.hand_out(slot, now) else { break };
                 hand_outs.push(hand_out);
                 let left = match subject {
-                    Subject::Flow(index) => self.flows.get_mut(index).map(|flow| {
+                    ControlSubject::Flow(index) => self.flows.get_mut(index).map(|flow| {
                         flow.control.probe_sent(now);
                         flow.control.probes_left()
                     }),
-                    Subject::System(index) => self.systems.get_mut(index).map(|system| {
+                    ControlSubject::System(index) => self.systems.get_mut(index).map(|system| {
                         system.control.probe_sent(now);
                         system.control.probes_left()
                     }),
                 };
                 if left.is_none_or(|left| left == 0) {
                     match subject {
-                        Subject::Flow(index) => self.moved_flow(index),
-                        Subject::System(index) => self.moved_system(index),
+                        ControlSubject::Flow(index) => self.moved_flow(index),
+                        ControlSubject::System(index) => self.moved_system(index),
                     }
                     break;
                 }
@@ -211,7 +211,7 @@ impl Dispatcher {
         })
     }
 
-    /// Works out anew what the rules say of all.
+    /// Works out again what the rules say of all.
     pub(super) fn rebound(&mut self) {
         let now = self.now;
         let flows: Vec<_> =
@@ -221,7 +221,7 @@ impl Dispatcher {
             flow.bounds = bounds;
             if !bounds.stops {
                 flow.control.release(bounds, now, "the mode stops no flow any more");
-                self.set_probing(Subject::Flow(index), false);
+                self.set_probing(ControlSubject::Flow(index), false);
             }
         }
         let systems: Vec<_> =
@@ -270,38 +270,38 @@ impl Dispatcher {
     }
 
     /// The waiting stage with the smallest number of all that may try.
-    fn oldest_of(&self, subject: Subject) -> Option<Slot> {
+    fn oldest_of(&self, subject: ControlSubject) -> Option<StageSlot> {
         let oldest = |index: FlowIndex| {
             let flow = self.flows.get(index)?;
             // Of two that are probing, each may be tried by what calls both: else neither would be.
             let is_stopped = |system: &System| system.is_away() && !system.is_probing();
             let others = flow.links.iter().any(|link| {
-                Subject::System(link.system) != subject
+                ControlSubject::System(link.system) != subject
                     && self.systems.get(link.system).is_some_and(is_stopped)
             });
             let own = match subject {
-                Subject::Flow(_) => true,
-                Subject::System(_) => flow.control.admits(flow.in_use(), flow.bounds),
+                ControlSubject::Flow(_) => true,
+                ControlSubject::System(_) => flow.control.admits(flow.in_use(), flow.bounds),
             };
             if flow.is_stopped || others || !own {
                 return None;
             }
-            let may_go = |slot: &Slot| {
+            let may_go = |slot: &StageSlot| {
                 let mode = self.waiting.stage(*slot).mode();
                 self.settings.capacity.admits(mode, self.progress.of_mode(mode))
             };
             self.waiting.heads(index).filter(may_go).min_by_key(|slot| self.waiting.stage(*slot).no)
         };
         match subject {
-            Subject::Flow(index) => oldest(index),
-            Subject::System(index) => {
+            ControlSubject::Flow(index) => oldest(index),
+            ControlSubject::System(index) => {
                 let callers = self.systems.get(index)?.flows.iter();
                 callers.filter_map(|flow| oldest(*flow)).min_by_key(|slot| self.waiting.stage(*slot).no)
             }
         }
     }
 
-    fn set_probing(&mut self, subject: Subject, is_probing: bool) {
+    fn set_probing(&mut self, subject: ControlSubject, is_probing: bool) {
         if is_probing {
             self.probing.insert(subject);
         } else {
@@ -315,7 +315,7 @@ impl Dispatcher {
 
     /// A system that a flow calls and that has no place for it: it has its limit, or another flow is due.
     fn full_system(&self, index: FlowIndex, flow: &Flow) -> Option<SystemIndex> {
-        let has_place = |link: &&Link| {
+        let has_place = |link: &&SystemLink| {
             self.systems.get(link.system).is_none_or(System::has_room) && self.is_due(index, flow, link)
         };
         flow.links.iter().find(|link| !has_place(link)).map(|link| link.system)

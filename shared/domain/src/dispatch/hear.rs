@@ -10,9 +10,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::Dispatcher;
 use super::control::{Calls, Phase};
 use super::event::StageMeasured;
-use super::flow::{FlowIndex, Known, Link};
-use super::gate::Subject;
-use super::open::Open;
+use super::flow::{FlowIndex, FlowMeasurements, SystemLink};
+use super::gate::ControlSubject;
+use super::open::OpenTally;
 use super::patience::QueueWaits;
 use super::record::{FlowRecord, FlowState, SystemRecord, SystemState};
 use super::rules::SystemOrder;
@@ -62,13 +62,13 @@ impl Dispatcher {
         let now = self.now;
         for subject in concerned {
             match subject {
-                Subject::Flow(index) => {
+                ControlSubject::Flow(index) => {
                     let Some(flow) = self.flows.get_mut(index) else { continue };
                     let (in_use, bounds) = (flow.load(), flow.bounds);
                     flow.control.look(in_use, bounds, now);
                     self.moved_flow(index);
                 }
-                Subject::System(index) => {
+                ControlSubject::System(index) => {
                     let Some(system) = self.systems.get_mut(index) else { continue };
                     let (in_use, bounds) = (system.load(), system.bounds);
                     if system.order.is_none() {
@@ -80,7 +80,7 @@ impl Dispatcher {
         }
     }
 
-    /// Since when the oldest ready stage of each flow may run.
+    /// Notes the time since which the oldest ready stage of each flow may run.
     pub(super) fn oldest_ready(&mut self, rows: &[(Arc<str>, Timestamp)]) {
         let rows: HashMap<&str, Timestamp> = rows.iter().map(|(name, since)| (&**name, *since)).collect();
         let moved = |known: Option<Timestamp>, read: Option<Timestamp>| match (known, read) {
@@ -138,7 +138,7 @@ impl Dispatcher {
         let Some(flow) = self.flows.get_mut(index) else { return };
         flow.control.recall(&record.memory["control"], &record.decisions, now);
         let [stages, waits] = ["stages", "waits"].map(|key| Timing::recall(&record.memory[key]));
-        flow.known = Known::of(stages, waits, Rate::of(record.throughput), now);
+        flow.known = FlowMeasurements::of(stages, waits, Rate::of(record.throughput), now);
         flow.known.queue_waits = QueueWaits::recall(record.queue_pace);
         flow.known.errors =
             record.errors.iter().map(|(class, count)| (Arc::from(&**class), *count as f64)).collect();
@@ -160,14 +160,14 @@ impl Dispatcher {
         }
         let Some(flow) = self.flows.get_mut(index) else { return };
         let (in_use, bounds) = (flow.load(), flow.bounds);
-        if flow.control.stage_ended(in_use, bounds, now) == super::control::Moved::Yes {
+        if flow.control.stage_ended(in_use, bounds, now) == super::control::ControlMove::Yes {
             self.moved_flow(index);
         }
         let links = self.flows.get(index).map(|flow| flow.links.clone()).unwrap_or_default();
         for link in links {
             let Some(system) = self.systems.get_mut(link.system) else { continue };
             let (in_use, bounds) = (system.load(), system.bounds);
-            if system.control.stage_ended(in_use, bounds, now) == super::control::Moved::Yes {
+            if system.control.stage_ended(in_use, bounds, now) == super::control::ControlMove::Yes {
                 self.moved_system(link.system);
             }
         }
@@ -184,7 +184,7 @@ impl Dispatcher {
                     system.forget(index);
                 }
             }
-            self.probing.remove(&Subject::Flow(index));
+            self.probing.remove(&ControlSubject::Flow(index));
             self.waiting.lines().forget(index);
         }
     }
@@ -207,7 +207,13 @@ impl Dispatcher {
         } else if flow.links.len() < MAX_LINKS {
             let promptness =
                 self.systems.get(system).map_or_else(Default::default, |system| system.promptness);
-            flow.links.push(Link { system, open: Open::default(), promptness, paid: 0, seen_at: now });
+            flow.links.push(SystemLink {
+                system,
+                open: OpenTally::default(),
+                promptness,
+                paid: 0,
+                seen_at: now,
+            });
             let in_progress = flow.stages_in_progress();
             if let Some(system) = self.systems.get_mut(system) {
                 system.stages = system.stages.saturating_add(in_progress);
@@ -216,7 +222,7 @@ impl Dispatcher {
             self.freed(index);
         }
         let Some(flow) = self.flows.get_mut(index) else { return };
-        let old = |link: &Link| link.open.all.value() == 0 && between(link.seen_at, now) > LINKED;
+        let old = |link: &SystemLink| link.open.all.value() == 0 && between(link.seen_at, now) > LINKED;
         if let Some(at) = flow.links.iter().position(old) {
             let (link, in_progress) = (flow.links.remove(at), flow.stages_in_progress());
             if let Some(system) = self.systems.get_mut(link.system) {
@@ -249,7 +255,7 @@ impl Dispatcher {
     }
 
     /// Gives the samples to the control that they are for.
-    fn learn(&mut self, index: FlowIndex, system: SystemIndex, samples: &CallSamples) -> Subject {
+    fn learn(&mut self, index: FlowIndex, system: SystemIndex, samples: &CallSamples) -> ControlSubject {
         let now = self.now;
         let limiting = match &samples.outcome {
             CallOutcome::Failed(class) if self.is_limiting(class, &samples.scenario) => samples.count,
@@ -272,14 +278,14 @@ impl Dispatcher {
         }
         self.flow_changed(index);
         if is_named {
-            return Subject::System(system);
+            return ControlSubject::System(system);
         }
         self.moved_system(system);
         if let Some(flow) = self.flows.get_mut(index) {
             let calls = Calls { path: &samples.system, kind, good, limiting, times };
             flow.control.note(calls, flow.load(), flow.bounds, now);
         }
-        Subject::Flow(index)
+        ControlSubject::Flow(index)
     }
 
     fn is_limiting(&self, class: &str, scenario: &str) -> bool {

@@ -1,4 +1,4 @@
-//! How many stages may be in progress: of each mode, on each node, and of one flow.
+//! Number of stages that may be in progress: of each mode, on each node, and of one flow.
 //! Must never count by itself: the counts come in.
 
 use crate::order::Mode;
@@ -6,9 +6,9 @@ use crate::order::Mode;
 /// Stages in progress at most, of each mode (DSP-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
-    /// Of orders that run beside all others.
+    /// Stages of orders that run beside all others.
     pub parallel: u32,
-    /// Of orders that own a queue.
+    /// Stages of orders that own a queue.
     pub sequential: u32,
 }
 
@@ -22,19 +22,19 @@ impl Capacity {
         }
     }
 
-    /// Of both modes together.
+    /// Returns the capacity of both modes together.
     #[must_use]
     pub const fn total(self) -> u32 {
         self.parallel.saturating_add(self.sequential)
     }
 
-    /// True if one more of this mode may go, when so many are in progress.
+    /// True if one more of this mode may go while `in_progress` are in progress.
     #[must_use]
     pub const fn admits(self, mode: Mode, in_progress: u32) -> bool {
         in_progress < self.of(mode)
     }
 
-    /// What one of `live` nodes may have in progress: its equal part of the whole, rounded, at
+    /// Returns what one of `live` nodes may have in progress: its equal part of the whole, rounded, at
     /// least one, and never more than it can run at once.
     #[must_use]
     pub const fn allowance(self, live: u32, concurrency: u32) -> u32 {
@@ -63,7 +63,7 @@ pub struct FlowShare {
 }
 
 impl FlowShare {
-    /// How many of so many places one flow may have: rounded up, so that less than five places are
+    /// Number of these places that one flow may have: rounded up, so that less than five places are
     /// never shared out.
     #[must_use]
     pub const fn of(self, places: u32) -> u32 {
@@ -75,8 +75,8 @@ impl FlowShare {
         part as u32
     }
 
-    /// True if one more of this mode may go of a flow that has so many in progress, by mode, where the
-    /// living nodes have so many `places` in all. The places of the mode bound it, and those of the
+    /// True if one more of this mode may go of a flow that has these in progress, by mode, where the
+    /// living nodes have `places` in all. The places of the mode bound it, and those of the
     /// nodes, which both modes share.
     #[must_use]
     pub const fn admits(self, capacity: Capacity, places: u32, mode: Mode, in_progress: [u32; 2]) -> bool {

@@ -10,53 +10,53 @@ use std::collections::BTreeSet;
 
 use super::event::Lane;
 use super::flow::FlowIndex;
-use super::ready::Slot;
-use super::share::Waits;
+use super::ready::StageSlot;
+use super::share::WaitingLines;
 use crate::order::{Mode, Priority};
 
 /// Stands for the end of a line.
-pub(super) const NONE: Slot = u32::MAX;
+pub(super) const NONE: StageSlot = u32::MAX;
 
-/// Which line.
+/// Key of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LineKey {
     /// The flow.
     pub(super) flow: FlowIndex,
     /// Parallel or sequential.
     pub(super) mode: Mode,
-    /// How urgent.
+    /// Priority.
     pub(super) priority: Priority,
     /// Fresh or woken.
     pub(super) lane: Lane,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Line {
-    first: Slot,
-    last: Slot,
-    /// Its place among the turns; none while it is empty or its flow is shut.
+struct ReadyLine {
+    first: StageSlot,
+    last: StageSlot,
+    /// Place among the turns; `None` while it is empty or its flow is shut.
     turn: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct FlowLines {
-    lines: [[[Line; 2]; 3]; 2],
+    lines: [[[ReadyLine; 2]; 3]; 2],
     shut: [bool; 2],
-    /// Where the flow stands in the time of each priority, in microseconds; used only where flows share by time.
+    /// Position of the flow in the time of each priority, in microseconds; used only where flows share by time.
     spent: [u64; 3],
 }
 
 const EMPTY: FlowLines = FlowLines {
-    lines: [[[Line { first: NONE, last: NONE, turn: None }; 2]; 3]; 2],
+    lines: [[[ReadyLine { first: NONE, last: NONE, turn: None }; 2]; 3]; 2],
     shut: [false; 2],
     spent: [0; 3],
 };
 
-/// Of which lines a stage may go: by mode and lane in the order of their declaration.
+/// Lines that a stage may go from: by mode and lane in the order of their declaration.
 pub(super) type OpenLines = [[bool; 2]; 2];
 
 /// Flows by their turn.
-type Turns = BTreeSet<(u64, FlowIndex)>;
+type FlowTurns = BTreeSet<(u64, FlowIndex)>;
 
 /// All lines.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ pub(super) struct Lines {
     /// By number of the flow; the numbers are used again, so there are as many as there were flows at once.
     flows: Vec<FlowLines>,
     /// The flows that may go, longest without a turn first.
-    turns: [[[Turns; 2]; 3]; 2],
+    turns: [[[FlowTurns; 2]; 3]; 2],
     last_turn: u64,
     /// True while flows share by time and not by turns.
     by_time: bool,
@@ -80,7 +80,7 @@ impl Lines {
     }
 
     /// Who stands first and last in a line.
-    pub(super) fn ends(&self, key: LineKey) -> (Slot, Slot) {
+    pub(super) fn ends(&self, key: LineKey) -> (StageSlot, StageSlot) {
         self.flows.get(key.flow as usize).map_or((NONE, NONE), |flow| {
             let line = flow.lines[key.mode as usize][key.priority as usize][key.lane as usize];
             (line.first, line.last)
@@ -88,19 +88,19 @@ impl Lines {
     }
 
     /// Changes who stands first and last in a line; both are none when it becomes empty.
-    pub(super) fn set_ends(&mut self, key: LineKey, (first, last): (Slot, Slot)) {
+    pub(super) fn set_ends(&mut self, key: LineKey, (first, last): (StageSlot, StageSlot)) {
         let line = self.line(key);
         (line.first, line.last) = (first, last);
         self.settle(key);
     }
 
     /// Who goes next of this mode, priority and lane.
-    pub(super) fn next(&self, mode: Mode, priority: Priority, lane: Lane) -> Option<Slot> {
+    pub(super) fn next(&self, mode: Mode, priority: Priority, lane: Lane) -> Option<StageSlot> {
         let (_, flow) = *self.turns[mode as usize][priority as usize][lane as usize].first()?;
         Some(self.ends(LineKey { flow, mode, priority, lane }).0)
     }
 
-    /// Of what is open, in which lines the flow stands that has taken the least time of this priority.
+    /// Returns the open lines of the flow that has taken the least time of this priority.
     pub(super) fn cheapest(&self, priority: Priority, open: OpenLines) -> OpenLines {
         let first = |mode: usize, lane: usize| match open[mode][lane] {
             true => self.turns[mode][priority as usize][lane].first(),
@@ -110,7 +110,7 @@ impl Lines {
         [0, 1].map(|mode| [0, 1].map(|lane| cheapest.is_some() && first(mode, lane) == cheapest))
     }
 
-    /// The flow had its turn, for a stage that is expected to take so many microseconds: the others of its
+    /// Notes that the flow had its turn, for a stage that is expected to take `expected` microseconds: the others of its
     /// mode, priority and lane come before it now.
     pub(super) fn pass(&mut self, key: LineKey, expected: u64) {
         if self.by_time {
@@ -123,7 +123,7 @@ impl Lines {
         }
     }
 
-    /// A stage of the flow took so many microseconds more or less than it was expected to.
+    /// Charges the microseconds that a stage of the flow took more or less than it was expected to.
     pub(super) fn charge(&mut self, flow: FlowIndex, priority: Priority, more: i64) {
         let spent = &mut self.flow(flow).spent[priority as usize];
         *spent = spent.saturating_add_signed(more);
@@ -143,7 +143,7 @@ impl Lines {
         }
     }
 
-    /// Flows share by time from now on, or by turns. All of them start anew, in the order in which they stand.
+    /// Lets flows share by time from now on, or by turns. All of them start again, in the order in which they stand.
     pub(super) fn share_by_time(&mut self, by_time: bool) {
         if self.by_time == by_time {
             return;
@@ -192,7 +192,7 @@ impl Lines {
     }
 
     /// In which lines of these modes somebody stands who may go.
-    pub(super) fn waits(&self, open: OpenLines) -> Waits {
+    pub(super) fn waits(&self, open: OpenLines) -> WaitingLines {
         [0, 1, 2].map(|priority| {
             [0, 1].map(|mode| {
                 [0, 1].map(|lane| open[mode][lane] && !self.turns[mode][priority][lane].is_empty())
@@ -213,11 +213,11 @@ impl Lines {
         &mut self.flows[index]
     }
 
-    fn line(&mut self, key: LineKey) -> &mut Line {
+    fn line(&mut self, key: LineKey) -> &mut ReadyLine {
         &mut self.flow(key.flow).lines[key.mode as usize][key.priority as usize][key.lane as usize]
     }
 
-    fn turns(&mut self, key: LineKey) -> &mut Turns {
+    fn turns(&mut self, key: LineKey) -> &mut FlowTurns {
         &mut self.turns[key.mode as usize][key.priority as usize][key.lane as usize]
     }
 

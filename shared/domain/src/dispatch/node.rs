@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::limit::Capacity;
 use crate::id::Incarnation;
 
-/// Where a node is in its life.
+/// State of a node in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeState {
     /// Takes stages.
@@ -20,18 +20,18 @@ pub enum NodeState {
 }
 
 #[derive(Debug)]
-struct Node {
+struct NodeEntry {
     state: NodeState,
     concurrency: u32,
     allowance: u32,
     load: u32,
-    /// When it last got something, counted in hand-outs: between equals the longest idle goes
+    /// Time at which it last got something, counted in hand-outs: between equals the longest idle goes
     /// first, so that a quiet system does not give everything to one node.
     turn: u64,
     paused_until: Option<Timestamp>,
 }
 
-impl Node {
+impl NodeEntry {
     fn is_open(&self) -> bool {
         self.state == NodeState::Up && self.load < self.allowance && self.paused_until.is_none()
     }
@@ -41,12 +41,12 @@ impl Node {
 #[derive(Debug)]
 pub(super) struct Nodes {
     capacity: Capacity,
-    nodes: BTreeMap<Incarnation, Node>,
-    /// Those that may take one more, least loaded first.
+    nodes: BTreeMap<Incarnation, NodeEntry>,
+    /// Nodes that may take one more, least loaded first.
     open: BTreeSet<(u32, u64, Incarnation)>,
     paused: BTreeSet<(Timestamp, Incarnation)>,
     turns: u64,
-    /// What all nodes together may have in progress.
+    /// Number of stages that all nodes together may have in progress.
     places: u32,
 }
 
@@ -69,7 +69,7 @@ impl Nodes {
         self.share_out();
     }
 
-    /// The node is there and runs so many at once.
+    /// Notes that the node is there and runs `concurrency` stages at once.
     pub(super) fn up(&mut self, id: Incarnation, concurrency: u32) {
         self.change(id, |node| {
             node.state = NodeState::Up;
@@ -111,7 +111,7 @@ impl Nodes {
         self.paused.first().map(|(until, _)| *until)
     }
 
-    /// What all nodes together may have in progress.
+    /// Returns the number of stages that all nodes together may have in progress.
     pub(super) const fn places(&self) -> u32 {
         self.places
     }
@@ -154,8 +154,8 @@ impl Nodes {
     }
 
     /// The only way to change a node: keeps `open` in step, and forgets who is gone and empty.
-    fn change(&mut self, id: Incarnation, change: impl FnOnce(&mut Node)) {
-        let node = self.nodes.entry(id).or_insert(Node {
+    fn change(&mut self, id: Incarnation, change: impl FnOnce(&mut NodeEntry)) {
+        let node = self.nodes.entry(id).or_insert(NodeEntry {
             state: NodeState::Down,
             concurrency: 0,
             allowance: 0,

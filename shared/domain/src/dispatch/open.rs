@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use super::Dispatcher;
 use super::event::{OpenRequests, RequestsMoved};
-use super::flow::{Flow, FlowIndex, Link};
+use super::flow::{Flow, FlowIndex, SystemLink};
 use super::system::{System, SystemIndex};
 
 /// A number that news moves and counted rows correct.
@@ -49,7 +49,7 @@ impl Tally {
         self.marked = self.count;
     }
 
-    /// So many rows were counted since the mark. Corrects what two counts agree on, or all of it; the correction.
+    /// Corrects by the rows counted since the mark what two counts agree on, or all of it. Returns the correction.
     fn correct(&mut self, rows: u32, is_first: bool) -> i64 {
         let difference = i64::from(rows).saturating_sub(self.marked);
         let correction = match (is_first, difference.signum() == self.doubt.signum()) {
@@ -66,21 +66,21 @@ impl Tally {
 /// Time in which a system answers requests, beside the time in which a limit can react.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Promptness {
-    /// It has answered none yet, and none has waited for longer than that.
+    /// No answer yet, and no wait longer than that.
     #[default]
     Unknown,
-    /// It answers half of them within that time.
+    /// Half of the answers within that time.
     Prompt,
-    /// It takes longer: people or partners answer.
+    /// Slower: people or partners answer.
     Late,
 }
 
 /// Open requests of a flow at a system.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Open {
+pub(super) struct OpenTally {
     /// All of them.
     pub(super) all: Tally,
-    /// Those that were sent within the time in which a limit can react.
+    /// Requests that were sent within the time in which a limit can react.
     pub(super) recent: Tally,
 }
 
@@ -119,7 +119,7 @@ impl System {
         if presses { self.open.recent.value() } else { 0 }
     }
 
-    /// How promptly it answers, beside this time in seconds.
+    /// Judges how promptly it answers, beside this time in seconds.
     fn look_at_answers(&self, within: f64) -> Promptness {
         let median = self.answers.short().quantile(0.5).or_else(|| self.answers.long().quantile(0.5));
         match median {
@@ -220,7 +220,7 @@ impl Dispatcher {
         self.requests_corrected
     }
 
-    fn link_of(&mut self, flow: FlowIndex, system: SystemIndex) -> Option<&mut Link> {
+    fn link_of(&mut self, flow: FlowIndex, system: SystemIndex) -> Option<&mut SystemLink> {
         self.flows.get_mut(flow)?.links.iter_mut().find(|link| link.system == system)
     }
 

@@ -1,4 +1,4 @@
-//! What each event means for what waits and what is in progress. Must never hand anything out.
+//! Effect of each event on what waits and what is in progress. Must never hand anything out.
 //!
 //! Two rules run through all of it. A greater attempt proves that the smaller ones are over,
 //! whatever their own news says later. And what frees a permit needs proof: the end itself, a
@@ -11,13 +11,13 @@ use jiff::Timestamp;
 
 use super::Dispatcher;
 use super::event::{HandOut, InProgress, QueueHead, QueueMember, Ready, Refusal, Running, StageMeasured};
-use super::progress::{Record, Sent, Standing};
+use super::progress::{Record, SentStage, StageStanding};
 use super::queue::Gate;
-use super::ready::{End, Slot, Stage};
+use super::ready::{DispatchStage, LineEnd, StageSlot};
 use crate::id::{Attempt, Incarnation, OrderNo};
 use crate::order::Mode;
 
-/// How long a node rests that could not take a hand-out. Its permits and the news of its ended
+/// Rest of a node that could not take a hand-out. Its permits and the news of its ended
 /// stages cross now and then, so it is short; it is there lest a node that nobody reaches gets
 /// the same stage a thousand times a second.
 const REST: Duration = Duration::from_millis(250);
@@ -43,17 +43,17 @@ impl Dispatcher {
         }
         let flow = self.enter_flow(&row.flow);
         self.flows.wait(flow, row.priority);
-        self.file_anew(flow, row.priority);
+        self.file_again(flow, row.priority);
         self.flow_changed(flow);
         let place = row.place.as_ref();
         let place = place.map(|place| (self.queues.enter(&place.queue), place.position));
-        let stage = Stage::new(row.no, row.attempt, flow, row.priority, row.lane);
+        let stage = DispatchStage::new(row.no, row.attempt, flow, row.priority, row.lane);
         self.watch(&stage.in_queue(place));
-        self.add_waiting(stage.in_queue(place), End::Back);
+        self.add_waiting(stage.in_queue(place), LineEnd::Back);
     }
 
     /// Some of those that wait in queues are watched.
-    fn watch(&mut self, stage: &Stage) {
+    fn watch(&mut self, stage: &DispatchStage) {
         let now = self.now;
         let Some(queue) = stage.queue() else { return };
         let Some(flow) = self.flows.get_mut(stage.flow) else { return };
@@ -76,7 +76,7 @@ impl Dispatcher {
     }
 
     pub(super) fn left_queue(&mut self, no: OrderNo, name: &str) {
-        // A ready member is let go as a whole: the re-reading brings it back with its new place,
+        // A ready member is dropped as a whole: the re-reading brings it back with its new place,
         // or with none.
         if let Some(slot) = self.waiting.find(no)
             && self.waiting.stage(slot).queue() == self.queues.find(name)
@@ -93,7 +93,7 @@ impl Dispatcher {
         } else {
             self.queues.left(queue, no);
         }
-        self.settle(queue, End::Back);
+        self.settle(queue, LineEnd::Back);
     }
 
     pub(super) fn ended(
@@ -109,7 +109,7 @@ impl Dispatcher {
             }
             if let Some(measured) = measured.filter(|_| record.stage.attempt == attempt) {
                 let (stage, expected) = (record.stage, record.expected);
-                if let Standing::Sent(sent) = record.standing {
+                if let StageStanding::Sent(sent) = record.standing {
                     let since = Duration::try_from(self.now.duration_since(sent.at)).unwrap_or_default();
                     self.woken.spent(since.saturating_sub(measured.took));
                 }
@@ -132,14 +132,14 @@ impl Dispatcher {
         self.progress.ended(no, attempt);
         if let Some(queue) = left.and_then(|name| self.queues.find(name)) {
             self.queues.left(queue, no);
-            self.settle(queue, End::Back);
+            self.settle(queue, LineEnd::Back);
         }
     }
 
     pub(super) fn refused(&mut self, hand_out: HandOut, why: Refusal, now: Timestamp) {
         let HandOut { no, node, serial, .. } = hand_out;
         let Some(record) = self.progress.get_mut(no) else { return };
-        let Standing::Sent(sent) = &mut record.standing else { return };
+        let StageStanding::Sent(sent) = &mut record.standing else { return };
         if sent.serial != serial || record.node != Some(node) {
             return;
         }
@@ -171,8 +171,8 @@ impl Dispatcher {
             .progress
             .iter()
             .filter(|record| match record.standing {
-                Standing::Running(seen) => seen < reading,
-                Standing::Sent(sent) => sent.asked,
+                StageStanding::Running(seen) => seen < reading,
+                StageStanding::Sent(sent) => sent.asked,
             })
             .map(|record| (record.stage.no, ready.contains(&(record.stage.no, record.stage.attempt))))
             .collect();
@@ -198,9 +198,9 @@ impl Dispatcher {
         let Some(QueueMember { no, position, .. }) = head else {
             // No member at all: the claim tells about each that is held here.
             self.queues.set_gate(queue, Gate::Open);
-            return self.settle(queue, End::Back);
+            return self.settle(queue, LineEnd::Back);
         };
-        // Positions only grow, so whoever is held with a smaller one has left.
+        // Positions only grow, so a member held with a smaller one has left.
         while let Some(queue) = self.queues.find(&name)
             && let Some(front) = self.queues.front(queue)
             && self.waiting.stage(front).position < position
@@ -211,10 +211,10 @@ impl Dispatcher {
         let front = self.queues.front(queue).map(|front| self.waiting.stage(front).no);
         let gate = if front == Some(no) { Gate::Open } else { Gate::Held(no) };
         self.queues.set_gate(queue, gate);
-        self.settle(queue, End::Back);
+        self.settle(queue, LineEnd::Back);
     }
 
-    /// This stage was seen running.
+    /// Notes that this stage was seen running.
     fn runs(&mut self, row: &Running, reading: u64) {
         if self.progress.has_ended(row.no, row.attempt) {
             return;
@@ -222,7 +222,7 @@ impl Dispatcher {
         if let Some(record) = self.progress.get_mut(row.no) {
             let attempt = record.stage.attempt;
             if attempt == row.attempt {
-                record.standing = Standing::Running(reading);
+                record.standing = StageStanding::Running(reading);
                 let node = record.node.replace(row.node);
                 self.moved(node, row.node);
             }
@@ -248,19 +248,20 @@ impl Dispatcher {
         self.count_start(flow, mode);
         let queue = row.queue.as_ref().map(|name| self.queues.enter(name));
         // Neither priority nor lane matters for what will not be put back in line.
-        let stage = Stage::new(row.no, row.attempt, flow, crate::order::Priority::Normal, super::Lane::Woken);
+        let stage =
+            DispatchStage::new(row.no, row.attempt, flow, crate::order::Priority::Normal, super::Lane::Woken);
         self.nodes.hold(row.node);
         self.progress.insert(Record {
             stage: stage.in_queue(queue.map(|queue| (queue, 0))),
             mode,
             node: Some(row.node),
-            standing: Standing::Running(reading),
+            standing: StageStanding::Running(reading),
             expected: 0,
         });
         self.freed(flow);
         if let Some(queue) = queue {
             self.queues.start(queue);
-            self.settle(queue, End::Back);
+            self.settle(queue, LineEnd::Back);
         }
     }
 
@@ -279,7 +280,7 @@ impl Dispatcher {
             && let Some(queue) = record.stage.queue()
         {
             self.queues.finish(queue, gate);
-            self.settle(queue, End::Back);
+            self.settle(queue, LineEnd::Back);
         }
     }
 
@@ -294,10 +295,10 @@ impl Dispatcher {
         let back = i64::try_from(expected).unwrap_or(i64::MAX);
         self.charge(&stage, -back);
         self.release(no);
-        self.add_waiting(stage, End::Front);
+        self.add_waiting(stage, LineEnd::Front);
         if let Some(queue) = stage.queue() {
             self.queues.finish(queue, gate);
-            self.settle(queue, End::Front);
+            self.settle(queue, LineEnd::Front);
         }
     }
 
@@ -305,8 +306,8 @@ impl Dispatcher {
     fn hold_back(&mut self, no: OrderNo) {
         let Some(record) = self.progress.get_mut(no) else { return };
         let node = record.node.take();
-        if let Standing::Sent(sent) = &mut record.standing {
-            *sent = Sent { again: true, asked: false, doubted: false, ..*sent };
+        if let StageStanding::Sent(sent) = &mut record.standing {
+            *sent = SentStage { again: true, asked: false, doubted: false, ..*sent };
         }
         if let Some(node) = node {
             self.nodes.release(node);
@@ -325,7 +326,7 @@ impl Dispatcher {
         Some(record)
     }
 
-    fn is_same(&self, slot: Slot, row: &Ready) -> bool {
+    fn is_same(&self, slot: StageSlot, row: &Ready) -> bool {
         let held = self.waiting.stage(slot);
         let place = held.queue().map(|queue| (self.queues.name(queue), held.position));
         held.attempt == row.attempt

@@ -18,7 +18,7 @@ const FEWEST: usize = 8;
 const WATCHED: usize = 16;
 /// Between two orders that are watched, at least.
 const SHORTEST_GAP: Duration = Duration::from_millis(100);
-/// What has waited for so long is watched no more.
+/// Wait after which an order is watched no more.
 const GIVEN_UP: Duration = Duration::from_secs(24 * 3600);
 
 /// An order that waits behind others of its queue.
@@ -34,15 +34,15 @@ struct Watched {
 pub(super) struct QueueWaits {
     watched: Vec<Watched>,
     watched_at: Option<Timestamp>,
-    /// Of each wait the seconds for one order in front, and the seconds beyond what was expected of it, by the root of
-    /// the number in front: differences of many cancel each other out.
+    /// Seconds of each wait for one order in front, and the seconds beyond what was expected of it, divided by the root
+    /// of the number in front: differences of many cancel each other out.
     last: VecDeque<[f64; 2]>,
-    /// What another dispatcher knew.
+    /// Pace that another dispatcher knew.
     known: Option<QueuePace>,
 }
 
 impl QueueWaits {
-    /// What another dispatcher knew.
+    /// Starts with the pace that another dispatcher knew.
     pub(super) fn recall(known: Option<QueuePace>) -> Self {
         Self { known, ..Self::default() }
     }
@@ -60,7 +60,7 @@ impl QueueWaits {
         self.watched.len() < WATCHED && self.watched_at.is_none_or(|last| between(last, now) >= SHORTEST_GAP)
     }
 
-    /// An order is ready behind so many others of its queue.
+    /// Notes an order that is ready behind `before` others of its queue.
     pub(super) fn ready(&mut self, no: OrderNo, before: u32, now: Timestamp) {
         self.watched.retain(|other| other.no != no && between(other.since, now) < GIVEN_UP);
         self.watched.push(Watched { no, since: now, before: f64::from(before.max(1)) });
@@ -84,7 +84,7 @@ impl QueueWaits {
         self.watched.retain(|order| order.no != no);
     }
 
-    /// Those that wait now wait for a person, which says nothing of others.
+    /// Forgets those that wait now: they wait for a person, which says nothing of others.
     pub(super) fn forget_watched(&mut self) {
         self.watched.clear();
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn ord_30_a_queue_is_as_quick_as_its_waits_of_late_and_steady_waits_leave_no_doubt() {
+    fn ord_30_a_queue_is_as_quick_as_its_recent_waits_and_steady_waits_leave_no_doubt() {
         assert_eq!(QueueWaits::default().pace(), None);
         let steady = waited(|_| 500).pace().unwrap_or_default();
         assert!((steady.turn - 0.5).abs() < 1e-9 && steady.doubt.abs() < 1e-9, "{steady:?}");

@@ -6,22 +6,22 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use jiff::Timestamp;
 
 use super::event::Lane;
-use super::ready::Stage;
+use super::ready::DispatchStage;
 use crate::id::{Attempt, Incarnation, OrderNo};
 use crate::order::Mode;
 
-/// What is known of a stage in progress.
+/// Knowledge of a stage in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum StageStanding {
     /// Handed out; nothing heard yet.
-    Sent(Sent),
+    Sent(SentStage),
     /// Seen running by the reading of this number.
     Running(u64),
 }
 
 /// A hand-out of which nothing was heard yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct SentStage {
     /// When.
     pub(super) at: Timestamp,
     /// By which hand-out.
@@ -39,20 +39,20 @@ pub(super) struct Sent {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
     /// The stage. Its queue is set only as long as it counts as that queue's owner.
-    pub(super) stage: Stage,
-    /// Which capacity it takes.
+    pub(super) stage: DispatchStage,
+    /// Capacity that it takes.
     pub(super) mode: Mode,
     /// Who has it; none while it waits to be sent again.
     pub(super) node: Option<Incarnation>,
-    /// What is known.
-    pub(super) standing: Standing,
-    /// What its flow was charged for it, in microseconds; nothing for one that was not handed out here.
+    /// Knowledge of the stage.
+    pub(super) standing: StageStanding,
+    /// Microseconds that its flow was charged for it; zero for one that was not handed out here.
     pub(super) expected: u64,
 }
 
-/// All stages in progress, and which ended of late.
+/// All stages in progress, and those that ended recently.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct StagesInProgress {
     records: BTreeMap<OrderNo, Record>,
     by_mode: [u32; 2],
     by_lane: [u32; 2],
@@ -61,12 +61,12 @@ pub(super) struct Progress {
     /// The greatest attempt that has ended, of orders whose stage a reading may still show.
     ended: HashMap<OrderNo, Attempt>,
     ended_after: VecDeque<(u64, OrderNo, Attempt)>,
-    /// Readings told so far.
+    /// Number of readings so far.
     readings: u64,
 }
 
-impl Progress {
-    /// Nothing yet.
+impl StagesInProgress {
+    /// Returns an empty list.
     pub(super) fn new() -> Self {
         Self {
             records: BTreeMap::new(),
@@ -99,12 +99,12 @@ impl Progress {
         self.records.values_mut()
     }
 
-    /// How many are in progress of this mode.
+    /// Returns the number in progress of this mode.
     pub(super) const fn of_mode(&self, mode: Mode) -> u32 {
         self.by_mode[mode as usize]
     }
 
-    /// How many are in progress of this lane.
+    /// Returns the number in progress of this lane.
     pub(super) const fn of_lane(&self, lane: Lane) -> u32 {
         self.by_lane[lane as usize]
     }

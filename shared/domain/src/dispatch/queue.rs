@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::ready::{Slot, Waiting, table_bytes};
+use super::ready::{ReadyStages, StageSlot, table_bytes};
 use super::slab::Slab;
 use crate::id::OrderNo;
 
@@ -34,25 +34,25 @@ const MOST_COUNTED: usize = 200;
 /// filled in ascending order, and the nodes above.
 const BEHIND_BYTES: usize = 50;
 
-/// What is known of the head of a queue, as long as nothing of it is in progress.
+/// Knowledge of the head of a queue, as long as nothing of it is in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gate {
     /// Nothing speaks against the first ready member.
     Open,
-    /// This order owns the queue and is not ready: suspended in place, or its news is late.
+    /// Owned by this order, which is not ready: suspended in place, or its news is late.
     Held(OrderNo),
-    /// Nobody goes before the head has been read.
+    /// Closed until the head has been read.
     Unclear,
 }
 
 #[derive(Debug)]
-struct Queue {
+struct OrderQueue {
     name: Box<str>,
     gate: Gate,
     /// The ready member with the smallest position.
-    front: Slot,
+    front: StageSlot,
     /// The member that stands in line: the front or nobody.
-    offered: Slot,
+    offered: StageSlot,
     in_progress: u32,
     /// The next queue whose name has the same hash.
     next_alike: QueueIndex,
@@ -62,8 +62,8 @@ struct Queue {
     urgent: bool,
 }
 
-impl Queue {
-    fn candidate(&self) -> Slot {
+impl OrderQueue {
+    fn candidate(&self) -> StageSlot {
         if self.in_progress == 0 && self.gate == Gate::Open { self.front } else { NONE }
     }
 
@@ -74,20 +74,20 @@ impl Queue {
 
 /// Who has to step out of line, and who may join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Turn {
+pub(super) struct QueueTurn {
     /// Stood in line and must not any more.
-    pub(super) withdraw: Option<Slot>,
+    pub(super) withdraw: Option<StageSlot>,
     /// May go now.
-    pub(super) offer: Option<Slot>,
+    pub(super) offer: Option<StageSlot>,
 }
 
 /// All queues that matter now.
 #[derive(Debug)]
 pub(super) struct Queues {
-    queues: Slab<Queue>,
+    queues: Slab<OrderQueue>,
     /// By hash, because the names are long and stand in the queues.
     by_name: HashMap<u32, QueueIndex>,
-    behind: BTreeMap<(QueueIndex, i64), Slot>,
+    behind: BTreeMap<(QueueIndex, i64), StageSlot>,
     urgent: VecDeque<QueueIndex>,
     look_next: QueueIndex,
     look_due: Timestamp,
@@ -126,7 +126,7 @@ impl Queues {
         if let Some(index) = self.find(name) {
             return index;
         }
-        let queue = Queue {
+        let queue = OrderQueue {
             name: name.into(),
             gate: Gate::Open,
             front: NONE,
@@ -148,7 +148,7 @@ impl Queues {
     }
 
     /// Members that are known to go before a position: those that are ready, up to some, and one in progress.
-    pub(super) fn before(&self, waiting: &Waiting, index: QueueIndex, position: i64) -> u32 {
+    pub(super) fn before(&self, waiting: &ReadyStages, index: QueueIndex, position: i64) -> u32 {
         let Some(queue) = self.queues.get(index) else { return 0 };
         let is_first = queue.front == NONE || waiting.stage(queue.front).position >= position;
         if is_first {
@@ -159,13 +159,18 @@ impl Queues {
     }
 
     /// The ready member with the smallest position.
-    pub(super) fn front(&self, index: QueueIndex) -> Option<Slot> {
+    pub(super) fn front(&self, index: QueueIndex) -> Option<StageSlot> {
         self.queues.get(index).map(|queue| queue.front).filter(|front| *front != NONE)
     }
 
     /// Adds a ready member. Two rows of one place cannot both be true: the older one's slot is
-    /// given back, to be let go.
-    pub(super) fn join(&mut self, waiting: &Waiting, index: QueueIndex, slot: Slot) -> Option<Slot> {
+    /// given back, to be released.
+    pub(super) fn join(
+        &mut self,
+        waiting: &ReadyStages,
+        index: QueueIndex,
+        slot: StageSlot,
+    ) -> Option<StageSlot> {
         let stage = waiting.stage(slot);
         let queue = &mut self.queues[index];
         if queue.gate == Gate::Held(stage.no) {
@@ -188,7 +193,7 @@ impl Queues {
     }
 
     /// Removes a ready member that stood at this position.
-    pub(super) fn leave(&mut self, index: QueueIndex, position: i64, slot: Slot) {
+    pub(super) fn leave(&mut self, index: QueueIndex, position: i64, slot: StageSlot) {
         let queue = &mut self.queues[index];
         if queue.offered == slot {
             queue.offered = NONE;
@@ -234,7 +239,7 @@ impl Queues {
         }
     }
 
-    /// This order is no longer a member.
+    /// Notes that this order is no longer a member.
     pub(super) fn left(&mut self, index: QueueIndex, no: OrderNo) {
         let gate = match self.queues[index].gate {
             Gate::Open => Gate::Open,
@@ -251,7 +256,7 @@ impl Queues {
     }
 
     /// Compares who stands in line with who should, and forgets a queue that no longer matters.
-    pub(super) fn settle(&mut self, index: QueueIndex) -> Turn {
+    pub(super) fn settle(&mut self, index: QueueIndex) -> QueueTurn {
         let queue = &mut self.queues[index];
         let candidate = queue.candidate();
         let stood = std::mem::replace(&mut queue.offered, candidate);
@@ -259,13 +264,13 @@ impl Queues {
             self.forget(index);
         }
         if stood == candidate {
-            return Turn { withdraw: None, offer: None };
+            return QueueTurn { withdraw: None, offer: None };
         }
         let some = |slot| (slot != NONE).then_some(slot);
-        Turn { withdraw: some(stood), offer: some(candidate) }
+        QueueTurn { withdraw: some(stood), offer: some(candidate) }
     }
 
-    /// The queues whose head should be read, at most so many: those with an open question first,
+    /// Lists the queues whose head should be read, at most `max`: those with an open question first,
     /// then, every `period`, each one with ready members that nobody of is in progress, because
     /// the news that would open it may have been lost.
     pub(super) fn wanted(&mut self, now: Timestamp, period: Duration, max: usize) -> Vec<Arc<str>> {
@@ -306,7 +311,7 @@ impl Queues {
         names
     }
 
-    /// When [`Queues::wanted`] has something to say again; none if not by time alone.
+    /// Returns the time at which [`Queues::wanted`] has something to say again; `None` if not by time alone.
     pub(super) fn next_look(&self) -> Option<Timestamp> {
         if !self.urgent.is_empty() {
             return Some(Timestamp::MIN);
@@ -314,7 +319,7 @@ impl Queues {
         (self.queues.len() > 0).then_some(self.look_due)
     }
 
-    /// How many queues matter now.
+    /// Returns the number of queues that matter now.
     pub(super) const fn len(&self) -> usize {
         self.queues.len()
     }
@@ -337,7 +342,7 @@ impl Queues {
     }
 
     fn forget(&mut self, index: QueueIndex) {
-        let Some(Queue { name, next_alike, .. }) = self.queues.remove(index) else { return };
+        let Some(OrderQueue { name, next_alike, .. }) = self.queues.remove(index) else { return };
         self.name_bytes -= name_bytes(&name);
         let Entry::Occupied(mut first) = self.by_name.entry(hash(&name)) else { return };
         if *first.get() == index {
@@ -361,11 +366,11 @@ impl Queues {
 fn hash(name: &str) -> u32 {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
-    // Half of the bits are enough, since alike ones are told apart by name.
+    // Half of the bits are enough, since alike ones differ by name.
     (hasher.finish() & u64::from(u32::MAX)) as u32
 }
 
-/// What a name costs: an allocation is a multiple of sixteen with eight of its own.
+/// Returns the bytes of a name: an allocation is a multiple of sixteen with eight of its own.
 const fn name_bytes(name: &str) -> usize {
     (name.len() + 8).next_multiple_of(16)
 }

@@ -12,37 +12,37 @@ use super::event::Lane;
 use super::flow::FlowIndex;
 use super::line::{LineKey, Lines, NONE, OpenLines};
 use super::queue::QueueIndex;
-use super::share::Waits;
+use super::share::WaitingLines;
 use super::slab::Slab;
 use crate::id::{Attempt, OrderNo};
 use crate::order::{Mode, Priority};
 
 /// The number of a ready stage; valid until it is removed.
-pub(super) type Slot = u32;
+pub(super) type StageSlot = u32;
 
 /// Stands for being in no line.
 const UNLINKED: u32 = u32::MAX - 1;
 
 /// A stage that may run, with its names made small.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stage {
+pub(super) struct DispatchStage {
     /// The order.
     pub(super) no: OrderNo,
-    /// Its place in the queue; means nothing without a queue.
+    /// Place in the queue; means nothing without a queue.
     pub(super) position: i64,
-    /// Which readiness of the order.
+    /// Number of the readiness of the order.
     pub(super) attempt: Attempt,
     /// The flow it counts for.
     pub(super) flow: FlowIndex,
     /// A plain number, because an `Option` would cost each waiting order eight bytes.
     queue_or_none: QueueIndex,
-    /// How urgent.
+    /// Priority.
     pub(super) priority: Priority,
     /// Fresh or woken.
     pub(super) lane: Lane,
 }
 
-impl Stage {
+impl DispatchStage {
     /// A stage without a queue.
     pub(super) const fn new(
         no: OrderNo,
@@ -67,7 +67,7 @@ impl Stage {
         if self.queue_or_none == NONE { None } else { Some(self.queue_or_none) }
     }
 
-    /// Which capacity it counts against.
+    /// Returns the capacity that it counts against.
     pub(super) const fn mode(&self) -> Mode {
         if self.queue_or_none == NONE { Mode::Parallel } else { Mode::Sequential }
     }
@@ -78,9 +78,9 @@ impl Stage {
     }
 }
 
-/// Which end of a line to join.
+/// End of a line to join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum LineEnd {
     /// The usual one.
     Back,
     /// For what had its turn already and could not go.
@@ -89,38 +89,38 @@ pub(super) enum End {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    stage: Stage,
+    stage: DispatchStage,
     before: u32,
     after: u32,
 }
 
 /// All ready stages.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct ReadyStages {
     entries: Slab<Entry>,
-    by_order: HashMap<OrderNo, Slot>,
+    by_order: HashMap<OrderNo, StageSlot>,
     lines: Lines,
     by_priority: [usize; 3],
 }
 
-impl Waiting {
+impl ReadyStages {
     /// None yet.
     pub(super) fn new() -> Self {
         Self { entries: Slab::new(), by_order: HashMap::new(), lines: Lines::new(), by_priority: [0; 3] }
     }
 
-    /// Where the ready stage of this order is held.
-    pub(super) fn find(&self, no: OrderNo) -> Option<Slot> {
+    /// Returns the slot of the ready stage of this order.
+    pub(super) fn find(&self, no: OrderNo) -> Option<StageSlot> {
         self.by_order.get(&no).copied()
     }
 
     /// The stage held there.
-    pub(super) fn stage(&self, slot: Slot) -> &Stage {
+    pub(super) fn stage(&self, slot: StageSlot) -> &DispatchStage {
         &self.entries[slot].stage
     }
 
     /// Holds a stage, in no line yet.
-    pub(super) fn insert(&mut self, stage: Stage) -> Slot {
+    pub(super) fn insert(&mut self, stage: DispatchStage) -> StageSlot {
         self.by_priority[stage.priority as usize] += 1;
         let slot = self.entries.insert(Entry { stage, before: UNLINKED, after: UNLINKED });
         let earlier = self.by_order.insert(stage.no, slot);
@@ -129,7 +129,7 @@ impl Waiting {
     }
 
     /// Lets a stage go, out of its line too.
-    pub(super) fn remove(&mut self, slot: Slot) -> Stage {
+    pub(super) fn remove(&mut self, slot: StageSlot) -> DispatchStage {
         self.withdraw(slot);
         let stage = self.entries[slot].stage;
         self.entries.remove(slot);
@@ -139,12 +139,12 @@ impl Waiting {
     }
 
     /// Puts a stage in line.
-    pub(super) fn offer(&mut self, slot: Slot, end: End) {
+    pub(super) fn offer(&mut self, slot: StageSlot, end: LineEnd) {
         let line = self.entries[slot].stage.line();
         let (first, last) = self.lines.ends(line);
         let (before, after) = match end {
-            End::Back => (last, NONE),
-            End::Front => (NONE, first),
+            LineEnd::Back => (last, NONE),
+            LineEnd::Front => (NONE, first),
         };
         if before != NONE {
             self.entries[before].after = slot;
@@ -160,7 +160,7 @@ impl Waiting {
     }
 
     /// Takes a stage out of line, if it stands in one.
-    pub(super) fn withdraw(&mut self, slot: Slot) {
+    pub(super) fn withdraw(&mut self, slot: StageSlot) {
         let Entry { stage, before, after } = self.entries[slot];
         if before == UNLINKED {
             return;
@@ -181,12 +181,12 @@ impl Waiting {
     }
 
     /// Who goes next of this mode, priority and lane.
-    pub(super) fn next(&self, mode: Mode, priority: Priority, lane: Lane) -> Option<Slot> {
+    pub(super) fn next(&self, mode: Mode, priority: Priority, lane: Lane) -> Option<StageSlot> {
         self.lines.next(mode, priority, lane)
     }
 
     /// Who stands first in each line of a flow, whether it may go or not.
-    pub(super) fn heads(&self, flow: FlowIndex) -> impl Iterator<Item = Slot> {
+    pub(super) fn heads(&self, flow: FlowIndex) -> impl Iterator<Item = StageSlot> {
         let keys = Mode::ALL.iter().flat_map(move |mode| {
             Priority::ALL.iter().flat_map(move |priority| {
                 Lane::ALL.iter().map(move |lane| LineKey {
@@ -210,13 +210,13 @@ impl Waiting {
         &mut self.lines
     }
 
-    /// Of what is open, in which lines the flow stands that has taken the least time of this priority.
+    /// Returns the open lines of the flow that has taken the least time of this priority.
     pub(super) fn cheapest(&self, priority: Priority, open: OpenLines) -> OpenLines {
         self.lines.cheapest(priority, open)
     }
 
     /// In which of the open lines somebody stands who may go.
-    pub(super) fn waits(&self, open: OpenLines) -> Waits {
+    pub(super) fn waits(&self, open: OpenLines) -> WaitingLines {
         self.lines.waits(open)
     }
 
@@ -226,7 +226,7 @@ impl Waiting {
         self.lines.waits(woken).as_flattened().as_flattened().contains(&true)
     }
 
-    /// How many stages are held, by priority.
+    /// Returns the number of stages held, by priority.
     pub(super) const fn by_priority(&self) -> [usize; 3] {
         self.by_priority
     }
@@ -251,11 +251,11 @@ pub(super) fn table_bytes<K: Eq + Hash, V>(table: &HashMap<K, V>) -> usize {
 mod tests {
     use super::*;
 
-    fn stage(no: i64) -> Stage {
-        Stage::new(OrderNo(no), Attempt::FIRST, 0, Priority::Normal, Lane::Fresh)
+    fn stage(no: i64) -> DispatchStage {
+        DispatchStage::new(OrderNo(no), Attempt::FIRST, 0, Priority::Normal, Lane::Fresh)
     }
 
-    fn drain(waiting: &mut Waiting) -> Vec<i64> {
+    fn drain(waiting: &mut ReadyStages) -> Vec<i64> {
         let mut order = Vec::new();
         while let Some(slot) = waiting.next(Mode::Parallel, Priority::Normal, Lane::Fresh) {
             order.push(waiting.remove(slot).no.0);
@@ -270,10 +270,10 @@ mod tests {
 
     #[test]
     fn dsp_2_a_line_is_first_in_first_out_and_can_be_left() {
-        let mut waiting = Waiting::new();
+        let mut waiting = ReadyStages::new();
         for no in 1..=5 {
             let slot = waiting.insert(stage(no));
-            waiting.offer(slot, if no == 5 { End::Front } else { End::Back });
+            waiting.offer(slot, if no == 5 { LineEnd::Front } else { LineEnd::Back });
         }
         for no in [1, 4] {
             let slot = waiting.find(OrderNo(no)).unwrap();
@@ -281,7 +281,7 @@ mod tests {
             waiting.withdraw(slot);
         }
         let last = waiting.find(OrderNo(4)).unwrap();
-        waiting.offer(last, End::Back);
+        waiting.offer(last, LineEnd::Back);
         assert_eq!(drain(&mut waiting), [5, 2, 3, 4]);
         assert_eq!(waiting.by_priority(), [0, 1, 0], "one is held but stands in no line");
     }

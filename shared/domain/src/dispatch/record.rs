@@ -10,22 +10,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::spelled;
 
-/// Where a flow is (DSP-10).
+/// State of a flow (DSP-10).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum FlowState {
-    /// Nothing bounds it but the capacity.
+    /// Bounded by nothing but the capacity.
     #[default]
     Enabled,
-    /// It has a limit of its own, or that of a system it calls.
+    /// Bounded by a limit of its own, or by that of a system it calls.
     Limited,
-    /// Nothing of it goes: its system is away.
+    /// Stopped, because its system is away.
     Stopped,
     /// A few of its oldest orders try whether its system is back.
     Probing,
-    /// Nothing of it goes, by the word of an operator.
+    /// Stopped by an operator.
     DisabledManually,
 }
 
@@ -37,22 +37,22 @@ spelled!(FlowState {
     DisabledManually => "disabled_manually",
 });
 
-/// Where a called system is (DSP-16).
+/// State of a called system (DSP-16).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum SystemState {
-    /// It answers as fast as ever.
+    /// Answers as fast as ever.
     #[default]
     Healthy,
-    /// It answers slower, and is called less.
+    /// Answers slower, and is called less.
     Slowing,
-    /// It is not called.
+    /// Not called.
     Stopped,
     /// A few calls try whether it is back.
     Probing,
-    /// It is back, and is called more and more.
+    /// Back, and called more and more.
     Recovering,
 }
 
@@ -68,9 +68,9 @@ spelled!(SystemState {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FlowRecord {
-    /// Its name.
+    /// Name of the flow.
     pub flow: String,
-    /// Where it is.
+    /// State.
     pub state: FlowState,
     /// Stages that it may have in progress; none without a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,29 +89,29 @@ pub struct FlowRecord {
     /// Time since which its oldest ready stage may run, as of the last round over all that may; none while nothing waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_ready_since: Option<Timestamp>,
-    /// Stages that ended in a second, of late.
+    /// Stages that ended in a second, recently.
     pub throughput: f64,
     /// Time of a stage over the last minute or so.
     pub short_term: Quantiles,
     /// Time of a stage over hours.
     pub long_term: Quantiles,
-    /// Time from ready to claimed, of late.
+    /// Time from ready to claimed, recently.
     pub waits: Quantiles,
     /// Stages that start in a second, as it is reckoned with for others: sudden changes show in it at once.
     pub pace: f64,
-    /// Waits in its queues of late; none while too few were seen.
+    /// Recent waits in its queues; `null` while too few were seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_pace: Option<QueuePace>,
     /// Seconds until all that is ready has gone, at the present rate; none while nothing goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds_to_empty: Option<f64>,
-    /// Stages that ended with an error of late, by its class.
+    /// Stages that ended with an error recently, by its class.
     pub errors: BTreeMap<String, u64>,
-    /// Systems that its stages called of late.
+    /// Systems that its stages called recently.
     pub systems: Vec<String>,
     /// The last changes of state and limit, the newest last.
     pub decisions: Vec<Decision>,
-    /// Begin of the time for which nothing of it goes but to try; none while it goes on.
+    /// Start of the time for which nothing of it goes except probes; `null` while it goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_since: Option<Timestamp>,
     /// Time at which a stage of it ended last.
@@ -126,9 +126,9 @@ pub struct FlowRecord {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SystemRecord {
-    /// Its name.
+    /// Name of the system.
     pub system: String,
-    /// Where it is.
+    /// State.
     pub state: SystemState,
     /// Stages in progress and open requests that may concern it at a time; none without a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,13 +137,13 @@ pub struct SystemRecord {
     pub in_progress: u32,
     /// Requests that were sent to it and whose callback has not come.
     pub open_requests: u32,
-    /// It is not called before this time, because it said so or an operator did.
+    /// Time before which it is not called, because it said so or an operator did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_until: Option<Timestamp>,
-    /// Begin of the time for which it is called only to try, by its failures or its own word; none while it is called.
+    /// Start of the time for which it is only probed, after failures or at its own request; `null` while it is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped_since: Option<Timestamp>,
-    /// Calls that ended in a second, of late.
+    /// Calls that ended in a second, recently.
     pub throughput: f64,
     /// Time of a call over the last minute or so.
     pub short_term: Quantiles,
@@ -152,9 +152,9 @@ pub struct SystemRecord {
     /// Milliseconds that a call takes when the system is not pressed, as it was learnt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_ms: Option<f64>,
-    /// Calls that failed of late, by class.
+    /// Calls that failed recently, by class.
     pub errors: BTreeMap<String, u64>,
-    /// Flows that called it of late.
+    /// Flows that called it recently.
     pub flows: Vec<String>,
     /// The last changes of state and limit, the newest last.
     pub decisions: Vec<Decision>,
@@ -170,35 +170,35 @@ pub struct SystemRecord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ByPriority {
-    /// Of high priority.
+    /// Count of high priority.
     pub high: u32,
-    /// Of normal priority.
+    /// Count of normal priority.
     pub normal: u32,
-    /// Of low priority.
+    /// Count of low priority.
     pub low: u32,
 }
 
 impl ByPriority {
-    /// Of all priorities.
+    /// Returns the sum of all priorities.
     #[must_use]
     pub const fn sum(self) -> u32 {
         self.high.saturating_add(self.normal).saturating_add(self.low)
     }
 }
 
-/// The middle and the far end of a distribution of times; none while nothing was measured.
+/// Median and 99th percentile of a distribution of times; `null` while nothing was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Quantiles {
-    /// Half took at most so many milliseconds.
+    /// Median in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_ms: Option<f64>,
-    /// All but one in a hundred took at most so many milliseconds.
+    /// 99th percentile in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_ms: Option<f64>,
 }
 
-/// How long orders wait behind others of their queue.
+/// Pace at which orders wait behind others of their queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct QueuePace {

@@ -15,15 +15,15 @@ use super::record::{ByPriority, Decision, FlowRecord, FlowState, Quantiles, Syst
 use super::rules::SystemOrder;
 use super::system::{System, SystemIndex};
 
-/// Records told at a time.
+/// Maximum number of records in one report.
 const MAX_RECORDS: usize = 2000;
-/// Flows of a system that are named.
+/// Maximum number of flows that the record of a system names.
 const MAX_NAMED: usize = 50;
-/// Decisions in a record.
-const MAX_TOLD: usize = 20;
+/// Maximum number of decisions in a record.
+const MAX_DECISIONS: usize = 20;
 
 impl Dispatcher {
-    /// The flows that have changed since they were told of last, to be stored and shown.
+    /// Takes the flows that have changed since their last report, to be stored and shown.
     pub fn changed_flows(&mut self, now: Timestamp) -> Vec<FlowRecord> {
         self.settle_known(now);
         let mut records = Vec::new();
@@ -45,7 +45,7 @@ impl Dispatcher {
         records
     }
 
-    /// The called systems that have changed since they were told of last, to be stored and shown.
+    /// Takes the called systems that have changed since their last report, to be stored and shown.
     pub fn changed_systems(&mut self, now: Timestamp) -> Vec<SystemRecord> {
         self.settle_known(now);
         let mut records = Vec::new();
@@ -66,7 +66,7 @@ impl Dispatcher {
         records
     }
 
-    /// A flow is to be told of.
+    /// Lists a flow for the next report.
     pub(super) fn flow_changed(&mut self, index: FlowIndex) {
         if let Some(flow) = self.flows.get_mut(index)
             && !std::mem::replace(&mut flow.is_changed, true)
@@ -75,7 +75,7 @@ impl Dispatcher {
         }
     }
 
-    /// A system is to be told of.
+    /// Lists a system for the next report.
     pub(super) fn system_changed(&mut self, index: SystemIndex) {
         if let Some(system) = self.systems.get_mut(index)
             && !std::mem::replace(&mut system.is_changed, true)
@@ -112,7 +112,7 @@ impl Dispatcher {
             seconds_to_empty: goes.then(|| f64::from(ready.sum()) / throughput),
             errors: counts(&flow.known.errors),
             systems: systems.map(|system| system.name.to_string()).collect(),
-            decisions: told(flow.control.decisions(), flow_word),
+            decisions: last_decisions(flow.control.decisions(), flow_word),
             stopped_since: flow.control.stopped_since().or_else(|| {
                 self.away_systems(flow).filter_map(|system| system.control.stopped_since()).min()
             }),
@@ -187,7 +187,7 @@ impl Dispatcher {
             base_ms: system.control.base().map(|seconds| seconds * 1e3),
             errors: counts(&system.errors),
             flows: names.take(MAX_NAMED).map(|flow| flow.name.to_string()).collect(),
-            decisions: told(system.control.decisions(), system_word),
+            decisions: last_decisions(system.control.decisions(), system_word),
             seen_at: system.seen_at,
             memory: json!({"control": system.control.remember(), "calls": system.calls.remember(), "answers": system.answers.remember()}),
         }
@@ -225,9 +225,9 @@ fn system_word(state: &str) -> SystemState {
     }
 }
 
-/// The last decisions, in the words of a flow or of a system.
-fn told<T: std::fmt::Display>(decisions: &[Decision], word: fn(&str) -> T) -> Vec<Decision> {
-    let last = decisions.iter().skip(decisions.len().saturating_sub(MAX_TOLD));
+/// Returns the last decisions, in the words of a flow or of a system.
+fn last_decisions<T: std::fmt::Display>(decisions: &[Decision], word: fn(&str) -> T) -> Vec<Decision> {
+    let last = decisions.iter().skip(decisions.len().saturating_sub(MAX_DECISIONS));
     last.map(|one| Decision { state: word(&one.state).to_string(), ..one.clone() }).collect()
 }
 

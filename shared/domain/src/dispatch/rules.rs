@@ -6,8 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::id::spelled;
+use crate::system::MAX_RETRY_AFTER;
 
-/// How capacity is shared among flows (DSP-4).
+/// Ways to share capacity among flows (DSP-4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DistributionMode {
     /// Flows take turns; nothing is learnt.
@@ -17,7 +18,7 @@ pub enum DistributionMode {
     RatedFlows,
     /// A flow whose system is away is stopped, probed and resumed (DSP-6).
     StoppedFlows,
-    /// Besides, the limit of a flow follows what its system bears (DSP-7).
+    /// Besides, the limit of a flow follows what its system can take (DSP-7).
     LimitedFlows,
 }
 
@@ -49,7 +50,7 @@ pub struct FlowRules {
     pub open_requests_within: Duration,
     /// Flows without work that are still known at most; of those the ones unseen for the longest time are forgotten.
     pub max_known: usize,
-    /// Where the scenario stands among the attributes of a flow; none where it is not one of them, and no policy can
+    /// Position of the scenario among the attributes of a flow; none where it is not one of them, and no policy can
     /// be set.
     pub scenario_attribute: Option<usize>,
     /// Policies by scenario.
@@ -76,7 +77,7 @@ impl Default for FlowRules {
 /// Exceptions of some scenarios (DSP-9).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowPolicy {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// The scenarios that it is for.
     pub scenarios: BTreeSet<String>,
@@ -99,18 +100,18 @@ pub struct SystemRules {
 
 impl Default for SystemRules {
     fn default() -> Self {
-        Self { max_retry_after: Duration::from_secs(15 * 60), named: BTreeSet::new() }
+        Self { max_retry_after: MAX_RETRY_AFTER, named: BTreeSet::new() }
     }
 }
 
 /// A stop by hand (DSP-10), as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowStop {
-    /// Its number: overlapping stops are independent.
+    /// Number: overlapping stops are independent.
     pub no: i64,
     /// Stops every flow whose name contains it.
     pub keyword: String,
-    /// Since when it holds.
+    /// Time since which it holds.
     pub from: Timestamp,
     /// Time at which it ends by itself; none if only by hand.
     pub until: Option<Timestamp>,
@@ -131,7 +132,7 @@ pub struct SystemOverride {
     pub system: String,
     /// Order of the operator.
     pub order: SystemOrder,
-    /// Since when it holds.
+    /// Time since which it holds.
     pub from: Timestamp,
     /// Time at which it ends by itself; none if only by hand.
     pub until: Option<Timestamp>,
@@ -140,9 +141,9 @@ pub struct SystemOverride {
 /// An operator's word about a called system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SystemOrder {
-    /// Nothing that calls it is handed out.
+    /// Hands out nothing that calls it.
     KeepStopped,
-    /// It is called whatever its failures say.
+    /// Calls it whatever its failures say.
     ForceOpen,
 }
 

@@ -10,7 +10,7 @@
 use super::event::Lane;
 use crate::order::{Mode, Priority};
 
-/// What a weight of one pays for a turn. Large enough that the rounding of the division stays
+/// Price of a turn for a weight of one. Large enough that the rounding of the division stays
 /// under a ten-thousandth for sensible weights, small enough that the clock outlives the engine.
 const STRIDE_OF_ONE: u64 = 1 << 20;
 
@@ -21,11 +21,11 @@ const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Normal, Priority::L
 /// as one, because no priority may starve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
-    /// Of high priority.
+    /// Weight of high priority.
     pub high: u32,
-    /// Of normal priority.
+    /// Weight of normal priority.
     pub normal: u32,
-    /// Of low priority.
+    /// Weight of low priority.
     pub low: u32,
 }
 
@@ -36,11 +36,11 @@ impl Weights {
 }
 
 /// In which lines somebody waits who may go: by priority, mode and lane in the order of their declaration.
-pub(super) type Waits = [[[bool; 2]; 2]; 3];
+pub(super) type WaitingLines = [[[bool; 2]; 2]; 3];
 
 /// Whose turn it is.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct FairShare {
     strides: [u64; 3],
     paid: [u64; 3],
     waited: [bool; 3],
@@ -49,8 +49,8 @@ pub(super) struct Share {
     last_lane: [[Lane; 2]; 3],
 }
 
-impl Share {
-    /// Nobody has had a turn yet.
+impl FairShare {
+    /// Starts before anybody has had a turn.
     pub(super) fn new(weights: Weights) -> Self {
         Self {
             strides: weights.strides(),
@@ -68,12 +68,12 @@ impl Share {
     }
 
     /// The priority whose turn it is, or none if nothing waits. It has its turn when it has paid.
-    pub(super) fn priority(&mut self, waits: Waits) -> Option<Priority> {
+    pub(super) fn priority(&mut self, waits: WaitingLines) -> Option<Priority> {
         for (index, modes) in waits.iter().enumerate() {
             let waiting = modes.iter().flatten().any(|waits| *waits);
             if waiting && !self.waited[index] {
                 // One turn is owed at the most: else one that stands aside now and then, because of limits, would
-                // begin to wait anew each time, and starve.
+                // begin to wait again each time, and starve.
                 self.paid[index] = self.paid[index].max(self.clock.saturating_sub(self.strides[index]));
             }
             self.waited[index] = waiting;
@@ -115,18 +115,18 @@ mod tests {
 
     const USUAL: Weights = Weights { high: 70, normal: 25, low: 5 };
 
-    fn next(share: &mut Share, waits: Waits) -> Option<(Priority, Mode, Lane)> {
+    fn next(share: &mut FairShare, waits: WaitingLines) -> Option<(Priority, Mode, Lane)> {
         let priority = share.priority(waits)?;
         let (mode, lane) = share.line(priority, waits[priority as usize]);
         share.pay(priority, mode, lane);
         Some((priority, mode, lane))
     }
 
-    fn parallel(waits: [bool; 3]) -> Waits {
+    fn parallel(waits: [bool; 3]) -> WaitingLines {
         waits.map(|waits| [[waits, false], [false; 2]])
     }
 
-    fn turns(share: &mut Share, waits: [bool; 3], turns: usize) -> [usize; 3] {
+    fn turns(share: &mut FairShare, waits: [bool; 3], turns: usize) -> [usize; 3] {
         let mut counts = [0; 3];
         for _ in 0..turns {
             if let Some((priority, ..)) = next(share, parallel(waits)) {
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn dsp_2_priorities_are_outermost_over_both_modes() {
-        let mut share = Share::new(USUAL);
+        let mut share = FairShare::new(USUAL);
         // High waits in parallel only, low in sequence only: their parts are those of their weights.
         let waits = [[[true, false], [false; 2]], [[false; 2]; 2], [[false; 2], [true, false]]];
         let low =
@@ -165,7 +165,7 @@ mod tests {
             (USUAL, [false; 3], 10, [0; 3]),
         ];
         for (weights, waits, count, expected) in cases {
-            let counts = turns(&mut Share::new(weights), waits, count);
+            let counts = turns(&mut FairShare::new(weights), waits, count);
             for (counted, expected) in counts.iter().zip(expected) {
                 assert!(counted.abs_diff(expected) <= 1, "{weights:?} {waits:?}: {counts:?}");
             }
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn dsp_2_no_window_keeps_low_waiting_longer_than_its_part() {
-        let mut share = Share::new(USUAL);
+        let mut share = FairShare::new(USUAL);
         let mut since_low = 0;
         for _ in 0..10_000 {
             match next(&mut share, parallel([true; 3])) {
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn dsp_2_who_was_idle_has_saved_up_nothing() {
-        let mut share = Share::new(USUAL);
+        let mut share = FairShare::new(USUAL);
         turns(&mut share, [true, false, false], 100_000);
         let counts = turns(&mut share, [true; 3], 100);
         assert!(counts[0].abs_diff(70) <= 2, "{counts:?}");
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn dsp_2_who_comes_and_goes_owes_nothing_and_starves_nobody() {
-        let mut share = Share::new(USUAL);
+        let mut share = FairShare::new(USUAL);
         let mut low = 0;
         for turn in 0..10_000 {
             // High has work in every second turn only.
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn dsp_2_lanes_take_turns() {
-        let mut share = Share::new(USUAL);
+        let mut share = FairShare::new(USUAL);
         let none = [[false; 2]; 2];
         let mut lanes = |waits| next(&mut share, [none, [waits, [false; 2]], none]).map(|(.., lane)| lane);
         let both = [true, true];

@@ -20,12 +20,12 @@ impl<T> Slab<T> {
         Self { chunks: Vec::new(), free: Vec::new(), length: 0 }
     }
 
-    /// How many things there are.
+    /// Returns the number of things.
     pub(super) const fn len(&self) -> usize {
         self.length
     }
 
-    /// One past the greatest number ever given.
+    /// Returns one past the greatest number ever given.
     pub(super) fn end(&self) -> u32 {
         let last = self.chunks.last().map_or(0, Vec::len);
         number(self.chunks.len().saturating_sub(1) * CHUNK + last)

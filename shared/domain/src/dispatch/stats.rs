@@ -1,4 +1,4 @@
-//! What the dispatcher shows of itself, for metrics and operators. Must never be asked per order:
+//! Figures that the dispatcher shows of itself, for metrics and operators. Must never be asked per order:
 //! it walks through flows and nodes.
 
 use std::sync::Arc;
@@ -25,10 +25,10 @@ pub struct Stats {
     pub waiting_bytes: usize,
 }
 
-/// One flow.
+/// Figures of one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowStats {
-    /// Its name.
+    /// Name of the flow.
     pub flow: Arc<str>,
     /// Ready stages, by priority from high to low.
     pub waiting: [u32; 3],
@@ -36,12 +36,12 @@ pub struct FlowStats {
     pub in_progress: u32,
 }
 
-/// One worker node.
+/// Figures of one worker node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeStats {
     /// The node.
     pub node: Incarnation,
-    /// Where it is in its life.
+    /// State of the node in its life.
     pub state: NodeState,
     /// Stages it may have in progress now.
     pub allowance: u32,

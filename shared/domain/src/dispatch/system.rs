@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::control::{Bounds, Control, Phase, Rule};
 use super::flow::FlowIndex;
-use super::open::{Open, Promptness};
+use super::open::{OpenTally, Promptness};
 use super::rules::SystemOrder;
 use super::slab::Slab;
 use super::timing::{Rate, Timing, between, faded};
@@ -22,17 +22,17 @@ pub(super) type SystemIndex = u32;
 const MAX_SYSTEMS: usize = 2000;
 /// Errors count half after this time.
 const ERRORS_HALF_LIFE: Duration = Duration::from_secs(300);
-/// Classes of errors that are told apart.
+/// Maximum number of error classes that are distinguished.
 const MAX_CLASSES: usize = 16;
 
-/// Where a flow stands among those that share the limit of a system: the time that it has paid for, and which of them it
+/// Position of a flow among those that share the limit of a system: the time that it has paid for, and which of them it
 /// was that came to wait.
 pub(super) type DueKey = (u64, u64);
 
-/// One called system.
+/// Called system with its limit and its figures.
 #[derive(Debug)]
 pub(super) struct System {
-    /// Its name.
+    /// Name.
     pub(super) name: Arc<str>,
     /// Control by failures, latencies and the word of the system itself.
     pub(super) control: Control,
@@ -43,16 +43,16 @@ pub(super) struct System {
     /// Stages in progress of the flows that call it.
     pub(super) stages: u32,
     /// Requests that are unanswered here.
-    pub(super) open: Open,
+    pub(super) open: OpenTally,
     /// Time in which it answers requests.
     pub(super) promptness: Promptness,
     /// The flows that call it.
     pub(super) flows: BTreeSet<FlowIndex>,
-    /// Where the flow stood, among those that share the limit, whose stage was handed out last: see `due`.
+    /// Place, among the flows that share the limit, of the one whose stage was handed out last: see `due`.
     pub(super) present: u64,
     /// Flows that stand aside because of its limit, by their most urgent work and then by who is due.
     blocked: [BTreeSet<(DueKey, FlowIndex)>; 3],
-    /// Of each priority the flow that was due last, and came back to the lines.
+    /// By priority, the flow that was due last and came back to the lines.
     trying: [Option<FlowIndex>; 3],
     /// Times of its calls.
     pub(super) calls: Timing,
@@ -64,7 +64,7 @@ pub(super) struct System {
     pub(super) errors: BTreeMap<Arc<str>, f64>,
     /// Time at which a call ended last.
     pub(super) seen_at: Option<Timestamp>,
-    /// Stands in the list of those that have changed since they were told.
+    /// True while it stands in the list for the next report.
     pub(super) is_changed: bool,
     settled_at: Timestamp,
 }
@@ -137,8 +137,8 @@ impl System {
         });
     }
 
-    /// Of the flows that stand aside with work of this priority the one that is due, if a place is free. It does not stand
-    /// aside any more.
+    /// Takes the flow that is due among those that stand aside with work of this priority, if a place is free. It does not
+    /// stand aside any more.
     pub(super) fn next_due(&mut self, priority: Priority) -> Option<FlowIndex> {
         if self.blocked[priority as usize].is_empty() || !self.has_room() {
             return None;
@@ -148,7 +148,7 @@ impl System {
         due
     }
 
-    /// Where the first of those stands that wait with work of this priority.
+    /// Returns the place of the first flow that waits with work of this priority.
     pub(super) fn first_due(&self, priority: Priority) -> Option<DueKey> {
         self.blocked[priority as usize].first().map(|(key, _)| *key)
     }
@@ -179,13 +179,13 @@ impl System {
 
 /// All systems that were called.
 #[derive(Debug)]
-pub(super) struct Systems {
+pub(super) struct CalledSystems {
     systems: Slab<System>,
     by_name: HashMap<Arc<str>, SystemIndex>,
     rule: Rule,
 }
 
-impl Systems {
+impl CalledSystems {
     /// None yet.
     pub(super) fn new(rule: Rule) -> Self {
         Self { systems: Slab::new(), by_name: HashMap::new(), rule }
@@ -207,7 +207,7 @@ impl Systems {
             bounds,
             order: None,
             stages: 0,
-            open: Open::default(),
+            open: OpenTally::default(),
             promptness: Promptness::default(),
             flows: BTreeSet::new(),
             present: 0,

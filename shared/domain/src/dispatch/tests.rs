@@ -47,7 +47,7 @@ fn member(no: i64, queue: &str, position: i64) -> Ready {
     Ready { place: Some(QueuePosition { queue: Arc::from(queue), position }), ..parallel(no) }
 }
 
-/// A dispatcher that was told that nothing is stopped by hand.
+/// A dispatcher that knows that nothing is stopped by hand.
 fn started(settings: DispatchSettings) -> Dispatcher {
     let mut dispatcher = Dispatcher::new(settings);
     dispatcher.handle(DispatchEvent::Stops(Vec::new()), second(0));
@@ -198,7 +198,7 @@ fn dsp_3_doubled_and_outdated_news_change_nothing() {
 }
 
 #[test]
-fn dsp_3_a_silent_hand_out_is_sent_again_or_let_go() {
+fn dsp_3_a_silent_hand_out_is_sent_again_or_dropped() {
     let mut dispatcher = dispatcher(settings(2, 0));
     dispatcher.handle(DispatchEvent::Ready((1..=3).map(parallel).collect()), second(0));
     assert_eq!(polled(&mut dispatcher, 0), [1, 2]);

@@ -1,4 +1,4 @@
-//! Times and rates of late and of long ago, for quantiles. Must never decide anything.
+//! Short-term and long-term times and rates, for quantiles. Must never decide anything.
 //!
 //! Each distribution is kept on the logarithmic scale of the samples, and fades: what is one half-life old counts half.
 //! New times are only counted; the fading is done when they are settled, for all of them at once.
@@ -12,15 +12,15 @@ use super::record::Quantiles;
 pub(super) use crate::spread::Spread;
 use crate::system::step_of;
 
-/// Half-life of times that are called of late.
+/// Half-life of short-term times.
 const SHORT_HALF_LIFE: Duration = Duration::from_secs(60);
-/// Half-life of times that are called long-term.
+/// Half-life of long-term times.
 const LONG_HALF_LIFE: Duration = Duration::from_secs(4 * 3600);
 /// Rates follow with this delay.
 const RATE_DELAY: f64 = 10.0;
-/// Those that are to show a sudden change follow with this one.
+/// Delay of rates that are to show a sudden change.
 const QUICK_DELAY: f64 = 2.0;
-/// By so many standard deviations chance makes a quick rate differ from a slow one, at most.
+/// Standard deviations by which chance makes a quick rate differ from a slow one, at most.
 const CHANCE: f64 = 4.0;
 
 impl Spread {
@@ -31,7 +31,7 @@ impl Spread {
     }
 }
 
-/// Times of one kind: of late and of long.
+/// Times of one kind, short-term and long-term.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timing {
     unsettled: Spread,
@@ -59,22 +59,22 @@ impl Timing {
         self.unsettled.clear();
     }
 
-    /// Of the last minute or so.
+    /// Returns the times of the last minute or so.
     pub(super) const fn short(&self) -> &Spread {
         &self.short
     }
 
-    /// Of hours.
+    /// Returns the times of hours.
     pub(super) const fn long(&self) -> &Spread {
         &self.long
     }
 
-    /// As it is stored.
+    /// Returns the form to store.
     pub(super) fn remember(&self) -> Value {
         json!([self.short.remember(), self.long.remember()])
     }
 
-    /// As it was stored.
+    /// Reads the stored form.
     pub(super) fn recall(value: &Value) -> Self {
         Self {
             unsettled: Spread::default(),
@@ -94,7 +94,7 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// It happened so often.
+    /// Notes that it happened this often.
     pub(super) const fn note(&mut self, count: u32) {
         self.unsettled = self.unsettled.saturating_add(count);
     }
@@ -109,7 +109,7 @@ impl Rate {
         self.settle_over(passed, QUICK_DELAY);
     }
 
-    /// This rate of the last moments where it differs from the usual one by more than chance, and else the usual one.
+    /// Returns this rate of the last moments where it differs from the usual one by more than chance, else the usual one.
     pub(super) fn instead_of(self, usual: Self) -> f64 {
         let (present, usual) = (self.per_second(), usual.per_second());
         // An average that fades looks back on twice its delay.
@@ -136,7 +136,7 @@ impl Rate {
         if self.known > 0.0 { self.average / self.known } else { 0.0 }
     }
 
-    /// As it was stored.
+    /// Restores a rate from its stored form.
     pub(super) const fn of(per_second: f64) -> Self {
         Self { unsettled: 0, average: per_second, known: 1.0 }
     }
@@ -147,7 +147,7 @@ pub(super) fn faded(passed: Duration, half_life: Duration) -> f32 {
     (-passed.as_secs_f64() / half_life.as_secs_f64()).exp2() as f32
 }
 
-/// From one moment to a later one; nothing if the clock went back.
+/// Returns the time from one moment to a later one; zero if the clock went back.
 pub(super) fn between(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }

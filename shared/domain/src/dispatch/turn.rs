@@ -5,8 +5,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::event::{HandOut, Lane};
 use super::line::OpenLines;
-use super::progress::{Record, Sent, Standing};
-use super::ready::Slot;
+use super::progress::{Record, SentStage, StageStanding};
+use super::ready::StageSlot;
 use super::rules::DistributionMode;
 use super::{Dispatcher, MODES};
 use crate::id::Incarnation;
@@ -51,7 +51,7 @@ impl Dispatcher {
             let (node, sent) = self.send(now)?;
             let record = self.progress.get_mut(stage.no)?;
             record.node = Some(node);
-            record.standing = Standing::Sent(Sent { again: true, ..sent });
+            record.standing = StageStanding::Sent(SentStage { again: true, ..sent });
             return Some(HandOut { no: stage.no, attempt: record.stage.attempt, node, serial: sent.serial });
         }
         None
@@ -64,7 +64,7 @@ impl Dispatcher {
     }
 
     /// Moves a stage from waiting to in progress.
-    pub(super) fn hand_out(&mut self, slot: Slot, now: Timestamp) -> Option<HandOut> {
+    pub(super) fn hand_out(&mut self, slot: StageSlot, now: Timestamp) -> Option<HandOut> {
         let (node, sent) = self.send(now)?;
         let stage = *self.waiting.stage(slot);
         if let Some(queue) = stage.queue() {
@@ -85,7 +85,7 @@ impl Dispatcher {
             stage,
             mode: stage.mode(),
             node: Some(node),
-            standing: Standing::Sent(sent),
+            standing: StageStanding::Sent(sent),
             expected,
         });
         self.choose_sharing();
@@ -93,15 +93,15 @@ impl Dispatcher {
     }
 
     /// A permit of the least loaded node, and a serial.
-    pub(super) fn send(&mut self, now: Timestamp) -> Option<(Incarnation, Sent)> {
+    pub(super) fn send(&mut self, now: Timestamp) -> Option<(Incarnation, SentStage)> {
         let node = self.nodes.take()?;
         self.serial += 1;
-        let sent = Sent { at: now, serial: self.serial, again: false, doubted: false, asked: false };
+        let sent = SentStage { at: now, serial: self.serial, again: false, doubted: false, asked: false };
         Some((node, sent))
     }
 
     /// Whose turn it is: by priority, then by flow or by mode and lane.
-    pub(super) fn next_in_line(&mut self) -> Option<Slot> {
+    pub(super) fn next_in_line(&mut self) -> Option<StageSlot> {
         let open = self.open_lines();
         loop {
             let waits = self.waiting.waits(open);

@@ -14,10 +14,10 @@ use jiff::{SignedDuration, Timestamp};
 
 /// Time inside the engine above which the bound shrinks, where the engine is not slower than that by itself.
 const TARGET: f64 = 0.05;
-/// The target is so many times what the engine needs at the least while nothing is held back, where that is more: a distant
+/// Factor of the target over what the engine needs at the least while nothing is held back, where that is more: a distant
 /// database is no line.
 const TIMES_THE_LEAST: f64 = 3.0;
-/// Interval at which the bound is found anew.
+/// Interval at which the bound is found again.
 const PERIOD: SignedDuration = SignedDuration::from_millis(100);
 /// Most by which the bound shrinks and grows in a period.
 const STEPS: (f64, f64) = (0.7, 1.2);
@@ -44,7 +44,7 @@ pub(super) struct WokenBound {
 }
 
 impl WokenBound {
-    /// Nothing is known yet.
+    /// Starts before anything is known.
     pub(super) const fn new() -> Self {
         Self {
             bound: FIRST_BOUND,
@@ -62,7 +62,7 @@ impl WokenBound {
         self.spent.1 += 1;
     }
 
-    /// True if one more woken stage may go beside so many woken and so many fresh ones. Where the fresh ones are no fewer it is
+    /// True if one more woken stage may go beside these woken and fresh ones. Where the fresh ones are no fewer it is
     /// not the woken ones that make the line.
     pub(super) fn admits(&self, woken: u32, fresh: u32) -> bool {
         f64::from(woken) < self.bound || woken <= fresh
@@ -79,7 +79,7 @@ impl WokenBound {
         self.holds.then(|| self.settled_at.checked_add(PERIOD).unwrap_or(Timestamp::MAX))
     }
 
-    /// Finds the bound anew, where a period is over.
+    /// Finds the bound again, if a period is over.
     pub(super) fn settle(&mut self, now: Timestamp) {
         if now.duration_since(self.settled_at) < PERIOD && now >= self.settled_at {
             return;
@@ -106,7 +106,7 @@ impl WokenBound {
         }
     }
 
-    /// Learns from a period whose stages spent so many seconds inside the engine, and in which nothing made a line on purpose.
+    /// Learns from a period whose stages spent `mean` seconds inside the engine, and in which nothing was held back on purpose.
     fn learn_least(&mut self, mean: f64) {
         self.least = Some(self.least.map_or(mean, |least| mean.min(least + (mean - least) * DRIFT)));
     }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     /// Plays an engine whose stages spend this long in it by the number in progress, while a mass waits; the bound in
-    /// each of so many periods.
+    /// each period.
     fn play(bound: &mut WokenBound, periods: i64, inside: impl Fn(f64) -> Option<f64>) -> f64 {
         let begun = bound.settled_at.as_millisecond();
         for period in 1..=periods {
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn act_5_the_bound_settles_where_the_time_inside_is_the_target() {
-        // So many stages a second, and 5 ms that each takes at the least.
+        // Stages a second, and 5 ms that each takes at the least.
         for rate in [500.0, 5000.0, 50_000.0] {
             let mut bound = WokenBound::new();
             let found = play(&mut bound, 200, |woken| Some((woken / rate).max(0.005)));

@@ -14,7 +14,7 @@ pub struct Keys {
     rules: &'static [KeyRule],
 }
 
-/// One key of a mapping.
+/// Key of a mapping.
 #[derive(Debug)]
 pub struct Key {
     /// The name.
@@ -30,7 +30,7 @@ pub struct Key {
 /// Relations between the keys of one mapping.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyRule {
-    /// Of all the keys that stand here, exactly those of one list are there.
+    /// Exactly the keys of one list are there, of all the keys that stand here.
     OneOf(&'static [&'static [&'static str]]),
     /// At least one key is there.
     AtLeastOne,
@@ -38,7 +38,7 @@ pub enum KeyRule {
     ExactlyOne,
     /// The first key asks for the second, with the value `true`.
     Needs(&'static str, &'static str),
-    /// Where a key has a value.
+    /// A key with this value requires some keys and forbids others.
     Where {
         /// The key.
         key: &'static str,
@@ -66,13 +66,13 @@ pub enum Form {
     Matching(&'static str),
     /// A text, or a number or a truth value that is taken as it was written.
     AsWritten,
-    /// As before, and not empty.
+    /// A value like that of [`Form::AsWritten`], and not empty.
     NotEmpty,
-    /// As before; in a text, this regular expression finds something.
+    /// A value like that of [`Form::AsWritten`]; in a text, this regular expression finds something.
     Written(&'static str),
-    /// One of these words.
+    /// A word of this list.
     Word(&'static [&'static str]),
-    /// One of the words that the function lists.
+    /// A word of the list that the function returns.
     Words(fn() -> Vec<&'static str>),
     /// `true` or `false`.
     Flag,
@@ -153,7 +153,7 @@ pub enum Form {
         /// Keys that must not be there.
         refuses: &'static [&'static str],
     },
-    /// One of several forms.
+    /// Any of several forms.
     Either(&'static [Form]),
 }
 

@@ -175,7 +175,7 @@ fn a_fault_says_where_what_and_how() {
 
 // SCN-1: the place is the reader's, the remedy names what most probably led there.
 #[test]
-fn scn_1_a_fault_of_form_bears_its_remedy() {
+fn scn_1_a_fault_of_form_has_its_remedy() {
     let cases = [
         ("a: 1\n   b: 2\n", "indent both alike"),
         ("a: b: c\n", "put a text that holds `: ` in quotes"),
@@ -185,7 +185,7 @@ fn scn_1_a_fault_of_form_bears_its_remedy() {
         ("a: \"x\" y\n", "put the whole text in quotes"),
     ];
     for (text, remedy) in cases {
-        let told = fault_line(text);
-        assert!(told.contains(remedy), "{text:?}: {told}");
+        let line = fault_line(text);
+        assert!(line.contains(remedy), "{text:?}: {line}");
     }
 }

@@ -1,5 +1,5 @@
-//! Right to write: passes of hand-outs, numbers of hand-outs, epochs of dispatchers. Told one after the other, in the order of
-//! the commits.
+//! Right to write: passes of hand-outs, numbers of hand-outs, epochs of dispatchers. Facts come one after the other, in the
+//! order of the commits.
 
 use std::collections::{BTreeMap, BTreeSet};
 

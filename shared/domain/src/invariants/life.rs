@@ -106,7 +106,7 @@ pub fn of_path<'a>(
     None
 }
 
-/// Judges the begin of a stage: everything that its order waits for has ended once as it needs; `unmet` names what has not.
+/// Judges the start of a stage: everything that its order waits for has ended once as it needs; `unmet` names what has not.
 #[must_use]
 pub fn of_begin(no: OrderNo, unmet: &[String]) -> Option<Violation> {
     Violation::unless(unmet.is_empty(), Invariant::ConditionsHold, || {

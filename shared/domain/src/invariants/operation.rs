@@ -17,8 +17,8 @@ pub fn of_operation(
     });
     let balances = |(no, outcome, acted): (OrderNo, Option<ItemOutcome>, u32)| {
         let expected = u32::from(outcome == Some(ItemOutcome::Done));
-        let is_told = outcome.is_some() || !state.is_over();
-        Violation::unless(acted == expected && is_told, Invariant::AccountsBalance, || {
+        let is_settled = outcome.is_some() || !state.is_over();
+        Violation::unless(acted == expected && is_settled, Invariant::AccountsBalance, || {
             format!("{name} acted {acted} times on order {no}, and says {outcome:?} of it")
         })
     };
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rec_12_an_operation_acts_once_on_each_order_and_says_what_came_of_it() {
+    fn rec_12_an_operation_acts_once_on_each_order_and_says_with_what_outcome() {
         let of = |state, outcome, acted| of_operation("o", state, [(OrderNo(1), outcome, acted)]).len();
         let (done, running) = (OperationState::Done, OperationState::Running);
         assert_eq!(of(done, Some(ItemOutcome::Done), 1), 0);

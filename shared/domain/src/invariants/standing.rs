@@ -154,7 +154,7 @@ pub fn of_queues<'a>(
 
 /// Judges how much runs: stages, and the places for them, of each node or of each mode.
 #[must_use]
-pub fn of_room(name: &str, running: usize, places: usize) -> Option<Violation> {
+pub fn of_capacity(name: &str, running: usize, places: usize) -> Option<Violation> {
     Violation::unless(running <= places, Invariant::WithinLimits, || {
         format!("{running} stages run on {places} places of {name}")
     })
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn qlt_14_each_wrong_row_is_told_by_its_invariant() {
+    fn qlt_14_each_wrong_row_is_reported_by_its_invariant() {
         use Invariant::{CallbackKept, OneAttempt, OneEnd, OneOwner, WillWake};
         let running = Some((Attempt(1), Some("q")));
         let cases: [(OrderStanding<'_>, &[Invariant]); 11] = [
@@ -246,8 +246,8 @@ mod tests {
             kinds(&[(OrderNo(1), "q"), (OrderNo(2), "q")]),
             [Invariant::OneOwner, Invariant::QueueOrder]
         );
-        assert!(of_room("w", 3, 3).is_none());
-        assert_eq!(of_room("w", 4, 3).unwrap().invariant, Invariant::WithinLimits);
+        assert!(of_capacity("w", 3, 3).is_none());
+        assert_eq!(of_capacity("w", 4, 3).unwrap().invariant, Invariant::WithinLimits);
         let (short, long) = (Duration::from_secs(1), Duration::from_secs(2));
         assert!(of_abandoned(OrderNo(1), short, long).is_none());
         assert_eq!(of_abandoned(OrderNo(1), long, short).unwrap().invariant, Invariant::TakenOver);

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{Invariant, Violation};
 use crate::id::{Life, OrderNo};
 
-/// One call that a called system got.
+/// A call that a called system got.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedCall {
     /// The order.
@@ -37,7 +37,7 @@ pub fn of_keys(calls: &[ObservedCall]) -> Vec<Violation> {
         let owner = *by_key.entry(call.key).or_insert(action);
         found.extend(Violation::unless(key == call.key && owner == action, Invariant::OneKey, || {
             format!(
-                "order {}, life {}: `{}` bears {}, which is of {owner:?}",
+                "order {}, life {}: `{}` has {}, which is of {owner:?}",
                 call.no, call.life, call.action, call.key
             )
         }));
@@ -53,11 +53,11 @@ pub fn of_repeats(calls: &[ObservedCall]) -> Vec<Violation> {
         *counts.entry((call.no, call.attempt, &call.action)).or_default() += 1;
     }
     let repeated = counts.into_iter().filter(|(_, count)| *count > 1);
-    let told = |((no, attempt, action), count)| {
+    let violation = |((no, attempt, action), count)| {
         let evidence = format!("order {no}: hand-out {attempt} called `{action}` {count} times");
         Violation::of(Invariant::ExplainedRepeat, evidence)
     };
-    repeated.map(told).collect()
+    repeated.map(violation).collect()
 }
 
 /// Judges the calls of a life that was interrupted before it began: there are none.
@@ -70,7 +70,7 @@ pub fn of_interrupted(no: OrderNo, life: Life, calls: &[ObservedCall]) -> Option
     })
 }
 
-/// One notification that a client got.
+/// A notification that a client got.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedNotification {
     /// The client's id of the order.
@@ -85,33 +85,33 @@ pub struct ObservedNotification {
     pub body: String,
 }
 
-/// Judges notifications against the ends that were to be told: order, life and kind of each.
+/// Judges notifications against the ends to be reported: order, life and kind of each.
 #[must_use]
 pub fn of_notifications(
     ends: &[(String, Life, String)],
     received: &[ObservedNotification],
 ) -> Vec<Violation> {
-    let mut told: BTreeMap<(&str, Life, &str), &ObservedNotification> = BTreeMap::new();
+    let mut reported: BTreeMap<(&str, Life, &str), &ObservedNotification> = BTreeMap::new();
     let mut ids: BTreeMap<Uuid, (&str, Life, &str)> = BTreeMap::new();
     let mut found = Vec::new();
     for one in received {
         let end = (one.id.as_str(), one.life, one.kind.as_str());
-        let first = told.entry(end).or_insert(one);
+        let first = reported.entry(end).or_insert(one);
         let owner = *ids.entry(one.message_id).or_insert(end);
         let is_same = first.message_id == one.message_id && first.body == one.body && owner == end;
         found.extend(Violation::unless(is_same, Invariant::OneNotification, || {
-            format!("{end:?} was told as {} and as {}", first.message_id, one.message_id)
+            format!("{end:?} was reported as {} and as {}", first.message_id, one.message_id)
         }));
     }
     for (id, life, kind) in ends {
-        let was_told = told.remove(&(id.as_str(), *life, kind.as_str())).is_some();
-        found.extend(Violation::unless(was_told, Invariant::OneNotification, || {
-            format!("nobody was told of `{kind}` of `{id}`, life {life}")
+        let was_reported = reported.remove(&(id.as_str(), *life, kind.as_str())).is_some();
+        found.extend(Violation::unless(was_reported, Invariant::OneNotification, || {
+            format!("nobody was notified of `{kind}` of `{id}`, life {life}")
         }));
     }
-    let phantoms = told
+    let phantoms = reported
         .keys()
-        .map(|end| Violation::of(Invariant::NoPhantom, format!("{end:?} was told, and is no end")));
+        .map(|end| Violation::of(Invariant::NoPhantom, format!("{end:?} was reported, and is no end")));
     found.extend(phantoms);
     found
 }
@@ -180,8 +180,8 @@ mod tests {
     }
 
     #[test]
-    fn ord_19_each_end_is_told_by_one_message_however_often() {
-        let told = |kind: &str, id: u128| ObservedNotification {
+    fn ord_19_each_end_is_reported_by_one_message_however_often() {
+        let notice = |kind: &str, id: u128| ObservedNotification {
             id: "a".into(),
             life: Life(1),
             kind: kind.into(),
@@ -192,10 +192,10 @@ mod tests {
         let kinds = |received: &[ObservedNotification]| -> Vec<Invariant> {
             of_notifications(&ends, received).into_iter().map(|one| one.invariant).collect()
         };
-        assert_eq!(kinds(&[told("final", 1), told("final", 1)]), []);
+        assert_eq!(kinds(&[notice("final", 1), notice("final", 1)]), []);
         assert_eq!(kinds(&[]), [Invariant::OneNotification]);
-        assert_eq!(kinds(&[told("final", 1), told("final", 2)]), [Invariant::OneNotification]);
-        assert_eq!(kinds(&[told("final", 1), told("final-2", 2)]), [Invariant::NoPhantom]);
+        assert_eq!(kinds(&[notice("final", 1), notice("final", 2)]), [Invariant::OneNotification]);
+        assert_eq!(kinds(&[notice("final", 1), notice("final-2", 2)]), [Invariant::NoPhantom]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ const MAX_TIMES: f64 = 9.0;
 /// Width of a letter, more or less.
 const LETTER: f64 = 6.3;
 
-/// How charts look; it belongs into the document that shows them.
+/// Style of charts; it belongs into the document that shows them.
 pub(super) const SHEET: &str = "\
 text{font:11px system-ui,-apple-system,'DejaVu Sans',sans-serif;fill:#4a5560}.name{font-weight:600}\
 path{fill:none;stroke-width:1.6}.grid{stroke:#e3e8ec;stroke-width:1}.axis{stroke:#8b98a3;stroke-width:1}\
@@ -32,10 +32,10 @@ path{fill:none;stroke-width:1.6}.grid{stroke:#e3e8ec;stroke-width:1}.axis{stroke
 
 /// A line of a chart.
 #[derive(Debug)]
-pub(super) struct Line {
-    /// Its name in the key.
+pub(super) struct ChartLine {
+    /// Name in the key.
     pub(super) name: String,
-    /// Its colour, as in [`SHEET`].
+    /// Colour, as in [`SHEET`].
     pub(super) class: &'static str,
     /// Values, evenly over the time; none is a gap.
     pub(super) values: Vec<Option<f64>>,
@@ -46,8 +46,8 @@ pub(super) struct Line {
 pub(super) struct Chart {
     /// Name of the scale, with its unit.
     pub(super) scale: &'static str,
-    /// Its lines, each of which spans the whole time.
-    pub(super) lines: Vec<Line>,
+    /// Lines, each of which spans the whole time.
+    pub(super) lines: Vec<ChartLine>,
     /// Time in seconds.
     pub(super) seconds: f64,
 }
@@ -74,7 +74,7 @@ impl Chart {
         values.flatten().fold(0.0, f64::max).max(1.0)
     }
 
-    /// One, two or five times a power of ten.
+    /// Step of the scale: one, two or five times a power of ten.
     fn scale_step(&self) -> f64 {
         let wanted = self.greatest() / SCALE_LINES;
         let power = 10_f64.powf(wanted.log10().floor());

@@ -1,4 +1,4 @@
-//! Foresight put to the test (ORD-30): what would be told of the start of an order that has to wait, and when it started.
+//! Test of start estimates (ORD-30): the estimate for an order that has to wait, and when it started.
 
 use std::iter::Sum;
 use std::time::Duration;
@@ -7,30 +7,30 @@ use super::plan::LabChange;
 use super::simulation::{SECOND, Simulation};
 use crate::dispatch::{Dispatcher, Lane, StartEstimate, queue_estimate, start_estimate};
 
-/// Nothing is asked before this time: of the first seconds nobody knows anything.
+/// Time before which nothing is asked: of the first seconds nobody knows anything.
 const KNOWN_AFTER: u64 = 20 * SECOND;
 
-/// How many were told when they would start, and how many did by then.
+/// Number of orders with an estimate of their start, and of those that had started by then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Foretold {
-    /// Orders that were told, and whose times have passed.
-    pub told: u64,
-    /// Those that had started at the middle.
+pub struct Forecasts {
+    /// Orders with an estimate whose times have passed.
+    pub orders: u64,
+    /// Orders that had started at the median.
     pub by_p50: u64,
-    /// Those that had started at the far end.
+    /// Orders that had started at the 90th percentile.
     pub by_p90: u64,
-    /// Those whose system changed after they were told, and before they started: nobody could foresee it.
+    /// Orders whose system changed between the estimate and their start: nobody could foresee it.
     pub surprised: u64,
-    /// Of these, those that had started at the middle all the same.
+    /// Surprised orders that had started at the median all the same.
     pub surprised_by_p50: u64,
-    /// And those that had started at the far end.
+    /// Surprised orders that had started at the 90th percentile.
     pub surprised_by_p90: u64,
 }
 
-impl Sum for Foretold {
+impl Sum for Forecasts {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), |sum, one| Self {
-            told: sum.told + one.told,
+            orders: sum.orders + one.orders,
             by_p50: sum.by_p50 + one.by_p50,
             by_p90: sum.by_p90 + one.by_p90,
             surprised: sum.surprised + one.surprised,
@@ -40,18 +40,18 @@ impl Sum for Foretold {
     }
 }
 
-impl Foretold {
-    /// The part that had started at the far end.
+impl Forecasts {
+    /// Returns the part that had started at the 90th percentile.
     #[must_use]
     pub fn covered(&self) -> f64 {
-        self.by_p90 as f64 / self.told.max(1) as f64
+        self.by_p90 as f64 / self.orders.max(1) as f64
     }
 
-    /// Those that were told while their system stayed as it was until they started.
+    /// Returns the orders whose system did not change between the estimate and their start.
     #[must_use]
     pub const fn foreseeable(self) -> Self {
         Self {
-            told: self.told - self.surprised,
+            orders: self.orders - self.surprised,
             by_p90: self.by_p90 - self.surprised_by_p90,
             surprised: 0,
             surprised_by_p50: 0,
@@ -66,14 +66,14 @@ impl Foretold {
             self.surprised_by_p50 += u64::from(waited <= estimate.p50);
             self.surprised_by_p90 += u64::from(waited <= estimate.p90);
         }
-        self.told += 1;
+        self.orders += 1;
         self.by_p50 += u64::from(waited <= estimate.p50);
         self.by_p90 += u64::from(waited <= estimate.p90);
     }
 }
 
 impl<F: Fn() -> Dispatcher> Simulation<'_, F> {
-    /// What would be told of an order that is ready now, where it has to wait.
+    /// Estimates the start of an order that is ready now, if it has to wait.
     pub(super) fn foretell(&self, order: usize) -> Option<StartEstimate> {
         let known = &self.orders[order];
         let instance = &self.instances[known.flow];
@@ -95,26 +95,26 @@ impl<F: Fn() -> Dispatcher> Simulation<'_, F> {
         }
     }
 
-    /// An order starts: what was told of it is held against its wait.
+    /// Compares the estimate for an order that starts with its wait.
     pub(super) fn starts(&mut self, order: usize) {
         let known = &mut self.orders[order];
-        if let Some(estimate) = known.foretold.take() {
+        if let Some(estimate) = known.forecasts.take() {
             let (flow, since) = (known.flow, known.ready_at);
             let is_surprised = self.changes_within(flow, since);
             let waited = Duration::from_micros(self.now - since);
-            self.instances[flow].foretold.add(estimate, waited, is_surprised);
+            self.instances[flow].forecasts.add(estimate, waited, is_surprised);
         }
     }
 
-    /// At the end, those that wait still, and longer than was told.
+    /// Adds, at the end, the orders that still wait, and longer than estimated.
     pub(super) fn still_waiting(&mut self) {
         for index in 0..self.orders.len() {
             let order = &mut self.orders[index];
             let (flow, since) = (order.flow, order.ready_at);
             let waited = Duration::from_micros(self.now.saturating_sub(since));
-            if let Some(estimate) = order.foretold.take().filter(|estimate| waited > estimate.p90) {
+            if let Some(estimate) = order.forecasts.take().filter(|estimate| waited > estimate.p90) {
                 let is_surprised = self.changes_within(flow, since);
-                self.instances[flow].foretold.add(estimate, waited, is_surprised);
+                self.instances[flow].forecasts.add(estimate, waited, is_surprised);
             }
         }
     }

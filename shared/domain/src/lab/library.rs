@@ -9,9 +9,9 @@ use super::{LabPlan, LabRun};
 /// A situation with its runs.
 #[derive(Debug)]
 pub struct Situation {
-    /// Its name, as that of its file.
+    /// Name, as that of its file.
     pub name: String,
-    /// What was run.
+    /// Plan that was run.
     pub plan: LabPlan,
     /// The run of the policy, then those of other rules where limits are learnt.
     pub runs: Vec<LabRun>,
@@ -38,7 +38,7 @@ pub fn library(situations: &[Situation], pictures: &str) -> String {
     page
 }
 
-/// Begin of the row of a figure, with what the rule of the policy came to.
+/// Returns the start of the row of a figure, with what the rule of the policy came to.
 #[must_use]
 pub fn row_of(figure: &LabFigure) -> String {
     let bound = &figure.bound;
@@ -83,7 +83,7 @@ fn summary(page: &mut String, situations: &[Situation]) {
         page.push_str("| situation | ahead | why |\n|---|---|---|\n");
     }
     for (situation, rules) in &behind {
-        let why = situation.plan.behind.as_deref().unwrap_or(UNTOLD);
+        let why = situation.plan.behind.as_deref().unwrap_or(UNEXPLAINED);
         let _ = writeln!(page, "| [{0}](#{0}) | {1} | {why} |", situation.name, rules.join("; "));
     }
     if !behind.is_empty() {
@@ -107,13 +107,14 @@ fn summary(page: &mut String, situations: &[Situation]) {
 }
 
 /// Stands where a file should say why another rule is ahead, and does not.
-pub const UNTOLD: &str = "(not told)";
+pub const UNEXPLAINED: &str = "(not explained)";
 
 fn ties() -> String {
     use super::Measure as M;
-    let told = [M::Share, M::Refused, M::Back, M::Trip, M::Base, M::Swing, M::Fairness];
-    let told: Vec<String> = told.iter().map(|measure| format!("`{measure}` by {}", measure.tie())).collect();
-    told.join(", ")
+    let measures = [M::Share, M::Refused, M::Back, M::Trip, M::Base, M::Swing, M::Fairness];
+    let ties: Vec<String> =
+        measures.iter().map(|measure| format!("`{measure}` by {}", measure.tie())).collect();
+    ties.join(", ")
 }
 
 fn section(page: &mut String, situation: &Situation, pictures: &str) {

@@ -10,7 +10,7 @@ use super::trace::{FlowLook, SystemLook, Trace};
 pub struct LabFigure {
     /// The bound.
     pub bound: LabBound,
-    /// What was measured; none where there was nothing to measure.
+    /// Measured value; `None` if there was nothing to measure.
     pub value: Option<f64>,
 }
 
@@ -23,7 +23,7 @@ impl LabFigure {
     }
 }
 
-/// From when to when each flow had a stage, and what it would have been alone.
+/// Times from when to when each flow had a stage, and what it would have been alone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dwells<'a> {
     /// By flow: when a stage ended, and how long it was since it was ready.
@@ -59,10 +59,10 @@ pub(super) fn measure(plan: &LabPlan, bound: &LabBound, trace: &Trace, dwells: D
         }
         (Measure::Fairness, None) => fairness(plan, trace, &flows, (from, until)),
         (Measure::Starved, None) => {
-            let of = |flow: &&usize, second| Trace::flow_at(&trace.flows[**flow], second);
-            let had_work = |flow: &&usize| of(flow, until).came > of(flow, from).ended;
+            let at = |flow: &&usize, second| Trace::flow_at(&trace.flows[**flow], second);
+            let had_work = |flow: &&usize| at(flow, until).came > at(flow, from).ended;
             let starved =
-                flows.iter().filter(had_work).filter(|flow| of(flow, until).ended == of(flow, from).ended);
+                flows.iter().filter(had_work).filter(|flow| at(flow, until).ended == at(flow, from).ended);
             Some(starved.count() as f64)
         }
         (Measure::Wait, None) => flows.first().and_then(|flow| {
@@ -105,11 +105,11 @@ fn base(plan: &LabPlan, system: usize, looks: &[SystemLook], until: f64) -> Opti
     let learnt = Trace::system_at(looks, until).base_ms?;
     let system = &plan.systems[system];
     let at = Duration::from_secs_f64(until);
-    let bears =
-        system.changes.iter().rfind(|change| change.until <= at).map_or(system.bears, |change| change.bears);
+    let last = system.changes.iter().rfind(|change| change.until <= at);
+    let capacity = last.map_or(system.capacity, |change| change.capacity);
     let variance = (1.0 + system.variation * system.variation).ln();
     let quartile = (-0.6745 * variance.sqrt() - variance / 2.0).exp();
-    Some(learnt / (bears.takes.as_secs_f64() * 1e3 * quartile))
+    Some(learnt / (capacity.takes.as_secs_f64() * 1e3 * quartile))
 }
 
 fn limits<'a>(

@@ -7,17 +7,17 @@ use std::time::Duration;
 use super::chance::Chance;
 use crate::dispatch::{CallKind, CallOutcome, CallSamples, DispatchEvent, Latencies, Ready};
 
-type Key = (Arc<str>, Arc<str>, bool, u8, Option<Arc<str>>);
+type LabSampleKey = (Arc<str>, Arc<str>, bool, u8, Option<Arc<str>>);
 
-/// What is to be told next.
+/// News to be sent next.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct LabNews {
     ready: Vec<Ready>,
     events: Vec<DispatchEvent>,
-    samples: BTreeMap<Key, CallSamples>,
+    samples: BTreeMap<LabSampleKey, CallSamples>,
 }
 
-impl News {
+impl LabNews {
     /// A stage is ready.
     pub(super) fn ready(&mut self, row: Ready) {
         self.ready.push(row);
@@ -62,7 +62,7 @@ impl News {
         samples.retry_after = samples.retry_after.max(retry_after);
     }
 
-    /// All that is to be told, but for what is lost.
+    /// Takes all news to be sent, except for what is lost.
     pub(super) fn take(
         &mut self,
         lost_news: f64,

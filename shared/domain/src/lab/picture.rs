@@ -1,9 +1,9 @@
-//! Charts of a run: what a called system bears and gets, its limit, and the workers that flows have. The report and the
+//! Charts of a run: the capacity of a called system, its calls, its limit, and the workers that flows have. The report and the
 //! pictures of the documents show the same ones. Must never compute a figure.
 
 use std::fmt::Write as _;
 
-use super::chart::{Chart, HEIGHT, Line, SHEET, WIDTH, escaped};
+use super::chart::{Chart, ChartLine, HEIGHT, SHEET, WIDTH, escaped};
 use super::plan::LabPlan;
 use super::trace::{FlowLook, SystemLook};
 use super::{LabRun, Trace};
@@ -15,8 +15,8 @@ const SHOWN_FLOWS: usize = 4;
 /// Colours of flows.
 const COLOURS: [&str; SHOWN_FLOWS] = ["a", "b", "c", "d"];
 
-/// One picture of a run, as a document of its own: its first named system, and its flows where there are several or where
-/// no system bounds them.
+/// Draws a run, as a document of its own: its first named system, and its flows where there are several or where no system
+/// bounds them.
 #[must_use]
 pub fn picture(plan: &LabPlan, run: &LabRun) -> String {
     let seconds = plan.duration.as_secs_f64();
@@ -49,7 +49,7 @@ pub fn picture(plan: &LabPlan, run: &LabRun) -> String {
 
 /// Calls of a system in a second, and what is in use beside its limit.
 pub(super) fn of_system(looks: &[SystemLook], seconds: f64) -> [Chart; 2] {
-    let line = |name: &str, class, of: &dyn Fn(&SystemLook) -> Option<f64>| Line {
+    let line = |name: &str, class, of: &dyn Fn(&SystemLook) -> Option<f64>| ChartLine {
         name: name.to_owned(),
         class,
         values: looks.iter().map(of).collect(),
@@ -57,7 +57,7 @@ pub(super) fn of_system(looks: &[SystemLook], seconds: f64) -> [Chart; 2] {
     let rate = |name: &str, class, of: fn(&SystemLook) -> u64| {
         let at = |index: usize| index.checked_sub(LOOKS).map_or(0, |before| of(&looks[before]));
         let values = (0..looks.len()).map(|index| Some((of(&looks[index]) - at(index)) as f64));
-        Line { name: name.to_owned(), class, values: values.collect() }
+        ChartLine { name: name.to_owned(), class, values: values.collect() }
     };
     let calls = vec![
         line("capacity", "d", &|look| Some(look.capacity)),
@@ -92,24 +92,27 @@ fn of_flows(plan: &LabPlan, trace: &Trace) -> Chart {
         let name = trace.names.get(flow).cloned().unwrap_or_default();
         // Time is counted when a stage ends: a short window would show the ends of long stages.
         let window = (seconds / 20.0).clamp(1.0, 60.0) as usize;
-        Line { name, class, values: gained(looks, window, |look| f64::from(look.worked)) }
+        ChartLine { name, class, values: gained(looks, window, |look| f64::from(look.worked)) }
     });
     Chart { scale: "workers in use", lines: lines.collect(), seconds }
 }
 
 /// Stages of a flow that ended in a second, and its orders that were ready.
 pub(super) fn of_flow(looks: &[FlowLook], seconds: f64) -> [Chart; 2] {
-    let ended =
-        Line { name: "ended".to_owned(), class: "b", values: gained(looks, 1, |look| f64::from(look.ended)) };
+    let ended = ChartLine {
+        name: "ended".to_owned(),
+        class: "b",
+        values: gained(looks, 1, |look| f64::from(look.ended)),
+    };
     let waiting = looks.iter().map(|look| Some(f64::from(look.ready)));
-    let waiting = Line { name: "ready".to_owned(), class: "a", values: waiting.collect() };
+    let waiting = ChartLine { name: "ready".to_owned(), class: "a", values: waiting.collect() };
     [
         Chart { scale: "stages in a second", lines: vec![ended], seconds },
         Chart { scale: "orders that wait", lines: vec![waiting], seconds },
     ]
 }
 
-/// Growth of a sum in a second, over the last so many seconds.
+/// Growth of a sum in a second, over the last `window` seconds.
 fn gained(looks: &[FlowLook], window: usize, of: impl Fn(&FlowLook) -> f64) -> Vec<Option<f64>> {
     let gain = |index: usize| {
         let before = index.checked_sub(window).map_or(0.0, |before| of(&looks[before]));

@@ -1,4 +1,4 @@
-//! What is simulated, as a file says it. Plain data.
+//! Plan of a simulation, as a file gives it. Plain data.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use crate::order::Priority;
 /// A whole situation.
 #[derive(Clone, Debug)]
 pub struct LabPlan {
-    /// Its name.
+    /// Title.
     pub title: String,
-    /// What it is about.
+    /// Description of the situation.
     pub about: String,
-    /// What its picture shows.
+    /// Description of its picture.
     pub shows: String,
     /// Why another rule is better in it; none where none is.
     pub behind: Option<String>,
-    /// Where chance begins.
+    /// Seed of chance.
     pub seed: u64,
-    /// How long it lasts.
+    /// Duration.
     pub duration: Duration,
-    /// How capacity is shared among flows.
+    /// Way to share capacity among flows.
     pub mode: DistributionMode,
     /// Stages in progress at most, of parallel orders.
     pub parallel: u32,
@@ -36,7 +36,7 @@ pub struct LabPlan {
     pub nodes: u32,
     /// Stages that each runs at once.
     pub concurrency: u32,
-    /// From a worker to the dispatcher and back.
+    /// Delay from a worker to the dispatcher and back.
     pub news_delay: Duration,
     /// Part of the samples that is lost.
     pub lost_samples: f64,
@@ -48,7 +48,7 @@ pub struct LabPlan {
     pub systems: Vec<LabSystem>,
     /// The flows.
     pub flows: Vec<LabFlow>,
-    /// What must hold.
+    /// Bounds that must hold.
     pub bounds: Vec<LabBound>,
 }
 
@@ -63,37 +63,37 @@ impl LabPlan {
 /// A called system.
 #[derive(Clone, Debug)]
 pub struct LabSystem {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// True if the configuration names it, so that it has a limit of its own.
     pub is_named: bool,
     /// True if it answers by callback.
     pub is_asynchronous: bool,
-    /// What it bears, at the start.
-    pub bears: Bears,
-    /// How much the times of its calls vary: standard deviation over mean.
+    /// Capacity at the start.
+    pub capacity: LabCapacity,
+    /// Variation of the times of its calls: standard deviation over mean.
     pub variation: f64,
-    /// What changes over time.
+    /// Changes over time.
     pub changes: Vec<LabChange>,
 }
 
-/// What a system bears at a time.
+/// Capacity of a called system at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bears {
+pub struct LabCapacity {
     /// Calls that it works on at once.
     pub servers: u32,
     /// Calls that wait for that at most; further ones are refused.
     pub queue: u32,
-    /// How long it works on a call, on average.
+    /// Time that it works on a call, on average.
     pub takes: Duration,
-    /// Whether it answers at all.
+    /// Way in which it does not answer, if any.
     pub outage: Outage,
 }
 
-impl Bears {
+impl LabCapacity {
     /// Calls that it can answer in a second.
     #[must_use]
-    pub fn capacity(&self) -> f64 {
+    pub fn per_second(&self) -> f64 {
         if self.outage == Outage::None {
             f64::from(self.servers) / self.takes.as_secs_f64().max(1e-6)
         } else {
@@ -105,33 +105,33 @@ impl Bears {
 /// A way not to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outage {
-    /// It answers.
+    /// No outage.
     None,
-    /// It refuses at once.
+    /// Refuses at once.
     Refuses,
-    /// It refuses at once, and says after which time it is to be called again.
+    /// Refuses at once, and says after which time it is to be called again.
     RetryAfter(Duration),
-    /// It does not answer until the caller gives up.
+    /// Does not answer until the caller gives up.
     Hangs,
 }
 
-/// A change of what a system bears.
+/// A change of the capacity of a system.
 #[derive(Clone, Debug)]
 pub struct LabChange {
     /// Time at which it begins.
     pub at: Duration,
     /// Time at which it is complete; between the two it goes on evenly.
     pub until: Duration,
-    /// What it bears then.
-    pub bears: Bears,
+    /// Capacity from then on.
+    pub capacity: LabCapacity,
 }
 
 /// A flow, or many alike.
 #[derive(Clone, Debug)]
 pub struct LabFlow {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// How many flows there are of it, numbered from 1 if more than one.
+    /// Number of such flows, numbered from 1 if more than one.
     pub count: u32,
     /// The system that its stages call, by its place in the plan; none if they call nothing.
     pub calls: Option<usize>,
@@ -149,34 +149,34 @@ pub struct LabFlow {
     pub long_share: f64,
     /// The time of these stages besides their call. It is part of the call.
     pub long_own: Duration,
-    /// How urgent its orders are.
+    /// Priority of its orders.
     pub priority: Priority,
     /// Queues of its orders; none for orders that run beside all others.
     pub queues: u32,
     /// Part of the calls that fails for the business.
     pub business_failures: f64,
-    /// Its part of what it shares with others.
+    /// Weight in what it shares with others.
     pub weight: u32,
 }
 
-/// What must hold of the outcome.
+/// Bound on the outcome.
 #[derive(Clone, Debug)]
 pub struct LabBound {
-    /// What is measured.
+    /// Measured quantity.
     pub of: Measure,
     /// The system or the flow that it is measured of.
     pub name: String,
-    /// From when on.
+    /// Start of the measured time.
     pub from: Duration,
     /// Up to when.
     pub until: Duration,
-    /// What it must be at least, or at most.
+    /// Least or greatest value, depending on the measure.
     pub bound: f64,
-    /// Known not to hold, with the reason; told beside the figure.
+    /// Known not to hold, with the reason; shown beside the figure.
     pub missed: Option<String>,
 }
 
-/// What can be measured.
+/// Quantities that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Measure {
     /// Answered calls of a system, as a part of its capacity, at least.
@@ -191,7 +191,7 @@ pub enum Measure {
     Fairness,
     /// The base latency that was learnt of a system, by the true one, at most.
     Base,
-    /// How much a limit swings: standard deviation over mean, at most.
+    /// Swing of a limit: standard deviation over mean, at most.
     Swing,
     /// Wait of a flow at p99, by what it would be alone, at most.
     Wait,

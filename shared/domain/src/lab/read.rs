@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::plan::{Bears, LabBound, LabChange, LabFlow, LabPlan, LabSystem, Measure, Outage};
+use super::plan::{LabBound, LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, Measure, Outage};
 use crate::dispatch::DistributionMode;
 use crate::document::{self, DocumentLimits, DocumentNode, Fault, parse_duration, pointer_to};
 use crate::order::Priority;
@@ -18,23 +18,23 @@ const MAX_FLOWS: u32 = 20_000;
 /// Everything that is wrong with it, with its place.
 pub fn read(text: &str) -> Result<LabPlan, Vec<Fault>> {
     let root = document::parse(text, &DocumentLimits::default())?;
-    let mut reader = Reader { faults: Vec::new() };
+    let mut reader = LabReader { faults: Vec::new() };
     let plan = reader.plan(&root);
     if reader.faults.is_empty() { Ok(plan) } else { Err(reader.faults) }
 }
 
-struct Reader {
+struct LabReader {
     faults: Vec<Fault>,
 }
 
 /// A mapping with its place.
 #[derive(Clone)]
-struct Part<'a> {
+struct PlanPart<'a> {
     node: &'a DocumentNode,
     pointer: String,
 }
 
-impl Reader {
+impl LabReader {
     fn plan(&mut self, root: &DocumentNode) -> LabPlan {
         const KEYS: [&str; 12] = [
             "title",
@@ -96,7 +96,7 @@ impl Reader {
         plan
     }
 
-    fn contents(&mut self, part: &Part, plan: &mut LabPlan) {
+    fn contents(&mut self, part: &PlanPart, plan: &mut LabPlan) {
         for (name, entry) in self.entries(part, "systems") {
             let system = self.system(name, &entry);
             plan.systems.push(system);
@@ -112,12 +112,12 @@ impl Reader {
             self.fault(part, "flows", &format!("there may be {MAX_FLOWS} flows at most"));
         }
         for (pointer, node) in self.items(part, "bounds") {
-            let bound = self.bound(&Part { node, pointer }, plan);
+            let bound = self.bound(&PlanPart { node, pointer }, plan);
             plan.bounds.extend(bound);
         }
     }
 
-    fn system(&mut self, name: String, part: &Part) -> LabSystem {
+    fn system(&mut self, name: String, part: &PlanPart) -> LabSystem {
         let keys = [
             "named",
             "asynchronous",
@@ -131,32 +131,32 @@ impl Reader {
         ];
         self.known(part, &keys);
         let usual =
-            Bears { servers: 10, queue: 100, takes: Duration::from_millis(100), outage: Outage::None };
-        let mut bears = self.bears(part, usual);
-        let first = bears;
+            LabCapacity { servers: 10, queue: 100, takes: Duration::from_millis(100), outage: Outage::None };
+        let mut capacity = self.capacity(part, usual);
+        let first = capacity;
         let mut changes: Vec<LabChange> = Vec::new();
         for (pointer, node) in self.items(part, "changes") {
-            let change = Part { node, pointer };
+            let change = PlanPart { node, pointer };
             self.known(&change, &["at", "until", "servers", "queue", "takes", "outage", "retry_after"]);
             let at = self.duration(&change, "at").unwrap_or_default();
             let until = self.duration(&change, "until").unwrap_or(at);
             if until < at || changes.last().is_some_and(|last| at < last.until) {
                 self.fault(&change, "at", "changes must follow each other in time");
             }
-            bears = self.bears(&change, bears);
-            changes.push(LabChange { at, until, bears });
+            capacity = self.capacity(&change, capacity);
+            changes.push(LabChange { at, until, capacity });
         }
         LabSystem {
             name,
             is_named: self.flag(part, "named").unwrap_or(true),
             is_asynchronous: self.flag(part, "asynchronous").unwrap_or(false),
-            bears: first,
+            capacity: first,
             variation: self.number(part, "variation").unwrap_or(0.2).clamp(0.0, 3.0),
             changes,
         }
     }
 
-    fn bears(&mut self, part: &Part, usual: Bears) -> Bears {
+    fn capacity(&mut self, part: &PlanPart, usual: LabCapacity) -> LabCapacity {
         let outage = match self.text(part, "outage").as_deref() {
             None => usual.outage,
             Some("none") => Outage::None,
@@ -171,7 +171,7 @@ impl Reader {
         if takes < Duration::from_millis(1) {
             self.fault(part, "takes", "must be 1ms at least");
         }
-        Bears {
+        LabCapacity {
             servers: self.count(part, "servers").unwrap_or(usual.servers).max(1),
             queue: self.count(part, "queue").unwrap_or(usual.queue),
             takes,
@@ -179,7 +179,7 @@ impl Reader {
         }
     }
 
-    fn flow(&mut self, name: String, part: &Part, plan: &LabPlan) -> LabFlow {
+    fn flow(&mut self, name: String, part: &PlanPart, plan: &LabPlan) -> LabFlow {
         self.known(
             part,
             &[
@@ -227,7 +227,7 @@ impl Reader {
         }
     }
 
-    fn bound(&mut self, part: &Part, plan: &LabPlan) -> Option<LabBound> {
+    fn bound(&mut self, part: &PlanPart, plan: &LabPlan) -> Option<LabBound> {
         self.known(part, &["measure", "of", "from", "until", "bound", "missed"]);
         let of = self.word::<Measure>(part, "measure");
         let name = self.text(part, "of").unwrap_or_default();
@@ -250,24 +250,24 @@ impl Reader {
         })
     }
 
-    fn part<'a>(&mut self, node: &'a DocumentNode, pointer: String, known: &[&str]) -> Part<'a> {
-        let part = Part { node, pointer };
+    fn part<'a>(&mut self, node: &'a DocumentNode, pointer: String, known: &[&str]) -> PlanPart<'a> {
+        let part = PlanPart { node, pointer };
         self.known(&part, known);
         part
     }
 
     fn inner<'a>(
         &mut self,
-        part: &Part<'a>,
+        part: &PlanPart<'a>,
         name: &str,
         empty: &'a DocumentNode,
         known: &[&str],
-    ) -> Part<'a> {
+    ) -> PlanPart<'a> {
         let node = part.node.get(name).unwrap_or(empty);
         self.part(node, pointer_to(&part.pointer, name), known)
     }
 
-    fn known(&mut self, part: &Part, known: &[&str]) {
+    fn known(&mut self, part: &PlanPart, known: &[&str]) {
         let Some(entries) = part.node.as_map() else {
             let message = format!("must be a mapping, not {}", part.node.kind());
             return self.faults.push(Fault::new(part.node, &*part.pointer, message));
@@ -277,18 +277,18 @@ impl Reader {
         }
     }
 
-    fn entries<'a>(&mut self, part: &Part<'a>, name: &str) -> Vec<(String, Part<'a>)> {
+    fn entries<'a>(&mut self, part: &PlanPart<'a>, name: &str) -> Vec<(String, PlanPart<'a>)> {
         let Some(node) = part.node.get(name) else { return Vec::new() };
         let pointer = pointer_to(&part.pointer, name);
         let Some(entries) = node.as_map() else {
             self.faults.push(Fault::new(node, pointer, "must be a mapping from names"));
             return Vec::new();
         };
-        let part = |name: &str, node| Part { node, pointer: pointer_to(&pointer, name) };
+        let part = |name: &str, node| PlanPart { node, pointer: pointer_to(&pointer, name) };
         entries.iter().map(|(key, node)| (key.name.clone(), part(&key.name, node))).collect()
     }
 
-    fn items<'a>(&mut self, part: &Part<'a>, name: &str) -> Vec<(String, &'a DocumentNode)> {
+    fn items<'a>(&mut self, part: &PlanPart<'a>, name: &str) -> Vec<(String, &'a DocumentNode)> {
         let Some(node) = part.node.get(name) else { return Vec::new() };
         let pointer = pointer_to(&part.pointer, name);
         let Some(items) = node.as_list() else {
@@ -300,7 +300,7 @@ impl Reader {
 
     fn get<'a, T>(
         &mut self,
-        part: &Part<'a>,
+        part: &PlanPart<'a>,
         name: &str,
         kind: &str,
         read: impl FnOnce(&'a DocumentNode) -> Option<T>,
@@ -314,30 +314,30 @@ impl Reader {
         value
     }
 
-    fn text(&mut self, part: &Part, name: &str) -> Option<String> {
+    fn text(&mut self, part: &PlanPart, name: &str) -> Option<String> {
         self.get(part, name, "a text", |node| node.as_str().map(str::to_owned))
     }
 
-    fn flag(&mut self, part: &Part, name: &str) -> Option<bool> {
+    fn flag(&mut self, part: &PlanPart, name: &str) -> Option<bool> {
         self.get(part, name, "true or false", DocumentNode::as_bool)
     }
 
-    fn number(&mut self, part: &Part, name: &str) -> Option<f64> {
+    fn number(&mut self, part: &PlanPart, name: &str) -> Option<f64> {
         self.get(part, name, "a number", DocumentNode::as_f64)
     }
 
-    fn share(&mut self, part: &Part, name: &str) -> Option<f64> {
+    fn share(&mut self, part: &PlanPart, name: &str) -> Option<f64> {
         self.get(part, name, "a part from 0 to 1", |node| {
             node.as_f64().filter(|part| (0.0..=1.0).contains(part))
         })
     }
 
-    fn count(&mut self, part: &Part, name: &str) -> Option<u32> {
+    fn count(&mut self, part: &PlanPart, name: &str) -> Option<u32> {
         let read = |node: &DocumentNode| node.as_i64().and_then(|number| u32::try_from(number).ok());
         self.get(part, name, "a whole number from 0 on", read)
     }
 
-    fn word<T: std::str::FromStr>(&mut self, part: &Part, name: &str) -> Option<T>
+    fn word<T: std::str::FromStr>(&mut self, part: &PlanPart, name: &str) -> Option<T>
     where
         T::Err: std::fmt::Display,
     {
@@ -351,7 +351,7 @@ impl Reader {
         }
     }
 
-    fn duration(&mut self, part: &Part, name: &str) -> Option<Duration> {
+    fn duration(&mut self, part: &PlanPart, name: &str) -> Option<Duration> {
         let node = part.node.get(name)?;
         self.time_of(node, &pointer_to(&part.pointer, name))
     }
@@ -367,7 +367,7 @@ impl Reader {
         }
     }
 
-    fn fault(&mut self, part: &Part, name: &str, message: &str) {
+    fn fault(&mut self, part: &PlanPart, name: &str, message: &str) {
         let at = part.node.get(name).unwrap_or(part.node).at;
         self.faults.push(Fault::placed(Some(at), pointer_to(&part.pointer, name), message));
     }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::dispatch::{LimitRule, LimitWindow, PathTimes};
 
-/// Where those begin that learn.
+/// Limit at which learning rules start.
 const FIRST: f64 = 20.0;
 
 /// A limit that never moves.
@@ -28,7 +28,7 @@ impl LimitRule for Fixed {
     }
 }
 
-/// One more with each good window, a tenth less with each bad one.
+/// Allows one more with each good window, a tenth less with each bad one.
 #[derive(Clone, Debug)]
 pub(super) struct Aimd(f64);
 
@@ -107,7 +107,7 @@ impl LimitRule for Gradient2 {
     }
 }
 
-/// One more while latencies stay within the deviation of their average, a tenth less beyond it or with failures
+/// Allows one more while latencies stay within the deviation of their average, a tenth less beyond it or with failures
 /// (Vector, adaptive request concurrency).
 #[derive(Clone, Debug)]
 pub(super) struct Arc {

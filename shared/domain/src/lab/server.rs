@@ -4,23 +4,23 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::chance::Chance;
-use super::plan::{Bears, LabSystem, Outage};
+use super::plan::{LabCapacity, LabSystem, Outage};
 
-/// How fast a refusal comes.
+/// Time that a refusal takes.
 const REFUSAL: u64 = 2_000;
 /// Time at which a caller gives up.
 const PATIENCE: u64 = 5_000_000;
 
-/// What comes of a call when it arrives; times in microseconds.
+/// Outcome of a call at its arrival; times in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Offer {
-    /// It is worked on and ends then.
+    /// Worked on, and ends then.
     Starts(u64),
-    /// It waits.
+    /// Waits.
     Waits,
-    /// It fails then, of no fault of its own.
+    /// Fails then, because the system is away.
     Fails(u64, Option<Duration>),
-    /// It was too much, and fails then.
+    /// Refused as too much, and fails then.
     Refused(u64),
 }
 
@@ -39,42 +39,42 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Nobody has called yet.
+    /// Starts before anybody has called.
     pub(super) const fn new(plan: LabSystem) -> Self {
         Self { plan, busy: 0, waiting: VecDeque::new(), answered: 0, refused: 0, failed: 0 }
     }
 
-    /// Its name.
+    /// Returns the name.
     pub(super) fn name(&self) -> &str {
         &self.plan.name
     }
 
-    /// What it bears at a time.
-    pub(super) fn bears(&self, now: u64) -> Bears {
-        let mut bears = self.plan.bears;
+    /// Capacity at a time.
+    pub(super) fn capacity(&self, now: u64) -> LabCapacity {
+        let mut capacity = self.plan.capacity;
         for change in &self.plan.changes {
             let (at, until) = (change.at.as_micros() as u64, change.until.as_micros() as u64);
             if now < at {
                 break;
             }
             if now >= until {
-                bears = change.bears;
+                capacity = change.capacity;
                 continue;
             }
             let part = (now - at) as f64 / (until - at) as f64;
             let between = |from: f64, to: f64| from + (to - from) * part;
-            let takes = between(bears.takes.as_secs_f64(), change.bears.takes.as_secs_f64());
-            let servers = between(f64::from(bears.servers), f64::from(change.bears.servers));
-            bears.takes = Duration::from_secs_f64(takes);
-            bears.servers = servers.round() as u32;
+            let takes = between(capacity.takes.as_secs_f64(), change.capacity.takes.as_secs_f64());
+            let servers = between(f64::from(capacity.servers), f64::from(change.capacity.servers));
+            capacity.takes = Duration::from_secs_f64(takes);
+            capacity.servers = servers.round() as u32;
         }
-        bears
+        capacity
     }
 
     /// A call arrives; `stretch` makes it longer than others.
     pub(super) fn arrives(&mut self, call: usize, stretch: Duration, now: u64, chance: &mut Chance) -> Offer {
-        let bears = self.bears(now);
-        match bears.outage {
+        let capacity = self.capacity(now);
+        match capacity.outage {
             Outage::None => {}
             Outage::Refuses => {
                 self.failed += 1;
@@ -89,11 +89,11 @@ impl Server {
                 return Offer::Fails(now + PATIENCE, None);
             }
         }
-        if self.busy < bears.servers {
+        if self.busy < capacity.servers {
             self.busy += 1;
-            return Offer::Starts(now + self.work(bears, stretch, chance));
+            return Offer::Starts(now + self.work(capacity, stretch, chance));
         }
-        if self.waiting.len() < bears.queue as usize {
+        if self.waiting.len() < capacity.queue as usize {
             self.waiting.push_back(call);
             return Offer::Waits;
         }
@@ -105,7 +105,7 @@ impl Server {
     pub(super) fn ends(&mut self, now: u64) -> Vec<usize> {
         self.answered += 1;
         self.busy = self.busy.saturating_sub(1);
-        let servers = self.bears(now).servers;
+        let servers = self.capacity(now).servers;
         let free = servers.saturating_sub(self.busy) as usize;
         let next: Vec<usize> = self.waiting.drain(..free.min(self.waiting.len())).collect();
         self.busy += next.len() as u32;
@@ -114,11 +114,12 @@ impl Server {
 
     /// Time at which the work on a call that begins now ends.
     pub(super) fn worked(&self, stretch: Duration, now: u64, chance: &mut Chance) -> u64 {
-        now + self.work(self.bears(now), stretch, chance)
+        now + self.work(self.capacity(now), stretch, chance)
     }
 
-    fn work(&self, bears: Bears, stretch: Duration, chance: &mut Chance) -> u64 {
-        let seconds = bears.takes.as_secs_f64() * chance.factor(self.plan.variation) + stretch.as_secs_f64();
+    fn work(&self, capacity: LabCapacity, stretch: Duration, chance: &mut Chance) -> u64 {
+        let seconds =
+            capacity.takes.as_secs_f64() * chance.factor(self.plan.variation) + stretch.as_secs_f64();
         ((seconds * 1e6) as u64).max(1)
     }
 }

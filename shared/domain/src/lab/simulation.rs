@@ -9,8 +9,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::chance::Chance;
-use super::foresight::Foretold;
-use super::news::News;
+use super::foresight::Forecasts;
+use super::news::LabNews;
 use super::plan::LabPlan;
 use super::server::Server;
 use super::trace::Trace;
@@ -33,11 +33,11 @@ const RECENT: u64 = 60 * SECOND;
 /// Hand-outs of one turn.
 const MAX_HAND_OUTS: usize = 2000;
 
-/// What happens at a time.
+/// Event of the simulation.
 #[derive(Debug)]
 pub(super) enum Happening {
     Arrives(usize),
-    Told(Vec<DispatchEvent>),
+    Heard(Vec<DispatchEvent>),
     Claimed(HandOut, u32),
     Calls(usize),
     Works(usize, CallEnd),
@@ -50,10 +50,10 @@ pub(super) enum Happening {
     TakeOver,
 }
 
-/// How a call ended.
+/// End of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallEnd {
-    /// There was none.
+    /// No call.
     None,
     Answered,
     /// Sent, and answered by callback later.
@@ -73,7 +73,7 @@ pub(super) enum OrderStand {
 }
 
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct LabOrder {
     pub(super) flow: usize,
     pub(super) attempt: i32,
     pub(super) state: OrderStand,
@@ -85,16 +85,16 @@ pub(super) struct Order {
     pub(super) called_at: u64,
     /// True while it waits for a callback.
     pub(super) is_asking: bool,
-    /// What was told of its start.
-    pub(super) foretold: Option<StartEstimate>,
+    /// Estimate of its start.
+    pub(super) forecasts: Option<StartEstimate>,
 }
 
-/// One flow of the plan, or one of many alike.
+/// Flow of the plan, or one of many alike.
 #[derive(Debug)]
 pub(super) struct Instance {
-    /// Its name.
+    /// Name.
     pub(super) name: Arc<str>,
-    /// Where it stands in the plan.
+    /// Index in the plan.
     pub(super) plan: usize,
     /// Time that workers spent on it, in seconds.
     pub(super) worked: f64,
@@ -104,10 +104,10 @@ pub(super) struct Instance {
     pub(super) came: u64,
     /// Orders that are ready, fresh and woken.
     pub(super) ready: [u32; 2],
-    /// From ready to the end of the stage, in seconds, with when it ended.
+    /// Seconds from ready to the end of the stage, with when it ended.
     pub(super) dwells: Vec<(u64, f32)>,
-    /// What was told of starts, held against them.
-    pub(super) foretold: Foretold,
+    /// Estimates of starts, compared with the starts.
+    pub(super) forecasts: Forecasts,
 }
 
 /// The whole of it.
@@ -124,20 +124,20 @@ pub(super) struct Simulation<'a, F> {
     count: u64,
     wake_at: u64,
     pub(super) chance: Chance,
-    pub(super) orders: Vec<Order>,
+    pub(super) orders: Vec<LabOrder>,
     pub(super) queues: Vec<(Arc<str>, VecDeque<usize>)>,
     pub(super) servers: Vec<Server>,
     pub(super) instances: Vec<Instance>,
-    pub(super) news: News,
+    pub(super) news: LabNews,
     flush_is_due: bool,
-    /// What the dispatcher would have stored.
+    /// Records that the dispatcher would have stored.
     pub(super) flows: BTreeMap<String, FlowRecord>,
     systems: BTreeMap<String, SystemRecord>,
     pub(super) trace: Trace,
 }
 
 impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
-    /// Everything is there, and nothing has happened.
+    /// Prepares the simulation before anything happens.
     pub(super) fn new(plan: &'a LabPlan, make: F) -> Self {
         let mut world = Self {
             plan,
@@ -155,7 +155,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
             queues: Vec::new(),
             servers: plan.systems.iter().cloned().map(Server::new).collect(),
             instances: Vec::new(),
-            news: News::default(),
+            news: LabNews::default(),
             flush_is_due: false,
             flows: BTreeMap::new(),
             systems: BTreeMap::new(),
@@ -194,7 +194,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
     fn happen(&mut self, happening: Happening) {
         match happening {
             Happening::Arrives(flow) => self.arrives(flow),
-            Happening::Told(events) => {
+            Happening::Heard(events) => {
                 let now = self.time();
                 events.into_iter().for_each(|event| self.dispatcher.handle(event, now));
                 self.turn();
@@ -250,7 +250,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         self.flush_is_due = false;
         let events = self.news.take(self.plan.lost_news, self.plan.lost_samples, &mut self.chance);
         let at = self.now + self.plan.news_delay.as_micros() as u64;
-        self.plan_at(at, Happening::Told(events));
+        self.plan_at(at, Happening::Heard(events));
     }
 
     fn turn(&mut self) {
@@ -305,7 +305,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         self.plan_at(self.now + LOOK, Happening::Look);
     }
 
-    /// A dispatcher begins: it is told what was stored, and reads the tables.
+    /// Starts a dispatcher: it receives what was stored, and reads the tables.
     fn lead(&mut self) {
         let now = self.time();
         let remembered = DispatchEvent::Remembered {
@@ -362,14 +362,14 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
     }
 
     /// The system that is to answer a suspended order, if it waits for one and not for its next attempt.
-    fn asked(&self, order: &Order) -> Option<&str> {
+    fn asked(&self, order: &LabOrder) -> Option<&str> {
         let flow = &self.plan.flows[self.instances[order.flow].plan];
         let system = flow.calls.map(|system| &self.plan.systems[system])?;
         (order.is_asking && system.is_asynchronous).then_some(&*system.name)
     }
 }
 
-/// A time of the simulation as the dispatcher is told it.
+/// Converts a time of the simulation for the dispatcher.
 pub(super) fn time(micros: u64) -> Timestamp {
     Timestamp::from_microsecond(i64::try_from(micros).unwrap_or(i64::MAX)).unwrap_or(Timestamp::MAX)
 }

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::foresight::Foretold;
+use super::foresight::Forecasts;
 use super::plan::LabFlow;
 use super::server::Offer;
-use super::simulation::{CallEnd, Happening, Instance, Order, OrderStand, SECOND, Simulation};
+use super::simulation::{CallEnd, Happening, Instance, LabOrder, OrderStand, SECOND, Simulation};
 use crate::dispatch::{
     DispatchEvent, Dispatcher, HandOut, Lane, QueuePosition, Ready, Refusal, RequestsMoved, StageMeasured,
 };
@@ -33,7 +33,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
                 came: 0,
                 ready: [0; 2],
                 dwells: Vec::new(),
-                foretold: Foretold::default(),
+                forecasts: Forecasts::default(),
             });
             for _ in 0..flow.backlog {
                 self.order(instance);
@@ -64,7 +64,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
             let name = format!("{}-{number}", self.instances[instance].name);
             self.enter_queue(&name, order)
         });
-        self.orders.push(Order {
+        self.orders.push(LabOrder {
             flow: instance,
             attempt: 1,
             state: OrderStand::Suspended,
@@ -75,7 +75,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
             began_at: 0,
             called_at: 0,
             is_asking: false,
-            foretold: None,
+            forecasts: None,
         });
         self.instances[instance].came += 1;
         self.becomes_ready(order);
@@ -95,7 +95,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         known.state = OrderStand::Ready;
         known.ready_at = self.now;
         self.instances[known.flow].ready[known.lane as usize] += 1;
-        self.orders[order].foretold = self.foretell(order);
+        self.orders[order].forecasts = self.foretell(order);
         let row = self.row(order);
         self.news.ready(row);
         self.tell_soon();

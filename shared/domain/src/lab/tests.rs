@@ -32,11 +32,11 @@ fn check(name: &str) {
         }
     }
     assert!(broken.is_empty(), "{name}: {broken:#?}");
-    assert_told(name, &plan, &run);
+    assert_documented(name, &plan, &run);
 }
 
 /// The documents show what this run showed. Of other rules they show what was measured when the page was written.
-fn assert_told(name: &str, plan: &LabPlan, run: &LabRun) {
+fn assert_documented(name: &str, plan: &LabPlan, run: &LabRun) {
     const STALE: &str = "run `pagurus lab examples/lab --report docs/laboratory.md`, or, where only pictures are stale, \
                          the tests with UPDATE_GENERATED=1";
     let docs = folder().join("../../docs");
@@ -49,17 +49,17 @@ fn assert_told(name: &str, plan: &LabPlan, run: &LabRun) {
     assert!(drawn == shipped, "{name}: the picture is stale: {STALE}");
     assert!(!plan.shows.is_empty(), "{name} does not tell what its picture shows");
     let page = std::fs::read_to_string(docs.join("laboratory.md")).unwrap();
-    let told = |text: &str| assert!(page.contains(text), "{name}: no `{text}` in the page: {STALE}");
-    told(&format!("\n## {name}\n"));
-    told(&plan.about);
-    told(&plan.shows);
-    run.figures.iter().for_each(|figure| told(&row_of(figure)));
+    let shows = |text: &str| assert!(page.contains(text), "{name}: no `{text}` in the page: {STALE}");
+    shows(&format!("\n## {name}\n"));
+    shows(&plan.about);
+    shows(&plan.shows);
+    run.figures.iter().for_each(|figure| shows(&row_of(figure)));
 }
 
 #[test]
 fn dsp_15_the_report_says_where_another_rule_is_ahead_and_why() {
     let page = std::fs::read_to_string(folder().join("../../docs/laboratory.md")).unwrap();
-    assert!(!page.contains(UNTOLD), "a situation in which another rule is ahead has no `behind`");
+    assert!(!page.contains(UNEXPLAINED), "a situation in which another rule is ahead has no `behind`");
     let pictures = std::fs::read_dir(folder().join("../../docs/pictures/lab")).unwrap();
     for picture in pictures {
         let name = picture.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned();
@@ -81,7 +81,7 @@ fn dsp_15_a_rule_is_ahead_where_it_is_better_in_one_figure_and_worse_in_none() {
         });
         let figures = figures.collect();
         let nothing = Trace { systems: Vec::new(), names: Vec::new(), flows: Vec::new() };
-        LabRun { rule: rule.to_owned(), figures, trace: nothing, foretold: Vec::new() }
+        LabRun { rule: rule.to_owned(), figures, trace: nothing, forecasts: Vec::new() }
     };
     let plan = read(&std::fs::read_to_string(folder().join("outage.yaml")).unwrap()).unwrap();
     let page = |other: [Option<f64>; 2]| {
@@ -90,12 +90,12 @@ fn dsp_15_a_rule_is_ahead_where_it_is_better_in_one_figure_and_worse_in_none() {
             Situation { name: "outage".to_owned(), plan: LabPlan { behind: None, ..plan.clone() }, runs };
         library(&[situation], "pictures")
     };
-    let is_told = |other| page(other).contains("| [outage](#outage) | other | (not told) |");
-    assert!(is_told([Some(0.95), Some(3.0)]), "back sooner");
-    assert!(is_told([Some(0.99), Some(5.5)]), "more of the capacity, and a tie");
-    assert!(!is_told([Some(0.96), Some(5.9)]), "ties");
-    assert!(!is_told([Some(0.99), Some(7.0)]), "more of the capacity, and later");
-    assert!(!is_told([Some(0.99), None]), "never back");
+    let is_shown = |other| page(other).contains("| [outage](#outage) | other | (not explained) |");
+    assert!(is_shown([Some(0.95), Some(3.0)]), "back sooner");
+    assert!(is_shown([Some(0.99), Some(5.5)]), "more of the capacity, and a tie");
+    assert!(!is_shown([Some(0.96), Some(5.9)]), "ties");
+    assert!(!is_shown([Some(0.99), Some(7.0)]), "more of the capacity, and later");
+    assert!(!is_shown([Some(0.99), None]), "never back");
 }
 
 #[test]
@@ -229,8 +229,8 @@ const ENOUGH: u64 = 500;
 /// Over all situations, each as much as the other, and over all orders, the promise of the far end holds. Within each it
 /// holds for the orders whose system did not change between the promise and their start: the others nobody could foresee.
 #[test]
-fn ord_30_of_what_has_to_wait_nine_of_ten_start_when_it_was_told() {
-    let mut whole = Foretold::default();
+fn ord_30_of_what_has_to_wait_nine_of_ten_start_when_it_was_foreseen() {
+    let mut whole = Forecasts::default();
     let (mut covered, mut broken) = (Vec::new(), Vec::new());
     for file in std::fs::read_dir(folder()).unwrap() {
         let path = file.unwrap().path();
@@ -238,13 +238,13 @@ fn ord_30_of_what_has_to_wait_nine_of_ten_start_when_it_was_told() {
             continue;
         }
         let run = run(&read(&std::fs::read_to_string(&path).unwrap()).unwrap());
-        let all = run.foretold.into_iter().sum::<Foretold>();
+        let all = run.forecasts.into_iter().sum::<Forecasts>();
         whole = [whole, all].into_iter().sum();
-        if all.told > 0 {
+        if all.orders > 0 {
             let (name, foreseeable) = (path.file_stem().unwrap().to_string_lossy(), all.foreseeable());
             println!("{name}: {all:?}, {:.3}, foreseeable {:.3}", all.covered(), foreseeable.covered());
             covered.push(all.covered());
-            if foreseeable.told >= ENOUGH && foreseeable.covered() < 0.85 {
+            if foreseeable.orders >= ENOUGH && foreseeable.covered() < 0.85 {
                 broken.push(format!("{name}: {foreseeable:?}"));
             }
         }
@@ -259,7 +259,7 @@ fn ord_30_of_what_has_to_wait_nine_of_ten_start_when_it_was_told() {
 #[test]
 fn ord_30_the_middle_of_waits_in_queues_is_near_the_middle() {
     let text = std::fs::read_to_string(folder().join("queues.yaml")).unwrap();
-    let all = run(&read(&text).unwrap()).foretold.into_iter().sum::<Foretold>();
-    let middle = all.by_p50 as f64 / all.told as f64;
+    let all = run(&read(&text).unwrap()).forecasts.into_iter().sum::<Forecasts>();
+    let middle = all.by_p50 as f64 / all.orders as f64;
     assert!((0.3..=0.9).contains(&middle), "{all:?}");
 }

@@ -1,4 +1,4 @@
-//! What was seen while it went on, for figures and pictures.
+//! Record of a run, for figures and pictures.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct SystemLook {
     pub failed: u64,
     /// Stages in progress and open requests that concern it.
     pub in_use: u32,
-    /// Its limit; none without one.
+    /// Limit; `None` without one.
     pub limit: Option<u32>,
     /// The base latency that was learnt, in milliseconds.
     pub base_ms: Option<f64>,
@@ -37,7 +37,7 @@ pub struct FlowLook {
     pub came: u32,
     /// Orders that were ready.
     pub ready: u32,
-    /// Its limit; none without one.
+    /// Limit; `None` without one.
     pub limit: Option<u32>,
 }
 
@@ -53,7 +53,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Nothing yet.
+    /// Returns an empty trace.
     pub(super) fn new(plan: &LabPlan) -> Self {
         Self { systems: vec![Vec::new(); plan.systems.len()], names: Vec::new(), flows: Vec::new() }
     }
@@ -67,7 +67,7 @@ impl Trace {
         for (server, looks) in servers.iter().zip(&mut self.systems) {
             let record = records.get(server.name());
             looks.push(SystemLook {
-                capacity: server.bears(now).capacity(),
+                capacity: server.capacity(now).per_second(),
                 answered: server.answered,
                 refused: server.refused,
                 failed: server.failed,
@@ -94,7 +94,7 @@ impl Trace {
         }
     }
 
-    /// Which look at a system is the last one up to a second.
+    /// Returns the last look at a system up to a second.
     pub(super) fn system_at(looks: &[SystemLook], second: f64) -> SystemLook {
         let index = (second * (SECOND / LOOK) as f64).round() as usize;
         if index == 0 {
@@ -106,7 +106,7 @@ impl Trace {
         looks.get(index - 1).or(looks.last()).copied().unwrap_or_default()
     }
 
-    /// Which look at a flow is the last one up to a second.
+    /// Returns the last look at a flow up to a second.
     pub(super) fn flow_at(looks: &[FlowLook], second: f64) -> FlowLook {
         let index = second.round() as usize;
         if index == 0 {

@@ -16,7 +16,7 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(27 * 24);
 const MOST_DAYS: usize = 100;
 /// Days over which the distance of occurrences is measured: a leap year and two others.
 const MEASURED_DAYS: usize = 3 * 366;
-/// Begin of 2026, in seconds of Unix time. From there on the distance of occurrences is measured where a calendar has no
+/// Start of 2026, in seconds of Unix time. From there on the distance of occurrences is measured where a calendar has no
 /// begin: zones go by other rules in times that are long past.
 const MEASURED_FROM: i64 = 1_767_225_600;
 /// Days that one calendar names at most.
@@ -40,7 +40,7 @@ spelled!(Period { Day => "day", Week => "week", Month => "month" });
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CalendarRule {
-    /// Begin of the only occurrence; of a calendar with `every` the time before which none begins.
+    /// Start of the only occurrence; of a calendar with `every` the time before which none begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
     /// Time from which on none begins any more; only with `every`.
@@ -65,18 +65,18 @@ pub struct CalendarRule {
 
 /// A part of a calendar that cannot be, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("/{field}: {told}")]
+#[error("/{field}: {message}")]
 pub struct CalendarFault {
-    /// The field.
+    /// Name of the field.
     pub field: &'static str,
     /// Fault, and what to write instead.
-    pub told: String,
+    pub message: String,
 }
 
-/// One time from begin to end.
+/// Time from the start to the end of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Occurrence {
-    /// From here on.
+    /// Start.
     pub begin: Timestamp,
     /// Before this.
     pub end: Timestamp,
@@ -154,7 +154,7 @@ impl Calendar {
     #[must_use]
     pub fn at(&self, now: Timestamp) -> Option<Occurrence> {
         let earliest = now.checked_sub(self.length).unwrap_or(Timestamp::MIN);
-        // The begin of one that ends now is not meant any more.
+        // One that ends now does not hold any more.
         self.beginning_at(earliest).take_while(|one| one.begin <= now).find(|one| one.holds(now))
     }
 
@@ -186,7 +186,7 @@ impl Calendar {
             }
             Course::Repeated { days, at, zone } => {
                 let earliest = self.rule.from.map_or(earliest, |from| from.max(earliest));
-                // Where the clocks go forward a begin may fall on the next day.
+                // Where the clocks go forward a start may fall on the next day.
                 let first = earliest.to_zoned(zone.clone()).date().saturating_sub(Span::new().days(1));
                 let begins = dates(first).take(MOST_DAYS).filter(|date| days.has(*date)).filter_map(|date| {
                     // A time that the clocks skip is as much later, and of one that they show twice the first counts.
@@ -214,8 +214,8 @@ impl Calendar {
             .collect();
         let shortest = begins.windows(2).map(|pair| pair[1].duration_since(pair[0])).min();
         if shortest.is_some_and(|shortest| self.length >= shortest) {
-            let told = "the window would begin again before it ends: make it shorter, or stop the flow or the system by hand";
-            return Err(fault("for", told));
+            let text = "the window would begin again before it ends: make it shorter, or stop the flow or the system by hand";
+            return Err(fault("for", text));
         }
         Ok(())
     }
@@ -282,7 +282,7 @@ fn once(rule: &CalendarRule) -> Result<Course, CalendarFault> {
 }
 
 fn read_length(text: &str) -> Result<SignedDuration, CalendarFault> {
-    let bad = |told: String| CalendarFault { field: "for", told };
+    let bad = |message: String| CalendarFault { field: "for", message };
     let length = parse_duration(text).map_err(bad)?;
     let length = SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX);
     if length < SignedDuration::from_secs(1) {
@@ -312,7 +312,7 @@ fn read_time(text: &str) -> Result<Time, CalendarFault> {
 fn read_zone(name: &str) -> Result<TimeZone, CalendarFault> {
     TimeZone::get(name).map_err(|_| CalendarFault {
         field: "zone",
-        told: format!(
+        message: format!(
             "there is no zone `{name}`: name one as the tz database does, like `Europe/Berlin` or `UTC`"
         ),
     })
@@ -325,7 +325,7 @@ fn read_days(period: Period, on: &[String]) -> Result<Days, CalendarFault> {
     }
     let unknown = |word: &str, known: &str| CalendarFault {
         field: "on",
-        told: format!("`{word}` is no such day: {known}"),
+        message: format!("`{word}` is no such day: {known}"),
     };
     match period {
         Period::Day if on.is_empty() => Ok(Days::Every),
@@ -357,6 +357,6 @@ fn read_weekday(word: &str) -> Option<Weekday> {
     })
 }
 
-fn fault(field: &'static str, told: &str) -> CalendarFault {
-    CalendarFault { field, told: told.to_owned() }
+fn fault(field: &'static str, message: &str) -> CalendarFault {
+    CalendarFault { field, message: message.to_owned() }
 }

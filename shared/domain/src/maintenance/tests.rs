@@ -27,17 +27,17 @@ fn window(text: &str) -> MaintenanceWindow {
 /// The next occurrences after a time, as `BEGIN/END`.
 fn next(calendar: &Calendar, after: &str, count: usize) -> Vec<String> {
     let mut now = at(after);
-    let mut told = Vec::new();
+    let mut periods = Vec::new();
     for _ in 0..count {
         let Some(one) = calendar.after(now) else { break };
-        told.push(format!("{}/{}", one.begin, one.end));
+        periods.push(format!("{}/{}", one.begin, one.end));
         now = one.begin;
     }
-    told
+    periods
 }
 
 #[test]
-fn dsp_16_a_window_once_lasts_from_its_begin_to_its_end() {
+fn dsp_16_a_window_once_lasts_from_its_start_to_its_end() {
     let once = window(r#"{"from": "2026-12-01T22:00:00Z", "for": "3h"}"#);
     let end = at("2026-12-02T01:00:00Z");
     assert_eq!(once.open_at(at("2026-12-01T21:59:59Z")), None);
@@ -118,7 +118,7 @@ fn dsp_16_a_window_keeps_its_hour_when_the_clocks_change_and_its_length_is_time_
 }
 
 #[test]
-fn dsp_16_a_calendar_begins_and_ends_when_it_was_told_to() {
+fn dsp_16_a_calendar_begins_and_ends_at_its_bounds() {
     let bounded = calendar(
         r#"{"every": "day", "at": "04:00", "for": "1h", "from": "2026-12-03T04:00:00Z", "until": "2026-12-05T04:00:00Z"}"#,
     );
@@ -190,7 +190,7 @@ const ZONES: [&str; 6] =
 
 proptest! {
     /// Whatever the zone and the clocks do: who walks from due time to due time sees each occurrence begin and end, in
-    /// their order, and none lasts longer or shorter than it was told to.
+    /// their order, and none lasts longer or shorter than its length.
     #[test]
     fn dsp_16_walking_from_due_time_to_due_time_misses_nothing(
         zone in proptest::sample::select(&ZONES[..]),

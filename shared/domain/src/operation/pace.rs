@@ -1,5 +1,5 @@
 //! Pace of operations (REC-12): no more of a flow is made ready than it has room for. A flow without a limit has much; one
-//! with a limit has some seconds of what it bears; one that an operator has stopped has none.
+//! with a limit has some seconds of what it can take; one that an operator has stopped has none.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,13 @@ pub struct OperationPace {
 }
 
 impl OperationPace {
-    /// The pace where these are the flows that are held back, and so many orders of each were let go on since that was
+    /// Returns the pace for these flows that are held back, with the orders of each that were moved on since that was
     /// written.
     #[must_use]
-    pub fn of(flows: &[FlowRecord], let_go: &BTreeMap<String, u64>) -> Self {
+    pub fn of(flows: &[FlowRecord], moved_on: &BTreeMap<String, u64>) -> Self {
         let rooms = flows.iter().filter_map(|flow| {
             let room = most_ready(flow);
-            let taken = u64::from(flow.ready.sum()) + let_go.get(&flow.flow).copied().unwrap_or(0);
+            let taken = u64::from(flow.ready.sum()) + moved_on.get(&flow.flow).copied().unwrap_or(0);
             (room < MOST_READY).then(|| (flow.flow.clone(), room.saturating_sub(taken)))
         });
         Self { rooms: rooms.collect() }
@@ -99,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn rec_12_what_is_ready_and_what_was_let_go_on_since_count_against_the_room() {
+    fn rec_12_what_is_ready_and_what_was_moved_on_since_count_against_the_room() {
         let limited = FlowRecord {
             ready: ByPriority { normal: 6, ..ByPriority::default() },
             ..flow(FlowState::Limited, Some(5), 0.0)
         };
         let free = FlowRecord { flow: "free".to_owned(), ..FlowRecord::default() };
-        let let_go = BTreeMap::from([("f".to_owned(), 2), ("free".to_owned(), 1_000_000)]);
-        let mut pace = OperationPace::of(&[limited, free], &let_go);
+        let moved_on = BTreeMap::from([("f".to_owned(), 2), ("free".to_owned(), 1_000_000)]);
+        let mut pace = OperationPace::of(&[limited, free], &moved_on);
         assert_eq!(pace.full().count(), 0);
         assert!(pace.takes("f") && pace.takes("f"));
         assert_eq!(pace.full().collect::<Vec<_>>(), ["f"]);

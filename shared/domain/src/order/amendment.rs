@@ -114,8 +114,8 @@ fn read_lifecycle(value: &Value, faults: &mut Vec<Fault>) -> Option<Option<Times
         return None;
     };
     for key in lifecycle.keys().filter(|key| *key != "startAt") {
-        let told = "cannot be changed: of the lifecycle only `startAt` can";
-        faults.push(fault(&format!("/lifecycle/{}", escape(key)), told));
+        let message = "cannot be changed: of the lifecycle only `startAt` can";
+        faults.push(fault(&format!("/lifecycle/{}", escape(key)), message));
     }
     match start_at(lifecycle.get("startAt")?) {
         Ok(start_at) => Some(start_at),
@@ -126,7 +126,7 @@ fn read_lifecycle(value: &Value, faults: &mut Vec<Fault>) -> Option<Option<Times
     }
 }
 
-/// Where a stuck order is to go on, and with which variables.
+/// State in which a stuck order goes on, and its variables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Repair {
     /// The state to enter.
@@ -165,7 +165,7 @@ impl Repair {
             scenario_version.transpose().map_err(|found| faults.push(found)).ok().flatten();
         let reason = reason(map, &mut faults);
         if reason.is_none() && !faults.iter().any(|found| found.pointer == "/reason") {
-            faults.push(fault("/reason", "is missing: whoever reads the history wants to know why"));
+            faults.push(fault("/reason", "is missing: anyone who reads the history wants to know why"));
         }
         match reason {
             Some(reason) if faults.is_empty() => Ok(Self { state, vars, scenario_version, reason }),
@@ -184,23 +184,23 @@ impl Repair {
         match scenario.state_named(&self.state).map(|id| scenario.state(id).kind) {
             Some(kind) if resumes(kind) => {}
             Some(kind) => {
-                let told = format!("is a {kind} state: an order goes on from a state that does something");
-                faults.push(fault("/state", told));
+                let message = format!("is a {kind} state: an order goes on from a state that does something");
+                faults.push(fault("/state", message));
             }
             None => {
                 let known = scenario.states.iter().filter(|state| resumes(state.kind));
                 let names: Vec<&str> = known.map(|state| state.name.as_str()).collect();
-                let told = format!("is no state of the scenario; there are: {}", names.join(", "));
+                let message = format!("is no state of the scenario; there are: {}", names.join(", "));
                 let near = nearest(&self.state, names.iter().copied());
                 let near = near.map(|near| format!("did you mean `{near}`?"));
-                faults.push(Fault { hint: near, ..fault("/state", told) });
+                faults.push(Fault { hint: near, ..fault("/state", message) });
             }
         }
         let bytes = self.vars.as_ref().map_or(0, |vars| Value::Object(vars.clone()).to_string().len());
         if bytes > max_vars_bytes {
-            let told =
+            let message =
                 format!("have {bytes} bytes as JSON, more than `scenario.max_vars_bytes` = {max_vars_bytes}");
-            faults.push(fault("/vars", told));
+            faults.push(fault("/vars", message));
         }
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
@@ -209,15 +209,15 @@ impl Repair {
 /// Reads `scenarioVersion`.
 ///
 /// # Errors
-/// It is no number that a version can have.
+/// The value is no number that a version can have.
 pub fn version_at(value: &Value) -> Result<i32, Fault> {
     let version =
         value.as_i64().and_then(|version| i32::try_from(version).ok()).filter(|version| *version > 0);
     version.ok_or_else(|| fault("/scenarioVersion", "must be a whole number from 1"))
 }
 
-fn object<'a>(body: &'a Value, told: &str) -> Result<&'a Map<String, Value>, Vec<Fault>> {
-    let map = body.as_object().ok_or_else(|| vec![fault("", told)])?;
+fn object<'a>(body: &'a Value, message: &str) -> Result<&'a Map<String, Value>, Vec<Fault>> {
+    let map = body.as_object().ok_or_else(|| vec![fault("", message)])?;
     match unstorable(body) {
         Some(found) => Err(vec![found]),
         None => Ok(map),

@@ -7,7 +7,7 @@ use crate::activation::Stream;
 use crate::scenario::stage::{Then, Wake};
 
 /// End of a life. An order that has failed or was interrupted may still be given up: that is another
-/// end of the same life, and whoever was told of the first one is told of it, too.
+/// end of the same life, and all that were notified of the first one are notified of it, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LifeEnd {
     /// The one by which the order became final.
@@ -30,13 +30,13 @@ pub enum Membership {
 /// Effect of a change on the order's own deadlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadlines {
-    /// They stay.
+    /// Keeps them.
     Stay,
     /// The one to start has nothing more to say.
     StartIsMet,
     /// None has.
     Drop,
-    /// They are those of a new life.
+    /// Sets those of a new life.
     Renew,
 }
 
@@ -99,7 +99,7 @@ impl Change {
         Self { cause, from, to, membership, deadlines, ends_life, begins_life, closes_requests, wakes }
     }
 
-    /// Relation to the target states after an end from outside, or at the begin of a life; what a stage
+    /// Relation to the target states after an end from outside, or at the start of a life; what a stage
     /// or a repair leads to says so itself. An order that was given up before anything of it was executed
     /// has failed nothing (ORD-8).
     #[must_use]
@@ -128,7 +128,7 @@ pub const fn shown(stored: Status, is_with_worker: bool, is_reissued: bool) -> S
     if is_with_worker || is_reissued { Status::Running } else { stored }
 }
 
-/// Begin of an order, as far as the clock has no say in it.
+/// Start of an order, as far as the clock has no say in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {
     /// Status where no start time is ahead.
@@ -140,7 +140,7 @@ pub struct Begin {
 }
 
 impl Begin {
-    /// The begin of an order; `waits` for others, `has_start_time`, is a member of a queue (`is_queued`).
+    /// Start of an order; `waits` for others, `has_start_time`, is a member of a queue (`is_queued`).
     /// A member with a start time takes its position when that has come, even if it has: so two
     /// registrations never differ by a clock.
     #[must_use]

@@ -10,19 +10,15 @@ use crate::scenario::{Scenario, StateKind};
 
 /// Pre-conditions of one order at most.
 pub const MAX_PRECONDITIONS: usize = 100;
-/// A pre-condition ended otherwise than expected.
-pub const DEPENDENCY_FAILED: &str = "dependency.failed";
-/// A state was expected that the scenario of the pre-condition does not end in.
-pub const DEPENDENCY_INVALID: &str = "dependency.invalid";
 
 /// Fate of an order whose pre-condition ended otherwise than expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Otherwise {
-    /// It waits on: a restart of the pre-condition may still satisfy it.
+    /// Waits on: a restart of the pre-condition may still satisfy it.
     Wait,
-    /// It ends `fail`.
+    /// Ends `fail`.
     Fail,
-    /// It ends `canceled`.
+    /// Ends `canceled`.
     Cancel,
 }
 
@@ -50,7 +46,7 @@ impl StartMode {
     }
 }
 
-/// One entry of `lifecycle.after`.
+/// Entry of `lifecycle.after`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Precondition {
     /// The client's id of the pre-condition order.
@@ -70,7 +66,7 @@ pub enum Stand {
     Found,
     /// The order that is named goes on, and could end as expected.
     Open,
-    /// The order that is named reached an expected state. That stays so, whatever becomes of it later.
+    /// The order that is named reached an expected state. That stays so, whatever happens to it later.
     Met,
     /// The order that is named ended otherwise; a restart may still change that.
     Missed,
@@ -118,7 +114,7 @@ pub enum StartDecision {
     Cancel(usize),
 }
 
-/// Decides by all pre-conditions of an order. A failure goes before a cancellation: it is told.
+/// Decides by all pre-conditions of an order. A failure goes before a cancellation: it is reported.
 #[must_use]
 pub fn verdict(stands: &[(Stand, Otherwise)]) -> StartDecision {
     let missed = |wanted: Otherwise| stands.iter().position(|one| *one == (Stand::Missed, wanted));
@@ -149,12 +145,12 @@ pub fn unknown_states(states: &[String], scenario: &Scenario) -> Vec<(usize, Str
         .enumerate()
         .filter(|(_, state)| !terminal.contains(&state.as_str()))
         .map(|(index, state)| {
-            let told = format!(
+            let message = format!(
                 "scenario `{}` does not end in a state `{state}`; it ends in: {}",
                 scenario.name,
                 terminal.join(", ")
             );
-            (index, told)
+            (index, message)
         })
         .collect()
 }
@@ -233,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn ord_14_a_cycle_is_told_by_its_way() {
+    fn ord_14_a_cycle_is_reported_by_its_way() {
         let waits: BTreeMap<String, Vec<String>> =
             [("b", vec!["c", "d"]), ("c", vec!["e"]), ("d", vec!["a"])]
                 .into_iter()

@@ -1,11 +1,12 @@
-//! Notifications: of what a client wants to be told (`wish`), where they may go (`target`, `webhook`, `allow`), what
-//! they say (`content`, `cloudevent`), which notifier hears of them (`part`), and how receivers that are in trouble are spared
-//! (`lane`).
+//! Notifications: occasions that a client wants to hear of (`wish`), where they may go (`target`, `webhook`, `allow`), what
+//! they say (`content`, `notices`, `cloudevent`), which notifier hears of them (`part`), and how receivers that are in trouble
+//! are spared (`lane`).
 
 mod allow;
 mod cloudevent;
 mod content;
 mod lane;
+mod notices;
 mod part;
 mod signature;
 mod target;
@@ -16,6 +17,7 @@ pub use allow::{AllowList, Pattern, matches};
 pub use cloudevent::CloudEvent;
 pub use content::{Content, Jeopardy, Moved, ParkedReason};
 pub use lane::{Lanes, ReceiverBounds, delay};
+pub use notices::{EndNotice, MoveNotice, NoticeError, NoticeJeopardy, NoticeMove, NoticeParked};
 pub use part::{PARTS, parts_of};
 pub use signature::SigningSecrets;
 pub use target::Target;

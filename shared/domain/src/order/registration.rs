@@ -93,7 +93,7 @@ pub struct Request {
 pub struct Rules {
     /// Attributes of the flow marker (ORD-7): `scenario`, keys of `flow`, or `params.…`.
     pub flow_attributes: Vec<String>,
-    /// Where notifications may go.
+    /// Targets that notifications may go to.
     pub notify: AllowList,
     /// Longest life of orders whose scenario names none.
     pub process_timeout: Option<Duration>,
@@ -141,7 +141,7 @@ impl Request {
             _ => Map::new(),
         };
         let (params, flow) = (map.remove("params"), map.remove("flow"));
-        let mut reader = Reader { map: &map, faults: Vec::new() };
+        let mut reader = RegistrationReader { map: &map, faults: Vec::new() };
         reader.faults = unknown_members(&map, KEYS, "", "is not a field of an order");
         let Lifecycle { start_at, period_to_start, promise_at, after } = reader.lifecycle();
         let (mode, queue) = reader.mode_and_queue();
@@ -229,12 +229,12 @@ fn plain_text(value: Option<&Value>) -> String {
     value.and_then(written).unwrap_or_default()
 }
 
-struct Reader<'a> {
+struct RegistrationReader<'a> {
     map: &'a Map<String, Value>,
     faults: Vec<Fault>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RegistrationReader<'a> {
     /// The value of a key; null counts as left out.
     fn get(&self, key: &str) -> Option<&'a Value> {
         self.map.get(key).filter(|value| !value.is_null())
@@ -366,8 +366,7 @@ pub fn named_id(message: &Value) -> Result<String, Fault> {
     }
 }
 
-/// A key inside a JSON pointer (RFC 6901).
-/// So many unknown members get a hint: nobody reads more, and each is compared with all names.
+/// Maximum number of unknown members with a hint: nobody reads more, and each is compared with all names.
 const HINTED: usize = 100;
 
 /// The members of an object that nobody knows, each with the nearest name that is known.
@@ -375,13 +374,13 @@ pub(super) fn unknown_members(
     map: &Map<String, Value>,
     known: &[&'static str],
     parent: &str,
-    told: &str,
+    message: &str,
 ) -> Vec<Fault> {
     let unknown = map.keys().filter(|key| !known.contains(&key.as_str()));
     unknown
         .enumerate()
         .map(|(index, key)| {
-            let mut found = fault(&format!("{parent}/{}", escape(key)), told);
+            let mut found = fault(&format!("{parent}/{}", escape(key)), message);
             let meant = if index < HINTED { nearest(key, known.iter().copied()) } else { None };
             found.hint = meant.map(|near| format!("did you mean `{near}`?"));
             found
@@ -426,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn ord_1_all_faults_are_told_at_once() {
+    fn ord_1_all_faults_are_reported_at_once() {
         let body = json!({"scenario": 5, "prioriti": "x", "priority": "urgent", "mode": "sequential",
             "params": [], "lifecycle": {"startAt": "tomorrow", "periodToStart": -1}});
         assert_eq!(faults(&body).len(), 8, "{:?}", faults(&body));

@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-use super::{NODE_STOPPED, Status};
+use super::Status;
+use crate::classes::NODE_STOPPED;
 use crate::id::spelled;
 
 /// Everything that can happen to an order.
@@ -33,7 +34,7 @@ pub enum Cause {
     StartDeadlinePassed,
     /// The process time-out has passed.
     ProcessTimedOut,
-    /// It was kept unfinished for as long as any order is.
+    /// Kept unfinished for as long as any order is.
     Expired,
     /// Given up by a client or an operator.
     Canceled,
@@ -113,7 +114,7 @@ impl fmt::Display for Refused {
         write!(f, "an order in status `{}` cannot be {}", self.status, self.cause)?;
         let allowed: Vec<_> = sources(self.cause).map(Status::as_str).collect();
         write!(f, "; that is possible in: {}", allowed.join(", "))?;
-        self.other_way().map_or(Ok(()), |told| write!(f, ". {told}"))
+        self.other_way().map_or(Ok(()), |advice| write!(f, ". {advice}"))
     }
 }
 
@@ -254,15 +255,15 @@ mod tests {
     #[test]
     fn ord_21_a_refusal_names_the_status_and_the_ones_that_would_do() {
         let refused = next(Status::Running, Cause::Interrupted).map_err(|r| r.to_string());
-        let told = "an order in status `running` cannot be interrupted; that is possible in: new, reopen, postponed. \
+        let expected = "an order in status `running` cannot be interrupted; that is possible in: new, reopen, postponed. \
                     `kill` ends it here, and undoes nothing of what it did";
-        assert_eq!(refused, Err(told.to_owned()));
-        let told =
+        assert_eq!(refused, Err(expected.to_owned()));
+        let message =
             |status, cause| next(status, cause).err().map(|refused| refused.to_string()).unwrap_or_default();
-        assert!(told(Status::Wait, Cause::Canceled).contains("`kill` ends it here"));
-        assert!(told(Status::Fail, Cause::Killed).ends_with("`cancel` gives it up here"));
+        assert!(message(Status::Wait, Cause::Canceled).contains("`kill` ends it here"));
+        assert!(message(Status::Fail, Cause::Killed).ends_with("`cancel` gives it up here"));
         assert!(
-            told(Status::Success, Cause::Canceled)
+            message(Status::Success, Cause::Canceled)
                 .ends_with(&sources(Cause::Canceled).map(Status::as_str).collect::<Vec<_>>().join(", "))
         );
     }

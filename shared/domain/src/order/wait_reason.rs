@@ -1,34 +1,34 @@
 //! Reasons for which an order does not run now, as a closed list for programs (ORD-28). Figures of orders by what they wait for
-//! bear the same words, as far as the tables tell, and a sleep by its group.
+//! have the same words, as far as the tables tell, and a sleep by its group.
 
 use crate::id::spelled;
 
 /// Reason for which no worker is at an order now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WaitReason {
-    /// It has ended.
+    /// Ended.
     Ended,
     /// A worker is at it.
     Running,
-    /// It sleeps, as its scenario says.
+    /// Sleeps, as its scenario says.
     Sleep,
-    /// It waits for callbacks, decisions of actors, children, or calls from outside.
+    /// Waits for callbacks, decisions of actors, children, or calls from outside.
     Wait,
-    /// It polls, and rests between two attempts.
+    /// Polls, and rests between two attempts.
     Polling,
-    /// It failed, and is repeated later.
+    /// Failed, and is repeated later.
     Retry,
-    /// It is not to start before a time.
+    /// Waits for its start time.
     Postponed,
-    /// It waits for other orders.
+    /// Waits for other orders.
     Dependent,
-    /// It may run, and is about to be handed out.
+    /// May run, and is about to be handed out.
     Worker,
-    /// It stands behind others of its queue.
+    /// Stands behind others of its queue.
     Queue,
-    /// Its flow is stopped: by hand, by a window, or for the sake of its called system.
+    /// Waits because its flow is stopped: by hand, by a window, or for the sake of its called system.
     FlowStopped,
-    /// Its flow has as much in progress as it may.
+    /// Waits because its flow has as much in progress as it may.
     FlowLimited,
     /// The called system is left alone.
     System,
@@ -38,7 +38,7 @@ pub enum WaitReason {
     NoWorker,
     /// All places are taken.
     Capacity,
-    /// It stands nowhere, which the consistency check repairs.
+    /// Stands nowhere, which the consistency check repairs.
     Nowhere,
 }
 

@@ -32,9 +32,9 @@ pub struct EnteredState {
 /// Remaining times of the lives of one scenario.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RemainingTimes {
-    /// From the begin of the first stage.
+    /// Times from the start of the first stage.
     lives: Spread,
-    /// From the entry of a state, by its name.
+    /// Times from the entry of a state, by its name.
     states: BTreeMap<String, Spread>,
 }
 
@@ -88,7 +88,7 @@ impl RemainingTimes {
         rest_of(&self.lives, passed)
     }
 
-    /// As it is stored.
+    /// Returns the form to store.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let states: Map<String, Value> =
@@ -96,7 +96,7 @@ impl RemainingTimes {
         json!({"lives": self.lives.remember(), "states": states})
     }
 
-    /// As it was stored; what cannot be read was never learnt.
+    /// Parses the stored form; unreadable parts are ignored.
     #[must_use]
     pub fn of_value(value: &Value) -> Self {
         let states = value.get("states").and_then(Value::as_object);

@@ -1,21 +1,21 @@
-//! Gives what became of an asynchronous request its class by the rules of the deployment. Must
+//! Gives the outcome of an asynchronous request its class by the rules of the deployment. Must
 //! never decide what follows from a class.
 
-use super::classify::{Alternatives, Request, most_specific};
+use super::classify::{Alternatives, RequestMask, most_specific};
 use super::mask::AmqpMask;
 use super::{Asked, Classified, ErrorClass, Reply};
 
-/// One entry under `rules` of the asynchronous half.
+/// Entry under `rules` of the asynchronous half.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct AsyncRule {
     pub(super) name: String,
-    pub(super) http: Vec<Request>,
+    pub(super) http: Vec<RequestMask>,
     pub(super) amqp: Vec<AmqpMask>,
     /// In the order of the file, which is the order in which they are tried.
     pub(super) classes: Vec<AsyncClass>,
 }
 
-/// One class of a rule: any of its conditions suffices.
+/// Class of a rule: any of its conditions suffices.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct AsyncClass {
     pub(super) class: ErrorClass,

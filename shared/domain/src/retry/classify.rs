@@ -7,25 +7,25 @@ use super::mask::{Glob, PathMask};
 use super::names;
 use super::{Classified, ErrorClass, Interaction, Outcome};
 
-/// One entry under `rules`.
+/// Entry under `rules`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Rule {
+pub(super) struct ClassificationRule {
     pub(super) name: String,
-    pub(super) requests: Vec<Request>,
+    pub(super) requests: Vec<RequestMask>,
     /// In the order of the file, which is the order in which they are tried.
     pub(super) classes: Vec<Class>,
 }
 
-/// Which requests a rule takes.
+/// Mask of the requests that a rule takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct RequestMask {
     pub(super) path: PathMask,
     pub(super) host: Option<Glob>,
     /// In capitals.
     pub(super) method: Option<String>,
 }
 
-/// One class of a rule: any of its conditions suffices.
+/// Class of a rule: any of its conditions suffices.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Class {
     pub(super) class: ErrorClass,
@@ -53,7 +53,7 @@ pub(super) struct Alternatives(pub(super) Vec<Vec<String>>);
 
 /// See [`super::ErrorPolicy::classify`].
 pub(super) fn classify(
-    rules: &[Rule],
+    rules: &[ClassificationRule],
     interaction: &Interaction<'_>,
     outcome: &Outcome<'_>,
 ) -> Option<Classified> {
@@ -73,16 +73,19 @@ pub(super) fn always_success(status: u16) -> bool {
 }
 
 /// The rule with the most specific mask for a request.
-pub(super) fn taken_by<'a>(rules: &'a [Rule], interaction: &Interaction<'_>) -> Option<&'a Rule> {
+pub(super) fn taken_by<'a>(
+    rules: &'a [ClassificationRule],
+    interaction: &Interaction<'_>,
+) -> Option<&'a ClassificationRule> {
     most_specific(
         rules.iter().flat_map(|rule| rule.requests.iter().map(move |request| (request, rule))),
         interaction,
     )
 }
 
-/// Of all masks that match, what belongs to the most specific one.
+/// Returns what belongs to the most specific of all masks that match.
 pub(super) fn most_specific<'a, R>(
-    masks: impl Iterator<Item = (&'a Request, R)>,
+    masks: impl Iterator<Item = (&'a RequestMask, R)>,
     interaction: &Interaction<'_>,
 ) -> Option<R> {
     masks
@@ -91,7 +94,7 @@ pub(super) fn most_specific<'a, R>(
         .map(|(_, rule)| rule)
 }
 
-impl Rule {
+impl ClassificationRule {
     /// True if it finds faults inside answers that count as success by their status.
     pub(super) fn takes_success(&self) -> bool {
         let mut codes =
@@ -100,7 +103,7 @@ impl Rule {
     }
 }
 
-impl Request {
+impl RequestMask {
     pub(super) fn matches(&self, interaction: &Interaction<'_>) -> bool {
         let method =
             self.method.as_ref().is_none_or(|method| method.eq_ignore_ascii_case(interaction.method));
@@ -119,8 +122,8 @@ impl Request {
             .then_with(|| self.method.cmp(&other.method))
     }
 
-    /// The mask in words.
-    pub(super) fn told(&self) -> String {
+    /// Returns the mask as text.
+    pub(super) fn text(&self) -> String {
         let method = self.method.as_ref().map_or_else(String::new, |method| format!("{method} "));
         format!("{method}{}{}", self.host_text().unwrap_or_default(), self.path.as_str())
     }
@@ -131,7 +134,7 @@ impl Request {
 
     /// Greater is narrower, among requests with the same mask of paths.
     fn narrowing(&self) -> (usize, bool) {
-        // A mask of `*` alone narrows nothing, but whoever wrote it meant it to come first.
+        // A mask of `*` alone narrows nothing, but its author meant it to come first.
         let host = self.host.as_ref().map_or(0, |host| host.specificity().saturating_add(1));
         (host, self.method.is_some())
     }

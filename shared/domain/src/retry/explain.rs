@@ -1,8 +1,8 @@
-//! Tells what a failure would get, and why (ERR-14): for whoever writes rules and wants to try
+//! Tells what a failure would get, and why (ERR-14): for authors of rules who want to try
 //! them. Asks the same functions that judge real failures, and must never judge by itself.
 
 use super::asynchronous::{self, AsyncRule};
-use super::classify::{Request, always_success};
+use super::classify::{RequestMask, always_success};
 use super::layers::Half;
 use super::mask::{NoMask, Parts};
 use super::{Asked, Classified, ErrorClass, ErrorRules, Interaction, Outcome, Policy, Reply, names};
@@ -20,7 +20,7 @@ pub struct Question<'a> {
     pub method: Option<&'a str>,
     /// The host, with the port where the URL has one.
     pub host: Option<&'a str>,
-    /// Where a message went: `vhost?exchange=a&key=b`.
+    /// Target of a message: `vhost?exchange=a&key=b`.
     pub amqp: Option<&'a str>,
     /// The status of the answer.
     pub status: Option<u16>,
@@ -58,7 +58,7 @@ pub fn explain<'e>(errors: impl Into<ErrorRules<'e>>, question: &Question<'_>) -
     let question = &question.placed();
     let is_async = question.timeout || question.amqp.is_some() || question.step_status.is_some();
     question.check(is_async)?;
-    let mut told = Explained::default();
+    let mut explained = Explained::default();
     let classified = if is_async {
         let parts = question.amqp.map(place).transpose()?;
         let asked = match &parts {
@@ -69,16 +69,16 @@ pub fn explain<'e>(errors: impl Into<ErrorRules<'e>>, question: &Question<'_>) -
             },
             None => Asked::Http(question.interaction()?),
         };
-        callback(errors, question, &asked, &mut told)
+        callback(errors, question, &asked, &mut explained)
     } else {
-        call(errors, question, &question.interaction()?, &mut told)
+        call(errors, question, &question.interaction()?, &mut explained)
     };
     if let Some(Classified { rule, class }) = classified {
-        told.rule = rule;
-        told.policy = policy(errors, question, is_async, &class, &mut told.why);
-        told.class = Some(class);
+        explained.rule = rule;
+        explained.policy = policy(errors, question, is_async, &class, &mut explained.why);
+        explained.class = Some(class);
     }
-    Ok(told)
+    Ok(explained)
 }
 
 impl<'a> Question<'a> {
@@ -154,7 +154,7 @@ fn call(
     errors: ErrorRules<'_>,
     question: &Question<'_>,
     interaction: &Interaction<'_>,
-    told: &mut Explained,
+    explained: &mut Explained,
 ) -> Option<Classified> {
     let chain = question.exception.map(names::chain_of).unwrap_or_default();
     let outcome = match question.status {
@@ -162,21 +162,21 @@ fn call(
         None => Outcome::Exception { chain: &chain, message: question.message.unwrap_or_default() },
     };
     if !chain.is_empty() {
-        told.why.push(format!("the failure has the names {}", chain.join(" > ")));
+        explained.why.push(format!("the failure has the names {}", chain.join(" > ")));
     }
     if let Some(status) = question.status.filter(|status| always_success(*status)) {
-        told.why.push(format!("{status} always counts as success"));
+        explained.why.push(format!("{status} always counts as success"));
         return None;
     }
     for (number, layer) in errors.layers().enumerate() {
-        tell_layer(number, &mut told.why);
+        tell_layer(number, &mut explained.why);
         let masks = layer.rules.iter().flat_map(|rule| rule.requests.iter().map(move |mask| (mask, rule)));
         let taking = taking(masks, interaction);
-        let tried = taking.iter().map(|(mask, rule)| (rule.name.as_str(), mask.told())).collect::<Vec<_>>();
-        tell_rules(&tried, &mut told.why);
+        let tried = taking.iter().map(|(mask, rule)| (rule.name.as_str(), mask.text())).collect::<Vec<_>>();
+        tell_rules(&tried, &mut explained.why);
         if let Some((_, rule)) = taking.first() {
             let classes = rule.classes.iter().map(|class| (class.class.as_str(), class.fits(&outcome)));
-            tell_classes(classes, &mut told.why);
+            tell_classes(classes, &mut explained.why);
         }
         if layer.classify(interaction, &outcome).is_some() {
             break;
@@ -184,7 +184,7 @@ fn call(
     }
     let classified = errors.classify(interaction, &outcome);
     if classified.is_none() {
-        told.why.push(match question.status {
+        explained.why.push(match question.status {
             Some(status) if status < 400 => "it is a success".into(),
             _ => "it has no class and goes to the scenario as a failure".into(),
         });
@@ -196,7 +196,7 @@ fn callback(
     errors: ErrorRules<'_>,
     question: &Question<'_>,
     asked: &Asked<'_>,
-    told: &mut Explained,
+    explained: &mut Explained,
 ) -> Option<Classified> {
     let reply = if question.timeout {
         Reply::TimedOut
@@ -204,13 +204,13 @@ fn callback(
         Reply::Callback { step_status: question.step_status, body: question.body.unwrap_or_default() }
     };
     for (number, layer) in errors.layers().enumerate() {
-        tell_layer(number, &mut told.why);
+        tell_layer(number, &mut explained.why);
         let taking = taking_async(&layer.async_rules, asked);
         let tried: Vec<_> = taking.iter().map(|(mask, rule)| (rule.name.as_str(), mask.clone())).collect();
-        tell_rules(&tried, &mut told.why);
+        tell_rules(&tried, &mut explained.why);
         if let Some((_, rule)) = taking.first() {
             let classes = rule.classes.iter().map(|class| (class.class.as_str(), class.fits(&reply)));
-            tell_classes(classes, &mut told.why);
+            tell_classes(classes, &mut explained.why);
         }
         if asynchronous::fitting(&layer.async_rules, asked, &reply).is_some() {
             break;
@@ -218,9 +218,9 @@ fn callback(
     }
     let classified = errors.classify_async(asked, &reply);
     match &classified {
-        None => told.why.push("the callback counts as a success".into()),
+        None => explained.why.push("the callback counts as a success".into()),
         Some(Classified { rule: None, class }) => {
-            told.why.push(format!("a time-out that no rule takes has the built-in class `{class}`"));
+            explained.why.push(format!("a time-out that no rule takes has the built-in class `{class}`"));
         }
         Some(_) => {}
     }
@@ -236,9 +236,9 @@ fn tell_layer(number: usize, why: &mut Vec<String>) {
 
 /// All masks that match, the most specific one first.
 fn taking<'a, R>(
-    masks: impl Iterator<Item = (&'a Request, R)>,
+    masks: impl Iterator<Item = (&'a RequestMask, R)>,
     interaction: &Interaction<'_>,
-) -> Vec<(&'a Request, R)> {
+) -> Vec<(&'a RequestMask, R)> {
     let mut taking: Vec<_> = masks.filter(|(mask, _)| mask.matches(interaction)).collect();
     taking.sort_by(|(left, _), (right, _)| right.compare(left));
     taking
@@ -248,7 +248,7 @@ fn taking_async<'a>(rules: &'a [AsyncRule], asked: &Asked<'_>) -> Vec<(String, &
     match asked {
         Asked::Http(interaction) => {
             let masks = rules.iter().flat_map(|rule| rule.http.iter().map(move |mask| (mask, rule)));
-            taking(masks, interaction).into_iter().map(|(mask, rule)| (mask.told(), rule)).collect()
+            taking(masks, interaction).into_iter().map(|(mask, rule)| (mask.text(), rule)).collect()
         }
         Asked::Amqp { vhost, exchange, key } => {
             let masks = rules.iter().flat_map(|rule| rule.amqp.iter().map(move |mask| (mask, rule)));
@@ -298,7 +298,7 @@ fn policy(
         why.push(format!("no policy of `{half}` takes class `{class}` here: it goes to the scenario"));
         return None;
     };
-    why.push(told_policy(policy));
+    why.push(policy_line(policy));
     if found.is_own {
         why.push("the policy is the scenario's own: the deployment has none for it".into());
     }
@@ -309,7 +309,7 @@ fn policy(
     Some(policy.name.clone())
 }
 
-fn told_policy(policy: &Policy) -> String {
+fn policy_line(policy: &Policy) -> String {
     let Policy { name, initial_interval, multiplier, max_interval, .. } = policy;
     let attempts = policy.max_attempts.map_or("any number of".to_owned(), |most| most.to_string());
     format!(

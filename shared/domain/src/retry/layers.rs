@@ -9,9 +9,10 @@ use jiff::Timestamp;
 
 use super::policy::most_specific;
 use super::{
-    ASYNC_TIMEOUT, Asked, Classified, Cycle, DurationControl, ErrorClass, ErrorPolicy, Interaction, Outcome,
-    Policy, Reply, Retries, RetryMode, Standing, asynchronous, verdict,
+    Asked, Classified, Cycle, DurationControl, ErrorClass, ErrorPolicy, Interaction, Outcome, Policy, Reply,
+    Retries, RetryMode, Standing, asynchronous, verdict,
 };
+use crate::classes::ASYNC_TIMEOUT;
 
 /// Rules and policies as an order of one scenario meets them.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +47,7 @@ impl<'a> ErrorRules<'a> {
         self.layers().find_map(|layer| layer.classify(interaction, outcome))
     }
 
-    /// The class of what became of an asynchronous request, likewise. A time-out that no layer takes has the built-in
+    /// Returns the class of the outcome of an asynchronous request, likewise. A time-out that no layer takes has the built-in
     /// class.
     #[must_use]
     pub fn classify_async(self, asked: &Asked<'_>, reply: &Reply<'_>) -> Option<Classified> {
@@ -93,7 +94,7 @@ impl<'a> ErrorRules<'a> {
     }
 }
 
-/// Which failures: those of calls, or those of answers that come later.
+/// Half of the rules: for failures of calls, or for answers that come later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Half {
     Sync,
@@ -110,7 +111,7 @@ pub(super) struct LayeredRetries<'a> {
 
 /// A policy with the limits that hold for it beside its own.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct LayeredPolicy<'a> {
     pub(super) policy: Option<&'a Policy>,
     pub(super) max_cycle: Duration,
     pub(super) max_total: Duration,
@@ -126,15 +127,15 @@ impl<'a> LayeredRetries<'a> {
 
     /// The policy for a scenario and a class: the deployment's, or else the scenario's own. What a scenario says of
     /// limits holds for its own policies, and never beyond what the deployment allows.
-    pub(super) fn find(self, scenario: &str, class: &str) -> Found<'a> {
+    pub(super) fn find(self, scenario: &str, class: &str) -> LayeredPolicy<'a> {
         let deployment = self.deployment;
         let (max_cycle, max_total) = (deployment.max_cycle(), deployment.max_total());
         let policy = most_specific(&deployment.policies, scenario, class);
         let own = self.own.filter(|own| policy.is_none() && own.mode != RetryMode::None);
         let of_own = own.and_then(|own| Some((own, most_specific(&own.policies, scenario, class)?)));
         match of_own {
-            None => Found { policy, max_cycle, max_total, is_own: false },
-            Some((own, policy)) => Found {
+            None => LayeredPolicy { policy, max_cycle, max_total, is_own: false },
+            Some((own, policy)) => LayeredPolicy {
                 policy: Some(policy),
                 max_cycle: own.max_cycle_duration.map_or(max_cycle, |most| most.min(max_cycle)),
                 max_total: own.max_total_duration.map_or(max_total, |most| most.min(max_total)),

@@ -71,7 +71,7 @@ impl Glob {
     }
 }
 
-/// One part of a path mask.
+/// Part of a path mask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Segment {
     /// `**`: any number of segments, also none.
@@ -142,7 +142,7 @@ impl PathMask {
     }
 
     /// Greater is more specific: more names without a star, fewer `**`, fewer `*`, longer names;
-    /// then whoever has the name further to the left; at last the alphabet, so that the order in
+    /// then the one that has the name further to the left; at last the alphabet, so that the order in
     /// the file never matters.
     pub(crate) fn compare(&self, other: &Self) -> Ordering {
         self.weight().cmp(&other.weight()).then_with(|| {

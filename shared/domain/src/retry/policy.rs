@@ -19,7 +19,7 @@ impl Policy {
     }
 
     /// Specificity of the policy for a scenario and a class: the scenario counts first, because
-    /// whoever names a scenario wants its failures treated apart from all others.
+    /// a policy that names a scenario wants its failures treated apart from all others.
     fn specificity(&self, scenario: &str, class: &str) -> Option<(usize, usize)> {
         let best = |globs: &[Glob], takes: &dyn Fn(&Glob) -> bool| {
             globs.iter().filter(|glob| takes(glob)).map(Glob::specificity).max()

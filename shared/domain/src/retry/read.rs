@@ -21,7 +21,7 @@ const MAX_NAME_CHARACTERS: usize = 64;
 
 /// See [`ErrorPolicy::read`].
 pub(super) fn error_policy(node: &DocumentNode) -> Result<ErrorPolicy, Vec<Fault>> {
-    let mut reader = Reader { faults: Vec::new() };
+    let mut reader = RetryReader { faults: Vec::new() };
     let mut errors = ErrorPolicy::default();
     for (key, value, at) in reader.mapping(node, "", &DEPLOYMENT) {
         match key.name.as_str() {
@@ -47,7 +47,7 @@ pub(super) fn error_policy(node: &DocumentNode) -> Result<ErrorPolicy, Vec<Fault
     Err(reader.faults)
 }
 
-fn sync(reader: &mut Reader, node: &DocumentNode, pointer: &str, errors: &mut ErrorPolicy) {
+fn sync(reader: &mut RetryReader, node: &DocumentNode, pointer: &str, errors: &mut ErrorPolicy) {
     for (key, value, at) in reader.mapping(node, pointer, &SYNC) {
         match key.name.as_str() {
             "mode" => mode(reader, value, &at, &mut errors.retries),
@@ -61,7 +61,7 @@ fn sync(reader: &mut Reader, node: &DocumentNode, pointer: &str, errors: &mut Er
     }
 }
 
-fn callbacks(reader: &mut Reader, node: &DocumentNode, pointer: &str, errors: &mut ErrorPolicy) {
+fn callbacks(reader: &mut RetryReader, node: &DocumentNode, pointer: &str, errors: &mut ErrorPolicy) {
     for (key, value, at) in reader.mapping(node, pointer, &ASYNC) {
         match key.name.as_str() {
             "mode" => mode(reader, value, &at, &mut errors.async_retries),
@@ -75,12 +75,12 @@ fn callbacks(reader: &mut Reader, node: &DocumentNode, pointer: &str, errors: &m
     }
 }
 
-fn mode(reader: &mut Reader, node: &DocumentNode, pointer: &str, retries: &mut Retries) {
+fn mode(reader: &mut RetryReader, node: &DocumentNode, pointer: &str, retries: &mut Retries) {
     const MODES: &[(&str, RetryMode)] = &[("retry", RetryMode::Retry), ("none", RetryMode::None)];
     retries.mode = reader.choice(node, pointer, MODES).unwrap_or(retries.mode);
 }
 
-fn retry(reader: &mut Reader, node: &DocumentNode, pointer: &str, retries: &mut Retries) {
+fn retry(reader: &mut RetryReader, node: &DocumentNode, pointer: &str, retries: &mut Retries) {
     for (key, value, at) in reader.mapping(node, pointer, &RETRY) {
         match key.name.as_str() {
             "max_total_duration" => {
@@ -120,11 +120,11 @@ fn of_the_other_half(key: &str) -> Option<&'static str> {
 
 /// Collects faults while the tree is walked. Every method reports what it cannot read, so that
 /// callers need not.
-struct Reader {
+struct RetryReader {
     faults: Vec<Fault>,
 }
 
-impl Reader {
+impl RetryReader {
     fn fault(&mut self, node: &DocumentNode, pointer: &str, message: impl Into<String>) {
         self.faults.push(Fault::new(node, pointer, message));
     }
@@ -201,7 +201,7 @@ impl Reader {
         }
     }
 
-    /// Like [`Reader::names`], with the length of the names checked.
+    /// Like [`RetryReader::names`], with the length of the names checked.
     fn named<'n>(
         &mut self,
         node: &'n DocumentNode,
@@ -227,7 +227,7 @@ impl Reader {
         items.iter().enumerate().map(numbered).collect()
     }
 
-    /// Like [`Reader::list`], with at least one item.
+    /// Like [`RetryReader::list`], with at least one item.
     fn filled_list<'n>(&mut self, node: &'n DocumentNode, pointer: &str) -> Vec<(&'n DocumentNode, String)> {
         if node.as_list().is_some_and(<[DocumentNode]>::is_empty) {
             let message = "the list is empty".to_owned();

@@ -1,5 +1,5 @@
 //! Rules for failures of random trials: every kind of failure that a small world makes has a class, and a policy of its own.
-//! Whoever tries orders by chance takes these, with times that suit its clock.
+//! Random trials of orders take these, with times that suit their clock.
 
 /// Times of the rules, as they are written in YAML.
 #[derive(Clone, Copy, Debug)]

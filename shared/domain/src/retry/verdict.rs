@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::layers::{Found, Half, LayeredRetries};
+use super::layers::{Half, LayeredPolicy, LayeredRetries};
 use super::{DurationControl, ErrorClass, ErrorRules};
 
 /// A row of failures of one class without a success between them.
@@ -14,10 +14,10 @@ use super::{DurationControl, ErrorClass, ErrorRules};
 pub struct Cycle {
     /// The class that comes back.
     pub class: ErrorClass,
-    /// The name of the policy, for people; the policy itself is looked up anew each time, because
+    /// The name of the policy, for people; the policy itself is looked up again each time, because
     /// it may have been changed meanwhile.
     pub policy: String,
-    /// Which cycle of the action this is, from 1.
+    /// Number of the cycle of the action, from 1.
     pub number: u32,
     /// Number of retries that have been scheduled; the one that waits is counted.
     pub attempts: u32,
@@ -89,7 +89,7 @@ impl Cycle {
         self.beside.iter_mut().for_each(|cycle| cycle.shift(by));
     }
 
-    /// It and those beside it.
+    /// Returns it and those beside it.
     fn all(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(&self.beside)
     }
@@ -104,7 +104,7 @@ pub struct Failure<'a> {
     pub class: Option<&'a ErrorClass>,
     /// Pause that the called system or actor asked for, as far as it is believed.
     pub retry_after: Option<Duration>,
-    /// Since when a sequential order has been holding its queue in retries.
+    /// Time since which a sequential order has been holding its queue in retries.
     pub sequential_since: Option<Timestamp>,
     /// Longest time for it to do so (ORD-12).
     pub max_acquisition: Duration,
@@ -183,7 +183,7 @@ pub struct Standing {
 /// See [`ErrorRules::standing`].
 pub(super) fn standing(retries: LayeredRetries<'_>, scenario: &str, cycle: &Cycle) -> Standing {
     // The policy as it is now, since the next failure is judged by it.
-    let Found { policy, max_cycle: general, .. } = retries.find(scenario, cycle.class.as_str());
+    let LayeredPolicy { policy, max_cycle: general, .. } = retries.find(scenario, cycle.class.as_str());
     let most = policy.and_then(|policy| policy.max_duration).map_or(general, |most| most.min(general));
     Standing {
         max_attempts: policy.and_then(|policy| policy.max_attempts),
@@ -282,7 +282,7 @@ fn next_attempt(
         return Err(GiveUp::Disabled);
     }
     let class = failure.class.ok_or(GiveUp::NoClass)?;
-    let Found { policy, max_cycle, max_total, .. } = retries.find(failure.scenario, class.as_str());
+    let LayeredPolicy { policy, max_cycle, max_total, .. } = retries.find(failure.scenario, class.as_str());
     let policy = policy.ok_or(GiveUp::NoPolicy)?;
     let mut cycle = continued(before, class, now);
     if policy.max_attempts.is_some_and(|most| cycle.attempts >= most) {

@@ -7,12 +7,12 @@ use super::script::Script;
 use super::value::Template;
 use crate::id::spelled;
 
-/// One thing done in a state.
+/// Action of a state.
 #[derive(Debug)]
 pub enum Action {
-    /// One HTTP request.
+    /// Makes an HTTP request.
     Http(Box<HttpAction>),
-    /// One message to RabbitMQ.
+    /// Publishes a message to RabbitMQ.
     Amqp(Box<AmqpAction>),
     /// Code in the script language.
     Script(Script),
@@ -39,7 +39,7 @@ pub enum Action {
     Choose {
         /// The conditions with the index of the first action of each branch.
         branches: Vec<Branch>,
-        /// Where it goes on when none holds.
+        /// Index of the action to go on at if no condition holds.
         otherwise: usize,
     },
     /// Goes on at a later action: the end of a branch.
@@ -49,16 +49,16 @@ pub enum Action {
 /// Length of time of an action.
 #[derive(Debug)]
 pub enum Lapse {
-    /// So long.
+    /// Fixed length.
     Known(Duration),
-    /// As long as this says when the order comes to it.
+    /// Length that is computed when the order comes to the action.
     Computed(Template),
 }
 
 /// A branch of a `choose`.
 #[derive(Debug)]
 pub struct Branch {
-    /// Must be `true` or `false`.
+    /// Condition: must be `true` or `false`.
     pub when: Template,
     /// Index of its first action.
     pub first: usize,
@@ -106,7 +106,7 @@ impl Action {
         }
     }
 
-    /// It, and the actions that it holds.
+    /// Returns this action and the actions inside it.
     pub fn with_inner(&self) -> impl Iterator<Item = &Self> {
         let inner = match self {
             Self::Each(each) => each.actions.as_slice(),
@@ -128,12 +128,12 @@ impl Action {
     }
 }
 
-/// Until when a sleep lasts.
+/// End of a sleep.
 #[derive(Debug)]
 pub enum SleepUntil {
-    /// For so long from now; at least the configured minimum.
+    /// Duration from now; at least the configured minimum.
     For(Template),
-    /// Until this time, written `YYYY-MM-DDThh:mm:ss[.sss]±hh:mm`.
+    /// Time, written `YYYY-MM-DDThh:mm:ss[.sss]±hh:mm`.
     Until(Template),
 }
 
@@ -196,13 +196,13 @@ pub struct HttpAction {
     pub expect: Vec<StatusRange>,
     /// Variables to set from the answer.
     pub save: Vec<(String, Template)>,
-    /// The answer is kept as `responses.<name>`, too.
+    /// Name under which the answer is kept as `responses.<name>`, too.
     pub name: Option<String>,
     /// The `Authorization` header field.
     pub auth: Option<Auth>,
     /// Registers an asynchronous request under this name; its callback URL is `${request.url}`.
     pub request: Option<String>,
-    /// The secrets that it names: their values are kept out of everything that is told.
+    /// The secrets that it names: their values are kept out of all output.
     pub secrets: Vec<String>,
 }
 
@@ -269,7 +269,7 @@ pub struct ActorAction {
     pub restart_after_work_timeout: bool,
     /// True if the first decision counts, whichever hand-out it answers.
     pub accept_first: bool,
-    /// For all hand-outs together, from the first; none has no bound.
+    /// Time for all hand-outs together, from the first; `None` means no bound.
     pub task_timeout: Option<Lapse>,
     /// True if a task at work ends with the task time-out, too.
     pub force_finish_after_task_timeout: bool,
@@ -282,7 +282,7 @@ pub struct ActorAction {
 pub struct OrderAction {
     /// The fields of its registration, as an order from outside has them.
     pub fields: Vec<(String, Template)>,
-    /// The name under which its end comes as a callback; none awaits nothing.
+    /// Name under which its end comes as a callback; `None` awaits nothing.
     pub request: Option<String>,
     /// The order waits right here for the end of its child; else the next `wait` awaits it.
     pub waits_here: bool,
@@ -297,7 +297,7 @@ pub struct EachAction {
     pub list: Template,
     /// The name by which the actions know their element.
     pub name: Arc<str>,
-    /// For so many elements at once.
+    /// Number of elements that run at once.
     pub at_once: usize,
     /// Actions that run for each: `http`, `amqp`, `script` and `order`, none of which suspends the order.
     pub actions: Vec<Action>,

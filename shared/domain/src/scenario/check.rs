@@ -2,7 +2,7 @@
 //! can arise has its transition and no other, every state can be reached and can end.
 //!
 //! Works on the draft, which knows places; must never change it, and never stop at a first fault.
-//! Parts that could not be read are passed over, so that each fault told is one to be mended.
+//! Parts that could not be read are passed over, so that each reported fault is a real one.
 
 mod events;
 mod requests;
@@ -16,23 +16,23 @@ use super::{Bounds, Event, StateKind};
 use crate::document::Fault;
 
 /// Takes each fault that is found.
-pub(super) type Report<'r> = &'r mut dyn FnMut(Fault);
+pub(super) type FaultSink<'r> = &'r mut dyn FnMut(Fault);
 
 /// Multiple of the allowed number of states that is still checked one by one. Beyond, the file is
-/// no scenario that grew too large but a burden, and only its size is told.
+/// no scenario that grew too large but a burden, and only its size is reported.
 const STILL_CHECKED: usize = 10;
 
 /// The draft with its names resolved.
-struct Graph<'d> {
+struct DraftGraph<'d> {
     draft: &'d Draft,
-    /// Where each transition of each state leads, as `on` has them. A name that is misspelt stands
+    /// Targets of the transitions of each state, as `on` has them. A name that is misspelt stands
     /// for the one that was probably meant, so that one letter does not make states unreachable.
     edges: Vec<Vec<Option<usize>>>,
     initial: Option<usize>,
 }
 
 /// Reports every rule that the draft breaks.
-pub(super) fn check(draft: &Draft, bounds: &Bounds, report: Report<'_>) {
+pub(super) fn check(draft: &Draft, bounds: &Bounds, report: FaultSink<'_>) {
     let count = draft.states.len();
     if count > bounds.max_states {
         let message = format!("the scenario has {count} states, {} are allowed", bounds.max_states);
@@ -57,7 +57,7 @@ pub(super) fn check(draft: &Draft, bounds: &Bounds, report: Report<'_>) {
     requests::check(&graph, report);
 }
 
-fn resolve<'d>(draft: &'d Draft, report: Report<'_>) -> Graph<'d> {
+fn resolve<'d>(draft: &'d Draft, report: FaultSink<'_>) -> DraftGraph<'d> {
     let names = draft.states.iter().enumerate();
     let index: HashMap<&str, usize> = names.map(|(at, state)| (state.name.name.as_str(), at)).collect();
     let mut find = |named: &Named| {
@@ -69,12 +69,12 @@ fn resolve<'d>(draft: &'d Draft, report: Report<'_>) -> Graph<'d> {
             index.get(meant).copied()
         })
     };
-    // Without any state each name would be unknown, and the missing states have been told.
+    // Without any state each name would be unknown, and the missing states have been reported.
     let initial = draft.initial.as_ref().filter(|_| !draft.states.is_empty());
     let initial = initial.and_then(&mut find);
     let edges = draft.states.iter();
     let edges = edges.map(|state| state.on.iter().map(|on| find(&on.to)).collect());
-    Graph { draft, edges: edges.collect(), initial }
+    DraftGraph { draft, edges: edges.collect(), initial }
 }
 
 fn unknown_state(draft: &Draft, named: &Named) -> Fault {
@@ -83,7 +83,7 @@ fn unknown_state(draft: &Draft, named: &Named) -> Fault {
     with_nearest(fault, &named.name, names)
 }
 
-fn check_initial(graph: &Graph<'_>, report: Report<'_>) {
+fn check_initial(graph: &DraftGraph<'_>, report: FaultSink<'_>) {
     let (Some(at), Some(named)) = (graph.initial, &graph.draft.initial) else {
         return;
     };
@@ -94,7 +94,7 @@ fn check_initial(graph: &Graph<'_>, report: Report<'_>) {
     }
 }
 
-fn check_targets(draft: &Draft, report: Report<'_>) {
+fn check_targets(draft: &Draft, report: FaultSink<'_>) {
     let targets = draft.targets.as_deref().unwrap_or_default();
     for (position, named) in targets.iter().enumerate() {
         let mut states = draft.states.iter();
@@ -109,7 +109,7 @@ fn check_targets(draft: &Draft, report: Report<'_>) {
             let fault = named.mark.fault(format!("the target state {name} is {kind}"));
             report(fault.hint("name terminal states only, or make it `kind: terminal`"));
         }
-        // Looking back over thousands of names would take long; no scenario has so many states.
+        // Looking back over thousands of names would take long; no real scenario has them.
         let earlier = &targets[position.saturating_sub(100)..position];
         if earlier.iter().any(|other| other.name == named.name) {
             let fault = named.mark.fault(format!("the target state {name} stands here twice"));
@@ -119,7 +119,7 @@ fn check_targets(draft: &Draft, report: Report<'_>) {
 }
 
 /// Checks what a state of this kind must not have, or must have.
-fn check_kind(state: &DraftState, report: Report<'_>) {
+fn check_kind(state: &DraftState, report: FaultSink<'_>) {
     let Some(kind) = state.kind else {
         return;
     };
@@ -180,7 +180,7 @@ const fn article(kind: StateKind) -> &'static str {
 }
 
 /// States of rest are entered by the event that says how long the rest is, and by no other.
-fn check_entry(draft: &Draft, state: &DraftState, edges: &[Option<usize>], report: Report<'_>) {
+fn check_entry(draft: &Draft, state: &DraftState, edges: &[Option<usize>], report: FaultSink<'_>) {
     for (transition, to) in state.on.iter().zip(edges) {
         let (Some(event), Some(to)) = (transition.event, to) else {
             continue;

@@ -1,4 +1,4 @@
-//! Keeps the values of secrets out of what is told and stored (SCN-15).
+//! Keeps the values of secrets out of what is reported and stored (SCN-15).
 //!
 //! JSON is taken apart, and its texts are looked through one by one. In a text a secret is found however
 //! JSON, URLs, forms, HTML, hexadecimal digits and Base64 spell it, and as what Latin-1 makes of its bytes.
@@ -14,20 +14,20 @@ use serde_json::Value;
 
 use super::mask::MASKED;
 pub use fields::holds_credentials;
-use finder::{Finder, Look};
+use finder::{FinderOptions, SecretFinder};
 
 /// Shorter values would mask half of every text, and are no secrets.
 const SHORTEST: usize = 4;
-/// So long a secret is not a part of other values by chance.
+/// Length from which a secret is not a part of other values by chance.
 const SURE: usize = 8;
 /// JSON inside of JSON inside of JSON is taken apart so deep; what is deeper is a text.
 const DEEPEST: usize = 4;
 
-const ALL: Look = Look { shortest: SHORTEST, may_be_cut: false };
+const ALL: FinderOptions = FinderOptions { shortest: SHORTEST, may_be_cut: false };
 
-/// Values that nothing that is told or stored may hold.
+/// Values that nothing that is reported or stored may hold.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Concealed(Finder);
+pub struct Concealed(SecretFinder);
 
 impl std::fmt::Debug for Concealed {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -44,7 +44,7 @@ impl Concealed {
         concealed
     }
 
-    /// From now on this value is kept out.
+    /// Adds a value to keep out.
     pub fn add(&mut self, secret: &str) {
         if secret.len() >= SHORTEST && !self.0.wanted().any(|known| known == secret) {
             forms::forms(secret, &mut |form| {
@@ -55,7 +55,7 @@ impl Concealed {
         }
     }
 
-    /// From now on the values of the other one are kept out, too.
+    /// Adds all values of the other one.
     pub fn join(&mut self, other: &Self) {
         if self.is_empty() {
             self.clone_from(other);
@@ -79,7 +79,7 @@ impl Concealed {
     /// The same for an excerpt: at its end, the first eight bytes of a secret or more are kept out, too.
     #[must_use]
     pub fn excerpt(&self, text: &str) -> String {
-        self.text_at(text, DEEPEST, Look { may_be_cut: true, ..ALL })
+        self.text_at(text, DEEPEST, FinderOptions { may_be_cut: true, ..ALL })
     }
 
     /// The value without secrets, in names of members as in values.
@@ -96,7 +96,7 @@ impl Concealed {
         if self.is_empty() {
             return value.clone();
         }
-        let kept = self.value_at(value, DEEPEST, Look { shortest: SURE, ..ALL });
+        let kept = self.value_at(value, DEEPEST, FinderOptions { shortest: SURE, ..ALL });
         if self.0.wanted().any(|wanted| wanted.len() < SURE) { self.without_short(kept) } else { kept }
     }
 
@@ -108,11 +108,11 @@ impl Concealed {
             return text.to_owned();
         }
         match serde_json::from_str::<Value>(text) {
-            // A number alone may be any text: a mask in its place bears no quotes then.
+            // A number alone may be any text: a mask in its place has no quotes then.
             Ok(value) if !value.is_number() => {
                 let kept = self.kept(&value);
                 if kept == value {
-                    self.plain(text, Look { shortest: SURE, ..ALL })
+                    self.plain(text, FinderOptions { shortest: SURE, ..ALL })
                 } else {
                     kept.to_string()
                 }
@@ -124,7 +124,7 @@ impl Concealed {
         }
     }
 
-    fn text_at(&self, text: &str, deepest: usize, look: Look) -> String {
+    fn text_at(&self, text: &str, deepest: usize, look: FinderOptions) -> String {
         if self.is_empty() {
             return text.to_owned();
         }
@@ -133,7 +133,7 @@ impl Concealed {
             && text.trim_start().starts_with(['{', '[', '"'])
             && let Ok(value) = serde_json::from_str::<Value>(text)
         {
-            let masked = self.value_at(&value, deepest - 1, Look { may_be_cut: false, ..look });
+            let masked = self.value_at(&value, deepest - 1, FinderOptions { may_be_cut: false, ..look });
             if masked != value {
                 return masked.to_string();
             }
@@ -142,11 +142,11 @@ impl Concealed {
     }
 
     /// The text as it is written: of two members of one name, a reader of JSON sees only the last.
-    fn plain(&self, text: &str, look: Look) -> String {
+    fn plain(&self, text: &str, look: FinderOptions) -> String {
         self.0.replace(text, MASKED, look).unwrap_or_else(|| text.to_owned())
     }
 
-    fn value_at(&self, value: &Value, deepest: usize, look: Look) -> Value {
+    fn value_at(&self, value: &Value, deepest: usize, look: FinderOptions) -> Value {
         match value {
             Value::String(text) => Value::String(self.text_at(text, deepest, look)),
             Value::Array(items) => items.iter().map(|item| self.value_at(item, deepest, look)).collect(),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::folded::Folded;
 
-/// Where the secrets of the deployment are read at the moment of a call.
+/// Source of the secrets of the deployment, read at the moment of a call.
 pub trait Secrets: std::fmt::Debug + Send + Sync {
     /// The secret of this name; `None` where the deployment has none.
     fn secret(&self, name: &str) -> Option<String>;
@@ -25,9 +25,6 @@ impl Secrets for NoSecrets {
     }
 }
 
-/// Error class of a call that names a secret which the deployment does not have.
-pub const SECRET_MISSING: &str = "secret.missing";
-
 /// Everything that expressions and scripts can name.
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -39,7 +36,7 @@ pub struct Context {
     pub response: Option<Folded>,
     /// The last failure that went to the scenario: `class`, `message`, `system`, `status`.
     pub error: Option<Value>,
-    /// Answers to `http` actions that bear a name.
+    /// Answers to `http` actions that have a name.
     pub responses: BTreeMap<String, Folded>,
     /// Callbacks by the name of their request.
     pub callbacks: BTreeMap<String, Folded>,
@@ -160,14 +157,14 @@ impl Context {
         }
     }
 
-    /// The order holds its queue no more: its stage gave it up.
+    /// Notes that the order holds its queue no more: its stage gave it up.
     pub(super) fn release_queue(&mut self) {
         if let Some(held) = Arc::make_mut(&mut self.order).get_mut("holdsQueue") {
             *held = Value::Bool(false);
         }
     }
 
-    /// Lets go of the trees of large values; each is made again when it is asked for.
+    /// Drops the trees of large values; each is made again on demand.
     pub(super) fn fold(&mut self) {
         self.params.fold();
         let answers = self.responses.values_mut().chain(self.callbacks.values_mut());
@@ -185,7 +182,7 @@ impl Context {
 
 /// Value of a name of [`ROOTS`](super::script::ROOTS).
 pub(super) enum Root<'c> {
-    /// One value.
+    /// A single value.
     Value(Cow<'c, Value>),
     /// A map of values that are kept one by one.
     Members(Vec<(&'c str, &'c Value)>),

@@ -44,14 +44,14 @@ pub struct StateChange {
     pub changes: Vec<ValueChange>,
 }
 
-/// One change.
+/// A change of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueChange {
     /// The place: `on.fail`, `actions[1].http.url`.
     pub place: String,
-    /// Value of the old text; none where nothing stood there.
+    /// Value of the old text; `None` if nothing stood there.
     pub from: Option<Value>,
-    /// Value of the new text; none where nothing stands there.
+    /// Value of the new text; `None` if nothing stands there.
     pub to: Option<Value>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The tree of a list of numbers is sixteen to thirty times as large as its text. A stage holds the
 //! answers that it got for as long as it runs, mostly waiting for the next one: so the tree of a large
-//! value is made when something asks for it, and let go of before the stage turns to the world.
+//! value is made when something asks for it, and dropped before the stage turns to the world.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 
 use crate::depth::{MAX_DEPTH, is_within};
 
-/// Below so many bytes of text the tree stays: it is small, and making it again would cost more.
+/// Bytes of text below which the tree stays: it is small, and making it again would cost more.
 const SMALL_BYTES: usize = 1024;
-/// Deeper values stay trees: a text of them might not be read again. An answer has a body inside, and those that bear
-/// names stand in a map.
+/// Deeper values stay trees: a text of them might not be read again. An answer has a body inside, and named
+/// answers stand in a map.
 const READ_AGAIN: usize = MAX_DEPTH + 3;
 
 /// A JSON value, as text, as a tree, or both. Cheap to clone.
@@ -30,7 +30,7 @@ impl Folded {
     /// Reads a text.
     ///
     /// # Errors
-    /// It is no JSON.
+    /// The text is not JSON.
     pub fn read(text: &str) -> Result<Self, serde_json::Error> {
         let value: Value = serde_json::from_str(text)?;
         Ok(Self::spelled(value, Some(text)))
@@ -44,7 +44,7 @@ impl Folded {
         Self { bytes, text, tree: OnceLock::from(Arc::new(value)) }
     }
 
-    /// A value of about so many bytes of text: what is small is not counted.
+    /// A value of about `bytes` bytes of text: what is small is not counted.
     pub(super) fn about(value: Value, bytes: usize) -> Self {
         if bytes <= SMALL_BYTES {
             return Self { bytes, text: None, tree: OnceLock::from(Arc::new(value)) };
@@ -79,7 +79,7 @@ impl Folded {
         }
     }
 
-    /// Lets go of the tree, where there is a text to make it of again.
+    /// Drops the tree if there is a text to make it from again.
     pub fn fold(&mut self) {
         if self.text.is_some() {
             self.tree = OnceLock::new();

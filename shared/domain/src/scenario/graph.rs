@@ -27,14 +27,14 @@ pub fn mermaid(scenario: &Scenario) -> String {
 
 /// A way from state to state, with all events that lead along it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Way {
+struct GraphEdge {
     from: usize,
     to: usize,
     /// Words and names of events, and `call:NAME` of calls.
     events: Vec<String>,
 }
 
-impl Way {
+impl GraphEdge {
     /// The events as the label of an arrow.
     fn label(&self) -> String {
         self.events.join(", ")
@@ -42,8 +42,8 @@ impl Way {
 }
 
 /// All ways, in the order of the states and of their events.
-fn ways(scenario: &Scenario) -> Vec<Way> {
-    let mut ways: Vec<Way> = Vec::new();
+fn ways(scenario: &Scenario) -> Vec<GraphEdge> {
+    let mut ways: Vec<GraphEdge> = Vec::new();
     for (from, state) in scenario.states.iter().enumerate() {
         let events = state.on.iter().map(|(event, to)| (event.to_string(), to));
         let named = state.named.iter().map(|(name, to)| (name.clone(), to));
@@ -51,7 +51,7 @@ fn ways(scenario: &Scenario) -> Vec<Way> {
         for (word, StateId(to)) in events.chain(named).chain(calls) {
             match ways.iter_mut().find(|way| way.from == from && way.to == *to) {
                 Some(way) => way.events.push(word),
-                None => ways.push(Way { from, to: *to, events: vec![word] }),
+                None => ways.push(GraphEdge { from, to: *to, events: vec![word] }),
             }
         }
     }
@@ -61,13 +61,11 @@ fn ways(scenario: &Scenario) -> Vec<Way> {
 /// Meaning of a terminal state for the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tone {
-    /// No end at all.
+    /// A state that is no end.
     Between,
-    /// A target.
     Target,
     /// Another success.
     End,
-    /// A failure.
     Fail,
 }
 

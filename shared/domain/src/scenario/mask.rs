@@ -5,9 +5,9 @@ use serde_json::Value;
 /// Text in the place of a masked value.
 pub const MASKED: &str = "***";
 
-/// Where a masked path begins.
+/// Root of a masked path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Root {
+enum MaskRoot {
     Params,
     Body,
     Headers,
@@ -16,7 +16,7 @@ enum Root {
 /// Paths of parameters, bodies and header fields. A `*` stands for any key; lists are passed
 /// through, so that a path holds for each of their items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mask(Vec<(Root, Vec<String>)>);
+pub struct Mask(Vec<(MaskRoot, Vec<String>)>);
 
 impl Mask {
     /// Adds a path such as `params.card.number`; whether it is one.
@@ -24,9 +24,9 @@ impl Mask {
     pub fn add(&mut self, path: &str) -> bool {
         let mut parts = path.split('.').map(str::to_owned);
         let root = match parts.next().as_deref() {
-            Some("params") => Root::Params,
-            Some("body") => Root::Body,
-            Some("headers") => Root::Headers,
+            Some("params") => MaskRoot::Params,
+            Some("body") => MaskRoot::Body,
+            Some("headers") => MaskRoot::Headers,
             _ => return false,
         };
         let parts: Vec<String> = parts.collect();
@@ -51,7 +51,7 @@ impl Mask {
 
     /// Masks parameters.
     pub fn params(&self, value: &mut Value) {
-        self.apply(Root::Params, value, false);
+        self.apply(MaskRoot::Params, value, false);
     }
 
     /// True if the parameter at this path, or a part of it, is masked.
@@ -60,25 +60,25 @@ impl Mask {
         let wanted: Vec<&str> = path.split('.').collect();
         self.0
             .iter()
-            .filter(|(root, _)| *root == Root::Params)
+            .filter(|(root, _)| *root == MaskRoot::Params)
             .any(|(_, masked)| masked.iter().zip(&wanted).all(|(key, part)| key == "*" || key == part))
     }
 
     /// Masks the body of a request, of an answer or of a callback.
     pub fn body(&self, value: &mut Value) {
-        self.apply(Root::Body, value, false);
+        self.apply(MaskRoot::Body, value, false);
     }
 
     /// Masks header fields; upper and lower case are the same.
     pub fn headers(&self, value: &mut Value) {
-        self.apply(Root::Headers, value, true);
+        self.apply(MaskRoot::Headers, value, true);
     }
 
     /// Masks the text of a body, where it is JSON; any other text is replaced as a whole, because
     /// nobody knows what it holds.
     #[must_use]
     pub fn body_text(&self, text: &str) -> String {
-        if !self.0.iter().any(|(root, _)| *root == Root::Body) {
+        if !self.0.iter().any(|(root, _)| *root == MaskRoot::Body) {
             return text.to_owned();
         }
         match serde_json::from_str::<Value>(text) {
@@ -90,7 +90,7 @@ impl Mask {
         }
     }
 
-    fn apply(&self, root: Root, value: &mut Value, any_case: bool) {
+    fn apply(&self, root: MaskRoot, value: &mut Value, any_case: bool) {
         for (_, path) in self.0.iter().filter(|(of, _)| *of == root) {
             hide(value, path, any_case);
         }

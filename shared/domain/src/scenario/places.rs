@@ -1,4 +1,4 @@
-//! Where the parts of a text stand in the file that it was read from: what fails at run time names its line.
+//! Places of the parts of a text in the file that it was read from: a failure at run time names its line.
 
 use crate::document::Position;
 
@@ -7,12 +7,12 @@ use crate::document::Position;
 pub(super) struct Places(Vec<(Position, Position)>);
 
 impl Places {
-    /// From here on the text stands there; called in the order of the text.
+    /// Maps the text from `text` on to `file`; called in the order of the text.
     pub fn push(&mut self, text: Position, file: Position) {
         self.0.push((text, file));
     }
 
-    /// The place in the file of a place in the text; none where nothing is known of the text.
+    /// Returns the place in the file of a place in the text; `None` if nothing is known of the text.
     pub fn of(&self, at: Position) -> Option<Position> {
         let place = |position: &Position| (position.line, position.column);
         let next = self.0.partition_point(|(text, _)| place(text) <= place(&at));

@@ -22,13 +22,13 @@ pub const MAX_EXPANSION: u64 = 10_000;
 pub const EXPANSION_DEPTH: usize = 8;
 /// Schemas inside of one another, or that refer to one another.
 const LONGEST_CHAIN: usize = 256;
-/// So deep it is counted. What is nested deeper is like the last if that was like the one before.
+/// Depth up to which work is counted. A deeper level is like the last if that was like the one before.
 const DEEPEST: usize = 64;
 /// Schemas times depths that are looked at: some tens of milliseconds.
 const MOST_PLACES: usize = 500_000;
 /// Evaluations that one check of parameters may take: about a tenth of a second.
 pub const MAX_WORK: u64 = 2_000_000;
-/// From here on a check of parameters would be felt by what else runs on the thread: some milliseconds.
+/// Work from which a check of parameters delays the rest of its thread: some milliseconds.
 pub const COSTLY_WORK: u64 = 50_000;
 
 /// Keywords whose schemas see the same value.
@@ -52,7 +52,7 @@ const LOOKUPS: u64 = 8;
 /// Compiles a schema.
 ///
 /// # Errors
-/// It is none.
+/// The value is not a valid schema.
 pub fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     jsonschema::options()
         .with_draft(Draft::Draft202012)
@@ -62,18 +62,18 @@ pub fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
         .build(schema)
 }
 
-/// Why a schema is not taken.
+/// Reason for which a schema is not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TooMuch {
-    /// It asks for so many evaluations at one place.
+    /// Number of evaluations that it asks for at one place.
     Evaluations(u64),
-    /// It refers to itself without going down into the parameters, or along a very long way.
+    /// The schema refers to itself without going down into the parameters, or along a very long way.
     Endless,
-    /// It is too large to be counted.
+    /// The schema is too large to be counted.
     Large,
 }
 
-/// The work that a schema is.
+/// Work of a check against a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expansion {
     /// Evaluations at one place of the parameters, by how deep it stands; what is deeper is like the last.
@@ -86,7 +86,7 @@ impl Expansion {
     /// Counts along the paths through a schema.
     ///
     /// # Errors
-    /// It can never be evaluated.
+    /// The schema can never be evaluated.
     pub fn of(schema: &Value) -> Result<Self, TooMuch> {
         let mut resources = Vec::new();
         collect_resources(schema, &mut resources);
@@ -116,7 +116,7 @@ impl Expansion {
     /// True if so much may be asked for by a schema that is stored.
     ///
     /// # Errors
-    /// It is too much.
+    /// The schema asks for too much.
     pub fn check(&self) -> Result<(), TooMuch> {
         let most = self.by_depth.iter().take(EXPANSION_DEPTH + 1).copied().max().unwrap_or(0);
         if most > MAX_EXPANSION { Err(TooMuch::Evaluations(most)) } else { Ok(()) }
@@ -146,7 +146,7 @@ fn weigh(value: &Value, at: usize, depth: &mut usize) -> u64 {
     }
 }
 
-/// The schema, and every schema inside it that has an identity of its own: references may begin at each.
+/// Collects the schema and every schema inside it that has an identity of its own: references may begin at each.
 fn collect_resources<'s>(value: &'s Value, resources: &mut Vec<&'s Value>) {
     if resources.is_empty() || value.get("$id").is_some_and(Value::is_string) {
         resources.push(value);
@@ -159,13 +159,13 @@ fn collect_resources<'s>(value: &'s Value, resources: &mut Vec<&'s Value>) {
 }
 
 /// A schema by its place in memory, and how deep below the value that it sees the evaluations are counted.
-type Place = (usize, usize);
+type SchemaAddress = (usize, usize);
 
 struct Counter<'s> {
     resources: Vec<&'s Value>,
-    known: HashMap<Place, u64>,
+    known: HashMap<SchemaAddress, u64>,
     /// Places that are being counted, on the same value.
-    open: Vec<Place>,
+    open: Vec<SchemaAddress>,
     /// Schemas inside of one another that are being counted.
     inside: usize,
 }
@@ -258,7 +258,7 @@ impl<'s> Counter<'s> {
         Ok(sum.saturating_add(largest).saturating_add(first))
     }
 
-    /// Schemas that a reference may lead to. One that leads nowhere is told by the validator.
+    /// Schemas that a reference may lead to. One that leads nowhere is reported by the validator.
     fn targets(&self, target: &str) -> Vec<&'s Value> {
         let Some(fragment) = target.strip_prefix('#') else { return Vec::new() };
         let fragment = percent_decode_str(fragment).decode_utf8_lossy();
@@ -319,8 +319,8 @@ fn collect_anchors<'s>(value: &'s Value, name: &str, found: &mut Vec<&'s Value>)
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect_anchors(item, name, found)),
         Value::Object(members) => {
-            let bears = |keyword: &str| members.get(keyword).and_then(Value::as_str) == Some(name);
-            if bears("$anchor") || bears("$dynamicAnchor") {
+            let is_named = |keyword: &str| members.get(keyword).and_then(Value::as_str) == Some(name);
+            if is_named("$anchor") || is_named("$dynamicAnchor") {
                 found.push(value);
             }
             members.values().for_each(|member| collect_anchors(member, name, found));

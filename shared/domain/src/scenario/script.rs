@@ -25,15 +25,16 @@ use serde_json::Value;
 use super::context::Root;
 use super::places::Places;
 use super::value::Context;
+use crate::classes::SCRIPT_ERROR;
 use crate::document::Position;
 use bounds::Size;
 pub use bounds::{Clock, Limits, MOST_OPERATIONS, STACK_BYTES};
-use calls::Place;
+use calls::CodeKind;
 use convert::{from_dynamic, to_dynamic};
 pub(super) use events::{EventCall, RAISE};
 pub(super) use faults::remedy;
 use faults::{compile_error, innermost, run_error};
-pub(super) use names::Names;
+pub(super) use names::ScriptNames;
 use optional::{Shifts, with_calls};
 pub use speech::{Raised, Said};
 use speech::{Token, speaking_engine};
@@ -53,11 +54,6 @@ pub const ROOTS: &[&str] = &[
     "event",
 ];
 
-/// Error class of a script that ran over a bound.
-pub const LIMIT_CLASS: &str = "script.limit";
-/// Error class of a script or expression that failed otherwise.
-pub const ERROR_CLASS: &str = "script.error";
-
 /// Code that does not compile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -76,11 +72,11 @@ pub struct CompileError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{class}: {message}")]
 pub struct RunError {
-    /// [`LIMIT_CLASS`] or [`ERROR_CLASS`].
+    /// [`SCRIPT_LIMIT`](crate::classes::SCRIPT_LIMIT) or [`SCRIPT_ERROR`].
     pub class: &'static str,
     /// Description of the failure.
     pub message: String,
-    /// Where in the file of the scenario, where that is known.
+    /// Place in the file of the scenario, if known.
     pub at: Option<Position>,
 }
 
@@ -88,7 +84,7 @@ impl RunError {
     /// An error of class `script.error`.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self { class: ERROR_CLASS, message: message.into(), at: None }
+        Self { class: SCRIPT_ERROR, message: message.into(), at: None }
     }
 }
 
@@ -99,7 +95,7 @@ pub struct Script {
     roots: BTreeSet<&'static str>,
     locals: Vec<String>,
     shifts: Shifts,
-    /// Where the code stands in the file of the scenario.
+    /// Places of the code in the file of the scenario.
     places: Places,
 }
 
@@ -125,8 +121,8 @@ impl Script {
     }
 
     /// The values of the order that it names.
-    pub(super) fn names(&self) -> Names {
-        Names::of(&self.ast)
+    pub(super) fn names(&self) -> ScriptNames {
+        ScriptNames::of(&self.ast)
     }
 
     /// True if a word of it is the name of this root.
@@ -137,8 +133,8 @@ impl Script {
 
 impl Code {
     /// The values of the order that it names.
-    pub(super) fn names(&self) -> Names {
-        Names::of(&self.ast)
+    pub(super) fn names(&self) -> ScriptNames {
+        ScriptNames::of(&self.ast)
     }
 
     /// True if a word of it is the name of this root.
@@ -198,7 +194,7 @@ impl Scripting {
     /// The same, for code that knows these names, too: of the element that it runs for.
     ///
     /// # Errors
-    /// As [`Scripting::compile_script`].
+    /// The same as those of [`Scripting::compile_script`].
     pub fn compile_script_with(&self, code: &str, locals: &[String]) -> Result<Script, Vec<CompileError>> {
         let engine = speaking_engine(&self.limits, &Arc::default());
         let (compiled, shifts) = with_calls(code);
@@ -206,7 +202,7 @@ impl Scripting {
             .compile_with_scope(&names_only(locals), &*compiled)
             .map_err(|error| vec![compile_error(&error.0, error.1, &shifts, code)])?;
         if self.checks_calls {
-            calls::check(&ast, Place::Script, &shifts)?;
+            calls::check(&ast, CodeKind::Script, &shifts)?;
         }
         let (roots, locals) = (roots_named_in(code), locals.to_vec());
         Ok(Script { ast, roots, locals, shifts, places: Places::default() })
@@ -215,7 +211,7 @@ impl Scripting {
     /// Compiles the inside of one `${…}`: an expression, no statements.
     ///
     /// # Errors
-    /// As [`Scripting::compile_script`].
+    /// The same as those of [`Scripting::compile_script`].
     pub fn compile_expression(&self, code: &str) -> Result<Code, Vec<CompileError>> {
         self.compile_expression_with(code, &[])
     }
@@ -223,7 +219,7 @@ impl Scripting {
     /// The same, for code that knows these names, too.
     ///
     /// # Errors
-    /// As [`Scripting::compile_script`].
+    /// The same as those of [`Scripting::compile_script`].
     pub fn compile_expression_with(&self, code: &str, locals: &[String]) -> Result<Code, Vec<CompileError>> {
         let (compiled, shifts) = with_calls(code);
         let ast = self
@@ -231,7 +227,7 @@ impl Scripting {
             .compile_expression_with_scope(&names_only(locals), &*compiled)
             .map_err(|error| vec![compile_error(&error.0, error.1, &shifts, code)])?;
         if self.checks_calls {
-            calls::check(&ast, Place::Expression, &shifts)?;
+            calls::check(&ast, CodeKind::Expression, &shifts)?;
         }
         Ok(Code { ast, roots: roots_named_in(code), locals: locals.to_vec(), shifts })
     }
@@ -338,7 +334,7 @@ fn scope_of(roots: &BTreeSet<&'static str>, locals: &[String], context: &Context
     (scope, size)
 }
 
-/// Which roots the code may touch: words that stand in it, strings and comments counted in. Too
+/// Returns the roots that the code may touch: words that stand in it, strings and comments included. Too
 /// many cost a conversion, none is ever missed.
 fn roots_named_in(code: &str) -> BTreeSet<&'static str> {
     let words: BTreeSet<&str> = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
@@ -351,6 +347,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::classes::SCRIPT_LIMIT;
     use serde_json::json;
 
     fn run(code: &str) -> Result<(Said, Context), RunError> {
@@ -390,13 +387,13 @@ mod tests {
             "let m = #{}; let i = 0; loop { m[\"k\" + i] = i; i += 1; }",
         ] {
             let error = run(code).unwrap_err();
-            assert_eq!(error.class, LIMIT_CLASS, "{code}: {error}");
+            assert_eq!(error.class, SCRIPT_LIMIT, "{code}: {error}");
         }
     }
 
     #[test]
     fn scn_5_a_script_that_takes_too_long_is_broken_off_though_it_does_little() {
-        /// Every look at it takes a millisecond.
+        /// A clock: every look at it takes a millisecond.
         fn slow() -> Duration {
             thread_local!(static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) });
             LOOKS.set(LOOKS.get() + 1);
@@ -411,7 +408,7 @@ mod tests {
         };
         let long = "fn f() { let i = 0; while i < 5000 { i += 1; } } f(); vars.late = 1;";
         let error = run(long, &mut context).unwrap_err();
-        assert_eq!(error.class, LIMIT_CLASS, "{error}");
+        assert_eq!(error.class, SCRIPT_LIMIT, "{error}");
         assert!(error.message.contains("max_duration") && context.vars.is_empty(), "{error}");
         // Each run has its own time, and an event is no overrun.
         for _ in 0..20 {
@@ -419,7 +416,7 @@ mod tests {
         }
         context.params = json!((0..3000).collect::<Vec<i64>>()).into();
         let code = scripting.compile_expression("params.map(|n| n + 1).len()").unwrap();
-        assert_eq!(scripting.evaluate(&code, &context).unwrap_err().0.class, LIMIT_CLASS);
+        assert_eq!(scripting.evaluate(&code, &context).unwrap_err().0.class, SCRIPT_LIMIT);
     }
 
     #[test]
@@ -433,7 +430,7 @@ mod tests {
         for code in ["Fn(\"sleep\").call(1000000)", "[1e9].map(Fn(\"sleep\"))"] {
             let error = run(code).unwrap_err();
             assert!(
-                error.class == ERROR_CLASS && error.message.contains("action `sleep`"),
+                error.class == SCRIPT_ERROR && error.message.contains("action `sleep`"),
                 "{code}: {error}"
             );
         }
@@ -453,7 +450,7 @@ mod tests {
         assert_eq!(context.vars["last"].as_str().map(str::len), Some(40));
         // That is room for reading, not for making more of it.
         let script = scripting.compile_script("let all = []; loop { all += response.body.items; }").unwrap();
-        assert_eq!(scripting.run(&script, &mut context).unwrap_err().class, LIMIT_CLASS);
+        assert_eq!(scripting.run(&script, &mut context).unwrap_err().class, SCRIPT_LIMIT);
     }
 
     #[test]
@@ -464,7 +461,7 @@ mod tests {
             Context { vars: json!({"n": 1}).as_object().unwrap().clone(), ..Context::default() };
         stored.run(&script, &mut context).unwrap();
         context.vars["n"] = json!(2);
-        assert_eq!(stored.run(&script, &mut context).unwrap_err().class, ERROR_CLASS);
+        assert_eq!(stored.run(&script, &mut context).unwrap_err().class, SCRIPT_ERROR);
         assert!(Scripting::new(Limits::default()).compile_script("sucess()").is_err());
     }
 

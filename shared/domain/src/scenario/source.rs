@@ -1,5 +1,5 @@
 //! Reads a scenario from YAML or JSON: the tree of the file becomes the model, or all of its
-//! faults are told at once, each with line, column, what is wrong and what to write.
+//! faults are reported at once, each with line, column, what is wrong and what to write.
 //!
 //! Reading and checking are pure and bounded: whatever the text, they never fetch, never run any
 //! of its code, and never take longer than its size allows.
@@ -43,7 +43,7 @@ use crate::retry::ErrorPolicy;
 use draft::{Draft, Named};
 use keys::{OPERATION, TIMEOUTS, WORKFLOW};
 use layout::lay_out;
-use reader::{Fields, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
+use reader::{Fields, LONGEST_DURATION, ScenarioReader, Spot, quoted, with_nearest};
 use warnings::Noted;
 
 /// The longest name of a scenario.
@@ -57,10 +57,10 @@ const LONGEST_KEY: usize = 256;
 /// # Errors
 /// All faults of the text, in its order: what cannot be read, and what breaks a rule (SCN-1).
 pub fn read(text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Scenario, Vec<Fault>> {
-    read_by(Reader::new(text, scripting), text, bounds).map(|reading| reading.scenario)
+    read_by(ScenarioReader::new(text, scripting), text, bounds).map(|reading| reading.scenario)
 }
 
-/// A sound scenario with what is noted while it is read for whoever writes it.
+/// A sound scenario with what is noted for its author while it is read.
 #[derive(Debug)]
 pub struct Reading {
     /// The scenario.
@@ -85,18 +85,18 @@ impl Reading {
     }
 }
 
-/// Reads and checks one scenario, and finds what it says and hardly means. Warnings are for whoever writes a scenario:
+/// Reads and checks one scenario, and finds what it says and hardly means. Warnings are for the author of a scenario:
 /// stored ones are read without.
 ///
 /// # Errors
-/// As [`read`].
+/// The same as those of [`read`].
 pub fn read_with_warnings(text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Reading, Vec<Fault>> {
-    let mut reader = Reader::new(text, scripting);
+    let mut reader = ScenarioReader::new(text, scripting);
     reader.noted = Some(Noted::default());
     read_by(reader, text, bounds)
 }
 
-fn read_by(mut reader: Reader<'_>, text: &str, bounds: &Bounds) -> Result<Reading, Vec<Fault>> {
+fn read_by(mut reader: ScenarioReader<'_>, text: &str, bounds: &Bounds) -> Result<Reading, Vec<Fault>> {
     let tree = document::parse(text, &document::DocumentLimits::default())?;
     if let Some(fault) = long_key(&tree) {
         return Err(vec![fault]);
@@ -116,7 +116,7 @@ fn read_by(mut reader: Reader<'_>, text: &str, bounds: &Bounds) -> Result<Readin
         ScenarioKind::Workflow => draft(&mut reader, &root, &fields),
         ScenarioKind::Operation => {
             let actions = reader.required(&root, &fields, "actions", "actions: [{http: {url: …}}]").cloned();
-            // What is missing has been told; nothing is drafted from it.
+            // What is missing has been reported; nothing is drafted from it.
             let Some(actions) = actions else { return Err(reader.into_faults()) };
             operation::read(&mut reader, &actions)
         }
@@ -148,7 +148,7 @@ struct Head {
     errors: ErrorPolicy,
 }
 
-fn head(reader: &mut Reader<'_>, root: &Spot<'_>, fields: &Fields<'_>, kind: ScenarioKind) -> Head {
+fn head(reader: &mut ScenarioReader<'_>, root: &Spot<'_>, fields: &Fields<'_>, kind: ScenarioKind) -> Head {
     let name =
         reader.required(root, fields, "scenario", "scenario: NAME").and_then(|spot| name(reader, spot));
     let description = fields.get("description");
@@ -178,7 +178,7 @@ fn head(reader: &mut Reader<'_>, root: &Spot<'_>, fields: &Fields<'_>, kind: Sce
     }
 }
 
-fn name(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<String> {
+fn name(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<String> {
     let name = reader.text(spot)?;
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(allowed) {
@@ -189,8 +189,8 @@ fn name(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// The kind is known before everything else: it says which keys there are.
-fn kind(reader: &mut Reader<'_>, tree: &DocumentNode) -> ScenarioKind {
+/// Reads the kind, before everything else: it says which keys there are.
+fn kind(reader: &mut ScenarioReader<'_>, tree: &DocumentNode) -> ScenarioKind {
     let Some((_, kind)) = tree.entry("kind") else {
         return ScenarioKind::Workflow;
     };
@@ -204,12 +204,12 @@ fn kind(reader: &mut Reader<'_>, tree: &DocumentNode) -> ScenarioKind {
         let fault = Fault::new(kind, "/kind", format!("there is no kind of scenario {shown}"));
         let known = ScenarioKind::ALL.iter().map(|kind| kind.as_str());
         reader.push(with_nearest(fault, word.unwrap_or_default(), known));
-        // Whoever has actions in the place of states means an operation.
+        // Actions in the place of states mean an operation.
         if tree.entry("actions").is_some() { ScenarioKind::Operation } else { ScenarioKind::Workflow }
     })
 }
 
-fn timeouts(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Timeouts> {
+fn timeouts(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Timeouts> {
     let fields = reader.fields(spot, &TIMEOUTS)?;
     let mut read = |key| {
         let spot = fields.get(key)?;
@@ -218,7 +218,7 @@ fn timeouts(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Timeouts> {
     Some(Timeouts { process: read("process"), idle: read("idle"), work: read("work") })
 }
 
-fn draft(reader: &mut Reader<'_>, root: &Spot<'_>, fields: &Fields<'_>) -> Draft {
+fn draft(reader: &mut ScenarioReader<'_>, root: &Spot<'_>, fields: &Fields<'_>) -> Draft {
     let states = reader.required(root, fields, "states", "states: {done: {kind: terminal}}");
     let states_mark = states.map_or(&root.mark, |spot| &spot.mark).clone();
     let states = states.map_or_else(Vec::new, |spot| state::read_all(reader, spot));
@@ -230,7 +230,7 @@ fn draft(reader: &mut Reader<'_>, root: &Spot<'_>, fields: &Fields<'_>) -> Draft
     Draft { initial, targets, states, states_mark, calls: Vec::new() }
 }
 
-fn target_states(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Vec<Named>> {
+fn target_states(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Vec<Named>> {
     if spot.node.as_list().is_none_or(<[_]>::is_empty) {
         let fault = spot.fault("`targetStates` must be a list of names");
         reader.push(fault.hint("write it like `[done]`, or remove the key"));

@@ -1,6 +1,6 @@
 //! The stage of a scenario: what runs in one go between two suspensions, as a machine.
 //!
-//! [`Stage::next`] says what it needs, [`Stage::answer`] takes what came of it, in turn, until the
+//! [`Stage::next`] says what it needs, [`Stage::answer`] takes the answer, in turn, until the
 //! need is [`Need::Done`]. The cursor (state, action) is the machine's only position, so that a
 //! retry resumes at the very action that failed, and the same machine serves workers, offline
 //! tests and simulations. Requests are registered before anything is sent because the needs come
@@ -28,9 +28,7 @@ mod step;
 mod task;
 mod wait;
 
-pub use call::{CALL_REFUSED, Call, CallAnswer};
-pub use child::{ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT};
-pub use each::EACH_TOO_LONG;
+pub use call::{Call, CallAnswer};
 pub use end::{Happened, LogLine, Reached, StageEnd, Then, Transition, in_order};
 pub use input::{Callback, Facts, Input, StageSettings, Wake};
 pub use need::{
@@ -45,7 +43,7 @@ pub use snapshot::{
     TaskTimes, Visit,
 };
 pub use step::{Asking, StepMade, StepOutcome};
-pub use task::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, TASK_PREFIX, system_of_task};
+pub use task::{TASK_PREFIX, system_of_task};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -54,15 +52,16 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use input::{Given, Turn};
+use input::{KeptInput, StageTurn};
 
 use super::value::Context;
 use super::{Folded, Scenario, StateId};
+use crate::classes::{AMQP_UNROUTABLE, ORDER_REFUSED, PANIC};
 use crate::id::RequestId;
-use crate::order::{OrderError, PANIC};
+use crate::order::OrderError;
 use crate::retry::ErrorRules;
 
-/// What the machine waits for.
+/// Answer that the machine waits for.
 #[derive(Debug)]
 enum Pending {
     Nothing,
@@ -81,26 +80,26 @@ enum Pending {
     /// A task, on its way into the queue of its actor.
     Queueing,
     Order(Option<RequestId>),
-    /// What the elements of an `each` ask for.
-    Each(each::Asked),
+    /// A need of elements of an `each`.
+    Each(each::EachRequest),
     /// The queue, on its way to the next order.
     Release,
-    /// How far the stage has come.
+    /// The position of the stage, on its way to the store.
     Save,
 }
 
 /// The machine.
 #[derive(Debug)]
 pub struct Stage {
-    given: Given,
+    given: KeptInput,
     /// Apart, because a stage is moved about while it waits for the world.
-    run: Box<Run>,
+    run: Box<StageRun>,
 }
 
 /// All of the machine that changes while it runs.
 #[derive(Debug)]
-struct Run {
-    /// What the actions see; the answers in it are those of the frame whose actions run.
+struct StageRun {
+    /// Values that the actions see; the answers in it are those of the frame whose actions run.
     context: Context,
     cursor: Snapshot,
     state: StateId,
@@ -111,16 +110,16 @@ struct Run {
     /// Set as long as the order has not left the suspension that it was woken from.
     resting: Option<Wake>,
     pending: Pending,
-    /// What was asked of the world, for the records of it.
+    /// Request to the world that is open, for the records.
     asked: Option<step::AskedWorld>,
     /// Verdicts on the answers that came last, in their order.
     judged: Vec<step::Judged>,
     end: end::Builder,
-    /// Transitions since the begin of the stage.
+    /// Transitions since the start of the stage.
     moves: u32,
-    /// An entry point was entered, and nobody knows of it yet.
+    /// True if an entry point was entered and is not saved yet.
     is_unsaved: bool,
-    /// Until when the sleeping or waiting state that was just entered rests.
+    /// End of the rest of the sleeping or waiting state that was just entered.
     rest_until: Option<Timestamp>,
 }
 
@@ -162,8 +161,8 @@ impl Stage {
             wake = Wake::Call;
         }
         let suspended = snapshot.main.rest.is_some() || scenario.state(state).is_rest();
-        let given = Given { scenario, settings, facts, received: callbacks, started_at: now, dice };
-        let mut run = Box::new(Run {
+        let given = KeptInput { scenario, settings, facts, received: callbacks, started_at: now, dice };
+        let mut run = Box::new(StageRun {
             end: end::Builder::default(),
             resting: (snapshot.visit.number > 0 && suspended).then_some(wake),
             context: given.context(params, &mut snapshot),
@@ -193,9 +192,9 @@ impl Stage {
         Ok(Self { given, run })
     }
 
-    /// Lets go of what can be made again: to be called before the world is asked, which takes its time.
+    /// Drops what can be made again: to be called before the world is asked, which takes its time.
     pub fn fold(&mut self) {
-        let Run { context, vars, cursor, calls, .. } = &mut *self.run;
+        let StageRun { context, vars, cursor, calls, .. } = &mut *self.run;
         context.fold();
         if !context.vars.is_empty() {
             let map = Value::Object(std::mem::take(&mut context.vars));
@@ -209,7 +208,7 @@ impl Stage {
     /// Bytes of text that the stage holds: parameters, answers, callbacks, calls, and variables.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        let Run { context, vars, cursor, calls, .. } = &*self.run;
+        let StageRun { context, vars, cursor, calls, .. } = &*self.run;
         let calls: usize = calls.iter().map(|call| call.body.bytes()).sum();
         // The text of a callback is kept for the rules beside what scenarios see.
         let received: usize = self.given.received.iter().map(|callback| callback.body.len()).sum();
@@ -217,7 +216,7 @@ impl Stage {
         context.held_bytes() + vars + cursor.bytes_aside() + calls + received
     }
 
-    /// What the stage needs to go on. Returns [`Need::Done`] for ever once it has ended.
+    /// Returns what the stage needs to go on: [`Need::Done`] for ever once it has ended.
     pub fn next(&mut self, now: Timestamp) -> Need {
         let turn = self.given.turn(now, self.given.dice);
         self.run.begin_turn(&turn);
@@ -239,14 +238,14 @@ impl Stage {
         need
     }
 
-    /// What was asked of the world and is not answered yet.
+    /// Returns the request to the world that is not answered yet.
     #[must_use]
     pub fn asking(&self) -> Option<Asking> {
         self.run.asking()
     }
 
-    /// What was told since the begin, or since the position was saved last.
-    pub fn told(&self) -> impl Iterator<Item = Happened<'_>> {
+    /// Events since the start, or since the position was saved last.
+    pub fn happened(&self) -> impl Iterator<Item = Happened<'_>> {
         in_order(&self.run.end.log, &self.run.end.transitions)
     }
 
@@ -263,16 +262,16 @@ impl Stage {
     }
 }
 
-impl Run {
+impl StageRun {
     /// Takes the variables into the hand again.
-    fn begin_turn(&mut self, turn: &Turn<'_>) {
+    fn begin_turn(&mut self, turn: &StageTurn<'_>) {
         if let Some(vars) = self.vars.take() {
             self.context.vars = vars.into_map();
         }
         self.context.now = turn.now;
     }
 
-    fn next(&mut self, turn: &Turn<'_>) -> Need {
+    fn next(&mut self, turn: &StageTurn<'_>) -> Need {
         loop {
             if self.end.then.is_some() {
                 return Need::Done(Box::new(self.finished(turn)));
@@ -298,7 +297,7 @@ impl Run {
     }
 
     /// Takes the answer to what the machine waits for; says the next need where the same action has one.
-    fn take(&mut self, answer: Answer, turn: &Turn<'_>) -> Option<Need> {
+    fn take(&mut self, answer: Answer, turn: &StageTurn<'_>) -> Option<Need> {
         match (std::mem::replace(&mut self.pending, Pending::Nothing), answer) {
             (Pending::Registration(name, content), Answer::Registered(id)) => {
                 self.note_request(name, id, content, turn);
@@ -325,7 +324,7 @@ impl Run {
             (Pending::Queueing, Answer::Published) => self.await_task(turn),
             (Pending::Publication | Pending::Queueing, Answer::Unpublished(message)) => {
                 self.cursor.visit.awaiting = None;
-                let error = OrderError::new("amqp.unroutable", message);
+                let error = OrderError::new(AMQP_UNROUTABLE, message);
                 self.fail(error.about(self.cursor.visit.called.clone()), turn);
             }
             (

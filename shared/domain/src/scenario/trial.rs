@@ -1,5 +1,5 @@
 //! Trying a scenario without a server: a whole order is run in virtual time against a table of
-//! answers, and what came of it is held against what its author expects (SCN-13).
+//! answers, and its outcome is compared with what its author expects (SCN-13).
 //!
 //! The interpreter is the engine's own, so that a trial shows what a worker would do; sleeps, waits
 //! and retries only move the clock. A trial is the same in every run: chance is always one half, and
@@ -28,40 +28,40 @@ use crate::order::{OrderError, ScenarioStatus, Status};
 use crate::retry::ErrorPolicy;
 pub use coverage::{Coverage, CoveredParts};
 pub use deployment::Deployment;
-use mask::Mask;
+use mask::TextMask;
 pub use read::editor_schema;
 
 /// The tests of one scenario, as a file holds them.
 #[derive(Debug)]
 pub struct TrialFile {
-    /// The file of the scenario, relative to this one; none where the file leaves it to its reader.
+    /// File of the scenario, relative to this one; `None` if the file leaves it to its reader.
     pub scenario: Option<String>,
     /// The tests, in the order of the file.
     pub trials: Vec<Trial>,
 }
 
-/// One test: an order, the world it meets, and what is expected of it.
+/// A test: an order, the world it meets, and what is expected of it.
 #[derive(Debug)]
 pub struct Trial {
     /// Name that the test gives itself.
     pub name: String,
-    /// Where it begins in its file.
+    /// Place of the test in its file.
     pub at: Position,
     order: Ordered,
     config: Value,
-    secrets: Secrets,
+    secrets: TrialSecrets,
     now: Timestamp,
-    answers: Vec<Rule>,
-    calls: Vec<Call>,
+    answers: Vec<TrialRule>,
+    calls: Vec<TrialCall>,
     errors: ErrorPolicy,
     expect: Expect,
 }
 
 /// Values of `${secret.NAME}` in a test.
 #[derive(Clone, Debug, Default)]
-struct Secrets(BTreeMap<String, String>);
+struct TrialSecrets(BTreeMap<String, String>);
 
-impl super::value::Secrets for Secrets {
+impl super::value::Secrets for TrialSecrets {
     fn secret(&self, name: &str) -> Option<String> {
         self.0.get(name).cloned()
     }
@@ -69,7 +69,7 @@ impl super::value::Secrets for Secrets {
 
 /// A call from outside.
 #[derive(Debug)]
-struct Call {
+struct TrialCall {
     /// Virtual time since the registration.
     after: Duration,
     name: String,
@@ -86,34 +86,34 @@ struct Ordered {
     params: Value,
 }
 
-/// A line of the table: to whom it answers, what, and how often.
+/// A line of the table: which requests it answers, with what, and how often.
 #[derive(Debug)]
-struct Rule {
+struct TrialRule {
     at: Position,
     to: To,
     /// Number of times that it may be used; none is any number.
     times: Option<u32>,
-    reply: Reply,
+    reply: TrialReply,
     /// Virtual time until the answer.
     after: Duration,
-    callback: Option<Callback>,
+    callback: Option<TrialCallback>,
 }
 
-/// Which requests a line answers.
+/// Requests that a line answers.
 #[derive(Debug)]
 enum To {
-    Http { method: Option<Method>, url: Mask, body: Option<Value> },
-    Amqp { exchange: Option<Mask>, key: Option<Mask>, body: Option<Value> },
-    Actor { name: Mask, body: Option<Value> },
-    Order { scenario: Mask, params: Option<Value> },
+    Http { method: Option<Method>, url: TextMask, body: Option<Value> },
+    Amqp { exchange: Option<TextMask>, key: Option<TextMask>, body: Option<Value> },
+    Actor { name: TextMask, body: Option<Value> },
+    Order { scenario: TextMask, params: Option<Value> },
 }
 
 /// Immediate reply to a request.
 #[derive(Debug)]
-enum Reply {
+enum TrialReply {
     /// An HTTP answer.
     Response { status: u16, headers: Vec<(String, String)>, body: String },
-    /// No answer; the names of the failure from the outermost to the cause.
+    /// A failure without an answer; its names from the outermost to the cause.
     Fails(&'static [&'static str]),
     /// The broker took the message.
     Published,
@@ -141,7 +141,7 @@ struct ChildEnd {
 
 /// Later answer to an asynchronous request.
 #[derive(Debug)]
-struct Callback {
+struct TrialCallback {
     /// Virtual time after the request was sent.
     after: Duration,
     body: Value,
@@ -161,14 +161,14 @@ struct Expect {
     vars: Option<(Value, Position)>,
     log: Vec<(String, Position)>,
     path: Option<(Vec<String>, Position)>,
-    requests: Option<(Vec<Wanted>, Position)>,
+    requests: Option<(Vec<ExpectedRequest>, Position)>,
     duration: Option<(Duration, Position)>,
-    answers: Option<(Vec<Answered>, Position)>,
+    answers: Option<(Vec<ExpectedAnswer>, Position)>,
 }
 
 /// Answer that the caller of a call is expected to get.
 #[derive(Debug)]
-struct Answered {
+struct ExpectedAnswer {
     at: Position,
     answer: Option<Value>,
     error: Option<String>,
@@ -176,10 +176,10 @@ struct Answered {
 
 /// An expected request.
 #[derive(Debug)]
-struct Wanted {
+struct ExpectedRequest {
     at: Position,
     /// Method and URL, or `amqp`, exchange and key.
-    line: Mask,
+    line: TextMask,
     headers: Vec<(String, String)>,
     body: Option<Value>,
 }
@@ -233,7 +233,7 @@ impl TrialOutcome {
     }
 }
 
-/// One thing that happened, and when.
+/// An event and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Virtual time since the registration.
@@ -311,26 +311,26 @@ struct Made {
     body: Value,
 }
 
-/// Where a play ended.
+/// Result of a play.
 #[derive(Debug, Default)]
 struct Played {
-    /// Why it could not be played to the end.
+    /// Fault for which it could not be played to the end.
     broken: Option<Fault>,
     story: Vec<Moment>,
     path: Vec<String>,
     transitions: Vec<Transition>,
     made: Vec<Made>,
     log: Vec<String>,
-    /// One for each call, in their order; none where the order ended before it.
+    /// Answers to the calls, in their order; `None` if the order ended before it.
     answers: Vec<Option<Result<Value, OrderError>>>,
     /// Lines of the table that nothing asked for.
     unused: Vec<Position>,
-    end: Option<Ended>,
+    end: Option<TrialEnd>,
 }
 
 /// End of the order.
 #[derive(Debug)]
-struct Ended {
+struct TrialEnd {
     status: Status,
     scenario_status: ScenarioStatus,
     step: String,

@@ -11,20 +11,21 @@ use std::sync::Arc;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-pub use super::context::{Context, Element, INDEX, NoSecrets, SECRET_MISSING, Secrets};
+pub use super::context::{Context, Element, INDEX, NoSecrets, Secrets};
 use super::places::Places;
 use super::script::{Code, CompileError, ROOTS, RunError, Scripting, remedy};
 use super::source::reader::nearest;
+use crate::classes::SECRET_MISSING;
 use crate::depth::{MAX_DEPTH, is_within};
 use crate::document::Position;
 pub use url::Url;
 
-/// One `${…}`.
+/// Expression of a `${…}`.
 #[derive(Debug)]
 pub enum Expression {
     /// A root and keys: `params.address.city`.
     Path(Vec<String>),
-    /// A secret, read anew each time.
+    /// A secret, read again each time.
     Secret(String),
     /// Anything else, in the script language.
     Code(Code),
@@ -62,7 +63,7 @@ impl Expression {
         scripting.compile_expression_with(text, locals).map(Self::Code)
     }
 
-    /// A failure comes with its place inside the expression.
+    /// Evaluates the expression; a failure comes with its place inside it.
     fn evaluate(&self, context: &Context, scripting: &Scripting) -> Result<Value, (RunError, Position)> {
         const BEGIN: Position = Position { line: 1, column: 1 };
         match self {
@@ -89,9 +90,9 @@ impl Expression {
 pub struct Placed {
     /// Expression between the braces.
     pub expression: Expression,
-    /// Where it begins inside its text.
+    /// Place inside its text.
     at: Position,
-    /// Where that text stands in the file.
+    /// Places of that text in the file.
     places: Arc<Places>,
 }
 
@@ -115,7 +116,7 @@ fn is_secret_name(name: &str) -> bool {
 /// A YAML value with `${…}` inside.
 #[derive(Debug)]
 pub enum Template {
-    /// No `${…}` anywhere inside.
+    /// Value without any `${…}` inside.
     Constant(Value),
     /// A string that is one `${…}`: keeps the type.
     Expression(Placed),
@@ -130,9 +131,9 @@ pub enum Template {
 /// A part of a string.
 #[derive(Debug)]
 pub enum Piece {
-    /// As it stands.
+    /// Constant text.
     Text(String),
-    /// To be replaced by its value.
+    /// Expression, replaced by its value.
     Expression(Placed),
 }
 
@@ -148,7 +149,7 @@ impl Template {
     /// The same, for expressions that know these names, too: of the element that they are evaluated for.
     ///
     /// # Errors
-    /// As [`Template::compile`].
+    /// The same as those of [`Template::compile`].
     pub fn compile_with(
         text: &str,
         scripting: &Scripting,
@@ -234,12 +235,12 @@ impl Template {
     /// The value as text.
     ///
     /// # Errors
-    /// As [`Template::render`]; null, lists and maps are no text.
+    /// The same as those of [`Template::render`]; null, lists and maps are no text.
     pub fn render_text(&self, context: &Context, scripting: &Scripting) -> Result<String, RunError> {
         scalar_text(self.render(context, scripting)?)
     }
 
-    /// Tells its expressions where their text stands in the file. `lead` characters at the begin of what
+    /// Sets where the text of its expressions stands in the file. The first `lead` characters of what
     /// was compiled are not in the file.
     pub(super) fn place(&mut self, places: &Arc<Places>, lead: u32) {
         let place = |placed: &mut Placed| {

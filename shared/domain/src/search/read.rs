@@ -5,42 +5,11 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
-use super::{MOST_IDS, Search};
+use super::{ConditionKind, MOST_IDS, Search, SearchCondition};
 use crate::document::{Fault, nearest, parse_duration, pointer_to};
 use crate::order::{ScenarioStatus, Status};
 use crate::time;
 
-/// Fields of a search.
-pub const FIELDS: &[&str] = &[
-    "ids",
-    "idPrefix",
-    "transactionId",
-    "status",
-    "scenarioStatus",
-    "scenario",
-    "scenarioVersion",
-    "state",
-    "class",
-    "system",
-    "flow",
-    "queue",
-    "node",
-    "priority",
-    "mode",
-    "source",
-    "jeopardy",
-    "inconsistent",
-    "text",
-    "createdSince",
-    "createdUntil",
-    "finishedSince",
-    "finishedUntil",
-    "attributes",
-    "params",
-    "vars",
-];
-/// Fields that name several values.
-const LISTS: &[&str] = &["ids", "status", "scenarioStatus", "state", "class", "system"];
 /// Longest text of a condition, in bytes: as long as the longest field of an order.
 const MAX_TEXT_BYTES: usize = 4096;
 /// Values that one search asks for at most.
@@ -55,7 +24,7 @@ impl Search {
         let Some(map) = value.as_object() else {
             return Err(vec![Fault::placed(None, "", "a search is an object of conditions")]);
         };
-        let mut reader = Reader { map, now, faults: Vec::new() };
+        let mut reader = SearchReader { map, now, faults: Vec::new() };
         let search = reader.read();
         let mut faults = reader.faults;
         faults.extend(search.check_path().err());
@@ -73,36 +42,35 @@ impl Search {
     ) -> Result<Self, Vec<Fault>> {
         let mut map = Map::new();
         let mut faults = Vec::new();
+        let kind = |name: &str| SearchCondition::named(name).map(|condition| condition.kind);
         for (name, value) in pairs {
-            if let Some((field @ ("attributes" | "params" | "vars"), path)) = name.split_once('.') {
+            if let Some((field, path)) = name.split_once('.')
+                && kind(field) == Some(ConditionKind::Values)
+            {
                 let values = map.entry(field).or_insert_with(|| Value::Object(Map::new()));
                 if let Some(values) = values.as_object_mut() {
                     values.insert(path.to_owned(), value.into());
                 }
                 continue;
             }
-            let is_list = LISTS.contains(&name);
             let values = map.entry(name).or_insert_with(|| Value::Array(Vec::new()));
             if let Some(list) = values.as_array_mut() {
-                if is_list {
-                    list.extend(value.split(',').map(Value::from));
-                } else {
-                    list.push(value.into());
+                match kind(name) {
+                    Some(ConditionKind::List) => list.extend(value.split(',').map(Value::from)),
+                    _ => list.push(value.into()),
                 }
             }
         }
-        for (name, value) in &mut map {
+        for (name, value) in map.iter_mut().filter(|(name, _)| kind(name) != Some(ConditionKind::List)) {
             let Some(list) = value.as_array_mut() else { continue };
-            if !LISTS.contains(&&**name) {
-                if list.len() > 1 {
-                    faults.push(Fault::placed(None, pointer_to("", name), "stands more than once"));
-                }
-                *value = list.pop().unwrap_or_default();
-                if name == "scenarioVersion"
-                    && let Some(number) = value.as_str().and_then(|text| text.parse::<i32>().ok())
-                {
-                    *value = number.into();
-                }
+            if list.len() > 1 {
+                faults.push(Fault::placed(None, pointer_to("", name), "stands more than once"));
+            }
+            *value = list.pop().unwrap_or_default();
+            if kind(name) == Some(ConditionKind::Number)
+                && let Some(number) = value.as_str().and_then(|text| text.parse::<i32>().ok())
+            {
+                *value = number.into();
             }
         }
         match Self::read(&Value::Object(map), now) {
@@ -113,20 +81,23 @@ impl Search {
     }
 }
 
-struct Reader<'a> {
+struct SearchReader<'a> {
     map: &'a Map<String, Value>,
     now: Timestamp,
     faults: Vec<Fault>,
 }
 
-impl Reader<'_> {
+impl SearchReader<'_> {
     fn read(&mut self) -> Search {
-        for key in self.map.keys().filter(|key| !FIELDS.contains(&key.as_str())) {
+        for key in self.map.keys().filter(|key| SearchCondition::named(key).is_none()) {
             let shown: String = key.chars().take(100).collect();
             let fault = Fault::placed(None, pointer_to("", &shown), "is no condition of a search");
-            self.faults.push(match nearest(key, FIELDS.iter().copied()) {
+            self.faults.push(match nearest(key, SearchCondition::names()) {
                 Some(name) => fault.hint(format!("did you mean `{name}`?")),
-                None => fault.hint(format!("there are: {}", FIELDS.join(", "))),
+                None => {
+                    let names: Vec<&str> = SearchCondition::names().collect();
+                    fault.hint(format!("there are: {}", names.join(", ")))
+                }
             });
         }
         let ids = self.texts("ids", MOST_IDS);
@@ -174,8 +145,8 @@ impl Reader<'_> {
         }
     }
 
-    fn fault(&mut self, field: &str, told: impl Into<String>) {
-        self.faults.push(Fault::placed(None, format!("/{field}"), told));
+    fn fault(&mut self, field: &str, message: impl Into<String>) {
+        self.faults.push(Fault::placed(None, format!("/{field}"), message));
     }
 
     fn given(&self, field: &str) -> Option<&Value> {
@@ -184,7 +155,7 @@ impl Reader<'_> {
 
     fn text(&mut self, field: &str) -> Option<String> {
         let checked = self.given(field).map(|value| checked(value, false))?;
-        checked.map_err(|told| self.fault(field, told)).ok()
+        checked.map_err(|message| self.fault(field, message)).ok()
     }
 
     fn texts(&mut self, field: &str, most: usize) -> Vec<String> {
@@ -198,7 +169,7 @@ impl Reader<'_> {
             return Vec::new();
         }
         let read: Result<Vec<String>, String> = items.into_iter().collect();
-        read.map_err(|told| self.fault(field, told)).unwrap_or_default()
+        read.map_err(|message| self.fault(field, message)).unwrap_or_default()
     }
 
     fn word<T: std::str::FromStr<Err = crate::id::UnknownWord>>(
@@ -247,7 +218,7 @@ impl Reader<'_> {
             _ => Err(format!("`{name}` must be a text, a number or a truth value")),
         });
         let texts: Result<BTreeMap<String, String>, String> = texts.collect();
-        texts.map_err(|told| self.fault("attributes", told)).unwrap_or_default()
+        texts.map_err(|message| self.fault("attributes", message)).unwrap_or_default()
     }
 
     fn values(&mut self, field: &str) -> BTreeMap<String, Value> {
@@ -269,7 +240,7 @@ impl Reader<'_> {
             }
             Some(_) => Err("is an object of names and values, like {\"customer.id\": 7}".to_owned()),
         };
-        read.map_err(|told| self.fault(field, told)).unwrap_or_default()
+        read.map_err(|message| self.fault(field, message)).unwrap_or_default()
     }
 }
 
@@ -291,6 +262,7 @@ mod tests {
 
     use super::*;
     use crate::order::Priority;
+    use crate::search::CONDITIONS;
 
     fn now() -> Timestamp {
         "2026-01-02T12:00:00Z".parse().unwrap()
@@ -326,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn qlt_8_everything_that_is_wrong_with_a_search_is_told_at_once() {
+    fn qlt_8_everything_that_is_wrong_with_a_search_is_reported_at_once() {
         let pointers = |found: Result<Search, Vec<Fault>>| -> Vec<String> {
             let mut pointers: Vec<String> =
                 found.unwrap_err().into_iter().map(|fault| fault.pointer).collect();
@@ -358,5 +330,26 @@ mod tests {
         assert_eq!(pointers(Search::of_pairs([("vars.a", "b")], now())), ["/vars"], "it has no narrow path");
         assert_eq!(pointers(Search::of_pairs([("source", "api")], now())), ["/source"]);
         assert!(Search::of_pairs([("source", "api"), ("status", "fail")], now()).is_ok());
+    }
+
+    #[test]
+    fn rec_13_each_condition_of_the_table_is_read_and_kept_under_its_name() {
+        let example = |condition: &SearchCondition| match (condition.name, condition.kind) {
+            ("status", _) => json!(["fail"]),
+            ("scenarioStatus", _) => json!(["failed"]),
+            ("mode", _) => json!("parallel"),
+            ("priority", _) => json!("high"),
+            (_, ConditionKind::Text) => json!("a"),
+            (_, ConditionKind::List) => json!(["a", "b"]),
+            (_, ConditionKind::Flag) => json!(true),
+            (_, ConditionKind::Number) => json!(1),
+            (_, ConditionKind::Time) => json!("2026-01-02T00:00:00Z"),
+            (_, ConditionKind::Values) => json!({"a": "b"}),
+        };
+        let given: Map<String, Value> =
+            CONDITIONS.iter().map(|condition| (condition.name.to_owned(), example(condition))).collect();
+        let given = Value::Object(given);
+        let read = Search::read(&given, now()).unwrap();
+        assert_eq!(serde_json::to_value(read).unwrap(), given);
     }
 }

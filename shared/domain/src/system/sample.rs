@@ -1,4 +1,4 @@
-//! What calls of systems came to, summed: the only thing that limits are learnt from. Plain data.
+//! Summed outcomes of calls of systems: the only thing that limits are learnt from. Plain data.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ pub struct CallSamples {
     pub scenario: Arc<str>,
     /// The called system: its name in the configuration, or its host and port, or `amqp:` and its exchange.
     pub system: Arc<str>,
-    /// How answers come.
+    /// Kind of the answers.
     pub kind: CallKind,
-    /// What came of them.
+    /// Outcome of the calls.
     pub outcome: CallOutcome,
-    /// Number of them.
+    /// Number of calls.
     pub count: u32,
     /// Time that they took: of asynchronous ones, from the sending to the callback.
     pub latencies: Latencies,
@@ -25,7 +25,7 @@ pub struct CallSamples {
     pub retry_after: Option<Duration>,
 }
 
-/// How the answer of a call comes.
+/// Kind of the answer of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CallKind {
     /// In the stage that calls.
@@ -34,7 +34,7 @@ pub enum CallKind {
     Asynchronous,
 }
 
-/// What came of a call. A business failure, which no rule gives a class, is told nowhere: it is no sample.
+/// Outcome of a call. A business failure, which no rule gives a class, is reported nowhere: it is no sample.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CallOutcome {
     /// Sent, and the answer will come by callback.
@@ -60,7 +60,7 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Of counts by step, as [`Latencies::counts`] gave them.
+    /// Creates it from counts by step, as [`Latencies::counts`] gave them.
     #[must_use]
     pub fn of_counts(counts: impl IntoIterator<Item = (u16, u32)>) -> Self {
         Self { counts: counts.into_iter().collect() }

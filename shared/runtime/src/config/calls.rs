@@ -1,5 +1,5 @@
-//! Which systems may be called: hosts and networks that the configuration allows and denies. Must
-//! never resolve a name; whoever calls asks with the address that it is about to connect to.
+//! Systems that may be called: hosts and networks that the configuration allows and denies. Must
+//! never resolve a name; the caller asks with the address that it is about to connect to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,7 +12,7 @@ pub enum AllowedDestination {
     Host {
         /// In small letters.
         name: String,
-        /// None means any.
+        /// Port; `None` means any.
         port: Option<u16>,
     },
     /// All addresses that share the first bits.
@@ -21,7 +21,7 @@ pub enum AllowedDestination {
         address: IpAddr,
         /// Number of bits that count.
         bits: u8,
-        /// None means any.
+        /// Port; `None` means any.
         port: Option<u16>,
     },
 }
@@ -258,7 +258,7 @@ mod tests {
             ("a.shop.example", 80, "64:ff9b::169.254.169.254", false),
             ("a.shop.example", 80, "192.0.2.1", true),
             ("bad.example", 80, "192.0.2.1", false),
-            // Whoever writes down an address means it, by whatever name it is called.
+            // An address in a rule is meant, by whatever name it is called.
             ("a.shop.example", 80, "169.254.1.9", true),
             ("x", 80, "169.254.2.9", false),
             ("10.0.0.9", 80, "10.0.0.9", true),

@@ -38,9 +38,9 @@ pub enum Kind {
     OptionalDuration,
     /// An IP address with a port.
     Address,
-    /// One of these words.
+    /// A choice among these words.
     Choice(&'static [&'static str]),
-    /// One of some words; others are promised, but not there yet.
+    /// A choice among some words; others are promised, but not there yet.
     Later {
         /// Words that can be chosen.
         now: &'static [&'static str],

@@ -1,5 +1,5 @@
 //! The settings of a process as a snapshot that a reload replaces. A file with a fault changes nothing. A key
-//! that changes only with a restart keeps the value of the start in every snapshot, whoever reads it and when.
+//! that changes only with a restart keeps the value of the start in every snapshot, for every reader at any time.
 //!
 //! Never decides when to read again, and never shows a value: what it tells are names of keys.
 
@@ -14,8 +14,9 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
-use super::keys::{Reload, SETTINGS};
+use super::keys;
 use super::kind::Typed;
+use super::section::Reload;
 use super::{Settings, build, load};
 
 /// The value of each key.
@@ -24,19 +25,19 @@ type KeyValues = BTreeMap<&'static str, Typed>;
 /// The settings of a process as they are at the moment. Cheap to clone.
 #[derive(Clone)]
 pub struct LiveSettings {
-    source: Arc<Source>,
+    source: Arc<SettingsSource>,
     present: Arc<watch::Sender<Present>>,
 }
 
 /// The places that the settings come from.
-struct Source {
+struct SettingsSource {
     file: Option<PathBuf>,
     environment: Vec<(String, String)>,
     /// Changes every snapshot, where one process runs several services.
     adjust: Box<dyn Fn(&mut Settings) + Send + Sync>,
 }
 
-/// The snapshot, and all that is told of it.
+/// The snapshot, and all that is reported of it.
 struct Present {
     settings: Arc<Settings>,
     /// The values that the settings were made of.
@@ -62,7 +63,7 @@ pub struct ConfigurationState {
     pub needs_restart: Vec<&'static str>,
 }
 
-/// The outcome of reading again.
+/// Outcome of a reload.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Reloaded {
     /// The names of the keys that changed: some took effect, others will when the process starts again.
@@ -80,7 +81,7 @@ impl LiveSettings {
         file: Option<PathBuf>,
         environment: impl Iterator<Item = (String, String)>,
     ) -> Result<Self, Vec<Fault>> {
-        let source = Source { file, environment: environment.collect(), adjust: Box::new(|_| {}) };
+        let source = SettingsSource { file, environment: environment.collect(), adjust: Box::new(|_| {}) };
         let text = source.text().map_err(|fault| vec![fault])?;
         let (settings, values) = source.read(&text, None)?;
         let version = source.version_of(&text);
@@ -98,14 +99,14 @@ impl LiveSettings {
     /// The same with something changed in every snapshot, the present one included.
     #[must_use]
     pub fn adjusted(self, adjust: impl Fn(&mut Settings) + Send + Sync + 'static) -> Self {
-        let Source { file, environment, .. } = &*self.source;
+        let SettingsSource { file, environment, .. } = &*self.source;
         let (file, environment) = (file.clone(), environment.clone());
         self.present.send_modify(|present| adjust(Arc::make_mut(&mut present.settings)));
-        let source = Source { file, environment, adjust: Box::new(adjust) };
+        let source = SettingsSource { file, environment, adjust: Box::new(adjust) };
         Self { source: Arc::new(source), present: self.present }
     }
 
-    /// The settings of this moment. Whoever works in turns asks anew in each of them.
+    /// Returns the settings of this moment. Work that goes in turns asks again in each of them.
     #[must_use]
     pub fn now(&self) -> Arc<Settings> {
         self.present.borrow().settings.clone()
@@ -164,12 +165,12 @@ impl LiveSettings {
             }
         };
         let changed = |change| {
-            let keys = SETTINGS.iter().filter(move |setting| setting.change == change);
+            let keys = keys::settings().filter(move |setting| setting.change == change);
             let keys = keys.filter(|setting| values.get(setting.path) != running.get(setting.path));
             keys.map(|setting| setting.path).collect::<Vec<_>>()
         };
         let (live, needs_restart) = (changed(Reload::Live), changed(Reload::Restart));
-        // The same snapshot where nothing is new: nobody makes anything anew for it.
+        // The same snapshot where nothing is new: nobody remakes anything for it.
         let settings = if live.is_empty() { before } else { Arc::new(settings) };
         let mut kept = values;
         keep(&mut kept, &running);
@@ -194,7 +195,7 @@ impl LiveSettings {
     }
 }
 
-impl Source {
+impl SettingsSource {
     /// The text of the file, empty where there is none.
     fn text(&self) -> Result<String, Fault> {
         self.file.as_deref().map_or_else(|| Ok(String::new()), load::read_text)
@@ -223,7 +224,7 @@ impl Source {
 
 /// Puts the running values of all keys that need a restart in place of others.
 fn keep(values: &mut KeyValues, running: &KeyValues) {
-    for setting in SETTINGS.iter().filter(|setting| setting.change == Reload::Restart) {
+    for setting in keys::settings().filter(|setting| setting.change == Reload::Restart) {
         if let Some(value) = running.get(setting.path) {
             values.insert(setting.path, value.clone());
         }

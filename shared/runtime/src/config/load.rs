@@ -10,8 +10,9 @@ use pagurus_domain::document::{
     self, DocumentKey, DocumentLimits, DocumentNode, Fault, Position, Value, nearest, pointer_to,
 };
 
-use super::keys::{self, Setting};
+use super::keys;
 use super::kind::{Kind, Typed};
+use super::section::Setting;
 
 /// Begin of the names of variables that set keys.
 const PREFIX: &str = "PAGURUS__";
@@ -19,7 +20,7 @@ const PREFIX: &str = "PAGURUS__";
 /// The place of values that do not stand in the file.
 const NOWHERE: Position = Position { line: 0, column: 0 };
 
-/// Where a value came from.
+/// Source of a value.
 #[derive(Clone, Debug)]
 enum Origin {
     File,
@@ -28,7 +29,7 @@ enum Origin {
 
 /// A value of the file or of the environment.
 #[derive(Clone, Debug)]
-struct Found {
+struct LoadedValue {
     node: DocumentNode,
     origin: Origin,
 }
@@ -36,7 +37,7 @@ struct Found {
 /// The value of every key, and what is wrong so far.
 #[derive(Clone, Debug)]
 pub(super) struct Values {
-    found: BTreeMap<&'static str, Found>,
+    found: BTreeMap<&'static str, LoadedValue>,
     pub(super) typed: BTreeMap<&'static str, Typed>,
     pub(super) faults: Vec<Fault>,
 }
@@ -111,8 +112,8 @@ impl Values {
     pub(super) fn placed(&self, fault: Fault) -> Fault {
         let path = fault.pointer.trim_start_matches('/').replace('/', ".");
         match self.found.get(path.as_str()) {
-            Some(Found { node, origin: Origin::File }) => Fault { at: Some(node.at), ..fault },
-            Some(Found { origin: Origin::Variable(name), .. }) => {
+            Some(LoadedValue { node, origin: Origin::File }) => Fault { at: Some(node.at), ..fault },
+            Some(LoadedValue { origin: Origin::Variable(name), .. }) => {
                 Fault { message: format!("{} ({name})", fault.message), ..fault }
             }
             None => fault,
@@ -145,7 +146,7 @@ impl Values {
             if let Some(setting) = keys::find(&inner) {
                 // Nothing after a key is the same as no key.
                 if !value.is_null() {
-                    let found = Found { node: value.clone(), origin: Origin::File };
+                    let found = LoadedValue { node: value.clone(), origin: Origin::File };
                     self.found.insert(setting.path, found);
                 }
             } else if names.contains(&key.name.as_str()) {
@@ -173,7 +174,7 @@ impl Values {
             }
         };
         if let Some(setting) = keys::find(path) {
-            self.found.insert(setting.path, Found { node, origin });
+            self.found.insert(setting.path, LoadedValue { node, origin });
             return Ok(());
         }
         let Some(setting) = keys::find_tree(path) else {
@@ -185,14 +186,14 @@ impl Values {
             None => {
                 let mut tree = DocumentNode::new(Value::Map(Vec::new()), NOWHERE);
                 insert(&mut tree, &parts, node);
-                self.found.insert(setting.path, Found { node: tree, origin });
+                self.found.insert(setting.path, LoadedValue { node: tree, origin });
             }
         }
         Ok(())
     }
 
     fn type_all(&mut self) {
-        for setting in keys::SETTINGS {
+        for setting in keys::settings() {
             let read = match self.found.get(setting.path) {
                 Some(found) => setting.kind.read(&found.node),
                 None => Ok(default_of(setting)),
@@ -235,7 +236,7 @@ fn unknown(key: &DocumentKey, pointer: &str, names: &[&str]) -> Fault {
     // The right name in the wrong place is the other usual mistake.
     let ending = format!(".{}", key.name);
     let elsewhere =
-        keys::SETTINGS.iter().find(|setting| setting.path.ends_with(&ending) || setting.path == key.name);
+        keys::settings().find(|setting| setting.path.ends_with(&ending) || setting.path == key.name);
     match elsewhere {
         Some(setting) => fault.hint(format!("did you mean `{}`?", setting.path)),
         None => fault,
@@ -243,8 +244,7 @@ fn unknown(key: &DocumentKey, pointer: &str, names: &[&str]) -> Fault {
 }
 
 fn unknown_variable(name: &str) -> String {
-    let names: Vec<String> = keys::SETTINGS
-        .iter()
+    let names: Vec<String> = keys::settings()
         .map(|setting| format!("{PREFIX}{}", setting.path.replace('.', "__").to_uppercase()))
         .collect();
     match nearest(name, names.iter().map(String::as_str)) {

@@ -3,6 +3,9 @@
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 
+use super::kind::Kind::*;
+use super::section::section;
+
 /// The form of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -12,13 +15,20 @@ pub enum LogFormat {
     Json,
 }
 
-/// `log`
-#[derive(Clone, Debug)]
-pub struct LogSettings {
-    /// The form of lines.
-    pub format: LogFormat,
-    /// A level, or a filter by module.
-    pub level: String,
+fn log_format(word: String) -> LogFormat {
+    match word.as_str() {
+        "json" => LogFormat::Json,
+        _ => LogFormat::Text,
+    }
+}
+
+section! {
+    /// `log`
+    #[derive(Clone, Debug)]
+    pub struct LogSettings;
+
+    format: LogFormat = log_format("log.format", Choice(&["text", "json"]), "text", Restart, "Form of log lines.");
+    level: String = ("log.level", Text, "info", Live, "Least level that is logged, or a filter such as `info,pagurus_worker=debug`.");
 }
 
 impl LogSettings {

@@ -1,35 +1,40 @@
-//! Settings of notifications and webhooks.
+//! Settings of notifications, webhooks and receipts.
 
 use std::time::Duration;
 
 use pagurus_domain::order::notification::AllowList;
 
-/// `notify`
-#[derive(Clone, Debug)]
-pub struct NotifySettings {
-    /// Where notifications may go, with the default exchange.
-    pub allow: AllowList,
-    /// Before the first repeat.
-    pub retry_initial: Duration,
-    /// Before any repeat at most.
-    pub retry_max: Duration,
-    /// Begin of the source of CloudEvents.
-    pub source: String,
-    /// Time for which an order may be suspended before its client is told.
-    pub parked_after: Duration,
+use super::build::SettingsBuilder;
+use super::kind::Kind::*;
+use super::section::section;
+
+section! {
+    /// `notify`
+    #[derive(Clone, Debug)]
+    pub struct NotifySettings;
+
+    ("notify.exchange", OptionalText, "~", Live, "Exchange of notifications that name only a key; left out: `<broker.prefix>.notifications`.");
+    ("notify.allow", Tree("a list of `exchange`, `key`, `queue` patterns, and of `url` with `secret`"), "~", Live, "Where notifications may go, with `*` in names; left out: `<broker.prefix>.notifications` with any key. A webhook is named by `url` (`https://HOST[:PORT][/PATH]`, with `*` in host and path) and `secret`: the name of the secret with which what goes there is signed (`whsec_` and base64, or text of 24 bytes or more; several, apart by spaces, while it changes). `worker.http.allow` and `worker.http.deny` hold for webhooks, too.");
+    retry_initial: Duration = ("notify.retry.initial", Duration, "1s", Live, "Wait before a notification is sent again the first time; doubled each time.");
+    retry_max: Duration = ("notify.retry.max", Duration, "5m", Live, "Longest wait before a notification is sent again.");
+    ("notify.source", OptionalText, "~", Live, "Begin of the `source` of CloudEvents, which names the installation; left out: `/pagurus/<broker.prefix>`.");
+    parked_after: Duration = ("notify.parked_after", Duration, "6h", Live, "How long an order may be in `wait`, `polling` or `retry` before a client that asked for `parked` is notified.");
+
+    /// Targets that notifications may have, with the default exchange.
+    with allow: AllowList = SettingsBuilder::notify_allow;
+    /// First part of the source of CloudEvents.
+    with source: String = SettingsBuilder::source;
     /// `notify.webhook`
-    pub webhook: WebhookSettings,
+    with webhook: WebhookSettings = WebhookSettings::read;
 }
 
-/// `notify.webhook`
-#[derive(Clone, Copy, Debug)]
-pub struct WebhookSettings {
-    /// Limit for a call.
-    pub timeout: Duration,
-    /// Calls to one receiver at a time.
-    pub concurrency: usize,
-    /// Bytes of the bodies that are held.
-    pub max_held_bytes: usize,
-    /// Time for which a notification is tried.
-    pub give_up_after: Duration,
+section! {
+    /// `notify.webhook`
+    #[derive(Clone, Copy, Debug)]
+    pub struct WebhookSettings;
+
+    timeout: Duration = ("notify.webhook.timeout", Duration, "15s", Live, "How long a receiver of webhooks may take to answer.");
+    concurrency: usize = ("notify.webhook.concurrency", Count { least: 1, most: 1000 }, "8", Live, "Notifications that one notifier sends to one receiver of webhooks at a time; a receiver in trouble gets one, after a pause.");
+    max_held_bytes: usize = ("notify.webhook.max_held_bytes", Bytes, "32MiB", Live, "Bodies of webhooks that one notifier holds at a time; while there are more, nothing is taken.");
+    give_up_after: Duration = ("notify.webhook.give_up_after", Duration, "3d", Live, "How long a webhook is tried before it is parked as `given_up`, where people find it and may send it again.");
 }

@@ -1,8 +1,9 @@
 //! The two pages that show every key with its default and its meaning: one as YAML, one as
 //! Markdown for the documentation. Made from the table, so that they cannot disagree with it.
 
-use super::keys::{Reload, SETTINGS, Setting};
+use super::keys::settings;
 use super::kind::Kind;
+use super::section::{Reload, Setting};
 
 /// See [`super::defaults_page`].
 pub(super) fn defaults() -> String {
@@ -11,7 +12,7 @@ pub(super) fn defaults() -> String {
          # (restart) marks keys that can never change while a process runs.\n",
     );
     let mut before: Vec<&str> = Vec::new();
-    for setting in SETTINGS {
+    for setting in settings() {
         let parts: Vec<&str> = setting.path.split('.').collect();
         let (name, sections) = match parts.split_last() {
             Some((name, sections)) => (*name, sections),
@@ -42,7 +43,7 @@ pub(super) fn reference() -> String {
     let mut page = String::from(
         "# Configuration\n\n\
          <!-- Made from the table of keys by a test of pagurus-runtime; run it with\n     \
-         UPDATE_GENERATED=1 to write this page anew. -->\n\n\
+         UPDATE_GENERATED=1 to write this page again. -->\n\n\
          All services read one YAML file. Dots in the table stand for nesting. Unknown keys are\n\
          refused. A key can also be given by the environment: `worker.http.timeout` is\n\
          `PAGURUS__WORKER__HTTP__TIMEOUT`; the value is read as YAML, so quotes keep a number a\n\
@@ -54,7 +55,7 @@ pub(super) fn reference() -> String {
          [how to change the configuration](guides/changing-configuration.md) tells more.\n\n\
          | Key | Value | Default | Change | Meaning |\n|---|---|---|---|---|\n",
     );
-    for setting in SETTINGS {
+    for setting in settings() {
         page.push_str(&row(setting));
     }
     page

@@ -2,56 +2,43 @@
 
 use std::time::Duration;
 
-/// `recovery`
-#[derive(Clone, Debug)]
-pub struct RecoverySettings {
-    /// Between two looks.
-    pub interval: Duration,
-    /// Orders in one transaction.
-    pub batch: usize,
-    /// Restarts of one stage.
-    pub max_restarts: u32,
-    /// Limit for a stage.
-    pub work_timeout: Duration,
-    /// Limit for an order without a change.
-    pub idle_timeout: Duration,
-    /// Limit for an order as a whole.
-    pub process_timeout: Option<Duration>,
+use super::kind::Kind::*;
+use super::section::{POSITIVE, days, section, unless_zero, unless_zero_time, words};
+
+section! {
+    /// `recovery`
+    #[derive(Clone, Debug)]
+    pub struct RecoverySettings;
+
+    interval: Duration = ("recovery.interval", Duration, "1s", Live, "How often overdue work is looked for.");
+    batch: usize = ("recovery.batch", POSITIVE, "500", Live, "Orders that are recovered in one transaction at most.");
+    max_restarts: u32 = ("recovery.max_restarts", Count { least: 0, most: 1000 }, "5", Live, "Restarts of one stage before its order is taken for poison and fails.");
+    work_timeout: Duration = ("recovery.timeouts.work", Duration, "5m", Live, "How long a stage may run before it is taken for lost.");
+    idle_timeout: Duration = ("recovery.timeouts.idle", Duration, "6h", Live, "How long an order may stay where it is, ready or overdue, before somebody looks why.");
+    process_timeout: Option<Duration> = ("recovery.timeouts.process", OptionalDuration, "~", Live, "How long an order may take in all; left out: any time.");
+
     /// The consistency check.
-    pub check: CheckSettings,
+    with check: CheckSettings = CheckSettings::read;
 }
 
-/// `recovery.check`
-#[derive(Clone, Debug)]
-pub struct CheckSettings {
-    /// Orders a second; none looks at nothing.
-    pub rate: Option<u32>,
-    /// Between the two looks.
-    pub confirm_after: Duration,
-    /// Scenarios whose unfinished orders have a round of their own.
-    pub first: Vec<String>,
+section! {
+    /// `recovery.check`
+    #[derive(Clone, Debug)]
+    pub struct CheckSettings;
+
+    rate: Option<u32> = unless_zero("recovery.check.rate", Count { least: 0, most: 1_000_000 }, "200", Live, "Orders a second whose rows are held against each other in the background, over all activators; `0` lets nobody look.");
+    confirm_after: Duration = ("recovery.check.confirm_after", Duration, "30s", Live, "How long after the first look an inconsistency is looked at a second time; only what is still so is repaired or marked.");
+    first: Vec<String> = words("recovery.check.first", OptionalText, "~", Live, "Names of scenarios, apart by spaces, whose unfinished orders have a round of the check of their own, at the same rate.");
 }
 
-/// `db.orders`
-#[derive(Clone, Copy, Debug)]
-pub struct RetentionSettings {
-    /// Time for which an order is kept after its end.
-    pub ended: Duration,
-    /// Longest time for an order to be unfinished.
-    pub in_progress: Duration,
-    /// Orders a second that are looked at; none removes nothing.
-    pub rate: Option<u32>,
-}
+section! {
+    /// `failover`
+    #[derive(Clone, Debug)]
+    pub struct FailoverSettings;
 
-/// `failover`
-#[derive(Clone, Debug)]
-pub struct FailoverSettings {
-    /// Age of the work that is taken over; none is any age.
-    pub interval: Option<Duration>,
-    /// Stages of one node in one pass.
-    pub batch: usize,
-    /// Fate of the stages that it was running.
-    pub running: WhenLost,
+    interval: Option<Duration> = unless_zero_time("failover.interval", DurationOrZero, "7d", Live, "Only work handed out within this time is taken over from lost nodes, `0` sets no limit; older work is counted and logged, and found when its work time-out is over.");
+    batch: usize = ("failover.batch", POSITIVE, "10", Live, "Stages taken over from one lost node in one pass, so that the load spreads; the passes for one node are spread over some ten seconds, at most `recovery.interval` apart.");
+    running: WhenLost = when_lost("failover.running", Choice(&["resume", "cancel"]), "resume", Live, "Whether the work of a lost node is handed to others; otherwise its orders are ended as canceled, and may be restarted.");
 }
 
 /// Fate of the work of a lost node.
@@ -63,11 +50,28 @@ pub enum WhenLost {
     Cancel,
 }
 
-/// `shutdown`
-#[derive(Clone, Debug)]
-pub struct ShutdownSettings {
-    /// Longest time for running work to go on.
-    pub grace: Duration,
-    /// True if the rest is released to others.
-    pub release: bool,
+fn when_lost(word: String) -> WhenLost {
+    match word.as_str() {
+        "cancel" => WhenLost::Cancel,
+        _ => WhenLost::Resume,
+    }
+}
+
+section! {
+    /// `shutdown`
+    #[derive(Clone, Debug)]
+    pub struct ShutdownSettings;
+
+    grace: Duration = ("shutdown.grace", DurationOrZero, "30s", Live, "How long running work may go on after the signal to stop.");
+    release: bool = ("shutdown.release", Flag, "true", Live, "Whether work still running then is handed to others; otherwise its orders are ended as canceled, and may be restarted.");
+}
+
+section! {
+    /// `db.orders`
+    #[derive(Clone, Copy, Debug)]
+    pub struct RetentionSettings;
+
+    ended: Duration = days("db.orders.storage_period_in_days.final", POSITIVE, "90", Live, "Days after its end for which an order is kept, unless its scenario says otherwise.");
+    in_progress: Duration = days("db.orders.storage_period_in_days.in_progress", POSITIVE, "180", Live, "Days after its registration after which an order that has not ended is ended `fail`, class `retention.expired`.");
+    rate: Option<u32> = unless_zero("db.orders.removal_rate", Count { least: 0, most: 1_000_000 }, "500", Live, "Orders a second that are looked at, and removed when their time is over; `0` removes nothing.");
 }

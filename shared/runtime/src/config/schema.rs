@@ -4,14 +4,15 @@ use pagurus_domain::document::form::{Form, file_schema, schema};
 use serde_json::{Map, Value, json};
 
 use super::build::keys::TREES;
-use super::keys::{Reload, SETTINGS, Setting};
+use super::keys::settings;
 use super::kind::Kind;
+use super::section::{Reload, Setting};
 
 /// See [`super::editor_schema`].
 pub(super) fn of_settings() -> Value {
     let mut definitions = Map::new();
     let mut file = section();
-    for setting in SETTINGS {
+    for setting in settings() {
         let value = of_setting(setting, &mut definitions);
         let mut at = &mut file;
         let mut names = setting.path.split('.').peekable();
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn every_tree_has_its_form() {
-        for setting in SETTINGS {
+        for setting in settings() {
             let is_tree = matches!(setting.kind, Kind::Tree(_));
             assert_eq!(is_tree, tree(setting.path).is_some(), "{}", setting.path);
         }

@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use axum::http::Uri;
 
-/// `telemetry`
-#[derive(Clone, Debug)]
-pub struct TelemetrySettings {
-    /// Where spans go: the base of the collector's URL. Without one no span is recorded.
-    pub endpoint: Option<String>,
-    /// Longest time of one request to the collector.
-    pub timeout: Duration,
-    /// Spans that wait to be sent at most; more are dropped.
-    pub queue_size: usize,
-    /// Part of the orders that is recorded where their clients do not say so, from 0 to 1.
-    pub sample_ratio: f64,
+use super::kind::Kind::*;
+use super::section::{ratio, section};
+
+section! {
+    /// `telemetry`
+    #[derive(Clone, Debug)]
+    pub struct TelemetrySettings;
+
+    endpoint: Option<String> = ("telemetry.otlp.endpoint", OptionalText, "~", Restart, "Base of the URL of a collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`; traces go to `/v1/traces` under it. Left out: what `OTEL_EXPORTER_OTLP_ENDPOINT` says; without either no span is recorded.");
+    timeout: Duration = ("telemetry.otlp.timeout", Duration, "5s", Restart, "Longest time of one request to the collector.");
+    queue_size: usize = ("telemetry.otlp.queue_size", Count { least: 1, most: 1_000_000 }, "8192", Restart, "Spans that wait to be sent at most, some 1 KiB each; more are dropped and counted.");
+    sample_ratio: f64 = ratio("telemetry.traces.sample_percentage", Count { least: 0, most: 100 }, "100", Restart, "Part of the orders whose traces are recorded, where their clients send no `traceparent`; that one says it itself.");
 }
 
 /// Said of an address of a collector that is none.

@@ -25,7 +25,7 @@ pub enum Guard {
 }
 
 impl Guard {
-    /// Those that belong to no cause of the law.
+    /// Guards that belong to no cause of the law.
     pub const APART: [Self; 6] =
         [Self::Finish, Self::Register, Self::Lease, Self::Epoch, Self::Life, Self::Outbox];
 

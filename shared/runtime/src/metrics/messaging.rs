@@ -6,7 +6,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::{Metrics, Row, Series, times};
+use super::{MetricFamily, MetricRow, Metrics, times};
 
 /// Names of the labels: the destination as the conventions join it, the operation, and the kind of error, empty
 /// where there is none.
@@ -14,12 +14,12 @@ const LABELS: &[&str] =
     &["messaging_system", "messaging_destination_name", "messaging_operation_name", "error_type"];
 
 /// Counters of messages.
-pub(super) const COUNTERS: [Row; 2] = [
+pub(super) const COUNTERS: [MetricRow; 2] = [
     ("messaging_client_sent_messages", "Messages that were sent to exchanges", LABELS),
     ("messaging_client_consumed_messages", "Messages that were taken from queues", LABELS),
 ];
 /// Times of operations.
-pub(super) const TIMES: [Row; 2] = [
+pub(super) const TIMES: [MetricRow; 2] = [
     ("messaging_client_operation_duration_seconds", "Time of sending, with its confirms", LABELS),
     (
         "messaging_process_duration_seconds",
@@ -33,10 +33,10 @@ const SYSTEM: &str = "rabbitmq";
 /// The families of this room.
 #[derive(Debug)]
 pub(super) struct Messaging {
-    sent: Series<Counter>,
-    consumed: Series<Counter>,
-    times: Series<Histogram>,
-    processing: Series<Histogram>,
+    sent: MetricFamily<Counter>,
+    consumed: MetricFamily<Counter>,
+    times: MetricFamily<Histogram>,
+    processing: MetricFamily<Histogram>,
 }
 
 impl Messaging {
@@ -44,10 +44,10 @@ impl Messaging {
         let [sent, consumed] = &COUNTERS;
         let [operations, processing] = &TIMES;
         Self {
-            sent: Series::register(registry, sent, Counter::default as _),
-            consumed: Series::register(registry, consumed, Counter::default as _),
-            times: Series::register(registry, operations, times as _),
-            processing: Series::register(registry, processing, times as _),
+            sent: MetricFamily::register(registry, sent, Counter::default as _),
+            consumed: MetricFamily::register(registry, consumed, Counter::default as _),
+            times: MetricFamily::register(registry, operations, times as _),
+            processing: MetricFamily::register(registry, processing, times as _),
         }
     }
 }

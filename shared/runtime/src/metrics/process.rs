@@ -15,14 +15,14 @@ pub(super) struct Row {
     pub name: &'static str,
     pub help: &'static str,
     pub is_counter: bool,
-    of: fn(&Figures) -> Option<f64>,
+    of: fn(&ProcessFigures) -> Option<f64>,
 }
 
 const fn row(
     name: &'static str,
     help: &'static str,
     is_counter: bool,
-    of: fn(&Figures) -> Option<f64>,
+    of: fn(&ProcessFigures) -> Option<f64>,
 ) -> Row {
     Row { name, help, is_counter, of }
 }
@@ -45,7 +45,7 @@ const TICKS: f64 = 100.0;
 
 /// Figures that were read; none of those that cannot be.
 #[derive(Debug, Default, PartialEq)]
-struct Figures {
+struct ProcessFigures {
     cpu_seconds: Option<f64>,
     resident_bytes: Option<f64>,
     virtual_bytes: Option<f64>,
@@ -55,7 +55,7 @@ struct Figures {
     started: Option<f64>,
 }
 
-impl Figures {
+impl ProcessFigures {
     fn read() -> Self {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let files = fs::read_dir("/proc/self/fd").map(|entries| entries.count() as f64);
@@ -98,7 +98,7 @@ pub(super) struct OwnProcess;
 
 impl Collector for OwnProcess {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let figures = Figures::read();
+        let figures = ProcessFigures::read();
         for row in ROWS {
             let Some(value) = (row.of)(&figures) else { continue };
             let name = format!("process_{}", row.name);
@@ -125,8 +125,8 @@ mod tests {
         let status = "Name:\ta\nVmSize:\t  2048 kB\nVmRSS:\t  1024 kB\nThreads:\t9\n";
         let limits =
             "Limit  Soft Limit  Hard Limit  Units\nMax open files            1024      4096     files\n";
-        let figures = Figures::parse(stat, status, limits, "cpu 1 2\nbtime 1700000000\n");
-        let expected = Figures {
+        let figures = ProcessFigures::parse(stat, status, limits, "cpu 1 2\nbtime 1700000000\n");
+        let expected = ProcessFigures {
             cpu_seconds: Some(3.0),
             resident_bytes: Some(1_048_576.0),
             virtual_bytes: Some(2_097_152.0),
@@ -136,12 +136,12 @@ mod tests {
             started: Some(1_700_000_060.0),
         };
         assert_eq!(figures, expected);
-        assert_eq!(Figures::parse("", "x", "Max open files unlimited", ""), Figures::default());
+        assert_eq!(ProcessFigures::parse("", "x", "Max open files unlimited", ""), ProcessFigures::default());
     }
 
     #[test]
     fn telemetry_this_process_is_seen() {
-        let figures = Figures::read();
+        let figures = ProcessFigures::read();
         assert!(figures.resident_bytes.is_some_and(|bytes| bytes > 1e6), "{figures:?}");
         assert!(figures.started.is_some_and(|started| started > 1.7e9), "{figures:?}");
     }

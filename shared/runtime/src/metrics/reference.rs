@@ -1,6 +1,6 @@
 //! The list of all metrics, made from their tables.
 
-use super::{BUILD, COUNTERS, GAUGES, HISTOGRAMS, Row, messaging, process};
+use super::{BUILD, COUNTERS, GAUGES, HISTOGRAMS, MetricRow, messaging, process};
 
 /// All metrics as a Markdown table, for the documentation.
 #[must_use]
@@ -19,9 +19,9 @@ pub fn reference_table() -> String {
     table
 }
 
-fn lines(prefix: &str, kind: &str, rows: &[Row]) -> Vec<String> {
+fn lines(prefix: &str, kind: &str, rows: &[MetricRow]) -> Vec<String> {
     let suffix = if kind == "counter" { "_total" } else { "" };
-    let line = |(name, help, labels): &Row| {
+    let line = |(name, help, labels): &MetricRow| {
         let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
         format!("| `{prefix}{name}{suffix}` | {kind} | {} | {help} |\n", labels.join(", "))
     };

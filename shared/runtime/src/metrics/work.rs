@@ -90,9 +90,9 @@ mod tests {
         let guide = include_str!("../../../../docs/guides/metrics.md");
         for work in Work::ALL {
             let word = work.as_str();
-            let is_told =
+            let is_described =
                 guide.contains(&format!("operation=\"{word}\"")) || guide.contains(&format!("`{word}` ("));
-            assert!(is_told, "docs/guides/metrics.md does not tell of `{word}`");
+            assert!(is_described, "docs/guides/metrics.md does not describe `{word}`");
             assert!(word.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{word}");
         }
     }

@@ -25,7 +25,7 @@ const SAY_EVERY: Duration = Duration::from_secs(60);
 const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
-/// Where spans are to go, and who says so.
+/// Target of spans, and the setting that names it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Collector {
     /// The URL of traces.
@@ -40,17 +40,17 @@ pub(super) fn collector(
     settings: &TelemetrySettings,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Option<Collector> {
-    let told = |name: &str| environment(name).filter(|value| !value.trim().is_empty());
-    let is_off = told("OTEL_SDK_DISABLED").is_some_and(|told| told.eq_ignore_ascii_case("true"))
-        || told("OTEL_TRACES_EXPORTER").is_some_and(|told| told == "none");
+    let set = |name: &str| environment(name).filter(|value| !value.trim().is_empty());
+    let is_off = set("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        || set("OTEL_TRACES_EXPORTER").is_some_and(|value| value == "none");
     if is_off {
         return None;
     }
     let traces_of = |base: String| format!("{}/v1/traces", base.trim_end_matches('/'));
     let by = |named_by| move |url| Collector { url, named_by };
     let named = settings.endpoint.clone().map(traces_of).map(by("/telemetry/otlp/endpoint"));
-    let named = named.or_else(|| told(TRACES_ENDPOINT).map(by(TRACES_ENDPOINT)));
-    named.or_else(|| told(ENDPOINT).map(traces_of).map(by(ENDPOINT)))
+    let named = named.or_else(|| set(TRACES_ENDPOINT).map(by(TRACES_ENDPOINT)));
+    named.or_else(|| set(ENDPOINT).map(traces_of).map(by(ENDPOINT)))
 }
 
 /// Attributes of the process, which every span has. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` go before them.
@@ -62,9 +62,9 @@ pub(super) fn resource(who: Recorder<'_>) -> Resource {
         KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
         KeyValue::new("service.instance.id", who.node.to_owned()),
     ]);
-    let told = Resource::builder().build();
-    let is_told = |key: &str, value: &str| !(key == "service.name" && value.starts_with("unknown_service"));
-    let theirs = told.iter().filter(|(key, value)| is_told(key.as_str(), &value.as_str()));
+    let detected = Resource::builder().build();
+    let is_set = |key: &str, value: &str| !(key == "service.name" && value.starts_with("unknown_service"));
+    let theirs = detected.iter().filter(|(key, value)| is_set(key.as_str(), &value.as_str()));
     ours.with_attributes(theirs.map(|(key, value)| KeyValue::new(key.clone(), value.clone()))).build()
 }
 
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn telemetry_spans_go_where_the_key_or_the_environment_says() {
-        let told = |key: Option<&str>, variables: &[(&str, &str)]| {
+        let url_of = |key: Option<&str>, variables: &[(&str, &str)]| {
             let variable = |name: &str| {
                 let found = variables.iter().find(|(known, _)| *known == name);
                 found.map(|(_, value)| (*value).to_owned())
@@ -179,15 +179,15 @@ mod tests {
         };
         let general = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318");
         let traces = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t:1/x");
-        assert_eq!(told(None, &[]), None);
-        assert_eq!(told(None, &[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")]), None);
-        assert_eq!(told(None, &[general]).as_deref(), Some("http://c:4318/v1/traces"));
-        assert_eq!(told(None, &[general, traces]).as_deref(), Some("http://t:1/x"));
+        assert_eq!(url_of(None, &[]), None);
+        assert_eq!(url_of(None, &[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")]), None);
+        assert_eq!(url_of(None, &[general]).as_deref(), Some("http://c:4318/v1/traces"));
+        assert_eq!(url_of(None, &[general, traces]).as_deref(), Some("http://t:1/x"));
         assert_eq!(
-            told(Some("http://k:4318/"), &[general, traces]).as_deref(),
+            url_of(Some("http://k:4318/"), &[general, traces]).as_deref(),
             Some("http://k:4318/v1/traces")
         );
-        assert_eq!(told(Some("http://k"), &[("OTEL_SDK_DISABLED", "TRUE")]), None);
-        assert_eq!(told(None, &[general, ("OTEL_TRACES_EXPORTER", "none")]), None);
+        assert_eq!(url_of(Some("http://k"), &[("OTEL_SDK_DISABLED", "TRUE")]), None);
+        assert_eq!(url_of(None, &[general, ("OTEL_TRACES_EXPORTER", "none")]), None);
     }
 }

@@ -12,7 +12,7 @@ pub fn context_of(properties: &Properties) -> Option<TraceContext> {
     TraceContext::read(text("traceparent")?, text("tracestate"))
 }
 
-/// Gives a message a context, unless whoever wrote it gave it one.
+/// Gives a message a context, unless its author gave it one.
 pub fn carry(properties: &mut Properties, context: Option<&TraceContext>) {
     let Some(context) = context.filter(|_| properties.header("traceparent").is_none()) else { return };
     let headers = context.headers().map(|(name, value)| (name.to_owned(), HeaderValue::Text(value)));
@@ -70,9 +70,9 @@ fn place(exchange: &str) -> &str {
 
 /// Names that are empty, or the same as the one before, are left out, as the conventions say.
 fn joined(names: &[&str]) -> String {
-    let mut told: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
-    told.dedup();
-    told.join(":")
+    let mut different: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
+    different.dedup();
+    different.join(":")
 }
 
 #[cfg(test)]

@@ -18,11 +18,11 @@ const MAX_TEXT_BYTES: usize = 1024;
 #[derive(Debug)]
 pub struct TraceSpan {
     context: Option<TraceContext>,
-    open: Option<Box<Open>>,
+    open: Option<Box<OpenSpan>>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenSpan {
     data: SpanData,
     recording: Arc<Recording>,
 }
@@ -46,7 +46,7 @@ impl TraceSpan {
         }
         let now = SystemTime::now();
         let data = SpanData {
-            span_context: told(&context, false),
+            span_context: otel_context(&context, false),
             parent_span_id: parent.map_or(SpanId::INVALID, |parent| SpanId::from(parent.span)),
             parent_span_is_remote: false,
             span_kind: kind,
@@ -60,11 +60,11 @@ impl TraceSpan {
             status: Status::Unset,
             instrumentation_scope: recording.scope.clone(),
         };
-        let open = Box::new(Open { data, recording: recording.clone() });
+        let open = Box::new(OpenSpan { data, recording: recording.clone() });
         Self { context: Some(context), open: Some(open) }
     }
 
-    /// The context for whoever is called on behalf of it; none where nobody began a trace.
+    /// The context for systems that are called on behalf of it; none where nobody began a trace.
     #[must_use]
     pub const fn context(&self) -> Option<&TraceContext> {
         self.context.as_ref()
@@ -101,7 +101,7 @@ impl TraceSpan {
     pub fn link(&mut self, to: &TraceContext, meaning: &'static str) {
         if let Some(open) = &mut self.open {
             let meaning = vec![KeyValue::new(names::LINK, meaning)];
-            open.data.links.links.push(Link::new(told(to, true), meaning, 0));
+            open.data.links.links.push(Link::new(otel_context(to, true), meaning, 0));
         }
     }
 
@@ -128,13 +128,13 @@ impl TraceSpan {
 impl Drop for TraceSpan {
     fn drop(&mut self) {
         let Some(open) = self.open.take() else { return };
-        let Open { mut data, recording } = *open;
+        let OpenSpan { mut data, recording } = *open;
         data.end_time = SystemTime::now().max(data.start_time);
         recording.take(data);
     }
 }
 
-fn told(context: &TraceContext, is_remote: bool) -> SpanContext {
+fn otel_context(context: &TraceContext, is_remote: bool) -> SpanContext {
     let flags = if context.sampled { TraceFlags::SAMPLED } else { TraceFlags::default() };
     // A state that the library does not take is carried all the same, but not shown.
     let state = context.state.as_deref().and_then(|state| state.parse::<TraceState>().ok());

@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use pagurus_domain::id::{Life, OrderNo};
+use pagurus_domain::id::OrderNo;
 use pagurus_domain::scenario::stage::Callback;
 use pagurus_domain::scenario::{Folded, value};
+use pagurus_wire::parts::CallbackView;
 use serde_json::{Value, json};
+use tokio_postgres::Row;
 
+use crate::row::read;
 use crate::sql::statements;
 use crate::stages::LONG_BYTES;
 use crate::{Client, Result};
@@ -52,7 +55,7 @@ pub struct Accepted {
     headers: Value,
     step_status: Option<String>,
     received_at: Timestamp,
-    /// None where it is longer than [`LONG_BYTES`]: then [`body`] reads it.
+    /// Body; `None` where it is longer than [`LONG_BYTES`]: then [`body`] reads it.
     body: Option<Vec<u8>>,
 }
 
@@ -95,9 +98,6 @@ impl Accepted {
 }
 
 /// The accepted callbacks of these orders in their present life, the last of each name.
-///
-/// # Errors
-/// The database fails.
 pub async fn results(client: &Client, orders: &[i64]) -> Result<HashMap<OrderNo, Vec<Accepted>>> {
     let statement = client.prepare_cached(RESULTS).await?;
     let rows = client.query(&statement, &[&orders, &LONG_BYTES]).await?;
@@ -120,59 +120,29 @@ pub async fn results(client: &Client, orders: &[i64]) -> Result<HashMap<OrderNo,
 }
 
 /// The body of a callback.
-///
-/// # Errors
-/// The database fails.
 pub async fn body(client: &Client, no: i64) -> Result<Vec<u8>> {
     let statement = client.prepare_cached(BODY).await?;
     Ok(client.query_one(&statement, &[&no]).await?.get("body"))
 }
 
-/// A callback that an order got.
-#[derive(Clone, Debug)]
-pub struct TakenCallback {
-    /// Number under which it is stored.
-    pub no: i64,
-    /// Name of the request that it answers.
-    pub request: String,
-    /// Life of the order that asked.
-    pub life: Life,
-    /// Verdict, as one word.
-    pub verdict: String,
-    /// Status of the called system's step.
-    pub step_status: Option<String>,
-    /// Body as a value.
-    pub body: Value,
-    /// Headers.
-    pub headers: Value,
-    /// Time at which it came.
-    pub received_at: Timestamp,
-}
-
-/// Callbacks of an order behind the one of this number, as the API shows them, `limit` at most.
-///
-/// # Errors
-/// The database fails.
+/// Callbacks of an order behind the one of this number, `limit` at most, with their numbers; nothing is masked yet.
 pub async fn callbacks_of_order(
     client: &Client,
     no: OrderNo,
     after: i64,
     limit: i64,
-) -> Result<Vec<TakenCallback>> {
+) -> Result<Vec<(i64, CallbackView)>> {
     let statement = client.prepare_cached(CALLBACKS_OF_ORDER).await?;
     let rows = client.query(&statement, &[&no.0, &after, &limit]).await?;
-    let read = |row: &tokio_postgres::Row| {
+    let read = |row: &Row| {
         let headers = headers_value(row.get("headers"));
-        TakenCallback {
-            no: row.get("no"),
+        let callback = read!(row => CallbackView {
+            life, verdict, step_status, received_at;
             request: row.get("name"),
-            life: Life(row.get("life")),
-            verdict: row.get("verdict"),
-            step_status: row.get("step_status"),
             body: body_value(row.get("body"), &headers),
-            headers,
-            received_at: row.get("received_at"),
-        }
+            headers: headers
+        });
+        (row.get("no"), callback)
     };
     Ok(rows.iter().map(read).collect())
 }

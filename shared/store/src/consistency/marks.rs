@@ -29,43 +29,28 @@ pub struct Mark {
 }
 
 /// Marks an order; false where it says the same already.
-///
-/// # Errors
-/// The database fails.
 pub async fn mark(tx: &Tx<'_>, no: OrderNo, findings: &[&str]) -> Result<bool> {
     Ok(tx.query_opt(&tx.prepare_cached(MARK).await?, &[&no.0, &findings]).await?.is_some())
 }
 
 /// Removes the marks of orders; how many had one.
-///
-/// # Errors
-/// The database fails.
 pub async fn unmark(tx: &Tx<'_>, nos: &[i64]) -> Result<u64> {
     Ok(tx.execute(&tx.prepare_cached(UNMARK).await?, &[&nos]).await?)
 }
 
-/// Those of these orders that bear a mark.
-///
-/// # Errors
-/// The database fails.
+/// Orders among these that have a mark.
 pub async fn marked(client: &Client, nos: &[i64]) -> Result<Vec<i64>> {
     let rows = client.query(&client.prepare_cached(MARKED).await?, &[&nos]).await?;
     Ok(rows.iter().map(|row| row.get("order_no")).collect())
 }
 
-/// The mark of an order, if it bears one.
-///
-/// # Errors
-/// The database fails.
+/// The mark of an order, if it has one.
 pub async fn of_order(client: &Client, no: OrderNo) -> Result<Option<Mark>> {
     let row = client.query_opt(&client.prepare_cached(OF_ORDER).await?, &[&no.0]).await?;
     Ok(row.map(|row| Mark { findings: row.get("findings"), found_at: row.get("found_at") }))
 }
 
-/// How many orders bear a mark.
-///
-/// # Errors
-/// The database fails.
+/// Number of orders that have a mark.
 pub async fn count(client: &Client) -> Result<i64> {
     Ok(client.query_one(&client.prepare_cached(COUNT_MARKS).await?, &[]).await?.get("marks"))
 }

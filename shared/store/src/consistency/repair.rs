@@ -60,7 +60,7 @@ statements! {
         ON CONFLICT (order_no, kind) DO NOTHING";
 }
 
-/// Consequences of a repair, to be told below the commit.
+/// Consequences of a repair, to be sent below the commit.
 #[derive(Clone, Debug, Default)]
 pub struct Mended {
     /// Stages that may run.

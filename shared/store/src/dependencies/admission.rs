@@ -173,16 +173,13 @@ impl Admission {
     }
 }
 
-/// Which of these orders are registered, with the version that each runs.
-///
-/// # Errors
-/// The database fails.
+/// Orders among these that are registered, with the version that each runs.
 pub async fn registered(client: &Client, ids: &[&str]) -> Result<HashMap<String, ScenarioNo>> {
     let rows = client.query(&client.prepare_cached(SCENARIOS).await?, &[&ids]).await?;
     Ok(rows.iter().map(|row| (row.get("id"), ScenarioNo(row.get("scenario")))).collect())
 }
 
-/// Those who wait for these orders, which are registered only now, know of them from now on.
+/// Marks these orders, which are registered only now, as found in the conditions that wait for them.
 pub(crate) async fn notice(tx: &Tx<'_>, ids: &[&str]) -> Result<()> {
     if !ids.is_empty() {
         tx.execute(&tx.prepare_cached(NOTICE).await?, &[&ids]).await?;

@@ -38,8 +38,8 @@ statements! {
          WHERE r.id = ANY($1::uuid[]) AND r.status = 'open'";
 }
 
-/// Those of these children that would stand in their queues behind an order that awaits them, by id: the queue, and that
-/// order. To be asked when the positions are taken: whoever becomes a member later stands behind. Costs nothing where no order
+/// Children among these that would stand in their queues behind an order that awaits them, by id: the queue, and that
+/// order. To be asked when the positions are taken: later members stand behind. Costs nothing where no order
 /// is awaited and sequential.
 pub(crate) async fn behind_members(
     tx: &Tx<'_>,

@@ -58,22 +58,22 @@ statements! {
          WHERE o.id = ANY($1::text[])");
 }
 
-/// One order waits for another.
+/// A wait of one order for another.
 #[derive(Clone, Debug)]
 pub struct Edge {
     /// The order that waits.
     pub order: String,
     /// The one it waits for.
     pub before: String,
-    /// How it stands.
+    /// Stand of the wait.
     pub stand: Stand,
-    /// Since when it is met or missed.
+    /// Time since which it is met or missed.
     pub settled_at: Option<Timestamp>,
-    /// What is expected of the end; none of a child that the order awaits: its scenario looks at that.
+    /// Expectation of the end; none of a child that the order awaits: its scenario looks at that.
     pub terms: Option<Expectation>,
 }
 
-/// What an order expects of the end of another.
+/// Expectation of an order about the end of another.
 #[derive(Clone, Debug)]
 pub struct Expectation {
     /// The states that would do.
@@ -102,16 +102,13 @@ pub struct Node {
 pub struct Graph {
     /// The orders that are registered; others are only named by edges.
     pub nodes: Vec<Node>,
-    /// Who waits for whom.
+    /// Waits of orders for orders.
     pub edges: Vec<Edge>,
     /// True if there is more than was read.
     pub truncated: bool,
 }
 
-/// Orders that an order waits for and orders that wait for it, so many steps away in each direction.
-///
-/// # Errors
-/// The database fails.
+/// Orders that an order waits for and orders that wait for it, at most `depth` steps away in each direction.
 pub async fn around(client: &Client, id: &str, depth: usize) -> Result<Graph> {
     let mut graph = Graph::default();
     let mut named = BTreeSet::from([id.to_owned()]);

@@ -37,23 +37,20 @@ statements! {
     LOCK_THESE = "SELECT no FROM orders WHERE no = ANY($1::bigint[]) ORDER BY no FOR UPDATE SKIP LOCKED";
 }
 
-/// Which page of what is due in a stream.
+/// A page of what is due in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DuePage {
-    /// In the order of the times, after so many.
+    /// Due orders by time, after some that are passed over.
     Oldest {
-        /// How many are passed over.
+        /// Number of those that are passed over.
         after: usize,
     },
-    /// Those whose time has come last.
+    /// Due orders whose time has come last.
     Newest,
 }
 
 /// Stages that were woken and have not begun, by flow, whose commands are repeated from a time on; at most `limit` of them are
 /// counted, those woken first.
-///
-/// # Errors
-/// The database fails.
 pub async fn woken(client: &Client, from: Timestamp, limit: i64) -> Result<Vec<(String, u64)>> {
     let rows = client.query(&client.prepare_cached(WOKEN).await?, &[&limit, &from]).await?;
     let read =
@@ -62,9 +59,6 @@ pub async fn woken(client: &Client, from: Timestamp, limit: i64) -> Result<Vec<(
 }
 
 /// A page of what is due in a stream from a time on, with the flow of each order; nothing is locked.
-///
-/// # Errors
-/// The database fails.
 pub async fn page(
     client: &Client,
     stream: Stream,
@@ -89,9 +83,6 @@ pub async fn page(
 
 /// Wakes those of these orders that are due in a stream; rows that another activator holds are passed over. `repeat_at` is when
 /// the command is to be repeated.
-///
-/// # Errors
-/// The database fails.
 pub async fn wake_these(
     tx: &Tx<'_>,
     stream: Stream,

@@ -1,4 +1,4 @@
-//! The orders of bulk operations: selected once, taken under locks, and noted with what came of them.
+//! The orders of bulk operations: selected once, taken under locks, and noted with their outcomes.
 
 use std::collections::BTreeMap;
 
@@ -94,9 +94,6 @@ statements! {
 }
 
 /// Adds orders to an operation; how many it did not have.
-///
-/// # Errors
-/// The database fails.
 pub async fn add(tx: &Tx<'_>, operation: i64, nos: &[i64]) -> Result<i64> {
     let statement = tx.prepare_cached(ADD).await?;
     Ok(i64::try_from(tx.execute(&statement, &[&nos, &operation]).await?).unwrap_or(i64::MAX))
@@ -114,9 +111,6 @@ pub struct AddedOrders {
 }
 
 /// Adds the failed orders of another operation behind a number.
-///
-/// # Errors
-/// The database fails.
 pub async fn add_failed(
     tx: &Tx<'_>,
     operation: i64,
@@ -142,15 +136,12 @@ pub struct TakenOrder {
     pub is_final: bool,
     /// Class of its error.
     pub class: Option<String>,
-    /// Its flow; none where there is no such order any more.
+    /// Flow of the order; none where there is no such order any more.
     pub flow: Option<String>,
 }
 
-/// Takes so many of the orders behind a number, up to another, that are still to be acted on and belong to none of these
-/// flows. Those that somebody else has taken are passed over.
-///
-/// # Errors
-/// The database fails.
+/// Takes at most `limit` of the orders behind a number, up to another, that are still to be acted on and belong to none of
+/// these flows. Those that somebody else has taken are passed over.
 pub async fn take(
     tx: &Tx<'_>,
     operation: i64,
@@ -177,9 +168,6 @@ pub async fn take(
 }
 
 /// The last of the orders that a take behind this number would look at; none where there are none.
-///
-/// # Errors
-/// The database fails.
 pub async fn last_ahead(tx: &Tx<'_>, operation: i64, after: i64, looked: i64) -> Result<Option<i64>> {
     Ok(tx.query_one(&tx.prepare_cached(LAST_AHEAD).await?, &[&operation, &after, &looked]).await?.get("last"))
 }
@@ -199,10 +187,7 @@ pub struct NotedOrder<'a> {
     pub class: Option<&'a str>,
 }
 
-/// Notes what came of taken orders, and counts the reasons.
-///
-/// # Errors
-/// The database fails.
+/// Notes the outcomes of taken orders, and counts the reasons.
 pub async fn note(tx: &Tx<'_>, operation: i64, orders: &[NotedOrder<'_>]) -> Result<()> {
     let items = columns!(order in orders => {
         no: i64 = order.no,
@@ -245,9 +230,6 @@ pub struct SettledOrders {
 }
 
 /// Looks at orders behind a number whose end is awaited.
-///
-/// # Errors
-/// The database fails.
 pub async fn settle(tx: &Tx<'_>, operation: i64, after: i64, limit: i64) -> Result<SettledOrders> {
     let row = tx.query_one(&tx.prepare_cached(SETTLE).await?, &[&operation, &after, &limit]).await?;
     Ok(SettledOrders {
@@ -257,7 +239,7 @@ pub async fn settle(tx: &Tx<'_>, operation: i64, after: i64, limit: i64) -> Resu
     })
 }
 
-/// One order of an operation.
+/// An order of an operation.
 #[derive(Clone, Debug)]
 pub struct OperationOrder {
     /// Our number.
@@ -273,9 +255,6 @@ pub struct OperationOrder {
 }
 
 /// Orders of an operation behind a number.
-///
-/// # Errors
-/// The database fails.
 pub async fn page(
     client: &impl Connection,
     operation: i64,
@@ -301,9 +280,6 @@ pub async fn page(
 }
 
 /// Removes a bounded number of the orders of an operation; how many.
-///
-/// # Errors
-/// The database fails.
 pub async fn forget(tx: &Tx<'_>, operation: i64, limit: i64) -> Result<u64> {
     Ok(tx.execute(&tx.prepare_cached(FORGET_ORDERS).await?, &[&operation, &limit]).await?)
 }

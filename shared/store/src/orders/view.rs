@@ -1,4 +1,4 @@
-//! One order as it is read: with everything, or its status alone.
+//! An order as it is read: with everything, or its status alone.
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, Life, OrderNo};
@@ -73,19 +73,19 @@ pub struct OrderRow {
     pub created_at: Timestamp,
     /// Present status.
     pub status: Status,
-    /// How it stands to its target.
+    /// Relation of the order to its target.
     pub scenario_status: ScenarioStatus,
     /// Present state.
     pub step: Option<String>,
     /// Last entry point visited.
     pub entry_point: Option<String>,
-    /// Which life.
+    /// Number of the life.
     pub life: Life,
     /// Last hand-out.
     pub attempt: Attempt,
     /// Stages of this life that ran to their end.
     pub stages: i32,
-    /// Those among them that were repeats after a classified error.
+    /// Stages among them that were repeats after a classified error.
     pub retries: i32,
     /// States entered in this life.
     pub visited: i32,
@@ -115,7 +115,7 @@ pub struct OrderRow {
     pub node: Option<String>,
     /// The attempt that runs, and since when.
     pub running: Option<(Attempt, Timestamp)>,
-    /// Since when a stage of it may run.
+    /// Time since which a stage of it may run.
     pub ready_since: Option<Timestamp>,
     /// Position and variables, as JSON.
     pub snapshot: Option<String>,
@@ -126,9 +126,6 @@ pub struct OrderRow {
 }
 
 /// Reads one order.
-///
-/// # Errors
-/// The database fails.
 pub async fn view(client: &Client, id: &str) -> Result<Option<OrderRow>> {
     let statement = client.prepare_cached(VIEW).await?;
     let Some(row) = client.query_opt(&statement, &[&id]).await? else { return Ok(None) };
@@ -180,9 +177,6 @@ pub async fn view(client: &Client, id: &str) -> Result<Option<OrderRow>> {
 }
 
 /// Status and life of one order.
-///
-/// # Errors
-/// The database fails.
 pub async fn status(client: &Client, id: &str) -> Result<Option<(Status, Life)>> {
     let statement = client.prepare_cached(STATUS).await?;
     let row = client.query_opt(&statement, &[&id]).await?;

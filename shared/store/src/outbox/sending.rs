@@ -69,9 +69,9 @@ statements! {
 pub struct Notification {
     /// The order.
     pub no: OrderNo,
-    /// Which life of it.
+    /// Life of the order.
     pub life: Life,
-    /// Of what it tells.
+    /// Word for the event that it reports.
     pub kind: String,
     /// Stays the same over repeats.
     pub message_id: Uuid,
@@ -87,7 +87,7 @@ pub struct Notification {
     pub body: String,
     /// The form.
     pub format: NotifyFormat,
-    /// Grows with each notification of its order; none where it bears no number.
+    /// Grows with each notification of its order; none where it has no number.
     pub number: Option<i64>,
     /// The receiver, where it goes over HTTP.
     pub receiver: Option<String>,
@@ -127,14 +127,11 @@ pub struct Unread {
     pub no: OrderNo,
     /// The life.
     pub life: Life,
-    /// One of them; none means all that tell of an end.
+    /// Kind of the notification; none means all that report an end.
     pub kind: Option<String>,
 }
 
 /// Reads notifications that were just stored, untried ones only.
-///
-/// # Errors
-/// The database fails.
 pub async fn read(client: &Client, stored: &[Unread]) -> Result<Vec<Notification>> {
     let (ends, ones): (Vec<&Unread>, Vec<&Unread>) = stored.iter().partition(|one| one.kind.is_none());
     let mut rows = Vec::new();
@@ -157,18 +154,12 @@ pub async fn read(client: &Client, stored: &[Unread]) -> Result<Vec<Notification
 }
 
 /// Takes notifications for the broker whose time has come, from a time on, and keeps others off them for half a minute.
-///
-/// # Errors
-/// The database fails.
 pub async fn take(client: &Client, from: Timestamp, limit: i64) -> Result<Vec<Notification>> {
     let statement = client.prepare_cached(TAKE).await?;
     Ok(in_order(&client.query(&statement, &[&limit, &from]).await?))
 }
 
 /// Removes notifications that were delivered; how many were still there.
-///
-/// # Errors
-/// The database fails.
 pub async fn sent(client: &Client, sent: &[&Notification]) -> Result<u64> {
     let columns = columns!(one in sent => {
         no: i64 = one.no.0,
@@ -181,7 +172,7 @@ pub async fn sent(client: &Client, sent: &[&Notification]) -> Result<u64> {
 /// Why a notification was not sent, and what follows.
 #[derive(Clone, Debug)]
 pub struct FailedNotification<'a> {
-    /// Which one.
+    /// The notification.
     pub notification: &'a Notification,
     /// Fault.
     pub error: String,
@@ -192,9 +183,6 @@ pub struct FailedNotification<'a> {
 }
 
 /// Keeps notifications that could not be sent.
-///
-/// # Errors
-/// The database fails.
 pub async fn failed(client: &Client, failed: &[FailedNotification<'_>]) -> Result<()> {
     let columns = columns!(one in failed => {
         no: i64 = one.notification.no.0,

@@ -1,8 +1,10 @@
 //! The outbox as people see it, and what they do about it.
 
-use jiff::Timestamp;
 use pagurus_domain::id::{Life, OrderNo};
+use pagurus_wire::order::{NotificationLine, UnsentView};
+use tokio_postgres::Row;
 
+use crate::row::read;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
@@ -24,65 +26,28 @@ statements! {
          ORDER BY p.order_no, p.life, p.kind LIMIT $4";
 }
 
-/// A notification that is not delivered yet, as people see it.
-#[derive(Clone, Debug)]
-pub struct Unsent {
-    /// Which life.
-    pub life: Life,
-    /// Of what it tells.
-    pub kind: String,
-    /// Where it goes.
-    pub target: String,
-    /// Number of times that it was tried.
-    pub attempts: i32,
-    /// Why only an operator can help.
-    pub parked_because: Option<String>,
-    /// The last error.
-    pub last_error: Option<String>,
-    /// Time at which it is tried again.
-    pub next_at: Timestamp,
-    /// Time at which it was stored.
-    pub created_at: Timestamp,
-}
-
 /// The undelivered notifications of an order, the oldest first, a thousand at most.
-///
-/// # Errors
-/// The database fails.
-pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<Unsent>> {
+pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<UnsentView>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
     let rows = client.query(&statement, &[&no.0]).await?;
     Ok(rows.iter().map(unsent).collect())
 }
 
-fn unsent(row: &tokio_postgres::Row) -> Unsent {
-    Unsent {
-        life: Life(row.get("life")),
-        kind: row.get("kind"),
-        target: row.get("target"),
-        attempts: row.get("attempts"),
-        parked_because: row.get("parked_because"),
-        last_error: row.get("last_error"),
-        next_at: row.get("next_at"),
-        created_at: row.get("created_at"),
-    }
+/// Reads a notification with its whole target: nobody is shown it unmasked.
+fn unsent(row: &Row) -> UnsentView {
+    read!(row => UnsentView { life, kind, target, attempts, parked_because, last_error, next_at })
 }
 
 /// A parked notification among those of all orders.
 #[derive(Clone, Debug)]
 pub struct ParkedNotification {
-    /// The order.
+    /// Our number of the order.
     pub no: OrderNo,
-    /// The id of the order.
-    pub order: String,
-    /// The notification.
-    pub unsent: Unsent,
+    /// Line that a list shows of it.
+    pub line: NotificationLine,
 }
 
 /// Parked notifications behind this one, by order, life and kind.
-///
-/// # Errors
-/// The database fails.
 pub async fn parked(
     client: &Client,
     after: (OrderNo, Life, &str),
@@ -91,27 +56,20 @@ pub async fn parked(
     let statement = client.prepare_cached(PARKED).await?;
     let (no, life, kind) = (after.0.0, after.1.0, after.2);
     let rows = client.query(&statement, &[&no, &life, &kind, &limit]).await?;
-    let read = |row: &tokio_postgres::Row| ParkedNotification {
+    let read = |row: &Row| ParkedNotification {
         no: OrderNo(row.get("order_no")),
-        order: row.get("id"),
-        unsent: unsent(row),
+        line: read!(row => NotificationLine { created_at; order: row.get("id"), notification: unsent(row) }),
     };
     Ok(rows.iter().map(read).collect())
 }
 
 /// Sends the undelivered notifications of an order again, also those that were parked.
-///
-/// # Errors
-/// The database fails.
 pub async fn resend(tx: &Tx<'_>, no: OrderNo) -> Result<u64> {
     let statement = tx.prepare_cached(RESEND).await?;
     Ok(tx.execute(&statement, &[&no.0]).await?)
 }
 
-/// How much is not sent: waiting, parked, and the age of the oldest waiting one in seconds.
-///
-/// # Errors
-/// The database fails.
+/// Amount that is not sent: waiting, parked, and the age of the oldest waiting one in seconds.
 pub async fn backlog(client: &Client) -> Result<(i64, i64, Option<f64>)> {
     let statement = client.prepare_cached(BACKLOG).await?;
     let row = client.query_one(&statement, &[]).await?;

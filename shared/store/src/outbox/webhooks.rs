@@ -80,7 +80,7 @@ pub struct Wanted<'a> {
     pub rooms: &'a [(String, usize, Option<Timestamp>)],
     /// Notifications in all.
     pub limit: usize,
-    /// How long others are kept off what is taken.
+    /// Time for which others are kept off what is taken.
     pub lease: Duration,
 }
 
@@ -94,18 +94,12 @@ pub struct TakenWebhooks {
 }
 
 /// Receivers that something is kept for, in their order.
-///
-/// # Errors
-/// The database fails.
 pub async fn receivers(client: &Client) -> Result<Vec<String>> {
     let rows = client.query(&client.prepare_cached(RECEIVERS).await?, &[]).await?;
     Ok(rows.iter().map(|row| row.get("receiver")).collect())
 }
 
-/// Takes notifications whose time has come, of each of these receivers as many as there is room for.
-///
-/// # Errors
-/// The database fails.
+/// Takes notifications that are due, for each of these receivers as many as there is room for.
 pub async fn take(client: &Client, wanted: &Wanted<'_>) -> Result<TakenWebhooks> {
     let columns = columns!((receiver, room, since) in wanted.rooms => {
         receiver: &str = receiver.as_str(),
@@ -124,9 +118,6 @@ pub async fn take(client: &Client, wanted: &Wanted<'_>) -> Result<TakenWebhooks>
 
 /// Keeps notifications that were not delivered; parks those that were tried for as long as `give_up_after`. How many were
 /// parked for that.
-///
-/// # Errors
-/// The database fails.
 pub async fn failed(
     client: &Client,
     failed: &[FailedNotification<'_>],
@@ -148,9 +139,6 @@ pub async fn failed(
 
 /// Parks what has waited for a receiver in trouble for longer than this; how many. A thousand are looked at, the oldest
 /// first, from the time below which nothing is left, if that is known.
-///
-/// # Errors
-/// The database fails.
 pub async fn give_up(
     client: &Client,
     (receiver, since): (&str, Option<Timestamp>),

@@ -38,9 +38,9 @@ pub struct FinishedLife {
     pub no: OrderNo,
     /// Name of the scenario.
     pub scenario: String,
-    /// How it ended.
+    /// Status at its end.
     pub status: Status,
-    /// Which life.
+    /// Number of the life.
     pub life: Life,
     /// Time at which its first stage began.
     pub started_at: Option<Timestamp>,
@@ -49,9 +49,6 @@ pub struct FinishedLife {
 }
 
 /// Last lives of these orders; none of those that have begun another.
-///
-/// # Errors
-/// The database fails.
 pub async fn ended(client: &impl Connection, nos: &[i64]) -> Result<Vec<FinishedLife>> {
     let rows = client.query(&client.prepare_cached(ENDED).await?, &[&nos]).await?;
     rows.iter()
@@ -68,7 +65,7 @@ pub async fn ended(client: &impl Connection, nos: &[i64]) -> Result<Vec<Finished
         .collect()
 }
 
-/// Where lives of a scenario are looked for.
+/// Bounds within which lives of a scenario are looked for.
 #[derive(Clone, Copy, Debug)]
 pub struct RecentLives {
     /// Newest orders that are looked at, whatever their scenario.
@@ -78,19 +75,13 @@ pub struct RecentLives {
 }
 
 /// Numbers of orders of a scenario that were served, among the newest.
-///
-/// # Errors
-/// The database fails.
 pub async fn recent_lives(client: &impl Connection, scenario: &str, among: RecentLives) -> Result<Vec<i64>> {
     let statement = client.prepare_cached(RECENT).await?;
     let rows = client.query(&statement, &[&scenario, &among.looked, &among.wanted, &i64::MAX]).await?;
     Ok(rows.iter().map(|row| row.get("no")).collect())
 }
 
-/// The states that these lives came to, by the number of the order; of so many events at most.
-///
-/// # Errors
-/// The database fails.
+/// The states that these lives came to, by the number of the order; reads at most `events` events.
 pub async fn entries_of(
     client: &impl Connection,
     lives: &[&FinishedLife],
@@ -112,9 +103,6 @@ pub async fn entries_of(
 }
 
 /// Records of these scenarios.
-///
-/// # Errors
-/// The database fails.
 pub async fn remaining_times(
     client: &impl Connection,
     scenarios: &[&str],
@@ -124,9 +112,6 @@ pub async fn remaining_times(
 }
 
 /// Changes what is known of a scenario; nobody else does meanwhile.
-///
-/// # Errors
-/// The database fails.
 pub async fn learn(
     tx: &Tx<'_>,
     scenario: &str,

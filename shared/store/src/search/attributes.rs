@@ -15,9 +15,6 @@ statements! {
 }
 
 /// Keeps the values of new orders.
-///
-/// # Errors
-/// The database fails.
 pub(crate) async fn put_values(tx: &Tx<'_>, orders: &[(i64, &[AttributeValue])]) -> Result<()> {
     let values: Vec<(i64, &AttributeValue)> =
         orders.iter().flat_map(|(no, values)| values.iter().map(|value| (*no, value))).collect();
@@ -34,9 +31,6 @@ pub(crate) async fn put_values(tx: &Tx<'_>, orders: &[(i64, &[AttributeValue])])
 }
 
 /// Keeps the values of orders whose parameters have changed, in place of those that they had.
-///
-/// # Errors
-/// The database fails.
 pub(crate) async fn replace_values(tx: &Tx<'_>, orders: &[(i64, &[AttributeValue])]) -> Result<()> {
     let nos: Vec<i64> = orders.iter().map(|(no, _)| *no).collect();
     tx.execute(&tx.prepare_cached(DROP_VALUES).await?, &[&nos]).await?;

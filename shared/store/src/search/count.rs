@@ -2,7 +2,7 @@
 
 use tokio_postgres::types::ToSql;
 
-use super::{Cursor, Parameter, SearchWalk, count, paths};
+use super::{Parameter, SearchCursor, SearchWalk, count, paths};
 use crate::{Connection, Result};
 
 /// Keys by which orders are put together.
@@ -26,14 +26,14 @@ pub enum SearchKey {
     Queue,
     /// The urgency.
     Priority,
-    /// How the order stands to its target states.
+    /// Relation of the order to its target states.
     ScenarioStatus,
     /// Parallel or sequential.
     Mode,
 }
 
 impl SearchKey {
-    /// Those that somebody may ask for.
+    /// Keys that somebody may ask for.
     pub const ALL: [Self; 10] = [
         Self::Status,
         Self::Scenario,
@@ -87,10 +87,7 @@ pub struct SearchCount {
 }
 
 impl SearchWalk {
-    /// Groups of the wanted orders among so many, the largest first.
-    ///
-    /// # Errors
-    /// The database fails.
+    /// Groups the wanted orders among `rows` orders, the largest group first.
     pub async fn count(
         self,
         client: &impl Connection,
@@ -98,7 +95,7 @@ impl SearchWalk {
         rows: usize,
     ) -> Result<SearchCount> {
         let statement = client.prepare_cached(paths::statements_of(self.search.path()).1).await?;
-        let mut parameters = Self { cursor: Cursor::Below(i64::MAX), ..self }.parameters(rows);
+        let mut parameters = Self { cursor: SearchCursor::Below(i64::MAX), ..self }.parameters(rows);
         parameters.extend(by.map(|key| Box::new(key.as_str()) as Parameter));
         let parameters: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|one| &**one as _).collect();
         let answer = client.query(&statement, &parameters).await?;

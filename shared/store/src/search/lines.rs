@@ -23,7 +23,7 @@ statements! {
          ORDER BY o.no DESC");
 }
 
-/// One line of a list of orders.
+/// A line of a list of orders.
 #[derive(Clone, Debug)]
 pub struct ListedOrder {
     /// Our number.
@@ -36,7 +36,7 @@ pub struct ListedOrder {
     pub scenario_version: i32,
     /// Present status.
     pub status: Status,
-    /// How it stands to its target.
+    /// Relation of the order to its target.
     pub scenario_status: ScenarioStatus,
     /// Present state.
     pub step: Option<String>,
@@ -46,16 +46,13 @@ pub struct ListedOrder {
     pub updated_at: Timestamp,
     /// Class of the error.
     pub error_class: Option<String>,
-    /// True where it bears the mark of the consistency check.
+    /// True if it has the mark of the consistency check.
     pub inconsistent: bool,
     /// True where it will probably be late.
     pub jeopardy: bool,
 }
 
 /// The lines of these orders, the newest first.
-///
-/// # Errors
-/// The database fails.
 pub async fn lines(client: &impl Connection, nos: &[i64]) -> Result<Vec<ListedOrder>> {
     let statement = client.prepare_cached(LINES).await?;
     let rows = client.query(&statement, &[&nos]).await?;

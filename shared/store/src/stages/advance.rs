@@ -65,7 +65,7 @@ pub struct Entered {
     pub step: String,
     /// Number of the hand-out.
     pub attempt: Attempt,
-    /// How the order stands to its target.
+    /// Relation of the order to its target.
     pub scenario_status: ScenarioStatus,
     /// States entered in this life.
     pub visited: i32,
@@ -80,13 +80,10 @@ pub struct Entered {
     /// The calls from outside that were handled.
     pub answers: Vec<CallAnswer>,
     /// Notifications of the transitions.
-    pub told: Vec<NewNotification>,
+    pub notifications: Vec<NewNotification>,
 }
 
 /// Notes that stages get on; whether each is still the caller's. The stages are in the order of their numbers.
-///
-/// # Errors
-/// The database fails.
 pub async fn advance(tx: &Tx<'_>, node: &str, stages: &[&Advance]) -> Result<HashSet<OrderNo>> {
     let columns = columns!(stage in stages => {
         no: i64 = stage.no.0,
@@ -128,6 +125,7 @@ async fn enter(tx: &Tx<'_>, node: &str, entered: &[(OrderNo, &Entered)]) -> Resu
     let answers: Vec<&CallAnswer> = entered.iter().flat_map(|(_, entered)| &entered.answers).collect();
     calls::write(tx, &answers).await?;
     let entered = entered.iter().filter(|(no, _)| fresh.contains(no));
-    let told: Vec<NewNotification> = entered.flat_map(|(_, entered)| entered.told.clone()).collect();
-    outbox::put(tx, &told).await
+    let notifications: Vec<NewNotification> =
+        entered.flat_map(|(_, entered)| entered.notifications.clone()).collect();
+    outbox::put(tx, &notifications).await
 }

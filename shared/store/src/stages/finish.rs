@@ -66,7 +66,7 @@ pub struct Finished {
     pub no: OrderNo,
     /// The right to write.
     pub pass: Pass,
-    /// Which life.
+    /// Number of the life.
     pub life: Life,
     /// Number of the hand-out.
     pub attempt: Attempt,
@@ -74,7 +74,7 @@ pub struct Finished {
     pub wake: Wake,
     /// Continuation after the stage.
     pub then: Then,
-    /// How the order stands to its target.
+    /// Relation of the order to its target.
     pub scenario_status: ScenarioStatus,
     /// Present state; none where nothing was executed.
     pub step: Option<String>,
@@ -117,7 +117,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// End of a stage of which nothing is told besides what comes after it: nothing was executed.
+    /// End of a stage that reports nothing besides what comes after it: nothing was executed.
     #[must_use]
     pub fn of(claimed: &Claimed, then: Then, scenario_status: ScenarioStatus) -> Self {
         Self {
@@ -189,9 +189,6 @@ impl Finished {
 
 /// Takes the right to write the ends of these stages: the orders whose pass still held, and the
 /// time of the transaction, which is the time at which they end. The rest is stale.
-///
-/// # Errors
-/// The database fails.
 pub async fn take_ends(tx: &Tx<'_>, stages: &[(OrderNo, Pass)]) -> Result<HashMap<OrderNo, Timestamp>> {
     let columns = columns!((no, pass) in stages => {
         no: i64 = no.0,
@@ -212,9 +209,6 @@ pub struct Followed {
 }
 
 /// Writes the ends of stages whose right was taken with [`take_ends`] in this transaction.
-///
-/// # Errors
-/// The database fails.
 pub async fn finish(tx: &Tx<'_>, node: &str, finished: &[&Finished], groups: &AgeGroups) -> Result<Followed> {
     if finished.is_empty() {
         return Ok(Followed::default());

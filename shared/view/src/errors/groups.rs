@@ -7,13 +7,17 @@ use pagurus_domain::id::OrderNo;
 use pagurus_store::errors::{Hour, MOST};
 use pagurus_wire::errors::{ErrorGroup, ErrorGroups, ErrorHour};
 
-use super::Asked;
+use super::ParsedErrorGroupsQuery;
 
-/// Ids told of each group.
+/// Ids shown of each group.
 const SAMPLE: usize = 5;
 
-/// One page of groups, the largest first, and the numbers of a few orders of each.
-pub(super) fn page(asked: &Asked, failed: &[Hour], retrying: &[Hour]) -> (ErrorGroups, Vec<Vec<OrderNo>>) {
+/// Makes a page of groups, the largest first, and the numbers of a few orders of each.
+pub(super) fn page(
+    asked: &ParsedErrorGroupsQuery,
+    failed: &[Hour],
+    retrying: &[Hour],
+) -> (ErrorGroups, Vec<Vec<OrderNo>>) {
     let count = |hours: &[Hour]| hours.iter().map(|hour| hour.orders).sum::<i64>();
     let (failed_in_all, retrying_in_all) = (count(failed), count(retrying));
     // Where the newest fill the bound, what is older was not read: the window begins with them.
@@ -51,7 +55,7 @@ pub(super) fn page(asked: &Asked, failed: &[Hour], retrying: &[Hour]) -> (ErrorG
     (view, samples)
 }
 
-/// One group as its hours come in.
+/// Group that is summed up hour by hour.
 #[derive(Debug, Default)]
 struct Gathered {
     failed: i64,
@@ -113,8 +117,14 @@ mod tests {
         }
     }
 
-    fn asked(limit: usize, from: usize) -> Asked {
-        Asked { by: By::Class, filter: Filter::default(), since: at("09:00:00"), limit, from }
+    fn asked(limit: usize, from: usize) -> ParsedErrorGroupsQuery {
+        ParsedErrorGroupsQuery {
+            by: By::Class,
+            filter: Filter::default(),
+            since: at("09:00:00"),
+            limit,
+            from,
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::time;
-use pagurus_store::errors::{self, FailedOrder, Filter};
+use pagurus_store::errors::{self, Filter};
 use pagurus_store::{Client, Error};
 use pagurus_wire::errors::{ErrorOrder, ErrorOrders};
 use pagurus_wire::problem::Problem;
@@ -46,9 +46,9 @@ pub struct ErrorOrdersQuery {
 }
 
 impl Views {
-    /// One page of the orders of a group, the newest failure first.
+    /// Returns a page of the orders of a group, the newest failure first.
     pub async fn error_orders(&self, query: ErrorOrdersQuery) -> Result<ErrorOrders, Problem> {
-        let asked = Asked::read(query, Timestamp::now())?;
+        let asked = ParsedErrorOrdersQuery::read(query, Timestamp::now())?;
         let found = async { read(&self.host.store.api().await?, &asked).await };
         found.await.map_err(self.failed("errors"))
     }
@@ -56,7 +56,7 @@ impl Views {
 
 /// A query that was understood.
 #[derive(Debug)]
-struct Asked {
+struct ParsedErrorOrdersQuery {
     status: Status,
     filter: Filter,
     since: Timestamp,
@@ -64,7 +64,7 @@ struct Asked {
     behind: Option<(Timestamp, OrderNo)>,
 }
 
-impl Asked {
+impl ParsedErrorOrdersQuery {
     fn read(query: ErrorOrdersQuery, now: Timestamp) -> Result<Self, Problem> {
         let status = match query.status.as_deref() {
             None | Some("fail") => Status::Fail,
@@ -96,7 +96,7 @@ fn place(cursor: &str) -> Option<(Timestamp, OrderNo)> {
     Some((at, OrderNo(no.parse().ok()?)))
 }
 
-async fn read(client: &Client, asked: &Asked) -> Result<ErrorOrders, Error> {
+async fn read(client: &Client, asked: &ParsedErrorOrdersQuery) -> Result<ErrorOrders, Error> {
     let mut items = Vec::new();
     let mut behind = asked.behind;
     let mut rows = 0;
@@ -107,13 +107,13 @@ async fn read(client: &Client, asked: &Asked) -> Result<ErrorOrders, Error> {
         };
         let is_last = i64::try_from(found.len()).is_ok_and(|found| found < ROWS);
         rows += found.len();
-        for order in found {
+        for (no, order) in found {
             if items.len() == asked.limit {
                 return Ok(page(items, behind));
             }
-            behind = Some(order.place);
+            behind = Some((order.at, no));
             if asked.filter.takes(&order) {
-                items.push(view(order, asked.status));
+                items.push(order);
             }
         }
         if is_last {
@@ -125,19 +125,6 @@ async fn read(client: &Client, asked: &Asked) -> Result<ErrorOrders, Error> {
 
 fn page(items: Vec<ErrorOrder>, behind: Option<(Timestamp, OrderNo)>) -> ErrorOrders {
     ErrorOrders { items, next: behind.map(|(at, no)| format!("{}-{}", at.as_microsecond(), no.0)) }
-}
-
-fn view(order: FailedOrder, status: Status) -> ErrorOrder {
-    ErrorOrder {
-        id: order.id,
-        status: status.to_string(),
-        at: order.place.0,
-        scenario: order.scenario,
-        state: order.state,
-        class: order.class,
-        system: order.system,
-        message: order.message,
-    }
 }
 
 #[cfg(test)]

@@ -11,20 +11,17 @@ use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::presence::{self, NodeLoad, WorkerSeen};
 use pagurus_store::{Client, Error, stages};
 
-use super::Told;
+use super::WaitSentence;
 
-/// What keeps a ready stage from a worker, read from the tables; none where a hand-out is about to come.
-///
-/// # Errors
-/// The database fails.
+/// Finds what keeps a ready stage from a worker, from the tables; `None` if a hand-out is about to come.
 pub(super) async fn hindrance(
     client: &Client,
     row: &Row,
     settings: &Settings,
-) -> Result<Option<Told>, Error> {
+) -> Result<Option<WaitSentence>, Error> {
     let count = |setting: usize| u32::try_from(setting).unwrap_or(u32::MAX);
     let distribution = &settings.distribution;
-    let scene = Scene {
+    let scene = CapacityConditions {
         leader: leases::leader(client).await?,
         workers: presence::workers_seen(client, settings.node.lost_after).await?,
         load: presence::load(client).await?,
@@ -39,9 +36,6 @@ pub(super) async fn hindrance(
 }
 
 /// True where a dispatcher hands stages out and a worker takes them.
-///
-/// # Errors
-/// The database fails.
 pub(super) async fn goes_on(client: &Client, settings: &Settings) -> Result<bool, Error> {
     let is_led = leases::leader(client).await?.is_some_and(|leader| leader.is_held);
     let workers = presence::workers_seen(client, settings.node.lost_after).await?;
@@ -49,7 +43,7 @@ pub(super) async fn goes_on(client: &Client, settings: &Settings) -> Result<bool
 }
 
 /// The whole of what decides whether a stage is handed out.
-struct Scene {
+struct CapacityConditions {
     leader: Option<Leader>,
     workers: Vec<WorkerSeen>,
     load: Vec<NodeLoad>,
@@ -59,14 +53,14 @@ struct Scene {
     of_flow: [u32; 2],
 }
 
-impl Scene {
-    fn hindrance(&self, mode: Mode, flow: &str) -> Option<Told> {
-        let told = |reason| move |told| (reason, told);
+impl CapacityConditions {
+    fn hindrance(&self, mode: Mode, flow: &str) -> Option<WaitSentence> {
+        let because = |reason| move |text| (reason, text);
         self.nobody_leads()
-            .map(told(WaitReason::NoDispatcher))
-            .or_else(|| self.nobody_takes().map(told(WaitReason::NoWorker)))
-            .or_else(|| self.is_full(mode).map(told(WaitReason::Capacity)))
-            .or_else(|| self.has_its_share(mode, flow).map(told(WaitReason::FlowLimited)))
+            .map(because(WaitReason::NoDispatcher))
+            .or_else(|| self.nobody_takes().map(because(WaitReason::NoWorker)))
+            .or_else(|| self.is_full(mode).map(because(WaitReason::Capacity)))
+            .or_else(|| self.has_its_share(mode, flow).map(because(WaitReason::FlowLimited)))
     }
 
     fn has_its_share(&self, mode: Mode, flow: &str) -> Option<String> {
@@ -153,7 +147,7 @@ mod tests {
     }
 
     /// A scene with a worker of four places, in which nothing hinders.
-    fn scene() -> Scene {
+    fn scene() -> CapacityConditions {
         let worker = WorkerSeen {
             node: Incarnation(1),
             concurrency: 4,
@@ -161,7 +155,7 @@ mod tests {
             takes: true,
             seen_at: at(100),
         };
-        Scene {
+        CapacityConditions {
             leader: Some(Leader { until: at(60), is_held: true }),
             workers: vec![worker],
             load: vec![NodeLoad { node: Incarnation(1), stages: [2, 1] }],
@@ -171,18 +165,18 @@ mod tests {
         }
     }
 
-    fn told(change: impl FnOnce(&mut Scene)) -> Option<String> {
+    fn hindrance_of(change: impl FnOnce(&mut CapacityConditions)) -> Option<String> {
         let mut scene = scene();
         change(&mut scene);
-        scene.hindrance(Mode::Parallel, "f").map(|(_, told)| told)
+        scene.hindrance(Mode::Parallel, "f").map(|(_, text)| text)
     }
 
-    /// What is changed of a scene in which nothing hinders.
-    type Change = fn(&mut Scene);
+    /// Change of a scene in which nothing hinders.
+    type Change = fn(&mut CapacityConditions);
 
     #[test]
     fn ord_28_what_keeps_a_ready_stage_from_a_worker_is_named_with_its_figures() {
-        assert_eq!(told(|_| {}), None);
+        assert_eq!(hindrance_of(|_| {}), None);
         let cases: [(Change, &str); 9] = [
             (|scene| scene.leader = None, "there is no active dispatcher, and never was one: start one"),
             (
@@ -221,7 +215,7 @@ mod tests {
             ),
         ];
         for (change, expected) in cases {
-            assert_eq!(told(change).as_deref(), Some(expected));
+            assert_eq!(hindrance_of(change).as_deref(), Some(expected));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! When an order that waits will start (ORD-30): from its place and from what the dispatcher knows of its flow.
+//! Forecast of the start of a waiting order (ORD-30), from its place and the figures of its flow.
 
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::dispatch::{FlowRecord, StartEstimate, queue_estimate, standstill, start_estimate};
@@ -10,13 +10,13 @@ use pagurus_wire::foresight::EtaView;
 
 use super::capacity;
 
-/// Stages that are counted before one, at most: what waits behind more starts later than anybody reckons with.
+/// Stages that are counted before one, at most. Behind more, a forecast of the start is useless.
 const MOST: i64 = 100_000;
 
 /// A stage that waits for a worker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WaitingStage<'a> {
-    /// Its order.
+    /// Order of the stage.
     pub no: OrderNo,
     /// Flow of the order.
     pub flow: &'a str,
@@ -26,18 +26,18 @@ pub(super) struct WaitingStage<'a> {
     pub queue: Option<(&'a str, i64)>,
 }
 
-/// What is known of the start of a stage.
+/// Forecast of the start of a stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct StartOutlook {
-    /// Its flow is stopped by hand until then.
+    /// Time until which its flow is stopped by hand.
     pub stopped_until: Option<Timestamp>,
     /// The time until it starts; none where that is not known, or its flow is stopped.
     pub start: Option<StartEstimate>,
-    /// Nothing of its flow has ended since then, though it was forecast to start earlier.
+    /// Time since which nothing of its flow has ended, although it was forecast to start earlier.
     pub still_since: Option<Timestamp>,
 }
 
-/// What is known of a flow.
+/// Figures of a flow for a forecast.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowOutlook {
     /// Set while it is stopped by hand: until when, where that is known.
@@ -46,10 +46,7 @@ pub(super) struct FlowOutlook {
 }
 
 impl FlowOutlook {
-    /// What is known of this flow now.
-    ///
-    /// # Errors
-    /// The database fails.
+    /// Reads the present figures of a flow.
     pub async fn read(client: &Client, flow: &str) -> Result<Self, Error> {
         let stops = stops::of_flow(client, flow).await?;
         if !stops.is_empty() {
@@ -59,11 +56,7 @@ impl FlowOutlook {
         Ok(Self { stopped: None, record: flows::one(client, flow).await?.map(|known| known.record) })
     }
 
-    /// What is known of the start of a stage of this flow. Where only a bound from above is wanted, the stages before it are
-    /// not counted.
-    ///
-    /// # Errors
-    /// The database fails.
+    /// Forecasts the start of a stage of this flow. If only an upper bound is wanted, the stages before it are not counted.
     pub async fn start_of(
         &self,
         client: &Client,
@@ -99,14 +92,11 @@ pub(super) fn waiting(row: &Row) -> Option<WaitingStage<'_>> {
     Some(WaitingStage { no: row.no, flow: &row.flow, since, queue })
 }
 
-/// The start of an order that waits for a worker: the time, or a sentence more on why nobody can tell it.
+/// Start of an order that waits for a worker: the time, or a clause that says why it is unknown.
 pub(super) type Foreseen = (Option<EtaView>, Option<String>);
 
-/// The time at which an order starts that waits for a worker; none for any other, where nothing is known, and where nobody
-/// hands stages out or takes them. Where its flow stands still no time is told, and that it does is.
-///
-/// # Errors
-/// The database fails.
+/// Forecasts the start of an order that waits for a worker. No time is given for other orders, if nothing is known, or if
+/// nobody hands stages out or takes them. If its flow stands still, a clause says so instead.
 pub(super) async fn of(
     client: &Client,
     row: &Row,

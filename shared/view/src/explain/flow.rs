@@ -7,15 +7,16 @@ use pagurus_store::stops::{self, StoredStop};
 use pagurus_store::{Client, Error, flows, windows};
 use pagurus_wire::flows::OpenWindowView;
 
-use super::Told;
+use super::WaitSentence;
 use super::system::SystemStand;
 use crate::windows::open_window;
 
-/// What keeps the orders of a flow back; none where nothing does. `whose` begins the sentence: its flow, or another's.
-///
-/// # Errors
-/// The database fails.
-pub(super) async fn hindrance(client: &Client, flow: &str, whose: &str) -> Result<Option<Told>, Error> {
+/// Finds what holds the orders of a flow back, if anything does. `whose` begins the sentence: its flow, or another's.
+pub(super) async fn hindrance(
+    client: &Client,
+    flow: &str,
+    whose: &str,
+) -> Result<Option<WaitSentence>, Error> {
     use WaitReason::{FlowStopped, System};
     if let Some(stop) = stops::of_flow(client, flow).await?.first() {
         return Ok(Some((FlowStopped, stopped_by_hand(stop, flow, whose))));
@@ -28,16 +29,16 @@ pub(super) async fn hindrance(client: &Client, flow: &str, whose: &str) -> Resul
     let record = &known.record;
     let is_away = matches!(record.state, FlowState::Stopped | FlowState::Probing);
     for system in record.systems.iter().filter(|_| is_away) {
-        if let Some(closed) = SystemStand::read(client, system, &held).await?.told() {
+        if let Some(closed) = SystemStand::read(client, system, &held).await?.clause() {
             return Ok(Some((System, format!("{whose} `{flow}` calls the system `{system}`, {closed}"))));
         }
     }
     Ok(held_back(record, whose))
 }
 
-fn in_window(open: &OpenWindowView, told: &str) -> String {
+fn in_window(open: &OpenWindowView, start: &str) -> String {
     let OpenWindowView { window, from, until, reason } = open;
-    format!("{told} by maintenance window {window} since {from} until {until}: {reason}")
+    format!("{start} by maintenance window {window} since {from} until {until}: {reason}")
 }
 
 fn stopped_by_hand(stop: &StoredStop, flow: &str, whose: &str) -> String {
@@ -48,7 +49,7 @@ fn stopped_by_hand(stop: &StoredStop, flow: &str, whose: &str) -> String {
     format!("{whose} `{flow}` is stopped by hand since {} {until}: {}", stop.rule.from, stop.reason)
 }
 
-fn held_back(record: &FlowRecord, whose: &str) -> Option<Told> {
+fn held_back(record: &FlowRecord, whose: &str) -> Option<WaitSentence> {
     use WaitReason::{FlowLimited, FlowStopped};
     let flow = &record.flow;
     let decided = record.decisions.last();
@@ -59,9 +60,9 @@ fn held_back(record: &FlowRecord, whose: &str) -> Option<Told> {
     match record.state {
         FlowState::Stopped => Some((FlowStopped, format!("{whose} `{flow}` is stopped{since}{why}"))),
         FlowState::Probing => {
-            let told =
+            let text =
                 format!("a few of the oldest orders of {whose} `{flow}` try whether its system is back{why}");
-            Some((FlowStopped, told))
+            Some((FlowStopped, text))
         }
         FlowState::Limited => {
             let in_use = record.in_progress.saturating_add(record.counted_requests);
@@ -71,11 +72,11 @@ fn held_back(record: &FlowRecord, whose: &str) -> Option<Told> {
             } else {
                 String::new()
             };
-            let told = format!(
+            let text = format!(
                 "{whose} `{flow}` is limited to {limit}, with {} stages in progress{open}{why}",
                 record.in_progress
             );
-            Some((FlowLimited, told))
+            Some((FlowLimited, text))
         }
         // The stop may have been lifted a moment ago; the record is a second old.
         FlowState::Enabled | FlowState::DisabledManually => None,
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ord_28_a_flow_that_is_held_back_is_told_with_the_numbers() {
+    fn ord_28_a_flow_that_is_held_back_is_reported_with_the_numbers() {
         let decision = Decision {
             at: Timestamp::UNIX_EPOCH,
             state: "limited".into(),
@@ -105,15 +106,15 @@ mod tests {
             decisions: vec![decision.clone()],
             ..FlowRecord::default()
         };
-        let told = |record: &FlowRecord| held_back(record, "its flow").map(|(_, told)| told);
-        assert_eq!(told(&record(FlowState::Enabled, 5, None)), None);
-        assert_eq!(told(&record(FlowState::Limited, 4, Some(5))), None, "there is room");
+        let text = |record: &FlowRecord| held_back(record, "its flow").map(|(_, text)| text);
+        assert_eq!(text(&record(FlowState::Enabled, 5, None)), None);
+        assert_eq!(text(&record(FlowState::Limited, 4, Some(5))), None, "there is room");
         assert_eq!(
-            told(&record(FlowState::Limited, 5, Some(5))).as_deref(),
+            text(&record(FlowState::Limited, 5, Some(5))).as_deref(),
             Some("its flow `f` is limited to 5, with 5 stages in progress: slower")
         );
         assert_eq!(
-            told(&record(FlowState::Stopped, 0, None)).as_deref(),
+            text(&record(FlowState::Stopped, 0, None)).as_deref(),
             Some("its flow `f` is stopped since 1970-01-01T00:00:00Z: slower")
         );
         let open = OpenWindowView {

@@ -1,4 +1,4 @@
-//! Whether an order will be served by when it was promised (ORD-31), and why not.
+//! Forecast of whether an order will keep its promise (ORD-31), and why not.
 
 use std::collections::HashMap;
 
@@ -18,18 +18,15 @@ use super::sentence;
 use crate::foresight::promise_view;
 use crate::retry;
 
-/// Judges orders with promises: what is known of a flow is read once.
+/// Judges orders with promises. The figures of each flow are read once.
 #[derive(Debug, Default)]
 pub struct Foresight {
     flows: HashMap<String, FlowOutlook>,
 }
 
 impl Foresight {
-    /// Whether an order will be late, or when to look again; `times` are those of its scenario. The stages before it are
-    /// counted only where it matters.
-    ///
-    /// # Errors
-    /// The database fails.
+    /// Judges whether an order will be late, or when to look again; `times` are those of its scenario. The stages before it
+    /// are counted only if it matters.
     pub async fn judge(
         &mut self,
         client: &Client,
@@ -81,10 +78,7 @@ impl Foresight {
     }
 }
 
-/// Why an order does not run, in one plain sentence; none where there is no such order.
-///
-/// # Errors
-/// The database fails.
+/// Explains in one plain sentence why an order does not run; `None` if there is no such order.
 pub async fn plain_reason(
     client: &Client,
     catalogue: &Catalogue,
@@ -95,7 +89,7 @@ pub async fn plain_reason(
     let known = catalogue.get(client, ScenarioNo(row.scenario_no)).await?;
     let scenario = known.and_then(Known::readable);
     let cycles = retry::cycles(settings, scenario.as_deref(), &row, Timestamp::now());
-    sentence(client, &row, &cycles, settings).await.map(|(_, told)| Some(told))
+    sentence(client, &row, &cycles, settings).await.map(|(_, text)| Some(text))
 }
 
 /// The promise of an order with what is expected now, where it has one.

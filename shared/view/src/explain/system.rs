@@ -10,10 +10,10 @@ use pagurus_store::windows::{self, StoredWindow};
 use pagurus_store::{Client, Error, flows};
 use pagurus_wire::flows::OpenWindowView;
 
-use super::Told;
+use super::WaitSentence;
 use crate::windows::open_window;
 
-/// What is known of a called system.
+/// Present state of a called system.
 #[derive(Debug, Default)]
 pub(super) struct SystemStand {
     system: String,
@@ -29,17 +29,14 @@ enum Closure {
     ByOperator { since: Timestamp, until: Option<Timestamp>, reason: String },
     /// A maintenance window is open for it.
     InWindow(OpenWindowView),
-    /// Its calls failed, or it asked to be left alone; then a few orders try it.
+    /// Failed calls, or a request of the system itself; then a few orders try it.
     Stopped { since: Option<Timestamp>, until: Option<Timestamp>, why: String },
     /// A few orders try it.
     Probing { since: Option<Timestamp>, why: String },
 }
 
 impl SystemStand {
-    /// What is known of a system now; `held` are the windows that are open or to come.
-    ///
-    /// # Errors
-    /// The database fails.
+    /// Reads the present state of a system; `held` are the windows that are open or to come.
     pub async fn read(client: &Client, system: &str, held: &[StoredWindow]) -> Result<Self, Error> {
         Ok(Self {
             system: system.to_owned(),
@@ -49,9 +46,9 @@ impl SystemStand {
         })
     }
 
-    /// The cause for which it is left alone, as a clause behind its name; none where it may be called.
-    pub fn told(&self) -> Option<String> {
-        Some(self.closure()?.told(&self.system))
+    /// Cause for which it is left alone, as a clause behind its name; `None` if it may be called.
+    pub fn clause(&self) -> Option<String> {
+        Some(self.closure()?.clause(&self.system))
     }
 
     fn closure(&self) -> Option<Closure> {
@@ -82,7 +79,7 @@ impl SystemStand {
 }
 
 impl Closure {
-    fn told(&self, system: &str) -> String {
+    fn clause(&self, system: &str) -> String {
         let since_of =
             |since: &Option<Timestamp>| since.map_or_else(String::new, |at| format!(" since {at}"));
         let why_of = |why: &str| if why.is_empty() { String::new() } else { format!(" ({why})") };
@@ -116,24 +113,21 @@ impl Closure {
     }
 }
 
-/// Why an order rests at an action, which is carried out when the rest is over; none where it rests for something else.
-///
-/// # Errors
-/// The database fails.
+/// Explains why an order rests at an action, which is carried out when the rest is over; `None` if it rests for another reason.
 pub(super) async fn held(
     client: &Client,
     position: &Snapshot,
     due: Timestamp,
-) -> Result<Option<Told>, Error> {
+) -> Result<Option<WaitSentence>, Error> {
     let Some(hold) = position.hold() else { return Ok(None) };
     let call = position.handling.as_ref().map(|call| call.name.as_str());
     let Some(system) = &hold.system else {
         return Ok(Some((WaitReason::Worker, resting(position.visit.state.as_deref(), call, None, due))));
     };
     let stand = SystemStand::read(client, system, &windows::held(client).await?).await?;
-    let told = stand.told();
-    let told = resting(position.visit.state.as_deref(), call, Some((system, told.as_deref())), due);
-    Ok(Some((WaitReason::System, told)))
+    let clause = stand.clause();
+    let text = resting(position.visit.state.as_deref(), call, Some((system, clause.as_deref())), due);
+    Ok(Some((WaitReason::System, text)))
 }
 
 /// The sentence of an order that rests at an action: for a system, with the cause if it is left alone still, or only
@@ -199,23 +193,23 @@ mod tests {
         Some(OpenWindowView { window: 4, from: at(from), until: at(90), reason: "weekly".into() })
     }
 
-    fn told(change: impl FnOnce(&mut SystemStand)) -> Option<String> {
+    fn clause_of(change: impl FnOnce(&mut SystemStand)) -> Option<String> {
         let mut stand = SystemStand { system: "billing".into(), ..SystemStand::default() };
         change(&mut stand);
-        stand.told()
+        stand.clause()
     }
 
-    /// What is set of a system of which nothing is known.
+    /// Change of a system about which nothing is known.
     type Change = fn(&mut SystemStand);
 
     fn check<const N: usize>(cases: [(Change, Option<&str>); N]) {
         for (change, expected) in cases {
-            assert_eq!(told(change).as_deref(), expected);
+            assert_eq!(clause_of(change).as_deref(), expected);
         }
     }
 
     #[test]
-    fn ord_28_a_system_that_failed_is_told_with_the_time_of_its_probes() {
+    fn ord_28_a_system_that_failed_is_reported_with_the_time_of_its_probes() {
         check([
             (|_| {}, None),
             (|stand| stand.record = Some(record(SystemState::Healthy)), None),
@@ -252,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn ord_28_a_system_that_rules_keep_closed_is_told_with_what_lets_it_go() {
+    fn ord_28_a_system_that_rules_keep_closed_is_reported_with_what_opens_it() {
         check([
             (
                 |stand| {
@@ -300,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn ord_28_a_rest_at_an_action_is_told_with_its_system_and_never_as_a_wait_for_a_call() {
+    fn ord_28_a_rest_at_an_action_is_reported_with_its_system_and_never_as_a_wait_for_a_call() {
         let due = at(60);
         assert_eq!(
             resting(Some("pay"), None, Some(("billing", Some("which is stopped"))), due),

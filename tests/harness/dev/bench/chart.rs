@@ -19,7 +19,7 @@ const PARTS: [(Part, &str, &str); 9] = [
     (Part::Rabbit, "RabbitMQ", "#d1495b"),
     (Part::Load, "load", "#b9bec4"),
 ];
-/// Where bars begin and how long the longest is, in pixels.
+/// Left edge of the bars and length of the longest one, in pixels.
 const LEFT: f64 = 120.0;
 const LONGEST: f64 = 560.0;
 const LINE: f64 = 30.0;

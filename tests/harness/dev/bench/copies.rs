@@ -48,7 +48,7 @@ pub async fn make(client: &Client, template: i64, count: i64) -> Result<i64> {
         made += chunk;
         eprintln!("    {made} of {count} copies");
     }
-    // As it would be after the days that so many orders take.
+    // The state that it would have after the days that this number of orders takes.
     client.batch_execute("VACUUM ANALYZE").await?;
     lowest.context("no copies were asked for")
 }

@@ -1,4 +1,4 @@
-//! What processes cost: processor time and memory, as the kernel counts them.
+//! Cost of processes: processor time and memory, as the kernel counts them.
 //! Never samples: the counters of `/proc` are exact, and reading them costs next to nothing.
 
 use std::collections::BTreeMap;
@@ -11,12 +11,12 @@ use pagurus_harness::nodes::Role;
 /// The unit of times in `/proc`, the same on every Linux that a program can see.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What the cost of an order is split into.
+/// A part of the cost of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// One of the five services.
+    /// A single service.
     Service(Role),
-    /// One process that stands for all five: the hand-written pipeline, or all services together.
+    /// A process that stands for all five services: the hand-written pipeline, or all services together.
     OneProcess,
     /// The server and all of its sessions.
     Postgres,
@@ -49,7 +49,7 @@ pub struct Reading {
     machine: Machine,
 }
 
-/// What was used between two readings.
+/// Usage between two readings.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
     /// Processor seconds by part.
@@ -61,7 +61,7 @@ pub struct Usage {
 }
 
 impl Reading {
-    /// What was used from this reading to the other.
+    /// Usage from this reading to the other.
     pub fn until(&self, later: &Self) -> Usage {
         let used: Seconds = later
             .used
@@ -160,7 +160,7 @@ impl Meter {
         services.collect()
     }
 
-    /// From now on peaks count anew.
+    /// Resets the peaks.
     pub fn forget_peaks(&self) -> Result<()> {
         for (_, pid) in self.processes.iter().filter(|(part, _)| matches!(part, Part::Service(_))) {
             fs::write(format!("/proc/{pid}/clear_refs"), "5")?;

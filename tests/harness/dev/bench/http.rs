@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 pub struct Message {
     /// First line and headers.
     pub head: String,
-    /// What follows them.
+    /// Body of the answer.
     pub body: Vec<u8>,
 }
 
@@ -91,7 +91,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// A caller of `host:port` that has at most so many connections.
+    /// A caller of `host:port` with at most this number of connections.
     pub fn new(address: &str, connections: usize) -> Self {
         Self { address: address.to_owned(), idle: Mutex::default(), permits: Semaphore::new(connections) }
     }

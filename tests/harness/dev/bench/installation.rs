@@ -29,7 +29,7 @@ const CONFIGURATION_FILE: &str = "pagurus.yaml";
 const CONFIGURATION: &str = "intake:\n  straight_to_queue: true\nnotify:\n  allow:\n    - exchange: pagurus.notifications\n    - queue: bench.notifications\n";
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 const STOP_TIMEOUT: Duration = Duration::from_secs(45);
-/// One for each service and one for the called system.
+/// Number of ports: one for each service and one for the called system.
 const PORTS: u16 = 6;
 
 /// The scenarios of the reference works, by name.
@@ -124,7 +124,7 @@ impl Installation {
         self.rabbit.url()
     }
 
-    /// Where intake listens, `host:port`.
+    /// Address of intake, `host:port`.
     pub fn intake(&self) -> String {
         format!("127.0.0.1:{}", self.ports.first())
     }
@@ -282,7 +282,7 @@ impl Installation {
         Ok(meter)
     }
 
-    /// What a later run has to end if this one is killed.
+    /// Notes the processes that a later run has to end if this one is killed.
     fn note(&self) -> Result<()> {
         let mut all: Vec<Identity> = self.nodes.iter().map(|node| node.identity).collect();
         all.extend(self.pipeline);

@@ -21,11 +21,11 @@ const PUBLISHED_TOGETHER: u64 = 500;
 /// Orders of one HTTP request, and requests at a time.
 const BATCH: u64 = 500;
 const REQUESTS: u64 = 4;
-/// So many times as fast as the rest, it needs more orders for a window of the same length.
+/// Factor by which intake needs more orders than the rest for a window of the same length, since it is faster.
 const MORE: u64 = 4;
 /// Interval at which the database is asked how many there are.
 const LOOK: Duration = Duration::from_millis(5);
-/// What has been given out as order numbers: cheap, and right where no registration is refused.
+/// Reads the last order number given out: cheap, and right where no registration is refused.
 const REGISTERED: &str = "SELECT last_value FROM orders_no_seq";
 
 impl Works<'_> {
@@ -98,7 +98,7 @@ impl Works<'_> {
     }
 }
 
-/// Several requests at a time, until so many orders were taken.
+/// Sends several requests at a time, until order number `until`.
 async fn submit(caller: &Arc<Caller>, next: &Arc<AtomicU64>, until: u64) -> Result<()> {
     let tag = tag();
     let lanes = (0..REQUESTS).map(|_| {

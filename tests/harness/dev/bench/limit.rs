@@ -59,14 +59,14 @@ const COMPLETE: &str = "
     WITH done AS (DELETE FROM ready WHERE order_no = ANY($1::bigint[]) RETURNING order_no),
     ended AS (UPDATE orders o SET status = 'success', finished_at = now()
                 FROM done WHERE o.no = done.order_no RETURNING o.no),
-    told AS (INSERT INTO history (order_no, number, detail)
+    kept AS (INSERT INTO history (order_no, number, detail)
              SELECT no, 2, '{\"transitions\": [{\"from\": \"call\", \"event\": \"success\", \"to\": \"done\"}]}' FROM ended)
     INSERT INTO outbox SELECT * FROM unnest($1::bigint[], $2::text[])";
 const SENT: &str = "DELETE FROM outbox WHERE order_no = ANY($1::bigint[])";
 /// The tables are empty when the statements are planned: plans by key stay right when they are full.
 const PLANS: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off";
 
-/// What the process of the limit is told.
+/// Options of the process of the limit.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     #[arg(long)]
@@ -128,7 +128,7 @@ async fn connect(url: &str) -> Result<Client> {
     Ok(client)
 }
 
-/// What is needed of an order on its way.
+/// Data of an order that are needed on its way.
 #[derive(Debug)]
 struct Order {
     no: i64,

@@ -27,39 +27,39 @@ const BODY_BYTES: usize = 300;
 const BATCH: u32 = 200;
 /// A paced load sends what is owed this often.
 const PACE: Duration = Duration::from_millis(5);
-/// Without any progress for so long, something is broken.
+/// Time without any progress after which something must be broken.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// Where orders go and where notifications come from.
+/// Ways of orders and of notifications.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// Exchange of the orders.
     pub exchange: &'static str,
     /// Routing key of the orders.
     pub key: &'static str,
-    /// Where orders want their notifications.
+    /// Target of the notifications.
     pub notify: &'static str,
-    /// Exchange from which notifications come, and their key; none where they are sent to the queue itself.
+    /// Exchange from which notifications come, and their key; `None` where they are sent to the queue itself.
     pub notifications: Option<(&'static str, &'static str)>,
     /// The queue of notifications, made for this load.
     pub queue: &'static str,
 }
 
-/// What the orders are.
+/// Kind of the orders.
 #[derive(Clone, Copy, Debug)]
 pub struct Orders {
-    /// Their scenario.
+    /// Scenario of the orders.
     pub scenario: &'static str,
-    /// Over so many queues, one after the other in each; none for parallel orders.
+    /// Number of queues, with one order after the other in each; `None` for parallel orders.
     pub queues: Option<u64>,
 }
 
-/// How much of it there is at a time.
+/// Density of the load.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
     /// Orders in flight at most.
     pub in_flight: usize,
-    /// Orders a second; none for as many as there is room for.
+    /// Orders a second; `None` for as many as there is room for.
     pub pace: Option<f64>,
 }
 
@@ -156,7 +156,7 @@ impl Generator {
         Latencies::of(std::mem::take(&mut *lock(&self.shared.latencies)))
     }
 
-    /// Waits until so many notifications have come in all, or the time is over.
+    /// Waits until this number of notifications has come in all, or the time is over.
     ///
     /// # Errors
     /// Nothing came for a long time.
@@ -253,7 +253,7 @@ fn note(shared: &Shared, seen: &mut HashSet<u64>, batch: &[Delivery]) -> u64 {
     fresh
 }
 
-/// Number and sending time of an order, as its correlation id bears them.
+/// Number and sending time of an order, from its correlation id.
 fn mark(correlation: &str) -> Option<(u64, u128)> {
     let (number, at) = correlation.split_once('-')?;
     Some((number.parse().ok()?, at.parse().ok()?))

@@ -19,11 +19,11 @@ pub const SLEEPERS: u32 = 1_000_000;
 const READY: i64 = 1_000_000;
 /// Ended orders in the tables.
 const HISTORY: i64 = 5_000_000;
-/// Other orders a second while the sleepers wake: well below what the machine can do, so that a wait shows.
+/// Number of other orders a second while the sleepers wake: well below what the machine can do, so that a wait shows.
 const PACE: f64 = 200.0;
-/// How long the others run alone before, for comparison.
+/// Number of other orders that run alone before, for comparison.
 const ALONE: u64 = 1000;
-/// The sleepers are due so long after they are told, and longer by this for each of them.
+/// Time after which the sleepers are due, and the time that is added for each of them.
 const NOTICE: Duration = Duration::from_secs(8);
 const NOTICE_EACH: Duration = Duration::from_micros(80);
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -54,11 +54,11 @@ impl Works<'_> {
         let (cpu, latencies) = (before.until(&meter.read()?), generator.take_latencies());
         let after = meter.memory();
         generator.finish().await?;
-        let told = |latencies: &Latencies| latencies.percentile(0.99).unwrap_or_default();
+        let p99 = |latencies: &Latencies| latencies.percentile(0.99).unwrap_or_default();
         let notes = vec![format!(
             "{due} of {SLEEPERS} sleepers due within one second had run after {seconds:.1} s; the latencies are those of \
              {PACE} other orders a second meanwhile (p99 before: {:.0} ms); memory is before the mass and after the wave",
-            told(&alone)
+            p99(&alone)
         )];
         Ok(Row {
             work: if due == SLEEPERS { "sleepers, all due" } else { "sleepers" },
@@ -71,7 +71,7 @@ impl Works<'_> {
         })
     }
 
-    /// One-action with many ended orders in the tables.
+    /// Measures one-action with many ended orders in the tables.
     pub async fn with_history(&mut self) -> Result<Row> {
         self.installation.renew().await?;
         self.submit("ended", "bench-one-action").await?;
@@ -84,7 +84,7 @@ impl Works<'_> {
         Ok(row)
     }
 
-    /// One-action over more and more queues, so that each has less to do at a time.
+    /// Measures one-action over more and more queues, so that each has less to do at a time.
     pub async fn queues(&mut self) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
         for (work, queues) in [("1 000 queues", 1000), ("10 000 queues", 10_000), ("100 000 queues", 100_000)]
@@ -95,7 +95,7 @@ impl Works<'_> {
         Ok(rows)
     }
 
-    /// One-action while another session of the database holds a snapshot: what is deleted stays in the tables.
+    /// Measures one-action while another session of the database holds a snapshot: what is deleted stays in the tables.
     pub async fn pinned(&mut self) -> Result<Row> {
         self.installation.renew().await?;
         let holder = self.installation.database().await?;
@@ -106,7 +106,7 @@ impl Works<'_> {
         Ok(row)
     }
 
-    /// How long a dispatcher that takes over needs until it knows all that may run, and what it holds of it.
+    /// Measures the time that a dispatcher that takes over needs until it knows all that may run, and its memory.
     pub async fn take_over(&mut self) -> Result<Row> {
         self.installation.renew().await?;
         self.installation.stop_role(Role::Worker).await?;
@@ -165,7 +165,7 @@ async fn wake(database: &Client, first: i64, last: i64) -> Result<()> {
     }
     database.batch_execute("CHECKPOINT").await?;
     let left = notice.saturating_sub(Duration::from_secs(1)).checked_sub(begun.elapsed());
-    let Some(left) = left else { bail!("the sleepers were due before all of them were told") };
+    let Some(left) = left else { bail!("the sleepers were due before all of them were prepared") };
     tokio::time::sleep(left).await;
     Ok(())
 }

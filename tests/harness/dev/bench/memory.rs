@@ -19,16 +19,16 @@ use super::works::{ENGINE, Memory, Works};
 /// The bounds of the defaults: of an answer, of an order, of a batch.
 const MIB: usize = 1024 * 1024;
 const BATCH_BYTES: usize = 16 * MIB;
-/// What a body holds besides its padding.
+/// Length of a body without its padding.
 const FRAME_BYTES: usize = 300;
-/// How long a stage goes on after it has its answers.
+/// Time for which a stage goes on after it has its answers.
 const SLOW: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(300);
 /// Versions that are applied, and the length of each.
 const VERSIONS: usize = 60;
 const VERSION_BYTES: usize = 29_000;
 
-/// What the services took under one load.
+/// Memory of the services under one load.
 #[derive(Clone, Debug)]
 pub struct Peak {
     /// The load.
@@ -45,22 +45,22 @@ impl Works<'_> {
         let stub = stub().await?;
         let mut peaks = vec![self.peak("idle", &stub, Load::Idle).await?];
         for stages in [60, 200] {
-            let told = format!("{stages} stages, each with two answers of 1 MiB");
-            peaks.push(self.peak(&told, &stub, Load::Answers(stages)).await?);
+            let what = format!("{stages} stages, each with two answers of 1 MiB");
+            peaks.push(self.peak(&what, &stub, Load::Answers(stages)).await?);
         }
-        for (told, load) in [
+        for (what, load) in [
             ("200 orders of 1 MiB over AMQP", Load::Amqp(200)),
             ("16 batches of 16 MiB over HTTP, 8 at a time", Load::Batches(16)),
             ("200 callbacks of 1 MiB", Load::Callbacks(200)),
             ("60 versions of a scenario of 29 kB", Load::Versions),
         ] {
-            peaks.push(self.peak(told, &stub, load).await?);
+            peaks.push(self.peak(what, &stub, load).await?);
         }
         Ok(peaks)
     }
 
-    async fn peak(&mut self, told: &str, stub: &str, load: Load) -> Result<Peak> {
-        eprintln!("    {told}");
+    async fn peak(&mut self, what: &str, stub: &str, load: Load) -> Result<Peak> {
+        eprintln!("    {what}");
         self.installation.renew().await?;
         let api = Api::new(http()?, format!("http://{}", self.installation.intake()));
         for (name, source) in [
@@ -71,8 +71,8 @@ impl Works<'_> {
         }
         let meter = self.installation.meter()?;
         meter.forget_peaks()?;
-        self.carry(load, &api).await.with_context(|| format!("under {told}"))?;
-        Ok(Peak { load: told.to_owned(), most: meter.peak_memory(), after: meter.memory() })
+        self.carry(load, &api).await.with_context(|| format!("under {what}"))?;
+        Ok(Peak { load: what.to_owned(), most: meter.peak_memory(), after: meter.memory() })
     }
 
     async fn carry(&self, load: Load, api: &Api) -> Result<()> {
@@ -152,7 +152,7 @@ impl Works<'_> {
         self.ended(usize::try_from(taken)?).await
     }
 
-    /// Waits until so many orders have ended, each as it should.
+    /// Waits until this number of orders has ended, each as it should.
     async fn ended(&self, orders: usize) -> Result<()> {
         let database = self.installation.database().await?;
         let begun = Instant::now();

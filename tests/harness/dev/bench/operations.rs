@@ -1,4 +1,4 @@
-//! What operators do among millions of orders: they look for some, and restart a million at once (REC-12, REC-13).
+//! Work of operators among millions of orders: searches, and the restart of a million at once (REC-12, REC-13).
 //! Never waits for all that a bulk operation does: how fast it goes is known long before.
 
 use std::time::{Duration, Instant};
@@ -17,9 +17,9 @@ const FAILED: i64 = 1_000_000;
 const RESTARTED: u64 = 100_000;
 /// Ended orders that are searched through.
 const SEARCHED: i64 = 10_000_000;
-/// Other orders a second meanwhile: well below what the machine can do, so that a wait shows.
+/// Number of other orders a second meanwhile: well below what the machine can do, so that a wait shows.
 const PACE: f64 = 200.0;
-/// How long the others run alone before, for comparison.
+/// Number of other orders that run alone before, for comparison.
 const ALONE: u64 = 1000;
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Repeats of each search after the first, which finds nothing in the caches of the database.
@@ -85,7 +85,7 @@ impl Works<'_> {
         })
     }
 
-    /// One page of each kind of search among ten million orders, nearly all of which have ended `success`.
+    /// Measures one page of each kind of search among ten million orders, nearly all of which have ended `success`.
     pub async fn searches(&mut self) -> Result<Row> {
         let api = self.with_copies("fail", SEARCHED / 100).await?;
         let middle = Timestamp::now();

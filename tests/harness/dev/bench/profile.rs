@@ -1,4 +1,4 @@
-//! Where the processor time of a window goes: by function (perf) and by statement (pg_stat_statements).
+//! Processor time of a window by function (perf) and by statement (pg_stat_statements).
 //! Never part of a recorded measurement: watching costs time of its own.
 
 use std::process::{Child, Command, Stdio};
@@ -89,7 +89,7 @@ impl Profile {
     }
 }
 
-/// Where the orders in flight are, on the average of many looks: the fullest place is before the slowest step.
+/// Prints the places of the orders in flight, averaged over many looks: the fullest one is before the slowest step.
 async fn watch_places(database: Client, amqp_url: String, stop: CancellationToken) -> Result<()> {
     let connection = Connection::connect(&amqp_url, ConnectionProperties::default()).await?;
     let channel = connection.create_channel().await?;
@@ -103,8 +103,8 @@ async fn watch_places(database: Client, amqp_url: String, stop: CancellationToke
         sums.iter_mut().zip(found).for_each(|(sum, found)| *sum += found);
         looks += 1;
     }
-    let told = names.iter().zip(sums).map(|(name, sum)| format!("{name} {}", sum / looks.max(1)));
-    println!("\norders on the average: {}", told.collect::<Vec<_>>().join(", "));
+    let averages = names.iter().zip(sums).map(|(name, sum)| format!("{name} {}", sum / looks.max(1)));
+    println!("\norders on the average: {}", averages.collect::<Vec<_>>().join(", "));
     Ok(())
 }
 

@@ -147,22 +147,22 @@ impl Report {
 
     /// The slowest and the fastest round of each work.
     fn spread(&self) -> String {
-        let told = |row: &Row| {
+        let range = |row: &Row| {
             let rates = || self.measured(row.work).filter_map(|row| row.rate);
             let (least, most) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
             Some(format!("{} {least:.0} to {most:.0}", row.work))
         };
-        let told: Vec<String> = self.rows().into_iter().filter_map(told).collect();
+        let ranges: Vec<String> = self.rows().into_iter().filter_map(range).collect();
         format!(
             "Each work was measured in {} rounds, one work after the other in each; its line is that of the round with the median CPU, a \
              ratio is the median of those within a round. Orders/s of the slowest and the fastest round: {}",
             self.rounds.len(),
-            told.join(", ")
+            ranges.join(", ")
         )
     }
 
     fn ratios(&self) -> String {
-        let told = |work: &&str| {
+        let ratio_of = |work: &&str| {
             let ratio = self.ratio(work, "one-action", |row| row.rate)?;
             Some(format!("{work} is {ratio:.2} of one-action. "))
         };
@@ -180,7 +180,7 @@ impl Report {
             let times = self.ratio(work, "limit", |row| Some(row.cpu_an_order()))?;
             Some(format!("{work} takes {times:.1} × the CPU of the limit. "))
         };
-        let apart = works.iter().filter_map(told);
+        let apart = works.iter().filter_map(ratio_of);
         apart.chain(["one-action", "straight"].iter().filter_map(times)).collect()
     }
 
@@ -258,8 +258,8 @@ fn median<T>(mut items: Vec<T>, figure: impl Fn(&T) -> f64) -> Option<T> {
 
 fn machine_shares(rows: &[&Row]) -> String {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
-    let told = |row: &&Row| format!("{} {} / {}", row.work, percent(row.cpu.idle), percent(row.cpu.others));
-    rows.iter().map(told).collect::<Vec<_>>().join(", ")
+    let shares = |row: &&Row| format!("{} {} / {}", row.work, percent(row.cpu.idle), percent(row.cpu.others));
+    rows.iter().map(shares).collect::<Vec<_>>().join(", ")
 }
 
 fn memory(idle: &Memory, loaded: &Memory) -> String {

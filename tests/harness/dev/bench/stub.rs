@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 
 use super::http::{Caller, Message, serve};
 
-/// Enough that callbacks never wait for each other, and few enough to be no load of their own.
+/// Number of connections: enough that callbacks never wait for each other, and few enough to be no load of their own.
 const CALLBACK_CONNECTIONS: usize = 128;
 const DONE: &[u8] =
     b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 13\r\n\r\n{\"done\":true}";
@@ -34,7 +34,7 @@ impl Stub {
         Ok(Self { failed_callbacks })
     }
 
-    /// How many callbacks were not taken with a 2xx so far.
+    /// Number of callbacks that were not taken with a 2xx so far.
     pub fn failed_callbacks(&self) -> u64 {
         self.failed_callbacks.load(Ordering::Relaxed)
     }

@@ -19,7 +19,7 @@ use super::writes::Writes;
 const WARM_UP: u64 = 4000;
 /// The same where one order runs at a time.
 const WARM_UP_IDLE: u64 = 100;
-/// More single orders than this make the percentiles no better.
+/// Number of single orders; more of them make the percentiles no better.
 const IDLE_ORDERS: u64 = 1000;
 
 /// Parallel orders with one HTTP call.
@@ -51,37 +51,37 @@ const LIMIT: Route = Route {
     queue: limit::NOTIFICATIONS,
 };
 
-/// How much is measured.
+/// Extent of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     /// Orders of a window.
     pub orders: u64,
-    /// Its longest time.
+    /// Longest time of a window.
     pub longest: Duration,
     /// Orders in flight at most.
     pub in_flight: usize,
     /// Sleepers that are due within one second.
     pub due: u32,
-    /// Whether the windows are profiled.
+    /// True if the windows are profiled.
     pub profile: bool,
 }
 
-/// What was measured of one work: a line of the table.
+/// Result for one work: a line of the table.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The work.
     pub work: &'static str,
     /// Orders in the window.
     pub orders: u64,
-    /// Orders a second; none where they were not to be fast.
+    /// Orders a second; `None` if speed was not the aim.
     pub rate: Option<f64>,
     /// Processor time in the window.
     pub cpu: Usage,
-    /// From publishing to notification; none where nobody is notified.
+    /// Times from publishing to notification; empty if nobody is notified.
     pub latencies: Latencies,
     /// Resident megabytes of the services before and at the end of the load.
     pub memory: Option<(Memory, Memory)>,
-    /// What else is to be said.
+    /// Further remarks.
     pub notes: Vec<String>,
 }
 
@@ -95,23 +95,23 @@ impl Row {
 /// Resident megabytes of services.
 pub type Memory = BTreeMap<Role, f64>;
 
-/// What happened between two moments.
+/// Measurements between two moments.
 #[derive(Debug)]
 pub struct Window {
     /// Notified orders.
     pub orders: u64,
-    /// Its length in seconds.
+    /// Length in seconds.
     pub seconds: f64,
     /// Processor time.
     pub cpu: Usage,
-    /// Of the notified orders.
+    /// Latencies of the notified orders.
     pub latencies: Latencies,
-    /// What was written to the database.
+    /// Amounts written to the database, as text.
     pub written: String,
 }
 
 impl Window {
-    /// As a line of the table.
+    /// Returns the window as a line of the table.
     pub fn row(self, work: &'static str) -> Row {
         Row {
             work,
@@ -127,11 +127,11 @@ impl Window {
 
 /// The measuring of works, one after the other.
 pub struct Works<'a> {
-    /// Where they run.
+    /// Installation to measure.
     pub installation: &'a mut Installation,
-    /// What they call.
+    /// Called system.
     pub stub: &'a Stub,
-    /// How much is measured.
+    /// Extent of a measurement.
     pub extent: Extent,
 }
 
@@ -148,19 +148,19 @@ impl Works<'_> {
         self.one_at_a_time("limit, idle", LIMIT).await
     }
 
-    /// One HTTP call.
+    /// Measures orders with one HTTP call.
     pub async fn one_action(&mut self) -> Result<Row> {
         self.installation.renew().await?;
         self.loaded("one-action", ENGINE, ONE_ACTION).await
     }
 
-    /// One HTTP call, orders and notifications straight from queue to queue.
+    /// Measures one HTTP call, orders and notifications straight from queue to queue.
     pub async fn straight(&mut self) -> Result<Row> {
         self.installation.renew().await?;
         self.loaded("straight", STRAIGHT, ONE_ACTION).await
     }
 
-    /// One HTTP call, with all services in one process.
+    /// Measures one HTTP call, with all services in one process.
     pub async fn one_process(&mut self) -> Result<Row> {
         self.installation.renew_in_one_process().await?;
         self.loaded("one process", ENGINE, ONE_ACTION).await
@@ -178,13 +178,13 @@ impl Works<'_> {
         self.loaded("three-stage", ENGINE, THREE_STAGE).await
     }
 
-    /// One HTTP call, over a thousand queues.
+    /// Measures one HTTP call, over a thousand queues.
     pub async fn sequential(&mut self) -> Result<Row> {
         self.installation.renew().await?;
         self.loaded("sequential", ENGINE, SEQUENTIAL).await
     }
 
-    /// One order at a time.
+    /// Measures one order at a time.
     pub async fn idle(&mut self) -> Result<Row> {
         self.installation.renew().await?;
         self.one_at_a_time("idle", ENGINE).await

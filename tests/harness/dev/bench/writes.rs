@@ -1,4 +1,4 @@
-//! What a work costs the database's disk: log bytes, commits and rows.
+//! Cost of a work for the database's disk: log bytes, commits and rows.
 
 use anyhow::Result;
 use tokio_postgres::Client;

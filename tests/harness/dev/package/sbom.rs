@@ -4,30 +4,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::build::command;
+use crate::build::metadata;
 
-/// Programs that are shipped: tests and the tool bring libraries that are in none of them.
-const SHIPPED: [&str; 6] = [
-    "pagurus-intake",
-    "pagurus-dispatcher",
-    "pagurus-activator",
-    "pagurus-worker",
-    "pagurus-notifier",
-    "pagurus-cli",
-];
+/// Package of the program that is shipped: tests and the tool bring libraries that are not in it.
+const SHIPPED: &str = "pagurus-cli";
 
 /// The list as JSON.
 pub fn write(root: &Path) -> Result<Vec<u8>> {
-    let arguments =
-        ["metadata", "--locked", "--format-version", "1", "--filter-platform", "x86_64-unknown-linux-gnu"];
-    let output = command(root).args(arguments).output().context("cargo metadata")?;
-    let told: Value = serde_json::from_slice(&output.stdout)
-        .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+    let metadata = metadata(root, &["--filter-platform", "x86_64-unknown-linux-gnu"])?;
     let lock = std::fs::read_to_string(root.join("Cargo.lock"))?;
-    let mut list = serde_json::to_vec_pretty(&document(&told, &sums(&lock)))?;
+    let mut list = serde_json::to_vec_pretty(&document(&metadata, &sums(&lock)))?;
     list.push(b'\n');
     Ok(list)
 }
@@ -37,8 +26,7 @@ fn document(metadata: &Value, sums: &BTreeMap<(String, String), String>) -> Valu
     let packages: BTreeMap<&str, &Value> =
         all(&metadata["packages"]).filter_map(|package| Some((package["id"].as_str()?, package))).collect();
     let name_of = |id: &str| packages.get(id).map(|package| text(package, "name"));
-    let mut open: Vec<&str> =
-        nodes.keys().copied().filter(|id| name_of(id).is_some_and(|name| SHIPPED.contains(&name))).collect();
+    let mut open: Vec<&str> = nodes.keys().copied().filter(|id| name_of(id) == Some(SHIPPED)).collect();
     let mut built_in: BTreeSet<&str> = BTreeSet::new();
     while let Some(id) = open.pop() {
         if built_in.insert(id) {
@@ -64,7 +52,7 @@ fn document(metadata: &Value, sums: &BTreeMap<(String, String), String>) -> Valu
     })
 }
 
-/// What each package needs to run; what only builds or tests it is left out.
+/// Packages that each package needs to run, without those that only build or test it.
 fn needs(metadata: &Value) -> BTreeMap<&str, Vec<&str>> {
     let runs = |dependency: &&Value| all(&dependency["dep_kinds"]).any(|kind| kind["kind"].is_null());
     let nodes = all(&metadata["resolve"]["nodes"]).filter_map(|node| {

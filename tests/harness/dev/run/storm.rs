@@ -10,22 +10,22 @@ use serde_json::{Value, json};
 use crate::capacity::{COUNTS, SWITCH, WORK};
 use crate::place::Record;
 
-/// Orders sent each second: more than the system bears.
+/// Orders sent each second: more than the system can take.
 const ORDERS_A_SECOND: usize = 300;
-/// Width of the chart, for so many calls a second.
+/// Width of the chart in characters, and the calls a second that fill it.
 const CHART: (usize, f64) = (40, 240.0);
 
-/// What the system does for a while.
+/// Behaviour of the system for a while.
 struct Weather {
     name: &'static str,
     seconds: u64,
     switch: Value,
-    /// Calls a second that it bears.
-    bears: f64,
+    /// Calls a second that it can take.
+    capacity: f64,
 }
 
 fn weather() -> [Weather; 4] {
-    let weather = |name, seconds, switch, bears| Weather { name, seconds, switch, bears };
+    let weather = |name, seconds, switch, capacity| Weather { name, seconds, switch, capacity };
     [
         weather("as ever", 12, json!({"servers": 10, "ms": 50, "away": false}), 200.0),
         weather("slower", 12, json!({"ms": 150}), 66.7),
@@ -46,7 +46,7 @@ pub async fn play(record: &Record, server: &str) -> Result<()> {
     );
     api.put_scenario("storm", &scenario).await?;
     println!(
-        "\n==> a storm: orders come faster than the called system bears; a line is a second, `|` is what it bears\n"
+        "\n==> a storm: orders come faster than the called system can take; a line is a second, `|` is its capacity\n"
     );
     println!(
         "    {:<8} {:>8} {:>7} {:>12} {:>6}  {:<9} answered a second",
@@ -91,15 +91,15 @@ fn line(weather: &Weather, (answered, refused): (u64, u64), flow: &Value) -> Str
         weather.name,
         format!("{} / {limit}", flow["inProgress"].as_u64().unwrap_or(0)),
         flow["state"].as_str().unwrap_or("-"),
-        bar(answered as f64, weather.bears)
+        bar(answered as f64, weather.capacity)
     )
 }
 
 /// A bar of what was answered, with a mark where the system has its capacity.
-fn bar(answered: f64, bears: f64) -> String {
+fn bar(answered: f64, capacity: f64) -> String {
     let (width, most) = CHART;
     let place = |value: f64| ((value / most * width as f64).round() as usize).min(width);
-    let (filled, mark) = (place(answered), place(bears));
+    let (filled, mark) = (place(answered), place(capacity));
     (0..=width)
         .map(|at| match () {
             () if at == mark => '|',

@@ -1,4 +1,4 @@
-//! What the nodes count of themselves, summed over all of their lives: counters are read every two seconds, and a
+//! Counters of the nodes, summed over all of their lives: they are read every two seconds, and a
 //! process that was killed keeps what it had counted by then. Never counts what nobody saw: the sums are at least so.
 
 use std::collections::HashMap;

@@ -19,7 +19,7 @@ use rand::seq::SliceRandom;
 use super::ground::Ground;
 pub use notice::Notices;
 
-/// What breaks in a window.
+/// A fault that fills a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
     /// `kill -9` of one node of a role, which is started again soon.
@@ -32,21 +32,21 @@ pub enum Fault {
     Freeze(Role, u64),
     /// SIGTERM of one node of a role, started again.
     Stop(Role),
-    /// One node of a role cannot reach PostgreSQL.
+    /// A node of a role cannot reach PostgreSQL.
     Database(Role, Mode),
     /// No node can.
     Databases(Mode),
-    /// One node of a role cannot reach RabbitMQ.
+    /// A node of a role cannot reach RabbitMQ.
     Broker(Role, Mode),
     /// No node can.
     Brokers(Mode),
-    /// Somebody locks a third of the orders, and half of the queues.
+    /// A session locks a third of the orders, and half of the queues.
     Lock,
     /// PostgreSQL ends all sessions.
     Sessions,
     /// PostgreSQL takes no writes.
     ReadOnly,
-    /// Somebody holds a snapshot for minutes, beside the windows that follow.
+    /// A session holds a snapshot for minutes, beside the windows that follow.
     Snapshot,
     /// PostgreSQL is stopped and started.
     Postgres(Stop),
@@ -54,13 +54,13 @@ pub enum Fault {
     Rabbit,
     /// RabbitMQ has no memory left, and takes no messages.
     Alarm,
-    /// One node of a role is taken out of service, and put back.
+    /// A node of a role is taken out of service, and put back.
     Offline(Role),
     /// All orders that failed are restarted by a bulk operation.
     Bulk,
 }
 
-/// Every kind once.
+/// Returns every kind once.
 fn all() -> Vec<Fault> {
     use Fault::{
         Alarm, Broker, Brokers, Bulk, Database, Databases, Freeze, Kill, KillAll, Lock, Lose, Offline,
@@ -119,11 +119,11 @@ impl Fault {
 /// A fault that was done.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// What.
+    /// The fault.
     pub fault: Fault,
-    /// From when.
+    /// Start of the fault.
     pub from: Instant,
-    /// Until all of it was mended.
+    /// Time at which all of it was mended.
     pub until: Instant,
 }
 
@@ -136,7 +136,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// In an order that the dice decide.
+    /// Creates faults in an order that the dice decide.
     pub fn of(dice: StdRng) -> Self {
         Self { dice, deck: Vec::new(), done: Vec::new(), notices: Notices::default() }
     }
@@ -162,12 +162,12 @@ impl Faults {
         }
     }
 
-    /// What was done so far.
+    /// Faults that were done so far.
     pub fn windows(&self) -> &[Window] {
         &self.done
     }
 
-    /// How soon losses were noticed.
+    /// Times after which losses were noticed.
     pub const fn notices(&self) -> &Notices {
         &self.notices
     }

@@ -1,4 +1,4 @@
-//! What a soak stands on: two private servers and two nodes of every role under `.dev/soak/`, each node behind
+//! Environment of a soak: two private servers and two nodes of every role under `.dev/soak/`, each node behind
 //! proxies of its own. Never shares anything with what `./dev up` or `./dev test` run.
 
 use std::fs::{self, File};
@@ -31,7 +31,7 @@ pub struct Ground {
     pub nodes: Vec<Node>,
     /// The proxies of the nodes to PostgreSQL, in the same order.
     pub databases: Vec<Proxy>,
-    /// Those to RabbitMQ.
+    /// Proxies to RabbitMQ.
     pub brokers: Vec<Proxy>,
     /// The database server.
     pub postgres: Postgres,
@@ -86,7 +86,7 @@ impl Ground {
         }
     }
 
-    /// Everything that a soak has left.
+    /// Folder of everything that a soak leaves.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -112,7 +112,7 @@ impl Ground {
         session(&self.postgres.url(NAME)).await
     }
 
-    /// What [`session`] connects to.
+    /// Database that [`session`] connects to.
     pub fn database_url(&self) -> String {
         self.postgres.url(NAME)
     }
@@ -132,7 +132,7 @@ impl Ground {
     /// Ends nodes and servers.
     pub async fn stop(&mut self) -> Result<()> {
         let stopping = self.nodes.iter().map(|node| node.stop(STOP_TIMEOUT));
-        // Whoever does not end in time is killed below.
+        // A node that does not end in time is killed below.
         let _ = futures_util::future::join_all(stopping).await;
         self.nodes.iter().try_for_each(Node::kill_now)?;
         let ended = tokio::join!(self.rabbit.stop(), self.postgres.stop(Stop::Fast));
@@ -196,14 +196,12 @@ pub async fn session(url: &str) -> Result<Client> {
     Ok(client)
 }
 
-/// Copies the five services, so that a build meanwhile changes nothing of what runs.
+/// Copies the program, so that a build meanwhile changes nothing of what runs.
 fn copied(programs: &Path, to: &Path) -> Result<PathBuf> {
     fs::create_dir_all(to)?;
-    for role in Role::ALL {
-        let name = format!("pagurus-{role}");
-        // The old one may be a link to what is built now.
-        let _ = fs::remove_file(to.join(&name));
-        fs::copy(programs.join(&name), to.join(&name)).with_context(|| format!("{name} is not built"))?;
-    }
+    let name = "pagurus";
+    // The old one may be a link to what is built now.
+    let _ = fs::remove_file(to.join(name));
+    fs::copy(programs.join(name), to.join(name)).with_context(|| format!("{name} is not built"))?;
     Ok(to.to_path_buf())
 }

@@ -3,16 +3,16 @@
 
 use serde_json::{Value, json};
 
-/// What an order does.
+/// Kinds of orders, by what they do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// One call.
+    /// A call.
     One,
     /// A question, its answer, and a call.
     Three,
     /// The same, but the answer comes before the question is taken, and twice.
     Early,
-    /// One call, in a queue with others.
+    /// A call, in a queue with others.
     Queue,
     /// A sleep, and a call.
     Nap,
@@ -27,7 +27,7 @@ impl Kind {
     pub const ALL: [Self; 7] =
         [Self::One, Self::Three, Self::Early, Self::Queue, Self::Nap, Self::Flaky, Self::Failing];
 
-    /// Of so many orders: what each is.
+    /// Kinds of 20 orders in a row.
     const MIX: [Self; 20] = [
         Self::One,
         Self::Three,
@@ -74,7 +74,7 @@ impl Kind {
         format!("soak-{}", self.as_str())
     }
 
-    /// Its scenario.
+    /// Scenario of the kind.
     pub fn text(self) -> String {
         let text = match self {
             Self::One | Self::Queue | Self::Flaky | Self::Failing => include_str!("call.yaml"),
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_is_sent_and_bears_its_own_name() {
+    fn every_kind_is_sent_and_has_its_own_name() {
         for kind in Kind::ALL {
             assert!(Kind::MIX.contains(&kind), "{kind:?}");
             assert!(kind.text().contains(&format!("scenario: soak-{}\n", kind.as_str())));

@@ -1,4 +1,4 @@
-//! What was sent and what was told of it: the two ends of every order, with their times.
+//! Orders that were sent, and the notifications of their ends, with the times of both.
 //! Never forgets an order: what is missing in the end must be named.
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,18 +12,18 @@ use super::kinds::Kind;
 /// An order as it was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// What it is.
+    /// Kind of the order.
     pub kind: Kind,
-    /// Time at which it was sent first.
+    /// Time at which it was first sent.
     pub at: Instant,
-    /// True once somebody has taken it: a 2xx, or the confirm of the broker.
+    /// True once it has been accepted: by a 2xx, or by the confirm of the broker.
     pub confirmed: bool,
 }
 
-/// What was told of an order: how often under each message id, redeliveries by the broker not counted.
+/// Notifications of an order: number of copies per message id, redeliveries by the broker not counted.
 #[derive(Clone, Debug)]
-pub struct Told {
-    /// Time at which it was told first.
+pub struct Notified {
+    /// Time of the first notification.
     pub at: Instant,
     /// Copies by message id.
     pub copies: BTreeMap<String, u32>,
@@ -33,7 +33,7 @@ pub struct Told {
 #[derive(Debug, Default)]
 pub struct Ledger {
     sent: Mutex<HashMap<String, Sent>>,
-    told: Mutex<HashMap<String, Told>>,
+    notified: Mutex<HashMap<String, Notified>>,
 }
 
 impl Ledger {
@@ -52,17 +52,18 @@ impl Ledger {
 
     /// Notes a notification.
     pub fn tell(&self, id: &str, message_id: &str, redelivered: bool) {
-        let mut told = lock(&self.told);
-        let told =
-            told.entry(id.to_owned()).or_insert_with(|| Told { at: Instant::now(), copies: BTreeMap::new() });
-        let copies = told.copies.entry(message_id.to_owned()).or_default();
+        let mut notified = lock(&self.notified);
+        let notified = notified
+            .entry(id.to_owned())
+            .or_insert_with(|| Notified { at: Instant::now(), copies: BTreeMap::new() });
+        let copies = notified.copies.entry(message_id.to_owned()).or_default();
         // A copy that this very consumer got before its acknowledgement was lost is none of the engine's.
         if *copies == 0 || !redelivered {
             *copies += 1;
         }
     }
 
-    /// How many orders were sent.
+    /// Number of orders sent.
     pub fn count(&self) -> usize {
         lock(&self.sent).len()
     }
@@ -72,8 +73,8 @@ impl Ledger {
         lock(&self.sent).clone()
     }
 
-    /// All that was told.
-    pub fn told(&self) -> HashMap<String, Told> {
-        lock(&self.told).clone()
+    /// All notifications, by the id of the order.
+    pub fn notified(&self) -> HashMap<String, Notified> {
+        lock(&self.notified).clone()
     }
 }

@@ -1,5 +1,5 @@
 //! The load of a soak: orders at a steady rate over both doors, some of them twice and some of them changed, and a
-//! listener for what is told of them. Never waits for the engine before the next order is due.
+//! listener for their notifications. Never waits for the engine before the next order is due.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,14 +20,14 @@ use super::ledger::Ledger;
 use super::verdict::Violation;
 use super::{Task, task};
 
-/// What is due is sent so often.
+/// Interval at which orders that are due are sent.
 const TURN: Duration = Duration::from_millis(250);
-/// Every so manieth order is sent twice, over both doors.
+/// Number of orders among which one is sent twice, over both doors.
 const TWICE: u64 = 15;
-/// Every so manieth order is sent again with other parameters.
+/// Number of orders among which one is sent again with other parameters.
 const CHANGED: u64 = 50;
 const PAUSE: Duration = Duration::from_millis(300);
-const QUEUE: &str = "soak-told";
+const QUEUE: &str = "soak-notifications";
 
 /// A load under way.
 pub struct Load {
@@ -57,7 +57,7 @@ impl Load {
             under_way: AtomicU64::new(0),
             wrongly_taken: AtomicU64::new(0),
         });
-        // What is told first must find its queue.
+        // The first notification must find its queue.
         let amqp = doors.connect().await?;
         declare(&amqp, &doors.prefix).await?;
         let over = Arc::new(AtomicBool::new(false));
@@ -186,7 +186,7 @@ impl Doors {
         }
     }
 
-    /// One try at one of the intakes; the status, if there was an answer.
+    /// Tries once at one of the intakes; returns the status, if there was an answer.
     async fn ask(&self, order: &Value, turn: usize) -> Option<u16> {
         let api = &self.apis[turn % self.apis.len()];
         let asked = tokio::time::timeout(Duration::from_secs(10), api.post("/v1/orders", order));

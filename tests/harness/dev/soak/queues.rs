@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::system::InQueue;
 
-/// What is wrong in a queue.
+/// Faults in a queue.
 pub fn faults(queue: &str, calls: &[InQueue], registered: &HashMap<String, i64>) -> Vec<String> {
     let mut sorted: Vec<&InQueue> = calls.iter().collect();
     sorted.sort_by_key(|(_, call)| call.from);

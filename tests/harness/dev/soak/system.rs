@@ -10,7 +10,7 @@ use pagurus_harness::world::program::{CallBack, Program, Step};
 use pagurus_harness::world::{Call, World};
 use serde_json::json;
 
-/// How long a call takes.
+/// Duration of a call.
 const CALL: Duration = Duration::from_millis(150);
 /// Number of times that a flaky call is refused before it is taken.
 const REFUSALS: usize = 2;
@@ -24,7 +24,7 @@ pub struct Noted {
     pub key: u128,
     /// Time at which it came.
     pub from: Instant,
-    /// When its answer went out, at the earliest.
+    /// Earliest time at which its answer went out.
     pub until: Instant,
 }
 

@@ -13,7 +13,7 @@ use super::ledger::Ledger;
 use super::verdict::Verdict;
 use super::watch::Watched;
 
-/// An order is calm if no fault was there while it was under way, nor so long before.
+/// Time without a fault before an order was sent, for it to count as calm; nor may a fault occur while it is under way.
 const AFTER_FAULT: Duration = Duration::from_secs(4);
 
 /// Events that a full run shows.
@@ -28,7 +28,7 @@ const WANTED: [&str; 24] = [
     "handed out again: node_lost",
     "node lost: worker",
     "notification: failed",
-    "wake-up told again",
+    "wake-up repeated",
     "woken: sleep_youngest",
     "woken: wait",
     "woken: retry",
@@ -52,7 +52,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// With the head that says what was done.
+    /// Starts the table with the settings of the run.
     pub fn new(seed: u64, options: &Options, under_load: Duration) -> Self {
         let mut table = Self { lines: String::new(), violations: 0, under_load };
         let build = match (std::env::var_os("PAGURUS_PROGRAMS"), options.release) {
@@ -72,39 +72,39 @@ impl Table {
         let _ = writeln!(self.lines, "| {name} | {figure} |");
     }
 
-    /// How many violations were found.
+    /// Number of violations found.
     pub const fn violations(&self) -> u64 {
         self.violations
     }
 
-    /// Orders and times.
+    /// Adds the numbers of orders and their times.
     pub fn load(&mut self, ledger: &Ledger, windows: &[Window]) {
-        let (sent, told) = (ledger.sent(), ledger.told());
+        let (sent, notified) = (ledger.sent(), ledger.notified());
         let (mut all, mut calm) = (Vec::new(), Vec::new());
         let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
         let mut doubled = 0;
         for (id, order) in &sent {
             *kinds.entry(order.kind.as_str()).or_default() += 1;
-            let Some(told) = told.get(id) else { continue };
-            doubled += told.copies.values().filter(|copies| **copies > 1).count();
+            let Some(notified) = notified.get(id) else { continue };
+            doubled += notified.copies.values().filter(|copies| **copies > 1).count();
             if order.kind.as_str() == "one" {
-                let took = told.at.duration_since(order.at).as_secs_f64() * 1000.0;
+                let took = notified.at.duration_since(order.at).as_secs_f64() * 1000.0;
                 all.push(took);
-                if is_calm(order.at, told.at, windows) {
+                if is_calm(order.at, notified.at, windows) {
                     calm.push(took);
                 }
             }
         }
         let of_kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
         self.line("orders sent", format!("{} ({})", sent.len(), of_kinds.join(", ")));
-        let ended = told.len() as f64 / minutes(self.under_load);
-        self.line("ended and told", format!("{} ({ended:.0} a minute)", told.len()));
+        let ended = notified.len() as f64 / minutes(self.under_load);
+        self.line("ended and reported", format!("{} ({ended:.0} a minute)", notified.len()));
         self.line("notifications that came twice, under one id", doubled);
-        self.line("one call, sent to told, between faults", percentiles(&mut calm));
-        self.line("one call, sent to told, all of them", percentiles(&mut all));
+        self.line("one call, sent to reported, between faults", percentiles(&mut calm));
+        self.line("one call, sent to reported, all of them", percentiles(&mut all));
     }
 
-    /// What was broken, and how soon it was noticed.
+    /// Adds the faults, and how soon they were noticed.
     pub fn faults(&mut self, faults: &Faults) {
         let mut names: BTreeMap<String, u64> = BTreeMap::new();
         for window in faults.windows() {
@@ -119,7 +119,7 @@ impl Table {
         self.line("kill -9 of the dispatcher to another one leading", seconds(&notices.dispatchers));
     }
 
-    /// What must have been seen for the run to mean something.
+    /// Adds the events that must have occurred for the run to mean something.
     pub fn events(&mut self, verdict: &Verdict, counts: &Counts, ground: &Ground) {
         let mut seen: Vec<(String, u64)> =
             verdict.events.iter().map(|(name, count)| (name.clone(), *count)).collect();
@@ -151,7 +151,7 @@ impl Table {
             seen.push((format!("{what}, in {kinds} kinds of work"), counts.sum(name)));
         }
         for (what, name) in [
-            ("wake-up told again", "pagurus_activation_repeats_total"),
+            ("wake-up repeated", "pagurus_activation_repeats_total"),
             ("receipt that could not be delivered", "pagurus_receipts_lost_total"),
             ("acknowledgement that came too late", "pagurus_stale_acknowledgements_total"),
             ("stage or task beyond its time-out", "pagurus_work_timeout_total"),
@@ -164,11 +164,11 @@ impl Table {
         }
         let has = |name: &str| seen.iter().any(|(seen, count)| seen == name && *count > 0);
         let missing: Vec<&str> = WANTED.into_iter().filter(|name| !has(name)).collect();
-        let told = if missing.is_empty() { "nothing".to_owned() } else { missing.join(", ") };
-        self.line("not seen, though a full run shows it", told);
+        let text = if missing.is_empty() { "nothing".to_owned() } else { missing.join(", ") };
+        self.line("not seen, though a full run shows it", text);
     }
 
-    /// Memory and tables.
+    /// Adds the sizes of memory and tables.
     pub fn sizes(&mut self, watched: &Watched) {
         self.line("looks at the tables under way", watched.samples);
         for (role, [warm, most, end]) in &watched.memory {
@@ -181,7 +181,7 @@ impl Table {
         }
     }
 
-    /// What was wrong.
+    /// Adds the violations.
     pub fn verdict(&mut self, verdict: &Verdict) {
         self.line("all final after the end of the load", format!("{:.1} s", verdict.final_after));
         for check in &verdict.checks {

@@ -8,23 +8,23 @@ use anyhow::Result;
 use tokio_postgres::Client;
 
 use super::ground::Ground;
-use super::ledger::{Ledger, Sent, Told};
+use super::ledger::{Ledger, Notified, Sent};
 use super::queues;
 use super::system::{Noted, System};
 
 /// A promise that was not kept.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// What is wrong.
+    /// Kind of the violation.
     pub what: &'static str,
-    /// How often.
+    /// Number of violations of this kind.
     pub count: u64,
-    /// Where to look.
+    /// Some of them, as text.
     pub examples: String,
 }
 
 impl Violation {
-    /// One kind of them; with a count of 0 it is none.
+    /// Violations of one kind; a count of 0 means that the promise was kept.
     pub const fn of(what: &'static str, count: u64, examples: String) -> Self {
         Self { what, count, examples }
     }
@@ -35,14 +35,14 @@ impl Violation {
     }
 }
 
-/// What came of a soak.
+/// Result of a soak.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// Everything that was held against the orders, also where nothing was wrong.
+    /// Everything that was checked, including what had no violation.
     pub checks: Vec<Violation>,
     /// Seconds from the end of the last fault until all was final.
     pub final_after: f64,
-    /// What the history and the tables count.
+    /// Counts from the history and the tables.
     pub events: BTreeMap<String, u64>,
 }
 
@@ -52,7 +52,7 @@ impl Verdict {
         self.checks.extend(more);
     }
 
-    /// How many violations there were.
+    /// Number of violations.
     pub fn count(&self) -> u64 {
         self.checks.iter().map(|check| check.count).sum()
     }
@@ -62,7 +62,7 @@ impl Verdict {
 struct Row {
     status: String,
     life: i32,
-    /// Hand-outs.
+    /// Number of hand-outs.
     attempt: i32,
     registered: i64,
 }
@@ -77,8 +77,8 @@ pub async fn judge(ground: &Ground, ledger: &Ledger, system: &System, within: Du
     verdict.checks.push(Violation::among("not final, or left in a work list", &left));
     check_rounds(&session, 2, begun + 2 * within).await?;
     let rows = rows(&session).await?;
-    let (sent, told) = (ledger.sent(), ledger.told());
-    verdict.extend(ends(&sent, &told, &rows));
+    let (sent, notified) = (ledger.sent(), ledger.notified());
+    verdict.extend(ends(&sent, &notified, &rows));
     verdict.extend(called(&session, system, &rows).await?);
     verdict.extend(found(&session).await?);
     verdict.extend(logs(ground)?);
@@ -86,7 +86,7 @@ pub async fn judge(ground: &Ground, ledger: &Ledger, system: &System, within: Du
     Ok(verdict)
 }
 
-/// Waits until no order is unfinished, and no work list has a row; what is left when the time is over.
+/// Waits until no order is unfinished and no work list has a row; returns what is left when the time is over.
 async fn settle(session: &Client, ledger: &Ledger, deadline: Instant) -> Result<Vec<String>> {
     let lists = "
         SELECT 'ready' AS list, count(*) FROM ready UNION ALL SELECT 'running', count(*) FROM running
@@ -107,9 +107,9 @@ async fn settle(session: &Client, ledger: &Ledger, deadline: Instant) -> Result<
         if registered < sent {
             left.push(format!("{} not registered", sent - registered));
         }
-        let untold = sent - ledger.told().len() as i64;
-        if untold > 0 {
-            left.push(format!("{untold} not told"));
+        let unreported = sent - ledger.notified().len() as i64;
+        if unreported > 0 {
+            left.push(format!("{unreported} not reported"));
         }
         if left.is_empty() || Instant::now() > deadline {
             return Ok(left);
@@ -118,7 +118,7 @@ async fn settle(session: &Client, ledger: &Ledger, deadline: Instant) -> Result<
     }
 }
 
-/// Waits until the consistency check has been through all orders so many times more.
+/// Waits until the consistency check has been through all orders `more` further times.
 async fn check_rounds(session: &Client, more: i64, deadline: Instant) -> Result<()> {
     let rounds = async || -> Result<i64> {
         let query = "SELECT coalesce(max(rounds), 0)::bigint FROM walks WHERE name = 'check'";
@@ -142,13 +142,13 @@ async fn rows(session: &Client) -> Result<HashMap<String, Row>> {
     Ok(read.collect())
 }
 
-/// What every order came to: there, final, ended as its kind does, told once in each life (INV-1, 3, 7, 26).
+/// Checks every order: it is there, final, ended as its kind does, and reported once in each life (INV-1, 3, 7, 26).
 fn ends(
     sent: &HashMap<String, Sent>,
-    told: &HashMap<String, Told>,
+    notified: &HashMap<String, Notified>,
     rows: &HashMap<String, Row>,
 ) -> Vec<Violation> {
-    let (mut lost, mut wrong, mut mistold) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut lost, mut wrong, mut misreported) = (Vec::new(), Vec::new(), Vec::new());
     for (id, sent) in sent {
         let Some(row) = rows.get(id) else {
             if sent.confirmed {
@@ -159,9 +159,9 @@ fn ends(
         if row.status != sent.kind.ends_as() {
             wrong.push(format!("{id} ({:?}) is {}", sent.kind, row.status));
         }
-        let ids = told.get(id).map_or(0, |told| told.copies.len());
+        let ids = notified.get(id).map_or(0, |one| one.copies.len());
         if ids as i32 != row.life {
-            mistold.push(format!("{id}: {ids} ends told in {} lives", row.life));
+            misreported.push(format!("{id}: {ids} ends reported in {} lives", row.life));
         }
     }
     let invented: Vec<String> = rows.keys().filter(|id| !sent.contains_key(*id)).cloned().collect();
@@ -169,11 +169,11 @@ fn ends(
         Violation::among("confirmed and lost", &lost),
         Violation::among("invented", &invented),
         Violation::among("ended otherwise than the scenario says", &wrong),
-        Violation::among("ends not told under exactly one id", &mistold),
+        Violation::among("ends not reported under exactly one id", &misreported),
     ]
 }
 
-/// What the called system saw: repeats that hand-outs and retries explain, and no disorder in a queue (INV-13, 14,
+/// Checks what the called system saw: repeats that hand-outs and retries explain, and no disorder in a queue (INV-13, 14,
 /// 18, 19).
 async fn called(session: &Client, system: &System, rows: &HashMap<String, Row>) -> Result<Vec<Violation>> {
     let query = "SELECT o.id, count(*) FROM history h JOIN orders o ON o.no = h.order_no \
@@ -216,13 +216,13 @@ async fn called(session: &Client, system: &System, rows: &HashMap<String, Row>) 
     ])
 }
 
-/// Calls beyond the first of each key.
+/// Number of calls beyond the first of each key.
 pub fn repeats(calls: &[Noted]) -> i64 {
     let keys: HashSet<(u8, u128)> = calls.iter().map(|call| (call.path, call.key)).collect();
     (calls.len() - keys.len()) as i64
 }
 
-/// What the engine's own check found, and what was put aside.
+/// Findings of the engine's own check, and messages put aside.
 async fn found(session: &Client) -> Result<Vec<Violation>> {
     let mut violations = Vec::new();
     for (what, query) in [
@@ -237,7 +237,7 @@ async fn found(session: &Client) -> Result<Vec<Violation>> {
     Ok(violations)
 }
 
-/// No process may have panicked.
+/// Searches the logs for panics.
 fn logs(ground: &Ground) -> Result<Vec<Violation>> {
     let mut found = Vec::new();
     for node in &ground.nodes {
@@ -281,23 +281,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_invented_ended_wrongly_or_told_twice_is_counted() {
+    fn what_is_lost_invented_ended_wrongly_or_reported_twice_is_counted() {
         let at = Instant::now();
         let sent = |kind| Sent { kind, at, confirmed: true };
         let row = |status: &str| Row { status: status.to_owned(), life: 1, attempt: 1, registered: 1 };
-        let told = |ids: &[&str]| Told { at, copies: ids.iter().map(|id| ((*id).to_owned(), 1)).collect() };
+        let notified =
+            |ids: &[&str]| Notified { at, copies: ids.iter().map(|id| ((*id).to_owned(), 1)).collect() };
         let all: HashMap<String, Sent> =
             [("a".to_owned(), sent(Kind::One)), ("b".to_owned(), sent(Kind::Failing))].into();
         let good: HashMap<String, Row> =
             [("a".to_owned(), row("success")), ("b".to_owned(), row("fail"))].into();
-        let once: HashMap<String, Told> =
-            [("a".to_owned(), told(&["x"])), ("b".to_owned(), told(&["y"]))].into();
+        let once: HashMap<String, Notified> =
+            [("a".to_owned(), notified(&["x"])), ("b".to_owned(), notified(&["y"]))].into();
         assert_eq!(counts(&ends(&all, &once, &good)), [0, 0, 0, 0]);
         let bad: HashMap<String, Row> =
             [("b".to_owned(), row("success")), ("c".to_owned(), row("success"))].into();
         assert_eq!(counts(&ends(&all, &once, &bad)), [1, 1, 1, 0], "lost a, invented c, b ended otherwise");
-        let twice: HashMap<String, Told> =
-            [("a".to_owned(), told(&["x", "z"])), ("b".to_owned(), told(&[]))].into();
+        let twice: HashMap<String, Notified> =
+            [("a".to_owned(), notified(&["x", "z"])), ("b".to_owned(), notified(&[]))].into();
         assert_eq!(counts(&ends(&all, &twice, &good)), [0, 0, 0, 2]);
     }
 

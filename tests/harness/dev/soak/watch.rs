@@ -1,4 +1,4 @@
-//! What is looked at all the time during a soak: counters of the nodes, their memory, the sizes of the work lists, and
+//! Observations all the time during a soak: counters of the nodes, their memory, the sizes of the work lists, and
 //! whether an order stands in two places. Never holds the engine up: a look reads narrow tables only.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use super::verdict::Violation;
 use super::{Task, task};
 
 const TURN: Duration = Duration::from_secs(2);
-/// The first sizes are taken when everything has worked for so long.
+/// Time after which the first sizes are taken, when everything has warmed up.
 const WARM: Duration = Duration::from_secs(45);
 
 /// Orders in two places at once, by the places alone.
@@ -39,12 +39,12 @@ pub struct Watch {
     task: Task<Watched>,
 }
 
-/// What was seen.
+/// Results of the watch.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
     /// Looks at the tables.
     pub samples: u64,
-    /// What was wrong in one of them.
+    /// Violations found by them.
     pub violations: Vec<Violation>,
     /// Resident MiB of the biggest process of each role: warm, at its most, at the end.
     pub memory: BTreeMap<Role, [f64; 3]>,
@@ -75,7 +75,7 @@ impl Watch {
         Ok(Self { task })
     }
 
-    /// What was seen.
+    /// Ends the watch and returns its results.
     pub async fn end(self) -> Result<Watched> {
         Ok(self.task.await?)
     }

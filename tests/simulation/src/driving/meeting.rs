@@ -1,4 +1,4 @@
-//! What a stage asks of the world, and how it is answered: requests are stored, calls are made, positions are saved.
+//! Needs of a stage, and the answers of the world: requests are stored, calls are made, positions are saved.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use uuid::Uuid;
 
 use super::Driven;
 use crate::core::{Core, Millis, Trouble, millis, stamp};
-use crate::effects::Told;
+use crate::effects::Effects;
 use crate::message::Input;
 use crate::outside::{DEADLY, World};
 use crate::plan::{CALL_TIMEOUT, WORK};
 use crate::planted::Planted;
 use crate::store::{Finished, Registered};
 
-/// What came of a need.
+/// Outcome of a need.
 pub(super) enum Met {
     Answered(Answer),
     Asked,
@@ -52,9 +52,9 @@ impl Driven {
                 let queue = self.claimed.queue.clone();
                 let done = core.call("release", |tables| tables.give_queue_up(no, pass));
                 if done == Ok(true) {
-                    let mut told = Told::default();
-                    told.news.left.push((no, None, queue));
-                    told.send(core);
+                    let mut effects = Effects::default();
+                    effects.news.left.push((no, None, queue));
+                    effects.send(core);
                 }
                 answered(done.map(|ours| ours.then_some(Answer::Released)), need)
             }
@@ -103,7 +103,7 @@ impl Driven {
         let parent = self.claimed.no;
         match core.call("register child", |tables| tables.register_child(parent, &order)) {
             Ok(Registered::Conflict(_)) => {
-                Met::Answered(Answer::OrderRefused("another order bears the id".to_owned()))
+                Met::Answered(Answer::OrderRefused("another order has the id".to_owned()))
             }
             Ok(Registered::Behind) => {
                 core.tables.witness.saw("a child was refused that would stand behind its parent");
@@ -114,7 +114,7 @@ impl Driven {
                 core.confirmed_children.insert(id, digest);
                 if let Registered::Accepted { ready, .. } = became {
                     core.tables.witness.saw("an order started another");
-                    Told::of_ready(ready.into_iter().collect()).send(core);
+                    Effects::of_ready(ready.into_iter().collect()).send(core);
                 } else {
                     core.tables.witness.saw("a child was started again, and was there");
                 }
@@ -183,11 +183,11 @@ impl Driven {
 
     /// A called system notes what it was asked.
     fn observe(&self, core: &mut Core, call: &HttpCall) {
-        let told = self.stage.as_ref().map_or(0, |stage| {
+        let moves = self.stage.as_ref().map_or(0, |stage| {
             let moved = |one: &Happened<'_>| matches!(one, Happened::Moved(_));
-            stage.told().filter(moved).count()
+            stage.happened().filter(moved).count()
         });
-        let visit = self.visit + self.saved_moves + u32::try_from(told).unwrap_or(0);
+        let visit = self.visit + self.saved_moves + u32::try_from(moves).unwrap_or(0);
         // An attempt of a polling is an action of its own, but only in the visit that the stage began in.
         let poll = if visit == self.visit { self.poll } else { 1 };
         let key = if core.has(Planted::KeyOfHandOut) {
@@ -208,7 +208,7 @@ impl Driven {
     }
 }
 
-/// The order of a child, of the scenario that bears its number.
+/// The order of a child, of the scenario with its number.
 fn new_child(request: Request, answers: Option<RequestId>) -> NewOrder {
     let number = request.scenario.trim_start_matches('s').parse().unwrap_or(0);
     NewOrder {

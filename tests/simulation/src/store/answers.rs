@@ -1,4 +1,4 @@
-//! Requests, registered before they are sent, and their answers, stored whatever becomes of them.
+//! Requests, registered before they are sent, and their answers, stored in any case.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ pub struct NewCallback {
     pub step_status: String,
 }
 
-/// What became of a callback, as one word.
+/// Outcome of a callback, as one word.
 pub type Verdict = &'static str;
 
 impl Tables {
-    /// Stores a request; none where the pass no longer holds. The same action of the same visit has the same request.
+    /// Stores a request; `None` if the pass no longer holds. The same action of the same visit has the same request.
     pub fn register_request(
         &mut self,
         (no, pass): (OrderNo, Pass),

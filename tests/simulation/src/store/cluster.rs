@@ -8,7 +8,7 @@ use pagurus_domain::id::{Epoch, Incarnation, Role};
 use super::Tables;
 use crate::planted::Planted;
 
-/// Where a node is in its life.
+/// Status of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeStatus {
     /// At work.
@@ -24,15 +24,15 @@ pub enum NodeStatus {
 /// A process.
 #[derive(Clone, Debug)]
 pub struct NodeRow {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
-    /// Its service.
+    /// Service of the node.
     pub role: Role,
     /// Stages that it takes at most.
     pub concurrency: u32,
-    /// Where it is.
+    /// Status of the node.
     pub status: NodeStatus,
-    /// Begin of its life.
+    /// Start of its life.
     pub started_at: Timestamp,
     /// End of its life.
     pub ended_at: Option<Timestamp>,
@@ -129,7 +129,7 @@ impl Tables {
         Some(self.epoch)
     }
 
-    /// True where this is the epoch of the present dispatcher.
+    /// True if this is the epoch of the present dispatcher.
     #[must_use]
     pub fn is_present(&self, epoch: Epoch) -> bool {
         epoch == self.epoch

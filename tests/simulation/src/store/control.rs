@@ -20,7 +20,7 @@ pub struct LockedOrder {
     pub no: OrderNo,
     /// Status that outsiders see.
     pub status: Status,
-    /// Its row.
+    /// Row of the order.
     pub order: OrderRow,
     /// Pass and number of the stage that is with a worker.
     pub running: Option<(Pass, Attempt)>,
@@ -30,7 +30,7 @@ pub struct LockedOrder {
     pub attempt: Attempt,
 }
 
-/// What an action came to.
+/// Outcome of an action.
 #[derive(Clone, Debug)]
 pub enum Acted {
     /// The order has ended: as it was, and what may run by that.
@@ -100,8 +100,9 @@ impl Tables {
         let by_hand = matches!(ending.cause, Cause::Killed | Cause::Canceled | Cause::Interrupted);
         self.witness.ended(no, locked.order.life, by_hand, ending.cause == Cause::Interrupted);
         if let Some(end) = change.ends_life {
-            let untold = by_hand && locked.order.answers.is_some() && self.has(Planted::ChildEndUntold);
-            if !untold {
+            let unreported =
+                by_hand && locked.order.answers.is_some() && self.has(Planted::ChildEndUnreported);
+            if !unreported {
                 self.put_notification(no, end);
             }
         }
@@ -131,7 +132,7 @@ impl Tables {
         }
     }
 
-    /// What an operator asks for; none where there is no such order.
+    /// Does what an operator asks for; `None` if there is no such order.
     ///
     /// # Errors
     /// The law refuses, and nothing is changed.

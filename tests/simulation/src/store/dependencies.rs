@@ -11,30 +11,30 @@ use super::Tables;
 use super::rows::{DueRow, ReadyStage};
 use crate::planted::Planted;
 
-/// One condition of an order that waits, by the id of the order that it waits for.
+/// A condition of an order that waits, by the id of the order that it waits for.
 #[derive(Clone, Debug)]
 pub struct DependencyRow {
     /// The states that would do.
     pub states: Vec<String>,
-    /// What happens when it ends in another.
+    /// Consequence if it ends in another state.
     pub otherwise: Otherwise,
-    /// True where the end of the other order settles it.
+    /// True if the end of the other order settles it.
     pub is_reactive: bool,
-    /// How it stands, by the last who looked.
+    /// State of the condition at the last look.
     pub stand: Stand,
 }
 
-/// What a look at the conditions of orders came to.
+/// Result of a look at the conditions of orders.
 #[derive(Clone, Debug, Default)]
 pub struct Settled {
-    /// What may run by that.
+    /// Stages that may run now.
     pub ready: Vec<ReadyStage>,
     /// Orders that are to end, and whether they fail by it.
     pub ends: Vec<(OrderNo, bool)>,
 }
 
 impl Tables {
-    /// What an order of this id is known as.
+    /// Status and state of the order with this id.
     fn known(&self, id: &str) -> Option<(Status, Option<&str>)> {
         let order = self.orders.get(self.by_id.get(id)?)?;
         Some((order.status, order.step.as_deref()))
@@ -51,7 +51,7 @@ impl Tables {
         order.request.after.iter().map(|one| (one.order.clone(), of(one))).collect()
     }
 
-    /// Those who wait for an order that is registered only now know of it from now on.
+    /// Makes an order that is registered only now known to the orders that wait for it.
     pub(super) fn notice(&mut self, id: &str) {
         for ((_, before), row) in &mut self.dependencies {
             if before == id && row.stand == Stand::Unknown {
@@ -120,7 +120,7 @@ impl Tables {
         self.make_ready(no, Waking::Settled, None, None)
     }
 
-    /// Nobody asks any more what an order waits for that has ended.
+    /// Closes the conditions of an order that has ended.
     pub(super) fn close_conditions(&mut self, no: OrderNo) {
         for before in self.conditions_of(no) {
             if let Some(row) = self.dependencies.get_mut(&(no, before))
@@ -131,7 +131,7 @@ impl Tables {
         }
     }
 
-    /// True where an order ended before all of its conditions were met.
+    /// True if an order ended before all of its conditions were met.
     #[must_use]
     pub fn has_closed_conditions(&self, no: OrderNo) -> bool {
         let own = self.conditions_of(no);
@@ -202,7 +202,7 @@ impl Tables {
         })
     }
 
-    /// What was found fits its scenario.
+    /// Accepts the conditions of an order whose scenarios were found to fit.
     fn open_found(&mut self, no: OrderNo) {
         if self.has(Planted::FoundIsNeverHeld) {
             return;

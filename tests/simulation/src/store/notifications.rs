@@ -16,19 +16,19 @@ use crate::planted::Planted;
 pub struct OutboxRow {
     /// The order.
     pub no: OrderNo,
-    /// Its client's id.
+    /// Id that the client gave to the order.
     pub id: String,
     /// The life.
     pub life: Life,
-    /// Which end.
+    /// Kind of the end.
     pub kind: String,
     /// For a parent: its request, and how the child ended.
     pub answers: Option<(RequestId, Status)>,
     /// Id of the message.
     pub message_id: Uuid,
-    /// What is told.
+    /// Content of the message.
     pub body: String,
-    /// Time at which it is sent next by whoever is not told of it.
+    /// Time at which it is sent next by a notifier that got no hint.
     pub next_at: Timestamp,
 }
 
@@ -48,7 +48,7 @@ impl Tables {
         if notify {
             self.put(no, kind, None);
         }
-        // A parent is told of the end by which the order became final.
+        // A parent learns of the end by which the order became final.
         if answers.is_some() {
             self.put(no, "answer", answers);
         }

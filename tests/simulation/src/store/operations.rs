@@ -1,4 +1,4 @@
-//! Bulk operations: a selection that is frozen, and for each order of it what came of it, written with the action.
+//! Bulk operations: a selection that is frozen, and the outcome of each of its orders, written with the action.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use crate::planted::Planted;
 /// An operation.
 #[derive(Clone, Debug)]
 pub struct OperationRow {
-    /// What is done to each order.
+    /// Action on each order.
     pub action: Action,
-    /// The orders, each with what came of it.
+    /// Orders, each with its outcome.
     pub items: BTreeMap<OrderNo, Option<ItemOutcome>>,
-    /// Where it is.
+    /// State of the operation.
     pub state: OperationState,
 }
 
 impl OperationRow {
-    /// What came of its orders so far.
+    /// Outcomes of its orders so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let of = |outcome| self.items.values().filter(|one| **one == Some(outcome)).count() as u64;
@@ -44,7 +44,7 @@ impl Tables {
         self.operations.entry(key).or_insert(row);
     }
 
-    /// Acts on the next orders of an operation, at most so many, and notes what came of each, in one transaction.
+    /// Acts on the next orders of an operation, at most `most`, and notes the outcome of each, in one transaction.
     pub fn act_on_piece(&mut self, key: usize, most: u64) -> Vec<Acted> {
         let piece = self.piece(key, most);
         let (acted, outcomes) = self.act_on(key, &piece);
@@ -80,7 +80,7 @@ impl Tables {
         }
     }
 
-    /// Acts on these orders: what was done, and what came of each.
+    /// Acts on these orders; returns what was done, and the outcome of each.
     pub fn act_on(&mut self, key: usize, piece: &[OrderNo]) -> (Vec<Acted>, Vec<(OrderNo, ItemOutcome)>) {
         let Some(action) = self.operations.get(&key).map(|operation| operation.action) else {
             return (Vec::new(), Vec::new());
@@ -101,7 +101,7 @@ impl Tables {
         (done, outcomes)
     }
 
-    /// Notes what came of orders of an operation.
+    /// Notes the outcomes of orders of an operation.
     pub fn note_piece(&mut self, key: usize, outcomes: &[(OrderNo, ItemOutcome)]) {
         let Some(operation) = self.operations.get_mut(&key) else { return };
         for (no, outcome) in outcomes {
@@ -123,7 +123,7 @@ impl Tables {
         self.orders.keys().filter(|no| fits(no)).copied().collect()
     }
 
-    /// True where the outcomes of pieces are noted apart from what is done.
+    /// True if the results of pieces are noted apart from what is done.
     #[must_use]
     pub fn notes_apart(&self) -> bool {
         self.has(Planted::PieceNotedAfterwards) || self.has(Planted::PieceNotedBefore)

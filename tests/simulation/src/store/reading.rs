@@ -1,4 +1,4 @@
-//! What the dispatcher reads, as the events that it takes it in by.
+//! Data that the dispatcher reads, as the events that it takes.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::rows::ReadyStage;
 impl ReadyStage {
     /// The stage as the dispatcher takes it in.
     #[must_use]
-    pub fn told(&self) -> Ready {
+    pub fn to_ready(&self) -> Ready {
         Ready {
             no: self.no,
             attempt: self.attempt,
@@ -31,10 +31,10 @@ impl Tables {
     #[must_use]
     pub fn ready_stages(&self) -> Vec<Ready> {
         let stage = |no: &OrderNo, row| self.stage_of(*no, row);
-        self.ready.iter().map(|(no, row)| stage(no, row).told()).collect()
+        self.ready.iter().map(|(no, row)| stage(no, row).to_ready()).collect()
     }
 
-    /// What runs, and which of these are still ready.
+    /// Stages that run, and the doubtful orders that are still ready.
     #[must_use]
     pub fn in_progress(&self, doubtful: &[OrderNo]) -> InProgress {
         let running = |(no, row): (&OrderNo, &super::RunningRow)| Running {
@@ -47,7 +47,7 @@ impl Tables {
         InProgress { running: self.running.iter().map(running).collect(), ready: self.still_ready(doubtful) }
     }
 
-    /// Which of these orders are ready, with the number that their hand-out will bear.
+    /// Returns the given orders that are ready, with the number that their hand-out will have.
     #[must_use]
     pub fn still_ready(&self, nos: &[OrderNo]) -> Vec<(OrderNo, Attempt)> {
         nos.iter().filter_map(|no| Some((*no, self.ready.get(no)?.attempt))).collect()
@@ -58,7 +58,7 @@ impl Tables {
     pub fn heads(&self, queues: &[Arc<str>]) -> Vec<QueueHead> {
         let head = |queue: &Arc<str>| {
             let (position, no) = self.head(queue)?;
-            let ready = self.ready.get(&no).map(|row| self.stage_of(no, row).told());
+            let ready = self.ready.get(&no).map(|row| self.stage_of(no, row).to_ready());
             Some(QueueMember { no, position, ready })
         };
         queues.iter().map(|queue| QueueHead { queue: queue.clone(), head: head(queue) }).collect()

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
-use pagurus_domain::recovery::{Finding, Remedy, remedy};
+use pagurus_domain::recovery::{Finding, Remedy, Suspicion, remedy};
 
 use super::Tables;
 use super::rows::{DeadlineKind, ReadyRow, ReadyStage};
@@ -42,7 +42,7 @@ impl Tables {
         found
     }
 
-    /// Stages of a node, at most so many.
+    /// Stages of a node, at most `limit`.
     #[must_use]
     pub fn of_node(&self, node: Incarnation, limit: usize) -> Vec<OrderNo> {
         self.running.iter().filter(|(_, row)| row.node == node).map(|(no, _)| *no).take(limit).collect()
@@ -65,9 +65,9 @@ impl Tables {
         for no in stages {
             let Some(running) = self.running.get(no).cloned() else { continue };
             let counted = if self.has(Planted::RestartsUncounted) { 0 } else { running.restarts };
-            match remedy(finding, counted, max) {
+            match remedy(finding, counted, Suspicion::default(), max) {
                 Remedy::Poison => poison.push(*no),
-                Remedy::HandOutAgain { restarts } => {
+                Remedy::HandOutAgain { restarts, .. } => {
                     over.push((*no, running.attempt));
                     ready.extend(self.reissue(*no, restarts, finding != Finding::Released));
                 }

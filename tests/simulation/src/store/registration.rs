@@ -13,21 +13,21 @@ use super::Tables;
 use super::rows::{DeadlineKind, DueRow, OrderRow, ReadyRow, ReadyStage, RequestStatus};
 use crate::planted::Planted;
 
-/// What became of one registration.
+/// Outcome of a registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Registered {
-    /// It is new.
+    /// The order is new.
     Accepted {
-        /// Its number.
+        /// Number of the order.
         no: OrderNo,
-        /// What may run of it.
+        /// Stage of the order that may run.
         ready: Option<ReadyStage>,
     },
     /// The same was registered before.
     Duplicate(Status),
-    /// Another order bears this id.
+    /// Another order has this id.
     Conflict(Status),
-    /// It would stand in its queue behind an order that awaits it.
+    /// The order would stand in its queue behind an order that awaits it.
     Behind,
 }
 

@@ -17,7 +17,7 @@ pub struct OrderRow {
     pub id: String,
     /// Digest of what was registered.
     pub digest: [u8; 32],
-    /// Which scenario.
+    /// Index of the scenario.
     pub scenario: usize,
     /// Parallel or sequential.
     pub mode: Mode,
@@ -27,15 +27,15 @@ pub struct OrderRow {
     pub priority: Priority,
     /// Flow marker.
     pub flow: String,
-    /// True where its client wants to be told of its ends.
+    /// True if the client wants notifications of its ends.
     pub notify: bool,
     /// The request of its parent that its end answers.
     pub answers: Option<RequestId>,
-    /// Who started it.
+    /// Order that started it.
     pub parent: Option<OrderNo>,
     /// Parameters.
     pub params: Arc<Value>,
-    /// Not before.
+    /// Earliest start.
     pub start_at: Option<Timestamp>,
     /// Latest start.
     pub start_deadline: Option<Timestamp>,
@@ -43,13 +43,13 @@ pub struct OrderRow {
     pub created_at: Timestamp,
     /// Status as it is stored.
     pub status: Status,
-    /// How it stands to its target.
+    /// Status relative to the target of the scenario.
     pub scenario_status: ScenarioStatus,
     /// Present state.
     pub step: Option<String>,
     /// Last entry point.
     pub entry_point: Option<String>,
-    /// Which life.
+    /// Number of the life.
     pub life: Life,
     /// Last hand-out that left something behind.
     pub attempt: Attempt,
@@ -63,7 +63,7 @@ pub struct OrderRow {
     pub stages: i32,
     /// Repeats among them.
     pub retries: i32,
-    /// Why it failed, or waits in `retry`.
+    /// Error by which it failed, or waits in `retry`.
     pub error: Option<OrderError>,
     /// Result, as JSON.
     pub result: Option<String>,
@@ -73,7 +73,7 @@ pub struct OrderRow {
     pub history: Vec<HistoryEntry>,
     /// Transitions of this life.
     pub moves: Vec<(String, String)>,
-    /// Where the path of this life begins, if that is known.
+    /// State in which the path of this life begins, if known.
     pub begin: Option<String>,
 }
 
@@ -82,19 +82,19 @@ pub struct OrderRow {
 pub struct ReadyRow {
     /// Token.
     pub pass: Pass,
-    /// Number that the hand-out will bear.
+    /// Number that the hand-out will have.
     pub attempt: Attempt,
-    /// Why it runs.
+    /// Reason to run.
     pub wake: Wake,
     /// Queue and position.
     pub place: Option<(String, i64)>,
     /// Number of times that it was handed out again.
     pub restarts: u16,
-    /// True where it was with a worker before.
+    /// True if it was with a worker before.
     pub reissued: bool,
-    /// Since when it may run.
+    /// Time since which it may run.
     pub since: Timestamp,
-    /// True where fresh ones go beside it in turn.
+    /// True if fresh ones go beside it in turn.
     pub woken: bool,
     /// Time at which its command is repeated.
     pub repeat_at: Option<Timestamp>,
@@ -107,26 +107,26 @@ pub struct RunningRow {
     pub pass: Pass,
     /// Number of the hand-out.
     pub attempt: Attempt,
-    /// Why it runs.
+    /// Reason to run.
     pub wake: Wake,
     /// Number of times that it was handed out again.
     pub restarts: u16,
     /// The queue that it owns.
     pub queue: Option<String>,
-    /// Who has it.
+    /// Worker that has it.
     pub node: Incarnation,
-    /// Begin.
+    /// Start of the stage.
     pub started_at: Timestamp,
-    /// Until when it may be without progress.
+    /// Time until which it may be without progress.
     pub deadline_at: Timestamp,
 }
 
 /// A suspended order.
 #[derive(Clone, Copy, Debug)]
 pub struct DueRow {
-    /// For what.
+    /// Kind of wake-up that it waits for.
     pub stream: Stream,
-    /// Until when.
+    /// Time of the wake-up.
     pub at: Timestamp,
 }
 
@@ -139,12 +139,12 @@ pub enum DeadlineKind {
     Process,
 }
 
-/// Where a request is.
+/// State of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestStatus {
     /// May be answered.
     Open,
-    /// Was.
+    /// Was answered.
     Answered,
     /// Too late.
     Timeout,
@@ -157,13 +157,13 @@ pub enum RequestStatus {
 pub struct RequestRow {
     /// The order.
     pub no: OrderNo,
-    /// Its life.
+    /// Life of the order.
     pub life: Life,
     /// Visit and action.
     pub place: (u32, u32),
     /// Name in the scenario.
     pub name: String,
-    /// Where it is.
+    /// State of the request.
     pub status: RequestStatus,
     /// True while the order waits for it.
     pub awaited: bool,
@@ -176,18 +176,18 @@ pub struct RequestRow {
 pub struct CallbackRow {
     /// The request, if there is one.
     pub request: Option<RequestId>,
-    /// What became of it.
+    /// Outcome of the answer.
     pub verdict: &'static str,
     /// Status of the called system's step.
     pub step_status: String,
 }
 
-/// A stage that may run, as the dispatcher is told.
+/// A stage that may run, as the dispatcher learns of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadyStage {
     /// The order.
     pub no: OrderNo,
-    /// Number that the hand-out will bear.
+    /// Number that the hand-out will have.
     pub attempt: Attempt,
     /// Flow marker.
     pub flow: String,
@@ -195,6 +195,6 @@ pub struct ReadyStage {
     pub priority: Priority,
     /// Queue and position.
     pub place: Option<(String, i64)>,
-    /// True where it goes on with what was begun.
+    /// True if it goes on with what was begun.
     pub woken: bool,
 }

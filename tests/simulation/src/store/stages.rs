@@ -27,7 +27,7 @@ pub struct OfferedStage {
     pub epoch: Epoch,
 }
 
-/// Why a hand-out was not claimed.
+/// Reason why a hand-out was not claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unclaimed {
     /// No such stage is ready any more.
@@ -43,17 +43,17 @@ pub enum Unclaimed {
 pub struct Claimed {
     /// The order.
     pub no: OrderNo,
-    /// Its row, as it was at the claim.
+    /// Row of the order, as it was at the claim.
     pub order: OrderRow,
-    /// Its token.
+    /// Token of the stage.
     pub pass: Pass,
     /// Number of the hand-out.
     pub attempt: Attempt,
-    /// Why the stage runs.
+    /// Reason why the stage runs.
     pub wake: Wake,
     /// Number of times that it was handed out again.
     pub restarts: u16,
-    /// Since when it could have run.
+    /// Time since which it could have run.
     pub since: Timestamp,
     /// The queue that it owns.
     pub queue: Option<String>,
@@ -70,17 +70,17 @@ pub struct Finished {
     pub no: OrderNo,
     /// The right to write.
     pub pass: Pass,
-    /// Its life.
+    /// Life of the order.
     pub life: Life,
     /// Number of the hand-out.
     pub attempt: Attempt,
-    /// Why the stage ran.
+    /// Reason why the stage ran.
     pub wake: Wake,
-    /// What comes after it; none where it goes on from an entry point.
+    /// Continuation; `None` if it goes on from an entry point.
     pub then: Option<Then>,
-    /// How the order stands to its target.
+    /// Status of the order relative to its target.
     pub scenario_status: ScenarioStatus,
-    /// Present state; none where nothing was executed.
+    /// Present state; `None` if nothing was executed.
     pub step: Option<String>,
     /// Last entry point.
     pub entry_point: Option<String>,
@@ -92,7 +92,7 @@ pub struct Finished {
     pub result: Option<String>,
     /// Position and variables to keep; none removes them.
     pub snapshot: Option<String>,
-    /// True where there was something to remove.
+    /// True if there was something to remove.
     pub had_snapshot: bool,
     /// The queue that the order is a member of.
     pub queue: Option<String>,
@@ -100,7 +100,7 @@ pub struct Finished {
     pub released: bool,
     /// Transitions.
     pub moves: Vec<Transition>,
-    /// Until when it may go on without progress, where it does go on.
+    /// Time until which it may go on without progress, if it goes on.
     pub until: Timestamp,
 }
 
@@ -187,7 +187,7 @@ impl Tables {
         self.running.get(&no).is_some_and(|running| running.pass == pass || self.has(Planted::EndIgnoresPass))
     }
 
-    /// Prolongs stages, and saves entry points that they have entered; whether each still has its pass.
+    /// Prolongs stages, and saves entry points that they have entered; returns for each if it still has its pass.
     pub fn advance(&mut self, stages: &[Finished]) -> Vec<bool> {
         stages.iter().map(|stage| self.advance_one(stage)).collect()
     }
@@ -220,7 +220,7 @@ impl Tables {
         true
     }
 
-    /// Writes the ends of stages whose pass still holds; whether each did, and what may run at once by it.
+    /// Writes the ends of stages whose pass still holds; returns for each if it did, and the stages that may run now.
     pub fn finish(&mut self, ends: &[Finished], groups: &AgeGroups) -> (Vec<bool>, Vec<ReadyStage>) {
         self.moves.clear();
         let mut ready = Vec::new();
@@ -257,7 +257,7 @@ impl Tables {
         if change.deadlines == Deadlines::Drop {
             self.drop_deadlines(end.no);
         }
-        if let Some(first) = change.ends_life.filter(|_| !self.has(Planted::EndUntold)) {
+        if let Some(first) = change.ends_life.filter(|_| !self.has(Planted::EndUnreported)) {
             self.put_notification(end.no, first);
         }
         self.note_status(end.no);
@@ -274,7 +274,7 @@ impl Tables {
         true
     }
 
-    /// An order has ended in its present state: whoever waits for that may go from now on.
+    /// Notes that an order has ended in its present state: orders that wait for that may go from now on.
     pub(super) fn note_end(&mut self, no: OrderNo) {
         if let Some(order) = self.orders.get(&no) {
             self.witness.ended_in(&order.id, order.step.as_deref());
@@ -319,7 +319,7 @@ impl Tables {
         self.make_ready(no, Waking::Answered, None, None)
     }
 
-    /// Gives the queue of a running stage up; whether the stage is still the caller's.
+    /// Gives the queue of a running stage up; returns if the stage is still the caller's.
     pub fn give_queue_up(&mut self, no: OrderNo, pass: Pass) -> bool {
         let Some(running) = self.running.get_mut(&no).filter(|running| running.pass == pass) else {
             return false;
@@ -335,7 +335,7 @@ pub(super) const fn plain(number: i32, life: Life) -> HistoryEntry {
     HistoryEntry { number, life, takes: 1, ends: false, begins: false }
 }
 
-/// True where a position is needed to go on.
+/// True if a position is needed to go on.
 #[must_use]
 pub const fn is_suspended(status: Status) -> bool {
     matches!(status, Status::Sleep | Status::Wait | Status::Polling | Status::Retry)

@@ -22,7 +22,7 @@ impl Tables {
         self.stops.iter().filter(holds).cloned().collect()
     }
 
-    /// A stop of this flow that has held for so long.
+    /// A stop of this flow that has held for this time.
     #[must_use]
     pub fn stopped_since(&self, flow: &str, at_least: Duration) -> Option<&FlowStop> {
         let since = self.now.checked_sub(at_least).unwrap_or(Timestamp::MIN);

@@ -1,4 +1,4 @@
-//! What is due: from `due` back to `ready`, and commands that are repeated.
+//! Waking: orders that are due go from `due` back to `ready`, and commands are repeated.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::rows::{ReadyStage, RequestStatus};
 use crate::planted::Planted;
 
 impl Tables {
-    /// What is due in a stream, the oldest first, with the flow of each.
+    /// Orders that are due in a stream, the oldest first, with the flow of each.
     #[must_use]
     pub fn due_now(&self, stream: Stream, limit: usize) -> Vec<(OrderNo, &str)> {
         let early = if self.has(Planted::WakesEarly) { Duration::from_secs(1) } else { Duration::ZERO };
@@ -59,7 +59,7 @@ impl Tables {
         self.make_ready(no, by, Some(due.at), repeat_at)
     }
 
-    /// What an order awaited and did not come is too late from now on.
+    /// Closes the requests that an order awaited in vain: their answers are too late from now on.
     pub(super) fn time_out(&mut self, no: OrderNo) {
         self.close_requests(no, RequestStatus::Timeout, |_, request| request.awaited);
     }

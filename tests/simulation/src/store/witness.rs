@@ -1,4 +1,4 @@
-//! What was seen of all commits, in their order, for the judge. Decides nothing.
+//! Observations of all commits, in their order, for the judge. Decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,15 +17,15 @@ pub const MAX_RESTARTS: u16 = 5;
 pub struct Witness {
     fence: Fence,
     statuses: BTreeMap<OrderNo, Status>,
-    /// Ends that were to be told: order, life and kind.
+    /// Ends that were to be reported: order, life and kind.
     pub to_tell: Vec<(String, Life, String)>,
     /// States that orders have ended in, by id.
     ends: BTreeSet<(String, String)>,
-    /// How often operations acted on orders, by key.
+    /// Number of times that operations acted on orders, by key.
     pub operated: BTreeMap<(usize, OrderNo), u32>,
     /// Lives that were interrupted before they began.
     pub interrupted: BTreeSet<(OrderNo, Life)>,
-    /// What is broken.
+    /// Violations found.
     pub violations: Vec<Violation>,
     /// Things that a good run has seen, and how often.
     pub seen: BTreeMap<&'static str, u64>,
@@ -36,7 +36,7 @@ impl Witness {
         self.violations.extend(violation);
     }
 
-    /// Something worth to be seen happened.
+    /// Notes that something worth seeing happened.
     pub fn saw(&mut self, what: &'static str) {
         *self.seen.entry(what).or_default() += 1;
     }

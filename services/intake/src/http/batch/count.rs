@@ -3,36 +3,36 @@
 
 /// Form in which the items stand in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum BatchFormat {
     /// Elements of one JSON array.
     Array,
-    /// One a line.
+    /// Items on a line each.
     Lines,
 }
 
-/// The items so far.
+/// Counter of the items so far.
 #[derive(Debug)]
-pub(super) struct Count {
-    form: Form,
+pub(super) struct ItemCounter {
+    form: BatchFormat,
     items: usize,
-    /// True if something stands in the present item.
+    /// True if the present item has begun.
     begun: bool,
     depth: usize,
     in_text: bool,
     escaped: bool,
 }
 
-impl Count {
-    pub(super) const fn new(form: Form) -> Self {
+impl ItemCounter {
+    pub(super) const fn new(form: BatchFormat) -> Self {
         Self { form, items: 0, begun: false, depth: 0, in_text: false, escaped: false }
     }
 
-    /// Takes the next bytes; how many items have begun by then.
+    /// Takes the next bytes, and returns the number of items that have begun by then.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> usize {
         for byte in bytes {
             match self.form {
-                Form::Array => self.of_array(*byte),
-                Form::Lines => self.of_lines(*byte),
+                BatchFormat::Array => self.of_array(*byte),
+                BatchFormat::Lines => self.of_lines(*byte),
             }
         }
         self.items
@@ -88,9 +88,9 @@ impl Count {
 mod tests {
     use super::*;
 
-    fn counted(form: Form, text: &str) -> usize {
-        let whole = Count::new(form).feed(text.as_bytes());
-        let mut bytewise = Count::new(form);
+    fn counted(form: BatchFormat, text: &str) -> usize {
+        let whole = ItemCounter::new(form).feed(text.as_bytes());
+        let mut bytewise = ItemCounter::new(form);
         text.as_bytes().chunks(1).for_each(|byte| {
             bytewise.feed(byte);
         });
@@ -108,16 +108,19 @@ mod tests {
             (r#"[{"a": [1, 2], "b": {"c": "],["}}, "\",\\", [], {}]"#, 4),
             (r#"["a,b\\\",", ","]"#, 2),
         ] {
-            assert_eq!(counted(Form::Array, text), items, "{text}");
+            assert_eq!(counted(BatchFormat::Array, text), items, "{text}");
         }
-        assert_eq!(counted(Form::Array, &format!("[{}]", vec!["{\"id\":\"a,b\"}"; 5000].join(","))), 5000);
+        assert_eq!(
+            counted(BatchFormat::Array, &format!("[{}]", vec!["{\"id\":\"a,b\"}"; 5000].join(","))),
+            5000
+        );
     }
 
     #[test]
     fn ord_1_lines_without_anything_do_not_count() {
         for (text, items) in [("", 0), ("\n \r\n\n", 0), ("x", 1), ("x\n", 1), ("{}\n\n{}\r\n  {}", 3)] {
-            assert_eq!(counted(Form::Lines, text), items, "{text:?}");
+            assert_eq!(counted(BatchFormat::Lines, text), items, "{text:?}");
         }
-        assert_eq!(counted(Form::Lines, &"x\n".repeat(5000)), 5000);
+        assert_eq!(counted(BatchFormat::Lines, &"x\n".repeat(5000)), 5000);
     }
 }

@@ -8,9 +8,9 @@ use pagurus_wire::export::ExportedOrder;
 use pagurus_wire::order::Page;
 use schemars::JsonSchema;
 
-use super::{Content, Operation, Schemas};
+use super::{BodyContent, Operation, Schemas};
 use crate::Intake;
-use crate::http::Answer;
+use crate::http::ProblemResponse;
 use crate::http::body::Sent;
 use crate::http::caller::Caller;
 use crate::http::exports::Exported;
@@ -18,80 +18,80 @@ use crate::http::pages::Part;
 use crate::http::query::{Pairs, Path, Query};
 
 /// An argument of a handler.
-pub(in crate::http) trait Asked {
-    /// Adds what the argument asks of clients; most ask nothing that types could tell.
+pub(in crate::http) trait HandlerArgument {
+    /// Adds what the argument asks of clients; most ask nothing that types could show.
     fn describe(_: &mut Operation, _: &mut Schemas) {}
 }
 
-impl Asked for State<Intake> {}
-impl Asked for Caller {}
-impl Asked for HeaderMap {}
-impl Asked for Uri {}
-impl Asked for Body {}
-impl<T> Asked for Extension<T> {}
+impl HandlerArgument for State<Intake> {}
+impl HandlerArgument for Caller {}
+impl HandlerArgument for HeaderMap {}
+impl HandlerArgument for Uri {}
+impl HandlerArgument for Body {}
+impl<T> HandlerArgument for Extension<T> {}
 // The template of the path says it.
-impl<T> Asked for Path<T> {}
+impl<T> HandlerArgument for Path<T> {}
 
-impl<T: JsonSchema> Asked for Query<T> {
+impl<T: JsonSchema> HandlerArgument for Query<T> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         operation.query(schemas.of_query::<T>());
     }
 }
 
-impl<T: JsonSchema> Asked for Pairs<T> {
+impl<T: JsonSchema> HandlerArgument for Pairs<T> {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         operation.query(schemas.of_query::<T>());
     }
 }
 
-impl<T: JsonSchema> Asked for Sent<T> {
+impl<T: JsonSchema> HandlerArgument for Sent<T> {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
-        operation.body.push((Content::Json(Schemas::of_request::<T>), true));
+        operation.body.push((BodyContent::Json(Schemas::of_request::<T>), true));
     }
 }
 
 /// The result of a handler.
-pub(in crate::http) trait Told {
+pub(in crate::http) trait HandlerOutput {
     /// Adds the answer, where its type is known.
     fn describe(operation: &mut Operation);
 }
 
-impl<T: Told> Told for Result<T, Answer> {
+impl<T: HandlerOutput> HandlerOutput for Result<T, ProblemResponse> {
     fn describe(operation: &mut Operation) {
         T::describe(operation);
     }
 }
 
-impl<T: JsonSchema> Told for Json<T> {
+impl<T: JsonSchema> HandlerOutput for Json<T> {
     fn describe(operation: &mut Operation) {
-        operation.answers.push((200, "Done.", Some(Content::Json(Schemas::of_answer::<T>))));
+        operation.answers.push((200, "Done.", Some(BodyContent::Json(Schemas::of_answer::<T>))));
     }
 }
 
-impl Told for Exported {
+impl HandlerOutput for Exported {
     fn describe(operation: &mut Operation) {
         Json::<Page<ExportedOrder>>::describe(operation);
     }
 }
 
-impl<T: JsonSchema> Told for Part<T> {
+impl<T: JsonSchema> HandlerOutput for Part<T> {
     fn describe(operation: &mut Operation) {
         Json::<Vec<T>>::describe(operation);
         operation.is_part = true;
     }
 }
 
-impl Told for StatusCode {
+impl HandlerOutput for StatusCode {
     fn describe(_: &mut Operation) {}
 }
 
-impl Told for Response<Body> {
+impl HandlerOutput for Response<Body> {
     fn describe(_: &mut Operation) {}
 }
 
 /// A handler whose types say what its route asks and answers.
 pub(in crate::http) trait Described<T> {
-    /// Adds that to the description of the route.
+    /// Adds what they say to the description of the route.
     fn describe(operation: &mut Operation, schemas: &mut Schemas);
 }
 
@@ -100,8 +100,8 @@ macro_rules! described {
         impl<F, R, M, $($argument),*> Described<(M, $($argument,)*)> for F
         where
             F: AsyncHandler<($($argument,)*), Output = R>,
-            R: Told,
-            $($argument: Asked,)*
+            R: HandlerOutput,
+            $($argument: HandlerArgument,)*
         {
             fn describe(operation: &mut Operation, schemas: &mut Schemas) {
                 $($argument::describe(operation, schemas);)*
@@ -121,7 +121,7 @@ macro_rules! described {
 
 /// A function that answers later.
 pub(in crate::http) trait AsyncHandler<T> {
-    /// The answer.
+    /// Type of the answer.
     type Output;
 }
 

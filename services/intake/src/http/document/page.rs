@@ -15,7 +15,7 @@ table { border-collapse: collapse; margin: .5rem 0 } td, th { text-align: left; 
 @media (prefers-color-scheme: dark) { body { color: #e6edf3; background: #0d1117 } pre { background: #161b22 }
   details, h2 { border-color: #30363d } a, summary b { color: #6cb6ff } }";
 
-/// The page.
+/// Returns the document as a page.
 pub(in crate::http) fn page(document: &Value) -> String {
     let (title, version) = (text(&document["info"]["title"]), text(&document["info"]["version"]));
     let groups: Vec<&Value> = document["tags"].as_array().into_iter().flatten().collect();

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// All schemas that the document names.
 pub(in crate::http) struct Schemas {
     asked: SchemaGenerator,
-    told: SchemaGenerator,
+    answered: SchemaGenerator,
 }
 
 impl Schemas {
@@ -19,21 +19,21 @@ impl Schemas {
         });
         Self {
             asked: settings.clone().for_deserialize().into_generator(),
-            told: settings.for_serialize().into_generator(),
+            answered: settings.for_serialize().into_generator(),
         }
     }
 
-    /// The schema of a body that clients send.
+    /// Returns the schema of a body that clients send.
     pub(in crate::http) fn of_request<T: JsonSchema>(&mut self) -> Value {
         self.asked.subschema_for::<T>().to_value()
     }
 
-    /// The schema of an answer.
+    /// Returns the schema of an answer.
     pub(in crate::http) fn of_answer<T: JsonSchema>(&mut self) -> Value {
-        self.told.subschema_for::<T>().to_value()
+        self.answered.subschema_for::<T>().to_value()
     }
 
-    /// The fields of a query, as parameters.
+    /// Returns the fields of a query, as parameters.
     pub(super) fn of_query<T: JsonSchema>(&mut self) -> Vec<Value> {
         let schema = T::json_schema(&mut self.asked).to_value();
         let required = schema["required"].as_array().cloned().unwrap_or_default();
@@ -41,25 +41,25 @@ impl Schemas {
         fields
             .into_iter()
             .map(|(name, mut schema)| {
-                let told = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+                let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
                 written(&mut schema);
                 serde_json::json!({
                     "name": name, "in": "query", "required": required.contains(&name.as_str().into()),
-                    "description": told.unwrap_or_default(), "schema": schema,
+                    "description": description.unwrap_or_default(), "schema": schema,
                 })
             })
             .collect()
     }
 
-    /// All definitions.
+    /// Returns all definitions.
     pub(in crate::http) fn finish(mut self) -> Map<String, Value> {
-        let mut all = self.told.take_definitions(true);
+        let mut all = self.answered.take_definitions(true);
         all.extend(self.asked.take_definitions(true));
         all
     }
 }
 
-/// A field that is left out of a query is not null, but not there.
+/// Removes defaults and nulls from the schema of a query field: a field that is left out is absent, not null.
 fn written(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     map.remove("default");

@@ -96,7 +96,7 @@ fn http_every_parameter_says_what_it_is_and_a_number_is_one() {
     }) {
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
             let name = &parameter["name"];
-            assert!(parameter["description"].as_str().is_some_and(|told| !told.is_empty()), "{path}: {name}");
+            assert!(parameter["description"].as_str().is_some_and(|text| !text.is_empty()), "{path}: {name}");
             if name == "limit" {
                 assert_eq!(parameter["schema"]["type"], "integer", "{path}: {name}");
             }
@@ -105,7 +105,7 @@ fn http_every_parameter_says_what_it_is_and_a_number_is_one() {
 }
 
 #[test]
-fn http_every_reference_of_the_document_leads_somewhere_and_no_operation_bears_the_name_of_another() {
+fn http_every_reference_of_the_document_leads_somewhere_and_no_operation_has_the_name_of_another() {
     let document = crate::openapi();
     let text = document.to_string();
     for reference in text.split("\"$ref\":\"#").skip(1).filter_map(|rest| rest.split('"').next()) {

@@ -16,37 +16,37 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::super::body::read_json;
-use super::super::{Answer, Outcome};
+use super::super::{HttpResult, ProblemResponse};
 use crate::Intake;
 
-/// Longest time for all tests of one request. Then the rest are broken off, and say so.
+/// Longest time for all tests of one request. The rest are then broken off, and say so.
 const TIME: Duration = Duration::from_secs(10);
 
 /// Requests that are tried at the same time: tests need processors that orders need, too.
 static TRIED: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(aside::places()));
 
 /// `POST /v1/scenarios/test`
-pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> Outcome<Json<TriedView>> {
+pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> HttpResult<Json<TriedView>> {
     let asked = read_json(&intake, body).await?;
     let text = |key: &str| match asked.get(key).and_then(Value::as_str) {
         Some(text) => Ok(text.to_owned()),
         None => {
-            let told = format!("/{key} must be the text of a file");
-            Err(Answer(Problem::new(Type::Invalid, told).at(format!("/{key}"))))
+            let detail = format!("/{key} must be the text of a file");
+            Err(ProblemResponse(Problem::new(Type::Invalid, detail).at(format!("/{key}"))))
         }
     };
     let (scenario, tests) = (text("scenario")?, text("tests")?);
     let Ok(permit) = TRIED.try_acquire() else {
-        return Err(Answer(Problem::new(Type::Busy, "other scenarios are being tested; try again")));
+        return Err(ProblemResponse(Problem::new(Type::Busy, "other scenarios are being tested; try again")));
     };
     let tried = aside::run("test", move || {
-        // Also where whoever asked has gone away.
+        // Also if the caller has gone away.
         let _permit = permit;
         let scenario = intake.views.compiled(&scenario).map_err(|faults| refused("/scenario", faults))?;
         let file = trial::read(&tests).map_err(|faults| refused("/tests", faults))?;
         Ok(try_all(&intake, &Arc::new(scenario), &file))
     });
-    let failed = || Answer(Problem::new(Type::Internal, "the engine failed; its log says more"));
+    let failed = || ProblemResponse(Problem::new(Type::Internal, "the engine failed; its log says more"));
     let outcomes: Vec<Tried> = tried.await.unwrap_or_else(|| Err(failed()))?;
     let passed = outcomes.iter().all(Tried::passed);
     Ok(Json(TriedView { passed, tests: outcomes.iter().map(Tried::to_value).collect() }))
@@ -59,9 +59,9 @@ fn try_all(intake: &Intake, scenario: &Arc<Scenario>, file: &TrialFile) -> Vec<T
     file.trials.iter().map(|one| trial::run(scenario, &deployment, one, &mut go_on)).collect()
 }
 
-/// Lines and columns are those of the text; the pointer says of which one.
-fn refused(text: &str, faults: Vec<Fault>) -> Answer {
+/// Returns the faults as an answer. Lines and columns are those of the text; the pointer says of which one.
+fn refused(text: &str, faults: Vec<Fault>) -> ProblemResponse {
     let within = |fault: Fault| Fault { pointer: format!("{text}{}", fault.pointer), ..fault };
     let faults: Vec<Fault> = faults.into_iter().map(within).collect();
-    Answer(Problem::of_faults(Type::Invalid, &faults))
+    ProblemResponse(Problem::of_faults(Type::Invalid, &faults))
 }

@@ -24,7 +24,7 @@ pub(super) struct Bindings {
 }
 
 impl Bindings {
-    /// Those of a queue that has none yet.
+    /// Bindings of a queue that has none yet.
     pub(super) fn wanted(
         wanted: watch::Receiver<Vec<(String, String)>>,
         looks: watch::Receiver<Looked>,

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::super::{DatabaseFacts, FindingSeverity, Shown};
-use super::{Findings, NAMED};
+use super::{InstallationFindings, NAMED};
 
 use FindingSeverity::{Error, Warning};
 
-/// Age from which a snapshot keeps more dead rows than the work lists bear.
+/// Age from which a snapshot keeps more dead rows than the work lists can take.
 const OLD_SNAPSHOT: Duration = Duration::from_secs(5 * 60);
 /// Age at which the work lists are so full of dead rows that everything is slow.
 const HARMFUL_SNAPSHOT: Duration = Duration::from_secs(60 * 60);
@@ -27,7 +27,7 @@ const SAFE: [(&str, &str, &str); 3] = [
     ("autovacuum", "on", "dead rows are never removed, and everything becomes slower"),
 ];
 
-pub(super) fn of_database(facts: &DatabaseFacts, findings: &mut Findings) {
+pub(super) fn of_database(facts: &DatabaseFacts, findings: &mut InstallationFindings) {
     if facts.is_standby {
         findings.add(
             "database",
@@ -89,7 +89,7 @@ pub(super) fn of_database(facts: &DatabaseFacts, findings: &mut Findings) {
     }
 }
 
-fn sessions(facts: &DatabaseFacts, most: Option<&str>, findings: &mut Findings) {
+fn sessions(facts: &DatabaseFacts, most: Option<&str>, findings: &mut InstallationFindings) {
     if let Some(most) = most.and_then(|most| most.parse::<i64>().ok())
         && facts.sessions * 100 >= most * MANY_SESSIONS
     {
@@ -109,7 +109,7 @@ fn sessions(facts: &DatabaseFacts, most: Option<&str>, findings: &mut Findings) 
     }
 }
 
-fn snapshots(facts: &DatabaseFacts, findings: &mut Findings) {
+fn snapshots(facts: &DatabaseFacts, findings: &mut InstallationFindings) {
     let old = facts.snapshots.iter().filter(|holder| holder.age >= OLD_SNAPSHOT);
     for holder in old.take(NAMED) {
         let severity = if holder.age >= HARMFUL_SNAPSHOT { Error } else { Warning };

@@ -117,12 +117,12 @@ fn run_a_snapshot_harms_by_its_age_and_its_holder_is_named() {
     assert_eq!(database(|facts| facts.unseen_sessions = 1), [("database.snapshots", Warning)]);
     let mut facts = well();
     facts.database.as_mut().unwrap().snapshots = vec![holder(3 * 3600)];
-    let told = diagnose(&facts).remove(0);
+    let finding = diagnose(&facts).remove(0);
     assert!(
-        told.told.contains("session 7 (`report`, idle in transaction) has held a snapshot for 3 h"),
-        "{told:?}"
+        finding.message.contains("session 7 (`report`, idle in transaction) has held a snapshot for 3 h"),
+        "{finding:?}"
     );
-    assert!(told.remedy.contains("pg_terminate_backend(7)"), "{told:?}");
+    assert!(finding.remedy.contains("pg_terminate_backend(7)"), "{finding:?}");
     let prepared = Some((2, Duration::from_secs(400)));
     assert_eq!(database(|facts| facts.prepared = prepared), [("database.snapshots", Error)]);
     assert_eq!(database(|facts| facts.idle_slots = vec!["r".into()]), [("database.snapshots", Warning)]);
@@ -139,7 +139,7 @@ fn run_a_snapshot_harms_by_its_age_and_its_holder_is_named() {
 }
 
 #[test]
-fn run_a_broker_that_is_blocked_slow_or_not_listened_to_is_told() {
+fn run_a_broker_that_is_blocked_slow_or_not_listened_to_is_reported() {
     let closed = |why: &str| vec![("publish".to_owned(), why.to_owned())];
     assert_eq!(found(|facts| facts.broker.closed = closed("blocked: low on disk")), [("broker", Error)]);
     let mut facts = well();

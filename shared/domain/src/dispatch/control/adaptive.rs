@@ -1,4 +1,4 @@
-//! The limit that follows what a system bears. Must never move where it was not reached.
+//! The limit that follows what a system can take. Must never move where it was not reached.
 //!
 //! It begins as TCP does, doubling with each round of answers (slow start), up to what was borne before; then it grows
 //! in steps, which double while nothing speaks against them and halve the way to a limit that was too much (binary
@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 use super::baseline::Baselines;
 use super::rule::{LimitRule, LimitWindow};
 
-/// Calls may take so much longer than the base, and the limit still grows.
+/// Ratio of times to the base up to which the limit still grows.
 const CALM: f64 = 1.15;
-/// From so much longer on, the limit falls.
+/// Ratio of times from which on the limit falls.
 const PRESSED: f64 = 1.3;
 /// The limit falls to this part at the least, by one window.
 const LEAST_PART: f64 = 0.25;
@@ -168,7 +168,7 @@ impl Adaptive {
             if ratio.is_none_or(|ratio| ratio <= calm) && window.good > 0 {
                 return self.grow(window);
             }
-            // Neither calm nor pressed: about as much as it bears.
+            // Neither calm nor pressed: about as much as it can take.
             self.quick_until = None;
         }
         None

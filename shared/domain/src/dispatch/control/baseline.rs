@@ -5,7 +5,7 @@
 //! every call, a few that take long by nature delay only the mean (the idea of CoDel, Nichols and Jacobson 2012). A
 //! base falls with faster calls at once. It rises in two cases only: while a small part of what was borne is in use,
 //! and when lowering the limit has shown that the calls take so long however few they are. Others let it follow a
-//! long average and drift (Gradient2), or measure it anew at times with next to no traffic (Envoy); Uber's Cinnamon
+//! long average and drift (Gradient2), or measure it again at times with next to no traffic (Envoy); Uber's Cinnamon
 //! met the drift by measuring whether throughput and load go together, which is the nearest to this.
 
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use super::rule::PathTimes;
 use crate::system::CallKind;
 
-/// Paths that are told apart; beyond them nothing is learnt.
+/// Maximum number of paths that are distinguished; beyond them nothing is learnt.
 const MAX_PATHS: usize = 16;
 /// Calls of a path in a window that say something.
 const FEW: f64 = 5.0;
 /// A path with less than this part of all calls says nothing of the whole.
 const SMALL_PART: f64 = 0.1;
-/// Until so many calls were seen, all windows count alike.
+/// Number of calls up to which all windows count alike.
 const FIRST: f64 = 100.0;
 /// Times down to this part of the base are the same but for chance: else the base would follow the luckiest windows.
 const SAME: f64 = 0.92;
@@ -44,8 +44,8 @@ struct Baseline {
 }
 
 impl Baselines {
-    /// How much longer calls take than when the system is not pressed, on the path where it is worst; none while too
-    /// little is known.
+    /// Factor by which calls take longer than when the system is not pressed, on the path where it is worst; none while
+    /// too little is known.
     pub(super) fn ratio(&self, times: &[PathTimes]) -> Option<f64> {
         let all: f64 = times.iter().map(PathTimes::count).sum();
         let telling = times.iter().filter(|one| one.count() >= FEW.max(all * SMALL_PART));
@@ -90,7 +90,7 @@ impl Baselines {
         self.paths.iter().map(|base| base.seconds).max_by(f64::total_cmp)
     }
 
-    /// As it is stored.
+    /// Returns the form to store.
     pub(super) fn remember(&self) -> Value {
         let is_direct = |kind| kind == CallKind::Direct;
         let of =
@@ -98,7 +98,7 @@ impl Baselines {
         self.paths.iter().map(of).collect()
     }
 
-    /// As it was stored.
+    /// Reads the stored form.
     pub(super) fn recall(memory: &Value) -> Self {
         let read = |base: &Value| {
             let direct = base.get(1)?.as_bool()?;

@@ -25,7 +25,7 @@ const FEW: u32 = 5;
 const MANY_FAILED: u32 = 5;
 /// Stands for all further paths.
 const OTHERS: &str = "*";
-/// Paths that are told apart.
+/// Maximum number of paths that are distinguished.
 const MAX_PATHS: usize = 8;
 /// The longest time that is waited for a change to show.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -34,7 +34,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     opened: Option<Timestamp>,
-    /// When the limit changed, if the window followed a change.
+    /// Time at which the limit changed, if the window followed a change.
     changed_at: Option<Timestamp>,
     /// Samples from before began under another limit.
     counts_from: Option<Timestamp>,
@@ -43,12 +43,12 @@ pub(super) struct Collected {
     accepted: u32,
     limiting: u32,
     paths: Vec<PathTimes>,
-    /// Time that calls took of late, in seconds: a limit shows after so long.
+    /// Time that calls took recently, in seconds: a limit shows after so long.
     round: f64,
 }
 
 impl Collected {
-    /// A new window, while so many are in use; after a change of the limit nothing counts until it can show.
+    /// Opens a window while `in_use` are in use; after a change of the limit nothing counts until it can show.
     pub(super) fn begin(&mut self, in_use: u32, has_changed: bool, now: Timestamp) {
         self.opened = Some(now);
         self.changed_at = has_changed.then_some(now);
@@ -57,7 +57,7 @@ impl Collected {
         self.paths.clear();
     }
 
-    /// So many are in use.
+    /// Notes the number in use.
     pub(super) fn used(&mut self, in_use: u32) {
         self.in_use = self.in_use.max(in_use);
     }
@@ -158,7 +158,7 @@ impl Collected {
         true
     }
 
-    /// Time that calls took of late.
+    /// Returns the time that calls took recently.
     pub(super) fn round(&self) -> Duration {
         Duration::try_from_secs_f64(self.round).unwrap_or(LONGEST).min(LONGEST)
     }

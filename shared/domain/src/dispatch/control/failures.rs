@@ -1,4 +1,4 @@
-//! How many calls failed of late, for the decision to stop. Must never decide by itself what is too much.
+//! Number of calls that failed recently, for the decision to stop. Must never decide by itself what is too much.
 
 use jiff::Timestamp;
 
@@ -24,7 +24,7 @@ pub(super) struct Failures {
     /// Failed calls with no good one that began after the first of them: for as long as a call takes, a system that has gone
     /// away still answers what it was asked before.
     among_older: u32,
-    /// When the first of these was told.
+    /// Time at which the first of these was reported.
     among_since: Timestamp,
 }
 
@@ -88,7 +88,7 @@ mod tests {
         Timestamp::from_second(second).unwrap_or_default()
     }
 
-    /// Calls that took so many milliseconds.
+    /// Returns the times of one call that took this long.
     fn took(millis: u64) -> Latencies {
         let mut times = Latencies::default();
         times.note(Duration::from_millis(millis));
@@ -119,11 +119,11 @@ mod tests {
         let millis = |millis| Timestamp::from_millisecond(millis).unwrap_or_default();
         let mut failures = Failures::default();
         failures.note(2000, 0, &took(100), millis(60_000));
-        for told in 1..=5 {
-            assert_eq!(failures.beyond(0.9), None, "{told}");
-            failures.note(0, 4, &took(1), millis(60_000 + 10 * told));
+        for round in 1..=5 {
+            assert_eq!(failures.beyond(0.9), None, "{round}");
+            failures.note(0, 4, &took(1), millis(60_000 + 10 * round));
             // Begun before the first failure.
-            failures.note(4, 0, &took(100), millis(60_000 + 10 * told));
+            failures.note(4, 0, &took(100), millis(60_000 + 10 * round));
         }
         assert_eq!(failures.beyond(0.9), Some((20, 20)));
         failures.note(1, 0, &took(50), millis(60_100));

@@ -1,4 +1,4 @@
-//! The trying after a pause: a few go, and what comes of them decides. Must never let a system that is away pay for it
+//! Probing after a pause: a few calls go, and their outcome decides. Must never let a system that is away pay for it
 //! with more than a few calls.
 
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::timing::between;
-use super::{Bounds, Calls, Control, Moved, Phase, later};
+use super::{Bounds, Calls, Control, ControlMove, Phase, later};
 use crate::system::duration_of;
 
-/// Probes of the first round. Those of a further one go one after the other: a system that bears few calls at once refuses some
+/// Probes of the first round. Those of a further one go one after the other: a system that takes few calls at once refuses some
 /// of several, however well it is.
 const PROBES: u32 = 3;
 /// Answered probes that end the trying: one may be chance.
@@ -18,10 +18,10 @@ const ENOUGH: u32 = 2;
 const PROBE_PERIOD: Duration = Duration::from_secs(2);
 /// Probes in progress at most: a system that hangs gets no more.
 const MAX_PROBES: u32 = 16;
-/// How much later than its probe news of a call may come.
+/// Time by which news of a call may come later than its probe.
 const NEWS_DELAY: Duration = Duration::from_millis(500);
 
-/// How far the trying is.
+/// Progress of the probing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Probing {
     /// Time at which the first probe went.
@@ -40,7 +40,7 @@ pub(in super::super) struct Probing {
 
 impl Control {
     /// Goes on by itself at a time: the pause is over, or more probes may go.
-    pub(in super::super) fn wake(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> Moved {
+    pub(in super::super) fn wake(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> ControlMove {
         match self.phase {
             Phase::Open if self.doubt.is_some_and(|until| until <= now) => {
                 self.end_doubt(in_use, bounds, now)
@@ -56,14 +56,14 @@ impl Control {
                     again: Timestamp::MAX,
                 });
                 self.decide(bounds, now, format!("the pause is over: {left} of the oldest try"));
-                Moved::Yes
+                ControlMove::Yes
             }
             Phase::Probing(probing)
                 if probing.again <= now && probing.sent > 0 && probing.ended >= probing.sent.min(ENOUGH) =>
             {
                 // Samples are lost at times, and not every stage calls.
                 self.resume(bounds, now, &format!("{} probes ended without an error", probing.ended));
-                Moved::Yes
+                ControlMove::Yes
             }
             Phase::Probing(mut probing) if probing.again <= now => {
                 // Of those that ended nothing was heard, so they may not have called at all; or they hang.
@@ -71,9 +71,9 @@ impl Control {
                 probing.left = more.min(MAX_PROBES.saturating_sub(in_use));
                 probing.again = later(now, PROBE_PERIOD);
                 self.phase = Phase::Probing(probing);
-                Moved::Yes
+                ControlMove::Yes
             }
-            _ => Moved::No,
+            _ => ControlMove::No,
         }
     }
 
@@ -90,7 +90,7 @@ impl Control {
         }
     }
 
-    /// One has gone to try.
+    /// Notes that a probe has gone.
     pub(in super::super) fn probe_sent(&mut self, now: Timestamp) {
         if let Phase::Probing(probing) = &mut self.phase {
             probing.first.get_or_insert(now);
@@ -109,8 +109,8 @@ impl Control {
         calls: Calls,
         bounds: Bounds,
         now: Timestamp,
-    ) -> Moved {
-        let Some(first) = probing.first else { return Moved::No };
+    ) -> ControlMove {
+        let Some(first) = probing.first else { return ControlMove::No };
         // A call that took longer than that began before the probes.
         let since = between(first, now) + NEWS_DELAY;
         let longer = calls.times.counts().filter(|(step, _)| duration_of(*step) > since);
@@ -119,20 +119,20 @@ impl Control {
         if limiting > 0 {
             self.pause(now);
             self.decide(bounds, now, format!("{limiting} probes failed"));
-            return Moved::Yes;
+            return ControlMove::Yes;
         }
         probing.good += calls.good.saturating_sub(longer);
         if self.tries_singly() && probing.good > 0 && probing.good == probing.sent && probing.sent < ENOUGH {
             probing.left = 1;
             self.phase = Phase::Probing(probing);
-            return Moved::Yes;
+            return ControlMove::Yes;
         }
         self.phase = Phase::Probing(probing);
         if probing.good > 0 && probing.good >= probing.sent.min(ENOUGH) {
             self.resume(bounds, now, &format!("{} probes were answered", probing.good));
             self.collected.note(calls, 0, now);
-            return Moved::Yes;
+            return ControlMove::Yes;
         }
-        Moved::No
+        ControlMove::No
     }
 }

@@ -14,9 +14,9 @@ use crate::system::CallKind;
 /// are times alike.
 #[derive(Clone, Debug)]
 pub struct PathTimes {
-    /// Of a flow's control the system, of a system's control the scenario.
+    /// System for the control of a flow, scenario for the control of a system.
     pub path: Arc<str>,
-    /// How answers come.
+    /// Kind of the answers.
     pub kind: CallKind,
     pub(in super::super) spread: Spread,
 }

@@ -9,7 +9,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-/// A window in which calls took so many milliseconds while so many were in use.
+/// A window in which calls took `millis` milliseconds while `in_use` were in use.
 fn window(second: i64, in_use: u32, millis: u64, good: u32, limiting: u32) -> LimitWindow {
     let mut spread = Spread::default();
     spread.add(step_of(Duration::from_millis(millis)), good as f32);

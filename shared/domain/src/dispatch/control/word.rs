@@ -6,7 +6,7 @@ use super::super::record::Decision;
 use super::{Bounds, Control, HELD, Phase};
 
 impl Control {
-    /// Nothing goes before this time, because it was said so.
+    /// Closes it: nothing goes before this time, because it was said so.
     pub(in super::super) fn close(
         &mut self,
         until: Timestamp,
@@ -34,7 +34,7 @@ impl Control {
         self.keep(Decision { at: now, state: HELD.to_owned(), limit: None, why: why.to_owned() });
     }
 
-    /// What it bears is what it goes on with after a stop.
+    /// Notes what it can take: with that it goes on after a stop.
     fn note_borne(&mut self, in_use: u32) {
         if self.phase == Phase::Open {
             self.borne = Some(self.rule.borne().or(self.rule.limit()).unwrap_or(f64::from(in_use)));

@@ -5,7 +5,7 @@ use super::policy::{FLOWS, SYSTEMS, World, calls};
 use crate::system::CallKind;
 
 impl World {
-    /// A flow asks so many requests from now on, which are answered quickly. Of an odd number no news comes.
+    /// A flow asks `count` requests from now on, which are answered quickly. Of an odd number no news comes.
     pub(super) fn ask(&mut self, flow: usize, count: u8) {
         let asked = calls(FLOWS[flow], flow % 3, CallOutcome::Answered);
         self.tell(DispatchEvent::Called(vec![CallSamples { kind: CallKind::Asynchronous, ..asked }]));
@@ -36,7 +36,7 @@ impl World {
         rows.collect()
     }
 
-    /// Two counts make what is known equal to the rows, whatever came of the news.
+    /// Two counts make what is known equal to the rows, whatever happened to the news.
     pub(super) fn judge_requests(&self) {
         for (flow, open) in &self.asked {
             let known =

@@ -58,7 +58,7 @@ pub(super) fn stop(no: i64, keyword: &str, until: Option<i64>) -> FlowStop {
 }
 
 pub(super) fn state(dispatcher: &mut Dispatcher, at: i64) -> (FlowState, Option<u32>) {
-    // Told whether it has changed or not.
+    // Reported whether it has changed or not.
     let flows: Vec<_> = dispatcher.flows.iter().map(|(index, _)| index).collect();
     flows.into_iter().for_each(|flow| dispatcher.flow_changed(flow));
     let records = dispatcher.changed_flows(second(at));

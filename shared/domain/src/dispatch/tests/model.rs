@@ -33,7 +33,7 @@ impl State {
 pub(super) struct Order {
     /// The queue it belongs to, and enters again after a sleep.
     queue: Option<Arc<str>>,
-    /// Its place, as long as it is a member.
+    /// Position, as long as it is a member.
     position: Option<i64>,
     attempt: Attempt,
     flow: Arc<str>,
@@ -52,11 +52,11 @@ pub(super) enum Life {
 pub(super) struct Message {
     pub(super) hand_out: HandOut,
     pub(super) epoch: u32,
-    /// Which capacity it took. The order may be released while the message is under way.
+    /// Capacity that it took. The order may be released while the message is under way.
     pub(super) mode: Mode,
 }
 
-/// How a stage ends.
+/// End of a stage.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum End {
     Finally,

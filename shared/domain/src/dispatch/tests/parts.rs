@@ -6,7 +6,7 @@ use super::super::*;
 /// Two of three parallel places, one of two sequential ones.
 const FLOW_SHARE: FlowShare = FlowShare { percentage: 50 };
 
-/// These capacities, with a part for each flow that is reached all the time.
+/// Settings with these capacities, and a part for each flow that is reached all the time.
 pub(super) fn settings(parallel: u32, sequential: u32) -> DispatchSettings {
     DispatchSettings { flow_share: FLOW_SHARE, ..super::settings(parallel, sequential) }
 }

@@ -19,7 +19,7 @@ pub(super) const SYSTEMS: [&str; 3] = ["named", "other", "third"];
 enum Step {
     Register(usize, u8, Option<u8>),
     Poll(u8),
-    /// How many stages end, and what their calls came to.
+    /// Number of stages that end, and the outcome of their calls.
     End(u8, u8),
     Stop(Option<u8>, u8),
     Override(usize, bool, u8),
@@ -81,7 +81,7 @@ pub(super) struct World {
     overrides: Vec<SystemOverride>,
     registered: i64,
     done: BTreeSet<i64>,
-    /// Is told the same, and must decide the same.
+    /// Receives the same, and must decide the same.
     twin: Dispatcher,
 }
 
@@ -343,7 +343,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn dsp_7_limits_and_stops_hold_and_nothing_starves_whatever_is_told(
+    fn dsp_7_limits_and_stops_hold_and_nothing_starves_whatever_is_reported(
         steps in proptest::collection::vec(step(), 1..150),
     ) {
         let mut world = World::new();

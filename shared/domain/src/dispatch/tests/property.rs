@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::super::progress::{Record, Standing};
+use super::super::progress::{Record, StageStanding};
 use super::super::*;
 use super::model::{End, Life, Message, Model, State};
 use super::parts;
@@ -20,7 +20,7 @@ use crate::order::Priority;
 const PARALLEL: u32 = 3;
 const SEQUENTIAL: u32 = 2;
 
-/// What was done to the dispatcher, to do it again.
+/// Action on the dispatcher, kept to repeat it.
 #[derive(Clone, Debug)]
 enum Done {
     Handled(DispatchEvent, Timestamp),
@@ -37,9 +37,9 @@ struct World {
     messages: Vec<Message>,
     reading: Option<InProgress>,
     done: Vec<Done>,
-    /// Runs by a message that the dispatcher had given up on and was not told of otherwise.
+    /// Runs by a message that the dispatcher had given up on and did not hear of otherwise.
     unforeseen: BTreeSet<OrderNo>,
-    /// Of these more than one message may be under way.
+    /// Orders of these with possibly more than one message under way.
     sent_again: BTreeSet<(OrderNo, Attempt)>,
     refusals: BTreeMap<&'static str, usize>,
 }
@@ -231,7 +231,7 @@ impl World {
             assert_eq!(node.state, NodeState::Up);
             assert!(node.in_progress <= node.allowance, "{node:?}");
             let Record { mode, standing, .. } = *self.dispatcher.progress.get(hand_out.no).unwrap();
-            let Standing::Sent(sent) = standing else { panic!("running, and sent: {hand_out:?}") };
+            let StageStanding::Sent(sent) = standing else { panic!("running, and sent: {hand_out:?}") };
             if sent.again {
                 self.sent_again.insert((hand_out.no, hand_out.attempt));
             }
@@ -263,11 +263,11 @@ impl World {
         }
     }
 
-    /// What must hold after each step.
+    /// Checks what must hold after each step.
     fn verify(&self) {
         let mut owners = BTreeMap::new();
         for record in self.dispatcher.progress.iter() {
-            if let (Some(queue), Standing::Sent(_)) = (record.stage.queue(), record.standing) {
+            if let (Some(queue), StageStanding::Sent(_)) = (record.stage.queue(), record.standing) {
                 let other = owners.insert(queue, record.stage.no);
                 assert_eq!(other, None, "two of one queue were handed out");
             }
@@ -332,9 +332,9 @@ impl World {
         for done in &self.done {
             match done.clone() {
                 Done::Handled(event, now) => dispatcher.handle(event, now),
-                Done::Polled(now, max, told) => assert_eq!(dispatcher.poll(now, max), told),
-                Done::Doubted(now, told) => assert_eq!(dispatcher.doubtful(now), told),
-                Done::Wanted(now, told) => assert_eq!(dispatcher.wanted_queues(now, 2), told),
+                Done::Polled(now, max, answer) => assert_eq!(dispatcher.poll(now, max), answer),
+                Done::Doubted(now, answer) => assert_eq!(dispatcher.doubtful(now), answer),
+                Done::Wanted(now, answer) => assert_eq!(dispatcher.wanted_queues(now, 2), answer),
             }
         }
     }

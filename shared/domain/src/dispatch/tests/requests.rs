@@ -5,7 +5,7 @@ use super::limits::{calls, ready, rules, stop, tell, with};
 use super::*;
 use crate::system::CallKind;
 
-/// A flow with a limit of five in this mode, whose system was seen to answer requests after so many seconds.
+/// A flow with a limit of five in this mode, whose system was seen to answer requests after `answers_after` seconds.
 fn asking(mode: DistributionMode, answers_after: u64) -> Dispatcher {
     let mut dispatcher = dispatcher(with(rules(mode), &[]));
     let mut answered = calls("order", "stock", CallOutcome::Answered, 1);

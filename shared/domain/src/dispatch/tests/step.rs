@@ -3,8 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// What can happen to the tables, the workers, the news and the dispatcher. An index picks one of
-/// whatever there is at that moment.
+/// An event in the tables, the workers, the news or the dispatcher. An index picks one of whatever there is at that moment.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Register(Option<u8>, u8),

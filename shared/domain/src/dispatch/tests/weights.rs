@@ -75,7 +75,7 @@ fn leading(flows: &[Busy], limit: u32) -> Dispatcher {
     dispatcher
 }
 
-/// The time of places that each of these flows had in so many tenths of seconds. `batch` tenths pass between two words of
+/// The time of places that each of these flows had in `tenths` tenths of seconds. `batch` tenths pass between two words of
 /// what has ended.
 fn shared(flows: &[Busy], limit: u32, batch: u64, tenths: u64) -> Vec<u64> {
     let mut dispatcher = leading(flows, limit);

@@ -19,7 +19,7 @@ fn of_system(no: i64, from: i64, length: i64) -> MaintenanceWindow {
     window(no, WindowTarget::System("stock".to_owned()), from, length)
 }
 
-/// All rules as they are told: windows first.
+/// Sends all rules in their order: windows first.
 fn tell(dispatcher: &mut Dispatcher, windows: Vec<MaintenanceWindow>, stops: Vec<FlowStop>, at: i64) {
     dispatcher.handle(DispatchEvent::Windows(windows), second(at));
     dispatcher.handle(DispatchEvent::Stops(stops), second(at));
@@ -54,7 +54,7 @@ fn calling() -> Dispatcher {
 }
 
 #[test]
-fn dsp_16_a_window_holds_its_flows_from_begin_to_end_and_nobody_else() {
+fn dsp_16_a_window_holds_its_flows_from_start_to_end_and_nobody_else() {
     let mut dispatcher = dispatcher(settings(100, 100));
     tell(&mut dispatcher, vec![of_flows(1, "ord", 10, 20)], vec![], 0);
     ready(&mut dispatcher, 1..=2);
@@ -95,7 +95,7 @@ fn dsp_16_windows_and_stops_are_independent_and_each_ends_alone() {
     }
     assert_eq!(polled(&mut dispatcher, 40).len(), 5);
 
-    // One that is taken away while it is open lets go at once, and only what no other holds.
+    // One that is taken away while it is open releases at once, and only what no other holds.
     let mut dispatcher = self::dispatcher(settings(100, 100));
     tell(&mut dispatcher, windows.clone(), vec![], 0);
     ready(&mut dispatcher, 1..=5);

@@ -1,9 +1,9 @@
-//! Where messages to clients may go (AMQP-5): the configured patterns, and what nobody may write to.
+//! Targets that messages to clients may go to (AMQP-5): the configured patterns, and what nobody may write to.
 
 use super::target::Target;
 use super::webhook::{WebhookPattern, WebhookUrl};
 
-/// One entry of an allow list; `*` stands for any run of characters.
+/// Entry of an allow list; `*` stands for any run of characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pattern {
     /// Pattern of the exchange.
@@ -16,7 +16,7 @@ pub struct Pattern {
     pub webhook: Option<WebhookPattern>,
 }
 
-/// Where messages to clients may go (AMQP-5).
+/// Targets that messages to clients may go to (AMQP-5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowList {
     /// Prefix of the engine's own names.
@@ -79,7 +79,7 @@ impl AllowList {
     }
 }
 
-/// Begin of the names by which the broker knows the callers of direct reply-to.
+/// Prefix of the names by which the broker knows the callers of direct reply-to.
 const DIRECT: &str = "amq.rabbitmq.reply-to.";
 
 impl AllowList {
@@ -164,11 +164,11 @@ mod tests {
             ("shop.orders.in", false),
             ("elsewhere", false),
         ] {
-            let told = list.permits_receipt(name);
-            assert_eq!(told.is_ok(), expected, "{name}: {told:?}");
+            let permitted = list.permits_receipt(name);
+            assert_eq!(permitted.is_ok(), expected, "{name}: {permitted:?}");
         }
-        let told = list.permits_receipt("elsewhere").unwrap_err();
-        assert!(told.contains("`elsewhere`") && told.contains("`reply.allow`"), "{told}");
+        let refused = list.permits_receipt("elsewhere").unwrap_err();
+        assert!(refused.contains("`elsewhere`") && refused.contains("`reply.allow`"), "{refused}");
     }
 
     #[test]

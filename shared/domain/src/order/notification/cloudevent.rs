@@ -87,9 +87,9 @@ mod tests {
             trace: Some(trace),
             body: &body,
         };
-        let told: Value = serde_json::from_str(&event.structured()).unwrap();
+        let written: Value = serde_json::from_str(&event.structured()).unwrap();
         assert_eq!(
-            told,
+            written,
             json!({
                 "specversion": "1.0", "id": "m-1", "source": "/pagurus/test/scenarios/s",
                 "type": "io.pagurus.order.ended.v1", "subject": "o-1", "time": "2026-01-01T00:00:00.000+00:00",
@@ -101,14 +101,14 @@ mod tests {
 
     #[test]
     fn ord_18_the_time_of_an_event_is_that_of_what_it_tells_and_what_is_missing_is_left_out() {
-        let told = |body: Value| {
+        let time = |body: Value| {
             let body = body.to_string();
             let event =
                 CloudEvent { id: "m", tells: "parked", source: "/p", number: 1, trace: None, body: &body };
             event.attributes().into_iter().find(|(name, _)| *name == "time").map(|(_, value)| value)
         };
-        assert_eq!(told(json!({"transition": {"at": "T"}})).as_deref(), Some("T"));
-        assert_eq!(told(json!({"parked": {"since": "P"}, "finishedAt": null})).as_deref(), Some("P"));
-        assert_eq!(told(json!({"finishedAt": null})), None);
+        assert_eq!(time(json!({"transition": {"at": "T"}})).as_deref(), Some("T"));
+        assert_eq!(time(json!({"parked": {"since": "P"}, "finishedAt": null})).as_deref(), Some("P"));
+        assert_eq!(time(json!({"finishedAt": null})), None);
     }
 }

@@ -5,8 +5,12 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::classes::{INCONSISTENT, POISON};
 use crate::id::spelled;
-use crate::order::{INCONSISTENT, OrderError, OrderHead, POISON, ScenarioStatus, Status};
+use crate::order::notification::notices::{
+    EndNotice, MoveNotice, NoticeError, NoticeJeopardy, NoticeMove, NoticeParked,
+};
+use crate::order::{OrderError, OrderHead, ScenarioStatus, Status};
 
 /// Content of a notification about the end of a life, besides what its client asked for (ORD-20).
 #[derive(Clone, Debug)]
@@ -35,16 +39,16 @@ pub struct Content<'a> {
     pub finished_at: Timestamp,
     /// Stages of this life that ran, this last one counted in.
     pub stages: i32,
-    /// Those among them that were repeats after a classified error.
+    /// Number of those among them that were repeats after a classified error.
     pub retries: i32,
 }
 
 /// Why an order needs a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParkedReason {
-    /// It ended `fail` although it was repeated, or a stage of it was handed out too often.
+    /// Ended `fail` although it was repeated, or a stage of it was handed out too often.
     RetriesExhausted,
-    /// It has been suspended, without a time that its scenario set, for longer than `notify.parked_after`.
+    /// Suspended, without a time that its scenario set, for longer than `notify.parked_after`.
     Suspended,
     /// Rows of it are missing or unreadable.
     Inconsistent,
@@ -84,7 +88,7 @@ impl Content<'_> {
     ) -> String {
         let zone = Zone::of(timezone);
         let mut body = self.body(correlation_id, &zone);
-        body.parked = Some(BodyParked { reason: reason.as_str(), since: zone.write(self.finished_at) });
+        body.parked = Some(NoticeParked { reason: reason.as_str(), since: zone.write(self.finished_at) });
         if !self.status.is_final() {
             (body.finished_at, body.duration_ms) = (None, None);
         }
@@ -102,7 +106,7 @@ impl Content<'_> {
         let zone = Zone::of(timezone);
         let mut body = self.body(correlation_id, &zone);
         (body.finished_at, body.duration_ms) = (None, None);
-        body.jeopardy = Some(BodyJeopardy {
+        body.jeopardy = Some(NoticeJeopardy {
             since: zone.write(self.finished_at),
             promise_at: zone.write(jeopardy.promise_at),
             expected_at: zone.write(jeopardy.expected_at),
@@ -111,11 +115,11 @@ impl Content<'_> {
         written(&body)
     }
 
-    fn body<'b>(&'b self, correlation_id: Option<&'b str>, zone: &Zone) -> Body<'b> {
+    fn body<'b>(&'b self, correlation_id: Option<&'b str>, zone: &Zone) -> EndNotice<'b> {
         let order = self.order;
         let duration_ms =
             |begin: Timestamp| (self.finished_at.as_millisecond() - begin.as_millisecond()).max(0);
-        Body {
+        EndNotice {
             id: &order.id,
             correlation_id,
             transaction_id: order.transaction_id.as_deref(),
@@ -128,7 +132,7 @@ impl Content<'_> {
             message: self.message,
             error: self
                 .error
-                .map(|error| BodyError { class: error.class.as_deref(), message: &error.message }),
+                .map(|error| NoticeError { class: error.class.as_deref(), message: &error.message }),
             created_at: zone.write(order.created_at),
             started_at: self.started_at.map(|at| zone.write(at)),
             finished_at: Some(zone.write(self.finished_at)),
@@ -177,14 +181,14 @@ impl Moved<'_> {
     #[must_use]
     pub fn render(&self, correlation_id: Option<&str>, timezone: Option<&str>) -> String {
         let at = Zone::of(timezone).write(self.at);
-        written(&MovedBody {
+        written(&MoveNotice {
             id: &self.order.id,
             correlation_id,
             transaction_id: self.order.transaction_id.as_deref(),
             scenario: self.scenario,
             scenario_version: self.scenario_version,
             life: self.order.life.0,
-            transition: BodyTransition { from: self.from, event: self.event, to: self.to, at },
+            transition: NoticeMove { from: self.from, event: self.event, to: self.to, at },
         })
     }
 }
@@ -208,80 +212,6 @@ impl Zone {
 /// Plain data always serializes.
 fn written(body: &impl Serialize) -> String {
     serde_json::to_string(body).unwrap_or_default()
-}
-
-/// Fields of the body of a notification.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Body<'a> {
-    id: &'a str,
-    correlation_id: Option<&'a str>,
-    transaction_id: Option<&'a str>,
-    scenario: &'a str,
-    scenario_version: i32,
-    status: &'static str,
-    scenario_status: &'static str,
-    step: Option<&'a str>,
-    result: Option<&'a Value>,
-    message: Option<&'a str>,
-    error: Option<BodyError<'a>>,
-    created_at: String,
-    started_at: Option<String>,
-    finished_at: Option<String>,
-    duration_ms: Option<i64>,
-    life: i32,
-    stages: i32,
-    retries: i32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parked: Option<BodyParked>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    jeopardy: Option<BodyJeopardy<'a>>,
-}
-
-/// Why an order will probably be late, and since when that is known.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct BodyJeopardy<'a> {
-    since: String,
-    promise_at: String,
-    expected_at: String,
-    cause: &'a str,
-}
-
-/// Why and since when an order needs a person.
-#[derive(Serialize)]
-struct BodyParked {
-    reason: &'static str,
-    since: String,
-}
-
-/// Fields of the body of a notification of a transition.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct MovedBody<'a> {
-    id: &'a str,
-    correlation_id: Option<&'a str>,
-    transaction_id: Option<&'a str>,
-    scenario: &'a str,
-    scenario_version: i32,
-    life: i32,
-    transition: BodyTransition<'a>,
-}
-
-/// The transition in it.
-#[derive(Serialize)]
-struct BodyTransition<'a> {
-    from: &'a str,
-    event: &'a str,
-    to: &'a str,
-    at: String,
-}
-
-/// Error in the body of a notification.
-#[derive(Serialize)]
-struct BodyError<'a> {
-    class: Option<&'a str>,
-    message: &'a str,
 }
 
 #[cfg(test)]
@@ -336,7 +266,7 @@ mod tests {
         let body: Value = serde_json::from_str(&body).unwrap();
         assert_eq!(body["correlationId"], "c");
         assert_eq!(body["finishedAt"], "2026-01-01T03:00:01.500+03:00");
-        assert_eq!(body["durationMs"], 500, "from the begin of this life, not from the registration");
+        assert_eq!(body["durationMs"], 500, "from the start of this life, not from the registration");
         assert_eq!([&body["life"], &body["stages"], &body["retries"]], [2, 3, 1]);
         assert!(body.get("attempt").is_none(), "{body}");
         assert_eq!(body.as_object().unwrap().len(), 18);
@@ -377,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn ord_18_a_transition_is_told_with_its_order() {
+    fn ord_18_a_transition_is_reported_with_its_order() {
         let order = order();
         let moved = Moved {
             order: &order,

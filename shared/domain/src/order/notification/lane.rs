@@ -21,14 +21,14 @@ pub struct ReceiverBounds {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Lane {
+struct NotificationLane {
     under_way: usize,
     /// Failures in a row.
     failures: u32,
     closed_until: Duration,
 }
 
-impl Lane {
+impl NotificationLane {
     fn room(&self, bounds: &ReceiverBounds, now: Duration) -> usize {
         let width = match self.failures {
             0..TOLERATED => bounds.width,
@@ -43,7 +43,7 @@ impl Lane {
 /// Lanes of all receivers that have calls under way or are in trouble. Times are those of a clock that never goes back.
 #[derive(Clone, Debug, Default)]
 pub struct Lanes {
-    lanes: HashMap<String, Lane>,
+    lanes: HashMap<String, NotificationLane>,
 }
 
 impl Lanes {

@@ -1,4 +1,4 @@
-//! Parts of the news of notifications: each message bears one, and each part is heard by one notifier.
+//! Parts of the news of notifications: each message carries one, and each part is heard by one notifier.
 //!
 //! Every notifier decides by itself, from the list of those that are at work. While two of them see different lists, a part may be
 //! heard by both, or by none: then a notification is sent twice under one id, or taken from the outbox a few seconds later.

@@ -9,7 +9,7 @@ use sha2::Sha256;
 
 /// Least length of a secret, in bytes.
 const SHORTEST: usize = 24;
-/// Begin of a secret that is written in base64.
+/// Prefix of a secret that is written in base64.
 const PREFIX: &str = "whsec_";
 
 /// The secrets with which the notifications of a receiver are signed: one, or several while it changes from one to another.
@@ -79,10 +79,10 @@ mod tests {
     }
 
     #[test]
-    fn ord_18_a_secret_that_is_short_or_unreadable_is_refused_and_not_told() {
+    fn ord_18_a_secret_that_is_short_or_unreadable_is_refused_and_not_shown() {
         for bad in ["", "short", "whsec_?", "whsec_c2hvcnQ=", "a-secret-that-is-long-enough short"] {
-            let told = SigningSecrets::parse(bad).unwrap_err();
-            assert!(bad.is_empty() || !told.contains(bad), "{told}");
+            let message = SigningSecrets::parse(bad).unwrap_err();
+            assert!(bad.is_empty() || !message.contains(bad), "{message}");
         }
         assert_eq!(format!("{:?}", SigningSecrets::parse(&"s".repeat(24)).unwrap()), "1 secrets");
     }

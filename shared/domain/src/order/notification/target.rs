@@ -10,7 +10,7 @@ use crate::id::RequestId;
 /// Longest name in AMQP, in bytes: a short string.
 pub(super) const MAX_NAME_BYTES: usize = 255;
 
-/// Where a message to a client goes.
+/// Target of a message to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Straight into a queue.
@@ -29,7 +29,7 @@ pub enum Target {
     Callback(RequestId),
 }
 
-/// Begin of the URL of a callback.
+/// Prefix of the URL of a callback.
 pub(super) const CALLBACK: &str = "callback:";
 
 impl Target {
@@ -104,7 +104,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// Decodes what a URL writes with `%`. The library passes over a `%` that begins nothing: whoever wrote that
+/// Decodes what a URL writes with `%`. The library passes over a `%` that begins nothing: its author
 /// meant something else.
 fn percent_decode(text: &str) -> Result<String, String> {
     let is_code = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());

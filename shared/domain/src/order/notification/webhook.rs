@@ -67,7 +67,7 @@ pub fn shown_url(url: &str) -> Cow<'_, str> {
 /// The whole URL for one that somebody read and sends back: the one that is kept, if that is shown so.
 ///
 /// # Errors
-/// It is shown like no URL that is kept here.
+/// The query is hidden, and no URL that is kept here is shown so.
 pub(crate) fn whole_url(url: &str, kept: Option<&str>) -> Result<String, String> {
     if !url.ends_with(HIDDEN_QUERY) || !url.starts_with("http") {
         return Ok(url.to_owned());
@@ -242,7 +242,7 @@ mod tests {
         }
         let url = WebhookUrl::parse("https://Hooks.Example/a?token=t").unwrap();
         assert_eq!(url.receiver(), "https://hooks.example:443");
-        assert_eq!(url.to_string(), "https://hooks.example/a", "a token is not told");
+        assert_eq!(url.to_string(), "https://hooks.example/a", "a token is not shown");
         assert_eq!(url.as_str(), "https://hooks.example/a?token=t");
     }
 

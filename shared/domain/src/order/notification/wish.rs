@@ -1,4 +1,4 @@
-//! The wish of a client to be told: read at registration, and as it is stored.
+//! The notification wish of a client: read at registration, and as it is stored.
 
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::document::Fault;
 use crate::id::{RequestId, spelled};
 use crate::order::registration::{fault, text_at, unknown_members};
 
-/// Of what a client wants to be told.
+/// Occasion of which a client wants to be notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Occasion {
     /// The end of each life.
@@ -74,8 +74,8 @@ impl NotifyRequest {
             return Err(vec![fault("/notify", "must be an object")]);
         };
         let known = ["url", "correlationId", "timezone", "on", "format"];
-        let told = "is not known here; there are: url, correlationId, timezone, on, format";
-        let mut faults = unknown_members(map, &known, "/notify", told);
+        let message = "is not known here; there are: url, correlationId, timezone, on, format";
+        let mut faults = unknown_members(map, &known, "/notify", message);
         let mut text = |key: &str| {
             let value = map.get(key).filter(|value| !value.is_null())?;
             text_at(value, &format!("/notify/{key}"), 1024).map_err(|found| faults.push(found)).ok()
@@ -210,7 +210,7 @@ impl StoredNotify {
         Self { url, correlation_id: None, timezone: None, format: NotifyFormat::Pagurus, on: None }
     }
 
-    /// Reads the wish of an order where it may want to be told of this occasion: a look at the text spares the
+    /// Reads the wish of an order that may want a notification of this occasion: a look at the text spares the
     /// reading of most.
     #[must_use]
     pub fn wanting(stored: Option<&str>, occasion: Occasion) -> Option<Self> {
@@ -218,7 +218,7 @@ impl StoredNotify {
         Self::read(stored).filter(|wish| wish.wants(occasion))
     }
 
-    /// True where somebody is to be told of this occasion; without a list it is the end of each life.
+    /// True if this occasion is to be notified; without a list, that is the end of each life.
     #[must_use]
     pub fn wants(&self, occasion: Occasion) -> bool {
         self.on.as_ref().map_or(occasion == Occasion::Final, |on| on.iter().any(|on| on == occasion.as_str()))
@@ -255,18 +255,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ord_18_all_faults_of_a_wish_are_told_and_one_that_wants_nothing_is_none() {
-        let told = |notify: Value| -> Vec<String> {
+    fn ord_18_all_faults_of_a_wish_are_reported_and_one_that_wants_nothing_is_none() {
+        let pointers = |notify: Value| -> Vec<String> {
             NotifyRequest::read(&notify).unwrap_err().into_iter().map(|found| found.pointer).collect()
         };
         let url = "amqp://?key=k";
-        assert_eq!(told(json!({"url": url, "on": []})), ["/notify/on"]);
+        assert_eq!(pointers(json!({"url": url, "on": []})), ["/notify/on"]);
         assert_eq!(
-            told(json!({"url": url, "on": ["transitions", "final", "end", 5]})),
+            pointers(json!({"url": url, "on": ["transitions", "final", "end", 5]})),
             ["/notify/on/2", "/notify/on/3"]
         );
         assert_eq!(
-            told(json!({"timezon": "UTC", "timezone": "Moon/Base", "on": []})),
+            pointers(json!({"timezon": "UTC", "timezone": "Moon/Base", "on": []})),
             ["/notify/timezon", "/notify/url", "/notify/timezone", "/notify/on"]
         );
         let wish = json!({"url": "amqp://?key=k", "on": ["transitions", "parked"], "format": "cloudevents"});
@@ -275,7 +275,7 @@ mod tests {
         let stored = StoredNotify::read(&read.to_value().to_string()).unwrap();
         assert_eq!(stored.format, NotifyFormat::CloudEvents);
         assert!(stored.wants(Occasion::Parked) && !stored.wants(Occasion::Final));
-        assert_eq!(told(json!({"url": url, "format": "xml"})), ["/notify/format"]);
+        assert_eq!(pointers(json!({"url": url, "format": "xml"})), ["/notify/format"]);
         for on in [json!(null), json!(["final"])] {
             assert_eq!(NotifyRequest::read(&json!({"url": url, "on": on})).unwrap().on, [Occasion::Final]);
         }

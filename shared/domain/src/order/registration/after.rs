@@ -10,7 +10,7 @@ use crate::order::dependency::{MAX_PRECONDITIONS, Otherwise, Precondition};
 
 /// Expected states of one pre-condition at most.
 const MAX_STATES: usize = 100;
-/// Where the list stands.
+/// Pointer to the list.
 const AT: &str = "/lifecycle/after";
 
 /// Reads the list; `id` is the order that would wait.
@@ -33,8 +33,8 @@ pub(super) fn read(value: &Value, id: Option<&str>) -> Result<Vec<Precondition>,
         if id == Some(precondition.order.as_str()) {
             faults.push(fault(&format!("{at}/order"), "is this order itself, which would wait for ever"));
         } else if !named.insert(precondition.order.clone()) {
-            let told = "is named twice: put all states that would do into one entry";
-            faults.push(fault(&format!("{at}/order"), told));
+            let message = "is named twice: put all states that would do into one entry";
+            faults.push(fault(&format!("{at}/order"), message));
         }
         after.push(precondition);
     }
@@ -75,9 +75,9 @@ fn read_states(value: Option<&Value>, at: &str, faults: &mut Vec<Fault>) -> Vec<
     let list = match value {
         Some(Value::Array(list)) if !list.is_empty() && list.len() <= MAX_STATES => list,
         _ => {
-            let told =
+            let message =
                 format!("must be a list of 1 to {MAX_STATES} terminal states of that order's scenario");
-            faults.push(fault(at, told));
+            faults.push(fault(at, message));
             return Vec::new();
         }
     };

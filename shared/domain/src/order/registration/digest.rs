@@ -1,4 +1,4 @@
-//! The digest of a registration, by which a repeat is told from a conflict (ORD-2).
+//! The digest of a registration, which distinguishes a repeat from a conflict (ORD-2).
 //! Never depends on the form of the text: key order, escapes and the spelling of numbers do not count.
 
 use serde_json::Value;

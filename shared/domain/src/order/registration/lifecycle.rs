@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Reader, after, escape, fault};
+use super::{RegistrationReader, after, escape, fault};
 use crate::document::{Fault, nearest};
 use crate::order::dependency::Precondition;
 use crate::time;
@@ -48,7 +48,7 @@ fn hint_at_place(fault: &mut Fault) {
     }
 }
 
-impl Reader<'_> {
+impl RegistrationReader<'_> {
     pub(super) fn lifecycle(&mut self) -> Lifecycle {
         self.faults.iter_mut().for_each(hint_at_place);
         let lifecycle = match self.get("lifecycle") {
@@ -83,8 +83,8 @@ impl Reader<'_> {
             lifecycle.get("periodToStart").filter(|value| !value.is_null()).and_then(|value| {
                 let seconds = value.as_u64().filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
                 if seconds.is_none() {
-                    let told = format!("must be a whole number of seconds from 1 to {}", u32::MAX);
-                    self.fault("/lifecycle/periodToStart", told);
+                    let message = format!("must be a whole number of seconds from 1 to {}", u32::MAX);
+                    self.fault("/lifecycle/periodToStart", message);
                 }
                 seconds.map(Duration::from_secs)
             });
@@ -101,7 +101,7 @@ mod tests {
     use super::super::Request;
 
     #[test]
-    fn ord_1_a_field_of_lifecycle_that_stands_beside_it_is_told_its_place() {
+    fn ord_1_a_field_of_lifecycle_that_stands_beside_it_is_reported_with_its_place() {
         let hint = |key: &str| {
             let faults = Request::read(json!({"id": "o", "scenario": "s", key: null})).unwrap_err();
             faults[0].hint.clone()

@@ -7,11 +7,11 @@ use crate::document::Fault;
 use crate::scenario::Scenario;
 use crate::scenario::schema::{COSTLY_WORK, MAX_WORK, fault_message, find_faults};
 
-/// Faults of the parameters that are told.
+/// Maximum number of faults of the parameters that are reported.
 const MOST_FAULTS: usize = 20;
 
 /// True if holding these parameters against the schema would be felt by what else runs on the thread.
-/// Whoever holds many orders asks this first.
+/// Callers that hold many orders ask this first.
 #[must_use]
 pub fn is_costly(params: &Value, scenario: &Scenario) -> bool {
     scenario.params_expansion.as_ref().is_some_and(|expansion| {
@@ -39,18 +39,18 @@ pub fn params_faults(params: &Value, scenario: &Scenario) -> Vec<Fault> {
     if validator.is_valid(params) {
         return Vec::new();
     }
-    let told = |pointer: &str, message: &str| fault(&format!("/params{pointer}"), message);
+    let placed = |pointer: &str, message: &str| fault(&format!("/params{pointer}"), message);
     // The library holds all faults in memory before it hands out the first.
     if expansion.has_few_faults(params) {
         let faults = validator.iter_errors(params).take(MOST_FAULTS);
-        return faults.map(|error| told(error.instance_path().as_str(), &fault_message(&error))).collect();
+        return faults.map(|error| placed(error.instance_path().as_str(), &fault_message(&error))).collect();
     }
     let faults = find_faults(schema, params, MOST_FAULTS);
     if faults.is_empty() {
         let hint = "send fewer parameters at once to learn which of them are at fault";
         return vec![hinted(fault("/params", "are not valid by the schema of the scenario"), hint)];
     }
-    faults.iter().map(|found| told(&found.pointer, &found.message)).collect()
+    faults.iter().map(|found| placed(&found.pointer, &found.message)).collect()
 }
 
 fn hinted(mut fault: Fault, hint: &str) -> Fault {

@@ -1,4 +1,4 @@
-//! Which JSON may be stored at all.
+//! Rules for JSON that may be stored at all.
 //! Never changes a value: what cannot be stored is refused, with its place.
 
 use serde_json::Value;

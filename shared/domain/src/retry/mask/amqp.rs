@@ -56,7 +56,7 @@ impl AmqpMask {
     }
 }
 
-/// Where a message goes, or may go, written like a mask. `None` is what was left out.
+/// Target of a message, or a mask of targets. `None` is what was left out.
 pub(in crate::retry) struct Parts {
     pub(in crate::retry) vhost: Option<String>,
     pub(in crate::retry) exchange: Option<String>,

@@ -2,14 +2,14 @@
 
 use super::keys::{ASYNC_CLASS, ASYNC_REQUESTS, ASYNC_RULE, CALLBACK, MESSAGE};
 use super::rules::{alternatives, requests};
-use super::{Reader, may_be_mapping};
+use super::{RetryReader, may_be_mapping};
 use crate::document::{DocumentKey, DocumentNode, Fault};
 use crate::retry::ErrorClass;
 use crate::retry::asynchronous::{AsyncClass, AsyncRule, CallbackCondition};
 use crate::retry::classify::Alternatives;
 use crate::retry::mask::{AmqpMask, NoMask};
 
-pub(super) fn rules(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<AsyncRule> {
+pub(super) fn rules(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Vec<AsyncRule> {
     let mut rules: Vec<AsyncRule> = Vec::new();
     for (key, value, at) in reader.named(node, pointer) {
         let mut rule =
@@ -28,7 +28,7 @@ pub(super) fn rules(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> 
 
 /// `requests: {http: [...], amqp: [...]}`, at least one of them.
 fn asked(
-    reader: &mut Reader,
+    reader: &mut RetryReader,
     key: &DocumentKey,
     node: &DocumentNode,
     pointer: &str,
@@ -55,7 +55,12 @@ fn asked(
     }
 }
 
-fn messages(reader: &mut Reader, node: &DocumentNode, pointer: &str, before: &[AsyncRule]) -> Vec<AmqpMask> {
+fn messages(
+    reader: &mut RetryReader,
+    node: &DocumentNode,
+    pointer: &str,
+    before: &[AsyncRule],
+) -> Vec<AmqpMask> {
     let mut masks = Vec::new();
     for (item, at) in reader.filled_list(node, pointer) {
         if may_be_mapping(item) && item.get("path").is_none() {
@@ -80,7 +85,7 @@ fn messages(reader: &mut Reader, node: &DocumentNode, pointer: &str, before: &[A
 
 /// Two rules that are equally specific for some message: only chance could choose.
 fn refuse_tie(
-    reader: &mut Reader,
+    reader: &mut RetryReader,
     node: &DocumentNode,
     pointer: &str,
     mask: &AmqpMask,
@@ -97,7 +102,7 @@ fn refuse_tie(
     }
 }
 
-fn classes(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<AsyncClass> {
+fn classes(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Vec<AsyncClass> {
     let mut classes = Vec::new();
     for (key, value, at) in reader.named(node, pointer) {
         let class = ErrorClass::from(key.name.as_str());
@@ -114,7 +119,7 @@ fn classes(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Async
                 reader.expected(value, &at, "`true` or `false`");
             }
         }
-        // Said once: whoever misspelt a condition is told of the word and not of the gap.
+        // Said once: a misspelt condition is reported as a word and not as a gap.
         if !class.timeout && class.responses.is_empty() && reader.faults.len() == faults_before {
             let fault = Fault::placed(Some(key.at), &at, "the class takes nothing");
             reader.faults.push(fault.hint("give it `timeout: true` or `responses`"));
@@ -124,7 +129,7 @@ fn classes(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Async
     classes
 }
 
-fn callback(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<CallbackCondition> {
+fn callback(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Option<CallbackCondition> {
     let mut condition =
         CallbackCondition { step_status_keywords: Vec::new(), body_keywords: Alternatives::default() };
     let entries = reader.mapping(node, pointer, &CALLBACK);

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::keys::{MAX_MULTIPLIER, PARAMETERS, POLICY, SCENARIO};
-use super::{Reader, may_be_mapping};
+use super::{RetryReader, may_be_mapping};
 use crate::document::{DocumentKey, DocumentNode, Fault};
 use crate::retry::mask::Glob;
 use crate::retry::policy::conflict;
 use crate::retry::{ErrorClass, Policy};
 
-pub(super) fn policies(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Policy> {
+pub(super) fn policies(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Vec<Policy> {
     let mut policies: Vec<Policy> = Vec::new();
     for (key, value, at) in reader.named(node, pointer) {
         let policy = policy(reader, key, value, &at);
@@ -49,7 +49,7 @@ fn with_defaults(name: &str) -> Policy {
     }
 }
 
-fn policy(reader: &mut Reader, key: &DocumentKey, node: &DocumentNode, pointer: &str) -> Policy {
+fn policy(reader: &mut RetryReader, key: &DocumentKey, node: &DocumentNode, pointer: &str) -> Policy {
     let mut policy = with_defaults(&key.name);
     for (key, value, at) in reader.mapping(node, pointer, &POLICY) {
         match key.name.as_str() {
@@ -72,7 +72,7 @@ fn policy(reader: &mut Reader, key: &DocumentKey, node: &DocumentNode, pointer: 
     policy
 }
 
-fn scenarios(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Glob> {
+fn scenarios(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Vec<Glob> {
     let mut masks = Vec::new();
     let hint = "write `{name: change-tariff}`, with `*` for any letters";
     for (item, at) in reader.filled_list(node, pointer) {
@@ -91,7 +91,7 @@ fn scenarios(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Glo
     masks
 }
 
-fn parameters(reader: &mut Reader, node: &DocumentNode, pointer: &str, policy: &mut Policy) {
+fn parameters(reader: &mut RetryReader, node: &DocumentNode, pointer: &str, policy: &mut Policy) {
     let entries = reader.mapping(node, pointer, &PARAMETERS);
     for (key, value, at) in entries {
         match key.name.as_str() {

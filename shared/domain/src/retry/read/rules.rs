@@ -1,19 +1,22 @@
 //! Reads the rules of classification: `sync.classification.rules`.
 
 use super::keys::{CLASS, EXCEPTION, REQUEST, RESPONSE, RULE};
-use super::{Reader, may_be_mapping};
+use super::{RetryReader, may_be_mapping};
 use crate::document::{DocumentNode, Fault};
 use crate::retry::ErrorClass;
-use crate::retry::classify::{Alternatives, Class, ExceptionCondition, Request, ResponseCondition, Rule};
+use crate::retry::classify::{
+    Alternatives, Class, ClassificationRule, ExceptionCondition, RequestMask, ResponseCondition,
+};
 use crate::retry::mask::{Glob, PathMask};
 
 /// A word of older engines for "whatever went wrong without an answer".
 const ANY_HTTP_EXCEPTION: &str = "ANY_HTTP_EXCEPTION";
 
-pub(super) fn rules(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Rule> {
-    let mut rules: Vec<Rule> = Vec::new();
+pub(super) fn rules(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Vec<ClassificationRule> {
+    let mut rules: Vec<ClassificationRule> = Vec::new();
     for (key, value, at) in reader.named(node, pointer) {
-        let mut rule = Rule { name: key.name.clone(), requests: Vec::new(), classes: Vec::new() };
+        let mut rule =
+            ClassificationRule { name: key.name.clone(), requests: Vec::new(), classes: Vec::new() };
         // Classes first: they tell whether the masks may have `**`.
         for (part, value, at) in reader.parts(key, value, &at, &RULE) {
             if part.name == "classes" {
@@ -33,12 +36,12 @@ pub(super) fn rules(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> 
 
 /// Masks of HTTP requests. `taken` are the rules before, each with its masks.
 pub(super) fn requests<'r>(
-    reader: &mut Reader,
+    reader: &mut RetryReader,
     node: &DocumentNode,
     pointer: &str,
     takes_success: bool,
-    taken: impl Iterator<Item = (&'r str, &'r [Request])> + Clone,
-) -> Vec<Request> {
+    taken: impl Iterator<Item = (&'r str, &'r [RequestMask])> + Clone,
+) -> Vec<RequestMask> {
     let mut requests = Vec::new();
     for (item, at) in reader.filled_list(node, pointer) {
         let Some(request) = request(reader, item, &at) else {
@@ -65,7 +68,7 @@ pub(super) fn requests<'r>(
     requests
 }
 
-fn request(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<Request> {
+fn request(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Option<RequestMask> {
     if node.as_str().is_some() {
         let message = "expected a mapping, found a text".to_owned();
         reader.fault_with_hint(
@@ -97,10 +100,10 @@ fn request(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<Re
         let message = "the request has no `path`".to_owned();
         reader.fault_with_hint(node, pointer, message, "write `path: \"/**\"` for every path");
     }
-    Some(Request { path: path?, host, method })
+    Some(RequestMask { path: path?, host, method })
 }
 
-fn classes(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Class> {
+fn classes(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Vec<Class> {
     let mut classes = Vec::new();
     for (key, value, at) in reader.named(node, pointer) {
         let class = ErrorClass::from(key.name.as_str());
@@ -127,7 +130,7 @@ fn classes(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Vec<Class
     classes
 }
 
-fn response(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<ResponseCondition> {
+fn response(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Option<ResponseCondition> {
     let mut condition =
         ResponseCondition { status_codes: Vec::new(), body_keywords: Alternatives::default() };
     for (key, value, at) in reader.mapping(node, pointer, &RESPONSE) {
@@ -147,7 +150,7 @@ fn response(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<R
     Some(condition)
 }
 
-fn status_code(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<u16> {
+fn status_code(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Option<u16> {
     let code = node.as_i64().and_then(|code| u16::try_from(code).ok());
     match code {
         Some(code @ (200..300 | 400..600)) => Some(code),
@@ -165,7 +168,7 @@ fn status_code(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Optio
     }
 }
 
-fn exception(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<ExceptionCondition> {
+fn exception(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Option<ExceptionCondition> {
     if refuse_any_exception(reader, node, pointer).is_some() {
         return None;
     }
@@ -188,7 +191,7 @@ fn exception(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<
 }
 
 /// Reports the word of older engines wherever it stands.
-fn refuse_any_exception(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Option<()> {
+fn refuse_any_exception(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Option<()> {
     if node.as_str()? != ANY_HTTP_EXCEPTION {
         return None;
     }
@@ -199,7 +202,7 @@ fn refuse_any_exception(reader: &mut Reader, node: &DocumentNode, pointer: &str)
 }
 
 /// Lists of substrings: one list must hold, and of it every substring.
-pub(super) fn alternatives(reader: &mut Reader, node: &DocumentNode, pointer: &str) -> Alternatives {
+pub(super) fn alternatives(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Alternatives {
     let mut alternatives = Vec::new();
     for (item, at) in reader.filled_list(node, pointer) {
         if item.as_str().is_some() {

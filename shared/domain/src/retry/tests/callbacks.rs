@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::cycles::{NOW, at, failure};
 use super::*;
+use crate::classes::{ASYNC_TIMEOUT, POLLING_TIMEOUT};
 
 /// The example of the specification.
 const CALLBACKS: &str = r#"

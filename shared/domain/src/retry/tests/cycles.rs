@@ -80,7 +80,7 @@ fn dsp_9_names_have_1_to_64_characters() {
 
 pub(super) const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
-/// A moment so many seconds after [`NOW`].
+/// A moment `seconds` after [`NOW`].
 pub(super) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(NOW.as_second() + seconds).unwrap()
 }
@@ -96,7 +96,7 @@ pub(super) fn failure<'a>(class: &'a ErrorClass) -> Failure<'a> {
     }
 }
 
-/// One policy for class `c`: 5 s, 10 s, 20 s … without jitter.
+/// Returns a policy for class `c`: 5 s, 10 s, 20 s … without jitter.
 fn steady(parameters: &str) -> ErrorPolicy {
     read(&format!(
         "sync: {{retry: {{max_cycle_duration: 2h, policies: {{p: {{error_classes: [c, d], parameters: {{initial_interval: 5s, multiplier: 2, max_interval: 60s, jitter: 0, {parameters}}}}}}}}}}}"

@@ -20,10 +20,10 @@ fn both() -> ErrorPolicy {
 }
 
 /// Rule, class and policy; `-` where there is none.
-fn told(errors: &ErrorPolicy, question: &Question<'_>) -> String {
-    let told = explain(errors, question).unwrap();
-    let class = told.class.as_ref().map(ErrorClass::as_str);
-    let parts = [told.rule.as_deref(), class, told.policy.as_deref()];
+fn summary(errors: &ErrorPolicy, question: &Question<'_>) -> String {
+    let explained = explain(errors, question).unwrap();
+    let class = explained.class.as_ref().map(ErrorClass::as_str);
+    let parts = [explained.rule.as_deref(), class, explained.policy.as_deref()];
     parts.map(|part| part.unwrap_or("-")).join(" ")
 }
 
@@ -69,7 +69,7 @@ fn err_14_rule_class_and_policy_of_a_failure() {
         (Question { amqp: Some("/a"), timeout: true, ..ask }, "- async.timeout waits"),
     ];
     for (question, expected) in cases {
-        assert_eq!(told(&errors, &question), expected, "{question:?}");
+        assert_eq!(summary(&errors, &question), expected, "{question:?}");
     }
 }
 
@@ -77,9 +77,9 @@ fn err_14_rule_class_and_policy_of_a_failure() {
 fn err_14_the_answer_says_what_was_tried() {
     let path = Some("/ps/v1/shop/tasks/1/items/2/state/3");
     let question = Question { path, status: Some(503), scenario: Some("order-1"), ..Question::default() };
-    let told = explain(&both(), &question).unwrap();
+    let explained = explain(&both(), &question).unwrap();
     assert_eq!(
-        told.why,
+        explained.why,
         [
             "rule `shop.items.rule` takes the request by its mask `/ps/v1/shop/tasks/*/items/*/state/*`",
             "rule `shop.rule` is not asked: its mask `/ps/v1/shop/**` is less specific",
@@ -96,9 +96,9 @@ fn err_14_the_answer_says_what_was_tried() {
     );
     let off = both();
     let off = ErrorPolicy { retries: Retries { mode: RetryMode::None, ..off.retries.clone() }, ..off };
-    let told = explain(&off, &question).unwrap();
-    assert_eq!(told.policy, None);
-    assert_eq!(told.why.last().unwrap(), "but retries are switched off by `sync.mode: none`");
+    let explained = explain(&off, &question).unwrap();
+    assert_eq!(explained.policy, None);
+    assert_eq!(explained.why.last().unwrap(), "but retries are switched off by `sync.mode: none`");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn err_14_the_example_of_the_guide() {
         (Question { step_status: Some("declined"), ..pay }, "pay.rule pay.refused -"),
         (Question { path: Some("/x"), timeout: true, ..ask }, "- async.timeout again"),
     ] {
-        assert_eq!(told(&errors, &question), expected, "{question:?}");
+        assert_eq!(summary(&errors, &question), expected, "{question:?}");
     }
 }
 
@@ -195,12 +195,12 @@ proptest! {
     ) {
         let errors = both();
         let question = Question { scenario: Some(scenario), path: Some(path), status: Some(status), body: Some(body), ..Question::default() };
-        let told = explain(&errors, &question).unwrap();
+        let explained = explain(&errors, &question).unwrap();
         let interaction = Interaction { method: "GET", host: "", path };
         let classified = errors.classify(&interaction, &Outcome::Response { status, body });
-        prop_assert_eq!(&told.class, &classified.as_ref().map(|found| found.class.clone()));
-        prop_assert_eq!(&told.rule, &classified.as_ref().and_then(|found| found.rule.clone()));
+        prop_assert_eq!(&explained.class, &classified.as_ref().map(|found| found.class.clone()));
+        prop_assert_eq!(&explained.rule, &classified.as_ref().and_then(|found| found.rule.clone()));
         let policy = classified.and_then(|found| errors.policy_for(scenario, found.class.as_str()).map(|policy| policy.name.clone()));
-        prop_assert_eq!(told.policy, policy);
+        prop_assert_eq!(explained.policy, policy);
     }
 }

@@ -1,9 +1,9 @@
-//! Faults of a configuration: all are told at once, each with its place and what to write.
+//! Faults of a configuration: all are reported at once, each with its place and what to write.
 
 use super::*;
 
 #[test]
-fn all_faults_are_told_at_once() {
+fn all_faults_are_reported_at_once() {
     let text = r#"
 sync:
   mode: sometimes
@@ -115,7 +115,7 @@ fn err_6_faults_of_rules_for_callbacks() {
     assert_eq!(found.len(), expected.len(), "{found:#?}");
 }
 
-/// Wherever something stands that means nothing, the place and the remedy are told.
+/// Each entry that means nothing is reported with its place and its remedy.
 #[test]
 fn err_1_every_fault_has_a_place_and_says_what_to_write() {
     let rule = |rule: &str| format!("sync: {{classification: {{rules: {{r: {rule}}}}}}}");
@@ -158,9 +158,9 @@ fn err_1_every_fault_has_a_place_and_says_what_to_write() {
         let found = read(&text).expect_err(&text);
         for fault in found {
             assert!(fault.at.is_some(), "{text}: {fault}");
-            let told = fault.hint.is_some()
+            let is_helpful = fault.hint.is_some()
                 || ["expected", "is not", "must be"].iter().any(|word| fault.message.contains(word));
-            assert!(told, "{text}: {fault}");
+            assert!(is_helpful, "{text}: {fault}");
         }
     }
 }

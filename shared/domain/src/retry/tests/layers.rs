@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::cycles::{NOW, at};
 use super::*;
+use crate::classes::ASYNC_TIMEOUT;
 
 fn rules(name: &str, status: u16, class: &str, policy: &str) -> String {
     format!(
@@ -103,13 +104,13 @@ fn err_15_no_scenario_goes_beyond_what_the_deployment_allows() {
 }
 
 #[test]
-fn err_15_a_class_may_come_from_one_layer_and_the_policy_from_the_other_and_it_is_told() {
+fn err_15_a_class_may_come_from_one_layer_and_the_policy_from_the_other_and_it_is_reported() {
     let (deployment, own) = (of(&rules("d", 500, "lost", P)), of(&rules("o", 503, "broken", OWN)));
     let question =
         Question { scenario: Some("s"), path: Some("/shop/a"), status: Some(503), ..Question::default() };
-    let told = super::super::explain(ErrorRules::of(&deployment, &own), &question).unwrap();
-    assert_eq!((told.rule.as_deref(), told.policy.as_deref()), (Some("o"), Some("own")));
-    let why = told.why.join("; ");
+    let explained = super::super::explain(ErrorRules::of(&deployment, &own), &question).unwrap();
+    assert_eq!((explained.rule.as_deref(), explained.policy.as_deref()), (Some("o"), Some("own")));
+    let why = explained.why.join("; ");
     assert!(
         why.contains("those of the scenario are asked") && why.contains("the policy is the scenario's own"),
         "{why}"

@@ -1,6 +1,6 @@
-//! Which events can arise in a state, and whether its transitions are just these.
+//! Checks that the transitions of a state are exactly the events that can arise in it.
 
-use super::Report;
+use super::FaultSink;
 use crate::scenario::script::RAISE;
 use crate::scenario::source::draft::{DraftAction, DraftCall, DraftState, Mark};
 use crate::scenario::source::reader::quoted;
@@ -32,7 +32,7 @@ impl Possible {
 }
 
 /// Reports events without a transition, transitions without an event, actions that never run.
-pub(super) fn check(state: &DraftState, report: Report<'_>) {
+pub(super) fn check(state: &DraftState, report: FaultSink<'_>) {
     let Some(kind) = state.kind else {
         return;
     };
@@ -122,7 +122,7 @@ fn of_actions(state: &DraftState) -> Vec<Possible> {
 }
 
 /// Checks what only a polling state does, and what it cannot do.
-fn check_polling(state: &DraftState, kind: StateKind, report: Report<'_>) {
+fn check_polling(state: &DraftState, kind: StateKind, report: FaultSink<'_>) {
     let polls = state.actions.iter().any(|action| action.effect.polls);
     if kind != StateKind::Polling {
         if let Some(action) = state.actions.iter().find(|action| action.effect.polls) {
@@ -147,8 +147,8 @@ fn check_polling(state: &DraftState, kind: StateKind, report: Report<'_>) {
     }
 }
 
-/// A call is handled while the order rests, so that nothing in it can rest or move.
-pub(super) fn check_call(call: &DraftCall, report: Report<'_>) {
+/// Checks the handling of a call: it runs while the order rests, so that nothing in it can rest or move.
+pub(super) fn check_call(call: &DraftCall, report: FaultSink<'_>) {
     check_actions(&call.actions, report);
     for action in &call.actions {
         action.each(&mut |action| {
@@ -189,7 +189,7 @@ fn remedy(event: Event, kind: StateKind) -> String {
 }
 
 /// Reports actions after the end of the stage, which never run.
-fn check_actions(actions: &[DraftAction], report: Report<'_>) {
+fn check_actions(actions: &[DraftAction], report: FaultSink<'_>) {
     for branch in actions.iter().flat_map(|action| &action.branches) {
         check_actions(&branch.actions, report);
     }

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Graph, Report};
+use super::{DraftGraph, FaultSink};
 use crate::document::Position;
 use crate::scenario::Event;
 use crate::scenario::source::draft::{DraftAction, DraftState, Mark, Named};
 use crate::scenario::source::reader::quoted;
 
-/// Double names after which no more states are followed: no scenario has so many requests.
-const MAX_TOLD: usize = 100;
+/// Double names after which no more states are followed: no real scenario has as many.
+const MAX_DOUBLES: usize = 100;
 
 /// Reports waits without any request, and two requests of one name before one wait.
-pub(super) fn check(graph: &Graph<'_>, report: Report<'_>) {
+pub(super) fn check(graph: &DraftGraph<'_>, report: FaultSink<'_>) {
     let states = &graph.draft.states;
     let understood = states.iter().all(|state| state.understood);
     let mut all = Vec::new();
@@ -26,14 +26,14 @@ pub(super) fn check(graph: &Graph<'_>, report: Report<'_>) {
             report(fault.hint("add `request: NAME` to an `http` or `amqp` action before it"));
         }
     }
-    let mut told: BTreeSet<Position> = BTreeSet::new();
+    let mut reported: BTreeSet<Position> = BTreeSet::new();
     for start in 0..states.len() {
-        if told.len() >= MAX_TOLD {
+        if reported.len() >= MAX_DOUBLES {
             return;
         }
         check_from(graph, start, &mut |request, first| {
             // The same two may meet on the ways from several states.
-            if told.insert(request.mark.at) {
+            if reported.insert(request.mark.at) {
                 let name = quoted(&request.name);
                 let line = first.at.line;
                 let message = format!("the request {name} is registered twice before one wait");
@@ -44,15 +44,15 @@ pub(super) fn check(graph: &Graph<'_>, report: Report<'_>) {
     }
 }
 
-/// An action with faults of its own may have been meant to register one.
+/// True if the action has faults of its own and may have been meant to register a request.
 fn may_register(action: &DraftAction) -> bool {
     let calls = matches!(action.effect.fails, Some("http" | "amqp"));
     action.action.is_none() && calls
 }
 
 /// Follows the stage that begins in a state, as long as all goes well.
-fn check_from(graph: &Graph<'_>, start: usize, double: &mut dyn FnMut(&Named, &Mark)) {
-    let mut registered = Registered::new();
+fn check_from(graph: &DraftGraph<'_>, start: usize, double: &mut dyn FnMut(&Named, &Mark)) {
+    let mut registered = RequestMarks::new();
     let mut visited = vec![false; graph.draft.states.len()];
     let mut at = Some(start);
     // A state that is visited again registers its own requests again: that is a loop with its
@@ -65,12 +65,12 @@ fn check_from(graph: &Graph<'_>, start: usize, double: &mut dyn FnMut(&Named, &M
 }
 
 /// Names of requests with the place of the first of each.
-type Registered<'d> = BTreeMap<&'d str, &'d Mark>;
+type RequestMarks<'d> = BTreeMap<&'d str, &'d Mark>;
 
 /// Requests in different branches never meet.
 fn follow<'d>(
     actions: &'d [DraftAction],
-    registered: &mut Registered<'d>,
+    registered: &mut RequestMarks<'d>,
     double: &mut dyn FnMut(&Named, &Mark),
 ) {
     for action in actions {
@@ -92,7 +92,7 @@ fn follow<'d>(
     }
 }
 
-fn next_in_stage(graph: &Graph<'_>, here: usize, state: &DraftState) -> Option<usize> {
+fn next_in_stage(graph: &DraftGraph<'_>, here: usize, state: &DraftState) -> Option<usize> {
     if state.actions.iter().any(|action| action.effect.ends.is_some()) {
         return None;
     }

@@ -1,11 +1,11 @@
 //! Checks that there is a way from the initial state to every state, and from there to an end.
 
-use super::{Graph, Report};
+use super::{DraftGraph, FaultSink};
 use crate::scenario::StateKind;
 use crate::scenario::source::reader::quoted;
 
 /// Reports states that no order reaches, and states from which none ends.
-pub(super) fn check(graph: &Graph<'_>, report: Report<'_>) {
+pub(super) fn check(graph: &DraftGraph<'_>, report: FaultSink<'_>) {
     let states = &graph.draft.states;
     // A name that could not be resolved may stand for any state.
     let all_known =
@@ -48,7 +48,7 @@ pub(super) fn check(graph: &Graph<'_>, report: Report<'_>) {
     }
 }
 
-/// Which states can be reached from `start`.
+/// Returns which states can be reached from `start`.
 fn spread(edges: &[Vec<usize>], start: impl IntoIterator<Item = usize>) -> Vec<bool> {
     let mut reached = vec![false; edges.len()];
     let mut frontier: Vec<usize> = start.into_iter().collect();

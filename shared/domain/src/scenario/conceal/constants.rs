@@ -32,19 +32,19 @@ pub(super) fn is_secret(name: &str) -> bool {
     }
 }
 
-/// Tells the values of the constants that are secrets: texts and numbers, and those inside of a mapping or list.
-pub(super) fn secret(constants: &Value, told: &mut dyn FnMut(&str)) {
-    walk(constants, false, told);
+/// Emits the values of the constants that are secrets: texts and numbers, and those inside of a mapping or list.
+pub(super) fn secret(constants: &Value, emit: &mut dyn FnMut(&str)) {
+    walk(constants, false, emit);
 }
 
-fn walk(value: &Value, is_one: bool, told: &mut dyn FnMut(&str)) {
+fn walk(value: &Value, is_one: bool, emit: &mut dyn FnMut(&str)) {
     match value {
         Value::Object(members) => {
-            members.iter().for_each(|(name, value)| walk(value, is_one || is_secret(name), told));
+            members.iter().for_each(|(name, value)| walk(value, is_one || is_secret(name), emit));
         }
-        Value::Array(items) => items.iter().for_each(|item| walk(item, is_one, told)),
-        Value::String(text) if is_one => told(text),
-        Value::Number(number) if is_one => told(&number.to_string()),
+        Value::Array(items) => items.iter().for_each(|item| walk(item, is_one, emit)),
+        Value::String(text) if is_one => emit(text),
+        Value::Number(number) if is_one => emit(&number.to_string()),
         _ => {}
     }
 }

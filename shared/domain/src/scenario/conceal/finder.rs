@@ -2,14 +2,14 @@
 
 use super::reading::{SPECIAL, is_special, readings};
 
-/// So much of the beginning of a wanted text is known for it at the end of a text that may be cut.
+/// Length from which the beginning of a wanted text is recognised at the end of a text that may be cut.
 const SHORTEST_PART: usize = 8;
 /// Longest spelling of one character that may be cut itself.
 const LONGEST_SPELLING: usize = 24;
 
-/// How a text is looked through.
+/// Options of a search.
 #[derive(Clone, Copy)]
-pub(super) struct Look {
+pub(super) struct FinderOptions {
     /// Wanted texts with fewer bytes are not looked for.
     pub shortest: usize,
     /// True for a text that may be cut: the beginning of a wanted text at its end counts.
@@ -18,17 +18,17 @@ pub(super) struct Look {
 
 /// Wanted texts.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(super) struct Finder {
+pub(super) struct SecretFinder {
     wanted: Vec<Box<str>>,
-    /// For each byte by which a spelling may begin, the bytes by which it may go on, by their last seven bits. Empty
+    /// Bytes by which a spelling may go on, by their last seven bits, for each byte by which it may begin. Empty
     /// without wanted texts.
     begins: Vec<u128>,
     /// The first characters of wanted texts: ASCII by its bits, all others as one.
     firsts: (u128, bool),
 }
 
-impl Finder {
-    /// From now on this text is looked for.
+impl SecretFinder {
+    /// Adds a text to look for.
     pub fn add(&mut self, wanted: &str) {
         let [first, second, ..] = *wanted.as_bytes() else { return };
         if self.wanted.iter().any(|known| **known == *wanted) {
@@ -62,7 +62,7 @@ impl Finder {
     }
 
     /// The text with every wanted one replaced; none if it holds none. Where several overlap, all of them go.
-    pub fn replace(&self, text: &str, by: &str, look: Look) -> Option<String> {
+    pub fn replace(&self, text: &str, by: &str, look: FinderOptions) -> Option<String> {
         let mut out: Option<String> = None;
         let (mut copied, mut at) = (0, 0);
         while let Some((start, mut end)) = self.next(text, at, text.len(), look) {
@@ -81,7 +81,7 @@ impl Finder {
     }
 
     /// The first place in these bounds where a wanted text begins, and where the longest ends that begins there.
-    fn next(&self, text: &str, from: usize, to: usize, look: Look) -> Option<(usize, usize)> {
+    fn next(&self, text: &str, from: usize, to: usize, look: FinderOptions) -> Option<(usize, usize)> {
         let bytes = text.as_bytes();
         for at in from..to {
             let follow = self.begins[usize::from(bytes[at])];
@@ -96,7 +96,7 @@ impl Finder {
         None
     }
 
-    fn end_of(&self, text: &str, start: usize, look: Look) -> Option<usize> {
+    fn end_of(&self, text: &str, start: usize, look: FinderOptions) -> Option<usize> {
         let mut longest = None;
         let (ascii, others) = self.firsts;
         let mut begun = |character: char, end: usize| {
@@ -119,7 +119,7 @@ impl Finder {
     }
 }
 
-/// Where the wanted text ends of which so many bytes were found up to here.
+/// Returns where the wanted text ends, of which the first `done` bytes were found up to `from`.
 fn follow(text: &str, from: usize, wanted: &str, done: usize, may_be_cut: bool) -> Option<usize> {
     let bytes = text.as_bytes();
     // Up to the first byte that may spell something else there is one way to go on.

@@ -67,7 +67,7 @@ fn unescaped(text: &str, at: usize, found: &mut dyn FnMut(char, usize)) {
     }
 }
 
-/// Where the backslash that stands here ends.
+/// Returns the end of the backslash at this place.
 fn backslash(text: &str, at: usize) -> Option<usize> {
     match text.as_bytes().get(at)? {
         b'\\' => Some(at + 1),

@@ -50,21 +50,21 @@ fn scn_15_a_secret_inside_a_login_in_base64_is_kept_out() {
     for user in ["u", "us", "use", "user"] {
         for after in ["", "!", "more"] {
             let login = BASE64.encode(format!("{user}:p4ss-w0rd{after}"));
-            let told = concealed.text(&format!("got Basic {login}"));
-            assert!(told.contains(MASKED) && !told.contains(&login), "{user}: {told}");
+            let masked = concealed.text(&format!("got Basic {login}"));
+            assert!(masked.contains(MASKED) && !masked.contains(&login), "{user}: {masked}");
         }
     }
     assert_eq!(concealed.text("an answer without it"), "an answer without it");
 }
 
-/// With characters that every spelling spells in a way of its own.
+/// A secret with characters that each spelling spells in a way of its own.
 const SECRET: &str = "s3cr3t/Väl ue+%41&x-98765😀\"\\?>~";
 
-fn assert_kept(told: &str, from: &str) {
+fn assert_kept(masked: &str, from: &str) {
     for part in ["s3cr3t", "98765", "czNj", "VäL", "V%C3"] {
-        assert!(!told.contains(part), "`{part}` of {from} in {told}");
+        assert!(!masked.contains(part), "`{part}` of {from} in {masked}");
     }
-    assert!(told.contains(MASKED), "{from}: {told}");
+    assert!(masked.contains(MASKED), "{from}: {masked}");
 }
 
 #[test]
@@ -138,8 +138,8 @@ fn scn_15_a_secret_that_is_not_ascii_is_found_as_latin_1_makes_it() {
     let json = serde_json::json!({"got": format!("Bearer {echoed}")});
     for text in [format!("got {echoed}!"), json.to_string(), crate::scenario::value::percent_encode(&echoed)]
     {
-        let told = concealed.text(&text);
-        assert!(!told.contains("ssw") && told.contains(MASKED), "{text}: {told}");
+        let masked = concealed.text(&text);
+        assert!(!masked.contains("ssw") && masked.contains(MASKED), "{text}: {masked}");
     }
     assert_eq!(concealed.kept(&json), serde_json::json!({"got": "Bearer ***"}));
 }
@@ -148,7 +148,7 @@ fn scn_15_a_secret_that_is_not_ascii_is_found_as_latin_1_makes_it() {
 fn scn_15_an_excerpt_ends_before_the_beginning_of_a_secret() {
     let mut concealed = Concealed::default();
     concealed.add("s3cr3t/Väl&98765");
-    for (text, told) in [
+    for (text, masked) in [
         ("got s3cr3t/V", "got ***"),
         ("got s3cr3t/Vä", "got ***"),
         ("got s3cr3t/V&auml;l&am", "got ***"),
@@ -159,7 +159,7 @@ fn scn_15_an_excerpt_ends_before_the_beginning_of_a_secret() {
         ("got s3cr3t/V here", "got s3cr3t/V here"),
         ("s3cr3t/Väl&98765 and s3cr3t/Vä", "*** and ***"),
     ] {
-        assert_eq!(concealed.excerpt(text), told, "{text}");
+        assert_eq!(concealed.excerpt(text), masked, "{text}");
     }
     assert_eq!(concealed.text("got s3cr3t/V"), "got s3cr3t/V", "what is whole is not cut");
 }
@@ -170,11 +170,11 @@ fn scn_15_of_secrets_that_overlap_and_of_members_of_one_name_nothing_stays() {
     concealed.add("abcd-efgh");
     concealed.add("efgh-ijklm");
     assert_eq!(concealed.text("<abcd-efgh-ijklm>"), "<***>");
-    for told in [
+    for masked in [
         concealed.text("{\"a\":\"abcd-efgh\",\"a\":1}"),
         concealed.kept_text("{\"a\":\"abcd-efgh\",\"a\":1}"),
     ] {
-        assert_eq!(told, "{\"a\":\"***\",\"a\":1}");
+        assert_eq!(masked, "{\"a\":\"***\",\"a\":1}");
     }
 }
 
@@ -268,7 +268,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn scn_15_no_secret_stands_in_what_is_told_by_any_spelling(
+    fn scn_15_no_secret_stands_in_what_is_shown_by_any_spelling(
         secret in text(8, 40),
         before in text(0, 30),
         after in text(0, 30),
@@ -286,21 +286,21 @@ proptest! {
         // What stands around it in a text is a part of no spelling.
         let (before, after) = (format!("{before}\u{1}"), format!("\u{1}{after}"));
         let whole = format!("{before}{spelled}{after}");
-        for told in [concealed.text(&whole), concealed.excerpt(&whole), concealed.kept_text(&whole)] {
-            prop_assert!(!told.contains(&spelled), "{name}: {told}");
+        for masked in [concealed.text(&whole), concealed.excerpt(&whole), concealed.kept_text(&whole)] {
+            prop_assert!(!masked.contains(&spelled), "{name}: {masked}");
             if name != "Base64" {
-                prop_assert_eq!(&told, &format!("{before}***{after}"), "{}", name);
+                prop_assert_eq!(&masked, &format!("{before}***{after}"), "{}", name);
             }
         }
         let value = serde_json::json!({"said": whole, "list": [1, {"deep": spelled}]});
-        for told in [concealed.value(&value), concealed.kept(&value)] {
-            prop_assert!(!told.to_string().contains(&serde_json::Value::from(spelled.clone()).to_string()));
-            prop_assert!(told["said"].as_str().is_some_and(|said| said.contains(MASKED)), "{}: {}", name, told);
+        for masked in [concealed.value(&value), concealed.kept(&value)] {
+            prop_assert!(!masked.to_string().contains(&serde_json::Value::from(spelled.clone()).to_string()));
+            prop_assert!(masked["said"].as_str().is_some_and(|said| said.contains(MASKED)), "{}: {}", name, masked);
         }
     }
 
     #[test]
-    fn scn_15_a_text_without_the_secret_is_told_as_it_is(
+    fn scn_15_a_text_without_the_secret_is_shown_as_it_is(
         pieces in proptest::collection::vec(
             prop_oneof![
                 text(0, 8),

@@ -1,4 +1,4 @@
-//! Compares two trees key by key; lists are laid side by side so that what stayed is not told.
+//! Compares two trees key by key; lists are laid side by side so that what stayed is not reported.
 
 use serde_json::{Map, Value};
 
@@ -62,8 +62,8 @@ fn compare(from: &Value, to: &Value, place: &str, changes: &mut Vec<ValueChange>
     }
 }
 
-/// Items that stayed are not told; what lies between them is compared in pairs of one kind, and the
-/// rest is new or gone.
+/// Compares two lists. Items that stayed are not reported; what lies between them is compared in pairs
+/// of one kind, and the rest is new or gone.
 fn lists(old: &[Value], new: &[Value], place: &str, changes: &mut Vec<ValueChange>) {
     let (mut left, mut right) = (0, 0);
     let mut stayed = common(old, new, |one, other| one == other);
@@ -89,7 +89,7 @@ fn lists(old: &[Value], new: &[Value], place: &str, changes: &mut Vec<ValueChang
     }
 }
 
-/// Two actions are compared inside only where both do the same thing.
+/// True if both actions do the same thing: only then they are compared inside.
 fn same_kind(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => one.keys().eq(other.keys()),

@@ -5,7 +5,7 @@ use crate::order::Status;
 use crate::scenario::stage::Snapshot;
 use crate::scenario::{Scenario, State};
 
-/// Why an order stays on its version.
+/// Reason for which an order stays on its version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum Hindrance {
     /// A stage is with a worker, or the order is over.
@@ -99,11 +99,11 @@ pub fn restart_under(to: &Scenario, entry_point: Option<&str>) -> Result<(), Hin
     }
 }
 
-/// An order in the middle of a state goes on behind what it has done: up to there both versions
-/// must do the same things, by the words of their actions.
+/// Checks that both versions do the same things up to the position of the order, by the words of their
+/// actions: an order in the middle of a state goes on behind what it has done.
 fn same_actions(old: &State, new: &State, order: &Snapshot) -> Result<(), Hindrance> {
     let word = |state: &State, at: usize| state.actions.get(at).map(super::super::Action::word);
-    // Before the first action there is nothing behind the order, unless it awaits what came of it.
+    // Before the first action there is nothing behind the order, unless it awaits an outcome.
     if order.main.action == 0 && order.visit.awaiting.is_none() {
         return Ok(());
     }

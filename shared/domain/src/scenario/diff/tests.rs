@@ -25,7 +25,7 @@ states:
   failed: {kind: terminal, outcome: fail}
 "#;
 
-fn told(from: &str, to: &str) -> Vec<String> {
+fn lines(from: &str, to: &str) -> Vec<String> {
     let difference = diff(from, to).unwrap();
     let whole = difference.whole.iter().map(ToString::to_string);
     let states = difference.changed.iter().flat_map(|state| {
@@ -43,7 +43,7 @@ fn scn_13_layout_and_comments_are_no_difference() {
 }
 
 #[test]
-fn scn_13_states_transitions_actions_and_schema_are_told_apart() {
+fn scn_13_states_transitions_actions_and_schema_are_reported_separately() {
     let new = OLD
         .replace("required: [a]", "required: [a, b]")
         .replace("http://h/one", "http://h/two")
@@ -54,7 +54,7 @@ fn scn_13_states_transitions_actions_and_schema_are_told_apart() {
     let difference = diff(OLD, &new).unwrap();
     assert_eq!((difference.added.len(), difference.removed.as_slice()), (2, ["rest".to_owned()].as_slice()));
     assert_eq!(
-        told(OLD, &new),
+        lines(OLD, &new),
         [
             "params.required[1]: \"b\" is new",
             "ask: actions[0] before: {\"log\":\"begins\"} is gone",
@@ -103,10 +103,10 @@ fn scn_13_an_order_stays_where_its_state_means_something_else() {
             "resting: {kind: sleeping, on: {timeout: done}}",
             "resting: {actions: [log: x], on: {success: done}}",
         );
-    let told = moved(&other, Status::Sleep, Some("resting"), 0).unwrap_err();
-    assert!(told.contains("sleeping in the old version and plain in the new one"), "{told}");
+    let error = moved(&other, Status::Sleep, Some("resting"), 0).unwrap_err();
+    assert!(error.contains("sleeping in the old version and plain in the new one"), "{error}");
     let shorter = OLD.replace("      - log: begins\n", "");
-    let told = moved(&shorter, Status::Retry, Some("ask"), 1).unwrap_err();
-    assert!(told.contains("before action 1 of state `ask`"), "{told}");
+    let error = moved(&shorter, Status::Retry, Some("ask"), 1).unwrap_err();
+    assert!(error.contains("before action 1 of state `ask`"), "{error}");
     assert_eq!(moved(&shorter, Status::Retry, Some("ask"), 0), Ok(()));
 }

@@ -1,4 +1,4 @@
-//! Where everything of a picture stands: states in layers from top to bottom, and ways between them
+//! Layout of a picture: states in layers from top to bottom, and ways between them
 //! that pass other states by. Knows numbers only; the same numbers give the same places.
 
 mod order;
@@ -13,11 +13,11 @@ const LANE: f64 = 18.0;
 const ROUNDS: usize = 24;
 
 /// A point of the picture.
-pub(super) type Point = (f64, f64);
+pub(super) type LayoutPoint = (f64, f64);
 
 /// A box of the picture: the middle of its upper edge, and its size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct LayoutBox {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) width: f64,
@@ -27,10 +27,10 @@ pub(super) struct Place {
 /// The whole picture.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// One for each state.
-    pub(super) places: Vec<Place>,
-    /// One for each way: the points that it passes, from the state it leaves to the one it enters.
-    pub(super) lines: Vec<Vec<Point>>,
+    /// Place of each state.
+    pub(super) places: Vec<LayoutBox>,
+    /// Points that each way passes, from the state it leaves to the one it enters.
+    pub(super) lines: Vec<Vec<LayoutPoint>>,
     pub(super) width: f64,
     pub(super) height: f64,
 }
@@ -40,24 +40,24 @@ pub(super) struct Layout {
 pub(super) fn layout(widths: &[f64], height: f64, ways: &[(usize, usize)], initial: usize) -> Layout {
     let forward = order::without_circles(widths.len(), ways, initial);
     let layers = order::layers(widths.len(), &forward);
-    let mut graph = Graph::new(widths, &forward, layers);
+    let mut graph = LayoutGraph::new(widths, &forward, layers);
     let columns = order::columns(&graph.above, &graph.below, &graph.layer);
     graph.align(&columns);
     graph.finish(widths, height, ways, &forward)
 }
 
 /// States, and behind them the places where a way passes a layer.
-struct Graph {
+struct LayoutGraph {
     layer: Vec<usize>,
     width: Vec<f64>,
     x: Vec<f64>,
     above: Vec<Vec<usize>>,
     below: Vec<Vec<usize>>,
-    /// For each way, what it goes through from top to bottom, both ends counted in.
+    /// Nodes that each way goes through from top to bottom, including both ends.
     chains: Vec<Vec<usize>>,
 }
 
-impl Graph {
+impl LayoutGraph {
     fn new(widths: &[f64], forward: &[(usize, usize)], layers: Vec<usize>) -> Self {
         let mut graph = Self {
             layer: layers,
@@ -117,7 +117,7 @@ impl Graph {
         near.iter().map(|other| self.x[*other]).sum::<f64>() / near.len() as f64
     }
 
-    /// The middle between pushing everything to the right and pushing it to the left keeps all
+    /// Places a layer: the middle between pushing everything to the right and pushing it to the left keeps all
     /// distances, and gives both sides the same share.
     fn settle(&mut self, layer: &[usize], wished: &[f64]) {
         let apart = |left: usize, right: usize| {
@@ -151,8 +151,8 @@ impl Graph {
         let left = (0..self.x.len()).map(|at| self.x[at] - self.width[at] / 2.0).fold(f64::MAX, f64::min);
         let right = (0..self.x.len()).map(|at| self.x[at] + self.width[at] / 2.0).fold(0.0, f64::max);
         let top = |at: usize| self.layer[at] as f64 * (height + LAYER_GAP);
-        let place = |at: usize| Place { x: self.x[at] - left, y: top(at), width: widths[at], height };
-        let places: Vec<Place> = (0..widths.len()).map(place).collect();
+        let place = |at: usize| LayoutBox { x: self.x[at] - left, y: top(at), width: widths[at], height };
+        let places: Vec<LayoutBox> = (0..widths.len()).map(place).collect();
         let layers = self.layer.iter().max().map_or(1, |last| last + 1) as f64;
         let lines = self.chains.iter().enumerate().map(|(number, chain)| {
             let mut points = self.line(number, chain, height, left);
@@ -170,7 +170,7 @@ impl Graph {
     }
 
     /// The points of a way from top to bottom; it enters and leaves a state beside its neighbours.
-    fn line(&self, number: usize, chain: &[usize], height: f64, left: f64) -> Vec<Point> {
+    fn line(&self, number: usize, chain: &[usize], height: f64, left: f64) -> Vec<LayoutPoint> {
         let (Some(first), Some(last)) = (chain.first(), chain.last()) else {
             return Vec::new();
         };
@@ -187,7 +187,7 @@ impl Graph {
         points
     }
 
-    /// Where a way touches a state: the ways of one side share it out from left to right.
+    /// Returns where a way touches a state: the ways of one side share it from left to right.
     fn port(&self, number: usize, state: usize, below: bool) -> f64 {
         let end = |chain: &Vec<usize>| {
             let (own, next) = match (below, chain.as_slice()) {

@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use super::layout::{Layout, Place, Point, layout};
-use super::{Tone, Way, tone, ways};
+use super::layout::{Layout, LayoutBox, LayoutPoint, layout};
+use super::{GraphEdge, Tone, tone, ways};
 use crate::scenario::{Scenario, State, StateKind};
 
 /// Height of a state.
 const HEIGHT: f64 = 46.0;
-/// Around the picture.
+/// Space around the picture.
 const MARGIN: f64 = 28.0;
 /// Above the first layer: where the way into the initial state begins.
 const HEAD: f64 = 40.0;
@@ -116,7 +116,7 @@ fn subtitle(state: &State) -> String {
     }
 }
 
-/// The words of the actions; branches of a `choose` lie flat among them, and are told once.
+/// The words of the actions; branches of a `choose` lie flat among them, and are listed once.
 fn words_of(state: &State) -> String {
     let mut words: Vec<&str> = state.actions.iter().map(|action| action.word()).collect();
     words.dedup();
@@ -127,14 +127,14 @@ fn words_of(state: &State) -> String {
     words.join(" · ")
 }
 
-fn draw_start(out: &mut String, place: &Place) {
+fn draw_start(out: &mut String, place: &LayoutBox) {
     let (x, y) = (place.x, -HEAD + 12.0);
     let _ = write!(out, "<circle class=\"start\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"6\"/>");
     let _ = write!(out, "<path class=\"way\" d=\"M{x:.1} {y:.1}V-6\"/>");
     draw_tip(out, (x, 0.0), (x, -10.0));
 }
 
-fn draw_way(out: &mut String, way: &Way, line: &[Point], layout: &Layout) {
+fn draw_way(out: &mut String, way: &GraphEdge, line: &[LayoutPoint], layout: &Layout) {
     let place = &layout.places[way.from];
     let back = layout.places[way.to].y < place.y;
     let class = if back { "way back" } else { "way" };
@@ -166,7 +166,7 @@ fn draw_way(out: &mut String, way: &Way, line: &[Point], layout: &Layout) {
 }
 
 /// The tip of an arrow at a point, coming from another one.
-fn draw_tip(out: &mut String, at: Point, from: Point) {
+fn draw_tip(out: &mut String, at: LayoutPoint, from: LayoutPoint) {
     let length = (at.0 - from.0).hypot(at.1 - from.1).max(1.0);
     let (x, y) = ((at.0 - from.0) / length, (at.1 - from.1) / length);
     let base = (at.0 - 9.0 * x, at.1 - 9.0 * y);
@@ -182,7 +182,7 @@ fn draw_tip(out: &mut String, at: Point, from: Point) {
     );
 }
 
-fn draw_state(out: &mut String, state: &State, tone: Tone, place: &Place) {
+fn draw_state(out: &mut String, state: &State, tone: Tone, place: &LayoutBox) {
     let class = match (tone, state.kind) {
         (Tone::Target, _) => "state target",
         (Tone::Fail, _) => "state fail",
@@ -248,7 +248,7 @@ fn draw_state(out: &mut String, state: &State, tone: Tone, place: &Place) {
     out.push_str("</g>");
 }
 
-/// Shown where the pointer rests.
+/// Text that is shown where the pointer rests.
 fn hint(state: &State) -> String {
     let entry = if state.entry_point { ", entry point" } else { "" };
     format!("{}: {} state{entry}", state.name, state.kind)
@@ -264,7 +264,7 @@ struct Label {
 
 /// Labels stand at the beginning of their arrows; where two would cover one another, the second
 /// moves down, or up from below.
-fn labels(ways: &[Way], layout: &Layout) -> Vec<Label> {
+fn labels(ways: &[GraphEdge], layout: &Layout) -> Vec<Label> {
     let mut labels: Vec<Label> = Vec::new();
     for (way, line) in ways.iter().zip(&layout.lines) {
         let text = way.label();

@@ -25,7 +25,7 @@ states:
   failed: {kind: terminal, outcome: fail}
 "#;
 
-/// The reader lets no such name pass; a picture does not rely on it.
+/// Reads a scenario with strange names: the reader lets none pass, but a picture does not rely on it.
 fn scenario(text: &str) -> Scenario {
     let scripting = Scripting::new(Bounds::default().script);
     let read = source::read(text, &scripting, &Bounds::default());

@@ -11,7 +11,7 @@ use jsonschema::Validator;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-use super::found::{At, Found};
+use super::found::{At, FoundFaults};
 pub use super::found::{SchemaFault, message};
 use super::{collect_anchors, collect_resources, compile};
 
@@ -41,12 +41,12 @@ const OWN: &[&str] = &[
     "minProperties",
 ];
 
-/// The first faults of a value that is not valid, at most so many. May find none of a schema with rare keywords.
+/// The first faults of a value that is not valid, at most `most`. May find none of a schema with rare keywords.
 #[must_use]
 pub fn find(schema: &Value, value: &Value, most: usize) -> Vec<SchemaFault> {
     let mut resources = Vec::new();
     collect_resources(schema, &mut resources);
-    let mut search = Search {
+    let mut search = FaultSearch {
         root: schema,
         has_inner_resources: resources.len() > 1,
         own: HashMap::new(),
@@ -55,12 +55,12 @@ pub fn find(schema: &Value, value: &Value, most: usize) -> Vec<SchemaFault> {
         depth: 0,
         is_over: false,
     };
-    let mut found = Found { faults: Vec::new(), count: 0, most, is_probe: false };
+    let mut found = FoundFaults { faults: Vec::new(), count: 0, most, is_probe: false };
     search.enter(schema, value, &At::Root, &mut found);
     found.faults
 }
 
-struct Search<'s> {
+struct FaultSearch<'s> {
     root: &'s Value,
     /// References inside a schema with an identity of its own do not start at the root.
     has_inner_resources: bool,
@@ -70,26 +70,26 @@ struct Search<'s> {
     /// Steps that are left.
     steps: u64,
     depth: usize,
-    /// No steps are left, or there is a keyword that is not understood here: nothing that follows is certain.
+    /// True if no steps are left or a keyword is not understood here: nothing that follows is certain.
     is_over: bool,
 }
 
 type Keywords = Map<String, Value>;
 
-impl<'s> Search<'s> {
+impl<'s> FaultSearch<'s> {
     fn spend(&mut self, steps: u64) {
         self.steps = self.steps.saturating_sub(steps);
         self.is_over |= self.steps == 0;
     }
 
     /// Records a fault, unless the search ended on the way to it.
-    fn add(&self, found: &mut Found, at: &At<'_>, text: &dyn Display) {
+    fn add(&self, found: &mut FoundFaults, at: &At<'_>, text: &dyn Display) {
         if !self.is_over {
             found.add(at, text);
         }
     }
 
-    fn enter(&mut self, schema: &'s Value, value: &Value, at: &At<'_>, found: &mut Found) {
+    fn enter(&mut self, schema: &'s Value, value: &Value, at: &At<'_>, found: &mut FoundFaults) {
         self.spend(1);
         self.is_over |= self.depth >= DEEPEST;
         if self.is_over || found.is_full() {
@@ -109,12 +109,12 @@ impl<'s> Search<'s> {
     }
 
     fn is_valid(&mut self, schema: &'s Value, value: &Value) -> bool {
-        let mut found = Found { faults: Vec::new(), count: 0, most: 1, is_probe: true };
+        let mut found = FoundFaults { faults: Vec::new(), count: 0, most: 1, is_probe: true };
         self.enter(schema, value, &At::Root, &mut found);
         found.count == 0
     }
 
-    fn keywords(&mut self, keywords: &'s Keywords, value: &Value, at: &At<'_>, found: &mut Found) {
+    fn keywords(&mut self, keywords: &'s Keywords, value: &Value, at: &At<'_>, found: &mut FoundFaults) {
         self.own(keywords, value, at, found);
         self.beside(keywords, value, at, found);
         self.choices(keywords, value, at, found);
@@ -129,7 +129,7 @@ impl<'s> Search<'s> {
     }
 
     /// Keywords that the library checks: they have one fault each.
-    fn own(&mut self, keywords: &'s Keywords, value: &Value, at: &At<'_>, found: &mut Found) {
+    fn own(&mut self, keywords: &'s Keywords, value: &Value, at: &At<'_>, found: &mut FoundFaults) {
         let address = std::ptr::from_ref(keywords) as usize;
         if !self.own.contains_key(&address) {
             let own = own_of(keywords);
@@ -150,7 +150,7 @@ impl<'s> Search<'s> {
     }
 
     /// Schemas that see the same value, and whose faults are faults of the whole.
-    fn beside(&mut self, keywords: &'s Keywords, value: &Value, at: &At<'_>, found: &mut Found) {
+    fn beside(&mut self, keywords: &'s Keywords, value: &Value, at: &At<'_>, found: &mut FoundFaults) {
         if keywords.contains_key("$dynamicRef") {
             self.is_over = true;
         }
@@ -179,7 +179,7 @@ impl<'s> Search<'s> {
     }
 
     /// Schemas that see the same value, with one fault for all of them.
-    fn choices(&mut self, keywords: &'s Keywords, value: &Value, at: &At<'_>, found: &mut Found) {
+    fn choices(&mut self, keywords: &'s Keywords, value: &Value, at: &At<'_>, found: &mut FoundFaults) {
         let mut any = list(keywords, "anyOf").iter().peekable();
         if any.peek().is_some() && !any.any(|schema| self.is_valid(schema, value)) {
             let text = "is not valid under any of the schemas listed in the 'anyOf' keyword";
@@ -199,7 +199,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    fn members(&mut self, keywords: &'s Keywords, members: &Keywords, at: &At<'_>, found: &mut Found) {
+    fn members(&mut self, keywords: &'s Keywords, members: &Keywords, at: &At<'_>, found: &mut FoundFaults) {
         self.require(list(keywords, "required"), members, at, found);
         for keyword in ["dependentRequired", "dependencies"] {
             for (name, names) in map(keywords, keyword) {
@@ -241,7 +241,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    fn require(&mut self, names: &[Value], members: &Keywords, at: &At<'_>, found: &mut Found) {
+    fn require(&mut self, names: &[Value], members: &Keywords, at: &At<'_>, found: &mut FoundFaults) {
         for name in names {
             self.spend(1);
             if found.is_full() || self.is_over {
@@ -259,7 +259,7 @@ impl<'s> Search<'s> {
         value: &Value,
         items: &[Value],
         at: &At<'_>,
-        found: &mut Found,
+        found: &mut FoundFaults,
     ) {
         let first = list(keywords, "prefixItems");
         let rest = keywords.get("items");

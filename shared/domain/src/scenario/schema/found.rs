@@ -55,19 +55,18 @@ impl At<'_> {
     }
 }
 
-/// What a search has found.
-pub(super) struct Found {
-    /// The faults.
+/// Result of a search.
+pub(super) struct FoundFaults {
     pub(super) faults: Vec<SchemaFault>,
-    /// Number of them.
+    /// Number of faults.
     pub(super) count: usize,
     /// Number that is enough.
     pub(super) most: usize,
-    /// Only asks if there is a fault.
+    /// True if the search only asks if there is a fault.
     pub(super) is_probe: bool,
 }
 
-impl Found {
+impl FoundFaults {
     /// True if there are enough.
     pub(super) const fn is_full(&self) -> bool {
         self.count >= self.most

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Each definition refers twice to the next.
+/// A schema in which each definition refers twice to the next.
 fn doubling(count: usize) -> Value {
     let mut definitions = Map::new();
     for n in 0..count {

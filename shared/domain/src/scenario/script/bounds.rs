@@ -58,7 +58,7 @@ impl Default for Limits {
 pub struct Clock(pub fn() -> Duration);
 
 impl Clock {
-    /// It stands still: nothing takes any time.
+    /// A clock that stands still: nothing takes any time.
     pub const STOPPED: Self = Self(|| Duration::ZERO);
 }
 
@@ -81,7 +81,7 @@ impl Eq for Clock {}
 #[derive(Clone)]
 pub(super) struct TimeOver;
 
-/// The variables of a run may take as many bytes as so many values of the largest kind.
+/// Bound on the bytes of the variables of a run, in values of the largest kind.
 const VALUES: usize = 8;
 /// Bytes of an element of a list or map at most: it may be a map with one member.
 const ELEMENT: usize = 600;
@@ -92,7 +92,7 @@ thread_local! {
 }
 
 impl Limits {
-    /// A run begins in this thread, to which the order brings so much.
+    /// Starts a run in this thread, with values of size `brought` from the order.
     pub(super) fn begin(&self, brought: Size) {
         ENDS_AT.set((self.clock.0)().saturating_add(self.max_duration));
         let largest = self.max_string_bytes.saturating_add(self.max_elements.saturating_mul(ELEMENT));
@@ -126,8 +126,8 @@ impl Limits {
         engine
     }
 
-    /// Room for what the order brings, however large it is: an answer or the variables were let in
-    /// by bounds of their own, and to be read they only have to be there. None where these bounds
+    /// Makes room for the values of the order, however large they are: an answer or the variables were let in
+    /// by bounds of their own, and to be read they only have to be there. `None` if these bounds
     /// have room for it anyway.
     pub(super) fn wider(&self, brought: Size) -> Option<Self> {
         let is_large = brought.text > self.max_string_bytes / 2 || brought.elements > self.max_elements / 2;
@@ -165,7 +165,7 @@ impl Size {
         self.add_below(value, 0);
     }
 
-    /// Counts a value in that stands inside so many lists and maps.
+    /// Counts a value in that stands `depth` lists and maps deep.
     fn add_below(&mut self, value: &Value, depth: usize) {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}

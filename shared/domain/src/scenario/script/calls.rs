@@ -1,4 +1,4 @@
-//! Which functions code calls, and whether there are such. Knows names and numbers of arguments,
+//! Checks that the functions that code calls exist. Knows names and numbers of arguments,
 //! never types: what a value is, only a run can tell. What may be right is never refused.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,9 +12,9 @@ use super::speech::speaking_engine;
 use super::{CompileError, Limits};
 use crate::document::nearest;
 
-/// Where code stands: a script says things, an expression has a value and nothing else.
+/// Kind of code: a script says things, an expression has a value and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum CodeKind {
     /// The code of a `script` action.
     Script,
     /// The inside of a `${…}`.
@@ -48,8 +48,8 @@ const LONGEST_NAME: usize = 64;
 ///
 /// # Errors
 /// The calls that no function answers to, each with its place, in the order of the code.
-pub(super) fn check(ast: &AST, place: Place, shifts: &Shifts) -> Result<(), Vec<CompileError>> {
-    let found = Found::of(ast);
+pub(super) fn check(ast: &AST, place: CodeKind, shifts: &Shifts) -> Result<(), Vec<CompileError>> {
+    let found = ScriptCalls::of(ast);
     let wrong = found.calls.iter().filter(|call| !found.answered(call, place));
     let mut faults: Vec<CompileError> = wrong.map(|call| found.fault(call, place, shifts)).collect();
     // A block that several cases of a `switch` share is walked once for each.
@@ -59,9 +59,9 @@ pub(super) fn check(ast: &AST, place: Place, shifts: &Shifts) -> Result<(), Vec<
 }
 
 /// A call as it stands in the code.
-struct Call {
+struct ScriptCall {
     name: String,
-    /// Without the receiver.
+    /// Number of arguments without the receiver.
     arguments: usize,
     /// Called on a value: `x.name(…)`.
     on_value: bool,
@@ -70,8 +70,8 @@ struct Call {
 
 /// Functions that the code calls, and names that it gives.
 #[derive(Default)]
-struct Found {
-    calls: Vec<Call>,
+struct ScriptCalls {
+    calls: Vec<ScriptCall>,
     /// Functions that the code defines; a receiver does not count.
     own: Takes,
     /// Keys under which a map may hold a function.
@@ -79,7 +79,7 @@ struct Found {
     variables: BTreeSet<String>,
 }
 
-impl Found {
+impl ScriptCalls {
     fn of(ast: &AST) -> Self {
         let mut found = Self::default();
         for function in ast.iter_functions() {
@@ -112,11 +112,16 @@ impl Found {
 
     fn call(&mut self, call: &FnCallExpr, on_value: bool, at: Position) {
         if call.op_token.is_none() {
-            self.calls.push(Call { name: call.name.to_string(), arguments: call.args.len(), on_value, at });
+            self.calls.push(ScriptCall {
+                name: call.name.to_string(),
+                arguments: call.args.len(),
+                on_value,
+                at,
+            });
         }
     }
 
-    fn answered(&self, call: &Call, place: Place) -> bool {
+    fn answered(&self, call: &ScriptCall, place: CodeKind) -> bool {
         let count = call.arguments + usize::from(call.on_value);
         KEYWORDS.iter().any(|(name, least, most)| *name == call.name && (*least..=*most).contains(&count))
             || takes(&self.own, &call.name, call.arguments)
@@ -124,7 +129,7 @@ impl Found {
             || (call.on_value && self.keys.contains(&call.name))
     }
 
-    fn fault(&self, call: &Call, place: Place, shifts: &Shifts) -> CompileError {
+    fn fault(&self, call: &ScriptCall, place: CodeKind, shifts: &Shifts) -> CompileError {
         let (message, hint) = match self.counts(call, place) {
             counts if counts.is_empty() => {
                 (format!("there is no function `{}`", shortened(&call.name)), Some(self.hint(call, place)))
@@ -139,7 +144,7 @@ impl Found {
     }
 
     /// Numbers of arguments that a call by this name and in this form may have.
-    fn counts(&self, call: &Call, place: Place) -> BTreeSet<usize> {
+    fn counts(&self, call: &ScriptCall, place: CodeKind) -> BTreeSet<usize> {
         let receiver = usize::from(call.on_value);
         let native = known(place).get(&call.name).into_iter().flatten();
         let mut counts: BTreeSet<usize> = native.filter_map(|count| count.checked_sub(receiver)).collect();
@@ -149,7 +154,7 @@ impl Found {
         counts
     }
 
-    fn hint(&self, call: &Call, place: Place) -> String {
+    fn hint(&self, call: &ScriptCall, place: CodeKind) -> String {
         if call.name == SLEEP {
             return "write the action `sleep`: a script holds its worker while it runs".to_owned();
         }
@@ -163,26 +168,26 @@ impl Found {
         let fitting = known(place).iter().filter(|(_, counts)| counts.contains(&count));
         let fitting = fitting.map(|(name, _)| name.as_str()).filter(|name| is_name(name));
         let own = self.own.keys().map(String::as_str).filter(|name| is_name(name));
-        let said = SAID.iter().copied().filter(|_| place == Place::Script);
+        let said = SAID.iter().copied().filter(|_| place == CodeKind::Script);
         let near = (call.name.len() <= LONGEST_NAME)
             .then(|| nearest(&call.name, own.chain(said).chain(fitting)))
             .flatten()
             .filter(|near| *near != call.name);
         match (near, place) {
             (Some(name), _) => format!("did you mean `{name}`?"),
-            (None, Place::Script) => {
+            (None, CodeKind::Script) => {
                 format!("there are {}, those of the language, and your own", SAID.join(", "))
             }
-            (None, Place::Expression) => {
+            (None, CodeKind::Expression) => {
                 "there are those of the language; for more, write a `script` before".to_owned()
             }
         }
     }
 
     /// Fault of a call that only a script may make, where this is none.
-    fn elsewhere(&self, call: &Call, place: Place) -> Option<String> {
+    fn elsewhere(&self, call: &ScriptCall, place: CodeKind) -> Option<String> {
         let count = call.arguments + usize::from(call.on_value);
-        (place == Place::Expression && takes(&SCRIPTS, &call.name, count))
+        (place == CodeKind::Expression && takes(&SCRIPTS, &call.name, count))
             .then(|| "a `script` says this; an expression only has a value".to_owned())
     }
 }
@@ -197,10 +202,10 @@ fn takes(functions: &Takes, name: &str, count: usize) -> bool {
 }
 
 /// The functions that are there without being defined. Bounds do not matter to their names.
-fn known(place: Place) -> &'static Takes {
+fn known(place: CodeKind) -> &'static Takes {
     match place {
-        Place::Script => &SCRIPTS,
-        Place::Expression => &EXPRESSIONS,
+        CodeKind::Script => &SCRIPTS,
+        CodeKind::Expression => &EXPRESSIONS,
     }
 }
 
@@ -221,7 +226,7 @@ fn registered(engine: &Engine) -> Takes {
     functions
 }
 
-/// Neither an operator, nor the getter of a property, nor a function without a name.
+/// True if it is no operator, no getter of a property, and no function without a name.
 fn is_name(name: &str) -> bool {
     name.chars().all(|c| c.is_alphanumeric() || c == '_')
 }

@@ -4,7 +4,8 @@
 use rhai::Dynamic;
 use serde_json::{Map, Number, Value};
 
-use super::{LIMIT_CLASS, RunError, holding};
+use super::{RunError, holding};
+use crate::classes::SCRIPT_LIMIT;
 
 /// A JSON value as the engine's own.
 pub(super) fn to_dynamic(value: &Value) -> Dynamic {
@@ -30,11 +31,11 @@ pub(super) fn from_dynamic(value: &Dynamic) -> Result<Value, RunError> {
     within(value, holding::deepest())
 }
 
-/// The same, where so many levels are left.
+/// The same, with `depth` levels left.
 fn within(value: &Dynamic, depth: usize) -> Result<Value, RunError> {
     let inside = || {
         depth.checked_sub(1).ok_or_else(|| RunError {
-            class: LIMIT_CLASS,
+            class: SCRIPT_LIMIT,
             ..RunError::new(format!("{} exceeds limit", holding::DEPTH))
         })
     };

@@ -1,4 +1,4 @@
-//! Which events of the scenario's own code raises: the calls `event("name")`. Finds what stands in the code as it is;
+//! Events of the scenario's own that code raises: the calls `event("name")`. Finds what stands in the code as it is;
 //! a function that is called by a name made at run time is not found.
 
 use rhai::{AST, ASTNode, Expr, FnCallExpr, Position, Stmt};
@@ -12,7 +12,7 @@ pub(in crate::scenario) const RAISE: &str = "event";
 /// A call that raises an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::scenario) struct EventCall {
-    /// The name of the event; none where the code makes it while it runs.
+    /// Name of the event; `None` if the code makes it while it runs.
     pub name: Option<String>,
     /// Line inside the code, from 1.
     pub line: u32,
@@ -23,7 +23,7 @@ pub(in crate::scenario) struct EventCall {
 /// All calls that raise events, in the order of the code.
 pub(super) fn calls_in(ast: &AST, shifts: &Shifts) -> Vec<EventCall> {
     let mut calls = Vec::new();
-    // Whoever defines a function of this name calls that one.
+    // A script that defines a function of this name calls that one.
     if ast.iter_functions().any(|function| function.name == RAISE && function.params.len() == 1) {
         return calls;
     }

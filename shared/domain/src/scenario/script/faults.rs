@@ -4,7 +4,8 @@ use rhai::{EvalAltResult, ParseErrorType};
 
 use super::bounds::TimeOver;
 use super::optional::Shifts;
-use super::{CompileError, ERROR_CLASS, LIMIT_CLASS, ROOTS, RunError, calls};
+use super::{CompileError, ROOTS, RunError, calls};
+use crate::classes::{SCRIPT_ERROR, SCRIPT_LIMIT};
 use crate::document::{Position, nearest};
 
 /// The longest message of a failed run, in bytes.
@@ -84,16 +85,16 @@ pub(super) fn run_error(error: EvalAltResult, shifts: &Shifts) -> (RunError, Pos
             )
         }
         EvalAltResult::ErrorVariableNotFound(name, _) => format!("nothing is called `{name}` here"),
-        EvalAltResult::ErrorDotExpr(told, _) => in_own_words(told).unwrap_or_else(|| told.clone()),
+        EvalAltResult::ErrorDotExpr(text, _) => in_own_words(text).unwrap_or_else(|| text.clone()),
         other => other.to_string(),
     };
     message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
-    (RunError { class: if over { LIMIT_CLASS } else { ERROR_CLASS }, message, at: None }, at)
+    (RunError { class: if over { SCRIPT_LIMIT } else { SCRIPT_ERROR }, message, at: None }, at)
 }
 
-/// The engine says of a field of what is no map that a getter is not registered for its type.
-fn in_own_words(told: &str) -> Option<String> {
-    let mut quoted = told.strip_prefix("Unknown property ")?.split('\'').skip(1).step_by(2);
+/// Rewrites the fault of a field of what is no map: the engine says that a getter is not registered for its type.
+fn in_own_words(text: &str) -> Option<String> {
+    let mut quoted = text.strip_prefix("Unknown property ")?.split('\'').skip(1).step_by(2);
     let (field, kind) = (quoted.next()?, quoted.next()?);
     let kind = match kind {
         "string" => "a text",

@@ -73,7 +73,7 @@ struct Weight {
 /// Name of the bound of nesting, as errors have it.
 pub(super) const DEPTH: &str = "Depth of lists and maps in one another";
 
-/// A run begins in this thread, whose variables may take so many bytes and have so many levels of nesting.
+/// Starts a run in this thread, whose variables take at most `most` bytes and `deepest` levels of nesting.
 pub(super) fn begin(most: usize, deepest: usize) {
     RUN.with_borrow_mut(|run| {
         run.most = most;
@@ -87,7 +87,7 @@ pub(super) fn deepest() -> usize {
     RUN.with_borrow(|run| run.deepest)
 }
 
-/// Has an engine weigh what its runs hold.
+/// Makes an engine weigh what its runs hold.
 #[expect(deprecated, reason = "the engine means by it that these hooks may change")]
 pub(super) fn watch(engine: &mut Engine, clock: Clock) {
     engine.on_var(move |_, _, context| note(&context, clock).map(|()| None));
@@ -99,7 +99,7 @@ pub(super) fn watch(engine: &mut Engine, clock: Clock) {
     });
 }
 
-/// A variable is named or defined.
+/// Weighs the run now and then, when a variable is named or defined.
 fn note(context: &EvalContext<'_, '_, '_, '_, '_, '_>, clock: Clock) -> Result<(), Box<EvalAltResult>> {
     RUN.with_borrow_mut(|run| {
         let begun = (clock.0)();
@@ -150,7 +150,7 @@ impl Scales {
         scales.total
     }
 
-    /// Puts a value on the scales that may have so many levels.
+    /// Adds a value that may have `depth` levels.
     fn add(&mut self, value: &Dynamic, depth: usize) {
         self.total.values += 1;
         self.total.bytes += SLOT;

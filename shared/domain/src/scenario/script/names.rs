@@ -1,4 +1,4 @@
-//! Which values of the order code names: paths such as `vars.amount`, and the variables that it sets. Finds what stands
+//! Values of the order that code names: paths such as `vars.amount`, and the variables that it sets. Finds what stands
 //! in the code as it is; a key that is made at run time is not found, and what may be right is never doubted.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use super::ROOTS;
 
 /// The names in a piece of code.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::scenario) struct Names {
+pub(in crate::scenario) struct ScriptNames {
     /// Paths that begin with one of the roots, each as far as plain names follow each other.
     pub paths: BTreeSet<Vec<String>>,
     /// Variables that it sets by name.
@@ -18,7 +18,7 @@ pub(in crate::scenario) struct Names {
     pub sets_any: bool,
 }
 
-impl Names {
+impl ScriptNames {
     pub(super) fn of(ast: &AST) -> Self {
         let mut names = Self::default();
         let own = own_names(ast);
@@ -117,8 +117,8 @@ mod tests {
     use super::*;
     use crate::scenario::script::{Limits, Scripting};
 
-    fn names(code: &str) -> Names {
-        Names::of(&Scripting::new(Limits::default()).compile_script(code).unwrap().ast)
+    fn names(code: &str) -> ScriptNames {
+        ScriptNames::of(&Scripting::new(Limits::default()).compile_script(code).unwrap().ast)
     }
 
     fn paths(code: &str) -> Vec<String> {

@@ -14,8 +14,11 @@ use super::holding::{self, bytes_of, too_large};
 use rhai::packages::{Package, StandardPackage};
 use rhai::{Dynamic, EvalAltResult, FnPtr, FuncRegistration, INT, Module, NativeCallContext};
 
+/// The call that a function of the language answers.
+type CallContext<'c> = NativeCallContext<'c>;
+
 /// Result of a function.
-type Outcome<T> = Result<T, Box<EvalAltResult>>;
+type NativeResult<T> = Result<T, Box<EvalAltResult>>;
 
 /// The functions that scripts and expressions can call.
 pub(super) fn functions() -> Module {
@@ -24,7 +27,7 @@ pub(super) fn functions() -> Module {
     text::install(&mut module);
     lists::install(&mut module);
     fields::install(&mut module);
-    let refused = || -> Outcome<()> { Err("a script cannot sleep; write the action `sleep`".into()) };
+    let refused = || -> NativeResult<()> { Err("a script cannot sleep; write the action `sleep`".into()) };
     FuncRegistration::new("sleep").set_into_module(&mut module, move |_: INT| refused());
     FuncRegistration::new("sleep").set_into_module(&mut module, move |_: rhai::FLOAT| refused());
     module.build_index();
@@ -33,7 +36,7 @@ pub(super) fn functions() -> Module {
 
 /// Size of values together, as the engine counts: elements of lists, members of maps, bytes of text.
 #[derive(Clone, Copy, Default)]
-struct Held {
+struct ValueSize {
     elements: usize,
     members: usize,
     text: usize,
@@ -41,7 +44,7 @@ struct Held {
     is_deep: bool,
 }
 
-impl Held {
+impl ValueSize {
     fn of(value: &Dynamic) -> Self {
         let mut held = Self::default();
         held.count(value);
@@ -52,7 +55,7 @@ impl Held {
         self.count_within(value, holding::deepest());
     }
 
-    /// Counts a value in that may have so many levels.
+    /// Counts a value in that may have `depth` levels.
     fn count_within(&mut self, value: &Dynamic, depth: usize) {
         let inside = depth.checked_sub(1);
         if let Ok(list) = value.as_array_ref() {
@@ -79,7 +82,7 @@ impl Held {
         }
     }
 
-    /// Counts more in, so many times.
+    /// Counts more in, `times` times.
     fn add(&mut self, more: Self, times: usize) {
         let sum = |held: usize, more: usize| held.saturating_add(more.saturating_mul(times));
         self.elements = sum(self.elements, more.elements);
@@ -100,7 +103,7 @@ impl Held {
     }
 
     /// True if all that is within the bounds of one value.
-    fn check(self, context: &NativeCallContext<'_>) -> Outcome<()> {
+    fn check(self, context: &NativeCallContext<'_>) -> NativeResult<()> {
         let engine = context.engine();
         if self.is_deep {
             return Err(too_large(holding::DEPTH));
@@ -120,9 +123,9 @@ impl Held {
     }
 }
 
-/// True if a text of so many bytes is within the bound.
-fn check_text(context: &NativeCallContext<'_>, bytes: usize) -> Outcome<()> {
-    Held { text: bytes, ..Held::default() }.check(context)
+/// Checks that a text of `bytes` bytes is within the bound.
+fn check_text(context: &NativeCallContext<'_>, bytes: usize) -> NativeResult<()> {
+    ValueSize { text: bytes, ..ValueSize::default() }.check(context)
 }
 
 #[cfg(test)]

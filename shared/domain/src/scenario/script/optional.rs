@@ -2,7 +2,7 @@
 //!
 //! The language has `?.` for values that may be `()`, and the sandbox makes a field that is not there an error, so that a
 //! typing error is none. Here each `?.field` is written as the call `?.get("field")` before the code is compiled, and places
-//! in what is compiled are told as places in what was written.
+//! in what is compiled are reported as places in what was written.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use std::borrow::Cow;
 const BEFORE: &str = "get(\"";
 const BEHIND: &str = "\")";
 
-/// Where what is compiled is longer than what was written.
+/// Places where the compiled code is longer than what was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Shifts(Vec<Shift>);
+pub(super) struct Shifts(Vec<ColumnShift>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shift {
+struct ColumnShift {
     line: usize,
     /// The first column, from 1, that stands further to the right than it was written.
     column: usize,
@@ -32,8 +32,8 @@ impl Shifts {
 
 /// A part of the code that ends by a sign of its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    /// Code, inside so many braces that were opened in it.
+enum CodePart {
+    /// Code, with the number of braces that are open in it.
     Code(usize),
     /// A text in back-ticks, which may hold code.
     Text,
@@ -46,37 +46,37 @@ pub(super) fn with_calls(code: &str) -> (Cow<'_, str>, Shifts) {
     }
     let mut writer =
         Writer { out: String::with_capacity(code.len() + 32), shifts: Vec::new(), line: 1, column: 1 };
-    let mut parts = vec![Part::Code(0)];
+    let mut parts = vec![CodePart::Code(0)];
     let mut rest = code;
     while let Some(first) = rest.chars().next() {
-        let length = match (parts.last().copied().unwrap_or(Part::Code(0)), first) {
-            (Part::Text, '`') | (Part::Code(0), '}') if parts.len() > 1 => {
+        let length = match (parts.last().copied().unwrap_or(CodePart::Code(0)), first) {
+            (CodePart::Text, '`') | (CodePart::Code(0), '}') if parts.len() > 1 => {
                 parts.pop();
                 1
             }
-            (Part::Text, '\\') => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-            (Part::Text, '$') if rest.starts_with("${") => {
-                parts.push(Part::Code(0));
+            (CodePart::Text, '\\') => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            (CodePart::Text, '$') if rest.starts_with("${") => {
+                parts.push(CodePart::Code(0));
                 2
             }
-            (Part::Text, other) => other.len_utf8(),
-            (Part::Code(_), '`') => {
-                parts.push(Part::Text);
+            (CodePart::Text, other) => other.len_utf8(),
+            (CodePart::Code(_), '`') => {
+                parts.push(CodePart::Text);
                 1
             }
-            (Part::Code(depth), '{' | '}') => {
+            (CodePart::Code(depth), '{' | '}') => {
                 let depth = if first == '{' { depth + 1 } else { depth.saturating_sub(1) };
                 parts.pop();
-                parts.push(Part::Code(depth));
+                parts.push(CodePart::Code(depth));
                 1
             }
-            (Part::Code(_), '?') if rest.starts_with("?.") => {
+            (CodePart::Code(_), '?') if rest.starts_with("?.") => {
                 writer.put("?.");
                 rest = &rest[2..];
                 rest = writer.field(rest);
                 continue;
             }
-            (Part::Code(_), _) => length_in_code(rest, first),
+            (CodePart::Code(_), _) => length_in_code(rest, first),
         };
         writer.put(&rest[..length]);
         rest = &rest[length..];
@@ -102,7 +102,7 @@ fn length_in_code(rest: &str, first: char) -> usize {
     }
 }
 
-/// Comments nest.
+/// Returns the length of a comment; comments nest.
 fn length_of_comment(rest: &str) -> usize {
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(next) = rest[at..].find(['/', '*']) {
@@ -139,9 +139,9 @@ fn length_of_text(rest: &str, quote: char) -> usize {
 
 struct Writer {
     out: String,
-    shifts: Vec<Shift>,
+    shifts: Vec<ColumnShift>,
     line: usize,
-    /// In what is written out, from 1.
+    /// Column of the output, from 1.
     column: usize,
 }
 
@@ -173,7 +173,7 @@ impl Writer {
 
     fn insert(&mut self, text: &str) {
         self.put(text);
-        self.shifts.push(Shift { line: self.line, column: self.column, by: text.len() });
+        self.shifts.push(ColumnShift { line: self.line, column: self.column, by: text.len() });
     }
 }
 
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn scn_18_places_are_told_as_they_were_written() {
+    fn scn_18_places_are_reported_as_they_were_written() {
         let code = "x;\nlet y = a?.b?.c + no";
         let (compiled, shifts) = with_calls(code);
         let line = compiled.lines().nth(1).unwrap_or_default();

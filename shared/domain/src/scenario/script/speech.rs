@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::convert::from_dynamic;
 use super::holding::{DEPTH, too_large};
-use super::{LIMIT_CLASS, Limits, RunError};
+use super::{Limits, RunError};
+use crate::classes::SCRIPT_LIMIT;
 
 /// The event a script raises; raising one ends the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub enum Raised {
     Event(String),
     /// `fail()`, `fail(message)`, `fail(message, class)`.
     Fail {
-        /// For people.
+        /// Message for people.
         message: Option<String>,
         /// Takes part in synchronous retries (ERR-5).
         class: Option<String>,
@@ -53,48 +54,48 @@ pub(super) struct Token(pub(super) Raised);
 
 /// An engine whose functions say things into `said`.
 pub(super) fn speaking_engine(limits: &Limits, said: &Arc<Mutex<Said>>) -> Engine {
-    type Outcome<T> = Result<T, Box<EvalAltResult>>;
+    type SpeechResult<T> = Result<T, Box<EvalAltResult>>;
     let mut engine = limits.engine();
     let raise = |raised: Raised| -> Box<EvalAltResult> {
         Box::new(EvalAltResult::ErrorTerminated(Dynamic::from(Token(raised)), Position::NONE))
     };
-    engine.register_fn("success", move || -> Outcome<()> { Err(raise(Raised::Success)) });
-    engine.register_fn("poll", move || -> Outcome<()> { Err(raise(Raised::Poll)) });
-    engine.register_fn("event", move |name: &str| -> Outcome<()> {
+    engine.register_fn("success", move || -> SpeechResult<()> { Err(raise(Raised::Success)) });
+    engine.register_fn("poll", move || -> SpeechResult<()> { Err(raise(Raised::Poll)) });
+    engine.register_fn("event", move |name: &str| -> SpeechResult<()> {
         Err(raise(Raised::Event(name.to_owned())))
     });
-    engine.register_fn("fail", move || -> Outcome<()> {
+    engine.register_fn("fail", move || -> SpeechResult<()> {
         Err(raise(Raised::Fail { message: None, class: None }))
     });
-    engine.register_fn("fail", move |message: Dynamic| -> Outcome<()> {
+    engine.register_fn("fail", move |message: Dynamic| -> SpeechResult<()> {
         Err(raise(Raised::Fail { message: Some(text_of(&message)?), class: None }))
     });
-    engine.register_fn("fail", move |message: Dynamic, class: &str| -> Outcome<()> {
+    engine.register_fn("fail", move |message: Dynamic, class: &str| -> SpeechResult<()> {
         Err(raise(Raised::Fail { message: Some(text_of(&message)?), class: Some(class.to_owned()) }))
     });
     let say = |said: &Arc<Mutex<Said>>, change: &dyn Fn(&mut Said)| {
         change(&mut said.lock().unwrap_or_else(PoisonError::into_inner));
     };
     let shared = said.clone();
-    engine.register_fn("result", move |value: Dynamic| -> Outcome<()> {
+    engine.register_fn("result", move |value: Dynamic| -> SpeechResult<()> {
         let value = from_dynamic(&value).map_err(failed)?;
         say(&shared, &|said| said.result = Some(value.clone()));
         Ok(())
     });
     let shared = said.clone();
-    engine.register_fn("answer", move |value: Dynamic| -> Outcome<()> {
+    engine.register_fn("answer", move |value: Dynamic| -> SpeechResult<()> {
         let value = from_dynamic(&value).map_err(failed)?;
         say(&shared, &|said| said.answer = Some(value.clone()));
         Ok(())
     });
     let shared = said.clone();
-    engine.register_fn("message", move |value: Dynamic| -> Outcome<()> {
+    engine.register_fn("message", move |value: Dynamic| -> SpeechResult<()> {
         let text = text_of(&value)?;
         say(&shared, &|said| said.message = Some(text.clone()));
         Ok(())
     });
     let shared = said.clone();
-    engine.register_fn("log", move |value: Dynamic| -> Outcome<()> {
+    engine.register_fn("log", move |value: Dynamic| -> SpeechResult<()> {
         let text = text_of(&value)?;
         say(&shared, &|said| push_line(&mut said.log, text.clone()));
         Ok(())
@@ -114,14 +115,14 @@ fn push_line(log: &mut Vec<String>, line: String) {
 
 /// The error of a value that cannot be kept, inside a run.
 fn failed(error: RunError) -> Box<EvalAltResult> {
-    if error.class == LIMIT_CLASS { too_large(DEPTH) } else { error.message.into() }
+    if error.class == SCRIPT_LIMIT { too_large(DEPTH) } else { error.message.into() }
 }
 
 fn text_of(value: &Dynamic) -> Result<String, Box<EvalAltResult>> {
     match from_dynamic(value) {
         Ok(Value::String(text)) => Ok(text),
         Ok(other) => Ok(other.to_string()),
-        Err(error) if error.class == LIMIT_CLASS => Err(failed(error)),
+        Err(error) if error.class == SCRIPT_LIMIT => Err(failed(error)),
         Err(_) => Ok(value.to_string()),
     }
 }

@@ -1,8 +1,8 @@
 //! Reads the actions of a state, and tells what each can do to its state.
 
 use super::draft::{DraftAction, Effect, Mark, Named};
-use super::http::Read;
-use super::reader::{Fields, LONGEST_DURATION, Reader, Spot, quoted, with_nearest};
+use super::http::ActionParts;
+use super::reader::{Fields, LONGEST_DURATION, ScenarioReader, Spot, quoted, with_nearest};
 use super::script_words::calls;
 use super::template::{is_constant, literal_parts};
 use super::{actor, amqp, choose, each, http};
@@ -15,7 +15,7 @@ use crate::scenario::{Action, Event, Lapse, SleepUntil};
 /// The longest name of an event that a script raises.
 const LONGEST_EVENT: usize = 64;
 
-/// One action.
+/// Form of an action.
 pub(super) static ACTION: NamedForm = NamedForm {
     name: "action",
     form: Form::Either(&[Form::Word(&["wait", "release"]), Form::Fields(&WORDS)]),
@@ -58,8 +58,8 @@ pub(super) fn is_word(word: &str) -> bool {
     WORDS.has(word) || word == "savepoint"
 }
 
-/// Reads one action; none where its word is not known, so that nobody can tell what it would do.
-pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
+/// Reads one action; `None` if its word is unknown, and so what it would do.
+pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
     match &spot.node.value {
         Value::String(word) => bare(reader, spot, word).map(|read| draft(spot, read)),
         Value::Map(_) => with_keys(reader, spot),
@@ -71,12 +71,12 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftActi
     }
 }
 
-fn draft(spot: &Spot<'_>, (action, effect, request): Read) -> DraftAction {
+fn draft(spot: &Spot<'_>, (action, effect, request): ActionParts) -> DraftAction {
     DraftAction { mark: spot.mark.clone(), action, effect, request, raises: Vec::new(), branches: Vec::new() }
 }
 
 /// An action without any settings: `- wait`, `- release`.
-fn bare(reader: &mut Reader<'_>, spot: &Spot<'_>, word: &str) -> Option<Read> {
+fn bare(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, word: &str) -> Option<ActionParts> {
     match word {
         "wait" => Some(ending(Event::Wait, Some(Action::Wait { timeout: None }))),
         "release" => Some((Some(Action::Release), Effect::default(), None)),
@@ -97,12 +97,12 @@ fn bare(reader: &mut Reader<'_>, spot: &Spot<'_>, word: &str) -> Option<Read> {
     }
 }
 
-fn misplaced_savepoint(reader: &mut Reader<'_>, mark: &Mark) {
+fn misplaced_savepoint(reader: &mut ScenarioReader<'_>, mark: &Mark) {
     let fault = mark.fault("a savepoint stands between the actions of an operation, and nowhere else");
     reader.push(fault.hint("in a workflow, begin a state of its own with `entryPoint: true`"));
 }
 
-fn with_keys(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
+fn with_keys(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
     let mut entries = spot.entries();
     let Some((mark, member)) = entries.next() else {
         let fault = spot.fault("an action without a word");
@@ -168,7 +168,7 @@ fn example(word: &str) -> &'static str {
     }
 }
 
-fn ending(event: Event, action: Option<Action>) -> Read {
+fn ending(event: Event, action: Option<Action>) -> ActionParts {
     let effect = Effect {
         ends: Some(event),
         waits: event == Event::Wait,
@@ -179,7 +179,7 @@ fn ending(event: Event, action: Option<Action>) -> Read {
 }
 
 /// A script, with the events that it raises by names of their own.
-fn script(reader: &mut Reader<'_>, spot: &Spot<'_>) -> (Read, Vec<Named>) {
+fn script(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> (ActionParts, Vec<Named>) {
     let mut effect = Effect { fails: Some("script"), ..Effect::default() };
     let mut raises = Vec::new();
     let Some(code) = reader.text(spot) else {
@@ -204,7 +204,7 @@ fn script(reader: &mut Reader<'_>, spot: &Spot<'_>) -> (Read, Vec<Named>) {
 }
 
 /// The events that a script raises, each with the place where it does.
-fn raised(reader: &mut Reader<'_>, spot: &Spot<'_>, code: &str, calls: &[EventCall]) -> Vec<Named> {
+fn raised(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, code: &str, calls: &[EventCall]) -> Vec<Named> {
     let mut raises = Vec::new();
     for EventCall { name, line, column } in calls {
         let mark = Mark { at: reader.place(spot, code, *line, *column), pointer: spot.mark.pointer.clone() };
@@ -224,7 +224,7 @@ fn raised(reader: &mut Reader<'_>, spot: &Spot<'_>, code: &str, calls: &[EventCa
 }
 
 /// True if a script may give this name to an event of its own.
-fn is_event_name(reader: &mut Reader<'_>, mark: &Mark, name: &str) -> bool {
+fn is_event_name(reader: &mut ScenarioReader<'_>, mark: &Mark, name: &str) -> bool {
     if let Ok(event) = name.parse::<Event>() {
         let fault = mark.fault(format!("{} is an event of the engine", quoted(name)));
         reader.push(match event {
@@ -245,7 +245,7 @@ fn is_event_name(reader: &mut Reader<'_>, mark: &Mark, name: &str) -> bool {
     good
 }
 
-fn wait(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+fn wait(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> ActionParts {
     if spot.node.is_null() {
         return ending(Event::Wait, Some(Action::Wait { timeout: None }));
     }
@@ -260,7 +260,7 @@ fn wait(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     (action, effect, request)
 }
 
-fn sleep(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+fn sleep(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> ActionParts {
     const HINT: &str = "write `{for: 1d}` or `{until: \"2030-12-31T08:00:00+03:00\"}`";
     let Some(fields) = reader.fields(spot, &SLEEP) else {
         return ending(Event::Sleep, None);
@@ -296,7 +296,7 @@ fn holds_expression(fields: &Fields<'_>) -> bool {
     spots.filter_map(|spot| spot.node.as_str()).any(|text| text.contains("${"))
 }
 
-fn length_of_sleep(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
+fn length_of_sleep(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Template> {
     if !spot.node.as_str().is_some_and(|text| text.contains("${")) {
         reader.duration(spot, LONGEST_DURATION)?;
     }
@@ -304,7 +304,7 @@ fn length_of_sleep(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template>
 }
 
 /// A text that may become a duration when its expressions have their values.
-pub(super) fn duration_template(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
+pub(super) fn duration_template(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Template> {
     let template = reader.text_template(spot)?;
     if let Template::Text(_) = &template
         && literal_is_no_duration(&template)
@@ -324,7 +324,7 @@ fn literal_is_no_duration(template: &Template) -> bool {
     parse_duration(&numbers).is_err() && parse_duration(&durations).is_err()
 }
 
-fn end_of_sleep(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
+fn end_of_sleep(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Template> {
     let template = reader.text_template(spot)?;
     if let Some(text) = template.constant_text()
         && !is_time(text)
@@ -344,7 +344,7 @@ fn is_time(text: &str) -> bool {
         && text.parse::<jiff::Timestamp>().is_ok()
 }
 
-fn log(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+fn log(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> ActionParts {
     let template = reader.scalar_template(spot);
     let written = spot.node.as_str().unwrap_or_default();
     let evaluated = match &template {
@@ -355,7 +355,7 @@ fn log(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     (template.map(Action::Log), effect, None)
 }
 
-fn release(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+fn release(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> ActionParts {
     let good = spot.node.is_null() || spot.node.as_bool() == Some(true);
     if !good {
         let fault = spot.fault("`release` takes no settings");

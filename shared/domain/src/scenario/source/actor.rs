@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::draft::{Effect, Named};
-use super::http::{self, Read};
-use super::reader::{Fields, IDENTIFIER, LONGEST_DURATION, Reader, Spot, quoted};
+use super::http::{self, ActionParts};
+use super::reader::{Fields, IDENTIFIER, LONGEST_DURATION, ScenarioReader, Spot, quoted};
 use super::template::without_marks;
 use crate::document::form::{Form, KeyRule, Keys, key, required};
 use crate::scenario::{Action, ActorAction, Lapse, OrderAction};
@@ -49,7 +49,7 @@ pub(super) static ORDER: Keys = Keys::with_rules(
 );
 
 /// Reads an `actor` action.
-pub(super) fn read_actor(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+pub(super) fn read_actor(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> ActionParts {
     let effect = Effect { fails: Some("actor"), suspends: true, ..Effect::default() };
     let before = reader.fault_count();
     let Some(fields) = reader.fields(spot, &ACTOR) else {
@@ -84,11 +84,11 @@ pub(super) fn read_actor(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     (Some(Action::Actor(Box::new(action))), effect, None)
 }
 
-fn flag(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str, default: bool) -> bool {
+fn flag(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>, key: &str, default: bool) -> bool {
     fields.get(key).and_then(|spot| reader.flag(spot)).unwrap_or(default)
 }
 
-fn actor_name(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<String> {
+fn actor_name(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<String> {
     let name = reader.text(spot)?;
     let good = name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
@@ -116,7 +116,7 @@ const CHILD_FIELDS: &[&str] = &[
 ];
 
 /// Reads an `order` action. Whether it waits right here is settled when the whole state is known.
-pub(super) fn read_order(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+pub(super) fn read_order(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> ActionParts {
     let effect = Effect { fails: Some("order"), ..Effect::default() };
     let before = reader.fault_count();
     let Some(fields) = reader.fields(spot, &ORDER) else {

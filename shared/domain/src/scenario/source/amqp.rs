@@ -1,8 +1,8 @@
 //! Reads `amqp` actions. What is constant is checked here; what is evaluated, when it runs.
 
 use super::draft::Effect;
-use super::http::{Read, name_of_request, named, request_without_name};
-use super::reader::{IDENTIFIER, Reader, Spot, quoted};
+use super::http::{ActionParts, name_of_request, named, request_without_name};
+use super::reader::{IDENTIFIER, ScenarioReader, Spot, quoted};
 use super::template::{NamedTemplate, names_request, without_marks};
 use crate::document::form::{Form, Keys, key, required};
 use crate::scenario::value::Template;
@@ -29,7 +29,7 @@ const LONGEST_SHORT_STRING: usize = 255;
 const LONGEST_HEADER_NAME: usize = 128;
 
 /// Reads one `amqp` action.
-pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> ActionParts {
     let effect = Effect { fails: Some("amqp"), ..Effect::default() };
     let before = reader.fault_count();
     let Some(fields) = reader.fields(spot, &KEYS) else {
@@ -81,7 +81,7 @@ fn amqp_names_request(amqp: &AmqpAction) -> bool {
     all.any(names_request)
 }
 
-fn exchange(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
+fn exchange(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Template> {
     let template = short_text(reader, spot)?;
     let fault = match template.constant_text() {
         Some("") => spot
@@ -97,7 +97,7 @@ fn exchange(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
 }
 
 /// A text that AMQP can take as a name.
-pub(super) fn short_text(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
+pub(super) fn short_text(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Template> {
     let template = reader.text_template(spot)?;
     let text = template.constant_text().unwrap_or_default();
     if text.len() > LONGEST_SHORT_STRING {
@@ -108,7 +108,7 @@ pub(super) fn short_text(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Tem
     Some(template)
 }
 
-fn check_header_names(reader: &mut Reader<'_>, headers: &[NamedTemplate]) {
+fn check_header_names(reader: &mut ScenarioReader<'_>, headers: &[NamedTemplate]) {
     for (mark, name, _) in headers {
         let good =
             !name.is_empty() && name.len() <= LONGEST_HEADER_NAME && !name.contains(|c: char| c.is_control());

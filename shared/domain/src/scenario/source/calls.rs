@@ -3,7 +3,7 @@
 use super::action::ACTION;
 use super::choose::actions_of;
 use super::draft::{DraftCall, Named};
-use super::reader::{Reader, Spot, quoted};
+use super::reader::{ScenarioReader, Spot, quoted};
 use super::state::call_name;
 use crate::document::form::{Form, Keys, key, list};
 use crate::scenario::Mask;
@@ -22,7 +22,7 @@ static CALL: Keys = Keys::new(&[
 ]);
 
 /// Reads the calls that are handled in every state (SCN-9).
-pub(super) fn read_calls(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Vec<DraftCall> {
+pub(super) fn read_calls(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Vec<DraftCall> {
     if spot.node.as_map().is_none() {
         let fault = spot.must_be("a mapping of names to what handles them");
         reader.push(fault.hint("write it like `calls: {balance: {actions: […], answer: {…}}}`"));
@@ -44,7 +44,7 @@ pub(super) fn read_calls(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Vec<DraftC
 }
 
 /// Reads the paths that are masked (SCN-15).
-pub(super) fn read_mask(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Mask {
+pub(super) fn read_mask(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Mask {
     const HINT: &str = "write it like `mask: [params.card.number, body.pin, headers.Authorization]`";
     let mut mask = Mask::default();
     if spot.node.as_list().is_none() {

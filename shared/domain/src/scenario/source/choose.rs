@@ -3,7 +3,7 @@
 use super::action::{self, ACTION};
 use super::draft::{DraftAction, DraftBranch, Effect, Mark};
 use super::http;
-use super::reader::{Reader, Spot, quoted};
+use super::reader::{ScenarioReader, Spot, quoted};
 use crate::document::form::{Form, KeyRule, Keys, key, list, required};
 use crate::scenario::value::Template;
 use crate::scenario::{Action, HttpAction};
@@ -34,7 +34,7 @@ static STEP: Keys = Keys::new(&[required(
 )]);
 
 /// Reads a `choose` action.
-pub(super) fn read_choose(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) -> DraftAction {
+pub(super) fn read_choose(reader: &mut ScenarioReader<'_>, mark: Mark, spot: &Spot<'_>) -> DraftAction {
     let nothing = |effect| DraftAction {
         mark: mark.clone(),
         action: None,
@@ -72,7 +72,7 @@ pub(super) fn read_choose(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) 
     DraftAction { mark, action: None, effect, request: None, raises: Vec::new(), branches }
 }
 
-fn branch(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftBranch> {
+fn branch(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<DraftBranch> {
     let fields = reader.fields(spot, &BRANCH)?;
     let (list, when) = match (fields.get("when"), fields.get("actions"), fields.get("otherwise")) {
         (Some(when), Some(actions), None) => (actions, Some(condition(reader, when))),
@@ -90,7 +90,7 @@ fn branch(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftBranch> {
 }
 
 /// A list of actions.
-pub(super) fn actions_of(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Vec<DraftAction> {
+pub(super) fn actions_of(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Vec<DraftAction> {
     if spot.node.as_list().is_none() {
         let fault = spot.must_be("a list of actions");
         reader.push(fault.hint("begin each action with `- `"));
@@ -101,7 +101,7 @@ pub(super) fn actions_of(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Vec<DraftA
 }
 
 /// A condition: `${…}`, or the expression itself.
-fn condition(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
+fn condition(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Template> {
     let text = match spot.node.as_bool() {
         Some(_) => {
             let fault = spot.fault("this condition is always the same");
@@ -144,7 +144,7 @@ fn effect(branches: &[DraftBranch]) -> Effect {
 }
 
 /// Reads a `parallel` action.
-pub(super) fn read_parallel(reader: &mut Reader<'_>, spot: &Spot<'_>) -> http::Read {
+pub(super) fn read_parallel(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> http::ActionParts {
     let effect = Effect { fails: Some("parallel"), ..Effect::default() };
     let count = spot.node.as_list().map_or(0, <[_]>::len);
     if count == 0 || count > MOST_AT_ONCE {
@@ -176,7 +176,7 @@ pub(super) fn read_parallel(reader: &mut Reader<'_>, spot: &Spot<'_>) -> http::R
     (action, effect, None)
 }
 
-fn step(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<HttpAction> {
+fn step(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<HttpAction> {
     let mut entries = spot.entries();
     let (first, second) = (entries.next(), entries.next());
     let Some((_, member)) = first.filter(|(_, member)| second.is_none() && member.label == "http") else {

@@ -28,20 +28,20 @@ impl Mark {
 pub(in crate::scenario) struct Named {
     /// The name.
     pub name: String,
-    /// Where it stands.
+    /// Place in the file.
     pub mark: Mark,
 }
 
 /// A scenario before its checks.
 #[derive(Debug)]
 pub(in crate::scenario) struct Draft {
-    /// Where a fresh order starts.
+    /// State in which a fresh order starts.
     pub initial: Option<Named>,
     /// The target states, where the scenario names them.
     pub targets: Option<Vec<Named>>,
     /// The states, in file order.
     pub states: Vec<DraftState>,
-    /// Where the states stand.
+    /// Place of the states.
     pub states_mark: Mark,
     /// Calls that are handled in every state.
     pub calls: Vec<DraftCall>,
@@ -63,7 +63,7 @@ pub(in crate::scenario) struct DraftCall {
 pub(in crate::scenario) struct DraftState {
     /// Name of the state, at its key.
     pub name: Named,
-    /// Kind of the state; none where the file names no kind that exists.
+    /// Kind of the state; `None` if the file names no kind that exists.
     pub kind: Option<StateKind>,
     /// The place of `entryPoint: true`.
     pub entry_point: Option<Mark>,
@@ -91,11 +91,11 @@ pub(in crate::scenario) struct DraftState {
 /// A transition before its checks.
 #[derive(Debug)]
 pub(in crate::scenario) struct DraftTransition {
-    /// The event; none where the file names one that does not exist.
+    /// The event; `None` if the file names one that does not exist.
     pub event: Option<Event>,
     /// The name of the call, or of the event that a script raises, where the event is one of these.
     pub name: Option<String>,
-    /// Where the event stands.
+    /// Place of the event.
     pub mark: Mark,
     /// The state it leads to.
     pub to: Named,
@@ -115,9 +115,9 @@ impl DraftTransition {
 /// An action before its checks.
 #[derive(Debug)]
 pub(in crate::scenario) struct DraftAction {
-    /// Where it stands.
+    /// Place in the file.
     pub mark: Mark,
-    /// The action; none where it has faults of its own.
+    /// The action; `None` if it has faults of its own.
     pub action: Option<Action>,
     /// Effect that it can have on its state.
     pub effect: Effect,
@@ -153,17 +153,17 @@ pub(in crate::scenario) struct DraftBranch {
 pub(in crate::scenario) struct Effect {
     /// The word of an action that can raise `fail`.
     pub fails: Option<&'static str>,
-    /// It can raise `success` before the state's last action.
+    /// True if it can raise `success` before the state's last action.
     pub succeeds: bool,
-    /// It can ask for another attempt of its polling state.
+    /// True if it can ask for another attempt of its polling state.
     pub polls: bool,
-    /// It can end the stage by `wait`.
+    /// True if it can end the stage by `wait`.
     pub waits: bool,
-    /// It can end the stage by `sleep`.
+    /// True if it can end the stage by `sleep`.
     pub sleeps: bool,
-    /// It can suspend the order and go on in the same state afterwards.
+    /// True if it can suspend the order and go on in the same state afterwards.
     pub suspends: bool,
-    /// It always ends the state, by this event.
+    /// Event by which it always ends the state.
     pub ends: Option<Event>,
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::draft::{DraftAction, Effect, Named};
-use super::http::{self, Read};
+use super::http::{self, ActionParts};
 use super::layout::lay_out;
-use super::reader::{Fields, Reader, Spot, quoted, with_nearest};
+use super::reader::{Fields, ScenarioReader, Spot, quoted, with_nearest};
 use super::template::without_marks;
 use super::{action, actor, amqp};
 use crate::document::Value;
@@ -47,7 +47,7 @@ static ACTION: Keys = Keys::with_rules(
 /// Words for the fate of a failure.
 const ON_ERROR: [&str; 2] = ["fail", "collect"];
 
-/// Most actions for one element: the requests of elements are told apart by numbers of this base.
+/// Most actions for one element: the requests of elements are distinguished by numbers of this base.
 pub(in crate::scenario) const MOST_ACTIONS: usize = 8;
 /// Most elements at once: as many as a `parallel` has steps.
 const MOST_AT_ONCE: i64 = 20;
@@ -55,7 +55,7 @@ const MOST_AT_ONCE: i64 = 20;
 const USUAL_AT_ONCE: usize = 10;
 
 /// Reads an `each` action.
-pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> ActionParts {
     let effect = Effect { fails: Some("each"), ..Effect::default() };
     let before = reader.fault_count();
     let Some(fields) = reader.fields(spot, &KEYS) else {
@@ -86,7 +86,7 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
     (Some(Action::Each(Box::new(action))), effect, request)
 }
 
-fn list(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
+fn list(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Template> {
     let template = reader.template(spot)?;
     let may_be_list = match &template {
         Template::Constant(value) => value.is_array(),
@@ -100,7 +100,7 @@ fn list(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
     may_be_list.then_some(template)
 }
 
-fn name(reader: &mut Reader<'_>, fields: &Fields<'_>) -> String {
+fn name(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>) -> String {
     const USUAL: &str = "item";
     let Some(named) = http::name(reader, fields, "as", "an element") else {
         return USUAL.to_owned();
@@ -113,7 +113,7 @@ fn name(reader: &mut Reader<'_>, fields: &Fields<'_>) -> String {
     named.name
 }
 
-fn at_once(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<usize> {
+fn at_once(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<usize> {
     let count = spot.node.as_i64().filter(|count| (1..=MOST_AT_ONCE).contains(count));
     if count.is_none() {
         let fault = spot.fault(format!("`atOnce` must be a whole number from 1 to {MOST_AT_ONCE}"));
@@ -123,16 +123,16 @@ fn at_once(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<usize> {
 }
 
 /// True if failures are collected.
-fn on_error(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<bool> {
+fn on_error(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<bool> {
     let word = reader.text(spot)?;
     if !ON_ERROR.contains(&word) {
-        let fault = spot.fault(format!("{} does not say what becomes of a failure", quoted(word)));
+        let fault = spot.fault(format!("{} does not say what happens on a failure", quoted(word)));
         reader.push(with_nearest(fault, word, ON_ERROR.into_iter()));
     }
     Some(word == "collect")
 }
 
-fn actions(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Vec<DraftAction> {
+fn actions(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Vec<DraftAction> {
     let items: Vec<Spot<'_>> = spot.items().collect();
     if !(1..=MOST_ACTIONS).contains(&items.len()) {
         let fault = match spot.node.as_list() {
@@ -145,7 +145,7 @@ fn actions(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Vec<DraftAction> {
     items.iter().filter_map(|item| action(reader, item)).collect()
 }
 
-fn action(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
+fn action(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
     let word = match &spot.node.value {
         Value::String(word) => Some(word.clone()),
         _ => spot.entries().next().map(|(_, member)| member.label),
@@ -161,7 +161,7 @@ fn action(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
 }
 
 /// Refuses what an action may not do while others are at work beside it.
-fn check(reader: &mut Reader<'_>, spot: &Spot<'_>, draft: &mut DraftAction) {
+fn check(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, draft: &mut DraftAction) {
     let mark = &spot.mark;
     let raises = draft.effect.polls || !draft.raises.is_empty();
     match &mut draft.action {
@@ -175,7 +175,7 @@ fn check(reader: &mut Reader<'_>, spot: &Spot<'_>, draft: &mut DraftAction) {
         }
         Some(Action::Script(_)) if raises => {
             let fault = mark.fault("a script inside `each` does not move the order");
-            reader.push(fault.hint("write a script behind the `each`, which looks at what came of all"));
+            reader.push(fault.hint("write a script behind the `each`, which looks at the results of all"));
         }
         Some(Action::Order(order)) => {
             if order.timeout.is_some() {
@@ -189,7 +189,7 @@ fn check(reader: &mut Reader<'_>, spot: &Spot<'_>, draft: &mut DraftAction) {
 }
 
 /// The request of its elements.
-fn only_request(reader: &mut Reader<'_>, drafts: &[DraftAction]) -> Option<Named> {
+fn only_request(reader: &mut ScenarioReader<'_>, drafts: &[DraftAction]) -> Option<Named> {
     let mut requests = drafts.iter().filter_map(|draft| draft.request.as_ref());
     let first = requests.next();
     if let Some(second) = requests.next() {

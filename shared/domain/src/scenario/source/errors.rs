@@ -1,7 +1,7 @@
 //! Reads the rules and policies that a scenario brings along: `errors` (ERR-15).
 
 use super::draft::Mark;
-use super::reader::{Reader, Spot, quoted};
+use super::reader::{ScenarioReader, Spot, quoted};
 use crate::document::Fault;
 use crate::retry::ErrorPolicy;
 
@@ -9,7 +9,7 @@ use crate::retry::ErrorPolicy;
 const OF_DEPLOYMENT: &str = "retry_duration_control";
 
 /// Reads the mapping under `errors`, which has the shape of `execution.error_handling`.
-pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>, scenario: &str) -> ErrorPolicy {
+pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, scenario: &str) -> ErrorPolicy {
     if let Some((key, _)) = spot.node.entry(OF_DEPLOYMENT) {
         let mark = Mark { at: key.at, pointer: spot.mark.pointer.clone() };
         let fault = mark.fault(format!("{} is no matter of one scenario", quoted(OF_DEPLOYMENT)));
@@ -32,7 +32,12 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>, scenario: &str) -> 
 }
 
 /// Warns of policies that name other scenarios than the one that brings them along.
-fn warn_of_idle_policies(reader: &mut Reader<'_>, spot: &Spot<'_>, errors: &ErrorPolicy, scenario: &str) {
+fn warn_of_idle_policies(
+    reader: &mut ScenarioReader<'_>,
+    spot: &Spot<'_>,
+    errors: &ErrorPolicy,
+    scenario: &str,
+) {
     for policy in errors.policies_for_others(scenario) {
         let warning = spot.mark.fault(format!(
             "the policy {} never applies: it is for other scenarios than {}",

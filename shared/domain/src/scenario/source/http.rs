@@ -3,7 +3,7 @@
 mod keys;
 
 use super::draft::{Effect, Mark, Named};
-use super::reader::{Fields, LONGEST_CALL, Reader, Spot, quoted, with_nearest};
+use super::reader::{Fields, LONGEST_CALL, ScenarioReader, Spot, quoted, with_nearest};
 use super::template::{NamedTemplate, literal_parts, names_request, without_marks};
 use crate::scenario::value::{Expression, Template};
 use crate::scenario::{Action, Auth, Body, HttpAction, Method, StatusRange};
@@ -14,17 +14,17 @@ pub(super) use keys::{HTTP, SAVE};
 const OWN_HEADERS: &[&str] = &["connection", "content-length", "idempotency-key", "transfer-encoding"];
 
 /// Result of reading an action: the action, what it can do, the request it registers.
-pub(super) type Read = (Option<Action>, Effect, Option<Named>);
+pub(super) type ActionParts = (Option<Action>, Effect, Option<Named>);
 
 /// Reads one `http` action.
-pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Read {
+pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> ActionParts {
     let (action, effect, request) = read_call(reader, spot);
     (action.map(|action| Action::Http(Box::new(action))), effect, request)
 }
 
 /// Reads the mapping of one HTTP request.
 pub(super) fn read_call(
-    reader: &mut Reader<'_>,
+    reader: &mut ScenarioReader<'_>,
     spot: &Spot<'_>,
 ) -> (Option<HttpAction>, Effect, Option<Named>) {
     let effect = Effect { fails: Some("http"), ..Effect::default() };
@@ -73,7 +73,7 @@ pub(super) fn read_call(
     };
     action.secrets = secrets(&action);
     if let Some(request) = request.as_ref().filter(|_| !tells_request(&action)) {
-        reader.warn_untold_request(request);
+        reader.warn_unanswered_request(request);
     }
     if action.request.is_none() && http_names_request(&action) {
         reader.push(request_without_name(&spot.mark));
@@ -83,7 +83,7 @@ pub(super) fn read_call(
 }
 
 /// The name under which an action registers a request.
-pub(super) fn name_of_request(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Named> {
+pub(super) fn name_of_request(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>) -> Option<Named> {
     let named = name(reader, fields, "request", "a request");
     if let (Some(noted), Some(named)) = (reader.noted.as_mut(), &named) {
         noted.request(&named.name);
@@ -98,13 +98,18 @@ pub(super) fn request_without_name(mark: &Mark) -> crate::document::Fault {
 }
 
 /// A mapping of names to texts and numbers; empty where there is none.
-pub(super) fn named(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Vec<NamedTemplate> {
+pub(super) fn named(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>, key: &str) -> Vec<NamedTemplate> {
     let spot = fields.get(key);
     spot.and_then(|spot| reader.named_templates(spot)).unwrap_or_default()
 }
 
 /// A name that scripts use after a dot.
-pub(super) fn name(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str, label: &str) -> Option<Named> {
+pub(super) fn name(
+    reader: &mut ScenarioReader<'_>,
+    fields: &Fields<'_>,
+    key: &str,
+    label: &str,
+) -> Option<Named> {
     let spot = fields.get(key)?;
     let name = reader.reference(spot)?;
     reader.identifier(&name.mark, label, &name.name).then_some(name)
@@ -165,7 +170,7 @@ fn http_names_request(http: &HttpAction) -> bool {
     body || names_request(&http.url) || fields.into_iter().any(|(_, value)| names_request(value))
 }
 
-fn method(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Method> {
+fn method(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Method> {
     let word = reader.text(spot)?;
     let method = word.parse::<Method>().ok();
     if method.is_none() {
@@ -176,7 +181,7 @@ fn method(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Method> {
     method
 }
 
-fn url(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
+fn url(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Template> {
     let template = reader.text_template(spot)?;
     let parts = literal_parts(&template);
     let has_gap = |text: &&str| text.contains(|c: char| c.is_whitespace() || c.is_control());
@@ -194,7 +199,7 @@ fn url(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Template> {
 }
 
 /// Checks scheme, user and host of a URL that begins with a constant.
-fn check_address(reader: &mut Reader<'_>, spot: &Spot<'_>, first: &str, flat: &str) -> bool {
+fn check_address(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, first: &str, flat: &str) -> bool {
     let scheme = ["http://", "https://"].into_iter().find(|scheme| {
         let begin = first.get(..scheme.len());
         begin.is_some_and(|begin| begin.eq_ignore_ascii_case(scheme))
@@ -219,7 +224,7 @@ fn check_address(reader: &mut Reader<'_>, spot: &Spot<'_>, first: &str, flat: &s
     true
 }
 
-fn headers(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<NamedTemplate> {
+fn headers(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>) -> Vec<NamedTemplate> {
     let headers = named(reader, fields, "headers");
     let mut seen: Vec<String> = Vec::new();
     for (mark, name, value) in &headers {
@@ -238,7 +243,7 @@ fn headers(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<NamedTemplate> {
             let fault = mark.fault(format!("the header field {shown} stands here twice"));
             reader.push(fault.hint("remove one of the two: upper and lower case are the same"));
         }
-        // Comparing many with many would take long, and no request has so many.
+        // Comparing many with many would take long, and no real request has them.
         if seen.len() < 100 {
             seen.push(lower);
         }
@@ -256,7 +261,7 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-fn body(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Body> {
+fn body(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>) -> Option<Body> {
     let mut kinds = ["body", "form", "text"].into_iter().filter_map(|key| fields.entry(key));
     let (_, first) = kinds.next()?;
     for (mark, second) in kinds {
@@ -271,7 +276,7 @@ fn body(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Body> {
 }
 
 /// The variables that an action sets from its answer.
-pub(super) fn save(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<NamedTemplate> {
+pub(super) fn save(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>) -> Vec<NamedTemplate> {
     let mut saved = Vec::new();
     let Some(spot) = fields.get("save") else {
         return saved;
@@ -292,7 +297,7 @@ pub(super) fn save(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<NamedTem
     saved
 }
 
-fn auth(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Auth> {
+fn auth(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Auth> {
     const HINT: &str = "write `{bearer: …}` or `{username: …, password: …}`";
     let before = reader.fault_count();
     let fields = reader.fields(spot, &AUTH)?;
@@ -314,7 +319,7 @@ fn auth(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Auth> {
     }
 }
 
-fn expected(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Vec<StatusRange> {
+fn expected(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Vec<StatusRange> {
     if spot.node.as_list().is_none() {
         return status_range(reader, spot).into_iter().collect();
     }
@@ -323,7 +328,7 @@ fn expected(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Vec<StatusRange> {
     ranges.collect()
 }
 
-fn status_range(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<StatusRange> {
+fn status_range(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<StatusRange> {
     let text = match (spot.node.as_i64(), spot.node.as_str()) {
         (Some(number), _) => number.to_string(),
         (None, Some(text)) => text.to_owned(),

@@ -7,7 +7,7 @@
 
 use super::action;
 use super::draft::{Draft, DraftAction, DraftState, DraftTransition, Mark, Named};
-use super::reader::{Reader, Spot, quoted};
+use super::reader::{ScenarioReader, Spot, quoted};
 use super::state::settle_orders;
 use crate::scenario::{Event, StateKind, TerminalOutcome};
 
@@ -22,7 +22,7 @@ const FAILED: &str = "failed";
 const LONGEST_NAME: usize = 48;
 
 /// Actions that run in one go, between savepoints and rests.
-struct Part {
+struct OperationPart {
     name: String,
     mark: Mark,
     is_savepoint: bool,
@@ -31,7 +31,7 @@ struct Part {
     understood: bool,
 }
 
-impl Part {
+impl OperationPart {
     fn new(name: String, mark: Mark, is_savepoint: bool) -> Self {
         Self { name, mark, is_savepoint, actions: Vec::new(), understood: true }
     }
@@ -43,9 +43,9 @@ impl Part {
 }
 
 /// Reads the list under `actions`.
-pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Draft {
+pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Draft {
     let mark = spot.mark.clone();
-    let mut parts = vec![Part::new(FIRST.into(), mark.clone(), true)];
+    let mut parts = vec![OperationPart::new(FIRST.into(), mark.clone(), true)];
     match spot.node.as_list() {
         None => {
             let fault = spot.must_be("a list of actions");
@@ -73,7 +73,7 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Draft {
                 part.actions.push(draft);
                 if rests && index + 1 < items.len() {
                     let base = part.name.split('.').next().unwrap_or(FIRST);
-                    let next = Part::new(format!("{base}.{number}"), item.mark.clone(), false);
+                    let next = OperationPart::new(format!("{base}.{number}"), item.mark.clone(), false);
                     parts.push(next);
                 }
             }
@@ -91,7 +91,12 @@ fn savepoint<'a>(item: &Spot<'a>) -> Option<Spot<'a>> {
     (member.label == "savepoint").then_some(member)
 }
 
-fn begin_at_savepoint(reader: &mut Reader<'_>, spot: &Spot<'_>, first: bool, parts: &mut Vec<Part>) {
+fn begin_at_savepoint(
+    reader: &mut ScenarioReader<'_>,
+    spot: &Spot<'_>,
+    first: bool,
+    parts: &mut Vec<OperationPart>,
+) {
     let Some(name) = reader.text(spot) else { return };
     let good = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
@@ -111,16 +116,16 @@ fn begin_at_savepoint(reader: &mut Reader<'_>, spot: &Spot<'_>, first: bool, par
         reader.push(fault.hint("give each a name of its own"));
         return;
     }
-    let next = Part::new(name.to_owned(), spot.mark.clone(), true);
+    let next = OperationPart::new(name.to_owned(), spot.mark.clone(), true);
     if first {
         parts.clear();
     }
     parts.push(next);
 }
 
-/// A rest inside a branch would leave the actions after it in a state of their own, and an event would lead nowhere.
-/// True if there is neither.
-fn check_nested(reader: &mut Reader<'_>, draft: &DraftAction) -> bool {
+/// True if there is no rest and no event inside a branch: a rest would leave the actions after it in a state of
+/// their own, and an event would lead nowhere.
+fn check_nested(reader: &mut ScenarioReader<'_>, draft: &DraftAction) -> bool {
     let mut good = true;
     for event in &draft.raises {
         let fault = event.mark.fault("an operation knows no events of its own");
@@ -138,7 +143,7 @@ fn check_nested(reader: &mut Reader<'_>, draft: &DraftAction) -> bool {
     good
 }
 
-fn draft(parts: Vec<Part>, mark: Mark) -> Draft {
+fn draft(parts: Vec<OperationPart>, mark: Mark) -> Draft {
     let mut states = Vec::new();
     let mut can_fail = false;
     let names: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();

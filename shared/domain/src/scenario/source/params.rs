@@ -7,7 +7,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use super::draft::Mark;
-use super::reader::{Reader, Spot, quoted, shortened, with_nearest};
+use super::reader::{ScenarioReader, Spot, quoted, shortened, with_nearest};
 use crate::document::{DocumentNode, Fault, Value as NodeValue};
 use crate::scenario::schema::{Expansion, MAX_EXPANSION, TooMuch, compile, fault_message};
 
@@ -15,7 +15,7 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 const TYPES: &[&str] = &["array", "boolean", "integer", "null", "number", "object", "string"];
 /// Keywords whose values are data, not schemas.
 const DATA: &[&str] = &["const", "default", "enum", "examples"];
-/// Faults of one schema that are told.
+/// Faults of one schema that are reported.
 const MAX_SCHEMA_FAULTS: usize = 20;
 
 /// Places of a schema up to which all of its faults are found.
@@ -29,7 +29,7 @@ pub(super) struct Params {
 }
 
 /// Reads `params`.
-pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Params> {
+pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Params> {
     let before = reader.fault_count();
     if spot.node.as_map().is_none() {
         let fault = spot.must_be("a JSON Schema");
@@ -58,7 +58,7 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Params> {
 }
 
 /// Finds what is no JSON Schema.
-fn check_form(reader: &mut Reader<'_>, spot: &Spot<'_>, schema: &Value) {
+fn check_form(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, schema: &Value) {
     let validator = jsonschema::draft202012::meta::validator();
     if validator.is_valid(schema) {
         return;
@@ -114,7 +114,7 @@ const NAMED: [&str; 7] = [
 ];
 
 /// Finds references out of the schema, and other dialects.
-fn check_references(reader: &mut Reader<'_>, spot: &Spot<'_>) {
+fn check_references(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) {
     for item in spot.items() {
         check_references(reader, &item);
     }
@@ -171,7 +171,7 @@ fn node_at<'n>(node: &'n DocumentNode, pointer: &str) -> Option<&'n DocumentNode
 }
 
 /// Finds numbers that lost something of their text: outside of a schema, and in its data.
-pub(super) fn check_numbers(reader: &mut Reader<'_>, spot: &Spot<'_>, in_schema: bool) {
+pub(super) fn check_numbers(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, in_schema: bool) {
     if !in_schema && spot.node.changed_by_typing() {
         let source = spot.node.source_text().unwrap_or_default();
         let shown = quoted(source);

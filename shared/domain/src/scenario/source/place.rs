@@ -1,4 +1,4 @@
-//! Where in the file a character of a read text stands.
+//! Maps characters of a read text to their places in the file.
 //!
 //! Errors inside scripts and expressions count lines and columns in the text that YAML made of the
 //! file: indentation taken off, lines folded, escapes resolved. Here both are walked side by side.

@@ -12,7 +12,7 @@ use crate::scenario::Lapse;
 use crate::scenario::places::Places;
 use crate::scenario::script::{CompileError, Scripting};
 
-/// Faults of one file that are told. Rendering a fault costs time in proportion to the file, so
+/// Faults of one file that are reported. Rendering a fault costs time in proportion to the file, so
 /// that without a bound a file of one megabyte could keep a server busy for minutes.
 const MAX_FAULTS: usize = 1000;
 
@@ -36,14 +36,14 @@ pub(in super::super) const LONGEST_DURATION: Duration = Duration::from_secs(3650
 pub(in super::super) const LONGEST_CALL: Duration = Duration::from_secs(5 * 60);
 
 /// Tools of the reading, and the faults that were found.
-pub(super) struct Reader<'a> {
+pub(super) struct ScenarioReader<'a> {
     /// Compiles scripts and expressions.
     pub(super) scripting: &'a Scripting,
     /// Names that expressions and scripts know besides the roots: those of the element of an `each`.
     pub(super) locals: Vec<String>,
     /// True if what is read is sent to a called system, so that it may name secrets.
     pub(super) is_sent: bool,
-    /// Notes for the warnings; none where nobody wants them.
+    /// Notes for the warnings; `None` if nobody wants them.
     pub(super) noted: Option<Noted>,
     source: SourceMap<'a>,
     faults: Vec<Fault>,
@@ -53,7 +53,6 @@ pub(super) struct Reader<'a> {
 /// A value of the file with its place and the name it goes by in messages.
 #[derive(Clone)]
 pub(super) struct Spot<'a> {
-    /// The value.
     pub(super) node: &'a DocumentNode,
     /// Place of the value.
     pub(super) mark: Mark,
@@ -97,7 +96,7 @@ impl<'a> Spot<'a> {
 
     /// The entries of a mapping, each with the place of its key; nothing where this is none.
     ///
-    /// One after the other, because each bears the whole way to it as text.
+    /// Lazy, because each carries the whole path to it as text.
     pub(super) fn entries(&self) -> impl Iterator<Item = (Mark, Spot<'a>)> + '_ {
         let entries = self.node.as_map().unwrap_or_default().iter();
         entries.map(|(key, node)| self.member(key, node))
@@ -125,7 +124,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ScenarioReader<'a> {
     /// A reader of this text, without faults so far.
     pub(super) fn new(text: &'a str, scripting: &'a Scripting) -> Self {
         Self {
@@ -140,7 +139,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl Reader<'_> {
+impl ScenarioReader<'_> {
     /// Notes a fault.
     pub(super) fn push(&mut self, fault: Fault) {
         if self.faults.len() < MAX_FAULTS {
@@ -170,7 +169,7 @@ impl Reader<'_> {
         self.source.place(spot.node, text, line, column)
     }
 
-    /// Where a text that was read stands in the file.
+    /// Returns the places of a read text in the file.
     pub(super) fn places_of(&self, spot: &Spot<'_>, text: &str) -> Places {
         self.source.places(spot.node, text)
     }
@@ -234,7 +233,7 @@ impl Reader<'_> {
         found
     }
 
-    /// A text.
+    /// Reads a text.
     pub(super) fn text<'s>(&mut self, spot: &Spot<'s>) -> Option<&'s str> {
         let text = spot.node.as_str();
         if text.is_none() {
@@ -247,7 +246,7 @@ impl Reader<'_> {
         text
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     pub(super) fn flag(&mut self, spot: &Spot<'_>) -> Option<bool> {
         let flag = spot.node.as_bool();
         if flag.is_none() {
@@ -298,7 +297,7 @@ impl Reader<'_> {
         self.computed(spot).unwrap_or_else(|| self.duration_or_zero(spot, longest).map(Lapse::Known))
     }
 
-    /// None where it is no expression.
+    /// Reads a duration that is an expression; `None` if it is none.
     fn computed(&mut self, spot: &Spot<'_>) -> Option<Option<Lapse>> {
         spot.node.as_str().filter(|text| text.contains("${"))?;
         Some(super::action::duration_template(self, spot).map(Lapse::Computed))

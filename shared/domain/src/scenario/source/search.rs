@@ -1,6 +1,6 @@
 //! Attributes by which the orders of a scenario are found.
 
-use super::reader::{IDENTIFIER, Reader, Spot, quoted};
+use super::reader::{IDENTIFIER, ScenarioReader, Spot, quoted};
 use crate::document::form::Form;
 use crate::scenario::attributes::{MOST_ATTRIBUTES, SearchAttribute};
 use crate::scenario::mask::Mask;
@@ -12,7 +12,7 @@ pub(super) const ATTRIBUTES: Form =
 const HINT: &str = "write it like `search: {customer: params.customer.id}`";
 
 /// Reads names with the paths of parameters. What the scenario masks cannot be found by its value.
-pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>, mask: &Mask) -> Vec<SearchAttribute> {
+pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, mask: &Mask) -> Vec<SearchAttribute> {
     if spot.node.as_map().is_none() {
         reader.push(spot.must_be("a mapping of names to paths").hint(HINT));
         return Vec::new();
@@ -24,12 +24,12 @@ pub(super) fn read(reader: &mut Reader<'_>, spot: &Spot<'_>, mask: &Mask) -> Vec
         let path = text.strip_prefix("params.").filter(|path| path.split('.').all(|part| !part.is_empty()));
         match path {
             None => {
-                let told = format!("{} is no path of a parameter", quoted(text));
-                reader.push(member.fault(told).hint(HINT));
+                let message = format!("{} is no path of a parameter", quoted(text));
+                reader.push(member.fault(message).hint(HINT));
             }
             Some(path) if mask.hides_param(path) => {
-                let told = format!("{} is masked: nobody may find it by its value", quoted(text));
-                reader.push(member.fault(told));
+                let message = format!("{} is masked: nobody may find it by its value", quoted(text));
+                reader.push(member.fault(message));
             }
             Some(path) if is_name => {
                 attributes.push(SearchAttribute { name: member.label.clone(), path: path.to_owned() });

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::action;
 use super::draft::{DraftAction, DraftState, DraftTransition, Mark, Named};
-use super::reader::{Fields, LONGEST_DURATION, Reader, Spot, nearest, quoted, with_nearest};
+use super::reader::{Fields, LONGEST_DURATION, ScenarioReader, Spot, nearest, quoted, with_nearest};
 use crate::document::form::{Form, KeyRule, Keys, key, list, required};
 use crate::scenario::{Action, Event, Lapse, Poll, StateKind, TerminalOutcome};
 
@@ -84,7 +84,7 @@ const EVENTS: &[Event] = &[
 const LONGEST_NAME: usize = 64;
 
 /// Reads all states.
-pub(super) fn read_all(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Vec<DraftState> {
+pub(super) fn read_all(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Vec<DraftState> {
     if spot.node.as_map().is_none_or(<[_]>::is_empty) {
         let fault = spot.must_be("a mapping of names to states");
         reader.push(fault.hint("write it like `states: {done: {kind: terminal}}`"));
@@ -94,7 +94,7 @@ pub(super) fn read_all(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Vec<DraftSta
     states.map(|(mark, state)| read(reader, mark, &state)).collect()
 }
 
-fn read(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) -> DraftState {
+fn read(reader: &mut ScenarioReader<'_>, mark: Mark, spot: &Spot<'_>) -> DraftState {
     check_name(reader, &mark, &spot.label);
     let name = Named { name: spot.label.clone(), mark };
     let mut state = DraftState {
@@ -142,7 +142,7 @@ fn read(reader: &mut Reader<'_>, mark: Mark, spot: &Spot<'_>) -> DraftState {
     state
 }
 
-fn check_name(reader: &mut Reader<'_>, mark: &Mark, name: &str) {
+fn check_name(reader: &mut ScenarioReader<'_>, mark: &Mark, name: &str) {
     let good = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
         && name.len() <= LONGEST_NAME;
@@ -155,7 +155,7 @@ fn check_name(reader: &mut Reader<'_>, mark: &Mark, name: &str) {
     }
 }
 
-fn kind(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<StateKind> {
+fn kind(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<StateKind> {
     let word = reader.text(spot)?;
     let kind = word.parse::<StateKind>().ok();
     if kind.is_none() {
@@ -166,7 +166,7 @@ fn kind(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<StateKind> {
     kind
 }
 
-fn poll(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Poll> {
+fn poll(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Poll> {
     let fields = reader.fields(spot, &POLL)?;
     let delay = match fields.get("delay") {
         None => Some(Lapse::Known(Duration::ZERO)),
@@ -179,7 +179,7 @@ fn poll(reader: &mut Reader<'_>, spot: &Spot<'_>) -> Option<Poll> {
     Some(Poll { delay: delay?, interval: interval?, timeout: timeout? })
 }
 
-fn outcome(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(TerminalOutcome, Mark)> {
+fn outcome(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>) -> Option<(TerminalOutcome, Mark)> {
     let (mark, spot) = fields.entry("outcome")?;
     let word = reader.text(spot)?;
     let Ok(outcome) = word.parse() else {
@@ -192,7 +192,7 @@ fn outcome(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<(TerminalOutc
 }
 
 /// True if all actions were understood.
-fn read_actions(reader: &mut Reader<'_>, fields: &Fields<'_>, state: &mut DraftState) -> bool {
+fn read_actions(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>, state: &mut DraftState) -> bool {
     let Some((mark, spot)) = fields.entry("actions") else {
         return true;
     };
@@ -213,7 +213,7 @@ fn read_actions(reader: &mut Reader<'_>, fields: &Fields<'_>, state: &mut DraftS
     understood
 }
 
-/// A child order is awaited by the `wait` of its state, or else right where it is started.
+/// Settles where child orders are awaited: by the `wait` of the state, or else right where they are started.
 pub(super) fn settle_orders(actions: &mut [DraftAction]) {
     let waits = actions.iter().any(|action| action.effect.waits);
     settle(actions, !waits);
@@ -235,7 +235,7 @@ fn settle(actions: &mut [DraftAction], here: bool) {
 /// True if all transitions were understood. `all_known` tells that the actions were: else an event that none of them
 /// raises may be that of one that could not be read.
 fn read_transitions(
-    reader: &mut Reader<'_>,
+    reader: &mut ScenarioReader<'_>,
     fields: &Fields<'_>,
     state: &mut DraftState,
     all_known: bool,
@@ -284,7 +284,7 @@ fn is_of_unknown(word: &str) -> bool {
 }
 
 fn event(
-    reader: &mut Reader<'_>,
+    reader: &mut ScenarioReader<'_>,
     mark: &Mark,
     word: &str,
     raised: &BTreeSet<String>,
@@ -321,7 +321,7 @@ fn event(
 }
 
 /// True if the name can be the name of a call.
-pub(super) fn call_name(reader: &mut Reader<'_>, mark: &Mark, name: &str) -> bool {
+pub(super) fn call_name(reader: &mut ScenarioReader<'_>, mark: &Mark, name: &str) -> bool {
     let good = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
         && name.len() <= LONGEST_NAME;

@@ -2,12 +2,12 @@
 //! the file. Must never evaluate anything.
 
 use super::draft::Mark;
-use super::reader::{Reader, Spot, quoted};
+use super::reader::{ScenarioReader, Spot, quoted};
 use crate::document::Value;
 use crate::scenario::value::{Expression, Piece, Template};
 
-impl Reader<'_> {
-    /// Any value, with `${…}` in its texts.
+impl ScenarioReader<'_> {
+    /// Reads any value, with `${…}` in its texts.
     ///
     /// Recursion is bounded by the depth that the document reader allows.
     pub(super) fn template(&mut self, spot: &Spot<'_>) -> Option<Template> {
@@ -44,7 +44,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A text, a number, or `true` and `false`.
+    /// Reads a text, a number, or `true` and `false`.
     pub(super) fn scalar_template(&mut self, spot: &Spot<'_>) -> Option<Template> {
         if matches!(spot.node.value, Value::List(_) | Value::Map(_) | Value::Null) {
             self.push(spot.must_be("a text or a number"));
@@ -53,13 +53,13 @@ impl Reader<'_> {
         self.template(spot)
     }
 
-    /// A text.
+    /// Reads a text.
     pub(super) fn text_template(&mut self, spot: &Spot<'_>) -> Option<Template> {
         let text = self.text(spot)?;
         self.text_of_template(spot, text)
     }
 
-    /// A mapping of names to texts and numbers, such as header fields.
+    /// Reads a mapping of names to texts and numbers, such as header fields.
     pub(super) fn named_templates(&mut self, spot: &Spot<'_>) -> Option<Vec<NamedTemplate>> {
         if spot.node.as_map().is_none() {
             self.push(spot.must_be("a mapping"));
@@ -115,7 +115,7 @@ impl Reader<'_> {
 /// An entry of a mapping of templates: the place of its key, the key, the value.
 pub(super) type NamedTemplate = (Mark, String, Template);
 
-/// Without the places, as the model keeps them.
+/// Removes the places, which the model does not keep.
 pub(super) fn without_marks(templates: Vec<NamedTemplate>) -> Vec<(String, Template)> {
     let templates = templates.into_iter();
     templates.map(|(_, name, value)| (name, value)).collect()

@@ -61,7 +61,7 @@ pub(in crate::scenario) fn check_table(cases: &[(&str, &str)]) {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// As [`check_table`], for actions inside of [`with_actions`].
+/// Like [`check_table`], for actions inside of [`with_actions`].
 fn check_actions(cases: &[(&str, &str)]) {
     let texts: Vec<String> = cases.iter().map(|(actions, _)| with_actions(actions)).collect();
     let expected = cases.iter().map(|(_, expected)| *expected);
@@ -83,15 +83,15 @@ fn rec_13_attributes_are_names_for_parameters_that_are_not_masked() {
     assert_eq!(found, [("customer", "customer.id"), ("sku", "lines.sku")]);
     let many: Vec<String> = (0..11).map(|n| format!("a{n}: params.a")).collect();
     let many = format!("{{{}}}", many.join(", "));
-    for (bad, told) in [
+    for (bad, text) in [
         ("[a]", "must be a mapping of names to paths"),
-        ("{a: customer.id}", "no path of a parameter"),
-        ("{a: params.}", "no path of a parameter"),
+        ("{a: customer.id}", "is no path of a parameter"),
+        ("{a: params.}", "is no path of a parameter"),
         ("{'a b': params.a}", "not a name for an attribute"),
-        ("{a: params.card.number}", "is masked"),
+        ("{a: params.card.number}", "is masked: nobody may find it by its value"),
         (many.as_str(), "a scenario has 10 attributes at most"),
     ] {
         let faults = with(bad).unwrap_err();
-        assert!(faults.iter().any(|fault| fault.message.contains(told)), "{bad}: {faults:?}");
+        assert!(faults.iter().any(|fault| fault.message.contains(text)), "{bad}: {faults:?}");
     }
 }

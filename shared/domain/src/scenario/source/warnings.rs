@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::draft::{Mark, Named};
-use super::reader::{Fields, Reader, Spot, quoted, with_nearest};
+use super::reader::{Fields, ScenarioReader, Spot, quoted, with_nearest};
 use crate::document::{Fault, Position, nearest};
-use crate::scenario::script::Names;
+use crate::scenario::script::ScriptNames;
 use crate::scenario::value::{Expression, Template};
 
-/// Warnings of one file that are told.
+/// Warnings of one file that are reported.
 const MAX_WARNINGS: usize = 100;
 
 /// Keywords of JSON Schema 2020-12, and those of older drafts that still have a meaning.
@@ -107,22 +107,22 @@ pub(super) struct Noted {
 }
 
 impl Noted {
-    /// A request is registered under this name.
+    /// Notes that a request is registered under this name.
     pub(super) fn request(&mut self, name: &str) {
         self.requests.insert(name.to_owned());
     }
 
-    /// An answer is kept under this name.
+    /// Notes that an answer is kept under this name.
     pub(super) fn answer(&mut self, name: &str) {
         self.answers.insert(name.to_owned());
     }
 
-    /// A variable of this name is set.
+    /// Notes that a variable of this name is set.
     pub(super) fn variable(&mut self, name: &str) {
         self.variables.insert(name.to_owned());
     }
 
-    /// A warning of what only an order does that holds its queue.
+    /// Adds a warning of what only an order does that holds its queue.
     pub(super) fn held_queue(&mut self, warning: Fault) {
         self.held.push(warning);
     }
@@ -199,7 +199,7 @@ fn missing_parameter(path: &[String], mark: &Mark, schema: &Value) -> Option<Fau
     None
 }
 
-impl Reader<'_> {
+impl ScenarioReader<'_> {
     /// Notes what the expressions of a template name.
     pub(super) fn note_template(&mut self, spot: &Spot<'_>, text: &str, template: &Template) {
         let Some(noted) = self.noted.as_mut() else { return };
@@ -215,7 +215,7 @@ impl Reader<'_> {
     }
 
     /// Notes what a script names and sets.
-    pub(super) fn note_names(&mut self, spot: &Spot<'_>, text: &str, names: Names) {
+    pub(super) fn note_names(&mut self, spot: &Spot<'_>, text: &str, names: ScriptNames) {
         let Some(noted) = self.noted.as_mut() else { return };
         noted.variables.extend(names.sets);
         noted.any_variable |= names.sets_any;
@@ -245,7 +245,7 @@ impl Reader<'_> {
     }
 
     /// Warns of a request whose answer nobody can give, because what is sent does not tell where to.
-    pub(super) fn warn_untold_request(&mut self, request: &Named) {
+    pub(super) fn warn_unanswered_request(&mut self, request: &Named) {
         let Some(noted) = self.noted.as_mut() else { return };
         let warning = request.mark.fault(format!(
             "nothing that is sent tells where to answer the request {}",

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::super::Folded;
 use super::failing::Failing as _;
 use super::snapshot::{Answers, Frame, Handling, Mover, Remembered, Rest};
-use super::{Run, Then, Turn};
+use super::{StageRun, StageTurn, Then};
+use crate::classes::CALL_REFUSED;
 use crate::order::{OrderError, Status};
 
 /// A call that waits for the order.
@@ -17,32 +18,29 @@ use crate::order::{OrderError, Status};
 pub struct Call {
     /// Number under which it is stored.
     pub no: i64,
-    /// Its name.
+    /// Name of the call.
     pub name: String,
-    /// What it brings.
+    /// Body of the call.
     pub body: Folded,
 }
 
-/// What becomes of a call.
+/// Outcome of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallAnswer {
     /// Number under which it is stored.
     pub no: i64,
-    /// What the caller gets: the answer, or why there is none.
+    /// The answer for the caller, or the reason for which there is none.
     pub outcome: Result<Value, OrderError>,
 }
-
-/// Error class of a call that the present state does not take.
-pub const CALL_REFUSED: &str = "call.refused";
 
 /// A call as `event` shows it.
 pub(super) fn event_value(name: &str, body: &Folded) -> Folded {
     json!({"name": name, "body": body}).into()
 }
 
-impl Run {
+impl StageRun {
     /// Begins the next call that waits; false where none does.
-    pub(super) fn begin_call(&mut self, turn: &Turn<'_>) -> bool {
+    pub(super) fn begin_call(&mut self, turn: &StageTurn<'_>) -> bool {
         let Some(call) = self.calls.pop_front() else { return false };
         let state = turn.scenario.state(self.state);
         let event = event_value(&call.name, &call.body);
@@ -78,8 +76,8 @@ impl Run {
         true
     }
 
-    /// All actions of the handling went through.
-    pub(super) fn finish_call(&mut self, turn: &Turn<'_>) {
+    /// Ends a handling whose actions all went through.
+    pub(super) fn finish_call(&mut self, turn: &StageTurn<'_>) {
         let Some(call) = &mut self.cursor.handling else { return };
         let said = call.answer.take();
         let template = turn.scenario.handler(&call.name).and_then(|handler| handler.answer.as_ref());
@@ -87,22 +85,22 @@ impl Run {
             None => self.close_call(Ok(said.unwrap_or(Value::Null))),
             Some(Ok(answer)) => self.close_call(Ok(answer)),
             Some(Err(error)) => {
-                let error = error.told(self, turn);
+                let error = error.into_error(self, turn);
                 self.fail_call(error, turn);
             }
         }
     }
 
-    /// The time of the order is over while a call is handled: the handling is, too.
-    pub(super) fn outlive_call(&mut self, turn: &Turn<'_>) {
+    /// Ends the handling of a call when the time of the order is over.
+    pub(super) fn outlive_call(&mut self, turn: &StageTurn<'_>) {
         if self.cursor.handling.is_some() {
             let message = "the order outlived its process time-out before the call was handled";
             self.fail_call(OrderError::new(CALL_REFUSED, message), turn);
         }
     }
 
-    /// The handling failed for good: the caller is told, the order stays where it was.
-    pub(super) fn fail_call(&mut self, error: OrderError, turn: &Turn<'_>) {
+    /// Reports to the caller that the handling failed for good; the order stays where it was.
+    pub(super) fn fail_call(&mut self, error: OrderError, turn: &StageTurn<'_>) {
         self.end.log(turn.now, format!("the call failed: {}", error.message));
         if let Some(before) = self.cursor.handling.as_mut().and_then(|call| call.before.take()) {
             self.context.vars = before.vars.into_map();
@@ -123,21 +121,21 @@ impl Run {
         (self.context.response, self.context.responses) = (last, named);
     }
 
-    /// The call that moved the order has come as far as here.
-    pub(super) fn answer_mover(&mut self, turn: &Turn<'_>) {
+    /// Answers the call that moved the order.
+    pub(super) fn answer_mover(&mut self, turn: &StageTurn<'_>) {
         let Some(Mover { no, answer, .. }) = self.cursor.mover.take() else { return };
         let step = &turn.scenario.state(self.state).name;
         self.end.answer(no, Ok(answer.unwrap_or_else(|| json!({"step": step}))));
     }
 
-    /// Nothing but calls came: the rest goes on to the time that it had.
-    pub(super) fn rest_again(&mut self, turn: &Turn<'_>) {
+    /// Goes on with the rest, to the time that it had: nothing but calls came.
+    pub(super) fn rest_again(&mut self, turn: &StageTurn<'_>) {
         if let Some(rest) = self.cursor.main.rest.clone() {
             self.rest_on(rest, turn);
         }
     }
 
-    pub(super) fn rest_on(&mut self, rest: Rest, turn: &Turn<'_>) {
+    pub(super) fn rest_on(&mut self, rest: Rest, turn: &StageTurn<'_>) {
         let until = rest.until;
         self.end.over(match rest.status {
             Status::Sleep => Then::Sleep { until },

@@ -6,28 +6,22 @@ use super::super::script::RunError;
 use super::super::{Action, OrderAction};
 use super::need::ChildOrder;
 use super::snapshot::Awaiting;
-use super::{Need, Pending, Run, Then, Turn};
+use super::{Need, Pending, StageRun, StageTurn, Then};
+use crate::classes::ORDER_FAILED;
 use crate::id::RequestId;
 use crate::order::OrderError;
-
-/// Error class of a child order that cannot be registered.
-pub const ORDER_REFUSED: &str = "order.refused";
-/// Error class of a child order that did not end `success`.
-pub const ORDER_FAILED: &str = "order.failed";
-/// Error class of a child order that did not end in time.
-pub const ORDER_TIMEOUT: &str = "order.timeout";
 
 /// Fields of a child order that are words of the engine or name a scenario. A short secret may be the same
 /// word by chance, and anything else in them is refused.
 const WORDS: [&str; 4] = ["scenario", "scenarioVersion", "mode", "priority"];
 
-impl Run {
+impl StageRun {
     /// Starts a child order; its request, if it has one, is registered by now.
     pub(super) fn start_order(
         &mut self,
         order: &OrderAction,
         request: Option<RequestId>,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) -> Option<Need> {
         match self.render_order(order, turn) {
             Ok(registration) => {
@@ -45,12 +39,12 @@ impl Run {
     pub(super) fn fields_of_order(
         &self,
         order: &OrderAction,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) -> Result<Map<String, Value>, RunError> {
         let mut fields = Map::new();
         for (name, template) in &order.fields {
             let value = template.render(&self.context, &turn.settings.scripting)?;
-            // It is stored. What a called system told back of a secret reaches the child as it would reach
+            // It is stored. What a called system sent back of a secret reaches the child as it would reach
             // a later stage.
             let value = if WORDS.contains(&name.as_str()) { value } else { self.end.kept(value) };
             fields.insert(name.clone(), value);
@@ -58,7 +52,7 @@ impl Run {
         Ok(fields)
     }
 
-    pub(super) fn render_order(&self, order: &OrderAction, turn: &Turn<'_>) -> Result<Value, RunError> {
+    pub(super) fn render_order(&self, order: &OrderAction, turn: &StageTurn<'_>) -> Result<Value, RunError> {
         let mut fields = self.fields_of_order(order, turn)?;
         if !fields.contains_key("id") {
             // Of the place and not of chance, so that a repeat starts no second child.
@@ -86,8 +80,8 @@ impl Run {
         Ok(Value::Object(fields))
     }
 
-    /// The child is durable.
-    pub(super) fn order_started(&mut self, request: Option<RequestId>, turn: &Turn<'_>) {
+    /// Goes on after the child order has become durable.
+    pub(super) fn order_started(&mut self, request: Option<RequestId>, turn: &StageTurn<'_>) {
         let Some(Action::Order(order)) = self.present(turn) else { return };
         let Some((name, id)) = order.request.clone().zip(request).filter(|_| order.waits_here) else {
             return self.cursor.advance();
@@ -100,7 +94,7 @@ impl Run {
         self.end.over(Then::Wait { until, requests: self.awaited_requests() });
     }
 
-    pub(super) fn take_end_of_child(&mut self, order: &OrderAction, turn: &Turn<'_>) {
+    pub(super) fn take_end_of_child(&mut self, order: &OrderAction, turn: &StageTurn<'_>) {
         self.cursor.visit.awaiting = None;
         let name = order.request.as_deref().unwrap_or_default();
         let end = turn.received.iter().find(|callback| callback.name == name);

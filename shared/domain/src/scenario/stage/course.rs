@@ -9,12 +9,13 @@ use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, Event, ScenarioKind, State, StateId, StateKind, TerminalOutcome};
 use super::failing::Failing;
 use super::snapshot::{ActionHold, Answers, EntryPoint, Polling, Savepoint};
-use super::{Need, Run, Then, Transition, Turn, Wake, error_value, later};
-use crate::order::{OrderError, PROCESS_TIMEOUT, ScenarioStatus, Status};
+use super::{Need, StageRun, StageTurn, Then, Transition, Wake, error_value, later};
+use crate::classes::{PROCESS_TIMEOUT, SCENARIO_INCOMPLETE, SCENARIO_LOOP};
+use crate::order::{OrderError, ScenarioStatus, Status};
 
-impl Run {
-    /// One step of the present state.
-    pub(super) fn go_on(&mut self, turn: &Turn<'_>) -> Option<Need> {
+impl StageRun {
+    /// Does one step of the present state.
+    pub(super) fn go_on(&mut self, turn: &StageTurn<'_>) -> Option<Need> {
         let state = turn.scenario.state(self.state);
         let until = self.rest_until.take_if(|_| state.is_rest()).unwrap_or(turn.now);
         match state.kind {
@@ -28,7 +29,7 @@ impl Run {
     }
 
     /// Carries out the next action of the frame, or leaves the frame after its last.
-    pub(super) fn work(&mut self, turn: &Turn<'_>) -> Option<Need> {
+    pub(super) fn work(&mut self, turn: &StageTurn<'_>) -> Option<Need> {
         self.cursor.end_hold(turn.now);
         if let Some(action) = self.present(turn) {
             if action.asks_the_world() && turn.is_over() {
@@ -43,7 +44,7 @@ impl Run {
 
     /// The actions of the frame are over: nothing is left to do, or one has failed for good. What that
     /// means is all that the handling of a call and the order's own course do not have in common.
-    pub(super) fn leave_frame(&mut self, outcome: Result<(), OrderError>, turn: &Turn<'_>) {
+    pub(super) fn leave_frame(&mut self, outcome: Result<(), OrderError>, turn: &StageTurn<'_>) {
         match (self.cursor.handling.is_some(), outcome) {
             (true, Ok(())) => self.finish_call(turn),
             (true, Err(error)) => self.fail_call(error, turn),
@@ -59,8 +60,8 @@ impl Run {
         }
     }
 
-    /// The error is told if the order ends as failed.
-    pub(super) fn note_failure(&mut self, error: OrderError, turn: &Turn<'_>) {
+    /// Notes the error, which is reported if the order ends as failed.
+    pub(super) fn note_failure(&mut self, error: OrderError, turn: &StageTurn<'_>) {
         let class = error.class.as_deref().unwrap_or("unclassified");
         self.end.log(turn.now, format!("failed ({class}): {}", error.message));
         let error = error.storable();
@@ -68,14 +69,14 @@ impl Run {
         self.cursor.error = Some(error);
     }
 
-    /// The action has failed for good.
-    pub(super) fn fail(&mut self, error: impl Failing, turn: &Turn<'_>) {
-        let error = error.told(self, turn);
+    /// Fails the action for good.
+    pub(super) fn fail(&mut self, error: impl Failing, turn: &StageTurn<'_>) {
+        let error = error.into_error(self, turn);
         self.leave_frame(Err(error), turn);
     }
 
-    /// The order rests before the action under the cursor, which was not carried out.
-    pub(super) fn hold(&mut self, until: Timestamp, system: String, turn: &Turn<'_>) {
+    /// Rests before the action under the cursor, which was not carried out.
+    pub(super) fn hold(&mut self, until: Timestamp, system: String, turn: &StageTurn<'_>) {
         // Its request was noted last. What an earlier attempt has sent may still be answered.
         if self.cursor.frame().retry.is_none() && self.present(turn).and_then(Action::request).is_some() {
             self.cursor.requests.pop();
@@ -84,13 +85,13 @@ impl Run {
         self.end.over(Then::Hold { until });
     }
 
-    /// The stage has lasted as long as one of a sequential order may: what comes next has a stage of its own.
-    fn go_on_in_another_stage(&mut self, turn: &Turn<'_>) {
+    /// Ends a stage that has lasted as long as one of a sequential order may: the rest gets a stage of its own.
+    fn go_on_in_another_stage(&mut self, turn: &StageTurn<'_>) {
         self.cursor.frame_mut().held = Some(ActionHold { since: turn.now, system: None });
         self.end.over(Then::Hold { until: turn.now });
     }
 
-    fn begin_polling(&mut self, state: &State, turn: &Turn<'_>) {
+    fn begin_polling(&mut self, state: &State, turn: &StageTurn<'_>) {
         // Only polling states come here, and each has its rhythm.
         let Some(poll) = &state.poll else { return self.raise(Event::Success, turn) };
         let delay = self.lapse_or_zero(&poll.delay, LONGEST_DURATION, turn);
@@ -106,8 +107,8 @@ impl Run {
         }
     }
 
-    /// What the order was woken for.
-    pub(super) fn leave_rest(&mut self, wake: Wake, turn: &Turn<'_>) -> Option<Need> {
+    /// Takes the event that woke the order.
+    pub(super) fn leave_rest(&mut self, wake: Wake, turn: &StageTurn<'_>) -> Option<Need> {
         self.resting = None;
         if wake == Wake::Call {
             self.rest_again(turn);
@@ -138,8 +139,8 @@ impl Run {
         None
     }
 
-    /// The time of the whole order is over. What it waited for, and what it repeated, is over with it.
-    fn outlive(&mut self, turn: &Turn<'_>) {
+    /// Ends an order whose whole time is over, with all that it waited for and repeated.
+    fn outlive(&mut self, turn: &StageTurn<'_>) {
         self.cursor.visit.awaiting = None;
         self.cursor.main.retry = None;
         self.cursor.main.held = None;
@@ -154,44 +155,44 @@ impl Run {
         }
     }
 
-    /// What was asked so far belongs to a stage that is over: the next `wait` is for its own requests
+    /// Marks the open requests as those of a stage that is over: the next `wait` is for its own requests
     /// first.
     pub(super) fn requests_are_earlier(&mut self) {
         self.cursor.requests.iter_mut().for_each(|request| request.earlier = true);
     }
 
-    /// The state whose actions run; none while those of a call do.
-    pub(super) fn own_state<'t>(&self, turn: &Turn<'t>) -> Option<&'t State> {
+    /// Returns the state whose actions run; `None` while those of a call do.
+    pub(super) fn own_state<'t>(&self, turn: &StageTurn<'t>) -> Option<&'t State> {
         self.cursor.handling.is_none().then(|| turn.scenario.state(self.state))
     }
 
     /// The action under the cursor.
-    pub(super) fn present<'t>(&self, turn: &Turn<'t>) -> Option<&'t Action> {
+    pub(super) fn present<'t>(&self, turn: &StageTurn<'t>) -> Option<&'t Action> {
         self.actions(turn).get(self.cursor.frame().action)
     }
 
     /// The actions of the frame.
-    pub(super) fn actions<'t>(&self, turn: &Turn<'t>) -> &'t [Action] {
+    pub(super) fn actions<'t>(&self, turn: &StageTurn<'t>) -> &'t [Action] {
         match &self.cursor.handling {
             Some(call) => turn.scenario.handler(&call.name).map_or(&[], |handler| &handler.actions),
             None => &turn.scenario.state(self.state).actions,
         }
     }
 
-    /// The moment from which a sequential order has been holding its queue in retries, as if all of
-    /// them had been one piece (ORD-12); none where it holds no queue.
-    pub(super) fn holding_since(&self, turn: &Turn<'_>) -> Option<Timestamp> {
+    /// Returns the moment from which a sequential order has been holding its queue in retries, as if all of
+    /// them had been one piece (ORD-12); `None` if it holds no queue.
+    pub(super) fn holding_since(&self, turn: &StageTurn<'_>) -> Option<Timestamp> {
         (turn.facts.holds_queue && !self.end.released).then(|| self.cursor.retrying_since(turn.now))
     }
 
-    /// The queue is given up.
+    /// Notes that the queue is given up.
     pub(super) fn released(&mut self) {
         self.end.released = true;
         self.context.release_queue();
         self.cursor.advance();
     }
 
-    pub(super) fn enter(&mut self, state: StateId, turn: &Turn<'_>) {
+    pub(super) fn enter(&mut self, state: StateId, turn: &StageTurn<'_>) {
         self.state = state;
         let state = turn.scenario.state(state);
         self.cursor.enter(state.name.clone());
@@ -211,24 +212,24 @@ impl Run {
         Box::new(Savepoint { vars, answers: Answers { last, named } })
     }
 
-    /// The order has again what it had at its savepoint.
+    /// Restores what the order had at its savepoint.
     pub(super) fn restore(&mut self, saved: Savepoint) {
         self.context.vars = saved.vars.into_map();
         let Answers { last, named } = saved.answers;
         (self.context.response, self.context.responses) = (last, named);
     }
 
-    pub(super) fn raise(&mut self, event: Event, turn: &Turn<'_>) {
+    pub(super) fn raise(&mut self, event: Event, turn: &StageTurn<'_>) {
         let from = turn.scenario.state(self.state);
         let Some(to) = from.target_of(event) else {
             let message = format!("state `{}` has no transition for event `{event}`", from.name);
-            return self.end.over(Then::failed(OrderError::new("scenario.incomplete", message)));
+            return self.end.over(Then::failed(OrderError::new(SCENARIO_INCOMPLETE, message)));
         };
         self.go(event.as_str().into(), to, turn);
     }
 
-    /// A script raises an event of the scenario's own (SCN-16).
-    pub(super) fn raise_named(&mut self, name: String, turn: &Turn<'_>) {
+    /// Takes an event of the scenario's own that a script raised (SCN-16).
+    pub(super) fn raise_named(&mut self, name: String, turn: &StageTurn<'_>) {
         let state = self.own_state(turn);
         match state.and_then(|state| state.named_event(&name)) {
             Some(to) => self.go(name.into(), to, turn),
@@ -237,13 +238,13 @@ impl Run {
                     Some(state) => format!("state `{}` has no transition for event `{name}`", state.name),
                     None => format!("event `{name}` is raised in a call, which does not move the order"),
                 };
-                self.fail(OrderError::new("scenario.incomplete", message), turn);
+                self.fail(OrderError::new(SCENARIO_INCOMPLETE, message), turn);
             }
         }
     }
 
     /// Moves the order to another state.
-    pub(super) fn go(&mut self, event: Cow<'static, str>, to: StateId, turn: &Turn<'_>) {
+    pub(super) fn go(&mut self, event: Cow<'static, str>, to: StateId, turn: &StageTurn<'_>) {
         let (from, into) = (turn.scenario.state(self.state), turn.scenario.state(to));
         // The repeat of what failed asynchronously does it again.
         if event != Event::Retry.as_str() {
@@ -263,13 +264,13 @@ impl Run {
         let bound = turn.settings.bounds.max_transitions_per_stage;
         if self.moves > bound {
             let message = format!("more than {bound} transitions without a suspension");
-            return self.end.over(Then::failed(OrderError::new("scenario.loop", message)));
+            return self.end.over(Then::failed(OrderError::new(SCENARIO_LOOP, message)));
         }
         self.enter(to, turn);
         self.is_unsaved |= turn.scenario.state(to).entry_point;
     }
 
-    fn arrive(&mut self, state: &State, turn: &Turn<'_>) {
+    fn arrive(&mut self, state: &State, turn: &StageTurn<'_>) {
         let target = turn.scenario.targets.contains(&self.state);
         let (status, error) = match state.outcome {
             TerminalOutcome::Success => (Status::Success, None),

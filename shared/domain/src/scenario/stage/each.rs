@@ -1,4 +1,4 @@
-//! `each`: the same actions for every element of a list, so many elements at once (SCN-17).
+//! `each`: the same actions for every element of a list, several elements at once (SCN-17).
 //!
 //! In each round every element at work comes as far as it can without the world; what they then call is called at
 //! once. One whose failure is worth a repeat is set aside, so that the others come as far as they can before the order
@@ -14,22 +14,20 @@ use serde_json::{Value, json};
 
 use super::failing::Failing as _;
 use super::snapshot::{EachProgress, ElementEnd, ElementProgress, FailedElement};
-use super::{Answer, Need, Pending, Run, Turn, error_value};
+use super::{Answer, Need, Pending, StageRun, StageTurn, error_value};
+use crate::classes::EACH_TOO_LONG;
 use crate::order::OrderError;
 use crate::retry;
 use crate::scenario::script::RunError;
 use crate::scenario::{EachAction, Folded};
 use element::ToWorld;
 
-/// Error class of a list that is too long.
-pub const EACH_TOO_LONG: &str = "scenario.each";
-
 /// Actions of a state before its requests are numbered by element: numbers below are those of its other actions.
 const ACTIONS: usize = 4096;
 
-/// What an `each` asks the world for.
+/// Request of an `each` to the world.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum EachRequest {
     /// The request of this element.
     Registration(usize),
     /// Calls of elements, each with its URL.
@@ -40,7 +38,7 @@ pub(super) enum Asked {
     Order(usize),
 }
 
-impl Asked {
+impl EachRequest {
     /// True if this answers it.
     pub const fn takes(&self, answer: &Answer) -> bool {
         matches!(
@@ -53,25 +51,25 @@ impl Asked {
     }
 }
 
-/// What follows a round.
-enum Round {
+/// Outcome of a round.
+enum EachRound {
     /// The world is asked.
-    Asks(Asked, Need),
-    /// Nobody can go on: what was set aside is repeated, or all is over.
+    Asks(EachRequest, Need),
+    /// No element can go on: those set aside are repeated, or all are over.
     Rests,
     /// An element ends all of them.
-    Fails(Ended),
+    Fails(EachFailure),
 }
 
 /// The failure that ends an `each`, and the answer that its element saw last.
-struct Ended {
+struct EachFailure {
     error: OrderError,
     last: Option<Folded>,
 }
 
-/// How far an element came without the world.
-enum Came {
-    /// It is over, or set aside.
+/// Point to which an element came without the world.
+enum ElementPoint {
+    /// The element is over, or set aside.
     Over,
     /// The world is next.
     AtWorld,
@@ -80,7 +78,7 @@ enum Came {
 /// A failure of an element.
 struct ElementFault {
     error: OrderError,
-    /// None where it is never repeated; else how long the called system asks to be left alone.
+    /// `None` if it is never repeated; else the time for which the called system asks to be left alone.
     repeat: Option<Option<Duration>>,
     /// True if a script refused an answer, so that the call before it is made again.
     by_script: bool,
@@ -92,9 +90,9 @@ impl ElementFault {
     }
 }
 
-impl Run {
+impl StageRun {
     /// Carries the elements on.
-    pub(super) fn go_through(&mut self, each: &EachAction, turn: &Turn<'_>) -> Option<Need> {
+    pub(super) fn go_through(&mut self, each: &EachAction, turn: &StageTurn<'_>) -> Option<Need> {
         if let Err(error) = self.begin_each(each, turn) {
             self.fail(error, turn);
             return None;
@@ -104,17 +102,17 @@ impl Run {
         let round = self.round(each, turn);
         (self.context.response, self.context.element) = (own, None);
         match round {
-            Round::Asks(asked, need) => {
+            EachRound::Asks(asked, need) => {
                 self.pending = Pending::Each(asked);
                 return Some(need);
             }
-            Round::Rests => self.end_pass(each, turn),
-            Round::Fails(ended) => self.fail_each(each, ended, turn),
+            EachRound::Rests => self.end_pass(each, turn),
+            EachRound::Fails(ended) => self.fail_each(each, ended, turn),
         }
         None
     }
 
-    fn begin_each(&mut self, each: &EachAction, turn: &Turn<'_>) -> Result<(), OrderError> {
+    fn begin_each(&mut self, each: &EachAction, turn: &StageTurn<'_>) -> Result<(), OrderError> {
         let at = (self.cursor.visit.number, self.cursor.frame().action);
         if self.cursor.frame().each.as_ref().is_some_and(|each| each.at == at && !each.again) {
             return Ok(());
@@ -122,9 +120,9 @@ impl Run {
         let list = each
             .list
             .render(&self.context, &turn.settings.scripting)
-            .map_err(|error| error.told(self, turn))?;
+            .map_err(|error| error.into_error(self, turn))?;
         let Value::Array(list) = list else {
-            return Err(RunError::new("`in` of an `each` is a list, and this is none").told(self, turn));
+            return Err(RunError::new("`in` of an `each` is a list, and this is none").into_error(self, turn));
         };
         let most = turn.settings.bounds.max_each;
         if list.len() > most || at.1 >= ACTIONS {
@@ -153,14 +151,14 @@ impl Run {
         elements.filter(|(_, element)| element.is_open()).map(|(at, _)| at).take(each.at_once).collect()
     }
 
-    fn round(&mut self, each: &EachAction, turn: &Turn<'_>) -> Round {
+    fn round(&mut self, each: &EachAction, turn: &StageTurn<'_>) -> EachRound {
         loop {
             let mut changed = false;
             for index in self.at_work(each) {
                 match self.come_far(each, index, turn) {
-                    Ok(Came::AtWorld) => {}
-                    Ok(Came::Over) => changed = true,
-                    Err(ended) => return Round::Fails(ended),
+                    Ok(ElementPoint::AtWorld) => {}
+                    Ok(ElementPoint::Over) => changed = true,
+                    Err(ended) => return EachRound::Fails(ended),
                 }
             }
             self.end_cycle_of_each();
@@ -171,11 +169,11 @@ impl Run {
             for index in self.at_work(each) {
                 match self.ask(each, index, turn) {
                     Ok(ToWorld::Call(call)) => calls.push((index, *call)),
-                    Ok(ToWorld::Alone(asked, need)) => return Round::Asks(asked, need),
+                    Ok(ToWorld::Alone(asked, need)) => return EachRound::Asks(asked, need),
                     Err(fault) => match self.element_fails(each, index, fault, turn) {
                         // It is another element's turn.
                         None => changed = true,
-                        Some(ended) => return Round::Fails(ended),
+                        Some(ended) => return EachRound::Fails(ended),
                     },
                 }
             }
@@ -183,16 +181,16 @@ impl Run {
                 continue;
             }
             if calls.is_empty() {
-                return Round::Rests;
+                return EachRound::Rests;
             }
             let asked = calls.iter().map(|(index, call)| (*index, call.url.clone())).collect();
             let calls = calls.into_iter().map(|(_, call)| call).collect();
-            return Round::Asks(Asked::Calls(asked), Need::Parallel(calls));
+            return EachRound::Asks(EachRequest::Calls(asked), Need::Parallel(calls));
         }
     }
 
-    /// Everyone has come as far as possible: what was set aside is repeated, or all is over.
-    fn end_pass(&mut self, each: &EachAction, turn: &Turn<'_>) {
+    /// Ends a pass in which all came as far as possible: what was set aside is repeated, or all is over.
+    fn end_pass(&mut self, each: &EachAction, turn: &StageTurn<'_>) {
         loop {
             let aside: Vec<(usize, FailedElement)> = self
                 .elements()
@@ -225,7 +223,7 @@ impl Run {
         }
     }
 
-    /// The repeat is over when all that it was for has gone through.
+    /// Ends the repeat if all that it was for has gone through.
     fn end_cycle_of_each(&mut self) {
         let frame = self.cursor.frame_mut();
         if frame.each.as_ref().is_some_and(|each| each.is_even()) && frame.retry.take().is_some() {
@@ -233,8 +231,8 @@ impl Run {
         }
     }
 
-    /// All elements are over: the variables are set.
-    fn settle_each(&mut self, each: &EachAction, turn: &Turn<'_>) {
+    /// Sets the variables when all elements are over.
+    fn settle_each(&mut self, each: &EachAction, turn: &StageTurn<'_>) {
         let vars = self.context.vars.clone();
         self.set_lists(each);
         if let Err(error) = self.check_vars(turn) {
@@ -244,16 +242,21 @@ impl Run {
         self.cursor.advance();
     }
 
-    /// What the elements were answered so far is saved all the same, null where there is nothing, so that it can be
-    /// undone.
-    fn fail_each(&mut self, each: &EachAction, Ended { error, last }: Ended, turn: &Turn<'_>) {
+    /// Fails the action. The answers of the elements so far are saved all the same, null where there is none, so that
+    /// they can be undone.
+    fn fail_each(
+        &mut self,
+        each: &EachAction,
+        EachFailure { error, last }: EachFailure,
+        turn: &StageTurn<'_>,
+    ) {
         self.set_lists_so_far(each, turn);
         self.context.response = last;
         self.fail(error, turn);
     }
 
-    /// The variables are set from what the elements have by now, where they have room for it.
-    pub(super) fn set_lists_so_far(&mut self, each: &EachAction, turn: &Turn<'_>) {
+    /// Sets the variables from what the elements have by now, if they have room for it.
+    pub(super) fn set_lists_so_far(&mut self, each: &EachAction, turn: &StageTurn<'_>) {
         for index in 0..self.elements().len() {
             self.save_as_far(each, index, turn);
         }

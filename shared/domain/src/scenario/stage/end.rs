@@ -1,4 +1,4 @@
-//! What a stage leaves behind: the one value from which everything about its end is written.
+//! End of a stage: the one value from which everything about it is written.
 
 mod then;
 
@@ -15,42 +15,43 @@ use super::call::CallAnswer;
 use super::sample::CallMade;
 use super::snapshot::{Answers, Destination, EntryPoint, Remembered, RetryTime, Snapshot};
 use super::step::StepMade;
-use super::{Run, Turn};
+use super::{StageRun, StageTurn};
+use crate::classes::PANIC;
 use crate::id::RequestId;
-use crate::order::{OrderError, PANIC, ScenarioStatus};
+use crate::order::{OrderError, ScenarioStatus};
 pub use then::Then;
 
-/// One move from state to state.
+/// Move from state to state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Transition {
     /// The state that was left.
     pub from: String,
-    /// What moved the order: an event, or `call:NAME`.
+    /// Cause of the move: an event, or `call:NAME`.
     pub event: Cow<'static, str>,
     /// The state that was entered.
     pub to: String,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
-    /// How many lines of the same stage, or since its position was saved last, were said before.
+    /// Number of lines of the same stage, or since its position was saved last, that were said before.
     #[serde(skip)]
     pub said_before: usize,
 }
 
-/// One line of an order's log.
+/// Line of an order's log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LogLine {
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
-    /// What the engine or the scenario said.
+    /// Text of the engine or the scenario.
     pub text: String,
 }
 
-/// What a stage tells, one thing after the other.
+/// Event of a stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Happened<'s> {
-    /// It said a line.
+    /// A line was logged.
     Said(&'s LogLine),
-    /// It moved the order.
+    /// The order moved.
     Moved(&'s Transition),
 }
 
@@ -69,13 +70,13 @@ pub fn in_order<'s>(log: &'s [LogLine], transitions: &'s [Transition]) -> impl I
 /// The end of a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageEnd {
-    /// What comes after it.
+    /// The way in which the order goes on.
     pub then: Then,
     /// Position and variables to keep.
     pub snapshot: Snapshot,
     /// The present state.
     pub step: String,
-    /// How the order stands to its target.
+    /// Status of the order in relation to its target.
     pub scenario_status: ScenarioStatus,
     /// Transitions from here to a target; `None` where there is no way.
     pub distance: Option<usize>,
@@ -83,7 +84,7 @@ pub struct StageEnd {
     pub entry_point: Option<String>,
     /// The moves of this stage.
     pub transitions: Vec<Transition>,
-    /// What was said.
+    /// Lines of the log.
     pub log: Vec<LogLine>,
     /// True if the scenario gave the queue up.
     pub released: bool,
@@ -95,30 +96,30 @@ pub struct StageEnd {
     pub calls: Vec<CallMade>,
     /// The systems of the requests that it waits for.
     pub asked: Vec<(RequestId, String)>,
-    /// What its actions asked of the world.
+    /// Requests of its actions to the world.
     pub steps: Vec<StepMade>,
-    /// How long the stage ran.
+    /// Time for which the stage ran.
     pub duration: Duration,
 }
 
-/// How far a stage has come when it enters an entry point.
+/// Position of a stage when it enters an entry point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reached {
     /// Position and variables to go on with.
     pub snapshot: Snapshot,
     /// The entry point, which is the present state.
     pub step: String,
-    /// How the order stands to its target.
+    /// Status of the order in relation to its target.
     pub scenario_status: ScenarioStatus,
     /// Transitions from here to a target; `None` where there is no way.
     pub distance: Option<usize>,
-    /// The moves since the begin of the stage, or since the entry point before.
+    /// Moves since the start of the stage, or since the entry point before.
     pub transitions: Vec<Transition>,
-    /// What was said since then.
+    /// Lines of the log since then.
     pub log: Vec<LogLine>,
     /// The calls from outside that were handled since then.
     pub answers: Vec<CallAnswer>,
-    /// What its actions asked of the world since then.
+    /// Requests of its actions to the world since then.
     pub steps: Vec<StepMade>,
 }
 
@@ -142,18 +143,18 @@ pub(super) struct Builder {
     pub answers: Vec<CallAnswer>,
     /// Calls of systems that came to an end.
     pub calls: Vec<CallMade>,
-    /// What actions asked of the world.
+    /// Requests of actions to the world.
     pub steps: Vec<StepMade>,
     /// Moment of the last move or line that was saved at an entry point.
     pub saved_at: Option<Timestamp>,
     /// Lines that were saved at entry points.
     pub saved_lines: usize,
-    /// Values of the secrets that were used: nothing that is told may hold them.
+    /// Values of the secrets that were used: no output may hold them.
     pub secrets: Concealed,
 }
 
 impl Builder {
-    /// The first end stands: nothing after it counts.
+    /// Sets the end, unless there is one: the first one stands.
     pub fn over(&mut self, then: Then) {
         self.then.get_or_insert(match then {
             Then::Retry { at, error } => Then::Retry { at, error: error.storable() },
@@ -262,19 +263,19 @@ impl Builder {
         steps.iter_mut().for_each(|step| step.target = self.secrets.text(&step.target));
     }
 
-    /// Keeps the secrets that were used out of everything that is told and kept: a called system may
-    /// have told them back.
+    /// Keeps the secrets that were used out of everything that is reported and kept: a called system may
+    /// have sent them back.
     fn conceal(&self, snapshot: &mut Snapshot, log: &mut [LogLine], answers: &mut [CallAnswer]) {
         let text = |text: &mut String| *text = self.secrets.text(text);
         // Messages of failures are cut where they are made.
         let excerpt = |text: &mut String| *text = self.secrets.excerpt(text);
-        let told = |value: &mut Value| *value = self.secrets.value(value);
+        let shown = |value: &mut Value| *value = self.secrets.value(value);
         let kept = |value: &mut Value| *value = self.secrets.kept(value);
         let fold = |value: &mut Folded| *value = Folded::from(self.secrets.kept(value.value())).folded();
         log.iter_mut().for_each(|line| text(&mut line.text));
         for answer in answers {
             match &mut answer.outcome {
-                Ok(value) => told(value),
+                Ok(value) => shown(value),
                 Err(error) => excerpt(&mut error.message),
             }
         }
@@ -286,7 +287,7 @@ impl Builder {
         mover.iter_mut().flat_map(|call| &mut call.answer).for_each(kept);
         error.iter_mut().for_each(|error| excerpt(&mut error.message));
         main.errors_mut().for_each(|error| excerpt(&mut error.message));
-        result.iter_mut().for_each(told);
+        result.iter_mut().for_each(shown);
         message.iter_mut().for_each(text);
         if let Some(call) = handling {
             call.frame.values_mut().for_each(fold);
@@ -294,7 +295,7 @@ impl Builder {
             call.answer.iter_mut().for_each(kept);
             if let Some(Remembered { vars, result, message }) = &mut call.before {
                 fold(vars);
-                result.iter_mut().for_each(told);
+                result.iter_mut().for_each(shown);
                 message.iter_mut().for_each(text);
             }
         }
@@ -306,15 +307,15 @@ impl Builder {
     }
 }
 
-impl Run {
+impl StageRun {
     /// The end of the stage.
-    pub(super) fn finished(&mut self, turn: &Turn<'_>) -> StageEnd {
+    pub(super) fn finished(&mut self, turn: &StageTurn<'_>) -> StageEnd {
         let stays = matches!(self.end.then, Some(Then::Retry { .. } | Then::Hold { .. }));
         // A call that moved the order is answered when the order comes to rest or to its end.
         if !stays {
             self.answer_mover(turn);
         }
-        // A sleep gives the queue up: whoever takes it again may hold it as long as anybody else.
+        // A sleep gives the queue up: an order that takes it again may hold it as long as any other.
         if matches!(self.end.then, Some(Then::Sleep { .. })) {
             self.cursor.retry_time = RetryTime::default();
         }
@@ -331,8 +332,8 @@ impl Run {
         self.with_asked(self.end.build(cursor, step, distance, turn.started_at), turn)
     }
 
-    /// What is to be saved at the entry point that was just entered, and is not told again at the end.
-    pub(super) fn reached(&mut self, turn: &Turn<'_>) -> Reached {
+    /// Returns what is to be saved at the entry point that was just entered, and is not reported again at the end.
+    pub(super) fn reached(&mut self, turn: &StageTurn<'_>) -> Reached {
         let mut snapshot = self.cursor.clone();
         snapshot.vars.clone_from(&self.context.vars);
         // The stage goes on, and so do its answers.

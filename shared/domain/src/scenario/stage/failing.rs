@@ -1,24 +1,24 @@
-//! What makes an action fail, as people are told of it: a fault of code names file, line, state and action (SCN-18).
+//! Failures of actions, as they are reported to people: a fault of code names file, line, state and action (SCN-18).
 
 use super::super::Action;
 use super::super::script::RunError;
-use super::{Run, Turn};
+use super::{StageRun, StageTurn};
 use crate::order::OrderError;
 
-/// Whatever makes an action fail.
+/// A reason for which an action fails.
 pub(super) trait Failing {
-    /// The failure of the action under the cursor.
-    fn told(self, run: &Run, turn: &Turn<'_>) -> OrderError;
+    /// Returns the failure of the action under the cursor.
+    fn into_error(self, run: &StageRun, turn: &StageTurn<'_>) -> OrderError;
 }
 
 impl Failing for OrderError {
-    fn told(self, _: &Run, _: &Turn<'_>) -> OrderError {
+    fn into_error(self, _: &StageRun, _: &StageTurn<'_>) -> OrderError {
         self
     }
 }
 
 impl Failing for RunError {
-    fn told(self, run: &Run, turn: &Turn<'_>) -> OrderError {
+    fn into_error(self, run: &StageRun, turn: &StageTurn<'_>) -> OrderError {
         let Self { class, message, at } = self;
         let mut place = turn
             .scenario
@@ -32,9 +32,9 @@ impl Failing for RunError {
     }
 }
 
-impl Run {
+impl StageRun {
     /// State and action under the cursor, in words.
-    fn place_of_action(&self, turn: &Turn<'_>) -> String {
+    fn place_of_action(&self, turn: &StageTurn<'_>) -> String {
         let mut place = match &self.cursor.handling {
             Some(call) => format!("call `{}`", call.name),
             None => format!("state `{}`", turn.scenario.state(self.state).name),

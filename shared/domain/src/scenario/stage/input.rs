@@ -1,4 +1,4 @@
-//! What a stage is given: the order, the deployment, and why it runs. Data only.
+//! Input of a stage: the order, the deployment, and why it runs. Data only.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use crate::order::Mode;
 use crate::retry::{ErrorPolicy, ErrorRules};
 use crate::system::SystemNames;
 
-/// What the order is, for the stage: nothing here changes while it runs.
+/// Facts about the order: none of them changes while the stage runs.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The client's id.
     pub id: String,
     /// The business transaction.
     pub transaction_id: Option<String>,
-    /// Which life of the order this is, from 1.
+    /// Number of the life of the order, from 1.
     pub life: i32,
     /// Parallel or sequential.
     pub mode: Mode,
@@ -40,7 +40,7 @@ pub struct Facts {
     pub created_at: Timestamp,
 }
 
-/// What the deployment sets, shared by all stages.
+/// Settings of the deployment, shared by all stages.
 #[derive(Debug)]
 pub struct StageSettings {
     /// The sandbox.
@@ -55,9 +55,9 @@ pub struct StageSettings {
     pub constants: Arc<Value>,
     /// Values of those that are secrets.
     pub secret_constants: Arc<Concealed>,
-    /// What `${secret.NAME}` reads.
+    /// Source of `${secret.NAME}`.
     pub secrets: Arc<dyn Secrets>,
-    /// What callback URLs begin with, without a slash at the end.
+    /// Prefix of callback URLs, without a slash at the end.
     pub callback_base: String,
     /// The engine's own virtual host at the broker.
     pub vhost: String,
@@ -73,7 +73,7 @@ pub struct StageSettings {
     pub max_retry_after: Duration,
 }
 
-/// Why the stage runs.
+/// Reason for which the stage runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wake {
     /// The first stage of a life, or one that goes on at the cursor.
@@ -107,7 +107,7 @@ spelled!(Wake {
 pub struct Callback {
     /// Name of the request that it answers.
     pub name: String,
-    /// What scenarios see: `body`, `headers`, `stepStatus`, `receivedAt`.
+    /// Value that scenarios see: `body`, `headers`, `stepStatus`, `receivedAt`.
     pub value: Folded,
     /// Time at which it came.
     pub received_at: Option<Timestamp>,
@@ -117,7 +117,7 @@ pub struct Callback {
     pub step_status: Option<String>,
 }
 
-/// What an order brings along to a stage.
+/// Input of a stage.
 #[derive(Debug)]
 pub struct Input {
     /// Parameters.
@@ -126,19 +126,19 @@ pub struct Input {
     pub callbacks: Vec<Callback>,
     /// Calls from outside that wait for it, in the order of arrival.
     pub calls: Vec<Call>,
-    /// Where it rests.
+    /// Position of the order.
     pub snapshot: Snapshot,
-    /// Why the stage runs.
+    /// Reason for which the stage runs.
     pub wake: Wake,
-    /// Since when it could have run.
+    /// Time from which the stage could have run.
     pub due_at: Timestamp,
     /// A random number in `0.0..1.0`, for the jitter of what fails without asking anybody.
     pub dice: f64,
 }
 
-/// What a stage was given and keeps as it is.
+/// Input that a stage keeps unchanged.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct KeptInput {
     pub scenario: Arc<Scenario>,
     pub settings: Arc<StageSettings>,
     pub facts: Facts,
@@ -148,9 +148,9 @@ pub(super) struct Given {
     pub dice: f64,
 }
 
-/// What holds from one look at the world to the next.
+/// Facts that hold from one answer of the world to the next.
 #[derive(Debug)]
-pub(super) struct Turn<'t> {
+pub(super) struct StageTurn<'t> {
     pub scenario: &'t Scenario,
     pub settings: &'t StageSettings,
     pub facts: &'t Facts,
@@ -160,13 +160,13 @@ pub(super) struct Turn<'t> {
     pub dice: f64,
 }
 
-impl Given {
-    pub fn turn(&self, now: Timestamp, dice: f64) -> Turn<'_> {
+impl KeptInput {
+    pub fn turn(&self, now: Timestamp, dice: f64) -> StageTurn<'_> {
         let Self { scenario, settings, facts, received, started_at, .. } = self;
-        Turn { scenario, settings, facts, received, started_at: *started_at, now, dice }
+        StageTurn { scenario, settings, facts, received, started_at: *started_at, now, dice }
     }
 
-    /// What the actions see, with what the snapshot kept for them.
+    /// Returns the context of the actions, with what the snapshot kept for them.
     pub fn context(&self, params: Folded, snapshot: &mut Snapshot) -> Context {
         let Answers { last, named } = std::mem::take(&mut snapshot.frame_mut().answers);
         let handled = snapshot.handling.as_ref().map(|call| event_value(&call.name, &call.body));
@@ -204,13 +204,13 @@ impl Given {
     }
 }
 
-impl<'t> Turn<'t> {
+impl<'t> StageTurn<'t> {
     /// Rules and policies for failures: those of the deployment, and behind them those of the scenario.
     pub const fn errors(&self) -> ErrorRules<'t> {
         ErrorRules::of(&self.settings.errors, &self.scenario.errors)
     }
 
-    /// Until when a wait lasts that names this time-out, or none (ORD-12).
+    /// Returns the end of a wait with this time-out, or with none (ORD-12).
     pub fn longest_wait(&self, timeout: Option<Duration>) -> Timestamp {
         let longest = self.longest_wait_since(self.now);
         timeout.map_or(longest, |timeout| longest.min(later(self.now, timeout)))
@@ -225,7 +225,7 @@ impl<'t> Turn<'t> {
         later(begun, longest)
     }
 
-    /// A sequential order's stage has a bound of its own for its synchronous part (ORD-12).
+    /// Bounds a time-out: the stage of a sequential order has a bound for its synchronous part (ORD-12).
     pub fn bounded_timeout(&self, timeout: Option<Duration>) -> Option<Duration> {
         if self.facts.mode == Mode::Parallel {
             return timeout;

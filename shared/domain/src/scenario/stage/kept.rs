@@ -6,20 +6,20 @@ use uuid::Uuid;
 use super::super::Action;
 use super::perform::request_value;
 use super::snapshot::Digest;
-use super::{Run, Turn};
+use super::{StageRun, StageTurn};
 use crate::id::RequestId;
 
-impl Run {
+impl StageRun {
     /// True if an earlier attempt got a good answer to this request of the present state, which asked the same.
-    pub(super) fn is_answered(&self, request: &str, content: Option<Digest>, turn: &Turn<'_>) -> bool {
+    pub(super) fn is_answered(&self, request: &str, content: Option<Digest>, turn: &StageTurn<'_>) -> bool {
         let place = format!("{}/{request}", turn.scenario.state(self.state).name);
         let mut kept = self.cursor.asynchronous.iter().flat_map(|retry| &retry.answered);
         content.is_some() && kept.any(|kept| kept.place == place && kept.content == content)
     }
 
     /// Content of the request under the cursor: where it goes, and what it says. Its own id and URL and the time are others
-    /// in each repeat, and no part of it. None where no answer is ever kept, and where it cannot be rendered.
-    pub(super) fn content_of(&mut self, action: &Action, turn: &Turn<'_>) -> Option<Digest> {
+    /// in each repeat, and no part of it. `None` if no answer is ever kept, or if it cannot be rendered.
+    pub(super) fn content_of(&mut self, action: &Action, turn: &StageTurn<'_>) -> Option<Digest> {
         if !turn.scenario.states.iter().any(|state| state.retry_failed_only) {
             return None;
         }
@@ -47,7 +47,7 @@ impl Run {
     }
 
     /// Numbers that good answers to requests of this name have in the present state, with what was asked.
-    pub(super) fn kept_numbers(&self, request: &str, turn: &Turn<'_>) -> Vec<(usize, Digest)> {
+    pub(super) fn kept_numbers(&self, request: &str, turn: &StageTurn<'_>) -> Vec<(usize, Digest)> {
         let places = format!("{}/{request}.", turn.scenario.state(self.state).name);
         let kept = self.cursor.asynchronous.iter().flat_map(|retry| &retry.answered);
         let numbers =

@@ -1,4 +1,4 @@
-//! What a stage asks of the world, and what the world answers.
+//! Requests of a stage to the world, and the answers of the world.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{Reached, StageEnd};
 use crate::id::RequestId;
 use crate::system::host_and_path;
 
-/// What a stage needs to go on.
+/// Need of a stage to go on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Need {
     /// Store a request before it is sent; the same visit and action give the same request.
@@ -39,11 +39,11 @@ pub enum Need {
     Release,
     /// Store how far the stage has come: whatever lies before is not done again.
     Save(Box<Reached>),
-    /// Nothing more: the stage has ended.
+    /// The stage has ended and needs nothing more.
     Done(Box<StageEnd>),
 }
 
-/// One HTTP request, rendered.
+/// Rendered HTTP request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpCall {
     /// The method.
@@ -79,7 +79,7 @@ pub struct HttpBody {
     pub bytes: Vec<u8>,
 }
 
-/// One AMQP message, rendered.
+/// Rendered AMQP message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Publication {
     /// The virtual host; none is the engine's own.
@@ -100,7 +100,7 @@ pub struct Publication {
     pub request: Option<RequestId>,
 }
 
-/// How long a hand-out of a task may last, and what becomes of the earlier ones.
+/// Terms of a hand-out of a task: how long it may last, and whether earlier ones stay valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskTerms {
     /// Number of the hand-out, from 1.
@@ -109,7 +109,7 @@ pub struct TaskTerms {
     pub work_timeout: Duration,
     /// True if the hand-out may still be answered after its work time-out: there is another one then.
     pub accept_first: bool,
-    /// When the task time-out of the task passes, counted from its first hand-out.
+    /// Time at which the task time-out passes, counted from the first hand-out.
     pub task_ends_at: Option<Timestamp>,
     /// True if no heartbeat prolongs the hand-out beyond that.
     pub force_finish: bool,
@@ -117,18 +117,18 @@ pub struct TaskTerms {
     pub wait_ends_at: Timestamp,
 }
 
-/// One hand-out of a task to an actor.
+/// Hand-out of a task to an actor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
     /// Name of the actor: the routing key.
     pub actor: String,
-    /// The token that its answer must bear.
+    /// Token that its answer must carry.
     pub pass: RequestId,
     /// The task, as JSON.
     pub body: Vec<u8>,
     /// Sent as `message_id`.
     pub message_id: Uuid,
-    /// After this time in the queue nobody needs the message any more: it was put back, or its time is over.
+    /// Time in the queue after which nobody needs the message: the task was put back, or its time is over.
     pub useful_for: Duration,
 }
 
@@ -141,7 +141,7 @@ pub struct ChildOrder {
     pub request: Option<RequestId>,
 }
 
-/// What the world answered.
+/// Answer of the world.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// To [`Need::Register`].
@@ -150,7 +150,7 @@ pub enum Answer {
     Response(Response),
     /// To [`Need::Http`]: no answer came.
     Failed(HttpFailure),
-    /// To [`Need::Parallel`]: what came of each, in order.
+    /// To [`Need::Parallel`]: the outcome of each, in order.
     Parallel(Vec<Result<Response, HttpFailure>>),
     /// To [`Need::Publish`] and [`Need::Task`]: confirmed.
     Published,
@@ -164,8 +164,8 @@ pub enum Answer {
     Released,
     /// To [`Need::Save`]: it is durable.
     Saved,
-    /// To [`Need::Http`], [`Need::Parallel`], [`Need::Publish`] and the [`Need::Register`] of a task: nothing was sent, because the called
-    /// system must be left alone. The order rests at this very action, and the attempt does not count.
+    /// To [`Need::Http`], [`Need::Parallel`], [`Need::Publish`] and the [`Need::Register`] of a task: nothing was
+    /// sent, because the called system must be left alone. The order rests at this very action, and the attempt does not count.
     Held {
         /// Time at which it is tried again.
         until: Timestamp,
@@ -183,7 +183,7 @@ pub struct Response {
     pub headers: Vec<(String, String)>,
     /// The body, as text.
     pub body: String,
-    /// How long it took.
+    /// Time that the call took.
     pub duration: Duration,
 }
 
@@ -191,11 +191,11 @@ pub struct Response {
 /// system.
 pub const NO_ROOM: &str = "NoRoom";
 
-/// Why no answer came.
+/// Reason for which no answer came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpFailure {
     /// Names from the outermost to the cause (ERR-3).
     pub chain: Vec<&'static str>,
-    /// For people.
+    /// Message for people.
     pub message: String,
 }

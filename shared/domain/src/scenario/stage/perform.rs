@@ -1,4 +1,4 @@
-//! One action of a state: what is done at once, and what is asked of the world for it.
+//! Performs one action of a state: at once, or by a request to the world.
 //!
 //! Must never move the order by itself: an action goes through, fails, or raises an event.
 
@@ -7,20 +7,21 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::super::folded::text_bytes;
-use super::super::script::{LIMIT_CLASS, Raised, RunError, Script};
+use super::super::script::{Raised, RunError, Script};
 use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, Branch, Event, HttpAction, Lapse, SleepUntil, State};
 use super::need::{HttpCall, Publication};
 use super::response::asked_by_http;
 use super::snapshot::{Destination, Digest, OpenRequest};
-use super::{Need, Pending, Run, Turn, later};
+use super::{Need, Pending, StageRun, StageTurn, later};
+use crate::classes::{SCRIPT_LIMIT, VARS_TOO_LARGE};
 use crate::depth::{MAX_DEPTH, is_within};
 use crate::id::RequestId;
 use crate::order::OrderError;
 
-impl Run {
+impl StageRun {
     /// Performs the action under the cursor, or says what is needed for it.
-    pub(super) fn perform(&mut self, action: &Action, turn: &Turn<'_>) -> Option<Need> {
+    pub(super) fn perform(&mut self, action: &Action, turn: &StageTurn<'_>) -> Option<Need> {
         match action {
             Action::Http(_) | Action::Amqp(_) | Action::Order(_) => {
                 let Some(name) = action.request() else { return self.send(action, None, turn) };
@@ -72,7 +73,7 @@ impl Run {
         None
     }
 
-    /// A request is stored before it is sent, so that an answer that comes at once finds it.
+    /// Registers a request before it is sent, so that an answer that comes at once finds it.
     fn register(&mut self, name: &str, content: Option<Digest>) -> Need {
         self.pending = Pending::Registration(name.to_owned(), content);
         Need::Register {
@@ -83,8 +84,8 @@ impl Run {
         }
     }
 
-    /// Where the first branch whose condition holds begins.
-    fn chosen(&self, branches: &[Branch], turn: &Turn<'_>) -> Result<Option<usize>, RunError> {
+    /// Returns where the first branch whose condition holds begins.
+    fn chosen(&self, branches: &[Branch], turn: &StageTurn<'_>) -> Result<Option<usize>, RunError> {
         for branch in branches {
             match branch.when.render(&self.context, &turn.settings.scripting)? {
                 Value::Bool(true) => return Ok(Some(branch.first)),
@@ -98,7 +99,7 @@ impl Run {
     }
 
     /// Sends those steps of a `parallel` that have not gone through yet.
-    fn send_parallel(&mut self, steps: &[HttpAction], turn: &Turn<'_>) -> Option<Need> {
+    fn send_parallel(&mut self, steps: &[HttpAction], turn: &StageTurn<'_>) -> Option<Need> {
         let mut calls: Vec<HttpCall> = Vec::new();
         let mut made = Vec::new();
         let done = self.cursor.frame().parallel_done.clone();
@@ -120,7 +121,7 @@ impl Run {
         Some(Need::Parallel(calls))
     }
 
-    pub(super) fn conceal_secrets(&mut self, names: &[String], turn: &Turn<'_>) {
+    pub(super) fn conceal_secrets(&mut self, names: &[String], turn: &StageTurn<'_>) {
         for name in names {
             if let Some(secret) = turn.settings.secrets.secret(name) {
                 self.end.secrets.add(&secret);
@@ -128,9 +129,9 @@ impl Run {
         }
     }
 
-    /// What an earlier stage saved from an answer may hold a secret that this stage does not use. Constants are read
-    /// anywhere, in scripts, too.
-    pub(super) fn conceal_secrets_of_scenario(&mut self, turn: &Turn<'_>) {
+    /// Conceals all secrets of the scenario: what an earlier stage saved from an answer may hold one that this stage does
+    /// not use. Constants are read anywhere, in scripts, too.
+    pub(super) fn conceal_secrets_of_scenario(&mut self, turn: &StageTurn<'_>) {
         self.end.secrets.join(&turn.settings.secret_constants);
         turn.scenario.secrets().for_each(|names| self.conceal_secrets(names, turn));
     }
@@ -140,7 +141,7 @@ impl Run {
         &mut self,
         action: &Action,
         request: Option<RequestId>,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) -> Option<Need> {
         if let Action::Order(order) = action {
             return self.start_order(order, request, turn);
@@ -175,14 +176,14 @@ impl Run {
         }
     }
 
-    /// The rules judge the answer to a request by where the request itself went (ERR-7), and a
-    /// failure names the system that was called.
+    /// Notes where a request went: the rules judge its answer by that (ERR-7), and a failure names the
+    /// system that was called.
     fn note_where_asked(
         &mut self,
         action: &Action,
         need: &Need,
         request: Option<RequestId>,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) {
         let asked = match (action, need) {
             (Action::Http(http), Need::Http(call)) => asked_by_http(http, &call.url),
@@ -192,16 +193,21 @@ impl Run {
         self.note_asked(asked, request, turn);
     }
 
-    /// The same, where the place is known.
-    pub(super) fn note_asked(&mut self, asked: Destination, request: Option<RequestId>, turn: &Turn<'_>) {
+    /// Like `note_where_asked`, if the place is known.
+    pub(super) fn note_asked(
+        &mut self,
+        asked: Destination,
+        request: Option<RequestId>,
+        turn: &StageTurn<'_>,
+    ) {
         self.cursor.visit.called = Some(turn.system_of(&asked));
         if let Some(open) = self.cursor.requests.iter_mut().find(|open| Some(open.id) == request) {
             open.asked = Some(asked);
         }
     }
 
-    /// The request under the cursor, if it is one, has gone out: its answer comes by callback.
-    pub(super) fn note_sent(&mut self, turn: &Turn<'_>) {
+    /// Notes that the request under the cursor, if it is one, was sent: its answer comes by callback.
+    pub(super) fn note_sent(&mut self, turn: &StageTurn<'_>) {
         if self.present(turn).and_then(Action::request).is_none() {
             return;
         }
@@ -211,8 +217,8 @@ impl Run {
         }
     }
 
-    /// The same, where the request is known.
-    pub(super) fn note_sent_request(&mut self, id: RequestId, turn: &Turn<'_>) {
+    /// Like `note_sent`, if the request is known.
+    pub(super) fn note_sent_request(&mut self, id: RequestId, turn: &StageTurn<'_>) {
         let Some(open) = self.cursor.requests.iter_mut().find(|open| open.id == id) else { return };
         open.sent_at = Some(turn.now);
         if let Some(asked) = open.asked.clone() {
@@ -226,7 +232,7 @@ impl Run {
         name: String,
         id: RequestId,
         content: Option<Digest>,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) {
         self.cursor.forget_answer(&name);
         self.cursor.rounds.remove(&name);
@@ -245,7 +251,7 @@ impl Run {
         });
     }
 
-    fn run_script(&mut self, script: &Script, turn: &Turn<'_>) {
+    fn run_script(&mut self, script: &Script, turn: &StageTurn<'_>) {
         let vars = self.context.vars.clone();
         let said = match turn.settings.scripting.run(script, &mut self.context) {
             Ok(said) => said,
@@ -275,13 +281,17 @@ impl Run {
         }
     }
 
-    /// Until when a wait lasts.
-    pub(super) fn wait_until(&self, timeout: Option<&Lapse>, turn: &Turn<'_>) -> Result<Timestamp, RunError> {
+    /// Returns the end of a wait.
+    pub(super) fn wait_until(
+        &self,
+        timeout: Option<&Lapse>,
+        turn: &StageTurn<'_>,
+    ) -> Result<Timestamp, RunError> {
         let timeout = timeout.map(|timeout| self.lapse(timeout, LONGEST_DURATION, turn)).transpose()?;
         Ok(turn.longest_wait(timeout))
     }
 
-    fn sleep_until(&self, until: &SleepUntil, turn: &Turn<'_>) -> Result<Timestamp, RunError> {
+    fn sleep_until(&self, until: &SleepUntil, turn: &StageTurn<'_>) -> Result<Timestamp, RunError> {
         let scripting = &turn.settings.scripting;
         let earliest = later(turn.now, turn.settings.bounds.min_sleep);
         let wanted = match until {
@@ -303,21 +313,21 @@ impl Run {
         Ok(wanted.max(earliest))
     }
 
-    pub(super) fn check_vars(&self, turn: &Turn<'_>) -> Result<(), OrderError> {
+    pub(super) fn check_vars(&self, turn: &StageTurn<'_>) -> Result<(), OrderError> {
         let max = turn.settings.bounds.max_vars_bytes;
         if !self.context.vars.values().all(|value| is_within(value, MAX_DEPTH)) {
-            let told = format!("vars are nested deeper than {MAX_DEPTH} levels");
-            return Err(OrderError::new(LIMIT_CLASS, told));
+            let text = format!("vars are nested deeper than {MAX_DEPTH} levels");
+            return Err(OrderError::new(SCRIPT_LIMIT, text));
         }
         let bytes = text_bytes(&self.context.vars);
         if bytes <= max {
             return Ok(());
         }
-        Err(OrderError::new("scenario.vars", format!("vars have {bytes} bytes, more than {max}")))
+        Err(OrderError::new(VARS_TOO_LARGE, format!("vars have {bytes} bytes, more than {max}")))
     }
 
     /// A stable key of the present action: the same over its repeats, another for another visit.
-    pub(super) fn idempotency_key(&self, turn: &Turn<'_>) -> Uuid {
+    pub(super) fn idempotency_key(&self, turn: &StageTurn<'_>) -> Uuid {
         let mut name = format!(
             "{}\0{}\0{}\0{}\0{}",
             turn.facts.id,
@@ -326,7 +336,7 @@ impl Run {
             turn.scenario.state(self.state).name,
             self.cursor.frame().action
         );
-        // Each attempt of a polling asks anew; a repeat of one attempt does not.
+        // Each attempt of a polling asks again; a repeat of one attempt does not.
         if let Some(attempt) =
             self.cursor.visit.poll.as_ref().map(|polling| polling.attempt).filter(|attempt| *attempt > 1)
         {
@@ -343,13 +353,13 @@ impl Run {
 }
 
 /// A request as `request` shows it.
-pub(super) fn request_value(id: RequestId, turn: &Turn<'_>) -> Value {
+pub(super) fn request_value(id: RequestId, turn: &StageTurn<'_>) -> Value {
     let url = format!("{}/v1/callbacks/{id}", turn.settings.callback_base);
     json!({"id": id.to_string(), "url": url})
 }
 
-/// Where a message went.
-pub(super) fn asked_by_amqp(message: &Publication, turn: &Turn<'_>) -> Destination {
+/// Returns the destination of a message.
+pub(super) fn asked_by_amqp(message: &Publication, turn: &StageTurn<'_>) -> Destination {
     Destination::Amqp {
         vhost: message.vhost.clone().unwrap_or_else(|| turn.settings.vhost.clone()),
         exchange: message.exchange.clone(),

@@ -11,12 +11,12 @@ use super::super::source::reader::{LONGEST_CALL, in_largest_unit};
 use super::super::value::{Url, percent_encode};
 use super::super::{AmqpAction, Auth, Body, HttpAction, Lapse};
 use super::need::{HttpBody, HttpCall, Publication};
-use super::{Run, Turn};
+use super::{StageRun, StageTurn};
 use crate::document::parse_duration;
 use crate::system::host_and_path;
 
-/// A segment of dots would be taken out of the path on the way, with the segment before it: what a
-/// parameter says must not lead to another path, and encoding the dots does not help (RFC 3986).
+/// Refuses a segment of dots, which would be taken out of the path on the way, with the segment before it: a
+/// parameter must not lead to another path, and encoding the dots does not help (RFC 3986).
 fn keeps_its_path(url: &str) -> Result<(), RunError> {
     let (_, path) = host_and_path(url);
     let dots =
@@ -29,14 +29,14 @@ fn keeps_its_path(url: &str) -> Result<(), RunError> {
     }
 }
 
-impl Run {
-    /// How long something may last, as it is when the order comes to it: more than nothing, and no more than
+impl StageRun {
+    /// Computes a length of time when the order comes to it: more than nothing, and no more than
     /// `longest`.
     pub(super) fn lapse(
         &self,
         lapse: &Lapse,
         longest: Duration,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) -> Result<Duration, RunError> {
         match self.lapse_or_zero(lapse, longest, turn)? {
             Duration::ZERO => Err(RunError::new("a time-out is longer than nothing")),
@@ -49,7 +49,7 @@ impl Run {
         &self,
         lapse: &Lapse,
         longest: Duration,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) -> Result<Duration, RunError> {
         let template = match lapse {
             Lapse::Known(duration) => return Ok(*duration),
@@ -66,7 +66,7 @@ impl Run {
         Ok(duration)
     }
 
-    pub(super) fn render_http(&self, http: &HttpAction, turn: &Turn<'_>) -> Result<HttpCall, RunError> {
+    pub(super) fn render_http(&self, http: &HttpAction, turn: &StageTurn<'_>) -> Result<HttpCall, RunError> {
         let scripting = &turn.settings.scripting;
         let context = &self.context;
         let Url { text: mut url, host_of_order } = http.url.render_url(context, scripting)?;
@@ -109,7 +109,7 @@ impl Run {
         })
     }
 
-    fn render_body(&self, body: &Body, turn: &Turn<'_>) -> Result<HttpBody, RunError> {
+    fn render_body(&self, body: &Body, turn: &StageTurn<'_>) -> Result<HttpBody, RunError> {
         let scripting = &turn.settings.scripting;
         Ok(match body {
             Body::Json(template) => HttpBody {
@@ -134,7 +134,11 @@ impl Run {
         })
     }
 
-    pub(super) fn render_amqp(&self, amqp: &AmqpAction, turn: &Turn<'_>) -> Result<Publication, RunError> {
+    pub(super) fn render_amqp(
+        &self,
+        amqp: &AmqpAction,
+        turn: &StageTurn<'_>,
+    ) -> Result<Publication, RunError> {
         let scripting = &turn.settings.scripting;
         let mut headers = Vec::with_capacity(amqp.headers.len());
         for (name, value) in &amqp.headers {

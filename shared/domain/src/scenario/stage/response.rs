@@ -1,4 +1,4 @@
-//! How the answers of called systems move a stage: judged by the rules of the deployment, shown to
+//! Takes the answers of called systems: judged by the rules of the deployment, shown to
 //! the scenario, repeated, or handed on as a failure.
 
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::super::{Action, Folded, HttpAction, ScenarioKind};
 use super::failing::Failing as _;
 use super::need::{HttpFailure, NO_ROOM, Response};
 use super::snapshot::{AnsweredCall, AsyncRetry, Destination, Polling};
-use super::{Run, Then, Turn, retry_after};
+use super::{StageRun, StageTurn, Then, retry_after};
 use crate::order::OrderError;
 use crate::retry::{self, Cycle, ErrorClass, Interaction, Outcome as Answered, Verdict};
 use crate::system::host_and_path;
@@ -20,18 +20,18 @@ use crate::system::host_and_path;
 /// Bytes of an error body that a message for people quotes.
 pub(super) const QUOTED_BYTES: usize = 200;
 
-/// What came of an HTTP request.
-pub(super) type Outcome<'a> = Result<&'a Response, &'a HttpFailure>;
+/// Outcome of an HTTP request.
+pub(super) type ResponseResult<'a> = Result<&'a Response, &'a HttpFailure>;
 
-/// A failed call: what is told of it, and how long the called system asks to be left alone.
-pub(super) struct Failed {
+/// A failed call: the error to report, and how long the called system asks to be left alone.
+pub(super) struct FailedCall {
     pub error: OrderError,
     pub retry_after: Option<Duration>,
 }
 
-impl Run {
-    /// Takes what came of the `http` action under the cursor.
-    pub(super) fn take_answer(&mut self, url: &str, outcome: Outcome<'_>, turn: &Turn<'_>) {
+impl StageRun {
+    /// Takes the outcome of the `http` action under the cursor.
+    pub(super) fn take_answer(&mut self, url: &str, outcome: ResponseResult<'_>, turn: &StageTurn<'_>) {
         let Some(Action::Http(http)) = self.present(turn) else {
             return;
         };
@@ -60,12 +60,12 @@ impl Run {
         }
     }
 
-    /// Takes what came of those steps of the `parallel` action under the cursor that were made.
+    /// Takes the outcomes of those steps of the `parallel` action under the cursor that were made.
     pub(super) fn take_parallel(
         &mut self,
         made: &[(usize, String)],
         outcomes: &[Result<Response, HttpFailure>],
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) {
         let Some(Action::Parallel(steps)) = self.present(turn) else {
             return;
@@ -92,7 +92,7 @@ impl Run {
         }
         let verdicts = failures
             .iter()
-            .map(|Failed { error, retry_after }| self.verdict(error, *retry_after, turn))
+            .map(|FailedCall { error, retry_after }| self.verdict(error, *retry_after, turn))
             .collect();
         match retry::together(verdicts) {
             None => {}
@@ -113,9 +113,9 @@ impl Run {
         }
     }
 
-    /// The `parallel` is over: variables are set from the steps that went through, in their order.
+    /// Ends a `parallel`: sets variables from the steps that went through, in their order.
     /// Not before, so that a repeat renders what failed as it was rendered the first time.
-    fn settle_parallel(&mut self, steps: &[HttpAction], turn: &Turn<'_>) -> Result<(), OrderError> {
+    fn settle_parallel(&mut self, steps: &[HttpAction], turn: &StageTurn<'_>) -> Result<(), OrderError> {
         let done = std::mem::take(&mut self.cursor.frame_mut().parallel_done);
         self.note_answered(turn);
         for (index, http) in steps.iter().enumerate() {
@@ -131,14 +131,14 @@ impl Run {
     pub(super) fn sample_judged(
         &mut self,
         asked: &Destination,
-        judged: &Result<&Response, Failed>,
-        turn: &Turn<'_>,
+        judged: &Result<&Response, FailedCall>,
+        turn: &StageTurn<'_>,
     ) {
         let verdict = judged.as_ref().map(|_| ()).map_err(|failed| failed.error.class.clone());
         self.judged.push(verdict);
         match judged {
             Ok(response) => self.sample_answer(asked, response, turn),
-            Err(Failed { error, retry_after }) => self.sample_failure(error, *retry_after),
+            Err(FailedCall { error, retry_after }) => self.sample_failure(error, *retry_after),
         }
     }
 
@@ -147,9 +147,9 @@ impl Run {
         &self,
         http: &HttpAction,
         url: &str,
-        outcome: Outcome<'a>,
-        turn: &Turn<'_>,
-    ) -> Result<&'a Response, Failed> {
+        outcome: ResponseResult<'a>,
+        turn: &StageTurn<'_>,
+    ) -> Result<&'a Response, FailedCall> {
         let system = Some(turn.system_of(&asked_by_http(http, url)));
         match outcome {
             Ok(response) => {
@@ -166,7 +166,7 @@ impl Run {
                 let message = format!("{} answered {}: {quoted}", called(http, url), response.status);
                 let class = class.map(|class| class.to_string());
                 let error = OrderError { class, message, system, status: Some(response.status) };
-                Err(Failed { error, retry_after: retry_after::of_response(response, turn.now) })
+                Err(FailedCall { error, retry_after: retry_after::of_response(response, turn.now) })
             }
             Err(failure) => {
                 let answered = Answered::Exception { chain: &failure.chain, message: &failure.message };
@@ -176,7 +176,7 @@ impl Run {
                 // Nobody is to ask the called system why this worker was full.
                 let system = system.filter(|_| !failure.chain.contains(&NO_ROOM));
                 let error = OrderError { class, message, system, status: None };
-                Err(Failed { error, retry_after: None })
+                Err(FailedCall { error, retry_after: None })
             }
         }
     }
@@ -187,7 +187,7 @@ impl Run {
         &mut self,
         error: &OrderError,
         retry_after: Option<Duration>,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) -> bool {
         let Verdict::RetryAt { at, cycle } = self.verdict(error, retry_after, turn) else {
             return false;
@@ -200,7 +200,7 @@ impl Run {
         &self,
         error: &OrderError,
         retry_after: Option<Duration>,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) -> Verdict {
         let class = error.class.as_deref().map(ErrorClass::from);
         let errors = turn.errors();
@@ -214,7 +214,11 @@ impl Run {
     }
 
     /// A failure as the policies of retries see it.
-    pub(super) fn failure<'a>(&self, class: Option<&'a ErrorClass>, turn: &Turn<'a>) -> retry::Failure<'a> {
+    pub(super) fn failure<'a>(
+        &self,
+        class: Option<&'a ErrorClass>,
+        turn: &StageTurn<'a>,
+    ) -> retry::Failure<'a> {
         retry::Failure {
             scenario: &turn.scenario.name,
             class,
@@ -230,7 +234,7 @@ impl Run {
         mut at: Timestamp,
         cycle: Cycle,
         error: &OrderError,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) {
         // Repeats inside a polling count in its time: the last one is made when that is over.
         let polling = self.own_state(turn).and(self.cursor.visit.poll.as_ref());
@@ -241,14 +245,14 @@ impl Run {
             }
             at = at.min(*ends_at);
         }
-        let told = format!(
+        let text = format!(
             "{}; class `{}`, attempt {} of cycle {}, next at {at}",
             error.message,
             error.class.as_deref().unwrap_or_default(),
             cycle.attempts,
             cycle.number
         );
-        self.end.log(turn.now, told);
+        self.end.log(turn.now, text);
         self.cursor.repeat(cycle, turn.now, at);
         if turn.scenario.kind == ScenarioKind::Operation && self.own_state(turn).is_some() {
             self.back_to_savepoint(turn);
@@ -256,9 +260,9 @@ impl Run {
         self.end.over(Then::Retry { at, error: error.clone() });
     }
 
-    /// The next attempt of an operation begins at its last savepoint (ERR-11). The visit is counted
-    /// back, too, so that what is sent again bears the same keys.
-    fn back_to_savepoint(&mut self, turn: &Turn<'_>) {
+    /// Goes back to the last savepoint, where the next attempt of an operation begins (ERR-11). The visit is counted
+    /// back, too, so that what is sent again has the same keys.
+    fn back_to_savepoint(&mut self, turn: &StageTurn<'_>) {
         // What the repeat does again before it comes here is no end of the cycle.
         let here = (self.cursor.visit.number, self.cursor.main.action);
         self.cursor.main.retry.iter_mut().for_each(|retry| retry.failed_at = retry.failed_at.max(Some(here)));
@@ -274,8 +278,8 @@ impl Run {
         }
     }
 
-    /// The call under the cursor was answered: a script behind it may refuse the answer.
-    pub(super) fn note_answered(&mut self, turn: &Turn<'_>) {
+    /// Notes that the call under the cursor was answered: a script behind it may refuse the answer.
+    pub(super) fn note_answered(&mut self, turn: &StageTurn<'_>) {
         let action = self.cursor.frame().action;
         let is_judged =
             self.actions(turn).iter().skip(action + 1).any(|next| matches!(next, Action::Script(_)));
@@ -286,10 +290,10 @@ impl Run {
         });
     }
 
-    /// The script under the cursor has refused the last answer: the repeat makes that call again (ERR-5), and
+    /// Goes back to the call whose answer the script under the cursor refused: the repeat makes it again (ERR-5), and
     /// its cycle is over when the script goes through. Without a call it is the script that is repeated, and an
     /// operation has gone back to its savepoint already.
-    pub(super) fn back_to_call(&mut self, turn: &Turn<'_>) {
+    pub(super) fn back_to_call(&mut self, turn: &StageTurn<'_>) {
         if !matches!(self.present(turn), Some(Action::Script(_))) {
             return;
         }
@@ -325,7 +329,11 @@ impl Run {
     }
 
     /// Sets variables from an answer: all of them, or none.
-    pub(super) fn save(&mut self, save: &[(String, Template)], turn: &Turn<'_>) -> Result<(), OrderError> {
+    pub(super) fn save(
+        &mut self,
+        save: &[(String, Template)],
+        turn: &StageTurn<'_>,
+    ) -> Result<(), OrderError> {
         if save.is_empty() {
             return Ok(());
         }
@@ -333,10 +341,11 @@ impl Run {
         self.set_vars(save, turn).inspect_err(|_| self.context.vars = before)
     }
 
-    fn set_vars(&mut self, save: &[(String, Template)], turn: &Turn<'_>) -> Result<(), OrderError> {
+    fn set_vars(&mut self, save: &[(String, Template)], turn: &StageTurn<'_>) -> Result<(), OrderError> {
         for (name, template) in save {
             let value = template.render(&self.context, &turn.settings.scripting).map_err(|error| {
-                RunError { message: format!("save `{name}`: {}", error.message), ..error }.told(self, turn)
+                RunError { message: format!("save `{name}`: {}", error.message), ..error }
+                    .into_error(self, turn)
             })?;
             self.context.vars.insert(name.clone(), value);
         }
@@ -344,13 +353,18 @@ impl Run {
     }
 }
 
-fn classify(http: &HttpAction, url: &str, answered: &Answered<'_>, turn: &Turn<'_>) -> Option<ErrorClass> {
+fn classify(
+    http: &HttpAction,
+    url: &str,
+    answered: &Answered<'_>,
+    turn: &StageTurn<'_>,
+) -> Option<ErrorClass> {
     let (host, path) = host_and_path(url);
     let interaction = Interaction { method: http.method.as_str(), host, path };
     turn.errors().classify(&interaction, answered).map(|classified| classified.class)
 }
 
-/// Where a call went.
+/// Returns the destination of a call.
 pub(super) fn asked_by_http(http: &HttpAction, url: &str) -> Destination {
     let (host, path) = host_and_path(url);
     Destination::Http { method: http.method.to_string(), host: host.to_owned(), path: path.to_owned() }

@@ -1,4 +1,4 @@
-//! How long a called system, or an actor, asks to be left alone (DSP-16): the header `retry-after` of what it answers.
+//! Time for which a called system or an actor asks to be left alone (DSP-16): the header `retry-after` of its answer.
 //! Must never judge whether the answer is good.
 
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::{Callback, Response};
 /// Name of the header.
 const RETRY_AFTER: &str = "retry-after";
 
-/// The wish of an answer over HTTP: only refusals for too much work bear one.
+/// The wish of an answer over HTTP: only refusals for too much work carry one.
 pub(super) fn of_response(response: &Response, now: Timestamp) -> Option<Duration> {
     if !matches!(response.status, 429 | 503) {
         return None;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::snapshot::{Destination, OpenRequest};
-use super::{Callback, HttpCall, Publication, Response, Run, Stage, StageEnd, Then, Turn};
+use super::{Callback, HttpCall, Publication, Response, Stage, StageEnd, StageRun, StageTurn, Then};
 use crate::order::OrderError;
 use crate::system::{CallKind, CallOutcome, SystemNames, UNCLASSIFIED, host_and_path};
 
-/// Calls told of one stage at most: a loop of calls in one stage says no more by more of them.
+/// Most calls reported for one stage: a loop of calls in one stage says no more by more of them.
 const MOST: usize = 100;
 
 /// A call of a system that came to an end, or was sent and will be answered by callback.
@@ -15,11 +15,11 @@ const MOST: usize = 100;
 pub struct CallMade {
     /// The called system: its name in the configuration, else as [`OrderError::system`] names it.
     pub system: String,
-    /// How its answer comes.
+    /// Way in which its answer comes.
     pub kind: CallKind,
-    /// What came of it.
+    /// Outcome of the call.
     pub outcome: CallOutcome,
-    /// Time that it took; none where nothing came, or nothing yet.
+    /// Time that it took; `None` if no answer came, or none yet.
     pub took: Option<Duration>,
     /// Time for which the system asked to be left alone.
     pub retry_after: Option<Duration>,
@@ -33,9 +33,9 @@ impl Stage {
     }
 }
 
-impl Run {
+impl StageRun {
     /// The end of the stage with the systems of the requests that it waits for.
-    pub(super) fn with_asked(&self, end: StageEnd, turn: &Turn<'_>) -> StageEnd {
+    pub(super) fn with_asked(&self, end: StageEnd, turn: &StageTurn<'_>) -> StageEnd {
         if !matches!(end.then, Then::Wait { .. }) {
             return end;
         }
@@ -66,7 +66,7 @@ impl Publication {
     }
 }
 
-impl Turn<'_> {
+impl StageTurn<'_> {
     /// The name of the system that was asked.
     pub(super) fn system_of(&self, asked: &Destination) -> String {
         let names = &self.settings.systems;
@@ -78,9 +78,9 @@ impl Turn<'_> {
     }
 }
 
-impl Run {
-    /// A call was answered as the scenario hoped.
-    pub(super) fn sample_answer(&mut self, asked: &Destination, response: &Response, turn: &Turn<'_>) {
+impl StageRun {
+    /// Samples a call that was answered as the scenario hoped.
+    pub(super) fn sample_answer(&mut self, asked: &Destination, response: &Response, turn: &StageTurn<'_>) {
         self.sample(CallMade {
             system: turn.system_of(asked),
             kind: CallKind::Direct,
@@ -90,14 +90,14 @@ impl Run {
         });
     }
 
-    /// A call failed. A business failure, which no rule gives a class, is no sample, unless the system asks to be left
+    /// Samples a failed call. A business failure, which no rule gives a class, is no sample, unless the system asks to be left
     /// alone.
     pub(super) fn sample_failure(&mut self, error: &OrderError, retry_after: Option<Duration>) {
         self.sample_failed(error, CallKind::Direct, retry_after);
     }
 
-    /// A request was sent whose answer comes by callback.
-    pub(super) fn sample_sent(&mut self, asked: &Destination, turn: &Turn<'_>) {
+    /// Samples a request that was sent and whose answer comes by callback.
+    pub(super) fn sample_sent(&mut self, asked: &Destination, turn: &StageTurn<'_>) {
         self.sample(CallMade {
             system: turn.system_of(asked),
             kind: CallKind::Asynchronous,
@@ -107,13 +107,13 @@ impl Run {
         });
     }
 
-    /// The answer to a request came, or did not: `failure` says what is wrong with it.
+    /// Samples the answer to a request, or its absence: `failure` says what is wrong with it.
     pub(super) fn sample_callback(
         &mut self,
         request: &OpenRequest,
         received: Option<&Callback>,
         failure: Option<&OrderError>,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) {
         let Some(asked) = &request.asked else { return };
         let retry_after = received.and_then(|callback| callback.retry_after(turn.now));
@@ -134,7 +134,7 @@ impl Run {
         });
     }
 
-    /// An actor decided. Of its work nothing is learnt; what is told is the time for which it asks to be left alone.
+    /// Notes for how long an actor asks, with its decision, to be left alone. Its work is not measured.
     pub(super) fn sample_decision(&mut self, system: String, retry_after: Option<Duration>) {
         if retry_after.is_none() {
             return;
@@ -143,7 +143,7 @@ impl Run {
         self.sample(CallMade { system, kind: CallKind::Direct, outcome, took: None, retry_after });
     }
 
-    /// A failure that came without an answer: a time-out of polling.
+    /// Samples a failure without an answer: a time-out of polling.
     pub(super) fn sample_time_out(&mut self, error: &OrderError) {
         self.sample_failed(error, CallKind::Direct, None);
     }

@@ -1,4 +1,4 @@
-//! Where an order stands between two stages, and what it carries along.
+//! Position of an order between two stages, and the values that it carries along.
 //!
 //! What belongs together is one value, so that no half of it can be kept: a cycle with what ends it, a
 //! call with what was said to it. How it is stored stands in `stored`.
@@ -40,7 +40,7 @@ pub struct SnapshotError(pub String);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Polling {
-    /// Until when there are attempts.
+    /// Time until which there are attempts.
     pub ends_at: Timestamp,
     /// Number of the attempt that is made or comes next, from 1.
     pub attempt: u32,
@@ -55,7 +55,7 @@ pub struct AsyncRetry {
     pub state: String,
     /// Good answers that are not asked for again.
     pub answered: Vec<KeptAnswer>,
-    /// The next attempt begins at the last entry point.
+    /// True if the next attempt begins at the last entry point.
     pub from_entry_point: bool,
 }
 
@@ -64,12 +64,12 @@ pub struct AsyncRetry {
 pub struct RetryTime {
     /// The sum of the retries that are over, in milliseconds.
     pub over_ms: u64,
-    /// Begin of those that go on, with that sum counted in, and when the last attempt of them is or was due.
+    /// Start of those that go on, with that sum counted in, and the time at which their last attempt is or was due.
     pub span: Option<(Timestamp, Timestamp)>,
 }
 
 impl RetryTime {
-    /// So much time of it counts in no limit.
+    /// Excludes an amount of time from its limit.
     pub(super) fn shift(&mut self, by: SignedDuration) {
         if let Some((since, until)) = &mut self.span {
             *since = since.checked_add(by).unwrap_or(*since);
@@ -83,11 +83,11 @@ impl RetryTime {
 pub struct Visit {
     /// The state; none before the first stage of a life from the initial state.
     pub state: Option<String>,
-    /// How many states were entered in this life; 0 where this one is still to be entered.
+    /// Number of states entered in this life; 0 if the first is still to be entered.
     pub number: u32,
     /// The polling that goes on.
     pub poll: Option<Polling>,
-    /// What is awaited in the middle of the state.
+    /// Task or child order that is awaited in the middle of the state.
     pub awaiting: Option<Awaiting>,
     /// Number of times that the task of the present action was handed out.
     pub hand_out: u32,
@@ -100,15 +100,15 @@ pub struct Visit {
 pub struct Handling {
     /// Number under which the call is stored.
     pub no: i64,
-    /// Its name.
+    /// Name of the call.
     pub name: String,
-    /// What it brings.
+    /// Body of the call.
     pub body: Folded,
-    /// How far its handling has come.
+    /// Position of its handling.
     pub frame: Frame,
-    /// What the order finds again if the handling fails.
+    /// Values that the order gets back if the handling fails.
     pub before: Option<Remembered>,
-    /// What a script said to it by `answer(…)`.
+    /// Answer that a script gave by `answer(…)`.
     pub answer: Option<Value>,
 }
 
@@ -117,26 +117,26 @@ pub struct Handling {
 pub struct Mover {
     /// Number under which the call is stored.
     pub no: i64,
-    /// Its name and body, which the repeats of what it led to see, too.
+    /// Name and body of the call, which repeats of what it led to see as well.
     pub event: Folded,
-    /// What a script said to it by `answer(…)`.
+    /// Answer that a script gave by `answer(…)`.
     pub answer: Option<Value>,
 }
 
 /// Variables, result and message of an order, as they were at a moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Remembered {
-    /// Its variables, a map.
+    /// Variables, a map.
     pub vars: Folded,
-    /// Its result.
+    /// Result of the order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    /// Its message.
+    /// Message of the order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// Where an order stands, and what it carries.
+/// Position of an order, and the values that it carries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
     /// The visit of the present state.
@@ -155,12 +155,12 @@ pub struct Snapshot {
     pub entry_point: Option<EntryPoint>,
     /// Requests since the last wait.
     pub requests: Vec<OpenRequest>,
-    /// For each name under which elements of a list asked last: the numbers of the elements in the order of the list, none
-    /// where that element has not asked.
+    /// Numbers of the elements that asked last, by the name of their request, in the order of the list; `None` for an
+    /// element that has not asked.
     pub rounds: BTreeMap<String, Vec<Option<usize>>>,
     /// Variables of the scenario.
     pub vars: Map<String, Value>,
-    /// The last error that went to the scenario; told if the order ends as failed.
+    /// The last error that went to the scenario; reported if the order ends as failed.
     pub error: Option<OrderError>,
     /// Set by `result(…)`.
     pub result: Option<Value>,
@@ -181,7 +181,7 @@ impl Snapshot {
         self.frame().rest.as_ref()
     }
 
-    /// The action under the cursor must not be carried out yet: the hold, where there is one.
+    /// Returns the hold, if the action under the cursor must not be carried out yet.
     #[must_use]
     pub fn hold(&self) -> Option<&ActionHold> {
         self.frame().held.as_ref()
@@ -227,8 +227,8 @@ impl Snapshot {
         self.main = Frame { answers, retry, rest, each, numbers, ..Frame::default() };
     }
 
-    /// The actions before an unfinished `each` are done again, and may lead to another list. Positions that were stored
-    /// before its elements had numbers go through the list that they have.
+    /// Notes that the actions before an unfinished `each` are done again, and may lead to another list. Positions
+    /// that were stored before its elements had numbers go through the list that they have.
     pub(super) fn list_again(&mut self) {
         let Frame { each, numbers, .. } = &mut self.main;
         if let Some(each) = each {
@@ -236,13 +236,13 @@ impl Snapshot {
         }
     }
 
-    /// The action of the frame has gone through: what was retried is over with it.
+    /// Advances the frame behind an action that has gone through: what was retried is over with it.
     pub(super) fn advance(&mut self) {
         self.come_to(self.visit.number, self.frame().action + 1);
         self.frame_mut().action += 1;
     }
 
-    /// The frame goes on at this action of this visit, and with it the repeat that comes no earlier.
+    /// Goes on at this action of this visit, and keeps only a repeat that comes no earlier.
     pub(super) fn come_to(&mut self, visit: u32, action: usize) {
         let earlier =
             |retry: &mut SyncRetry| retry.failed_at.is_none_or(|failed_at| failed_at < (visit, action));
@@ -250,7 +250,7 @@ impl Snapshot {
         self.sum_up_retries();
     }
 
-    /// The action of the frame is repeated, at this time.
+    /// Repeats the action of the frame, at this time.
     pub(super) fn repeat(&mut self, cycle: Cycle, now: Timestamp, due: Timestamp) {
         let frame = self.frame_mut();
         let failed_at = frame.retry.take().and_then(|retry| retry.failed_at);
@@ -258,7 +258,7 @@ impl Snapshot {
         self.note_retry(now, due);
     }
 
-    /// What failed asynchronously in this state is repeated from the entry point, at this time.
+    /// Repeats an asynchronous failure in this state from the entry point, at this time.
     pub(super) fn repeat_later(&mut self, cycle: Cycle, state: &str, now: Timestamp, due: Timestamp) {
         // A repeat that fails before it comes to where the first failure was goes on with its cycle:
         // two states that took turns would never come to an end otherwise.
@@ -268,7 +268,7 @@ impl Snapshot {
         self.note_retry(now, due);
     }
 
-    /// The repeat of what failed asynchronously does not ask for these answers again.
+    /// Keeps these answers: the repeat of what failed asynchronously does not ask for them again.
     pub(super) fn keep_answers(&mut self, good: &[OpenRequest]) {
         let Some(AsyncRetry { answered, .. }) = &mut self.asynchronous else { return };
         for OpenRequest { state, name, content, .. } in good {
@@ -278,7 +278,7 @@ impl Snapshot {
         }
     }
 
-    /// A request of this name is asked now: no earlier one of its name is seen behind it any more.
+    /// Forgets the answers to earlier requests of this name, which is asked now.
     pub(super) fn forget_answer(&mut self, name: &str) {
         let Some(AsyncRetry { answered, .. }) = &mut self.asynchronous else { return };
         answered.retain(|kept| kept.place.rsplit_once('/').is_none_or(|(_, other)| other != name));
@@ -288,13 +288,13 @@ impl Snapshot {
         self.retry_time.span = Some((self.retrying_since(now), due));
     }
 
-    /// The begin of the time in retries, as if all of it had been one piece.
+    /// Start of the time in retries, as if all of it had been one piece.
     pub(super) fn retrying_since(&self, now: Timestamp) -> Timestamp {
         let over = SignedDuration::from_millis(i64::try_from(self.retry_time.over_ms).unwrap_or(i64::MAX));
         self.retry_time.span.map_or_else(|| now.checked_sub(over).unwrap_or(now), |(since, _)| since)
     }
 
-    /// When the last of the cycles is over, the time that they took is kept as a sum.
+    /// Keeps the time that the cycles took as a sum when the last of them is over.
     pub(super) fn sum_up_retries(&mut self) {
         if self.cycles_mut().next().is_none()
             && let Some((since, until)) = self.retry_time.span.take()
@@ -303,7 +303,7 @@ impl Snapshot {
         }
     }
 
-    /// The asynchronous cycle is over, and what was kept for its repeats.
+    /// Ends the asynchronous cycle, and drops what was kept for its repeats.
     pub(super) fn forget_async_retry(&mut self) {
         self.asynchronous = None;
         self.sum_up_retries();
@@ -316,7 +316,7 @@ impl Snapshot {
         cycles.map(|retry| &mut retry.cycle).chain(self.asynchronous.as_mut().map(|retry| &mut retry.cycle))
     }
 
-    /// The action at which the order was held is carried out after all. The time that passed is nobody's
+    /// Ends the hold: the action at which the order was held is carried out after all. The time that passed is nobody's
     /// failure: it counts in no cycle.
     pub(super) fn end_hold(&mut self, now: Timestamp) {
         let Some(hold) = self.frame_mut().held.take() else { return };

@@ -4,11 +4,11 @@
 use serde_json::{Map, Value};
 
 use super::super::{Action, Folded, HttpAction};
-use super::{Run, Turn};
+use super::{StageRun, StageTurn};
 
-impl Run {
-    /// The order leaves its state. The handling of a call never does that.
-    pub(super) fn save_so_far(&mut self, turn: &Turn<'_>) {
+impl StageRun {
+    /// Saves the results so far when the order leaves its state. The handling of a call never does that.
+    pub(super) fn save_so_far(&mut self, turn: &StageTurn<'_>) {
         if !self.is_unfinished() {
             return;
         }
@@ -24,8 +24,8 @@ impl Run {
         self.context.response = response;
     }
 
-    /// Variables that would be set if the state were left now; none where nothing is unfinished.
-    pub(super) fn so_far(&mut self, turn: &Turn<'_>) -> Option<Folded> {
+    /// Returns the variables that would be set if the state were left now; `None` if nothing is unfinished.
+    pub(super) fn so_far(&mut self, turn: &StageTurn<'_>) -> Option<Folded> {
         if self.cursor.handling.is_some() {
             return self.cursor.main.so_far.take();
         }
@@ -47,7 +47,7 @@ impl Run {
         self.cursor.handling.is_none() && (in_list || !main.parallel_done.is_empty())
     }
 
-    fn save_steps_so_far(&mut self, steps: &[HttpAction], turn: &Turn<'_>) {
+    fn save_steps_so_far(&mut self, steps: &[HttpAction], turn: &StageTurn<'_>) {
         let done = std::mem::take(&mut self.cursor.main.parallel_done);
         for (_, http) in steps.iter().enumerate().filter(|(index, _)| done.contains(index)) {
             self.context.response =

@@ -1,4 +1,4 @@
-//! What each action of a stage asked of the world, and what came of it: for people who look at an order. Bodies are never
+//! Requests of each action of a stage, with their outcomes: for people who look at an order. Bodies are never
 //! kept. Must never move the stage.
 
 use jiff::Timestamp;
@@ -6,8 +6,8 @@ use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
 use super::super::Action;
-use super::child::ORDER_REFUSED;
-use super::{Answer, HttpCall, HttpFailure, Need, Response, Run, Turn};
+use super::{Answer, HttpCall, HttpFailure, Need, Response, StageRun, StageTurn};
+use crate::classes::{AMQP_UNROUTABLE, ORDER_REFUSED};
 use crate::system::host_and_path;
 
 /// Records of one stage at most.
@@ -15,7 +15,7 @@ const MOST: usize = 200;
 /// Longest target that is kept, in bytes.
 const MAX_TARGET_BYTES: usize = 500;
 
-/// One thing that an action asked of the world.
+/// Request of an action to the world.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StepMade {
     /// The state.
@@ -44,7 +44,7 @@ pub struct StepMade {
     pub bytes: Option<usize>,
     /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// What came of it.
+    /// Outcome of the request.
     pub outcome: StepOutcome,
     /// Class of its failure.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,19 +55,19 @@ fn as_text<S: Serializer>(key: &Option<Uuid>, serializer: S) -> Result<S::Ok, S:
     key.map(|key| key.to_string()).serialize(serializer)
 }
 
-/// What came of a question to the world.
+/// Outcome of a request to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepOutcome {
     /// Answered as the scenario hoped.
     Answered,
-    /// Confirmed by whoever carries it on.
+    /// Confirmed by the system that carries it on.
     Sent,
     /// Answered otherwise, or not at all.
     Failed,
 }
 
-/// What a running stage has asked of the world and has no answer to yet, for people who look at the order.
+/// Open request of a running stage to the world, for people who look at the order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asking {
     /// The state.
@@ -86,27 +86,27 @@ pub struct Asking {
     pub at: Timestamp,
 }
 
-/// What was asked and is not answered yet.
+/// Request that is not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct AskedWorld {
     state: String,
     action: usize,
     name: Option<String>,
     kind: &'static str,
-    targets: Vec<Target>,
+    targets: Vec<StepTarget>,
     attempt: u32,
     at: Timestamp,
 }
 
 /// A place that was asked, and the key of the question.
-type Target = (String, Option<Uuid>);
+type StepTarget = (String, Option<Uuid>);
 
 /// Verdict on an answer over HTTP: the class of a failure, where it has one.
 pub(super) type Judged = Result<(), Option<String>>;
 
-impl Run {
+impl StageRun {
     /// Keeps what is asked now.
-    pub(super) fn note_need(&mut self, need: &Need, turn: &Turn<'_>) {
+    pub(super) fn note_need(&mut self, need: &Need, turn: &StageTurn<'_>) {
         let (kind, targets) = match need {
             Need::Http(call) => ("http", vec![target_of(call)]),
             Need::Parallel(calls) => ("http", calls.iter().map(target_of).collect()),
@@ -135,7 +135,7 @@ impl Run {
         });
     }
 
-    /// What was asked and is not answered yet; none where nothing is asked of anybody.
+    /// Returns the request that is not answered yet; `None` if there is none.
     pub(super) fn asking(&self) -> Option<Asking> {
         let asked = self.asked.as_ref()?;
         let ((first, _), more) = asked.targets.split_first()?;
@@ -156,10 +156,10 @@ impl Run {
     }
 
     /// The records of what was asked, by its answer; the verdicts on it are added when they are known.
-    pub(super) fn steps_of(&mut self, answer: &Answer, turn: &Turn<'_>) -> Vec<StepMade> {
+    pub(super) fn steps_of(&mut self, answer: &Answer, turn: &StageTurn<'_>) -> Vec<StepMade> {
         self.judged.clear();
         let Some(asked) = self.asked.take() else { return Vec::new() };
-        let made = |(target, key): &Target, outcome, class: Option<&str>| StepMade {
+        let made = |(target, key): &StepTarget, outcome, class: Option<&str>| StepMade {
             state: asked.state.clone(),
             action: asked.action,
             kind: asked.kind,
@@ -175,7 +175,7 @@ impl Run {
             outcome,
             class: class.map(str::to_owned),
         };
-        let called = |target: &Target, outcome: Result<&Response, &HttpFailure>| match outcome {
+        let called = |target: &StepTarget, outcome: Result<&Response, &HttpFailure>| match outcome {
             Ok(response) => StepMade {
                 status: Some(response.status),
                 bytes: Some(response.body.len()),
@@ -195,7 +195,7 @@ impl Run {
                 targets.map(|target| made(target, StepOutcome::Sent, None)).collect()
             }
             Answer::Unpublished(_) => {
-                targets.map(|target| made(target, StepOutcome::Failed, Some("amqp.unroutable"))).collect()
+                targets.map(|target| made(target, StepOutcome::Failed, Some(AMQP_UNROUTABLE))).collect()
             }
             Answer::OrderRefused(_) => {
                 targets.map(|target| made(target, StepOutcome::Failed, Some(ORDER_REFUSED))).collect()
@@ -223,7 +223,7 @@ impl Run {
     }
 }
 
-fn target_of(call: &HttpCall) -> Target {
+fn target_of(call: &HttpCall) -> StepTarget {
     let (host, path) = host_and_path(&call.url);
     (format!("{} {host}{path}", call.method), Some(call.idempotency_key))
 }

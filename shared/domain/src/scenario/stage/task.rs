@@ -10,19 +10,12 @@ use uuid::Uuid;
 use super::super::script::RunError;
 use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, ActorAction, Folded};
-use super::child::ORDER_TIMEOUT;
 use super::need::{Task, TaskTerms};
 use super::snapshot::{Awaiting, OpenRequest, TaskTimes};
-use super::{Need, Pending, Run, Then, Turn, Wake, later};
+use super::{Need, Pending, StageRun, StageTurn, Then, Wake, later};
+use crate::classes::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_TIMEOUT};
 use crate::id::RequestId;
 use crate::order::OrderError;
-
-/// Error class of a task without a decision in time.
-pub const ACTOR_TIMEOUT: &str = "actor.timeout";
-/// Error class of a task whose actor decided `fail` and named no class.
-pub const ACTOR_FAILED: &str = "actor.failed";
-/// Error class of a task whose actor answered something else than a decision.
-pub const ACTOR_INVALID: &str = "actor.invalid";
 
 /// Names of requests that stand for tasks begin so; no scenario can name a request like this.
 pub const TASK_PREFIX: &str = "actor.";
@@ -41,22 +34,22 @@ fn system_of_actor(name: &str) -> String {
     format!("actor:{name}")
 }
 
-/// The actor to whom a request of this name hands a task, as [`OrderError::system`] names it; none for other requests.
+/// Returns the actor to which a request of this name hands a task, as [`OrderError::system`] names it; `None` for others.
 #[must_use]
 pub fn system_of_task(request: &str) -> Option<String> {
     request.strip_prefix(TASK_PREFIX).map(system_of_actor)
 }
 
-/// Those of these requests that a wait is for: the ones of its own stage; without any, those from
-/// before that are still open.
+/// Returns the requests that a wait is for: the ones of its own stage; without any, earlier ones that
+/// are still open.
 pub(super) fn awaited(requests: &[OpenRequest]) -> impl Iterator<Item = &OpenRequest> {
     let all_earlier = requests.iter().all(|request| request.earlier);
     requests.iter().filter(move |request| all_earlier || !request.earlier)
 }
 
-impl Run {
+impl StageRun {
     /// Hands a task out for the first time, or again.
-    pub(super) fn hand_out(&mut self, actor: &ActorAction, turn: &Turn<'_>) -> Option<Need> {
+    pub(super) fn hand_out(&mut self, actor: &ActorAction, turn: &StageTurn<'_>) -> Option<Need> {
         let name = format!("{TASK_PREFIX}{}", actor.name);
         let queued_at = self.cursor.visit.awaiting.as_ref().map_or(turn.now, |awaiting| awaiting.queued_at);
         let times = match self.task_times(actor, queued_at, turn) {
@@ -93,9 +86,9 @@ impl Run {
         })
     }
 
-    /// The actor must be left alone: nothing was handed out. What was handed out before, and is awaited, keeps its times,
-    /// and is decided if its decision comes meanwhile.
-    pub(super) fn hold_task(&mut self, again: bool, until: Timestamp, system: String, turn: &Turn<'_>) {
+    /// Holds a task, as the actor must be left alone: nothing was handed out. An earlier hand-out that is awaited keeps
+    /// its times, and is decided if its decision comes meanwhile.
+    pub(super) fn hold_task(&mut self, again: bool, until: Timestamp, system: String, turn: &StageTurn<'_>) {
         let visit = &mut self.cursor.visit;
         visit.hand_out = visit.hand_out.saturating_sub(1);
         if !again {
@@ -109,7 +102,7 @@ impl Run {
         &self,
         actor: &ActorAction,
         queued_at: Timestamp,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) -> Result<TaskTimes, RunError> {
         if let Some(known) = self.cursor.visit.awaiting.as_ref().and_then(|awaiting| awaiting.task) {
             return Ok(known);
@@ -123,15 +116,15 @@ impl Run {
         })
     }
 
-    /// Since when the task is awaited, and its times.
-    fn awaited_task(&self, turn: &Turn<'_>) -> (Timestamp, TaskTimes) {
+    /// Returns since when the task is awaited, and its times.
+    fn awaited_task(&self, turn: &StageTurn<'_>) -> (Timestamp, TaskTimes) {
         let awaiting = self.cursor.visit.awaiting.as_ref();
         let task = awaiting.and_then(|awaiting| Some((awaiting.queued_at, awaiting.task?)));
         task.unwrap_or((turn.now, TaskTimes { work_ms: 0, ends_at: None }))
     }
 
-    /// The pass of the hand-out is there: the task can be queued.
-    pub(super) fn queue_task(&mut self, pass: RequestId, turn: &Turn<'_>) -> Option<Need> {
+    /// Queues the task, as the pass of the hand-out is there.
+    pub(super) fn queue_task(&mut self, pass: RequestId, turn: &StageTurn<'_>) -> Option<Need> {
         let Some(Action::Actor(actor)) = self.present(turn) else { return None };
         let body = match actor.body.as_ref().map(|body| body.render(&self.context, &turn.settings.scripting))
         {
@@ -150,7 +143,7 @@ impl Run {
         let task = self.idempotency_key(turn);
         let hand_out = self.cursor.visit.hand_out;
         let (_, times) = self.awaited_task(turn);
-        let told = json!({
+        let message = json!({
             "task": task.to_string(),
             "pass": pass.to_string(),
             "actor": actor.name,
@@ -163,14 +156,14 @@ impl Run {
         Some(Need::Task(Task {
             actor: actor.name.clone(),
             pass,
-            body: told.to_string().into_bytes(),
+            body: message.to_string().into_bytes(),
             message_id: Uuid::new_v5(&task, &hand_out.to_be_bytes()),
             useful_for: self.left_of_task(turn).min(Duration::from_millis(times.work_ms)),
         }))
     }
 
-    /// The task is queued: the order rests until its decision.
-    pub(super) fn await_task(&mut self, turn: &Turn<'_>) {
+    /// Rests until the decision on the queued task.
+    pub(super) fn await_task(&mut self, turn: &StageTurn<'_>) {
         let Some(Action::Actor(actor)) = self.present(turn) else { return };
         let (queued_at, times) = self.awaited_task(turn);
         let work =
@@ -182,22 +175,22 @@ impl Run {
         self.end.over(Then::Wait { until, requests: self.awaited_requests() });
     }
 
-    /// When the task is handed out no more: its own time is over, or that of any wait (ORD-12).
-    fn last_hand_out_by(&self, turn: &Turn<'_>) -> Timestamp {
+    /// Returns when hand-outs of the task end: its own time is over, or that of any wait (ORD-12).
+    fn last_hand_out_by(&self, turn: &StageTurn<'_>) -> Timestamp {
         let (queued_at, times) = self.awaited_task(turn);
         let longest = turn.longest_wait_since(queued_at);
         times.ends_at.map_or(longest, |bound| bound.min(longest))
     }
 
-    /// How long the task may still be handed out.
-    fn left_of_task(&self, turn: &Turn<'_>) -> Duration {
+    /// Returns the time for which the task may still be handed out.
+    fn left_of_task(&self, turn: &StageTurn<'_>) -> Duration {
         let left = self.last_hand_out_by(turn).duration_since(turn.now);
         Duration::try_from(left).unwrap_or(Duration::ZERO)
     }
 
     /// True if a decision came since the task was queued. Its request was answered in time then,
     /// also if the time-out passed before this stage began.
-    fn is_decided(&self, turn: &Turn<'_>) -> bool {
+    fn is_decided(&self, turn: &StageTurn<'_>) -> bool {
         let Some(awaiting) = &self.cursor.visit.awaiting else { return false };
         let decisions = turn.received.iter().filter(|callback| callback.name == awaiting.name);
         let times =
@@ -205,8 +198,8 @@ impl Run {
         times.max().is_some_and(|at: Timestamp| at >= awaiting.queued_at)
     }
 
-    /// Something came of what the order awaits here, or its time is over.
-    pub(super) fn take_awaited(&mut self, wake: Wake, turn: &Turn<'_>) -> Option<Need> {
+    /// Takes an answer to what the order awaits here, or the end of its time.
+    pub(super) fn take_awaited(&mut self, wake: Wake, turn: &StageTurn<'_>) -> Option<Need> {
         self.cursor.end_hold(turn.now);
         match (self.present(turn), wake) {
             (Some(Action::Actor(actor)), Wake::Callback) => self.take_decision(actor, turn),
@@ -224,7 +217,7 @@ impl Run {
         None
     }
 
-    fn work_timed_out(&mut self, actor: &ActorAction, turn: &Turn<'_>) -> Option<Need> {
+    fn work_timed_out(&mut self, actor: &ActorAction, turn: &StageTurn<'_>) -> Option<Need> {
         let over = self.last_hand_out_by(turn) <= turn.now;
         if actor.restart_after_work_timeout && !over {
             self.end.log(
@@ -244,7 +237,7 @@ impl Run {
         None
     }
 
-    fn take_decision(&mut self, actor: &ActorAction, turn: &Turn<'_>) {
+    fn take_decision(&mut self, actor: &ActorAction, turn: &StageTurn<'_>) {
         let name = format!("{TASK_PREFIX}{}", actor.name);
         let callback = turn.received.iter().find(|callback| callback.name == name);
         let retry_after = callback.and_then(|callback| callback.retry_after(turn.now));
@@ -253,10 +246,10 @@ impl Run {
         let result = decision.get("result").cloned().unwrap_or(Value::Null);
         match decision.get("decision").and_then(Value::as_str) {
             Some("success") => {
-                let told = Folded::from(json!({"decision": "success", "body": result}));
+                let answer = Folded::from(json!({"decision": "success", "body": result}));
                 self.note_answered(turn);
-                self.context.responses.insert(actor.name.replace(['-', '.'], "_"), told.clone());
-                self.context.response = Some(told);
+                self.context.responses.insert(actor.name.replace(['-', '.'], "_"), answer.clone());
+                self.context.response = Some(answer);
                 self.cursor.visit.awaiting = None;
                 self.cursor.visit.hand_out = 0;
                 match self.save(&actor.save, turn) {
@@ -289,8 +282,8 @@ impl Run {
         }
     }
 
-    /// The task has failed: it is queued anew where a policy says so, or the action fails.
-    fn end_task(&mut self, error: OrderError, actor: &ActorAction, turn: &Turn<'_>) {
+    /// Ends a failed task: it is queued again if a policy says so, else the action fails.
+    fn end_task(&mut self, error: OrderError, actor: &ActorAction, turn: &StageTurn<'_>) {
         let error = error.about(Some(system_of(actor)));
         self.cursor.visit.awaiting = None;
         if !self.retries(&error, None, turn) {

@@ -27,10 +27,10 @@ mod parallel;
 mod places;
 mod polling;
 mod property;
+mod reported;
 mod secrets;
 mod stored;
 mod tasks;
-mod told;
 mod wide;
 mod wide_met;
 mod wide_operation;
@@ -83,7 +83,7 @@ sync:
 /// Time at which every play begins.
 const START: &str = "2026-01-01T00:00:00Z";
 
-/// What an order brings along, and the deployment it runs in.
+/// An order, and the deployment it runs in.
 struct Play {
     scenario: Arc<Scenario>,
     settings: StageSettings,
@@ -94,14 +94,14 @@ struct Play {
     forgets: bool,
 }
 
-/// What came of a play.
+/// Outcome of a play.
 #[derive(Debug, Default)]
 struct Played {
     /// Calls and messages, with visit and action of each.
     calls: Vec<(u32, usize, Need)>,
     /// Registrations, by visit and action.
     requests: BTreeMap<(u32, u32), RequestId>,
-    /// What was saved on the way.
+    /// Positions that were saved on the way.
     saved: Vec<Reached>,
     ends: Vec<StageEnd>,
 }
@@ -136,7 +136,7 @@ impl Play {
             max_acquisition_duration: Duration::from_secs(60 * 60),
             max_wait_sequential: Duration::from_secs(3600),
             max_wait_parallel: Duration::from_secs(8_035_200),
-            max_retry_after: Duration::from_secs(15 * 60),
+            max_retry_after: crate::system::MAX_RETRY_AFTER,
         };
         let facts = Facts {
             id: "o-1".into(),
@@ -176,7 +176,7 @@ impl Play {
         self
     }
 
-    /// As a restart at this state does.
+    /// Starts at this state, like a restart.
     fn entering(mut self, state: &str, vars: Value) -> Self {
         self.snapshot = Snapshot::entering(state, vars.as_object().unwrap().clone());
         self.facts.life = 2;
@@ -239,7 +239,7 @@ impl Play {
     }
 }
 
-/// What an order brings along, without calls from outside.
+/// Input of a stage without calls from outside.
 fn input(
     params: &Arc<Value>,
     callbacks: &serde_json::Map<String, Value>,
@@ -259,24 +259,24 @@ fn input(
 }
 
 impl Played {
-    /// What was saved on the way is told with the end, as if nothing of it had been.
+    /// Runs one stage. What was saved on the way is added to the end, as if nothing had been saved.
     fn stage(&mut self, mut stage: Stage, answers: &mut VecDeque<&str>, now: &mut Timestamp) -> StageEnd {
         let mut need = stage.next(*now);
-        let (mut moves, mut log, mut told) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut moves, mut log, mut replies) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             let answer = match need {
                 Need::Done(mut end) => {
                     moves.append(&mut end.transitions);
                     log.append(&mut end.log);
-                    told.append(&mut end.answers);
-                    return StageEnd { transitions: moves, log, answers: told, ..*end };
+                    replies.append(&mut end.answers);
+                    return StageEnd { transitions: moves, log, answers: replies, ..*end };
                 }
                 Need::Save(mut reached) => {
                     assert_eq!(Snapshot::from_value(&reached.snapshot.to_value()).unwrap(), reached.snapshot);
                     self.saved.push(*reached.clone());
                     moves.append(&mut reached.transitions);
                     log.append(&mut reached.log);
-                    told.append(&mut reached.answers);
+                    replies.append(&mut reached.answers);
                     Answer::Saved
                 }
                 Need::Register { task: Some(_), .. }
@@ -351,7 +351,7 @@ impl Played {
         calls.collect()
     }
 
-    /// Where the requests went: `1, 2/7, 1`.
+    /// Paths of the requests: `1, 2/7, 1`.
     fn paths(&self) -> String {
         let paths = self
             .http()
@@ -361,14 +361,14 @@ impl Played {
         paths.join(", ")
     }
 
-    /// What callers from outside were told, in order: an answer, or a class.
-    fn told(&self) -> Vec<Value> {
+    /// Replies to callers from outside, in order: an answer, or a class.
+    fn replies(&self) -> Vec<Value> {
         let answers = self.ends.iter().flat_map(|end| &end.answers);
-        let told = answers.map(|answer| match &answer.outcome {
+        let replies = answers.map(|answer| match &answer.outcome {
             Ok(value) => value.clone(),
             Err(error) => json!(error.class.clone().unwrap_or_else(|| "none".into())),
         });
-        told.collect()
+        replies.collect()
     }
 
     fn body(&self, call: usize) -> Value {

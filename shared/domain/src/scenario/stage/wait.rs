@@ -1,18 +1,19 @@
-//! How the rest of a waiting or polling state ends: what came and what did not is classified, and
+//! End of the rest of a waiting or polling state: what came and what did not is classified, and
 //! repeated from the last entry point where a policy says so (ERR-6, 7, 11…13).
 
 use super::super::Event;
 use super::super::source::reader::LONGEST_DURATION;
-use super::response::{Failed, QUOTED_BYTES};
+use super::response::{FailedCall, QUOTED_BYTES};
 use super::snapshot::{Destination, OpenRequest};
 use super::task::awaited;
-use super::{Run, Then, Turn, later};
+use super::{StageRun, StageTurn, Then, later};
+use crate::classes::{ASYNC_TIMEOUT, POLLING_TIMEOUT, SCENARIO_INCOMPLETE};
 use crate::order::OrderError;
-use crate::retry::{self, ASYNC_TIMEOUT, ErrorClass, Interaction, POLLING_TIMEOUT, Reply};
+use crate::retry::{self, ErrorClass, Interaction, Reply};
 
-impl Run {
-    /// All callbacks are in, or their time is over.
-    pub(super) fn leave_wait(&mut self, event: Event, turn: &Turn<'_>) {
+impl StageRun {
+    /// Leaves a wait: all callbacks are in, or their time is over.
+    pub(super) fn leave_wait(&mut self, event: Event, turn: &StageTurn<'_>) {
         let requests: Vec<OpenRequest> = awaited(&self.cursor.requests).cloned().collect();
         self.cursor.requests.clear();
         let (mut failures, mut good) = (Vec::new(), Vec::new());
@@ -25,7 +26,7 @@ impl Run {
             match failure {
                 Some(error) => {
                     let retry_after = received.and_then(|callback| callback.retry_after(turn.now));
-                    failures.push(Failed { error, retry_after });
+                    failures.push(FailedCall { error, retry_after });
                 }
                 None => good.push(request),
             }
@@ -41,21 +42,21 @@ impl Run {
                 self.cursor.keep_answers(&good);
             }
             Err(error) => {
-                let told_apart = event == Event::Callback && state.target_of(Event::Fail).is_some();
-                self.give_up(error, if told_apart { Event::Fail } else { event }, turn);
+                let has_fail_branch = event == Event::Callback && state.target_of(Event::Fail).is_some();
+                self.give_up(error, if has_fail_branch { Event::Fail } else { event }, turn);
             }
         }
     }
 
-    /// The failure has no retry left: its cycle is over, whatever the scenario makes of it.
-    fn give_up(&mut self, error: OrderError, event: Event, turn: &Turn<'_>) {
+    /// Gives up a failure that has no retry left: its cycle is over, whatever the scenario makes of it.
+    fn give_up(&mut self, error: OrderError, event: Event, turn: &StageTurn<'_>) {
         self.cursor.forget_async_retry();
         self.note_failure(error, turn);
         self.raise(event, turn);
     }
 
-    /// What is wrong with the answer to a request, or with its absence.
-    fn failure_of(&self, request: &OpenRequest, event: Event, turn: &Turn<'_>) -> Option<OrderError> {
+    /// Returns what is wrong with the answer to a request, or with its absence.
+    fn failure_of(&self, request: &OpenRequest, event: Event, turn: &StageTurn<'_>) -> Option<OrderError> {
         let name = &request.name;
         let callback = turn.received.iter().find(|callback| callback.name == *name);
         let reply = match callback {
@@ -81,9 +82,9 @@ impl Run {
 
     /// Ends the stage with a retry from the last entry point, where each failure has a policy; the
     /// longest of the waits counts (ERR-13). Else the failure that has no retry left.
-    fn repeat_later(&mut self, failures: &[Failed], turn: &Turn<'_>) -> Result<(), OrderError> {
+    fn repeat_later(&mut self, failures: &[FailedCall], turn: &StageTurn<'_>) -> Result<(), OrderError> {
         let before = self.cursor.asynchronous.as_ref().map(|retry| &retry.cycle);
-        let judged = |Failed { error, retry_after }: &Failed| {
+        let judged = |FailedCall { error, retry_after }: &FailedCall| {
             let class = error.class.as_deref().map(ErrorClass::from);
             let retry_after = retry_after.map(|wish| wish.min(turn.settings.max_retry_after));
             let failure = retry::Failure { retry_after, ..self.failure(class.as_ref(), turn) };
@@ -95,18 +96,18 @@ impl Run {
             Some(Ok(repeat)) => repeat,
         };
         let error = failures[place].error.clone();
-        let told = format!(
+        let text = format!(
             "{}; class `{}`, attempt {} of cycle {}, again from the entry point at {at}",
             error.message, cycle.class, cycle.attempts, cycle.number
         );
-        self.end.log(turn.now, told);
+        self.end.log(turn.now, text);
         self.cursor.repeat_later(cycle, &turn.scenario.state(self.state).name, turn.now, at);
         self.end.over(Then::Retry { at, error });
         Ok(())
     }
 
-    /// The retry of what failed asynchronously is due.
-    pub(super) fn repeat_from_entry_point(&mut self, turn: &Turn<'_>) {
+    /// Starts the due retry of what failed asynchronously.
+    pub(super) fn repeat_from_entry_point(&mut self, turn: &StageTurn<'_>) {
         self.cursor.asynchronous.iter_mut().for_each(|retry| retry.from_entry_point = false);
         let entry = self.cursor.entry_point.clone();
         // An entry point that this version does not have was checked when the order moved to it. Without one
@@ -119,13 +120,13 @@ impl Run {
         self.go(Event::Retry.as_str().into(), to, turn);
     }
 
-    /// A script of the polling state wants another attempt.
-    pub(super) fn poll_again(&mut self, turn: &Turn<'_>) {
+    /// Plans another attempt, which a script of the polling state wants.
+    pub(super) fn poll_again(&mut self, turn: &StageTurn<'_>) {
         let name = &turn.scenario.state(self.state).name;
         let rhythm = self.own_state(turn).and_then(|state| state.poll.as_ref());
         let Some((poll, mut polling)) = rhythm.zip(self.cursor.visit.poll.clone()) else {
             let message = format!("`poll()` in `{name}`, which does not poll");
-            return self.fail(OrderError::new("scenario.incomplete", message), turn);
+            return self.fail(OrderError::new(SCENARIO_INCOMPLETE, message), turn);
         };
         if turn.now < polling.ends_at {
             let interval = match self.lapse(&poll.interval, LONGEST_DURATION, turn) {
@@ -146,19 +147,19 @@ impl Run {
         self.end_polling(message, turn);
     }
 
-    /// The time of a polling is over, and its last attempt was made.
-    pub(super) fn end_polling(&mut self, message: String, turn: &Turn<'_>) {
+    /// Ends a polling whose time is over and whose last attempt was made.
+    pub(super) fn end_polling(&mut self, message: String, turn: &StageTurn<'_>) {
         let error = OrderError::new(POLLING_TIMEOUT, message).about(self.cursor.visit.called.clone());
         self.sample_time_out(&error);
         self.cursor.main.retry = None;
         self.cursor.sum_up_retries();
-        if let Err(error) = self.repeat_later(&[Failed { error, retry_after: None }], turn) {
+        if let Err(error) = self.repeat_later(&[FailedCall { error, retry_after: None }], turn) {
             self.give_up(error, Event::Timeout, turn);
         }
     }
 }
 
-fn class_of(asked: Option<&Destination>, reply: &Reply<'_>, turn: &Turn<'_>) -> Option<ErrorClass> {
+fn class_of(asked: Option<&Destination>, reply: &Reply<'_>, turn: &StageTurn<'_>) -> Option<ErrorClass> {
     let asked = match asked {
         // A child order says how it ended: only its absence is a failure.
         None => return matches!(reply, Reply::TimedOut).then(|| ErrorClass::from(ASYNC_TIMEOUT)),

@@ -46,10 +46,10 @@ impl Coverage {
             for (event, word, to) in by_event.chain(by_name).chain(by_call) {
                 let to = &*scenario.state(to).name;
                 let is_taken = taken.contains(&(from, &*word, to));
-                let told = || format!("`{from}` {word} to `{to}`");
-                coverage.transitions.note(is_taken, told);
+                let text = || format!("`{from}` {word} to `{to}`");
+                coverage.transitions.note(is_taken, text);
                 if matches!(event, Some(Event::Fail | Event::Timeout | Event::ProcessTimeout)) {
-                    coverage.error_branches.note(is_taken, told);
+                    coverage.error_branches.note(is_taken, text);
                 }
             }
         }
@@ -88,11 +88,11 @@ impl CoveredParts {
         self.reached.saturating_mul(100).checked_div(self.total()).unwrap_or(100)
     }
 
-    fn note(&mut self, is_reached: bool, told: impl FnOnce() -> String) {
+    fn note(&mut self, is_reached: bool, text: impl FnOnce() -> String) {
         if is_reached {
             self.reached = self.reached.saturating_add(1);
         } else {
-            self.missed.push(told());
+            self.missed.push(text());
         }
     }
 }

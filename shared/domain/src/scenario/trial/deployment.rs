@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::super::Bounds;
+use crate::system::MAX_RETRY_AFTER;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -33,7 +34,7 @@ impl Default for Deployment {
             max_acquisition_duration: HOUR,
             max_wait_sequential: HOUR,
             max_wait_parallel: HOUR * 24 * 93,
-            max_retry_after: HOUR / 4,
+            max_retry_after: MAX_RETRY_AFTER,
             process_timeout: None,
         }
     }

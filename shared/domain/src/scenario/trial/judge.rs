@@ -1,18 +1,18 @@
-//! Holds what came of a test against what was expected. Must never stop at the first difference.
+//! Compares the outcome of a test with what was expected. Must never stop at the first difference.
 
 use serde_json::Value;
 
-use super::{Answered, Expect, Made, Played, Wanted, spelled_duration};
+use super::{Expect, ExpectedAnswer, ExpectedRequest, Made, Played, spelled_duration};
 use crate::document::{Fault, Position};
 
-/// Differences of one value that are told; more of them help nobody.
-const MAX_TOLD: usize = 20;
+/// Differences of one value that are reported; more of them help nobody.
+const MAX_DIFFERENCES: usize = 20;
 
 /// Everything that is not as expected.
 pub(super) fn judge(expect: &Expect, played: &Played) -> Vec<Fault> {
     let mut faults = Vec::new();
     if let Some((path, at)) = &expect.path {
-        faults.extend(judge_path(path, &played.path).map(|told| placed(*at, "path", told)));
+        faults.extend(judge_path(path, &played.path).map(|text| placed(*at, "path", text)));
     }
     if let Some((wanted, at)) = &expect.requests {
         judge_requests(wanted, &played.made, *at, &mut faults);
@@ -82,24 +82,24 @@ fn judge_path(wanted: &[String], actual: &[String]) -> Option<String> {
     Some(format!("at place {} of the path, expected {}, but it is {}", same + 1, name(wanted), name(actual)))
 }
 
-fn judge_requests(wanted: &[Wanted], made: &[Made], at: Position, faults: &mut Vec<Fault>) {
+fn judge_requests(wanted: &[ExpectedRequest], made: &[Made], at: Position, faults: &mut Vec<Fault>) {
     for (number, one) in wanted.iter().enumerate() {
         let Some(request) = made.get(number) else {
-            let told = format!("expected request `{}`, but only {} were made", one.line.as_str(), made.len());
-            faults.push(placed(one.at, "requests", told));
+            let text = format!("expected request `{}`, but only {} were made", one.line.as_str(), made.len());
+            faults.push(placed(one.at, "requests", text));
             return;
         };
         if !one.line.fits_url(&request.line) {
-            let told = format!("expected request `{}`, but it is `{}`", one.line.as_str(), request.line);
-            faults.push(placed(one.at, "requests", told));
+            let text = format!("expected request `{}`, but it is `{}`", one.line.as_str(), request.line);
+            faults.push(placed(one.at, "requests", text));
             return;
         }
         for (name, value) in &one.headers {
             let found = request.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
             if found.map(|(_, value)| value) != Some(value) {
                 let found = found.map_or("there is none", |(_, value)| value);
-                let told = format!("expected header `{name}: {value}`, but it is `{found}`");
-                faults.push(placed(one.at, "requests", told));
+                let text = format!("expected header `{name}: {value}`, but it is `{found}`");
+                faults.push(placed(one.at, "requests", text));
             }
         }
         if let Some(body) = &one.body {
@@ -107,22 +107,22 @@ fn judge_requests(wanted: &[Wanted], made: &[Made], at: Position, faults: &mut V
         }
     }
     if let Some(next) = made.get(wanted.len()) {
-        let told = format!("expected {} requests, but then came `{}`", wanted.len(), next.line);
-        faults.push(placed(at, "requests", told));
+        let text = format!("expected {} requests, but then came `{}`", wanted.len(), next.line);
+        faults.push(placed(at, "requests", text));
     }
 }
 
-fn judge_answers(wanted: &[Answered], played: &Played, at: Position, faults: &mut Vec<Fault>) {
+fn judge_answers(wanted: &[ExpectedAnswer], played: &Played, at: Position, faults: &mut Vec<Fault>) {
     let count = played.answers.len();
     if wanted.len() != count {
-        let told = format!("expected {} answers to calls, but there were {count} calls", wanted.len());
-        faults.push(placed(at, "answers", told));
+        let text = format!("expected {} answers to calls, but there were {count} calls", wanted.len());
+        faults.push(placed(at, "answers", text));
     }
     for (one, actual) in wanted.iter().zip(&played.answers) {
         match actual {
             None => {
-                let told = "the order ended before it answered this call".to_owned();
-                faults.push(placed(one.at, "answers", told));
+                let text = "the order ended before it answered this call".to_owned();
+                faults.push(placed(one.at, "answers", text));
             }
             Some(Ok(actual)) if one.error.is_none() => {
                 judge_value("answer", one.answer.as_ref().unwrap_or(&Value::Null), actual, one.at, faults);
@@ -130,23 +130,23 @@ fn judge_answers(wanted: &[Answered], played: &Played, at: Position, faults: &mu
             Some(Err(error)) if one.error.is_some() && error.class == one.error => {}
             Some(actual) => {
                 let wanted = one.error.as_deref().unwrap_or("an answer");
-                let told = match actual {
+                let text = match actual {
                     Ok(answer) => format!("expected `{wanted}`, but the call was answered `{answer}`"),
                     Err(error) => format!("expected `{wanted}`, but the call failed: {}", error.message),
                 };
-                faults.push(placed(one.at, "answers", told));
+                faults.push(placed(one.at, "answers", text));
             }
         }
     }
 }
 
 fn judge_value(what: &str, wanted: &Value, actual: &Value, at: Position, faults: &mut Vec<Fault>) {
-    for (pointer, told) in differences(wanted, actual).into_iter().take(MAX_TOLD) {
-        faults.push(placed(at, what, format!("{what}{pointer}: {told}")));
+    for (pointer, text) in differences(wanted, actual).into_iter().take(MAX_DIFFERENCES) {
+        faults.push(placed(at, what, format!("{what}{pointer}: {text}")));
     }
 }
 
-/// Where `actual` lacks something of `wanted`: of maps only the wanted keys count, lists must have
+/// Returns where `actual` lacks something of `wanted`: of maps only the wanted keys count, lists must have
 /// the same length, numbers are equal by value.
 pub(super) fn differences(wanted: &Value, actual: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();

@@ -2,30 +2,30 @@
 
 /// A text in which `*` stands for anything but a slash, and `**` for anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mask {
+pub(super) struct TextMask {
     text: String,
-    parts: Vec<Part>,
+    parts: Vec<MaskPart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum MaskPart {
     Letter(char),
     Star,
     DoubleStar,
 }
 
-impl Mask {
+impl TextMask {
     pub(super) fn new(text: &str) -> Self {
         let mut parts = Vec::new();
         for letter in text.chars() {
             match (letter, parts.last()) {
-                ('*', Some(Part::Star)) => {
+                ('*', Some(MaskPart::Star)) => {
                     parts.pop();
-                    parts.push(Part::DoubleStar);
+                    parts.push(MaskPart::DoubleStar);
                 }
-                ('*', Some(Part::DoubleStar)) => {}
-                ('*', _) => parts.push(Part::Star),
-                (letter, _) => parts.push(Part::Letter(letter)),
+                ('*', Some(MaskPart::DoubleStar)) => {}
+                ('*', _) => parts.push(MaskPart::Star),
+                (letter, _) => parts.push(MaskPart::Letter(letter)),
             }
         }
         Self { text: text.to_owned(), parts }
@@ -46,9 +46,9 @@ impl Mask {
             let mut next = vec![false; letters.len() + 1];
             for at in 0..=letters.len() {
                 next[at] = match part {
-                    Part::Letter(letter) => at > 0 && open[at - 1] && letters[at - 1] == *letter,
-                    Part::Star => open[at] || (at > 0 && next[at - 1] && letters[at - 1] != '/'),
-                    Part::DoubleStar => open[at] || (at > 0 && next[at - 1]),
+                    MaskPart::Letter(letter) => at > 0 && open[at - 1] && letters[at - 1] == *letter,
+                    MaskPart::Star => open[at] || (at > 0 && next[at - 1] && letters[at - 1] != '/'),
+                    MaskPart::DoubleStar => open[at] || (at > 0 && next[at - 1]),
                 };
             }
             open = next;
@@ -78,14 +78,14 @@ mod tests {
             ("a", "ab", false),
             ("", "", true),
         ] {
-            assert_eq!(Mask::new(mask).fits(text), fits, "{mask} {text}");
+            assert_eq!(TextMask::new(mask).fits(text), fits, "{mask} {text}");
         }
     }
 
     #[test]
     fn a_query_counts_where_the_mask_has_one() {
-        assert!(Mask::new("http://b/x").fits_url("http://b/x?a=1"));
-        assert!(Mask::new("http://b/x?a=*").fits_url("http://b/x?a=1"));
-        assert!(!Mask::new("http://b/x?a=2").fits_url("http://b/x?a=1"));
+        assert!(TextMask::new("http://b/x").fits_url("http://b/x?a=1"));
+        assert!(TextMask::new("http://b/x?a=*").fits_url("http://b/x?a=1"));
+        assert!(!TextMask::new("http://b/x?a=2").fits_url("http://b/x?a=1"));
     }
 }

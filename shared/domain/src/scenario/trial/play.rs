@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::world::World;
-use super::{Deployment, Ended, Moment, Played, Trial};
+use super::{Deployment, Moment, Played, Trial, TrialEnd};
 use crate::document::Fault;
 use crate::id::RequestId;
 use crate::order::registration::params_faults;
@@ -29,7 +29,7 @@ const MAX_STAGES: u32 = 1000;
 const MAX_TIME: Duration = Duration::from_secs(20 * 365 * 24 * 3600);
 /// Chance is always the same, so that a test is.
 const DICE: f64 = 0.5;
-/// Begin of callback URLs in tests.
+/// Prefix of callback URLs in tests.
 const CALLBACK_BASE: &str = "http://pagurus.test";
 
 /// Plays the test to the end of the order, or to where it cannot go on.
@@ -101,7 +101,7 @@ struct Play<'t> {
     released: bool,
     /// Number of the lines of the present stage that are in the story by now, since its position was saved last.
     heard: usize,
-    /// Where in the story the present stage begins, and the requests that it made.
+    /// Index in the story at which the present stage begins, and the requests that it made.
     begin: usize,
     asked: Vec<usize>,
     /// The last failure that went to the scenario.
@@ -112,14 +112,14 @@ struct Play<'t> {
 type Going<T> = Result<T, Fault>;
 
 impl Play<'_> {
-    /// The engine would refuse an order whose parameters break the schema.
+    /// Checks the parameters: the engine would refuse an order whose parameters break the schema.
     fn check_params(&self) -> Going<()> {
         match params_faults(&self.trial.order.params, &self.scenario).first() {
             None => Ok(()),
             Some(fault) => {
                 let place = fault.pointer.trim_start_matches('/');
-                let told = format!("the order would be refused: {place}: {}", fault.message);
-                Err(self.fault(told).hint("mend `params` of this test"))
+                let text = format!("the order would be refused: {place}: {}", fault.message);
+                Err(self.fault(text).hint("mend `params` of this test"))
             }
         }
     }
@@ -159,7 +159,7 @@ impl Play<'_> {
         Err(self.fault(format!("the order goes round in a circle: it is not over after {MAX_STAGES} stages")))
     }
 
-    /// None where the time of the order passes before the stage ends: its end is never written.
+    /// Plays a stage; `None` if the time of the order passes before it ends: its end is never written.
     fn stage(
         &mut self,
         attempt: u32,
@@ -184,16 +184,16 @@ impl Play<'_> {
         let mut need = stage.next(self.now);
         loop {
             self.failure = stage.failure().cloned();
-            let told: Vec<Moment> = match &need {
+            let moments: Vec<Moment> = match &need {
                 Need::Done(end) => self.moments(in_order(&end.log, &end.transitions)),
                 Need::Save(reached) => self.moments(in_order(&reached.log, &reached.transitions)),
-                _ => self.moments(stage.told()),
+                _ => self.moments(stage.happened()),
             };
-            self.heard += told.len();
-            self.played.story.extend(told);
+            self.heard += moments.len();
+            self.played.story.extend(moments);
             // Where a state says what follows, the stage comes to its end first.
-            let is_told = self.scenario.handles_process_timeout();
-            if !is_told && self.deadline.is_some_and(|deadline| deadline < self.now) {
+            let handles_timeout = self.scenario.handles_process_timeout();
+            if !handles_timeout && self.deadline.is_some_and(|deadline| deadline < self.now) {
                 return Ok(None);
             }
             let answer = match need {
@@ -252,9 +252,9 @@ impl Play<'_> {
     }
 
     /// Lines of the stage beyond those that are in the story by now.
-    fn moments<'s>(&self, told: impl Iterator<Item = Happened<'s>>) -> Vec<Moment> {
+    fn moments<'s>(&self, lines: impl Iterator<Item = Happened<'s>>) -> Vec<Moment> {
         let start = self.trial.now;
-        let moment = |told| match told {
+        let moment = |one| match one {
             Happened::Said(line) => {
                 Moment { after: between(start, line.at), text: format!("log: {}", line.text) }
             }
@@ -262,7 +262,7 @@ impl Play<'_> {
                 Moment { after: between(start, *at), text: format!("`{from}` {event} to `{to}`") }
             }
         };
-        told.skip(self.heard).map(moment).collect()
+        lines.skip(self.heard).map(moment).collect()
     }
 
     /// Keeps what is written of the stage.
@@ -271,26 +271,26 @@ impl Play<'_> {
         self.played.path.extend(transitions.iter().map(|one| one.to.clone()));
         self.played.transitions.extend(transitions.iter().cloned());
         for answer in answers {
-            let told = match &answer.outcome {
+            let text = match &answer.outcome {
                 Ok(value) => format!("answered {value}"),
                 Err(error) => format!("refused: {}", error.message),
             };
             let at = usize::try_from(answer.no).unwrap_or(usize::MAX);
             let name = self.trial.calls.get(at).map_or("", |call| &call.name);
-            self.tell(format!("call `{name}` is {told}"));
+            self.tell(format!("call `{name}` is {text}"));
             if let Some(slot) = self.played.answers.get_mut(at) {
                 *slot = Some(answer.outcome.clone());
             }
         }
     }
 
-    fn ended(&mut self, end: &StageEnd) -> Option<Ended> {
+    fn ended(&mut self, end: &StageEnd) -> Option<TrialEnd> {
         let Then::End { status, scenario_status, error } = &end.then else {
             return None;
         };
         let why = error.as_ref().map_or(String::new(), |error| format!(": {}", error.message));
         self.tell(format!("the order ends `{status}` in `{}`{why}", end.step));
-        Some(Ended {
+        Some(TrialEnd {
             status: *status,
             scenario_status: *scenario_status,
             step: end.step.clone(),
@@ -314,7 +314,7 @@ impl Play<'_> {
         self.played.story.push(Moment { after: between(self.trial.now, at), text });
     }
 
-    /// Tells what came of a request.
+    /// Adds the outcome of a request to the story.
     fn ask(&mut self, text: String) {
         self.asked.push(self.played.story.len());
         self.tell(text);

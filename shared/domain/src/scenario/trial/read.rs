@@ -1,4 +1,4 @@
-//! Reads a file of tests into [`TrialFile`]; all its faults are told at once.
+//! Reads a file of tests into [`TrialFile`]; all its faults are reported at once.
 
 mod answer;
 mod expect;
@@ -8,12 +8,12 @@ mod reader;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Call, Expect, Ordered, Secrets, Trial, TrialFile};
+use super::{Expect, Ordered, Trial, TrialCall, TrialFile, TrialSecrets};
 use crate::document::{self, DocumentNode, Fault};
 use crate::retry::ErrorPolicy;
 pub use keys::editor_schema;
 use keys::{CALL, FILE, ORDER, TRIAL};
-use reader::{Field, Reader};
+use reader::{TrialField, TrialReader};
 
 /// Tests of one file; more of them make a file that nobody reads.
 const MAX_TRIALS: usize = 1000;
@@ -23,8 +23,8 @@ const START: &str = "2026-03-01T10:00:00Z";
 /// See [`super::read()`].
 pub(super) fn file(text: &str) -> Result<TrialFile, Vec<Fault>> {
     let tree = document::parse(text, &document::DocumentLimits::default())?;
-    let mut reader = Reader::default();
-    let root = Field::root(&tree);
+    let mut reader = TrialReader::default();
+    let root = TrialField::root(&tree);
     let fields = reader.fields(&root, &FILE);
     let scenario = fields.get("scenario").and_then(|field| reader.text(field)).map(str::to_owned);
     let mut trials = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn file(text: &str) -> Result<TrialFile, Vec<Fault>> {
     reader.end().map(|()| TrialFile { scenario, trials })
 }
 
-fn trial(reader: &mut Reader, spot: &Field<'_>) -> Trial {
+fn trial(reader: &mut TrialReader, spot: &TrialField<'_>) -> Trial {
     let fields = reader.fields(spot, &TRIAL);
     let name = reader.required(spot, &fields, "test", "test: what it shows");
     let name = name.and_then(|field| reader.text(field)).unwrap_or_default().to_owned();
@@ -50,7 +50,8 @@ fn trial(reader: &mut Reader, spot: &Field<'_>) -> Trial {
     });
     let secrets = fields.get("secrets").map_or_else(Vec::new, |field| reader.texts(field));
     let calls = fields.get("calls").map_or_else(Vec::new, |field| {
-        let mut calls: Vec<Call> = reader.items(field).iter().filter_map(|item| call(reader, item)).collect();
+        let mut calls: Vec<TrialCall> =
+            reader.items(field).iter().filter_map(|item| call(reader, item)).collect();
         calls.sort_by_key(|call| call.after);
         calls
     });
@@ -62,7 +63,7 @@ fn trial(reader: &mut Reader, spot: &Field<'_>) -> Trial {
         at: spot.node.at,
         order: order(reader, fields.get("order"), params),
         config,
-        secrets: Secrets(secrets.into_iter().collect()),
+        secrets: TrialSecrets(secrets.into_iter().collect()),
         calls,
         now: now.unwrap_or_else(start),
         answers,
@@ -71,7 +72,7 @@ fn trial(reader: &mut Reader, spot: &Field<'_>) -> Trial {
     }
 }
 
-fn order(reader: &mut Reader, field: Option<&Field<'_>>, params: Value) -> Ordered {
+fn order(reader: &mut TrialReader, field: Option<&TrialField<'_>>, params: Value) -> Ordered {
     let mut order = Ordered { id: "order-1".to_owned(), transaction_id: None, queue: None, params };
     let Some(field) = field else {
         return order;
@@ -86,17 +87,17 @@ fn order(reader: &mut Reader, field: Option<&Field<'_>>, params: Value) -> Order
     order
 }
 
-fn call(reader: &mut Reader, item: &Field<'_>) -> Option<Call> {
+fn call(reader: &mut TrialReader, item: &TrialField<'_>) -> Option<TrialCall> {
     let fields = reader.fields(item, &CALL);
     let after = reader.required(item, &fields, "after", "after: 1h");
     let after = after.and_then(|field| reader.duration(field));
     let name = reader.required(item, &fields, "name", "name: change-address");
     let name = name.and_then(|field| reader.text(field))?.to_owned();
     let body = fields.get("body").map_or(Value::Null, |field| value(field.node));
-    Some(Call { after: after?, name, body })
+    Some(TrialCall { after: after?, name, body })
 }
 
-fn map(reader: &mut Reader, field: &Field<'_>) -> Value {
+fn map(reader: &mut TrialReader, field: &TrialField<'_>) -> Value {
     if field.node.as_map().is_none() {
         reader.push(field.must_be("a mapping"));
         return json!({});
@@ -104,7 +105,7 @@ fn map(reader: &mut Reader, field: &Field<'_>) -> Value {
     field.node.to_json()
 }
 
-fn time(reader: &mut Reader, field: &Field<'_>) -> Option<Timestamp> {
+fn time(reader: &mut TrialReader, field: &TrialField<'_>) -> Option<Timestamp> {
     let time = reader.text(field)?.parse();
     if time.is_err() {
         let fault = field.fault("this is not a time");
@@ -118,7 +119,7 @@ fn start() -> Timestamp {
     START.parse().unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-fn errors(reader: &mut Reader, field: &Field<'_>) -> Option<ErrorPolicy> {
+fn errors(reader: &mut TrialReader, field: &TrialField<'_>) -> Option<ErrorPolicy> {
     match ErrorPolicy::read(field.node) {
         Ok(errors) => Some(errors),
         Err(faults) => {

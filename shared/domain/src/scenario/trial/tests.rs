@@ -105,7 +105,7 @@ fn scn_13_a_whole_order_is_run_in_virtual_time() {
 
 #[test]
 fn scn_13_every_expectation_can_fail() {
-    for (wrong, right, told) in [
+    for (wrong, right, text) in [
         ("status: fail", "status: success", "expected status `fail`, but it is `success`"),
         ("scenarioStatus: failed", "scenarioStatus: target", "expected scenarioStatus `failed`"),
         ("step: failed", "step: done", "expected step `failed`, but it is `done`"),
@@ -130,12 +130,12 @@ fn scn_13_every_expectation_can_fail() {
         let tests = GOOD.replace(right, &wrong);
         assert_ne!(tests, GOOD, "{right}");
         let faults = faults(SCENARIO, &tests);
-        assert!(faults.iter().any(|fault| fault.contains(told)), "{wrong}: {faults:?}");
+        assert!(faults.iter().any(|fault| fault.contains(text)), "{wrong}: {faults:?}");
     }
 }
 
 #[test]
-fn scn_13_missing_and_superfluous_requests_are_told() {
+fn scn_13_missing_and_superfluous_requests_are_reported() {
     let more = GOOD.replace("      duration", "        - POST http://b/more\n      duration");
     assert!(faults(SCENARIO, &more)[0].contains("but only 2 were made"));
     let less = GOOD.replace("        - {request: amqp network activate, body: {id: r-1}}\n", "");
@@ -147,18 +147,18 @@ fn scn_13_a_request_without_an_answer_breaks_the_test_off() {
     let tests = GOOD.replace("body: {n: 7}}\n        status", "body: {n: 8}}\n        status");
     let outcome = outcome(SCENARIO, &tests);
     assert_eq!(outcome.faults.len(), 1, "{:?}", outcome.faults);
-    let told = outcome.faults[0].to_string();
+    let found = outcome.faults[0].to_string();
     assert!(
-        told.contains("no answer is left for `POST http://b/reservations?n=7` with body {\"n\":7}"),
-        "{told}"
+        found.contains("no answer is left for `POST http://b/reservations?n=7` with body {\"n\":7}"),
+        "{found}"
     );
     assert_eq!(outcome.faults[0].at.unwrap().line, 3);
 }
 
 #[test]
 fn scn_13_parameters_are_held_against_the_schema() {
-    let told = faults(SCENARIO, &GOOD.replace("params: {n: 7}", "params: {m: 7}"));
-    assert!(told[0].contains("the order would be refused") && told[0].contains('n'), "{told:?}");
+    let found = faults(SCENARIO, &GOOD.replace("params: {n: 7}", "params: {m: 7}"));
+    assert!(found[0].contains("the order would be refused") && found[0].contains('n'), "{found:?}");
 }
 
 #[test]
@@ -200,10 +200,13 @@ tests:
 "#;
     assert_eq!(faults(SCENARIO, tests), Vec::<String>::new());
     let slow = tests.replace("fails: ConnectTimeout, times: 2, after: 1s", "status: 201, after: 6s");
-    let told = outcome(SCENARIO, &slow);
+    let result = outcome(SCENARIO, &slow);
     assert!(
-        told.story.iter().any(|one| one.text.contains("ReadTimeout") && one.after == Duration::from_secs(5)),
-        "{told:#?}"
+        result
+            .story
+            .iter()
+            .any(|one| one.text.contains("ReadTimeout") && one.after == Duration::from_secs(5)),
+        "{result:#?}"
     );
 }
 
@@ -217,18 +220,18 @@ states:
   b: {kind: sleeping, on: {timeout: a}}
   done: {kind: terminal}
 "#;
-    let told = faults(circle, "tests: [{test: t, expect: {status: success}}]");
-    assert!(told[0].contains("goes round in a circle"), "{told:?}");
+    let found = faults(circle, "tests: [{test: t, expect: {status: success}}]");
+    assert!(found[0].contains("goes round in a circle"), "{found:?}");
     let long = circle.replace("1m", "3650d");
-    let told = faults(&long, "tests: [{test: t, expect: {status: success}}]");
-    assert!(told[0].contains("twenty years"), "{told:?}");
+    let found = faults(&long, "tests: [{test: t, expect: {status: success}}]");
+    assert!(found[0].contains("twenty years"), "{found:?}");
     let file = read("tests: [{test: t, expect: {status: success}}]").unwrap();
     let broken = run(&scenario(circle), &Deployment::default(), &file.trials[0], &mut || false);
     assert!(broken.faults[0].message.contains("broken off"), "{broken:?}");
 }
 
 #[test]
-fn scn_13_all_faults_of_a_file_are_told_at_once() {
+fn scn_13_all_faults_of_a_file_are_reported_at_once() {
     let text = r#"
 scenario: s.yaml
 tests:
@@ -343,8 +346,8 @@ tests:
 
 #[test]
 fn scn_13_actors_children_and_calls_take_part() {
-    let told = outcome(TEAM, TEAM_TESTS);
-    assert!(told.passed(), "{told:#?}");
+    let result = outcome(TEAM, TEAM_TESTS);
+    assert!(result.passed(), "{result:#?}");
     let (head, _) = TEAM_TESTS.split_once("    calls:").unwrap();
     for (was, is, expect) in [
         ("result: {score: 7}", "decision: none", "status: fail, error: actor.timeout, duration: 1m3s"),
@@ -365,8 +368,8 @@ fn scn_13_actors_children_and_calls_take_part() {
 }
 
 #[test]
-fn scn_9_an_answer_to_a_call_that_was_not_expected_is_told() {
-    for (was, is, told) in [
+fn scn_9_an_answer_to_a_call_that_was_not_expected_is_reported() {
+    for (was, is, text) in [
         ("{answer: {score: 7, asked: ann}}", "{answer: {score: 8}}", "answer/score: expected `8`"),
         ("{answer: {score: 7, asked: ann}}", "{error: x}", "expected `x`, but the call was answered"),
         ("{error: call.refused}", "{answer: {}}", "expected `an answer`, but the call failed"),
@@ -374,7 +377,7 @@ fn scn_9_an_answer_to_a_call_that_was_not_expected_is_told() {
         ("after: 4h, name: stop", "after: 40h, name: stop", "the order ended before it answered this call"),
     ] {
         let faults = faults(TEAM, &TEAM_TESTS.replace(was, is));
-        assert!(faults.iter().any(|fault| fault.contains(told)), "{is}: {faults:?}");
+        assert!(faults.iter().any(|fault| fault.contains(text)), "{is}: {faults:?}");
     }
 }
 

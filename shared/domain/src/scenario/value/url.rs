@@ -17,10 +17,10 @@ pub struct Url {
 impl Template {
     /// The value as a URL: what comes from the order is percent-encoded, so that a parameter
     /// cannot change the path or the host; constants of the deployment are taken as they are.
-    /// A host that stands in `config` is the deployment's, whoever has chosen it.
+    /// A host that stands in `config` is the deployment's, even if the order chose it.
     ///
     /// # Errors
-    /// As [`Template::render_text`].
+    /// The same as those of [`Template::render_text`].
     pub fn render_url(&self, context: &Context, scripting: &Scripting) -> Result<Url, RunError> {
         let mut url = Url { text: String::new(), host_of_order: false };
         match self {

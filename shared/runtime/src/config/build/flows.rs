@@ -8,8 +8,8 @@ use pagurus_domain::document::form::Keys;
 use pagurus_domain::document::{DocumentKey, DocumentNode, Fault, pointer_to};
 use pagurus_domain::system::{SystemMask, SystemNames};
 
-use super::super::{DistributionSettings, SystemSettings};
-use super::{Builder, keys};
+use super::super::SystemSettings;
+use super::{SettingsBuilder, keys};
 
 const LIMITS: &str = "distribution.flows.limits.policies";
 const ERRORS: &str = "distribution.flows.limits.error_handling.policies";
@@ -18,28 +18,11 @@ const NAMED: &str = "systems.named";
 /// Longest name of a policy or a system, in characters (DSP-9).
 const MAX_NAME: usize = 64;
 
-impl Builder {
-    pub(super) fn distribution(&mut self) -> DistributionSettings {
-        let flow_attributes = self.texts("distribution.flows.attributes");
-        DistributionSettings {
-            parallel_count: self.size("distribution.capacity.parallel_count"),
-            sequential_count: self.size("distribution.capacity.sequential_count"),
-            high: self.number("distribution.priorities.high"),
-            normal: self.number("distribution.priorities.normal"),
-            low: self.number("distribution.priorities.low"),
-            flow_share: self.number("distribution.flows.max_share_percentage"),
-            flows: Arc::new(self.flow_rules(&flow_attributes)),
-            flow_retention: self.duration("distribution.flows.retention"),
-            max_backlog_of_flow: self.bound("distribution.backlog.max_per_flow"),
-            max_backlog_of_queue: self.bound("distribution.backlog.max_per_queue"),
-            flow_attributes,
-        }
-    }
-
-    pub(super) fn systems(&mut self) -> SystemSettings {
-        let tree = self.tree(NAMED);
+impl SettingsBuilder {
+    pub(super) fn systems(&mut self) -> Result<SystemSettings, Fault> {
+        let tree: DocumentNode = self.value(NAMED)?;
         let mut masks = Vec::new();
-        for (item, texts) in self.mappings(NAMED, tree.as_ref(), &keys::SYSTEM) {
+        for (item, texts) in self.mappings(NAMED, &tree, &keys::SYSTEM) {
             let mut mask = SystemMask::default();
             for (key, text) in texts {
                 match key {
@@ -60,38 +43,33 @@ impl Builder {
             masks.push(mask);
         }
         let named = masks.iter().map(|mask| mask.name.clone()).collect();
-        let max_retry_after = self.duration("systems.max_retry_after");
-        SystemSettings {
+        let max_retry_after = self.value("systems.max_retry_after")?;
+        Ok(SystemSettings {
             rules: Arc::new(SystemRules { max_retry_after, named }),
             names: Arc::new(SystemNames::new(masks)),
-        }
+        })
     }
 
-    /// A count of which 0 means that there is none.
-    fn bound(&mut self, path: &str) -> Option<u32> {
-        Some(self.number(path)).filter(|bound| *bound > 0)
-    }
-
-    fn flow_rules(&mut self, attributes: &[String]) -> FlowRules {
-        let mode = self.text("distribution.mode");
+    pub(in super::super) fn flow_rules(&mut self) -> Result<Arc<FlowRules>, Fault> {
+        let attributes: Vec<String> = self.value("distribution.flows.attributes")?;
         let rules = FlowRules {
-            // The words of the table are those of the type; a test reads each of them.
-            mode: mode.parse().unwrap_or_default(),
-            overload_threshold_percentage: self.number("distribution.capacity.overload_threshold_percentage"),
-            initial_limit: self.number("distribution.flows.limits.recovery.initial_limit"),
-            open_requests_within: self.duration("distribution.flows.limits.open_requests_within"),
-            max_known: self.size("distribution.flows.max_known"),
+            mode: self.value("distribution.mode")?,
+            overload_threshold_percentage: self
+                .value("distribution.capacity.overload_threshold_percentage")?,
+            initial_limit: self.value("distribution.flows.limits.recovery.initial_limit")?,
+            open_requests_within: self.value("distribution.flows.limits.open_requests_within")?,
+            max_known: self.value("distribution.flows.max_known")?,
             scenario_attribute: attributes.iter().position(|attribute| attribute == "scenario"),
-            policies: self.limit_policies(),
-            limiting_classes: self.limiting_classes(),
+            policies: self.limit_policies()?,
+            limiting_classes: self.limiting_classes()?,
         };
         self.check_flow_rules(&rules);
-        rules
+        Ok(Arc::new(rules))
     }
 
-    fn limit_policies(&mut self) -> Vec<FlowPolicy> {
+    fn limit_policies(&mut self) -> Result<Vec<FlowPolicy>, Fault> {
         let mut policies: Vec<FlowPolicy> = Vec::new();
-        for (key, policy) in self.named_policies(LIMITS, &keys::LIMIT) {
+        for (key, policy) in self.named_policies(LIMITS, &keys::LIMIT)? {
             let pointer = pointer_to("", &key.name);
             let mut read = FlowPolicy {
                 scenarios: self.scenarios(LIMITS, &policy, &pointer),
@@ -110,7 +88,7 @@ impl Builder {
             self.params(&policy, &pointer, &mut read);
             policies.push(read);
         }
-        policies
+        Ok(policies)
     }
 
     fn params(&mut self, policy: &DocumentNode, pointer: &str, read: &mut FlowPolicy) {
@@ -150,9 +128,9 @@ impl Builder {
         }
     }
 
-    fn limiting_classes(&mut self) -> BTreeSet<(String, String)> {
+    fn limiting_classes(&mut self) -> Result<BTreeSet<(String, String)>, Fault> {
         let mut pairs = BTreeSet::new();
-        for (key, policy) in self.named_policies(ERRORS, &keys::LIMITING) {
+        for (key, policy) in self.named_policies(ERRORS, &keys::LIMITING)? {
             let pointer = pointer_to("", &key.name);
             let classes = self.texts_of(ERRORS, &policy, &pointer, "error_classes");
             for scenario in self.scenarios(ERRORS, &policy, &pointer) {
@@ -165,19 +143,22 @@ impl Builder {
                 }
             }
         }
-        pairs
+        Ok(pairs)
     }
 
-    /// The policies of a tree, each with its name; those without a mapping or a fit name are told of and left out.
+    /// The policies of a tree, each with its name; those without a mapping or a fit name are reported and left out.
     fn named_policies(
         &mut self,
         path: &'static str,
         known: &'static Keys,
-    ) -> Vec<(DocumentKey, DocumentNode)> {
-        let Some(tree) = self.tree(path).filter(|tree| !tree.is_null()) else { return Vec::new() };
+    ) -> Result<Vec<(DocumentKey, DocumentNode)>, Fault> {
+        let tree: DocumentNode = self.value(path)?;
+        if tree.is_null() {
+            return Ok(Vec::new());
+        }
         let Some(entries) = tree.as_map() else {
             self.values.fault(path, format!("expected a mapping, found {}", tree.kind()));
-            return Vec::new();
+            return Ok(Vec::new());
         };
         let mut read = Vec::new();
         for (key, policy) in entries {
@@ -195,7 +176,7 @@ impl Builder {
             }
             read.push((key.clone(), policy.clone()));
         }
-        read
+        Ok(read)
     }
 
     /// `scenarios: [{name: …}]`
@@ -251,14 +232,15 @@ impl Builder {
     /// Checks what no single policy can tell.
     fn check_flow_rules(&mut self, rules: &FlowRules) {
         if !rules.mode.stops() && rules.policies.iter().any(|policy| policy.mode.is_some()) {
-            let told = "a scenario may have a mode of its own only where `distribution.mode` is `stopped_flows` or \
-                        `limited_flows`";
-            self.values.fault(LIMITS, told);
+            let message = "a scenario may have a mode of its own only where `distribution.mode` is `stopped_flows` or \
+                           `limited_flows`";
+            self.values.fault(LIMITS, message);
         }
         let sets_any = !rules.policies.is_empty() || !rules.limiting_classes.is_empty();
         if sets_any && rules.scenario_attribute.is_none() {
-            let told = "policies are by scenario: `scenario` must be among `distribution.flows.attributes`";
-            self.values.fault(LIMITS, told);
+            let message =
+                "policies are by scenario: `scenario` must be among `distribution.flows.attributes`";
+            self.values.fault(LIMITS, message);
         }
     }
 }

@@ -4,13 +4,13 @@
 
 use pagurus_domain::document::nearest;
 
-use super::{Builder, Settings};
+use super::{Settings, SettingsBuilder};
 use crate::config::{NO_COLLECTOR, is_collector};
 
 /// The levels of the log.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-impl Builder {
+impl SettingsBuilder {
     /// Reports addresses that lead nowhere, whatever runs there.
     pub(super) fn check_servers(&mut self, settings: &Settings) {
         if let Some(fault) = of_database(&settings.database.url) {

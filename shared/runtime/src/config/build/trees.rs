@@ -8,29 +8,27 @@ use pagurus_domain::order::notification::{AllowList, Pattern, WebhookPattern};
 use pagurus_domain::retry::{DurationControl, ErrorPolicy};
 
 use super::super::kind;
-use super::{Builder, keys};
+use super::{SettingsBuilder, keys};
 
-impl Builder {
-    pub(super) fn target_steps(&mut self) -> Vec<String> {
+impl SettingsBuilder {
+    pub(super) fn target_steps(&mut self) -> Result<Vec<String>, Fault> {
         let path = "execution.state_classification.target";
-        let tree = self.tree(path);
+        let tree: DocumentNode = self.value(path)?;
         let mut steps = Vec::new();
-        for (item, entries) in self.mappings(path, tree.as_ref(), &keys::STEP) {
+        for (item, entries) in self.mappings(path, &tree, &keys::STEP) {
             match entries.into_iter().next() {
                 Some((_, step)) => steps.push(step),
                 None => self.values.push(path, Fault::new(&item, "", "the entry has no `step`")),
             }
         }
-        steps
+        Ok(steps)
     }
 
-    pub(super) fn errors(&mut self) -> ErrorPolicy {
+    pub(super) fn errors(&mut self) -> Result<ErrorPolicy, Fault> {
         let path = "execution.error_handling";
-        let total = self.text("retry_duration_control.mode") == "total";
-        let Some(tree) = self.tree(path) else {
-            return ErrorPolicy::default();
-        };
-        match ErrorPolicy::read(&tree) {
+        let total = self.value::<String>("retry_duration_control.mode")? == "total";
+        let tree: DocumentNode = self.value(path)?;
+        Ok(match ErrorPolicy::read(&tree) {
             // What stands nearer to the policies goes before the general key.
             Ok(errors) if total || tree.get("retry_duration_control").is_some() => errors,
             Ok(errors) => errors.with_duration_control(DurationControl::RunAndSuspending),
@@ -40,26 +38,46 @@ impl Builder {
                 }
                 ErrorPolicy::default()
             }
-        }
+        })
+    }
+
+    pub(in super::super) fn notify_allow(&mut self) -> Result<AllowList, Fault> {
+        let prefix: String = self.value("broker.prefix")?;
+        let own = format!("{prefix}.notifications");
+        let exchange = self.value::<Option<String>>("notify.exchange")?.unwrap_or_else(|| own.clone());
+        let any_key = Pattern { exchange: Some(own), key: Some("*".into()), ..Pattern::default() };
+        self.allow_list("notify.allow", prefix, exchange, any_key)
+    }
+
+    pub(super) fn reply_allow(&mut self) -> Result<AllowList, Fault> {
+        let prefix: String = self.value("broker.prefix")?;
+        let queues = Pattern { queue: Some(format!("{prefix}.reply.*")), ..Pattern::default() };
+        self.allow_list("reply.allow", prefix, String::new(), queues)
+    }
+
+    pub(in super::super) fn source(&mut self) -> Result<String, Fault> {
+        let prefix: String = self.value("broker.prefix")?;
+        let source: Option<String> = self.value("notify.source")?;
+        Ok(source.unwrap_or_else(|| format!("/pagurus/{prefix}")))
     }
 
     /// A list of patterns; where it is left out, `usual` alone.
-    pub(super) fn allow_list(
+    fn allow_list(
         &mut self,
         path: &'static str,
-        prefix: &str,
+        prefix: String,
         default_exchange: String,
         usual: Pattern,
-    ) -> AllowList {
-        let mut list = AllowList { prefix: prefix.to_owned(), default_exchange, patterns: Vec::new() };
-        let tree = self.tree(path).filter(|tree| !tree.is_null());
-        if tree.is_none() {
+    ) -> Result<AllowList, Fault> {
+        let mut list = AllowList { prefix, default_exchange, patterns: Vec::new() };
+        let tree: DocumentNode = self.value(path)?;
+        if tree.is_null() {
             list.patterns.push(usual);
-            return list;
+            return Ok(list);
         }
         // Only notifications go over HTTP.
         let known = if path == "notify.allow" { &keys::NOTIFY } else { &keys::REPLY };
-        for (item, entries) in self.mappings(path, tree.as_ref(), known) {
+        for (item, entries) in self.mappings(path, &tree, known) {
             if entries.iter().any(|(name, _)| matches!(*name, "url" | "secret")) {
                 list.patterns.extend(self.webhook(path, &item, &entries));
                 continue;
@@ -81,7 +99,7 @@ impl Builder {
             }
             list.patterns.push(pattern);
         }
-        list
+        Ok(list)
     }
 
     /// An entry for webhooks: a URL, and the name of the secret with which what goes there is signed.
@@ -108,27 +126,24 @@ impl Builder {
         }
     }
 
-    pub(super) fn constants(&mut self) -> Arc<serde_json::Value> {
-        let empty = || serde_json::Value::Object(serde_json::Map::new());
-        let value = match self.tree("config") {
-            Some(tree) if tree.as_map().is_some() => tree.to_json(),
-            Some(tree) if !tree.is_null() => {
-                self.values.fault("config", format!("expected a mapping, found {}", tree.kind()));
-                empty()
-            }
-            _ => empty(),
-        };
-        Arc::new(value)
+    pub(super) fn constants(&mut self) -> Result<Arc<serde_json::Value>, Fault> {
+        let tree: DocumentNode = self.value("config")?;
+        if tree.as_map().is_some() {
+            return Ok(Arc::new(tree.to_json()));
+        }
+        if !tree.is_null() {
+            self.values.fault("config", format!("expected a mapping, found {}", tree.kind()));
+        }
+        Ok(Arc::new(serde_json::Value::Object(serde_json::Map::new())))
     }
 
     /// The items of a list of mappings, each with the texts under its known keys.
     pub(super) fn mappings(
         &mut self,
         path: &str,
-        tree: Option<&DocumentNode>,
+        tree: &DocumentNode,
         known: &'static Keys,
     ) -> Vec<(DocumentNode, Vec<(&'static str, String)>)> {
-        let Some(tree) = tree else { return Vec::new() };
         let Some(items) = tree.as_list() else {
             self.values.fault(path, format!("expected a list, found {}", tree.kind()));
             return Vec::new();

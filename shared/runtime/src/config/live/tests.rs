@@ -32,7 +32,7 @@ impl Drop for File {
 }
 
 /// A value other than the default; none where there is no other.
-fn other(setting: &super::super::keys::Setting) -> Option<String> {
+fn other(setting: &super::super::section::Setting) -> Option<String> {
     let own = match setting.path {
         "node.lost_after" => "20s",
         "database.url" => "postgres://other",
@@ -95,7 +95,7 @@ fn every_live_key_takes_effect_and_every_other_waits_for_a_restart() {
     let settings = file.load(&[]);
     let fixed = ["access.mode"];
     let mut snapshot = 1;
-    for setting in SETTINGS.iter().filter(|setting| !fixed.contains(&setting.path)) {
+    for setting in keys::settings().filter(|setting| !fixed.contains(&setting.path)) {
         let path = setting.path;
         file.write(&only(path, &other(setting).unwrap_or_else(|| panic!("no other value of {path}"))));
         let before = settings.now();
@@ -115,7 +115,7 @@ fn every_live_key_takes_effect_and_every_other_waits_for_a_restart() {
 }
 
 #[test]
-fn a_faulty_file_changes_nothing_and_is_told_with_its_place() {
+fn a_faulty_file_changes_nothing_and_is_reported_with_its_place() {
     let file = File::new("faulty", "recovery: {max_restarts: 3}\n");
     let settings = file.load(&[]);
     let first = settings.state();
@@ -145,9 +145,9 @@ fn a_live_key_that_needs_another_key_restarted_is_refused() {
     let settings = file.load(&[]);
     file.write("intake: {max_bodies_bytes: 256MiB, max_batch_body_bytes: 128MiB}\n");
     let Reloaded::Refused(faults) = reload(&settings) else { panic!("it was taken") };
-    let told = faults[0].to_string();
-    assert!(told.contains("must not be less than `intake.max_batch_body_bytes`"), "{told}");
-    assert!(told.ends_with("restart the process to change both"), "{told}");
+    let message = faults[0].to_string();
+    assert!(message.contains("must not be less than `intake.max_batch_body_bytes`"), "{message}");
+    assert!(message.ends_with("restart the process to change both"), "{message}");
     assert_eq!(settings.now().intake.max_batch_body_bytes, 16 << 20);
 }
 

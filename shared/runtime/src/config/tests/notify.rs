@@ -1,4 +1,4 @@
-//! Where notifications and receipts may go, as the configuration says it.
+//! Targets that notifications and receipts may have, as the configuration says.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn ord_18_a_webhook_is_allowed_by_its_url_with_a_secret() {
     let permits = |url: &str| settings.notify.allow.permits(&target(url)).is_ok();
     assert!(permits("https://hooks.example/orders/1") && permits("amqp://?queue=inbox.a"));
     assert!(!permits("https://hooks.example/") && !permits("https://other.example/orders/1"));
-    let told = |entry: &str| with(&format!("notify: {{allow: [{entry}]}}"), &[]).unwrap_err()[0].to_string();
+    let fault = |entry: &str| with(&format!("notify: {{allow: [{entry}]}}"), &[]).unwrap_err()[0].to_string();
     for (entry, says) in [
         ("{url: 'https://hooks.example/*'}", "`url` and `secret`"),
         ("{secret: hooks}", "`url` and `secret`"),
@@ -38,7 +38,7 @@ fn ord_18_a_webhook_is_allowed_by_its_url_with_a_secret() {
         ("{url: 'hooks.example', secret: hooks}", "does not begin with"),
         ("{url: 'https://hooks.example', secret: ../token}", "is no name of a secret"),
     ] {
-        assert!(told(entry).contains(says), "{entry}: {}", told(entry));
+        assert!(fault(entry).contains(says), "{entry}: {}", fault(entry));
     }
     let reply = with("reply: {allow: [{url: 'https://hooks.example/*', secret: hooks}]}", &[]).unwrap_err();
     assert!(reply[0].to_string().starts_with("1:"), "receipts go to the broker: {}", reply[0]);

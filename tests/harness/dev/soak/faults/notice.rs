@@ -1,4 +1,4 @@
-//! How soon the loss of a node is noticed, by the clock of the database.
+//! Time until the loss of a node is noticed, by the clock of the database.
 //! Never trusts the moment of a look: what was written is read.
 
 use std::time::{Duration, Instant};
@@ -9,9 +9,9 @@ use tokio_postgres::Client;
 /// Times from a death to what was done about it.
 #[derive(Clone, Debug, Default)]
 pub struct Notices {
-    /// From the death of a worker until the registry has its life as lost, in seconds.
+    /// Seconds from the death of a worker until the registry has its life as lost.
     pub workers: Vec<f64>,
-    /// From the death of the active dispatcher until another one leads, in seconds.
+    /// Seconds from the death of the active dispatcher until another one leads.
     pub dispatchers: Vec<f64>,
 }
 

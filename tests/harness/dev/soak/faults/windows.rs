@@ -1,4 +1,4 @@
-//! How each fault is done and mended. Never leaves anything broken: what follows a window is the engine's business.
+//! Doing and mending of each fault. Never leaves anything broken: what follows a window is the engine's business.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use super::Fault;
 use super::notice::{self, Notices};
 
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
-/// Longer than it may take to notice the loss of a node.
+/// Longest time to notice the loss of a node, and some more.
 const NOTICE: Duration = Duration::from_secs(30);
 const SNAPSHOT: Duration = Duration::from_secs(120);
-/// What was muted is cut after so long, again and again within a window: few answers are lost at a time.
+/// Time after which a muted connection is cut, again and again within a window: few answers are lost at a time.
 const MUTE: Duration = Duration::from_millis(250);
 
-/// So long every commit loses its answer, and then none does.
+/// Time for which every commit loses its answer, and then for which none does.
 const COMMITS: Duration = Duration::from_millis(400);
 
 /// Breaks something and mends it.

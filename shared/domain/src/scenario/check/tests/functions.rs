@@ -3,7 +3,7 @@
 use super::{HEAD, check, faults};
 
 #[test]
-fn scn_1_calls_of_functions_that_do_not_exist_are_told_with_their_place() {
+fn scn_1_calls_of_functions_that_do_not_exist_are_reported_with_their_place() {
     let ends = "  d: {kind: terminal}\n";
     let on = "on: {success: d, fail: d}";
     let found = faults(&format!(

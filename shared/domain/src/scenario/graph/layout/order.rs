@@ -1,4 +1,4 @@
-//! Which layer each state stands in, and in which order: circles are turned, the longest way gives
+//! Layer of each state, and its order in it: circles are turned, the longest way gives
 //! the layer, and neighbours are sorted so that few ways cross.
 
 /// Rounds of sorting; crossings hardly change after a few.

@@ -10,14 +10,14 @@ fn sandbox() -> Scripting {
 
 /// Faults of a script, as `line:column: message; hint`.
 fn script(code: &str) -> Vec<String> {
-    told(sandbox().compile_script(code).map(drop))
+    faults(sandbox().compile_script(code).map(drop))
 }
 
 fn expression(code: &str) -> Vec<String> {
-    told(sandbox().compile_expression(code).map(drop))
+    faults(sandbox().compile_expression(code).map(drop))
 }
 
-fn told(outcome: Result<(), Vec<CompileError>>) -> Vec<String> {
+fn faults(outcome: Result<(), Vec<CompileError>>) -> Vec<String> {
     let errors = outcome.err().unwrap_or_default().into_iter();
     let line = |error: CompileError| {
         let hint = error.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
@@ -109,7 +109,7 @@ fn scn_1_the_words_of_scripts_are_all_named_in_hints() {
 }
 
 #[test]
-fn scn_1_calls_that_can_never_run_are_told() {
+fn scn_1_calls_that_can_never_run_are_reported() {
     let all = "there are success, fail, poll, event, result, message, answer, log, those of the language, and your own";
     let cases: &[(&str, &[&str])] = &[
         ("sucess()", &["1:1: there is no function `sucess`; did you mean `success`?"]),

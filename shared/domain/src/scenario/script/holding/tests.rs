@@ -11,8 +11,9 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::super::{Context, LIMIT_CLASS, Limits, RunError, Scripting};
+use super::super::{Context, Limits, RunError, Scripting};
 use super::*;
+use crate::classes::SCRIPT_LIMIT;
 
 /// Says that this process is the one that runs the scripts.
 const RUNS: &str = "PAGURUS_TEST_RUNS";
@@ -87,10 +88,10 @@ fn scn_5_no_script_holds_more_memory_than_a_run_may() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    let end: Vec<&str> = told.lines().rev().take(8).collect();
+    let text = String::from_utf8_lossy(&output.stderr);
+    let end: Vec<&str> = text.lines().rev().take(8).collect();
     assert!(output.status.success(), "{}: {end:#?}", output.status);
-    assert!(told.contains("all have run"), "{end:#?}");
+    assert!(text.contains("all have run"), "{end:#?}");
 }
 
 fn run_all() {
@@ -100,7 +101,7 @@ fn run_all() {
         let error = run(&code).unwrap_err();
         let (took, grown) = (begun.elapsed(), largest_size().saturating_sub(before));
         eprintln!("{name}: {took:?}, {} MiB, {error}", grown >> 20);
-        assert_eq!(error.class, LIMIT_CLASS, "{name}: {error}");
+        assert_eq!(error.class, SCRIPT_LIMIT, "{name}: {error}");
         assert!(took < MOST_TIME, "{name} took {took:?}");
         assert!(grown < MOST_MEMORY, "{name} took {} MiB", grown >> 20);
     }
@@ -115,7 +116,7 @@ fn largest_size() -> u64 {
 }
 
 #[test]
-fn scn_5_what_is_shared_or_let_go_of_is_not_held() {
+fn scn_5_what_is_shared_or_released_is_not_held() {
     for code in [
         // One text under many names, and in many closures.
         "let s = vars.text; let l = []; for i in 0..1000 { l.push(|| s); } l.len()",

@@ -12,7 +12,7 @@ pub(super) fn install(module: &mut Module) {
     });
 }
 
-/// Value at a path of names and numbers; none where there is nothing, or `()`.
+/// Returns the value at a path of names and numbers; `None` if there is nothing, or `()`.
 fn at(value: &Dynamic, path: &str) -> Option<Dynamic> {
     let mut found: Option<Dynamic> = None;
     for part in path.split('.').filter(|_| !path.is_empty()) {

@@ -3,15 +3,10 @@
 
 use std::cmp::Ordering;
 
-use rhai::{
-    Array, Dynamic, EvalAltResult, FnPtr, FuncRegistration, INT, ImmutableString, Map, Module,
-    NativeCallContext,
-};
+use rhai::{Array, Dynamic, EvalAltResult, FnPtr, FuncRegistration, INT, ImmutableString, Map, Module};
 
 use super::calls::{Calls, number};
-use super::{Held, Outcome};
-
-type Context<'c> = NativeCallContext<'c>;
+use super::{CallContext, NativeResult, ValueSize};
 
 pub(super) fn install(module: &mut Module) {
     install_lists(module);
@@ -32,39 +27,39 @@ fn install_lists(module: &mut Module) {
     pure("zip").set_into_module(module, zip);
     changing("drain").set_into_module(module, drain);
     changing("retain").set_into_module(module, retain);
-    pure("index_of").set_into_module(module, |context: Context<'_>, list: &mut Array, f: FnPtr| {
+    pure("index_of").set_into_module(module, |context: CallContext<'_>, list: &mut Array, f: FnPtr| {
         index_of(context, list, f, 0)
     });
     pure("index_of").set_into_module(module, index_of);
-    pure("find").set_into_module(module, |context: Context<'_>, list: &mut Array, f: FnPtr| {
+    pure("find").set_into_module(module, |context: CallContext<'_>, list: &mut Array, f: FnPtr| {
         find(context, list, f, 0)
     });
     pure("find").set_into_module(module, find);
-    pure("find_map").set_into_module(module, |context: Context<'_>, list: &mut Array, f: FnPtr| {
+    pure("find_map").set_into_module(module, |context: CallContext<'_>, list: &mut Array, f: FnPtr| {
         find_map(context, list, f, 0)
     });
     pure("find_map").set_into_module(module, find_map);
 }
 
-/// Rhai's own go on when the code that compares fails, also when its time is over.
+/// Installs the functions that compare: Rhai's own go on when the code that compares fails, also when its time is over.
 fn install_comparing(module: &mut Module) {
     let changing = |name: &str| FuncRegistration::new(name).with_purity(false);
     changing("dedup").set_into_module(module, dedup);
-    changing("dedup").set_into_module(module, |context: Context<'_>, list: &mut Array, name: &str| {
+    changing("dedup").set_into_module(module, |context: CallContext<'_>, list: &mut Array, name: &str| {
         dedup(context, list, FnPtr::new(name)?)
     });
     for name in ["sort", "sort_by"] {
-        changing(name).set_into_module(module, |context: Context<'_>, list: &mut Array, f: FnPtr| {
+        changing(name).set_into_module(module, |context: CallContext<'_>, list: &mut Array, f: FnPtr| {
             sort(&context, list, &f)
         });
     }
-    changing("sort").set_into_module(module, |context: Context<'_>, list: &mut Array, name: &str| {
+    changing("sort").set_into_module(module, |context: CallContext<'_>, list: &mut Array, name: &str| {
         sort(&context, list, &FnPtr::new(name)?)
     });
     for name in ["order", "order_by"] {
         FuncRegistration::new(name).set_into_module(
             module,
-            |context: Context<'_>, list: &mut Array, f: FnPtr| {
+            |context: CallContext<'_>, list: &mut Array, f: FnPtr| {
                 let mut ordered = list.clone();
                 sort(&context, &mut ordered, &f)?;
                 Ok::<_, Box<EvalAltResult>>(ordered)
@@ -76,37 +71,37 @@ fn install_comparing(module: &mut Module) {
 /// The forms that take the name of a function.
 fn install_by_name(module: &mut Module) {
     let new = FuncRegistration::new;
-    new("map").set_into_module(module, |context: Context<'_>, list: &mut Array, name: &str| {
+    new("map").set_into_module(module, |context: CallContext<'_>, list: &mut Array, name: &str| {
         map(context, list, FnPtr::new(name)?)
     });
-    new("filter").set_into_module(module, |context: Context<'_>, list: &mut Array, name: &str| {
+    new("filter").set_into_module(module, |context: CallContext<'_>, list: &mut Array, name: &str| {
         filter(context, list, FnPtr::new(name)?)
     });
-    new("some").set_into_module(module, |context: Context<'_>, list: &mut Array, name: &str| {
+    new("some").set_into_module(module, |context: CallContext<'_>, list: &mut Array, name: &str| {
         some(context, list, FnPtr::new(name)?)
     });
-    new("all").set_into_module(module, |context: Context<'_>, list: &mut Array, name: &str| {
+    new("all").set_into_module(module, |context: CallContext<'_>, list: &mut Array, name: &str| {
         all(context, list, FnPtr::new(name)?)
     });
     new("drain")
         .with_purity(false)
-        .set_into_module(module, |context: Context<'_>, list: &mut Array, name: &str| {
+        .set_into_module(module, |context: CallContext<'_>, list: &mut Array, name: &str| {
             drain(context, list, FnPtr::new(name)?)
         });
     new("retain")
         .with_purity(false)
-        .set_into_module(module, |context: Context<'_>, list: &mut Array, name: &str| {
+        .set_into_module(module, |context: CallContext<'_>, list: &mut Array, name: &str| {
             retain(context, list, FnPtr::new(name)?)
         });
     new("index_of").set_into_module(
         module,
-        |context: Context<'_>, list: &mut Array, text: ImmutableString| {
+        |context: CallContext<'_>, list: &mut Array, text: ImmutableString| {
             index_of_text(context, list, &text, 0)
         },
     );
     new("index_of").set_into_module(
         module,
-        |context: Context<'_>, list: &mut Array, text: ImmutableString, start: INT| {
+        |context: CallContext<'_>, list: &mut Array, text: ImmutableString, start: INT| {
             index_of_text(context, list, &text, start)
         },
     );
@@ -117,12 +112,12 @@ fn install_maps(module: &mut Module) {
     FuncRegistration::new("filter").set_into_module(module, filter_members);
     FuncRegistration::new("drain")
         .with_purity(false)
-        .set_into_module(module, |context: Context<'_>, map: &mut Map, f: FnPtr| {
+        .set_into_module(module, |context: CallContext<'_>, map: &mut Map, f: FnPtr| {
             take_members(&context, "drain", map, &f, true)
         });
     FuncRegistration::new("retain")
         .with_purity(false)
-        .set_into_module(module, |context: Context<'_>, map: &mut Map, f: FnPtr| {
+        .set_into_module(module, |context: CallContext<'_>, map: &mut Map, f: FnPtr| {
             take_members(&context, "retain", map, &f, false)
         });
 }
@@ -131,28 +126,28 @@ fn yes(said: &Dynamic) -> bool {
     said.as_bool().unwrap_or(false)
 }
 
-/// Where a search begins; a negative number counts from the end.
+/// Returns where a search begins; a negative number counts from the end.
 fn start_in(list: &Array, start: INT) -> usize {
     let distance = usize::try_from(start.unsigned_abs()).unwrap_or(usize::MAX);
     if start < 0 { list.len().saturating_sub(distance) } else { distance.min(list.len()) }
 }
 
-fn pad(context: Context<'_>, list: &mut Array, length: INT, item: Dynamic) -> Outcome<()> {
+fn pad(context: CallContext<'_>, list: &mut Array, length: INT, item: Dynamic) -> NativeResult<()> {
     let length = usize::try_from(length).unwrap_or(0);
     let missing = length.saturating_sub(list.len());
     if missing == 0 {
         return Ok(());
     }
-    let mut held = Held { elements: list.len(), ..Held::default() };
+    let mut held = ValueSize { elements: list.len(), ..ValueSize::default() };
     list.iter().for_each(|value| held.count(value));
-    held.add(Held::of(&item), missing);
-    held.add(Held { elements: 1, ..Held::default() }, missing);
+    held.add(ValueSize::of(&item), missing);
+    held.add(ValueSize { elements: 1, ..ValueSize::default() }, missing);
     held.check(&context)?;
     list.resize(length, item);
     Ok(())
 }
 
-fn for_each(context: Context<'_>, list: &mut Array, f: FnPtr) -> Outcome<()> {
+fn for_each(context: CallContext<'_>, list: &mut Array, f: FnPtr) -> NativeResult<()> {
     let mut calls = Calls::new(&context, "for_each", &f, None);
     for (index, element) in list.iter_mut().enumerate() {
         let _ = calls.of_element(index, element)?;
@@ -160,7 +155,7 @@ fn for_each(context: Context<'_>, list: &mut Array, f: FnPtr) -> Outcome<()> {
     Ok(())
 }
 
-fn map(context: Context<'_>, list: &mut Array, f: FnPtr) -> Outcome<Array> {
+fn map(context: CallContext<'_>, list: &mut Array, f: FnPtr) -> NativeResult<Array> {
     let mut calls = Calls::new(&context, "map", &f, Some(0));
     let mut mapped = Array::with_capacity(list.len());
     for (index, element) in list.iter_mut().enumerate() {
@@ -171,7 +166,7 @@ fn map(context: Context<'_>, list: &mut Array, f: FnPtr) -> Outcome<Array> {
     Ok(mapped)
 }
 
-fn filter(context: Context<'_>, list: &mut Array, f: FnPtr) -> Outcome<Array> {
+fn filter(context: CallContext<'_>, list: &mut Array, f: FnPtr) -> NativeResult<Array> {
     let mut calls = Calls::new(&context, "filter", &f, Some(0));
     let mut chosen = Array::new();
     for (index, element) in list.iter_mut().enumerate() {
@@ -182,38 +177,38 @@ fn filter(context: Context<'_>, list: &mut Array, f: FnPtr) -> Outcome<Array> {
     Ok(chosen)
 }
 
-fn some(context: Context<'_>, list: &mut Array, f: FnPtr) -> Outcome<bool> {
+fn some(context: CallContext<'_>, list: &mut Array, f: FnPtr) -> NativeResult<bool> {
     Ok(first(&context, "some", list, &f, 0, yes)?.is_some())
 }
 
-fn all(context: Context<'_>, list: &mut Array, f: FnPtr) -> Outcome<bool> {
+fn all(context: CallContext<'_>, list: &mut Array, f: FnPtr) -> NativeResult<bool> {
     Ok(first(&context, "all", list, &f, 0, |said| !yes(said))?.is_none())
 }
 
-fn index_of(context: Context<'_>, list: &mut Array, f: FnPtr, start: INT) -> Outcome<INT> {
+fn index_of(context: CallContext<'_>, list: &mut Array, f: FnPtr, start: INT) -> NativeResult<INT> {
     let found = first(&context, "index_of", list, &f, start, yes)?;
     Ok(found.map_or(-1, |(index, _)| number(index)))
 }
 
-fn find(context: Context<'_>, list: &mut Array, f: FnPtr, start: INT) -> Outcome<Dynamic> {
+fn find(context: CallContext<'_>, list: &mut Array, f: FnPtr, start: INT) -> NativeResult<Dynamic> {
     let found = first(&context, "find", list, &f, start, yes)?;
     Ok(found.and_then(|(index, _)| list.get(index).cloned()).unwrap_or(Dynamic::UNIT))
 }
 
-fn find_map(context: Context<'_>, list: &mut Array, f: FnPtr, start: INT) -> Outcome<Dynamic> {
+fn find_map(context: CallContext<'_>, list: &mut Array, f: FnPtr, start: INT) -> NativeResult<Dynamic> {
     let found = first(&context, "find_map", list, &f, start, |said| !said.is_unit())?;
     Ok(found.map_or(Dynamic::UNIT, |(_, said)| said))
 }
 
 /// The first element of which the function says something that fits, with what it says.
 fn first(
-    context: &Context<'_>,
+    context: &CallContext<'_>,
     name: &'static str,
     list: &mut Array,
     f: &FnPtr,
     start: INT,
     fits: impl Fn(&Dynamic) -> bool,
-) -> Outcome<Option<(usize, Dynamic)>> {
+) -> NativeResult<Option<(usize, Dynamic)>> {
     let start = start_in(list, start);
     let mut calls = Calls::new(context, name, f, Some(0));
     for (index, element) in list.iter_mut().enumerate().skip(start) {
@@ -225,8 +220,8 @@ fn first(
     Ok(None)
 }
 
-/// A text is the name of a function if there is such, else a value to be found.
-fn index_of_text(context: Context<'_>, list: &mut Array, text: &str, start: INT) -> Outcome<INT> {
+/// Finds a text: it is the name of a function if there is one, else a value to be found.
+fn index_of_text(context: CallContext<'_>, list: &mut Array, text: &str, start: INT) -> NativeResult<INT> {
     let unknown = |error: &EvalAltResult| matches!(error, EvalAltResult::ErrorFunctionNotFound(..));
     if let Ok(f) = FnPtr::new(text) {
         match first(&context, "index_of", list, &f, start, yes) {
@@ -243,7 +238,7 @@ fn index_of_text(context: Context<'_>, list: &mut Array, text: &str, start: INT)
     Ok(list.iter().skip(start).position(is_it).map_or(-1, |index| number(start + index)))
 }
 
-fn zip(context: Context<'_>, list: &mut Array, other: Array, f: FnPtr) -> Outcome<Array> {
+fn zip(context: CallContext<'_>, list: &mut Array, other: Array, f: FnPtr) -> NativeResult<Array> {
     let mut calls = Calls::new(&context, "zip", &f, None);
     let mut zipped = Array::new();
     for (index, (one, two)) in list.iter().zip(other).enumerate() {
@@ -255,30 +250,31 @@ fn zip(context: Context<'_>, list: &mut Array, other: Array, f: FnPtr) -> Outcom
     Ok(zipped)
 }
 
-fn drain(context: Context<'_>, list: &mut Array, f: FnPtr) -> Outcome<Array> {
+fn drain(context: CallContext<'_>, list: &mut Array, f: FnPtr) -> NativeResult<Array> {
     take_elements(&context, "drain", list, &f, true)
 }
 
-fn retain(context: Context<'_>, list: &mut Array, f: FnPtr) -> Outcome<Array> {
+fn retain(context: CallContext<'_>, list: &mut Array, f: FnPtr) -> NativeResult<Array> {
     take_elements(&context, "retain", list, &f, false)
 }
 
 /// Takes out of the list what the function says `taken` of.
 fn take_elements(
-    context: &Context<'_>,
+    context: &CallContext<'_>,
     name: &'static str,
     list: &mut Array,
     f: &FnPtr,
     taken: bool,
-) -> Outcome<Array> {
+) -> NativeResult<Array> {
     let mut calls = Calls::new(context, name, f, Some(0));
     let verdicts = list.iter_mut().enumerate().map(|(index, element)| calls.of_element(index, element));
-    let verdicts: Vec<bool> = verdicts.map(|said| said.map(|said| yes(&said))).collect::<Outcome<_>>()?;
+    let verdicts: Vec<bool> =
+        verdicts.map(|said| said.map(|said| yes(&said))).collect::<NativeResult<_>>()?;
     let mut verdicts = verdicts.into_iter();
     Ok(list.extract_if(.., |_| verdicts.next() == Some(taken)).collect())
 }
 
-fn dedup(context: Context<'_>, list: &mut Array, f: FnPtr) -> Outcome<()> {
+fn dedup(context: CallContext<'_>, list: &mut Array, f: FnPtr) -> NativeResult<()> {
     let mut failed = None;
     list.dedup_by(|one, before| {
         failed.is_none()
@@ -294,7 +290,7 @@ fn dedup(context: Context<'_>, list: &mut Array, f: FnPtr) -> Outcome<()> {
 }
 
 /// Sorts by what the function says of two: a number or, of the first one, whether it comes first.
-fn sort(context: &Context<'_>, list: &mut Array, f: &FnPtr) -> Outcome<()> {
+fn sort(context: &CallContext<'_>, list: &mut Array, f: &FnPtr) -> NativeResult<()> {
     let mut failed = None;
     let mut compare = |one: &Dynamic, two: &Dynamic| {
         if failed.is_some() {
@@ -321,7 +317,7 @@ fn sort(context: &Context<'_>, list: &mut Array, f: &FnPtr) -> Outcome<()> {
     }
 }
 
-fn map_members(context: Context<'_>, map: &mut Map, f: FnPtr) -> Outcome<Map> {
+fn map_members(context: CallContext<'_>, map: &mut Map, f: FnPtr) -> NativeResult<Map> {
     // As the standard package calls it.
     let mut calls = Calls::new(&context, "filter", &f, Some(1));
     let mut mapped = Map::new();
@@ -333,7 +329,7 @@ fn map_members(context: Context<'_>, map: &mut Map, f: FnPtr) -> Outcome<Map> {
     Ok(mapped)
 }
 
-fn filter_members(context: Context<'_>, map: &mut Map, f: FnPtr) -> Outcome<Map> {
+fn filter_members(context: CallContext<'_>, map: &mut Map, f: FnPtr) -> NativeResult<Map> {
     let mut calls = Calls::new(&context, "filter", &f, Some(1));
     let mut chosen = Map::new();
     for (key, value) in map.iter_mut() {
@@ -346,12 +342,12 @@ fn filter_members(context: Context<'_>, map: &mut Map, f: FnPtr) -> Outcome<Map>
 
 /// Takes out of the map what the function says `taken` of.
 fn take_members(
-    context: &Context<'_>,
+    context: &CallContext<'_>,
     name: &'static str,
     map: &mut Map,
     f: &FnPtr,
     taken: bool,
-) -> Outcome<Map> {
+) -> NativeResult<Map> {
     let mut calls = Calls::new(context, name, f, Some(1));
     let mut out = Vec::new();
     for (key, value) in map.iter_mut() {

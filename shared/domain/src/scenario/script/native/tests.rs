@@ -61,10 +61,10 @@ fn scn_5_no_function_takes_more_memory_or_time_than_a_run_may() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    let end: Vec<&str> = told.lines().rev().take(8).collect();
+    let text = String::from_utf8_lossy(&output.stderr);
+    let end: Vec<&str> = text.lines().rev().take(8).collect();
     assert!(output.status.success(), "{}: {end:#?}", output.status);
-    assert!(told.contains("functions called: "), "{end:#?}");
+    assert!(text.contains("functions called: "), "{end:#?}");
 }
 
 /// The time since the test began.
@@ -120,21 +120,21 @@ fn code_of(name: &str, parameters: usize) -> String {
     }
 }
 
-fn call(engine: &Engine, limits: &Limits, ast: &AST, told: &str, arguments: &[(String, Dynamic)]) {
+fn call(engine: &Engine, limits: &Limits, ast: &AST, code: &str, arguments: &[(String, Dynamic)]) {
     let shown: Vec<&str> = arguments.iter().map(|(name, _)| name.as_str()).collect();
-    eprintln!("calling {told} with {shown:?}");
+    eprintln!("calling {code} with {shown:?}");
     let mut scope = Scope::new();
     for (index, (_, value)) in arguments.iter().enumerate() {
         scope.push_dynamic(format!("a{index}"), value.clone());
     }
     let (before, begun) = (largest_size(), Instant::now());
     limits.begin(Size::default());
-    // What comes of it does not matter; a panic does.
+    // The result does not matter; a panic does.
     drop(engine.eval_ast_with_scope::<Dynamic>(&mut scope, ast));
     // The kernel counts by and by, and may say a little less than before.
     let (took, grown) = (begun.elapsed(), largest_size().saturating_sub(before));
-    assert!(took < limits.max_duration + SLACK, "{told} with {shown:?} took {took:?}");
-    assert!(grown < MOST_MEMORY, "{told} with {shown:?} took {} MiB", grown >> 20);
+    assert!(took < limits.max_duration + SLACK, "{code} with {shown:?} took {took:?}");
+    assert!(grown < MOST_MEMORY, "{code} with {shown:?} took {} MiB", grown >> 20);
 }
 
 /// The largest size that this process has had, in bytes.

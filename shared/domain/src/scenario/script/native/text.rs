@@ -1,58 +1,56 @@
 //! Functions on texts: replacing, splitting, padding, and JSON.
 
-use rhai::{Array, Dynamic, FuncRegistration, INT, ImmutableString, Module, NativeCallContext};
+use rhai::{Array, Dynamic, FuncRegistration, INT, ImmutableString, Module};
 use serde_json::Value;
 
 use super::super::convert::to_dynamic;
 use super::super::holding::{DEPTH, too_large};
-use super::{Held, Outcome, check_text};
+use super::{CallContext, NativeResult, ValueSize, check_text};
 use crate::depth::{MAX_DEPTH, is_within};
-
-type Context<'c> = NativeCallContext<'c>;
 
 pub(super) fn install(module: &mut Module) {
     let changing = |name: &str| FuncRegistration::new(name).with_purity(false);
     changing("replace").set_into_module(
         module,
-        |context: Context<'_>, text: &mut ImmutableString, find: &str, with: &str| {
+        |context: CallContext<'_>, text: &mut ImmutableString, find: &str, with: &str| {
             replace(&context, text, find, with)
         },
     );
     changing("replace").set_into_module(
         module,
-        |context: Context<'_>, text: &mut ImmutableString, find: &str, with: char| {
+        |context: CallContext<'_>, text: &mut ImmutableString, find: &str, with: char| {
             replace(&context, text, find, with.encode_utf8(&mut [0; 4]))
         },
     );
     changing("replace").set_into_module(
         module,
-        |context: Context<'_>, text: &mut ImmutableString, find: char, with: &str| {
+        |context: CallContext<'_>, text: &mut ImmutableString, find: char, with: &str| {
             replace(&context, text, find.encode_utf8(&mut [0; 4]), with)
         },
     );
     changing("replace").set_into_module(
         module,
-        |context: Context<'_>, text: &mut ImmutableString, find: char, with: char| {
+        |context: CallContext<'_>, text: &mut ImmutableString, find: char, with: char| {
             replace(&context, text, find.encode_utf8(&mut [0; 4]), with.encode_utf8(&mut [0; 4]))
         },
     );
     changing("pad").set_into_module(
         module,
-        |context: Context<'_>, text: &mut ImmutableString, length: INT, with: char| {
+        |context: CallContext<'_>, text: &mut ImmutableString, length: INT, with: char| {
             pad(&context, text, length, with.encode_utf8(&mut [0; 4]))
         },
     );
     changing("pad").set_into_module(
         module,
-        |context: Context<'_>, text: &mut ImmutableString, length: INT, with: &str| {
+        |context: CallContext<'_>, text: &mut ImmutableString, length: INT, with: &str| {
             pad(&context, text, length, with)
         },
     );
-    FuncRegistration::new("to_chars").set_into_module(module, |context: Context<'_>, text: &str| {
+    FuncRegistration::new("to_chars").set_into_module(module, |context: CallContext<'_>, text: &str| {
         collect(&context, text.chars().map(Dynamic::from))
     });
     FuncRegistration::new("parse_json")
-        .set_into_module(module, |context: Context<'_>, text: &str| parse_json(&context, text));
+        .set_into_module(module, |context: CallContext<'_>, text: &str| parse_json(&context, text));
     install_splits(module);
 }
 
@@ -60,24 +58,24 @@ pub(super) fn install(module: &mut Module) {
 fn install_splits(module: &mut Module) {
     let split = || FuncRegistration::new("split");
     let split_rev = || FuncRegistration::new("split_rev");
-    split().set_into_module(module, |context: Context<'_>, text: &mut ImmutableString| {
+    split().set_into_module(module, |context: CallContext<'_>, text: &mut ImmutableString| {
         if text.is_empty() {
             return Ok(vec![text.clone().into()]);
         }
         parts(&context, text.split_whitespace())
     });
-    split().set_into_module(module, |context: Context<'_>, text: &mut ImmutableString, by: &str| {
+    split().set_into_module(module, |context: CallContext<'_>, text: &mut ImmutableString, by: &str| {
         if text.is_empty() {
             return Ok(vec![text.clone().into()]);
         }
         parts(&context, text.split(by))
     });
-    split().set_into_module(module, |context: Context<'_>, text: &mut ImmutableString, by: char| {
+    split().set_into_module(module, |context: CallContext<'_>, text: &mut ImmutableString, by: char| {
         parts(&context, text.split(by))
     });
     split().set_into_module(
         module,
-        |context: Context<'_>, text: &mut ImmutableString, by: &str, most: INT| {
+        |context: CallContext<'_>, text: &mut ImmutableString, by: &str, most: INT| {
             if text.is_empty() {
                 return Ok(vec![text.clone().into()]);
             }
@@ -86,22 +84,22 @@ fn install_splits(module: &mut Module) {
     );
     split().set_into_module(
         module,
-        |context: Context<'_>, text: &mut ImmutableString, by: char, most: INT| {
+        |context: CallContext<'_>, text: &mut ImmutableString, by: char, most: INT| {
             parts(&context, text.splitn(at_least_one(most), by))
         },
     );
-    split_rev().set_into_module(module, |context: Context<'_>, text: &mut ImmutableString, by: &str| {
+    split_rev().set_into_module(module, |context: CallContext<'_>, text: &mut ImmutableString, by: &str| {
         if text.is_empty() {
             return Ok(vec![text.clone().into()]);
         }
         parts(&context, text.rsplit(by))
     });
-    split_rev().set_into_module(module, |context: Context<'_>, text: &mut ImmutableString, by: char| {
+    split_rev().set_into_module(module, |context: CallContext<'_>, text: &mut ImmutableString, by: char| {
         parts(&context, text.rsplit(by))
     });
     split_rev().set_into_module(
         module,
-        |context: Context<'_>, text: &mut ImmutableString, by: &str, most: INT| {
+        |context: CallContext<'_>, text: &mut ImmutableString, by: &str, most: INT| {
             if text.is_empty() {
                 return Ok(vec![text.clone().into()]);
             }
@@ -110,7 +108,7 @@ fn install_splits(module: &mut Module) {
     );
     split_rev().set_into_module(
         module,
-        |context: Context<'_>, text: &mut ImmutableString, by: char, most: INT| {
+        |context: CallContext<'_>, text: &mut ImmutableString, by: char, most: INT| {
             parts(&context, text.rsplitn(at_least_one(most), by))
         },
     );
@@ -120,12 +118,12 @@ fn at_least_one(most: INT) -> usize {
     usize::try_from(most).unwrap_or(1).max(1)
 }
 
-fn parts<'t>(context: &Context<'_>, parts: impl Iterator<Item = &'t str>) -> Outcome<Array> {
+fn parts<'t>(context: &CallContext<'_>, parts: impl Iterator<Item = &'t str>) -> NativeResult<Array> {
     collect(context, parts.map(|part| part.into()))
 }
 
 /// The items as a list; ends at the first one too many.
-fn collect(context: &Context<'_>, items: impl Iterator<Item = Dynamic>) -> Outcome<Array> {
+fn collect(context: &CallContext<'_>, items: impl Iterator<Item = Dynamic>) -> NativeResult<Array> {
     let most = context.engine().max_array_size();
     let mut list = Array::new();
     for item in items {
@@ -137,7 +135,12 @@ fn collect(context: &Context<'_>, items: impl Iterator<Item = Dynamic>) -> Outco
     Ok(list)
 }
 
-fn replace(context: &Context<'_>, text: &mut ImmutableString, find: &str, with: &str) -> Outcome<()> {
+fn replace(
+    context: &CallContext<'_>,
+    text: &mut ImmutableString,
+    find: &str,
+    with: &str,
+) -> NativeResult<()> {
     if text.is_empty() {
         return Ok(());
     }
@@ -151,8 +154,8 @@ fn replace(context: &Context<'_>, text: &mut ImmutableString, find: &str, with: 
     Ok(())
 }
 
-/// Fills up to so many characters, over and over with the same text.
-fn pad(context: &Context<'_>, text: &mut ImmutableString, length: INT, with: &str) -> Outcome<()> {
+/// Fills a text up to `length` characters, over and over with the same text.
+fn pad(context: &CallContext<'_>, text: &mut ImmutableString, length: INT, with: &str) -> NativeResult<()> {
     let missing = usize::try_from(length).unwrap_or(0).saturating_sub(text.chars().count());
     // Nothing never fills anything.
     if missing == 0 || with.is_empty() {
@@ -168,9 +171,9 @@ fn pad(context: &Context<'_>, text: &mut ImmutableString, length: INT, with: &st
 
 /// JSON as a value. The standard package has the text parsed and run as an expression, in a run of its
 /// own that does not know how deep this one stands.
-fn parse_json(context: &Context<'_>, text: &str) -> Outcome<Dynamic> {
+fn parse_json(context: &CallContext<'_>, text: &str) -> NativeResult<Dynamic> {
     let (elements, members) = sizes_of(text);
-    Held { elements, members, ..Held::default() }.check(context)?;
+    ValueSize { elements, members, ..ValueSize::default() }.check(context)?;
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("this is not JSON: {error}").into_boxed_str())?;
     if !is_within(&value, MAX_DEPTH) {

@@ -25,7 +25,7 @@ pub(super) static KEYS: Keys = Keys::with_rules(
     &[KeyRule::OneOf(&[&[], &["body"], &["form"], &["text"]])],
 );
 
-/// One HTTP request.
+/// Form of an HTTP request.
 pub(in super::super) static HTTP: NamedForm = NamedForm { name: "http", form: Form::Fields(&KEYS) };
 
 pub(super) static AUTH: Keys = Keys::with_rules(

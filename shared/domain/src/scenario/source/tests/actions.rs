@@ -12,7 +12,7 @@ fn http(action: &str) -> HttpAction {
 }
 
 #[test]
-fn scn_1_actions_are_told_apart_by_their_word() {
+fn scn_1_actions_are_distinguished_by_their_word() {
     check_actions(&[
         ("- htpp: {url: 'http://h'}", "6:7: there is no action `htpp`; did you mean `http`?"),
         ("- explode: {}", "6:7: there is no action `explode`; there are: http, amqp, script"),

@@ -33,7 +33,7 @@ fn scn_17_each_is_checked() {
         ),
         (
             each(&format!("onError: colect, actions: [{get}]")),
-            "6:45: `colect` does not say what becomes of a failure; did you mean `collect`?",
+            "6:45: `colect` does not say what happens on a failure; did you mean `collect`?",
         ),
         (each("actions: []"), "6:45: an `each` has 1 to 8 actions, not 0; write what is done"),
         (each("actions: {}"), "6:45: `actions` must be a list of actions, not a mapping"),
@@ -72,7 +72,7 @@ fn scn_17_each_is_checked() {
         (each("actions: [{http: {url: 'http://h/${itme.sku}'}}]"), "6:71: nothing is called `itme` here"),
         ("- http: {url: 'http://h/${item}'}".into(), "6:31: Undefined variable: item"),
     ];
-    let table: Vec<(&str, &str)> = table.iter().map(|(text, told)| (text.as_str(), *told)).collect();
+    let table: Vec<(&str, &str)> = table.iter().map(|(text, fault)| (text.as_str(), *fault)).collect();
     check_actions(&table);
 }
 

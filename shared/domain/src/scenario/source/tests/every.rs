@@ -19,8 +19,8 @@ fn scn_1_rules_of_the_whole_file() {
         (&long, "2:1: a key is longer than 256 bytes; shorten it; a line may have lost its indentation"),
     ]);
     let many: String = (0..1100).map(|n| format!("key{n}: 1\n")).collect();
-    let told = faults(&format!("scenario: s\n{many}"));
-    assert!(told.last().unwrap().contains("more faults are left out"), "{:?}", told.last());
+    let found = faults(&format!("scenario: s\n{many}"));
+    assert!(found.last().unwrap().contains("more faults are left out"), "{:?}", found.last());
 }
 
 #[test]

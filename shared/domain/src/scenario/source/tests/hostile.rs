@@ -92,7 +92,7 @@ fn the_seed_of_the_mutations_is_sound() {
     assert_eq!(faults(SEED), Vec::<String>::new());
 }
 
-/// One change of a text: at a place, drop some characters and put a piece in.
+/// A change of a text: drops some characters at a place and puts a piece in.
 fn change() -> impl Strategy<Value = (usize, usize, String)> {
     let pieces = prop_oneof![
         Just(String::new()),

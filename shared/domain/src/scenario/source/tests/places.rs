@@ -1,9 +1,9 @@
-//! Where faults inside of code are told to stand, for every way to write a text.
+//! Reported places of faults inside of code, for every way to write a text.
 
 use super::{check_actions, check_table};
 
 #[test]
-fn scn_5_faults_in_code_are_told_where_they_stand_in_the_file() {
+fn scn_5_faults_in_code_are_reported_where_they_stand_in_the_file() {
     check_actions(&[
         ("- script: |\n    let a = 1;\n    let b = ;", "8:17: "),
         ("- script: |\n    // ünï\n    vars.a = 1 +* 2;", "8:21: Unexpected '*'"),

@@ -232,7 +232,7 @@ fn numbers_that_lose_their_text_ask_for_quotes() {
 }
 
 #[test]
-fn scn_1_all_faults_of_a_file_are_told_at_once_in_their_order() {
+fn scn_1_all_faults_of_a_file_are_reported_at_once_in_their_order() {
     let text = "scenario: a b\nretension: 1d\ninitialState: first\ntargetStates: [dne]\nstates:\n  \
                 frist:\n    actions:\n      - http: {url: 'ftp://h', timeout: 5}\n      \
                 - script: vars.a = ;\n      - htp: {}\n    on: {succes: done, fail: dnoe}\n  \

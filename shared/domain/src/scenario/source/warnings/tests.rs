@@ -1,4 +1,4 @@
-//! Tests of the warnings: texts in, warnings out; and that none is told of what is right.
+//! Tests of the warnings: texts in, warnings out; and that none is given for what is right.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::scenario::Bounds;
@@ -95,13 +95,16 @@ fn scn_1_parameters_that_the_schema_does_not_have_are_warned_of() {
 }
 
 #[test]
-fn scn_1_a_request_that_nobody_is_told_of_is_warned_of() {
+fn scn_1_a_request_that_nobody_learns_of_is_warned_of() {
     let asks = |body: &str| {
         warnings(&with_actions(&format!("- http: {{url: 'http://h', request: answer, {body}}}")))
     };
-    let told = asks("body: {a: 1}");
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("nothing that is sent tells where to answer the request `answer`"), "{told:?}");
+    let found = asks("body: {a: 1}");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].contains("nothing that is sent tells where to answer the request `answer`"),
+        "{found:?}"
+    );
     for body in [
         "body: {a: '${request.id}'}",
         "headers: {X-Reply: '${request[\"url\"]}'}",
@@ -126,19 +129,19 @@ fn scn_1_what_a_scenario_takes_from_outside_is_known() {
 fn ord_13_14_a_child_that_would_wait_for_the_order_that_awaits_it_is_warned_of() {
     let starts = |fields: &str| warnings(&with_actions(&format!("- order: {{scenario: other, {fields}}}")));
     let queue = "mode: sequential, queue: '${order.queue}'";
-    let told = starts(&format!("{queue}, wait: true"));
+    let found = starts(&format!("{queue}, wait: true"));
     assert_eq!(
-        told,
+        found,
         [
             "6:57: the child would stand in the queue behind this order, which waits for it: it is refused; start it `parallel`, `release` the queue first, or do not wait for it"
         ]
     );
     let after = "lifecycle: {after: [{order: x, states: [done]}, {order: '${order.id}', states: [done]}]}";
-    let told = starts(&format!("{after}, wait: true"));
-    assert_eq!(told.len(), 1, "{told:?}");
+    let found = starts(&format!("{after}, wait: true"));
+    assert_eq!(found.len(), 1, "{found:?}");
     assert!(
-        told[0].contains("the child would wait for this order, which waits for it: it is refused"),
-        "{told:?}"
+        found[0].contains("the child would wait for this order, which waits for it: it is refused"),
+        "{found:?}"
     );
     for fine in [
         queue.to_owned(),

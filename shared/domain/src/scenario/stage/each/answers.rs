@@ -1,42 +1,42 @@
-//! What comes of what elements asked for: they go on, are set aside to be repeated, or have failed.
+//! Takes the answers to what elements asked for: they go on, are set aside to be repeated, or have failed.
 
-use super::super::child::ORDER_REFUSED;
 use super::super::need::{HttpFailure, Response};
-use super::super::response::{Failed, asked_by_http, response_value};
+use super::super::response::{FailedCall, asked_by_http, response_value};
 use super::super::snapshot::{AnsweredCall, ElementEnd, ElementProgress, FailedElement};
-use super::super::{Answer, Run, Turn};
+use super::super::{Answer, StageRun, StageTurn};
 use super::element::name_of;
-use super::{Asked, ElementFault, Ended};
+use super::{EachFailure, EachRequest, ElementFault};
+use crate::classes::{AMQP_UNROUTABLE, ORDER_REFUSED};
 use crate::order::OrderError;
 use crate::retry::Verdict;
 use crate::scenario::{Action, EachAction};
 
-impl Run {
+impl StageRun {
     /// Takes what the world answered.
-    pub(in super::super) fn take_each(&mut self, asked: Asked, answer: Answer, turn: &Turn<'_>) {
+    pub(in super::super) fn take_each(&mut self, asked: EachRequest, answer: Answer, turn: &StageTurn<'_>) {
         let Some(Action::Each(each)) = self.present(turn) else { return };
         let fault = match (asked, answer) {
-            (Asked::Registration(index), Answer::Registered(id)) => {
+            (EachRequest::Registration(index), Answer::Registered(id)) => {
                 let name = self.element(index).and_then(|element| each.actions.get(element.next)?.request());
                 self.note_element_request(name.unwrap_or_default(), index, id, turn);
                 self.element(index).into_iter().for_each(|element| element.request = Some(id));
                 return;
             }
-            (Asked::Calls(made), Answer::Parallel(outcomes)) => {
+            (EachRequest::Calls(made), Answer::Parallel(outcomes)) => {
                 return self.take_calls_of_each(each, &made, &outcomes, turn);
             }
-            (Asked::Publication(index), Answer::Unpublished(message)) => {
-                let error = OrderError::new("amqp.unroutable", message);
+            (EachRequest::Publication(index), Answer::Unpublished(message)) => {
+                let error = OrderError::new(AMQP_UNROUTABLE, message);
                 (index, error.about(self.cursor.visit.called.clone()))
             }
-            (Asked::Order(index), Answer::OrderRefused(message)) => {
+            (EachRequest::Order(index), Answer::OrderRefused(message)) => {
                 (index, OrderError::new(ORDER_REFUSED, message))
             }
-            (Asked::Publication(index) | Asked::Order(index), _) => {
+            (EachRequest::Publication(index) | EachRequest::Order(index), _) => {
                 self.note_sent_of(index, turn);
                 return self.element(index).into_iter().for_each(ElementProgress::advance);
             }
-            (Asked::Registration(_) | Asked::Calls(_), _) => return,
+            (EachRequest::Registration(_) | EachRequest::Calls(_), _) => return,
         };
         let (index, error) = fault;
         if let Some(ended) = self.element_fails(each, index, ElementFault::for_good(error), turn) {
@@ -49,7 +49,7 @@ impl Run {
         each: &EachAction,
         made: &[(usize, String)],
         outcomes: &[Result<Response, HttpFailure>],
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) {
         let (mut through, mut ended) = (0, None);
         for ((index, url), outcome) in made.iter().zip(outcomes) {
@@ -69,11 +69,11 @@ impl Run {
                         is_judged.then_some(AnsweredCall { action: next, before, hand_out: 0 });
                     element.advance();
                 }
-                Err(Failed { error, retry_after }) => {
+                Err(FailedCall { error, retry_after }) => {
                     let fault = ElementFault { error, repeat: Some(retry_after), by_script: false };
                     if let Some(failure) = self.element_fails(each, *index, fault, turn) {
                         let last = outcome.as_ref().ok().map(|response| response_value(response).folded());
-                        ended.get_or_insert(Ended { last, ..failure });
+                        ended.get_or_insert(EachFailure { last, ..failure });
                     }
                 }
             }
@@ -88,8 +88,8 @@ impl Run {
         }
     }
 
-    /// The request of the element, if it has one, has gone out.
-    pub(super) fn note_sent_of(&mut self, index: usize, turn: &Turn<'_>) {
+    /// Notes that the request of the element, if any, was sent.
+    pub(super) fn note_sent_of(&mut self, index: usize, turn: &StageTurn<'_>) {
         if let Some(id) = self.element(index).and_then(|element| element.request) {
             self.note_sent_request(id, turn);
         }
@@ -101,8 +101,8 @@ impl Run {
         each: &EachAction,
         index: usize,
         fault: ElementFault,
-        turn: &Turn<'_>,
-    ) -> Option<Ended> {
+        turn: &StageTurn<'_>,
+    ) -> Option<EachFailure> {
         let ElementFault { error, repeat, by_script } = fault;
         let error = OrderError { message: format!("element {index}: {}", error.message), ..error };
         if let Some(retry_after) = repeat
@@ -121,14 +121,14 @@ impl Run {
         self.give_element_up(each, index, error.storable(), turn)
     }
 
-    /// The failure has no repeat left: it is kept beside the others, or ends them all.
+    /// Gives up a failure that has no repeat left: it is kept beside the others, or ends them all.
     pub(super) fn give_element_up(
         &mut self,
         each: &EachAction,
         index: usize,
         error: OrderError,
-        turn: &Turn<'_>,
-    ) -> Option<Ended> {
+        turn: &StageTurn<'_>,
+    ) -> Option<EachFailure> {
         // What was not sent will not be answered.
         let number = self.number(index);
         let request = each.actions.iter().find_map(Action::request).map(|name| name_of(name, number));
@@ -139,7 +139,7 @@ impl Run {
             self.cursor.requests.retain(|open| Some(&open.name) != request.as_ref());
         }
         if !each.collects {
-            return Some(Ended { error, last });
+            return Some(EachFailure { error, last });
         }
         let class = error.class.as_deref().unwrap_or("unclassified");
         self.end.log(turn.now, format!("kept ({class}): {}", error.message));

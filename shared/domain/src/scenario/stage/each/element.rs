@@ -1,4 +1,4 @@
-//! One element of an `each`: how far it comes by itself, and what it asks the world for.
+//! Runs one element of an `each`: as far as it comes by itself, up to its next request to the world.
 
 use serde_json::Value;
 
@@ -7,8 +7,9 @@ use super::super::need::{ChildOrder, HttpCall, Publication};
 use super::super::perform::{asked_by_amqp, request_value};
 use super::super::response::asked_by_http;
 use super::super::snapshot::{ElementEnd, ElementProgress};
-use super::super::{Need, Run, Turn};
-use super::{ACTIONS, Asked, Came, ElementFault, Ended};
+use super::super::{Need, StageRun, StageTurn};
+use super::{ACTIONS, EachFailure, EachRequest, ElementFault, ElementPoint};
+use crate::classes::{PANIC, SCENARIO_INCOMPLETE, VARS_TOO_LARGE};
 use crate::id::RequestId;
 use crate::order::OrderError;
 use crate::scenario::script::{Raised, RunError, Script};
@@ -16,7 +17,7 @@ use crate::scenario::source::each::MOST_ACTIONS;
 use crate::scenario::value::Element;
 use crate::scenario::{Action, EachAction, Folded};
 
-impl Run {
+impl StageRun {
     /// Shows the actions their element, with its answer.
     pub(super) fn show(&mut self, each: &EachAction, index: usize) {
         let Some(element) = self.element(index) else { return };
@@ -31,16 +32,18 @@ impl Run {
         &mut self,
         each: &EachAction,
         index: usize,
-        turn: &Turn<'_>,
-    ) -> Result<Came, Ended> {
+        turn: &StageTurn<'_>,
+    ) -> Result<ElementPoint, EachFailure> {
         loop {
-            let Some(next) = self.element(index).map(|element| element.next) else { return Ok(Came::Over) };
+            let Some(next) = self.element(index).map(|element| element.next) else {
+                return Ok(ElementPoint::Over);
+            };
             let outcome = match each.actions.get(next) {
                 None => self.end_element(each, index, turn).map(|()| true),
                 Some(Action::Script(script)) => self.run_for_element(each, script, index, turn),
                 Some(action) => {
                     if !action.request().is_some_and(|name| self.is_element_answered(name, index, turn)) {
-                        return Ok(Came::AtWorld);
+                        return Ok(ElementPoint::AtWorld);
                     }
                     // Its answer was good: only what failed is sent again.
                     self.element(index).into_iter().for_each(ElementProgress::advance);
@@ -49,27 +52,27 @@ impl Run {
             };
             match outcome {
                 Ok(false) => {}
-                Ok(true) => return Ok(Came::Over),
+                Ok(true) => return Ok(ElementPoint::Over),
                 Err(fault) => {
-                    return self.element_fails(each, index, fault, turn).map_or(Ok(Came::Over), Err);
+                    return self.element_fails(each, index, fault, turn).map_or(Ok(ElementPoint::Over), Err);
                 }
             }
         }
     }
 
-    /// All actions of the element have gone through.
+    /// Ends an element whose actions have all gone through.
     pub(super) fn end_element(
         &mut self,
         each: &EachAction,
         index: usize,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) -> Result<(), ElementFault> {
         self.show(each, index);
         let mut values = Vec::with_capacity(each.save.len());
         for (name, template) in &each.save {
             let value = template.render(&self.context, &turn.settings.scripting).map_err(|error| {
                 let message = format!("save `{name}`: {}", error.message);
-                ElementFault::for_good(RunError { message, ..error }.told(self, turn))
+                ElementFault::for_good(RunError { message, ..error }.into_error(self, turn))
             })?;
             values.push(Folded::from(value).folded());
         }
@@ -80,13 +83,13 @@ impl Run {
         let bytes: usize = self.elements().iter().map(ElementProgress::bytes_of_end).sum();
         if bytes > most {
             let message = format!("what the elements have for `save` has more than {most} bytes");
-            return Err(ElementFault::for_good(OrderError::new("scenario.vars", message)));
+            return Err(ElementFault::for_good(OrderError::new(VARS_TOO_LARGE, message)));
         }
         Ok(())
     }
 
-    /// The element has what its answers give by now; null for a variable that needs more.
-    pub(super) fn save_as_far(&mut self, each: &EachAction, index: usize, turn: &Turn<'_>) {
+    /// Saves what the answers of the element give by now; null for a variable that needs more.
+    pub(super) fn save_as_far(&mut self, each: &EachAction, index: usize, turn: &StageTurn<'_>) {
         let Some(element) = self.element(index) else { return };
         if element.end.is_some() || (element.next == 0 && element.last.is_none()) {
             return;
@@ -108,18 +111,18 @@ impl Run {
         each: &EachAction,
         script: &Script,
         index: usize,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) -> Result<bool, ElementFault> {
         self.show(each, index);
         let vars = script.may_name("vars").then(|| self.context.vars.clone());
         let said = turn.settings.scripting.run(script, &mut self.context);
-        let said = said.map_err(|error| ElementFault::for_good(error.told(self, turn)))?;
+        let said = said.map_err(|error| ElementFault::for_good(error.into_error(self, turn)))?;
         said.log.into_iter().for_each(|line| self.end.log(turn.now, line));
         self.cursor.hear(said.result, said.message, said.answer);
         if let Some(vars) = vars.filter(|vars| *vars != self.context.vars) {
             self.context.vars = vars;
             let error = RunError::new("a script inside `each` sets no variables; change the element instead");
-            return Err(ElementFault::for_good(error.told(self, turn)));
+            return Err(ElementFault::for_good(error.into_error(self, turn)));
         }
         let value = self.context.element.take().map(|element| element.value).filter(|value| !value.is_null());
         let Some(element) = self.element(index) else { return Ok(true) };
@@ -142,17 +145,17 @@ impl Run {
             }
             Some(Raised::Poll | Raised::Event(_)) => {
                 let message = "a script inside `each` does not move the order";
-                Err(ElementFault::for_good(OrderError::new("scenario.incomplete", message)))
+                Err(ElementFault::for_good(OrderError::new(SCENARIO_INCOMPLETE, message)))
             }
         }
     }
 
-    /// What the element asks the world for next.
+    /// Returns the next request of the element to the world.
     pub(super) fn ask(
         &mut self,
         each: &EachAction,
         index: usize,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) -> Result<ToWorld, ElementFault> {
         let element = self.element(index).map(|element| (element.next, element.request));
         let Some((next, request)) = element else { return Err(ElementFault::for_good(no_action())) };
@@ -164,12 +167,12 @@ impl Run {
                 action: number_of(self.cursor.frame().action, self.number(index), next),
                 task: None,
             };
-            return Ok(ToWorld::Alone(Asked::Registration(index), need));
+            return Ok(ToWorld::Alone(EachRequest::Registration(index), need));
         }
         self.show(each, index);
         let rendered = self.render_for_element(action, index, request, turn);
         (self.context.request, self.context.element) = (None, None);
-        rendered.map_err(|error| ElementFault::for_good(error.told(self, turn)))
+        rendered.map_err(|error| ElementFault::for_good(error.into_error(self, turn)))
     }
 
     pub(super) fn render_for_element(
@@ -177,7 +180,7 @@ impl Run {
         action: &Action,
         index: usize,
         request: Option<RequestId>,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) -> Result<ToWorld, RunError> {
         self.context.request = request.map(|id| request_value(id, turn));
         match action {
@@ -193,24 +196,24 @@ impl Run {
                 let message = self.render_amqp(amqp, turn)?;
                 self.note_asked(asked_by_amqp(&message, turn), request, turn);
                 let need = Need::Publish(Publication { request, ..message });
-                Ok(ToWorld::Alone(Asked::Publication(index), need))
+                Ok(ToWorld::Alone(EachRequest::Publication(index), need))
             }
             Action::Order(order) => {
                 let registration = self.render_order(order, turn)?;
                 let need = Need::Order(ChildOrder { registration, request });
-                Ok(ToWorld::Alone(Asked::Order(index), need))
+                Ok(ToWorld::Alone(EachRequest::Order(index), need))
             }
             other => Err(RunError::new(format!("`{}` has no place inside `each`", other.word()))),
         }
     }
 }
 
-/// What an element asks for.
+/// Request of an element.
 pub(super) enum ToWorld {
     /// A call, which is made together with those of others.
     Call(Box<HttpCall>),
-    /// What is asked for alone.
-    Alone(Asked, Need),
+    /// A request that is made alone.
+    Alone(EachRequest, Need),
 }
 
 /// The name of the request of the element with this number: no scenario can name one like this.
@@ -224,7 +227,7 @@ fn number_of(action: usize, number: usize, next: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Never reached: elements without a next action are over.
+/// Fault that is never reached: elements without a next action are over.
 fn no_action() -> OrderError {
-    OrderError::new(crate::order::PANIC, "a defect of the engine left an element without its action")
+    OrderError::new(PANIC, "a defect of the engine left an element without its action")
 }

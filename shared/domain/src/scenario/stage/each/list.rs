@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::super::input::by_request;
 use super::super::snapshot::{Digest, ElementNumbers};
 use super::super::task::is_task;
-use super::super::{Run, Turn};
-use super::EACH_TOO_LONG;
+use super::super::{StageRun, StageTurn};
 use super::element::name_of;
+use crate::classes::EACH_TOO_LONG;
 use crate::id::RequestId;
 use crate::order::OrderError;
 use crate::scenario::{Action, EachAction};
@@ -17,13 +17,13 @@ use crate::scenario::{Action, EachAction};
 /// largest `scenario.max_each`, and few enough that each action of each element has a number in an `integer` of SQL.
 const MOST_NUMBERS: usize = 32_000;
 
-impl Run {
+impl StageRun {
     /// The number of the element at this place.
     pub(super) fn number(&self, index: usize) -> usize {
         self.cursor.frame().each.as_ref().map_or(index, |each| each.number(index))
     }
 
-    /// Content of the element at this place, as the list has it. None in positions that were stored before it was noted.
+    /// Digest of the element at this place, as the list has it. `None` in positions that were stored before it was noted.
     fn content_of_element(&self, index: usize) -> Option<Digest> {
         let frame = self.cursor.frame();
         let each = frame.each.as_ref()?;
@@ -36,7 +36,7 @@ impl Run {
         each: &EachAction,
         at: (u32, usize),
         list: &[Value],
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) -> Result<Vec<usize>, OrderError> {
         let list: Vec<Digest> = list.iter().map(|element| self.digest_of(element)).collect();
         let known = self.cursor.frame().numbers.iter().position(|numbers| numbers.at == at);
@@ -59,8 +59,8 @@ impl Run {
         Ok(numbers)
     }
 
-    /// From here on `callbacks.NAME` is what these elements are answered.
-    pub(super) fn begin_round(&mut self, each: &EachAction, numbers: &[usize], turn: &Turn<'_>) {
+    /// Makes `callbacks.NAME` the answers to these elements from here on.
+    pub(super) fn begin_round(&mut self, each: &EachAction, numbers: &[usize], turn: &StageTurn<'_>) {
         let request = each.actions.iter().find_map(Action::request);
         let Some(request) = request.filter(|_| self.cursor.handling.is_none()) else { return };
         let kept: Vec<usize> =
@@ -74,7 +74,7 @@ impl Run {
     }
 
     /// True if an earlier attempt got a good answer to the request of this element.
-    pub(super) fn is_element_answered(&self, request: &str, index: usize, turn: &Turn<'_>) -> bool {
+    pub(super) fn is_element_answered(&self, request: &str, index: usize, turn: &StageTurn<'_>) -> bool {
         self.is_answered(&name_of(request, self.number(index)), self.content_of_element(index), turn)
     }
 
@@ -84,7 +84,7 @@ impl Run {
         request: &str,
         index: usize,
         id: RequestId,
-        turn: &Turn<'_>,
+        turn: &StageTurn<'_>,
     ) {
         let number = self.number(index);
         let content = self.content_of_element(index);

@@ -7,7 +7,7 @@ use crate::id::RequestId;
 use crate::order::transition::Cause;
 use crate::order::{OrderError, ScenarioStatus, Status};
 
-/// What comes after the stage.
+/// The way in which an order goes on after a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Then {
     /// The order rests until a time, and leaves its queue.
@@ -29,23 +29,23 @@ pub enum Then {
     },
     /// The polling state makes its next attempt later.
     Poll {
-        /// When.
+        /// Time of the next attempt.
         at: Timestamp,
     },
-    /// What failed is repeated.
+    /// The failed action is repeated.
     Retry {
         /// Time at which the next attempt is due.
         at: Timestamp,
-        /// Why.
+        /// The failure.
         error: OrderError,
     },
-    /// This life is over.
+    /// The life of the order is over.
     End {
         /// `success` or `fail`.
         status: Status,
         /// `target` or `failed`.
         scenario_status: ScenarioStatus,
-        /// Why it failed.
+        /// Cause of the failure, if it failed.
         error: Option<OrderError>,
     },
 }
@@ -57,7 +57,7 @@ impl Then {
         Self::End { status: Status::Fail, scenario_status: ScenarioStatus::Failed, error: Some(error) }
     }
 
-    /// Position and variables that are kept behind it; none where nothing is.
+    /// Returns the position and variables that are kept behind it; `None` if nothing is.
     #[must_use]
     pub fn keeps(&self, snapshot: Snapshot) -> Option<Snapshot> {
         match self {

@@ -46,12 +46,12 @@ pub struct KeptAnswer {
 pub struct ElementNumbers {
     /// The visit and the action of the `each`.
     pub at: (u32, usize),
-    /// The elements by their numbers; none where a number is free.
+    /// Elements by their numbers; `None` if a number is free.
     pub elements: Vec<Option<Digest>>,
 }
 
 impl ElementNumbers {
-    /// The element has this number, before any list is looked at.
+    /// Gives the element this number, before any list is looked at.
     pub(in super::super) fn reserve(&mut self, number: usize, element: Digest) {
         if self.elements.len() <= number {
             self.elements.resize(number + 1, None);

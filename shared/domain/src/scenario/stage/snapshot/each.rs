@@ -1,4 +1,4 @@
-//! How far an `each` has come: which elements are over, and where the others stand.
+//! Progress of an `each`: which elements are over, and where the others stand.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use super::{AnsweredCall, Folded};
 use crate::id::RequestId;
 use crate::order::OrderError;
 
-/// How far an `each` has come.
+/// Progress of an `each`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EachProgress {
     /// The visit and the action that it belongs to.
     pub at: (u32, usize),
     /// The elements in the order of the list.
     pub elements: Vec<ElementProgress>,
-    /// Their numbers, in the same order; empty where each has the number of its place.
+    /// Numbers of the elements, in the same order; empty if each has the number of its place.
     #[serde(default, skip_serializing_if = "is_default")]
     pub numbers: Vec<usize>,
     /// The order went back to a savepoint before the action: the list is evaluated again.
@@ -25,11 +25,11 @@ pub struct EachProgress {
     pub again: bool,
 }
 
-/// How far one element has come.
+/// Progress of an element.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElementProgress {
-    /// The element, as its scripts have left it; none for null, and for one that is over.
+    /// The element, as its scripts have left it; `None` for null, and for one that is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Folded>,
     /// The action of the `each` that is next.
@@ -44,13 +44,13 @@ pub struct ElementProgress {
     /// The request that is registered for its next action.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "text_or_none")]
     pub request: Option<RequestId>,
-    /// Its failure, which is to be repeated when the others have come as far as they can.
+    /// Failure that is to be repeated when the others have come as far as they can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<FailedElement>,
     /// The action that is being repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeated: Option<usize>,
-    /// What came of it in the end.
+    /// Final outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<ElementEnd>,
 }
@@ -59,25 +59,25 @@ pub struct ElementProgress {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FailedElement {
-    /// What failed.
+    /// The failure.
     pub error: OrderError,
-    /// How long the called system asks to be left alone, in milliseconds.
+    /// Time for which the called system asks to be left alone, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 
-/// What came of an element.
+/// Outcome of an element.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ElementEnd {
     /// All went through: what it has for each variable under `save`, in their order.
     Done(Vec<Folded>),
-    /// It failed, and its failure is kept beside the others.
+    /// The element failed, and its failure is kept beside the others.
     Failed(OrderError),
 }
 
 impl EachProgress {
-    /// The begin, with these elements and their numbers. Those that were in the former list are as far as they were there.
+    /// The start, with these elements and their numbers. Elements of the former list are as far as they were there.
     pub(in super::super) fn of(
         at: (u32, usize),
         list: Vec<Value>,
@@ -158,14 +158,14 @@ impl ElementProgress {
         self.end.is_none() && self.failed.is_none()
     }
 
-    /// The action has gone through, and with it the repeat that was for it.
+    /// Advances behind an action that has gone through, and ends its repeat.
     pub(in super::super) fn advance(&mut self) {
         self.request = None;
         self.next += 1;
         self.repeated.take_if(|repeated| *repeated < self.next);
     }
 
-    /// It is over: nothing else of it is kept.
+    /// Ends the element: nothing else of it is kept.
     pub(in super::super) fn over(&mut self, end: ElementEnd) {
         *self = Self { end: Some(end), ..Self::default() };
     }

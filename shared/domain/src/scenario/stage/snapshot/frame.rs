@@ -1,4 +1,4 @@
-//! How far a list of actions has come: those of the present state, or those that handle a call.
+//! Progress of a list of actions: those of the present state, or those that handle a call.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ pub struct Rest {
     /// The status of the suspension.
     #[serde(with = "stored::text")]
     pub status: Status,
-    /// Until when it lasts.
+    /// End of the rest.
     pub until: Timestamp,
-    /// Why, where it waits for a retry.
+    /// Failure that is to be repeated, if it waits for a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<OrderError>,
 }
@@ -29,7 +29,7 @@ pub struct Answers {
     /// The last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<Folded>,
-    /// Those that bear a name.
+    /// Answers that have a name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub named: BTreeMap<String, Folded>,
 }
@@ -67,7 +67,7 @@ pub struct Frame {
     pub answers: Answers,
     /// Steps of the present `parallel` that went through.
     pub parallel_done: Vec<usize>,
-    /// How far an `each` has come.
+    /// Progress of an `each`.
     pub each: Option<Box<EachProgress>>,
     /// Numbers of the elements of each `each` of the visit.
     pub numbers: Vec<ElementNumbers>,
@@ -86,10 +86,10 @@ pub struct Frame {
 /// The time for which an action must not be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActionHold {
-    /// Its begin.
+    /// Start of the hold.
     pub since: Timestamp,
-    /// The called system that must be left alone; none where it is only that the stage has lasted as long as one may, and
-    /// none in positions that were stored before systems were noted.
+    /// The called system that must be left alone; `None` if the stage has only lasted as long as one may, and
+    /// in positions that were stored before systems were noted.
     pub system: Option<String>,
 }
 

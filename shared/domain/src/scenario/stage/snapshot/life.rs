@@ -15,15 +15,15 @@ pub struct EntryPoint {
     pub state: String,
     /// Number of the visit.
     pub visit: u32,
-    /// What the order had there, where a repeat goes back to that, too: in an operation.
+    /// Values that a repeat goes back to: in an operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub savepoint: Option<Box<Savepoint>>,
 }
 
-/// What an operation had at a savepoint: the repeat makes the same calls, under the same keys.
+/// Values of an operation at a savepoint: the repeat makes the same calls, under the same keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Savepoint {
-    /// Its variables, a map.
+    /// Variables, a map.
     pub vars: Folded,
     /// The answers that its actions saw.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -31,7 +31,7 @@ pub struct Savepoint {
 }
 
 impl EntryPoint {
-    /// The begin of a visit, before anything was done in it.
+    /// The start of a visit, before anything was done in it.
     #[must_use]
     pub fn new(state: &str, visit: u32) -> Self {
         Self { state: state.to_owned(), visit, savepoint: None }
@@ -50,14 +50,14 @@ impl EntryPoint {
 }
 
 impl Snapshot {
-    /// The begin of a life at this state: that is what its repeats go back to.
+    /// The start of a life at this state: that is what its repeats go back to.
     #[must_use]
     pub fn entering(state: &str, vars: Map<String, Value>) -> Self {
         let visit = Visit { state: Some(state.to_owned()), ..Visit::default() };
         Self { visit, vars, entry_point: Some(EntryPoint::new(state, 1)), ..Self::default() }
     }
 
-    /// The begin of the next life at this state, with the variables of this one: those of the savepoint,
+    /// The start of the next life at this state, with the variables of this one: those of the savepoint,
     /// where the state is one.
     #[must_use]
     pub fn restarted_at(self, state: &str) -> Self {
@@ -94,8 +94,8 @@ impl Snapshot {
         self.vars.clone().into_iter().chain(so_far).collect()
     }
 
-    /// What a call from outside has set stays where a repeat goes back to a savepoint, and a restart: its caller was
-    /// told that it is done.
+    /// Keeps what a call from outside has set when a repeat or a restart goes back to a savepoint: its caller was
+    /// informed that it is done.
     pub(in super::super) fn keep_behind_savepoint(
         &mut self,
         before: &Map<String, Value>,
@@ -120,7 +120,7 @@ impl Snapshot {
         i32::try_from(self.visit.number).unwrap_or(i32::MAX)
     }
 
-    /// What is kept of a life that is over: a restart goes on with its variables. None where there are none.
+    /// Returns what is kept of a life that is over: a restart goes on with its variables. `None` if there are none.
     #[must_use]
     pub fn remains(self) -> Option<Self> {
         let vars = self.known_vars();

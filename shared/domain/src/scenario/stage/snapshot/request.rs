@@ -7,7 +7,7 @@ use super::Digest;
 use super::stored::{is_default, text};
 use crate::id::RequestId;
 
-/// Where a request went, for the rules that judge its answer.
+/// Destination of a request, for the rules that judge its answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Destination {
@@ -55,22 +55,22 @@ pub struct OpenRequest {
     /// The state that registered it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub state: String,
-    /// Its unguessable id.
+    /// Unguessable id.
     #[serde(with = "text")]
     pub id: RequestId,
-    /// Where it went; none for a child order.
+    /// Destination; `None` for a child order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Destination>,
-    /// When it was sent; none where that was not noted, or it is not sent yet.
+    /// Time at which it was sent; `None` if not noted, or not sent yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_at: Option<Timestamp>,
-    /// Content of what it asks; none where no answer is ever kept, and in positions that were stored before it was noted.
+    /// Digest of its content; `None` if no answer is ever kept, and in positions that were stored before it was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Digest>,
-    /// A retry does not send it again once it has a good answer.
+    /// True if a retry does not send it again once it has a good answer.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keep_answer: bool,
-    /// It was registered before the order slept, or before a call moved it.
+    /// True if it was registered before the order slept, or before a call moved it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub earlier: bool,
 }

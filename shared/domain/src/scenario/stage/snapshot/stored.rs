@@ -42,7 +42,7 @@ impl Snapshot {
     /// Reads the stored text.
     ///
     /// # Errors
-    /// As [`Snapshot::from_value`].
+    /// The same as those of [`Snapshot::from_value`].
     pub fn from_text(text: &str) -> Result<Self, SnapshotError> {
         serde_json::from_str(text).map_err(|error| SnapshotError(error.to_string()))
     }
@@ -57,7 +57,7 @@ impl Serialize for Snapshot {
         let later = asynchronous.as_ref();
         let mover = self.mover.as_ref();
         let moved = mover.and_then(|call| call.answer.as_ref());
-        let mut out = Fields(serializer.serialize_map(None)?);
+        let mut out = SnapshotFields(serializer.serialize_map(None)?);
         out.put("state", &visit.state)?;
         out.put("action", &main.action)?;
         out.put("visit", &visit.number)?;
@@ -89,7 +89,7 @@ impl Serialize for Snapshot {
         out.put("awaiting", &visit.awaiting)?;
         out.put("handOut", &visit.hand_out)?;
         out.put("rest", &main.rest)?;
-        out.put("call", &call.map(|call| StoredCall { call, main, moved }))?;
+        out.put("call", &call.map(|call| SnapshotCall { call, main, moved }))?;
         out.put("movedBy", &mover.map(|call| call.no))?;
         out.put("event", &mover.map(|call| &call.event))?;
         out.put("answer", &call.map_or(moved, |call| call.answer.as_ref()))?;
@@ -100,16 +100,16 @@ impl Serialize for Snapshot {
 
 /// A call that is being handled, with what is put aside of the order itself and of the call that moved it.
 #[derive(PartialEq)]
-struct StoredCall<'s> {
+struct SnapshotCall<'s> {
     call: &'s Handling,
     main: &'s Frame,
     moved: Option<&'s Value>,
 }
 
-impl Serialize for StoredCall<'_> {
+impl Serialize for SnapshotCall<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { call: Handling { no, name, body, frame, before, .. }, main, moved } = self;
-        let mut out = Fields(serializer.serialize_map(None)?);
+        let mut out = SnapshotFields(serializer.serialize_map(None)?);
         out.0.serialize_entry("no", no)?;
         out.0.serialize_entry("name", name)?;
         out.0.serialize_entry("body", body)?;
@@ -132,9 +132,9 @@ impl Serialize for StoredCall<'_> {
 }
 
 /// The fields that are written: what a fresh position would have is left out.
-struct Fields<M>(M);
+struct SnapshotFields<M>(M);
 
-impl<M: SerializeMap> Fields<M> {
+impl<M: SerializeMap> SnapshotFields<M> {
     fn put<T: Serialize + Default + PartialEq>(
         &mut self,
         name: &'static str,
@@ -143,7 +143,7 @@ impl<M: SerializeMap> Fields<M> {
         if is_default(value) { Ok(()) } else { self.0.serialize_entry(name, value) }
     }
 
-    /// Those without a content stand where they always stood.
+    /// Stores kept answers; those without a content stand where they always stood.
     fn put_kept(&mut self, answers: &[KeptAnswer]) -> Result<(), M::Error> {
         let places = answers.iter().filter(|kept| kept.content.is_none()).map(|kept| &kept.place);
         self.put("answered", &places.collect::<Vec<_>>())?;
@@ -159,15 +159,15 @@ impl<M: SerializeMap> Fields<M> {
 
 impl<'de> Deserialize<'de> for Snapshot {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = Stored(Map::deserialize(deserializer)?);
+        let stored = SnapshotReader(Map::deserialize(deserializer)?);
         stored.position().map_err(D::Error::custom)
     }
 }
 
 /// The fields that were read; one that is absent or null is what a fresh position has.
-struct Stored(Map<String, Value>);
+struct SnapshotReader(Map<String, Value>);
 
-impl Stored {
+impl SnapshotReader {
     fn position(mut self) -> serde_json::Result<Snapshot> {
         let visit = Visit {
             state: self.take("state")?,

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::asynchronous::with_rules;
 use super::*;
 
-/// A world for whoever asks stage by stage: what came of a need.
+/// A world that answers the needs of one stage after another.
 pub(super) type World<'w> = &'w mut dyn FnMut(&Need) -> Answer;
 
 pub(super) struct Course {
@@ -90,21 +90,21 @@ struct Asked {
     answered: bool,
 }
 
-/// All that was asked in the rounds of a play, and what was told in the end.
+/// All that was asked in the rounds of a play, and what was sent in the end.
 #[derive(Default)]
 struct Rounds {
     asked: BTreeMap<u128, Asked>,
     /// Contents that each round asked for.
     by_round: Vec<Vec<String>>,
     keys: Vec<Uuid>,
-    told: Value,
+    sent: Value,
 }
 
 impl Rounds {
     fn answer(&mut self, need: &Need, list: &[u8]) -> Answer {
         match need {
             Need::Http(call) if call.url.ends_with("/told") => {
-                self.told = json_of(call);
+                self.sent = json_of(call);
                 Answer::Response(fine(&Value::Null))
             }
             Need::Http(_) => {
@@ -141,14 +141,14 @@ impl Rounds {
             same.map(|other| other.place).max() == Some(asked.place)
         };
         let shown = self.asked.iter().filter(|(_, asked)| asked.answered && newest(asked));
-        let told = |(id, asked): (&u128, &Asked)| {
+        let callback = |(id, asked): (&u128, &Asked)| {
             (asked.name.clone(), json!({"body": [asked.content, id.to_string()]}))
         };
-        shown.map(told).collect()
+        shown.map(callback).collect()
     }
 }
 
-/// As often as each stands in the list.
+/// Counts how often each value stands in the list.
 fn counted<T: Ord + Clone>(list: &[T]) -> BTreeMap<T, usize> {
     let mut counts = BTreeMap::new();
     list.iter().for_each(|item| *counts.entry(item.clone()).or_default() += 1);
@@ -202,11 +202,11 @@ proptest! {
                 Then::End { status, .. } => {
                     prop_assert_eq!(status, Status::Success);
                     let (list, _) = &plan[(round - 1).min(plan.len() - 1)];
-                    let told = rounds.told.as_array().unwrap();
-                    let contents: Vec<Value> = told.iter().map(|one| one["body"][0].clone()).collect();
+                    let sent = rounds.sent.as_array().unwrap();
+                    let contents: Vec<Value> = sent.iter().map(|one| one["body"][0].clone()).collect();
                     let wanted: Vec<Value> = list.iter().map(|item| json!(format!("x{item}"))).collect();
                     prop_assert_eq!(contents, wanted);
-                    let ids: BTreeSet<String> = told.iter().map(|one| one["body"][1].to_string()).collect();
+                    let ids: BTreeSet<String> = sent.iter().map(|one| one["body"][1].to_string()).collect();
                     prop_assert_eq!(ids.len(), list.len(), "each element has an answer of its own");
                     break;
                 }
@@ -227,7 +227,7 @@ proptest! {
         let mut course = Course::of(Play::whole(text).errors(&often(ERRORS)));
         let (mut wake, mut round) = (Wake::Start, 0);
         let mut content_of: BTreeMap<Uuid, u8> = BTreeMap::new();
-        let (mut done, mut told) = (Vec::<u8>::new(), Value::Null);
+        let (mut done, mut sent) = (Vec::<u8>::new(), Value::Null);
         loop {
             let (list, fails) = plan[round.min(plan.len() - 1)].clone();
             let is_last = round >= plan.len();
@@ -239,7 +239,7 @@ proptest! {
             let (kept, mut asked) = (counted(&done), Vec::new());
             let end = course.stage(wake, &[], &mut |need| match need {
                 Need::Http(call) if call.url.ends_with("/told") => {
-                    told = json_of(call);
+                    sent = json_of(call);
                     Answer::Response(fine(&Value::Null))
                 }
                 Need::Http(_) => Answer::Response(fine(&json!(list))),
@@ -261,7 +261,7 @@ proptest! {
             match end.then {
                 Then::Retry { .. } => (wake, round) = (Wake::Retry, round + 1),
                 Then::End { status, .. } => {
-                    prop_assert_eq!((status, told), (Status::Success, json!(list)));
+                    prop_assert_eq!((status, sent), (Status::Success, json!(list)));
                     break;
                 }
                 other => panic!("{other:?}"),
@@ -350,7 +350,7 @@ fn scn_7_callbacks_have_the_answers_of_the_latest_round_only() {
         .replace("    on: {wait: w, fail: failed}\n", "");
     let mut course = Course::of(Play::of(&text));
     let mut rounds = Rounds::default();
-    for (list, told) in [(&[1, 2, 3][..], vec!["x1", "x2", "x3"]), (&[3][..], vec!["x3"]), (&[], vec![])] {
+    for (list, sent) in [(&[1, 2, 3][..], vec!["x1", "x2", "x3"]), (&[3][..], vec!["x3"]), (&[], vec![])] {
         let end = course.stage(
             if rounds.by_round.is_empty() { Wake::Start } else { Wake::Callback },
             &[],
@@ -375,6 +375,6 @@ fn scn_7_callbacks_have_the_answers_of_the_latest_round_only() {
         });
         let contents: Vec<Value> =
             copy.as_array().unwrap().iter().map(|one| one["body"][0].clone()).collect();
-        assert_eq!(contents, told.iter().map(|one| json!(one)).collect::<Vec<_>>());
+        assert_eq!(contents, sent.iter().map(|one| json!(one)).collect::<Vec<_>>());
     }
 }

@@ -1,4 +1,4 @@
-//! What the world of a play answers, in short words, and what wakes an order that rests.
+//! Answers of the world of a play, in short words, and what wakes an order that rests.
 
 use super::*;
 
@@ -45,7 +45,7 @@ pub(super) fn said_at_once(words: &str, count: usize) -> Answer {
     Answer::Parallel(outcomes)
 }
 
-/// What wakes an order after a stage, and when.
+/// Returns what wakes an order after a stage, and when.
 pub(super) fn after(
     end: &StageEnd,
     answers: &mut VecDeque<&str>,
@@ -91,7 +91,7 @@ thread_local! {
     static CALLS: std::cell::Cell<i64> = const { std::cell::Cell::new(1) };
 }
 
-/// When a call comes, and what it is, if the words are one.
+/// Reads a call: its time and its text, if the words are one.
 fn call_of(words: &str, now: Timestamp) -> Option<(Timestamp, &str)> {
     match words.strip_prefix('+').and_then(|rest| rest.split_once(' ')) {
         Some((took, rest)) => Some((later(now, parse_duration(took).unwrap()), rest.strip_prefix("call ")?)),

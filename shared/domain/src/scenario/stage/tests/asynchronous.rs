@@ -56,7 +56,7 @@ pub(super) const GOOD: &str = r#"callback {"r": {"body": "yes"}, "q": {"body": "
 const BAD: &str = r#"callback {"r": {"body": "yes"}, "q": {"body": "no", "stepStatus": "k21"}}"#;
 const ODD: &str = r#"callback {"r": {"body": "yes"}, "q": {"body": "odd"}}"#;
 
-/// What was asked, in order.
+/// Returns the requests, in order.
 fn asked(played: &Played) -> String {
     let asked = played.calls.iter().map(|(_, _, need)| if matches!(need, Need::Http(_)) { "r" } else { "q" });
     asked.collect::<Vec<_>>().join("")
@@ -81,7 +81,7 @@ fn err_6_an_answer_of_a_class_with_a_policy_is_asked_for_again_from_the_entry_po
 }
 
 #[test]
-fn err_6_a_failed_answer_without_a_policy_is_told_apart_where_the_scenario_asks_for_it() {
+fn err_6_a_failed_answer_without_a_policy_is_distinguished_where_the_scenario_asks_for_it() {
     let apart = with_rules(&asking(", fail: bad", "")).go(&["200", "published", ODD]);
     assert_eq!((apart.path().as_str(), apart.class().as_str()), ("wait w, fail bad", "odd"));
     let together = with_rules(&asking("", "")).go(&["200", "published", ODD]);
@@ -238,7 +238,7 @@ fn err_13_classes_that_fail_together_have_a_cycle_each() {
         // The shorter wait has two attempts, though it is never the one that is waited for.
         (vec![both, both, both], vec![120, 120], "refused"),
         (vec![both, refused, refused], vec![120, 30], "refused"),
-        // One that did not come back begins anew.
+        // One that did not come back begins again.
         (vec![both, slow, both, both, both], vec![120, 120, 120, 120], "refused"),
         (vec![both, slow, slow, slow, slow, slow], vec![120; 5], "slow.answer"),
     ] {

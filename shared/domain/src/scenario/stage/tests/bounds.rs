@@ -1,4 +1,4 @@
-//! What a scenario may not do: circle for ever, gather without end, compute without end (SCN-5).
+//! Bounds of a scenario: it does not circle, gather or compute without end (SCN-5).
 
 use super::*;
 

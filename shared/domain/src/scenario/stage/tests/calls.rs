@@ -28,14 +28,17 @@ fn hours(played: &Played) -> f64 {
 fn scn_9_a_call_moves_the_order_where_its_state_says_so() {
     let played = asleep("").go(&["+2h call stop"]);
     assert_eq!(
-        (played.path().as_str(), played.told()),
+        (played.path().as_str(), played.replies()),
         ("sleep s, call:stop stopped", vec![json!({"step": "stopped"})])
     );
     assert_eq!(hours(&played), 2.0);
     // The new rest has a timer of its own.
     let played = asleep("").go(&["+2h call move 5", "200"]);
     assert_eq!(played.path(), "sleep s, call:move moved, sleep s, timeout done");
-    assert_eq!((played.told(), played.body(0), hours(&played)), (vec![json!({"step": "s"})], json!(5), 3.0));
+    assert_eq!(
+        (played.replies(), played.body(0), hours(&played)),
+        (vec![json!({"step": "s"})], json!(5), 3.0)
+    );
 }
 
 #[test]
@@ -44,8 +47,8 @@ fn scn_9_a_handled_call_is_answered_and_the_timer_goes_on() {
                  say: {actions: [{script: 'answer(#{n: params.n})'}]}, still: {}";
     let played =
         asleep(calls).go(&["+1h call ask {\"by\": \"ann\"}", "+1h call say; still", "+1h call other"]);
-    let told = [json!({"seen": "ann", "of": "ask"}), json!({"n": 7}), Value::Null, json!("call.refused")];
-    assert_eq!(played.told(), told);
+    let expected = [json!({"seen": "ann", "of": "ask"}), json!({"n": 7}), Value::Null, json!("call.refused")];
+    assert_eq!(played.replies(), expected);
     assert_eq!((played.path().as_str(), hours(&played)), ("sleep s, timeout done", 24.0));
     assert_eq!(played.last().snapshot.vars["seen"], "ann");
 }
@@ -54,10 +57,10 @@ fn scn_9_a_handled_call_is_answered_and_the_timer_goes_on() {
 fn scn_9_calls_are_handled_in_the_order_of_their_arrival() {
     let calls = "add: {actions: [{script: 'vars.all = (if \"all\" in vars { vars.all } else { \"\" }) + event.body'}], answer: '${vars.all}'}";
     let played = asleep(calls).go(&["call add \"a\"; add \"b\"; stop; add \"c\""]);
-    assert_eq!(played.told(), [json!("a"), json!("ab"), json!({"step": "stopped"})]);
+    assert_eq!(played.replies(), [json!("a"), json!("ab"), json!({"step": "stopped"})]);
     let played = asleep(calls).go(&["call add \"a\"; move 1; add \"b\"", "200"]);
     assert_eq!(
-        played.told(),
+        played.replies(),
         [json!("a"), json!({"step": "s"}), json!("ab")],
         "the last waits for the next rest"
     );
@@ -69,7 +72,7 @@ fn scn_9_a_handling_that_is_repeated_leaves_the_rest_and_its_timer_alone() {
     let played = asleep(ask).go(&["+1h call ask", "503", "down", "200"]);
     assert_eq!(played.statuses(), "sleep, retry, retry, sleep, success");
     assert_eq!(
-        (played.told(), hours(&played)),
+        (played.replies(), hours(&played)),
         (vec![json!(1)], 24.0),
         "what was said before the repeat counts"
     );
@@ -82,7 +85,7 @@ fn scn_9_a_rest_that_ended_while_a_call_was_repeated_ends_right_after_it() {
     let ask = "ask: {actions: [{http: {url: 'http://h/x'}}]}";
     let played = asleep(ask).go(&["+86395s call ask", "503", "200"]);
     assert_eq!(played.statuses(), "sleep, retry, sleep, success");
-    assert_eq!((played.path().as_str(), played.told()), ("sleep s, timeout done", vec![Value::Null]));
+    assert_eq!((played.path().as_str(), played.replies()), ("sleep s, timeout done", vec![Value::Null]));
 }
 
 #[test]
@@ -92,7 +95,7 @@ fn scn_9_a_call_behind_one_that_is_repeated_waits_for_it_and_hurries_nothing() {
     // The second call came at once, and the repeat of the first is still 10 seconds after its failure.
     assert_eq!(played.statuses(), "sleep, retry, retry, retry, retry, sleep, success");
     assert_eq!(
-        played.told(),
+        played.replies(),
         [json!("busy"), json!(2)],
         "it fails by its own attempts, and the next has its turn"
     );
@@ -100,13 +103,13 @@ fn scn_9_a_call_behind_one_that_is_repeated_waits_for_it_and_hurries_nothing() {
 }
 
 #[test]
-fn scn_9_a_handling_that_fails_is_told_to_its_caller_and_says_nothing_to_the_next() {
+fn scn_9_a_handling_that_fails_is_reported_to_its_caller_and_says_nothing_to_the_next() {
     let calls = "bad: {actions: [{script: 'answer(1)'}, {http: {url: 'http://h/x'}}]}, \
                  no: {actions: [{script: 'fail(\"no\", \"mine\")'}]}, wrong: {answer: '${vars.absent.x}'}, still: {}, \
                  yes: {actions: [{script: 'answer(2); success()'}, {log: x}], answer: 3}";
     let played = asleep(calls).go(&["call bad; no; wrong; still; yes; still", "404"]);
-    let told = [json!("none"), json!("mine"), json!("script.error"), Value::Null, json!(3), Value::Null];
-    assert_eq!((played.told(), hours(&played)), (told.to_vec(), 24.0));
+    let expected = [json!("none"), json!("mine"), json!("script.error"), Value::Null, json!(3), Value::Null];
+    assert_eq!((played.replies(), hours(&played)), (expected.to_vec(), 24.0));
     assert!(matches!(&played.last().then, Then::End { error: None, .. }), "the order itself did not fail");
 }
 
@@ -114,7 +117,7 @@ fn scn_9_a_handling_that_fails_is_told_to_its_caller_and_says_nothing_to_the_nex
 fn scn_9_what_moved_the_order_is_answered_after_its_repeats() {
     let played = asleep("ask: {}").go(&["+1h call move 1", "503", "call ask", "200"]);
     assert_eq!(played.statuses(), "sleep, retry, retry, sleep, success");
-    assert_eq!(played.told(), [Value::Null, json!({"step": "s"})]);
+    assert_eq!(played.replies(), [Value::Null, json!({"step": "s"})]);
     assert_eq!(played.delays()[0], 10, "the call between did not hurry the repeat");
 }
 
@@ -130,7 +133,7 @@ states:
   done: {kind: terminal}\n";
     let played = Play::whole(text).go(&["call move", "503", "call move", "200"]);
     assert_eq!(played.path(), "sleep s, call:move b, call:move c, success done");
-    assert_eq!(played.told(), [json!(1), json!({"step": "done"})]);
+    assert_eq!(played.replies(), [json!(1), json!({"step": "done"})]);
 }
 
 #[test]
@@ -149,7 +152,7 @@ calls:
     };
     let call = text("{http: {url: 'http://h/2', body: '${response.body}'}}");
     let played = Play::whole(&call).go(&["200 1", "503", "call ask; look", "200 8 | 200 9", "200 2", "200"]);
-    assert_eq!(played.told(), [json!(8), json!("script.error")]);
+    assert_eq!(played.replies(), [json!(8), json!("script.error")]);
     assert_eq!((played.body(1), played.body(4), played.body(5)), (json!(1), json!(1), json!([1, 2])));
     // The `parallel` of a call is not the one that the order repeats.
     let both =
@@ -157,7 +160,7 @@ calls:
     let answers = ["200 1", "200 5 | 503", "call ask", "503 | 200 9", "200 8", "200 6", "200"];
     let played = Play::whole(&both).go(&answers);
     assert_eq!(played.paths(), "1, x, y, p, q, p, y, 3");
-    assert_eq!(played.told(), [json!(8)]);
+    assert_eq!(played.replies(), [json!(8)]);
 }
 
 #[test]
@@ -204,7 +207,7 @@ fn scn_9_a_handling_that_fails_leaves_nothing_behind() {
     let calls = "spoil: {actions: [{script: 'vars.n = 99; result(5); message(\"m\")'}, {http: {url: 'http://h/x'}}]}, \
                  good: {actions: [{script: 'vars.n = 1; result(1)'}]}";
     let played = asleep(calls).go(&["call good; spoil", "503", "404"]);
-    assert_eq!(played.told(), [Value::Null, json!("none")]);
+    assert_eq!(played.replies(), [Value::Null, json!("none")]);
     let last = &played.last().snapshot;
     assert_eq!((&last.vars["n"], &last.result, &last.message), (&json!(1), &Some(json!(1)), &None));
 }
@@ -233,9 +236,9 @@ fn scn_9_a_wait_after_a_call_is_for_what_is_still_open_where_nothing_new_was_ask
         ("wait w, call:amend amend, wait w, callback done", 1)
     );
     let asks = "{amqp: {exchange: e, key: k, request: q}},";
-    let anew = Play::of(&text(asks)).go(&["published", "call amend", "published", "timeout"]);
-    assert_eq!((waits(&anew, 0), waits(&anew, 1)), (1, 1), "what was asked anew is what it waits for");
-    assert_eq!(anew.path(), "wait w, call:amend amend, wait w, timeout late");
+    let again = Play::of(&text(asks)).go(&["published", "call amend", "published", "timeout"]);
+    assert_eq!((waits(&again, 0), waits(&again, 1)), (1, 1), "what was asked again is what it waits for");
+    assert_eq!(again.path(), "wait w, call:amend amend, wait w, timeout late");
 }
 
 #[test]
@@ -251,7 +254,7 @@ calls: {ask: {actions: [{script: 'answer(2)'}, {http: {url: 'http://h/x'}}]}, lo
     // The handling is repeated, so that both answers are stored in between.
     let played = Play::whole(text).go(&["call move", "503", "call ask; look", "503", "200", "200"]);
     assert_eq!(played.statuses(), "sleep, retry, retry, retry, success");
-    assert_eq!(played.told(), [json!(2), Value::Null, json!(1)]);
+    assert_eq!(played.replies(), [json!(2), Value::Null, json!(1)]);
 }
 
 #[test]
@@ -268,5 +271,5 @@ calls: {ask: {actions: [{http: {url: 'http://h/x'}}]}}\n";
     let answers = ["200 0", "call ask", "503", "404", "503", "200 1"];
     let played = Play::whole(text).sequential().go(&answers);
     assert_eq!(played.statuses(), "polling, retry, polling, retry, success");
-    assert_eq!((played.delays(), played.told()), (vec![10, 10], vec![json!("none")]));
+    assert_eq!((played.delays(), played.replies()), (vec![10, 10], vec![json!("none")]));
 }

@@ -1,7 +1,8 @@
-//! What must not happen, and what happens then: wrong answers, a stage broken off, a position
+//! Handling of what must not happen: wrong answers, a stage broken off, a position
 //! that cannot be taken up, the same question asked again.
 
 use super::*;
+use crate::classes::PANIC;
 
 const CALL: &str = "  a: {actions: [{http: {url: 'http://h/a'}}], on: {success: done, fail: failed}}
   done: {kind: terminal}
@@ -53,15 +54,15 @@ fn an_answer_to_another_question_ends_the_order_visibly() {
         let end = end(stage.answer(answer.clone(), now(), 0.5));
         let Then::End { status, scenario_status, error: Some(error) } = end.then else { panic!("{end:?}") };
         assert_eq!((status, scenario_status), (Status::Fail, ScenarioStatus::Failed));
-        assert_eq!(error.class.as_deref(), Some(crate::order::PANIC), "{answer:?} to {asked:?}");
+        assert_eq!(error.class.as_deref(), Some(PANIC), "{answer:?} to {asked:?}");
     }
 }
 
 #[test]
 fn an_answer_without_a_question_and_one_after_the_end_change_nothing_that_stood() {
     let mut early = fresh(CALL);
-    let told = early.answer(said("200"), now(), 0.5);
-    assert!(matches!(end(told).then, Then::End { status: Status::Fail, .. }));
+    let need = early.answer(said("200"), now(), 0.5);
+    assert!(matches!(end(need).then, Then::End { status: Status::Fail, .. }));
     let mut late = fresh(CALL);
     late.next(now());
     let first = end(late.answer(said("200"), now(), 0.5));

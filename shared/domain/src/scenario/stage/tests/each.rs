@@ -1,6 +1,7 @@
 //! `each`: the same actions for every element of a list (SCN-17).
 
 use super::*;
+use crate::classes::EACH_TOO_LONG;
 
 const DONE: &str = "  done: {kind: terminal}\n  failed: {kind: terminal, outcome: fail}\n";
 
@@ -30,7 +31,7 @@ fn at_once(played: &Played) -> Vec<usize> {
 }
 
 #[test]
-fn scn_17_so_many_elements_are_at_work_at_once_and_results_keep_the_order_of_the_list() {
+fn scn_17_at_most_this_many_elements_are_at_work_at_once_and_results_keep_the_order_of_the_list() {
     let played = play(&scenario(LETTERS), &["200 0", "200 1 | 200 2", "200 3 | 200 4", "200 5", "200"]);
     assert_eq!(played.paths(), "first, a/0, b/1, c/2, d/3, e/4, after");
     assert_eq!(at_once(&played), [2, 2, 1]);
@@ -261,7 +262,7 @@ fn scn_9_a_call_from_outside_goes_through_a_list_beside_the_order() {
         DONE.lines().next().unwrap()
     );
     let played = Play::whole(&text).go(&["call c [1, 2]", "200 1 | 503", "200 2"]);
-    assert_eq!(played.told(), [json!([1, 2])]);
+    assert_eq!(played.replies(), [json!([1, 2])]);
 }
 
 #[test]

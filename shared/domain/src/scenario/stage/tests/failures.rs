@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// One call; the state fails to `failed`.
+/// A scenario with one call; its state fails to `failed`.
 const ONE: &str = "  a: {actions: [{http: {url: 'http://h/a'}}], on: {success: done, fail: failed}}
   done: {kind: terminal}
   failed: {kind: terminal, outcome: fail}\n";
@@ -100,7 +100,7 @@ fn err_8_jitter_follows_the_dice() {
 fn err_9_a_cycle_ends_with_success_another_class_its_attempts_or_its_time() {
     let two = actions("{http: {url: 'http://h/1'}}, {http: {url: 'http://h/2'}}");
     for (answers, statuses, class) in [
-        // Attempts count anew for the second action: the first one's success ended its cycle.
+        // Attempts count from 1 for the second action: the first one's success ended its cycle.
         (
             &["503", "503", "503", "200", "503", "503", "503", "200"][..],
             "retry, retry, retry, retry, retry, retry, success",

@@ -35,7 +35,7 @@ fn scn_2_ord_9_terminal_states_say_status_and_scenario_status() {
 }
 
 #[test]
-fn scn_3_transitions_are_told_with_event_and_time() {
+fn scn_3_transitions_are_reported_with_event_and_time() {
     let text = states(
         "  a: {actions: [{http: {url: 'http://h/a'}}], on: {success: b, fail: failed}}
   b: {actions: [{sleep: {for: 1h}}], on: {sleep: c}}
@@ -44,8 +44,8 @@ fn scn_3_transitions_are_told_with_event_and_time() {
     let played = play(&text, &["+2s 200"]);
     assert_eq!(played.path(), "success b, sleep c, timeout done");
     let moves: Vec<_> = played.ends.iter().flat_map(|end| &end.transitions).collect();
-    let told: Vec<String> = moves.iter().map(|t| format!("{} {}", t.from, t.at)).collect();
-    assert_eq!(told, ["a 2026-01-01T00:00:02Z", "b 2026-01-01T00:00:02Z", "c 2026-01-01T01:00:02Z"]);
+    let lines: Vec<String> = moves.iter().map(|t| format!("{} {}", t.from, t.at)).collect();
+    assert_eq!(lines, ["a 2026-01-01T00:00:02Z", "b 2026-01-01T00:00:02Z", "c 2026-01-01T01:00:02Z"]);
     let history = json!({"transitions": played.ends[0].transitions, "log": played.ends[0].log});
     assert_eq!(history["transitions"][0]["event"], "success");
     assert_eq!(played.last().duration, Duration::ZERO);
@@ -216,11 +216,15 @@ fn ord_8_the_scenario_status_tells_whether_a_target_can_be_reached() {
     let played = play(&text, &["404"]);
     let shown: Vec<_> = played.ends.iter().map(|end| (end.scenario_status.as_str(), end.distance)).collect();
     assert_eq!(shown, [("on_target", Some(2)), ("off_target", None), ("failed", None)]);
-    assert_eq!(played.error().message, "GET h/c answered 404: ", "what failed is told after the sleep, too");
+    assert_eq!(
+        played.error().message,
+        "GET h/c answered 404: ",
+        "what failed is reported after the sleep, too"
+    );
 }
 
 #[test]
-fn ord_11_what_follows_a_stage_is_told_by_its_status() {
+fn ord_11_what_follows_a_stage_is_reported_by_its_status() {
     let played = play(WAITS, &["503", "200", "published", "timeout"]);
     assert_eq!(played.statuses(), "retry, wait, fail");
     assert_eq!(play(&SLEEPS.replace("HOW", "{for: 1m}"), &[]).statuses(), "sleep, success");
@@ -265,7 +269,7 @@ fn ord_12_calls_of_a_sequential_stage_get_what_is_left_of_its_time() {
 }
 
 #[test]
-fn ord_13_a_release_is_told_with_the_end_of_its_stage() {
+fn ord_13_a_release_is_reported_with_the_end_of_its_stage() {
     let text =
         states("  a: {actions: [release, {http: {url: 'http://h/a'}}], on: {success: done, fail: failed}}\n");
     let played = Play::of(&text).sequential().go(&["503", "200"]);

@@ -104,7 +104,7 @@ fn dsp_16_calls_are_handled_while_an_order_is_held_and_held_themselves() {
     let played = whole().go(&answers);
     assert_eq!(played.paths(), "1, x, y, y, 1, 2");
     assert_eq!(played.statuses(), "wait, wait, wait, wait, success");
-    assert_eq!((played.body(3), played.told()), (json!(7), vec![Value::Null, Value::Null]));
+    assert_eq!((played.body(3), played.replies()), (json!(7), vec![Value::Null, Value::Null]));
     assert_eq!(played.ends[1].then, played.ends[2].then, "a second call does not hurry the first");
     assert_eq!(played.ends[0].then, played.ends[3].then);
 }
@@ -143,7 +143,7 @@ fn dsp_16_what_moved_the_order_is_answered_behind_the_hold() {
   b: {actions: [{http: {url: 'http://h/1', body: '${event.body}'}}, {sleep: {for: 1d}}], on: {sleep: s, fail: done}}
   done: {kind: terminal}\n";
     let played = play(text, &["call go 4", "held 1h", "200"]);
-    assert_eq!((played.body(1), played.told()), (json!(4), vec![json!({"step": "s"})]));
+    assert_eq!((played.body(1), played.replies()), (json!(4), vec![json!({"step": "s"})]));
     assert!(played.ends[1].answers.is_empty());
 }
 
@@ -168,11 +168,11 @@ fn dsp_16_a_callback_says_how_long_its_system_is_to_be_left_alone() {
         let calls = played.ends.iter().flat_map(|end| &end.calls);
         let ended =
             calls.filter(|call| call.kind == CallKind::Asynchronous && call.outcome != CallOutcome::Sent);
-        let told = ended.map(|call| {
+        let found = ended.map(|call| {
             let is_good = call.outcome == CallOutcome::Answered;
             (call.system.clone(), is_good, call.retry_after.map(|wish| wish.as_secs()))
         });
-        told.collect()
+        found.collect()
     };
     // A good answer stays one.
     let good = r#"callback {"r": {"body": "yes", "headers": {"retry-after": "60"}}, "q": {"body": "yes"}}"#;

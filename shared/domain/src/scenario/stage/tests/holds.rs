@@ -1,6 +1,7 @@
-//! How long a sequential order may hold its queue, and what it can still do when that is over (ORD-12).
+//! Time for which a sequential order may hold its queue, and what it can still do when that is over (ORD-12).
 
 use super::*;
+use crate::classes::ACTOR_TIMEOUT;
 
 /// A call, and its compensation.
 const UNDOES: &str = "  a:
@@ -24,7 +25,7 @@ fn ord_12_a_stage_is_broken_off_once_and_what_follows_has_a_time_of_its_own() {
     assert_eq!(played.statuses(), "wait, fail");
     let Then::Hold { until } = played.ends[0].then else { panic!("{:?}", played.ends[0].then) };
     assert_eq!(until.as_second() - START.parse::<Timestamp>().unwrap().as_second(), 300, "at once");
-    assert_eq!(played.class(), "none", "the time-out of the call is what is told");
+    assert_eq!(played.class(), "none", "the time-out of the call is what is reported");
     // A repeat has a stage of its own anyway.
     let text = UNDOES.replace("timeout: 4m", "timeout: 5m");
     let played = Play::of(&text).sequential().go(&["+5m down", "+5m 200", "200"]);
@@ -40,11 +41,14 @@ fn ord_12_a_call_from_outside_is_handled_on_in_a_stage_of_its_own() {
   done: {kind: terminal}
 calls: {ask: {actions: [{http: {url: 'http://h/1'}}, {http: {url: 'http://h/2'}}], answer: 1}}\n";
     let played = Play::of(text).sequential().go(&["call ask", "+5m 200", "200"]);
-    assert_eq!((played.statuses().as_str(), played.told()), ("sleep, wait, sleep, success", vec![json!(1)]));
+    assert_eq!(
+        (played.statuses().as_str(), played.replies()),
+        ("sleep, wait, sleep, success", vec![json!(1)])
+    );
 }
 
 #[test]
-fn ord_12_the_budget_of_retries_begins_anew_when_the_queue_was_given_up() {
+fn ord_12_the_budget_of_retries_starts_again_when_the_queue_was_given_up() {
     let text =
         "  a: {actions: [{http: {url: 'http://h/1'}}, {sleep: {for: 1d}}], on: {sleep: b, fail: failed}}
   b: {kind: sleeping, on: {timeout: c}}

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// These actions in one state, and the calls of the order beside it.
+/// A scenario with these actions in one state, and the calls of the order beside it.
 fn acting(list: &str) -> String {
     format!(
         "  a: {{actions: [{list}], on: {{success: done, fail: failed}}}}
@@ -106,7 +106,7 @@ fn err_5_a_call_from_outside_makes_its_call_again_too() {
 calls: {{ask: {{actions: [{{http: {{url: 'http://h/1'}}}}, {JUDGE}], answer: '${{response.body}}'}}}}\n"
     );
     let played = play(&text, &["call ask", "200 busy", "200 fine"]);
-    assert_eq!((played.paths().as_str(), played.told()), ("1, 1", vec![json!("fine")]));
+    assert_eq!((played.paths().as_str(), played.replies()), ("1, 1", vec![json!("fine")]));
 }
 
 #[test]

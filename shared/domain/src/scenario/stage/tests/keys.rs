@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// One key for each call, in order.
+/// Keys of the calls, in order.
 fn keys(played: &Played) -> Vec<Uuid> {
     let keys = played.calls.iter().map(|(_, _, need)| match need {
         Need::Http(call) => call.idempotency_key,
@@ -12,7 +12,7 @@ fn keys(played: &Played) -> Vec<Uuid> {
     keys.collect()
 }
 
-/// Two calls and a message; the state begins anew when it fails.
+/// Two calls and a message; the state begins again when it fails.
 const TEXT: &str = "  a:
     actions: [{http: {url: 'http://h/1'}}, {http: {url: 'http://h/2', request: r}}, {amqp: {exchange: e, key: k}}]
     on: {success: done, fail: a}

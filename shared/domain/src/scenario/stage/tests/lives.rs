@@ -1,4 +1,4 @@
-//! Where repeats and restarts go back to, and with what: ORD-22, ORD-23, ERR-11, SCN-3, SCN-10.
+//! Positions and values to which repeats and restarts go back: ORD-22, ORD-23, ERR-11, SCN-3, SCN-10.
 //! Other pairs of features: `pairs`.
 
 use super::asynchronous::ASYNC;
@@ -138,9 +138,9 @@ fn scn_3_an_entry_point_in_the_middle_of_a_stage_is_saved_when_it_is_entered() {
     let [saved] = played.saved.as_slice() else { panic!("{:?}", played.saved) };
     assert_eq!((saved.step.as_str(), saved.distance), ("c", Some(1)), "where it begins is known already");
     assert_eq!(saved.scenario_status, ScenarioStatus::OnTarget);
-    assert_eq!(played.path(), "success b, success c, success done", "each move is told once");
+    assert_eq!(played.path(), "success b, success c, success done", "each move is reported once");
     assert_eq!(saved.snapshot.visit.number, 3);
-    // Whoever goes on there does nothing of it again, and makes the same call.
+    // An order that goes on there repeats none of it, and makes the same call.
     let mut next = Play::of(text);
     next.snapshot = Snapshot::from_value(&saved.snapshot.to_value()).unwrap();
     let next = next.go(&["200 3"]);
@@ -157,13 +157,13 @@ fn scn_15_what_is_saved_in_the_middle_of_a_stage_holds_no_secret() {
     let played = Play::of(text).secret("token", "hush-hush").go(&["200 \"hush-hush\"", "200"]);
     let saved = &played.saved[0];
     assert!(!saved.snapshot.to_text().contains("hush"), "{}", saved.snapshot.to_text());
-    let told = json!([saved.transitions, saved.log]).to_string();
-    assert!(!told.contains("hush"), "{told}");
+    let shown = json!([saved.transitions, saved.log]).to_string();
+    assert!(!shown.contains("hush"), "{shown}");
     assert_eq!(saved.snapshot.vars["told"], "***");
 }
 
 #[test]
-fn scn_3_a_call_that_was_answered_before_the_entry_point_is_told_with_it() {
+fn scn_3_a_call_that_was_answered_before_the_entry_point_is_reported_with_it() {
     let text = "  a: {actions: [{sleep: {for: 1h}}], on: {sleep: w}}
   w: {kind: sleeping, on: {timeout: b, 'call:go': b}}
   b: {entryPoint: true, actions: [{http: {url: 'http://h/b'}}], on: {success: done, fail: done}}
@@ -172,5 +172,5 @@ calls: {ask: {answer: 5}}\n";
     let played = play(text, &["call ask; go", "200"]);
     assert_eq!(played.saved[0].answers.len(), 1, "the one that is over");
     assert_eq!(played.saved[0].snapshot.calls_in_hand().count(), 1, "the other goes on");
-    assert_eq!(played.told(), [json!(5), json!({"step": "done"})]);
+    assert_eq!(played.replies(), [json!(5), json!({"step": "done"})]);
 }

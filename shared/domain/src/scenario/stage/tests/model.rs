@@ -12,7 +12,7 @@ pub const MAX_MOVES: u32 = 12;
 /// Stages after which a play that goes round and round is left.
 pub const MAX_STAGES: usize = 40;
 
-/// What a state does, one after the other.
+/// Action of a state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Act {
     Http { request: bool },
@@ -37,9 +37,9 @@ pub enum Rest {
 pub struct Small {
     acts: Vec<Act>,
     rest: Option<Rest>,
-    /// Where `fail` leads; counted from the first state, then `done`, then `failed`.
+    /// Target of `fail`; counted from the first state, then `done`, then `failed`.
     fail: usize,
-    /// Where the `timeout` of a wait leads.
+    /// Target of the `timeout` of a wait.
     timeout: usize,
 }
 
@@ -66,7 +66,7 @@ pub fn scenarios() -> impl Strategy<Value = Vec<Small>> {
     prop::collection::vec(state, 1..5)
 }
 
-/// What the world answers to whom, at which visit of which action in which stage.
+/// Answers of the world, by visit, action and stage.
 #[derive(Clone, Debug)]
 pub struct World {
     pub dice: Vec<u8>,
@@ -92,7 +92,7 @@ impl World {
         self.die(visit, 0, stage) < 128
     }
 
-    /// What a good answer says, so that it can be told from all others.
+    /// Number in a good answer, which distinguishes it from all others.
     pub fn number(visit: u32, action: usize) -> i64 {
         i64::from(visit) * 100 + i64::try_from(action).unwrap()
     }
@@ -180,7 +180,7 @@ fn written(state: &Small, at: usize, action: usize) -> String {
     }
 }
 
-/// A call, with the numbers of the earlier answers that it must bear.
+/// A call, with the numbers of the earlier answers that it must carry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Made {
     pub visit: u32,
@@ -247,7 +247,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The event of a state; none where the play is left in it.
+    /// Returns the event of a state; `None` if the play is left in it.
     fn event(&mut self, at: usize, state: &Small) -> Option<Event> {
         let (mut class, mut repeats) = ("", 0);
         let mut earlier = None;

@@ -38,7 +38,7 @@ fn err_9_what_goes_well_again_before_the_failed_action_does_not_end_its_cycle() 
     let played = operation(THREE).go(&["200", "200 4", "503", "200 5", "503", "200 5", "503", "200", "503"]);
     assert_eq!((played.statuses().as_str(), played.class().as_str()), ("retry, retry, retry, fail", "busy"));
     assert_eq!(played.delays(), [10, 20, 40]);
-    // One that fails before it, for once, does not make the later one begin anew.
+    // One that fails before it, for once, does not make the later one start over.
     let played = operation(THREE).go(&["200", "200 4", "503", "503", "200 5", "503", "200", "503"]);
     assert_eq!(
         (played.statuses().as_str(), played.delays()),
@@ -77,7 +77,7 @@ fn scn_10_an_operation_sleeps_succeeds_early_and_fails() {
 }
 
 #[test]
-fn err_11_an_asynchronous_retry_of_an_operation_begins_at_the_savepoint_and_asks_anew() {
+fn err_11_an_asynchronous_retry_of_an_operation_begins_at_the_savepoint_and_asks_again() {
     let text = "  - http: {url: 'http://h/1'}
   - savepoint: ask
   - amqp: {exchange: e, key: k, request: r}

@@ -11,7 +11,7 @@
 //! | savepoint | lives, operation, wide_operation | pairs, wide_operation | lives, operation, wide_operation | operation | |
 //! | sleep | wide, ord/operator | wide, ord/amend | holds, wide | lives, wide_operation | flow |
 //! | wait | lives, wide, ord/lives | lives, wide, ord/lives | asynchronous, wide | lives, operation, wide_operation | calls, wide |
-//! | polling | wide | wide | told, polling, wide | impossible (1) | pairs, wide (2) |
+//! | polling | wide | wide | reported, polling, wide | impossible (1) | pairs, wide (2) |
 //! | queue | wide, ord/sequence | wide, ord/amend | holds, failures, wide | pairs, wide_operation | holds, wide, ord/sequence |
 //! | child | pairs, wide | pairs, wide | judged, wide | pairs, wide_operation | wide, ord/lives |
 //! | call | wide | wide | judged, calls, wide | pairs, wide_operation | calls, wide |
@@ -29,6 +29,7 @@
 
 use super::asynchronous::ASYNC;
 use super::*;
+use crate::classes::ORDER_FAILED;
 use crate::scenario::ScenarioKind;
 
 /// Counts behind a savepoint, and tells the count twice.
@@ -51,7 +52,7 @@ const PARENT: &str = "  a: {actions: [{http: {url: 'http://h/1'}}, {order: {scen
   done: {kind: terminal}
   failed: {kind: terminal, outcome: fail}\n";
 
-/// Why a scenario is refused.
+/// Returns the faults for which a scenario is refused.
 fn refused(text: &str) -> String {
     let faults =
         source::read(text, &Scripting::new(script::Limits::default()), &Bounds::default()).unwrap_err();
@@ -140,7 +141,7 @@ fn scn_9_scn_4_a_call_while_a_child_is_awaited_leaves_it_awaited() {
     let played = play(&text, &answers);
     assert_eq!(played.statuses(), "wait, retry, wait, success");
     assert_eq!(played.ends[0].then, played.ends[2].then, "the same child, the same time");
-    assert_eq!((children(&played).len(), played.told()), (1, vec![json!(5)]));
+    assert_eq!((children(&played).len(), played.replies()), (1, vec![json!(5)]));
 }
 
 #[test]
@@ -178,7 +179,7 @@ fn scn_9_scn_10_what_a_call_has_set_stays_when_an_operation_goes_back_to_its_sav
     let answers = ["200", "200", "503", "call add 5", "200", "200", "503", "200", "503", "200", "404"];
     let played = Play::whole(COUNTS).go(&answers);
     assert_eq!(played.statuses(), "retry, retry, retry, retry, fail");
-    assert_eq!(played.told(), [Value::Null], "it was told that it is done");
+    assert_eq!(played.replies(), [Value::Null], "its caller was informed that it is done");
     for repeated in &played.ends[1..4] {
         assert_eq!(Value::Object(repeated.snapshot.vars.clone()), json!({"n": 1, "more": 5}));
     }
@@ -209,7 +210,7 @@ fn scn_6_scn_8_a_polling_behind_a_sleep_has_its_own_time_and_its_repeat_sleeps_a
     assert_eq!(played.path(), "sleep s, timeout p, retry a, sleep s, timeout p, success done");
     let keys: Vec<Uuid> = played.http().iter().map(|call| call.idempotency_key).collect();
     let distinct: std::collections::BTreeSet<_> = keys.iter().collect();
-    assert_eq!(distinct.len(), keys.len(), "each attempt of each visit asks anew");
+    assert_eq!(distinct.len(), keys.len(), "each attempt of each visit asks again");
 }
 
 #[test]
@@ -233,12 +234,12 @@ fn err_9_a_wait_and_a_polling_that_run_out_of_time_by_turns_have_a_cycle_each() 
 
 #[test]
 fn scn_8_scn_10_an_operation_does_not_poll_and_who_polls_does_not_rest_for_anything_else() {
-    let told = refused("scenario: s\nkind: operation\nactions:\n  - script: 'poll()'\n");
-    assert!(told.contains("polling"), "{told}");
+    let text = refused("scenario: s\nkind: operation\nactions:\n  - script: 'poll()'\n");
+    assert!(text.contains("polling"), "{text}");
     for rests in ["sleep: {for: 1h}", "wait: {timeout: 1h}", "order: {scenario: c, wait: true}"] {
-        let told = refused(&format!(
+        let text = refused(&format!(
             "scenario: s\ninitialState: a\nstates:\n  a: {{kind: polling, poll: {{interval: 1h, timeout: 2h}}, actions: [{{{rests}}}, {{script: 'poll()'}}], on: {{success: done, fail: done, timeout: done}}}}\n  done: {{kind: terminal}}\n"
         ));
-        assert!(told.contains("a polling state asks and is answered at once"), "{rests}: {told}");
+        assert!(text.contains("a polling state asks and is answered at once"), "{rests}: {text}");
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 
 const DONE: &str = "  done: {kind: terminal}\n  failed: {kind: terminal, outcome: fail}\n";
 
-/// One request, then two at once, then one that tells what is known.
+/// A scenario with one request, then two at once, then one that sends what is known.
 fn two(a: &str, b: &str) -> String {
     format!(
         "  a:

@@ -43,16 +43,16 @@ fn failures(file: Option<&str>) -> Vec<String> {
 
 #[test]
 fn scn_18_a_fault_of_code_names_file_line_state_and_action() {
-    let told = failures(Some("shop/s.yaml"));
-    let begins = [
+    let found = failures(Some("shop/s.yaml"));
+    let starts = [
         "`shop/s.yaml`, line 12, column 26, state `a`, action 2 (`script`): there is no field `missing`;",
         "`shop/s.yaml`, line 21, column 20, state `b`, action `http`: there is no field `absent`;",
         "element 0: `shop/s.yaml`, line 25, column 53, state `c`, action 1 (`each`): a number has no field `x`",
         "`shop/s.yaml`, line 27, column 34, state `d`, action 1 (`sleep`): there is no `params.none`",
     ];
-    assert_eq!(told.len(), begins.len(), "{told:#?}");
-    for (told, begin) in told.iter().zip(begins) {
-        assert!(told.starts_with(begin), "{told}\nand not\n{begin}");
+    assert_eq!(found.len(), starts.len(), "{found:#?}");
+    for (text, start) in found.iter().zip(starts) {
+        assert!(text.starts_with(start), "{text}\nand not\n{start}");
     }
     assert!(failures(None)[0].starts_with("scenario `s`, line 12, column 26, state `a`"));
 }

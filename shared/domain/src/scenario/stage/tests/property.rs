@@ -1,4 +1,4 @@
-//! Any small scenario and any answers: the interpreter takes the way of the naive walk, and a crash
+//! Property for any small scenario and any answers: the interpreter takes the way of the naive walk, and a crash
 //! at any point changes neither the way nor the end nor any key.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::model::{MAX_MOVES, MAX_STAGES, Made, Seen, Walk, World, scenarios, text};
 use super::*;
 
-/// What a run shows, and the keys of its calls.
+/// Result of a run, and the keys of its calls.
 #[derive(Debug, Default)]
 struct Run {
     seen: Seen,
@@ -19,7 +19,7 @@ struct Runner<'a> {
     play: Play,
     settings: Arc<StageSettings>,
     world: &'a World,
-    /// When to crash: one number for each question of the run, over and over.
+    /// Times of crashes: one number for each question of the run, over and over.
     crashes: &'a [u8],
     asked: usize,
     crashes_left: u32,

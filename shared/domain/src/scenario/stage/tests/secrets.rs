@@ -1,8 +1,8 @@
-//! Secrets (SCN-15): what is sent may hold them, what is told must not.
+//! Secrets (SCN-15): what is sent may hold them, what is reported must not.
 
 use super::*;
 
-/// With characters that URLs and JSON spell in another way.
+/// A secret with characters that URLs and JSON spell in another way.
 const SECRET: &str = "p\"a/ss wörd";
 
 fn states(list: &str) -> String {
@@ -18,9 +18,9 @@ fn known(list: &str, answers: &[&str]) -> Played {
     Play::of(&states(list)).secret("key", SECRET).go(answers)
 }
 
-/// Everything that a play told: history, errors, results, suspensions.
-fn told(played: &Played) -> String {
-    let told = played.ends.iter().map(|end| {
+/// Everything that a play reported: history, errors, results, suspensions.
+fn reported(played: &Played) -> String {
+    let lines = played.ends.iter().map(|end| {
         let snapshot = &end.snapshot;
         let rest = snapshot.main.rest.as_ref().map(|rest| &rest.error);
         format!(
@@ -33,21 +33,21 @@ fn told(played: &Played) -> String {
             snapshot.message
         )
     });
-    told.collect()
+    lines.collect()
 }
 
-/// Fails where some spelling of the secret, or a part of it, is told.
+/// Fails if any spelling of the secret, or a part of it, is reported.
 #[track_caller]
 fn assert_kept(played: &Played) {
-    let told = told(played);
+    let text = reported(played);
     for part in ["a/ss", "a%2Fss", "ss wörd", "ss%20w", "p\\\"a"] {
-        assert!(!told.contains(part), "`{part}` in {told}");
+        assert!(!text.contains(part), "`{part}` in {text}");
     }
-    assert!(told.contains("***"), "{told}");
+    assert!(text.contains("***"), "{text}");
 }
 
 #[test]
-fn scn_15_a_secret_is_sent_and_not_told() {
+fn scn_15_a_secret_is_sent_and_not_reported() {
     let list = "{http: {url: 'http://h/${secret.key}/x', headers: {X-Key: 'k ${secret.key}'}, auth: {bearer: '${secret.key}'}, body: {k: '${secret.key}'}}}";
     // The error names the URL, and quotes an answer that echoes the secret.
     let echo = format!("503 {}", json!({"you said": SECRET}));
@@ -64,7 +64,7 @@ fn scn_15_a_secret_is_sent_and_not_told() {
 }
 
 #[test]
-fn scn_15_a_constant_that_is_a_secret_is_sent_and_not_told() {
+fn scn_15_a_constant_that_is_a_secret_is_sent_and_not_reported() {
     let list = "{script: 'log(config.crm.api_key); vars.key = config.crm.api_key'}, {http: {url: 'http://h/a', headers: {X-Key: '${config.crm.api_key}'}, save: {echo: '${response.body}'}}}";
     let echo = json!({"you said": SECRET});
     for answers in [&[&*format!("503 {echo}"), "404 nothing"][..], &[&*format!("200 {echo}"), "200"]] {
@@ -89,7 +89,7 @@ fn scn_15_a_quotation_never_ends_in_the_middle_of_a_secret() {
 }
 
 #[test]
-fn scn_15_what_was_saved_from_an_echo_is_not_told_by_a_later_stage_either() {
+fn scn_15_what_was_saved_from_an_echo_is_not_reported_by_a_later_stage_either() {
     let list =
         "{http: {url: 'http://h/a', headers: {X-Key: '${secret.key}'}, save: {echo: '${response.body}'}}}";
     let echo = format!("200 {}", json!({ SECRET: [SECRET] }));
@@ -101,7 +101,7 @@ fn scn_15_what_was_saved_from_an_echo_is_not_told_by_a_later_stage_either() {
 }
 
 #[test]
-fn scn_15_a_call_that_finds_the_order_in_a_retry_is_not_told_its_secret() {
+fn scn_15_a_call_that_finds_the_order_in_a_retry_is_not_given_its_secret() {
     let text = "  a: {actions: [{http: {url: 'http://h/a', auth: {bearer: '${secret.key}'}}}], on: {success: done, fail: failed}}
   done: {kind: terminal}
   failed: {kind: terminal, outcome: fail}
@@ -110,7 +110,7 @@ calls: {ask: {actions: [{parallel: [{http: {name: x, url: 'http://h/${secret.key
     let answers = [format!("503 {echo}"), "call ask".into(), format!("200 {echo}"), "200".into()];
     let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
     let played = Play::of(text).secret("key", SECRET).go(&answers);
-    assert_eq!(played.told(), [json!({"you said": "***"})]);
+    assert_eq!(played.replies(), [json!({"you said": "***"})]);
     assert_kept(&played);
 }
 

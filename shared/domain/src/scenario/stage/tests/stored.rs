@@ -180,7 +180,7 @@ fn digests() -> impl Strategy<Value = Digest> + Clone {
     word().prop_map(|word| Digest::of(&word))
 }
 
-/// Those without a content come first.
+/// Kept answers; those without a content come first.
 fn kept_answers() -> impl Strategy<Value = Vec<KeptAnswer>> {
     let known = vec((word(), digests()), 0..3);
     (vec(word(), 0..3), known).prop_map(|(places, known)| {

@@ -1,6 +1,9 @@
 //! Tasks of actors (SCN-11) and child orders: what the order awaits right where it stands.
 
 use super::*;
+use crate::classes::{
+    ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_FAILED, ORDER_REFUSED, ORDER_TIMEOUT,
+};
 
 fn acting(actor: &str) -> String {
     format!(
@@ -151,8 +154,8 @@ fn dsp_16_a_task_for_an_actor_that_is_to_be_left_alone_is_held_and_no_time_of_it
     assert_eq!(played.statuses(), "wait, wait, wait, success");
     assert!(matches!(played.ends[1].then, Then::Hold { .. }));
     assert_eq!((played.ends[1].snapshot.visit.awaiting.as_ref(), played.requests.len()), (None, 1));
-    let told = tasks(&played);
-    assert_eq!((told.len(), &told[0].0["handOut"], &told[0].0["body"]), (1, &json!(1), &json!(3)));
+    let sent = tasks(&played);
+    assert_eq!((sent.len(), &sent[0].0["handOut"], &sent[0].0["body"]), (1, &json!(1), &json!(3)));
     let until = played.ends[2].then.due_at().unwrap();
     assert_eq!(until, later(START.parse().unwrap(), Duration::from_secs(2 * 3600 + 60)), "a work time-out");
     // The retry of a failed task is held, too, and its cycle loses no time by it.

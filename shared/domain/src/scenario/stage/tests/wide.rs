@@ -14,7 +14,7 @@ pub const CHILD: usize = 90;
 /// Number of its request among those of the state.
 pub const OF_CHILD: usize = 9;
 
-/// What a plain state does.
+/// Action of a plain state.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
     Http,
@@ -31,14 +31,14 @@ pub enum Act {
 #[derive(Clone, Debug)]
 pub enum Kind {
     Plain(Vec<Act>),
-    /// Asks so many times, starts a child or none, and waits.
+    /// Makes requests, starts a child or none, and waits.
     Ask {
         requests: usize,
         only: bool,
         child: bool,
     },
     Poll,
-    /// Asks, and sleeps.
+    /// Makes requests, and sleeps.
     Sleep,
     /// Asks, awaits a child order right there, and asks once more.
     Child,
@@ -77,7 +77,7 @@ pub fn scenarios() -> impl Strategy<Value = Vec<Wide>> {
     prop::collection::vec(state, 1..8)
 }
 
-/// What an answer to an asynchronous request is.
+/// Answer to an asynchronous request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Came {
     Good,
@@ -86,7 +86,7 @@ pub enum Came {
     Nothing,
 }
 
-/// What the world answers, at which try of which request of which visit.
+/// Answers of the world, by visit, request and try.
 #[derive(Clone, Debug)]
 pub struct World {
     pub dice: Vec<u8>,
@@ -113,7 +113,7 @@ impl World {
         [200, 200, 200, 200, 200, 404, 503, 0][usize::from(self.die(visit, slot, tries) % 8)]
     }
 
-    /// What a good answer says; to a polling 0 is not yet, 1 yes, 2 no.
+    /// Number in a good answer; to a polling 0 is not yet, 1 yes, 2 no.
     pub fn number(&self, visit: u32, slot: usize, tries: usize, polls: bool) -> i64 {
         if polls {
             return i64::from(self.die(visit, slot, tries) / 8 % 3);
@@ -139,7 +139,7 @@ impl World {
         !self.die(visit, CHILD, 0).is_multiple_of(8)
     }
 
-    /// How many calls come during a rest.
+    /// Number of calls during a rest.
     pub fn calls(&self, rest: usize) -> usize {
         if self.is_quiet {
             return 0;
@@ -221,7 +221,7 @@ fn state_text(states: &[Wide], at: usize, state: &Wide) -> String {
     }
 }
 
-/// The elements of an `each` have answers of their own: there may be none yet behind it.
+/// Writes an action. The elements of an `each` have answers of their own: there may be none yet behind it.
 fn written(act: Act, at: usize, slot: usize, is_answered: bool) -> String {
     let body = if is_answered { ", body: '${response.body.n}'" } else { "" };
     let url = |part: usize| format!("url: 'http://h/{at}/{}'{body}", slot * 10 + part);
@@ -248,7 +248,7 @@ fn written(act: Act, at: usize, slot: usize, is_answered: bool) -> String {
     }
 }
 
-/// One life of an order, as it is played and as it is walked.
+/// A life of an order, as it is played and as it is walked.
 #[derive(Clone, Copy, Debug)]
 pub struct Life<'a> {
     pub states: &'a [Wide],
@@ -257,7 +257,7 @@ pub struct Life<'a> {
     pub begin: Option<usize>,
     /// The rest in which an operator repairs the order, and the state from which it goes on.
     pub repair: Option<(usize, usize)>,
-    /// How many seconds a sequential order may hold its queue in retries; none for a parallel order.
+    /// Seconds for which a sequential order may hold its queue in retries; `None` for a parallel order.
     pub longest: Option<i64>,
 }
 
@@ -268,7 +268,7 @@ impl<'a> Life<'a> {
     }
 }
 
-/// A request, with the number of the earlier answer that it must bear.
+/// A request, with the number of the earlier answer that it must carry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Made {
     pub visit: u32,
@@ -281,9 +281,9 @@ pub struct Made {
 pub struct Seen {
     pub path: Vec<String>,
     pub calls: Vec<Made>,
-    /// What callers were told: a number, or nothing.
+    /// Replies to callers: a number, or nothing.
     pub answers: Vec<Option<i64>>,
-    /// How often the queue was given up by the scenario.
+    /// Number of times that the scenario gave up the queue.
     pub released: u32,
     pub end: String,
 }
@@ -297,7 +297,7 @@ impl Cycles {
         self.0.get(class).copied().unwrap_or(0)
     }
 
-    /// How long it is until failures of these classes are repeated once more, each no more often than allowed: the
+    /// Returns the time until failures of these classes are repeated once more, each no more often than allowed: the
     /// longest of the waits, in seconds.
     pub fn repeat(&mut self, failed: &[Bound]) -> Option<i64> {
         let before = std::mem::take(&mut self.0);
@@ -330,7 +330,7 @@ impl Bound {
     pub const LATE: Self = Self { class: "async.timeout", allowed: 2, waits: (60, 60) };
     pub const POLLED: Self = Self { class: "polling.timeout", allowed: 2, waits: (60, 60) };
 
-    /// The wait behind so many repeats.
+    /// Wait after `made` repeats.
     pub fn wait(&self, made: u32) -> i64 {
         let (first, most) = self.waits;
         (first << made).min(most)

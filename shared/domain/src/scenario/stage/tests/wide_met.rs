@@ -12,11 +12,11 @@ use super::wide_operation::{Course, Vars, operations, parts};
 use super::wide_operation_walk::Walk as OperationWalk;
 use super::wide_walk::{Met, Walk};
 
-/// Lives that one run plays of workflows: so many cases, six properties.
+/// Lives that one run plays of workflows: 150 cases, six properties.
 const OF_WORKFLOWS: usize = 150 * 6;
 /// Lives that it plays of operations, by four properties.
 const OF_OPERATIONS: usize = 150 * 4;
-/// So many lives of them each pair meets in at least.
+/// Least number of lives in which each pair meets.
 const OFTEN: usize = 6;
 
 /// Rests of an order, and what can come to each of them.
@@ -25,7 +25,7 @@ const COMES: [&str; 5] = ["call", "queue", "repair", "repeated", "restart"];
 
 type Numbers = BTreeMap<(&'static str, &'static str), usize>;
 
-/// In how many of these lives each pair met.
+/// Counts in how many of these lives each pair met.
 fn counted<S: Strategy>(count: usize, lives: S, mut walk: impl FnMut(S::Value) -> Met) -> Numbers {
     let mut runner = TestRunner::deterministic();
     let mut numbers = Numbers::new();

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::wide::{OF_CHILD, World};
 
-/// What an operation does, one after the other.
+/// Step of an operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// Counts in a variable.
@@ -16,7 +16,7 @@ pub enum Step {
     },
     /// A call that is answered later.
     Ask,
-    /// Such a call, and a wait.
+    /// An asynchronous call, and a wait.
     Wait,
     Sleep,
     Child,
@@ -52,13 +52,13 @@ impl Vars {
         json!({"n": self.own, "m": self.called}).as_object().unwrap().clone()
     }
 
-    /// What a call tells of them, and of the answer before it.
-    pub fn told(self, answer: Option<i64>) -> i64 {
+    /// Number that a call sends of them and of the answer before it.
+    pub fn sent(self, answer: Option<i64>) -> i64 {
         self.own + self.called * 1_000_000 + answer.unwrap_or(0) * 1_000_000_000
     }
 }
 
-/// One life of an operation, as it is played and as it is walked.
+/// A life of an operation, as it is played and as it is walked.
 #[derive(Clone, Copy, Debug)]
 pub struct Course<'a> {
     pub steps: &'a [Step],
@@ -69,18 +69,18 @@ pub struct Course<'a> {
     pub vars: Vars,
     /// The rest in which an operator repairs the order, the part from which it goes on, and with which variables.
     pub repair: Option<(usize, usize, Vars)>,
-    /// How many seconds a sequential order may hold its queue in retries; none for a parallel order.
+    /// Seconds for which a sequential order may hold its queue in retries; `None` for a parallel order.
     pub longest: Option<i64>,
 }
 
 impl<'a> Course<'a> {
-    /// The life of a parallel order from the begin.
+    /// The life of a parallel order from the start.
     pub fn of(steps: &'a [Step], world: &'a World) -> Self {
         Self { steps, world, begin: None, vars: Vars::default(), repair: None, longest: None }
     }
 }
 
-/// What runs between savepoints and rests.
+/// Steps that run between savepoints and rests.
 #[derive(Clone, Debug)]
 pub struct Part {
     pub name: String,
@@ -121,19 +121,19 @@ pub fn text(steps: &[Step]) -> String {
     let mut out = String::from("scenario: s\nkind: operation\nactions:\n");
     for ((at, step), is_answered) in steps.iter().enumerate().zip(behind_answers(steps)) {
         let answer = if is_answered { " + response.body.n * 1000000000" } else { "" };
-        let told = format!("'${{vars.n + vars.m * 1000000{answer}}}'");
-        let ask = format!("  - http: {{url: 'http://h/{at}', body: {told}, request: q{at}_0}}\n");
+        let body = format!("'${{vars.n + vars.m * 1000000{answer}}}'");
+        let ask = format!("  - http: {{url: 'http://h/{at}', body: {body}, request: q{at}_0}}\n");
         out.push_str(&match step {
             Step::Add => "  - script: 'vars.n += 1'\n".into(),
             Step::Http { saves } => {
                 let save = if *saves { ", save: {n: '${vars.n + 100}'}" } else { "" };
-                format!("  - http: {{url: 'http://h/{at}', body: {told}{save}}}\n")
+                format!("  - http: {{url: 'http://h/{at}', body: {body}{save}}}\n")
             }
             Step::Ask => ask,
             Step::Wait => format!("{ask}  - wait: {{timeout: 5m}}\n"),
             Step::Sleep => "  - sleep: {for: 1h}\n".into(),
             Step::Child => format!(
-                "  - order: {{scenario: c, params: {{n: {told}, number: {at}}}, wait: true, request: c{at}_{OF_CHILD}, timeout: 1h}}\n"
+                "  - order: {{scenario: c, params: {{n: {body}, number: {at}}}, wait: true, request: c{at}_{OF_CHILD}, timeout: 1h}}\n"
             ),
             Step::Release => "  - release\n".into(),
             Step::Savepoint => format!("  - savepoint: p{at}\n"),
@@ -145,7 +145,7 @@ pub fn text(steps: &[Step]) -> String {
     out
 }
 
-/// For each step, true if there is an answer before it. A rest of its own leaves none.
+/// Returns for each step if there is an answer before it. A rest of its own leaves none.
 pub fn behind_answers(steps: &[Step]) -> Vec<bool> {
     let mut is_answered = false;
     let mut behind = |step: &Step| {

@@ -1,4 +1,4 @@
-//! Any small operation and any world: the interpreter takes the way of the naive walk, with the variables that its
+//! Property for any small operation and any world: the interpreter takes the way of the naive walk, with the variables that its
 //! savepoints had, also where an operator restarts or repairs the order, and a crash at any point changes nothing but
 //! that requests are repeated, with equal keys.
 
@@ -12,7 +12,7 @@ use super::*;
 
 /// A bound that no play comes to.
 const LONG: i64 = 100 * 24 * 3600;
-/// What an operator gives to an order that is repaired.
+/// Variables that an operator gives to an order that is repaired.
 const GIVEN: Vars = Vars { own: 500, called: 40 };
 
 fn dice() -> impl Strategy<Value = Vec<u8>> {
@@ -30,7 +30,7 @@ fn play(course: &Course<'_>, begin: Snapshot, crashes: &[u8], holds: bool) -> Ra
     trial(Trial { text, world, begin, repair, longest, crashes, holds })
 }
 
-/// The begin of the first life.
+/// The start of the first life.
 fn begin(course: &Course<'_>) -> Snapshot {
     Snapshot { vars: course.vars.map(), ..Snapshot::default() }
 }

@@ -1,5 +1,5 @@
 //! The naive walk through the small operations of [`super::wide_operation`]: a loop over the parts, each done again
-//! from its begin, with the variables that it had there.
+//! from its start, with the variables that it had there.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ enum Left {
     Repaired(usize, Vars),
 }
 
-/// How a part ended.
+/// End of a part.
 enum Done {
     Through,
     Failed,
-    /// It is done again from the wait at its end.
+    /// The part is done again from the wait at its end.
     Again,
 }
 
-/// How far the repeat of a part has come.
+/// Progress of the repeat of a part.
 #[derive(Default)]
 struct Repeat {
     cycles: Cycles,
@@ -31,7 +31,7 @@ struct Repeat {
     failed_at: Option<usize>,
 }
 
-/// What is seen of a walk, and what a restart finds.
+/// Result of a walk, and what a restart finds.
 pub struct Walked {
     pub seen: Seen,
     pub met: Met,
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
         self.visit += 1;
         (self.vars, self.answer, self.later) = (vars, None, None);
         self.open.clear();
-        self.queue.begin_anew();
+        self.queue.begin_again();
         self.queue.pass(self.queue.now);
     }
 
@@ -153,7 +153,7 @@ impl<'a> Walk<'a> {
         self.leave(part, begun)
     }
 
-    /// One step: whether it went through, is repeated in so many seconds, or has failed for good.
+    /// Walks one step: it went through, is repeated after some seconds, or has failed for good.
     fn step(
         &mut self,
         part: &Part,
@@ -161,8 +161,8 @@ impl<'a> Walk<'a> {
         step: Step,
         cycles: &mut Cycles,
     ) -> Result<Result<(), Option<i64>>, Left> {
-        let told = self.vars.told(self.answer);
-        // A life and a repair begin without answers: whoever tells one there has none to tell.
+        let sent = self.vars.sent(self.answer);
+        // A life and a repair begin without answers: a step that sends one there has none to send.
         let tells = !matches!(step, Step::Add | Step::Release | Step::Sleep | Step::Savepoint);
         if tells && self.tells_answer[index] && self.answer.is_none() {
             return Ok(Err(None));
@@ -171,7 +171,7 @@ impl<'a> Walk<'a> {
             Step::Add => self.vars.own += 1,
             Step::Release => self.seen.released += u32::from(self.queue.release()),
             Step::Http { .. } | Step::Ask | Step::Wait => {
-                let status = self.call(index, Some(told));
+                let status = self.call(index, Some(sent));
                 if status != 200 {
                     let wait = bound(status).and_then(|class| self.repeats(cycles, &[class]));
                     return Ok(Err(wait));
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
                 }
             }
             Step::Child => {
-                self.seen.calls.push(Made { visit: self.visit, slot: CHILD + index, body: Some(told) });
+                self.seen.calls.push(Made { visit: self.visit, slot: CHILD + index, body: Some(sent) });
                 if !self.world.takes_child(self.visit) {
                     return Ok(Err(None));
                 }
@@ -206,7 +206,7 @@ impl<'a> Walk<'a> {
         self.open.push((index, number, self.visit, false));
     }
 
-    /// All steps of the part went through.
+    /// Leaves a part whose steps all went through.
     fn leave(&mut self, part: &Part, begun: Option<i64>) -> Result<Done, Left> {
         let here = part.name.clone();
         let at = self.parts.iter().position(|other| other.name == here).unwrap();

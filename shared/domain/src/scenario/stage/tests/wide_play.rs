@@ -19,7 +19,7 @@ pub struct Repair {
     pub rest: usize,
     /// The state from which it goes on.
     pub state: String,
-    /// Its variables from there on; without any it keeps its own.
+    /// Variables from there on; without any the order keeps its own.
     pub vars: Option<serde_json::Map<String, Value>>,
 }
 
@@ -27,18 +27,18 @@ pub struct Repair {
 pub struct Trial<'a> {
     pub text: String,
     pub world: &'a World,
-    /// Where the order begins.
+    /// Position in which the order begins.
     pub begin: Snapshot,
     pub repair: Option<Repair>,
-    /// How many seconds a sequential order may hold its queue in retries; none for a parallel order.
+    /// Seconds for which a sequential order may hold its queue in retries; `None` for a parallel order.
     pub longest: Option<i64>,
-    /// When workers die: one number for each question of the stage, over and over.
+    /// Deaths of workers: one number for each question of the stage, over and over.
     pub crashes: &'a [u8],
     /// True if the stage is held instead, where it asks the world.
     pub holds: bool,
 }
 
-/// What came of it.
+/// Outcome of a run.
 pub struct Ran {
     pub seen: Seen,
     pub keys: Keys,
@@ -63,7 +63,7 @@ struct Runner<'a> {
     requests: BTreeMap<RequestId, (String, usize, u32)>,
     /// The last request of each name, of the stages that were written.
     latest: BTreeMap<String, (usize, u32)>,
-    /// Where the next worker goes on if this one dies in the middle of the stage.
+    /// Position at which the next worker goes on if this one dies in the middle of the stage.
     saved: Option<Snapshot>,
     waiting: Vec<Call>,
     called: usize,
@@ -162,12 +162,12 @@ impl Runner<'_> {
         Ran { seen: self.seen, keys: self.keys, last: snapshot }
     }
 
-    /// The end of a stage is written, or how far it has come: what it did counts.
+    /// Counts what a stage did, when its end or its position is written.
     fn written(&mut self, transitions: &[Transition], answers: &[CallAnswer]) {
         self.seen.path.extend(transitions.iter().map(|t| format!("{} {} {}", t.from, t.event, t.to)));
         for answer in answers {
-            let told = answer.outcome.as_ref().ok().map(|value| value.as_i64().unwrap());
-            self.seen.answers.push(told);
+            let reply = answer.outcome.as_ref().ok().map(|value| value.as_i64().unwrap());
+            self.seen.answers.push(reply);
             let before = self.waiting.len();
             self.waiting.retain(|call| call.no != answer.no);
             assert_eq!(self.waiting.len() + 1, before, "each call is answered once");
@@ -219,7 +219,7 @@ impl Runner<'_> {
                     Answer::Registered(id)
                 }
                 Need::Release => {
-                    // It is done at once, whatever becomes of the stage.
+                    // It is done at once, however the stage ends.
                     self.seen.released += 1;
                     self.play.facts.holds_queue = false;
                     Answer::Released
@@ -263,7 +263,7 @@ impl Runner<'_> {
         came.collect()
     }
 
-    /// A child is started once for a visit, however often it is asked for.
+    /// Starts a child, once for a visit, however often it is asked for.
     fn child(&mut self, registration: &Value, visit: u32) -> Answer {
         let slot = CHILD + usize::try_from(registration["params"]["number"].as_u64().unwrap_or(0)).unwrap();
         let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, registration["id"].as_str().unwrap().as_bytes());

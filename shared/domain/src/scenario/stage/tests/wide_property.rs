@@ -1,4 +1,4 @@
-//! Any small scenario of the whole language and any world: the interpreter takes the way of the
+//! Property for any small scenario of the whole language and any world: the interpreter takes the way of the
 //! naive walk, also where an operator restarts or repairs the order, and where a queue bounds its repeats, answers every
 //! call from outside once, and a crash at any point changes nothing but that requests are repeated, with equal keys.
 
@@ -16,7 +16,7 @@ fn dice() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 1..60)
 }
 
-/// When workers die.
+/// Deaths of workers.
 fn crashes() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 1..30)
 }
@@ -26,10 +26,10 @@ fn queues() -> impl Strategy<Value = Option<i64>> {
     prop::option::of(Just(LONG))
 }
 
-/// A life that crashes is seen as the one that does not, but for requests that are made again.
+/// Asserts that a life that crashes looks like the one that does not, except for requests that are made again.
 fn assert_crash_changes_nothing(life: &Life<'_>, crashes: &[u8]) -> Result<(), TestCaseError> {
     let (smooth, keys) = run(life, &[], false);
-    // Whoever goes on at an entry point counts the moves without a rest from there.
+    // An order that goes on at an entry point counts the moves without a rest from there.
     if smooth.end == "loop" {
         return Ok(());
     }

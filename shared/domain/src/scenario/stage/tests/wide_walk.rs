@@ -46,7 +46,7 @@ pub struct Walk<'a> {
     /// Number that the last child order of each state was given.
     given: BTreeMap<usize, Option<i64>>,
     entry: usize,
-    /// Where asynchronous failures began that were not passed yet, and their cycles.
+    /// State in which asynchronous failures began that were not passed yet, and their cycles.
     later: Option<(String, Cycles)>,
     called: usize,
     /// The rest in which an operator repairs the order, and the state from which it goes on.
@@ -56,7 +56,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// What is seen of this life.
+    /// Returns what is seen of this life.
     pub fn of(life: &Life<'a>) -> Seen {
         Self::through(life).0
     }
@@ -93,14 +93,14 @@ impl<'a> Walk<'a> {
         (Seen { end, ..walk.seen }, walk.met)
     }
 
-    /// A repair is a visit of its own, with nothing asked, nothing failed, and repeats that go back to it.
+    /// Starts the visit of a repair, with nothing asked, nothing failed, and repeats that go back to it.
     fn forget(&mut self, to: usize) -> usize {
         self.visit += 1;
         self.entry = to;
         self.later = None;
         self.open.clear();
         self.answered.clear();
-        self.queue.begin_anew();
+        self.queue.begin_again();
         self.queue.pass(self.queue.now);
         to
     }
@@ -194,14 +194,14 @@ impl<'a> Walk<'a> {
         if self.moves > MAX_MOVES { Err(Left::Play("loop")) } else { Ok(()) }
     }
 
-    /// A repeat at once is over. Those from the entry point may go on.
+    /// Ends a repeat at once. Those from the entry point may go on.
     fn settle(&mut self) {
         if self.later.is_none() {
             self.queue.settle();
         }
     }
 
-    /// The order rests, and is called meanwhile.
+    /// Rests, and takes the calls meanwhile.
     fn rest(&mut self, rest: Rest) -> Result<(), Left> {
         let due = self.queue.rest(rest);
         self.rests += 1;

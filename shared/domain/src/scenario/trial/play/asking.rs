@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::{ChildEnd, Made, Reply, Rule};
+use super::super::{ChildEnd, Made, TrialReply, TrialRule};
 use super::{Going, Play, later};
 use crate::document::Fault;
 use crate::id::{Life, OrderNo, RequestId, ScenarioNo};
@@ -21,11 +21,11 @@ impl Play<'_> {
     pub(super) fn http(&mut self, call: &HttpCall, step: &str) -> Going<Answer> {
         let (outcome, took) = self.call(call, step)?;
         self.pass(took);
-        self.told_of(call, &outcome);
+        self.note_outcome(call, &outcome);
         Ok(outcome.map_or_else(Answer::Failed, Answer::Response))
     }
 
-    /// Several at once take as long as the slowest of them.
+    /// Makes several calls at once, which take as long as the slowest of them.
     pub(super) fn parallel(&mut self, calls: &[HttpCall], step: &str) -> Going<Answer> {
         let mut outcomes = Vec::with_capacity(calls.len());
         let mut longest = Duration::ZERO;
@@ -36,7 +36,7 @@ impl Play<'_> {
         }
         self.pass(longest);
         for (call, outcome) in calls.iter().zip(&outcomes) {
-            self.told_of(call, outcome);
+            self.note_outcome(call, outcome);
         }
         Ok(Answer::Parallel(outcomes))
     }
@@ -56,24 +56,24 @@ impl Play<'_> {
         }
         self.expect_callback(rule);
         let outcome = match &rule.reply {
-            Reply::Response { status, headers, body } => Ok(Response {
+            TrialReply::Response { status, headers, body } => Ok(Response {
                 status: *status,
                 headers: headers.clone(),
                 body: body.clone(),
                 duration: rule.after,
             }),
-            Reply::Fails(chain) => Err(failure(chain)),
+            TrialReply::Fails(chain) => Err(failure(chain)),
             _ => return Err(self.unanswered(&line, &body, step)),
         };
         Ok((outcome, rule.after))
     }
 
-    fn told_of(&mut self, call: &HttpCall, outcome: &Result<Response, HttpFailure>) {
-        let told = match outcome {
+    fn note_outcome(&mut self, call: &HttpCall, outcome: &Result<Response, HttpFailure>) {
+        let text = match outcome {
             Ok(response) => response.status.to_string(),
             Err(failure) => failure.chain.join(" > "),
         };
-        self.ask(format!("{} {}: {told}", call.method, call.url));
+        self.ask(format!("{} {}: {text}", call.method, call.url));
     }
 
     /// A task of an actor: its decision comes as the answer to its pass.
@@ -84,11 +84,11 @@ impl Play<'_> {
         let Some(rule) = self.world.actor(&task.actor, &body) else {
             return Err(self.unanswered(&line, &body, step));
         };
-        if matches!(rule.reply, Reply::Unroutable) {
+        if matches!(rule.reply, TrialReply::Unroutable) {
             self.ask(format!("{line}: unroutable"));
             return Ok(Answer::Unpublished("the broker has no queue for it".to_owned()));
         }
-        if let (Some(id), Reply::Decides(decision)) = (self.registered.take(), &rule.reply) {
+        if let (Some(id), TrialReply::Decides(decision)) = (self.registered.take(), &rule.reply) {
             self.answer_later(id, rule.after, decision.clone());
         }
         self.ask(format!("{line}: queued"));
@@ -109,19 +109,19 @@ impl Play<'_> {
             return Err(self.unanswered(&line, params, step));
         };
         let request = self.registered.take().filter(|id| Some(*id) == child.request);
-        if matches!(rule.reply, Reply::Refused) {
+        if matches!(rule.reply, TrialReply::Refused) {
             self.ask(format!("{line}: refused"));
             return Ok(Answer::OrderRefused("the test refuses this child order".to_owned()));
         }
-        if let (Some(id), Reply::Ends(end)) = (request, &rule.reply) {
-            let told = self.end_of_child(&child.registration, end, rule.after);
-            self.answer_later(id, rule.after, told);
+        if let (Some(id), TrialReply::Ends(end)) = (request, &rule.reply) {
+            let notice = self.end_of_child(&child.registration, end, rule.after);
+            self.answer_later(id, rule.after, notice);
         }
         self.ask(format!("{line}: started"));
         Ok(Answer::OrderStarted)
     }
 
-    /// Why the engine would refuse a child: the order awaits it, and it would wait for the order.
+    /// Returns why the engine would refuse a child: the order awaits it, and it would wait for the order.
     fn waits_for_itself(&self, child: &ChildOrder) -> Option<String> {
         child.request?;
         let (order, registration) = (&self.trial.order, &child.registration);
@@ -138,7 +138,7 @@ impl Play<'_> {
         cycle(id, &after, &awaits).map(|way| around_child(&way))
     }
 
-    /// The end of a child order as its parent is told of it: a notification like any other.
+    /// Notification by which the parent learns of the end of a child order, like any other.
     fn end_of_child(&self, registration: &Value, end: &ChildEnd, after: Duration) -> Value {
         let text = |key: &str| registration[key].as_str();
         let good = end.status == Status::Success;
@@ -191,7 +191,7 @@ impl Play<'_> {
         };
         self.expect_callback(rule);
         self.pass(rule.after);
-        if matches!(rule.reply, Reply::Unroutable) {
+        if matches!(rule.reply, TrialReply::Unroutable) {
             self.ask(format!("{line}: unroutable"));
             return Ok(Answer::Unpublished("the broker has no queue for it".to_owned()));
         }
@@ -222,7 +222,7 @@ impl Play<'_> {
     }
 
     /// The callback of the request that is just sent.
-    fn expect_callback(&mut self, rule: &Rule) {
+    fn expect_callback(&mut self, rule: &TrialRule) {
         let (Some(id), Some(callback)) = (self.registered.take(), &rule.callback) else {
             return;
         };

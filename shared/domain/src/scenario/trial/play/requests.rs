@@ -11,7 +11,7 @@ use crate::id::RequestId;
 use crate::scenario::stage::{Callback, TaskTerms};
 
 /// A request that was registered.
-struct Request {
+struct TrialRequest {
     name: String,
     /// The visit and the action that registered it: all hand-outs of one task share them.
     place: (u32, u32),
@@ -36,21 +36,21 @@ struct Coming {
 }
 
 /// A callback that has come.
-pub(super) struct Came {
+pub(super) struct DeliveredCallback {
     pub(super) at: Timestamp,
     pub(super) name: String,
-    /// Nobody waits for it any more.
+    /// True if nobody waits for it any more.
     pub(super) too_late: bool,
 }
 
 /// All requests of one order.
 #[derive(Default)]
 pub(super) struct Requests {
-    known: BTreeMap<RequestId, Request>,
+    known: BTreeMap<RequestId, TrialRequest>,
     coming: Vec<Coming>,
     /// The last answer to the last request of each name.
     answers: BTreeMap<String, Callback>,
-    /// Where the last request of each name was registered.
+    /// Place at which the last request of each name was registered.
     newest: BTreeMap<String, (u32, u32)>,
 }
 
@@ -71,10 +71,10 @@ impl Requests {
             self.siblings(id, place).for_each(|sibling| sibling.state = State::Closed);
         }
         let state = match self.known.get(&id) {
-            Some(Request { state: State::Answered, .. }) => State::Answered,
+            Some(TrialRequest { state: State::Answered, .. }) => State::Answered,
             _ => State::Open,
         };
-        self.known.insert(id, Request { name: name.to_owned(), place, task, state });
+        self.known.insert(id, TrialRequest { name: name.to_owned(), place, task, state });
         // An answer to an earlier request would look like one to this.
         if self.newest.insert(name.to_owned(), place) != Some(place) {
             self.answers.remove(name);
@@ -83,25 +83,25 @@ impl Requests {
     }
 
     /// The other hand-outs of a task that may still be answered.
-    fn siblings(&mut self, id: RequestId, place: (u32, u32)) -> impl Iterator<Item = &mut Request> {
+    fn siblings(&mut self, id: RequestId, place: (u32, u32)) -> impl Iterator<Item = &mut TrialRequest> {
         let others = self.known.iter_mut().filter(move |(other, _)| **other != id).map(|(_, other)| other);
         others.filter(move |other| other.task.is_some() && other.place == place && other.state == State::Open)
     }
 
-    /// An answer will come. A second one to the same request is a double, and changes nothing.
+    /// Expects an answer. A second one to the same request is a double, and changes nothing.
     pub(super) fn expect(&mut self, id: RequestId, at: Timestamp, value: Value) {
         self.coming.push(Coming { at, id, value });
     }
 
     /// Takes every callback that comes by now.
-    pub(super) fn deliver(&mut self, now: Timestamp) -> Vec<Came> {
+    pub(super) fn deliver(&mut self, now: Timestamp) -> Vec<DeliveredCallback> {
         self.coming.sort_by_key(|coming| coming.at);
         let by_now = self.coming.partition_point(|coming| coming.at <= now);
         let come: Vec<Coming> = self.coming.drain(..by_now).collect();
         come.into_iter().filter_map(|coming| self.take(coming)).collect()
     }
 
-    fn take(&mut self, coming: Coming) -> Option<Came> {
+    fn take(&mut self, coming: Coming) -> Option<DeliveredCallback> {
         let Coming { at, id, value } = coming;
         let request = self.known.get_mut(&id).filter(|request| request.state != State::Answered)?;
         let (name, place) = (request.name.clone(), request.place);
@@ -116,10 +116,10 @@ impl Requests {
                 self.answers.insert(name.clone(), callback(&name, value));
             }
         }
-        Some(Came { at, name, too_late })
+        Some(DeliveredCallback { at, name, too_late })
     }
 
-    /// Time at which the last of these requests is answered; none where one of them never is.
+    /// Returns when the last of these requests is answered; `None` if one of them never is.
     pub(super) fn all_answered_at(&self, ids: &[RequestId], now: Timestamp) -> Option<Timestamp> {
         let times: Option<Vec<Timestamp>> = ids.iter().map(|id| self.answered_at(*id, now)).collect();
         Some(times?.into_iter().max().unwrap_or(now))
@@ -140,7 +140,7 @@ impl Requests {
         self.coming.iter().filter(counts).map(|coming| coming.at.max(now)).min()
     }
 
-    /// The wait for these requests is over. An earlier hand-out stays open where the first decision
+    /// Ends the wait for these requests. An earlier hand-out stays open where the first decision
     /// counts, but not when the time of the whole task is over.
     pub(super) fn time_out(&mut self, ids: &[RequestId], now: Timestamp) {
         for (id, request) in self.known.iter_mut().filter(|(_, request)| request.state == State::Open) {

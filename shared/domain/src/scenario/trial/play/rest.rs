@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::super::{Call, Ended, Moment};
+use super::super::{Moment, TrialCall, TrialEnd};
 use super::{Play, between, later};
+use crate::classes::PROCESS_TIMEOUT;
 use crate::id::RequestId;
-use crate::order::{OrderError, PROCESS_TIMEOUT, ScenarioStatus, Status};
+use crate::order::{OrderError, ScenarioStatus, Status};
 use crate::scenario::stage::{self, Snapshot, StageEnd, Then, Wake};
 
 impl Play<'_> {
@@ -45,7 +46,7 @@ impl Play<'_> {
         }
     }
 
-    /// A call that comes before the rest is over wakes the order; calls come before timers. While
+    /// Returns the wake by a call, if one comes before the rest is over; calls come before timers. While
     /// another call is in hand, it waits its turn.
     fn call_before(&self, wake: Wake, due: Timestamp, snapshot: &Snapshot) -> (Wake, Timestamp) {
         if snapshot.handling.is_some() {
@@ -59,7 +60,7 @@ impl Play<'_> {
     }
 
     /// Calls that nobody has taken up yet: their numbers, times, and what they bring.
-    fn open_calls(&self, snapshot: &Snapshot) -> impl Iterator<Item = (i64, Timestamp, &Call)> {
+    fn open_calls(&self, snapshot: &Snapshot) -> impl Iterator<Item = (i64, Timestamp, &TrialCall)> {
         let taken: Vec<i64> = snapshot.calls_in_hand().collect();
         let calls = self.trial.calls.iter().zip(&self.played.answers).zip(0_i64..);
         calls.filter_map(move |((call, answer), no)| {
@@ -87,13 +88,13 @@ impl Play<'_> {
         }
     }
 
-    /// The order outlived its time, at rest or in a stage whose end is never written.
-    pub(super) fn outlive(&mut self, last: Snapshot) -> Ended {
+    /// Ends an order that outlived its time, at rest or in a stage whose end is never written.
+    pub(super) fn outlive(&mut self, last: Snapshot) -> TrialEnd {
         self.now = self.deadline.unwrap_or(self.now);
         let over = self.elapsed();
-        // What the present stage told is written by nobody, but for its requests, which were made.
-        let told = self.played.story.split_off(self.begin.min(self.played.story.len()));
-        let requests = told.into_iter().zip(self.begin..).filter(|(_, at)| self.asked.contains(at));
+        // The lines of the present stage are not stored, except for its requests, which were made.
+        let lines = self.played.story.split_off(self.begin.min(self.played.story.len()));
+        let requests = lines.into_iter().zip(self.begin..).filter(|(_, at)| self.asked.contains(at));
         let requests: Vec<Moment> = requests
             .map(|(moment, _)| match moment.text.rsplit_once(": ") {
                 // The answer to this one was nobody's any more.
@@ -109,7 +110,7 @@ impl Play<'_> {
             last.visit.state.unwrap_or_else(|| self.scenario.state(self.scenario.initial).name.clone());
         let error = OrderError::new(PROCESS_TIMEOUT, "the order outlived its process time-out");
         self.tell(format!("the order ends `fail` in `{step}`: {}", error.message));
-        Ended {
+        TrialEnd {
             status: Status::Fail,
             scenario_status: ScenarioStatus::Failed,
             step,

@@ -1,14 +1,14 @@
 //! Reads what a test expects.
 
-use super::super::{Answered, Expect, Mask, Wanted};
+use super::super::{Expect, ExpectedAnswer, ExpectedRequest, TextMask};
 use super::keys::{ANSWERED, EXPECT, REQUEST};
-use super::reader::{Field, Reader};
+use super::reader::{TrialField, TrialReader};
 use super::value;
 use crate::document::Position;
 use crate::order::{ScenarioStatus, Status};
 
 /// Reads the expectations about the order.
-pub(super) fn read(reader: &mut Reader, spot: &Field<'_>) -> Expect {
+pub(super) fn read(reader: &mut TrialReader, spot: &TrialField<'_>) -> Expect {
     let fields = reader.fields(spot, &EXPECT);
     if spot.node.as_map().is_some_and(<[_]>::is_empty) {
         let fault = spot.fault("a test that expects nothing cannot fail");
@@ -18,7 +18,7 @@ pub(super) fn read(reader: &mut Reader, spot: &Field<'_>) -> Expect {
     let statuses: Vec<(&str, Status)> = ends.map(|one| (one.as_str(), *one)).collect();
     let scenario_statuses: Vec<(&str, ScenarioStatus)> =
         [ScenarioStatus::Target, ScenarioStatus::Failed].map(|one| (one.as_str(), one)).to_vec();
-    let at = |field: &Field<'_>| field.node.at;
+    let at = |field: &TrialField<'_>| field.node.at;
     let mut text = |key| {
         let field = fields.get(key)?;
         Some((reader.text(field)?.to_owned(), at(field)))
@@ -54,27 +54,27 @@ pub(super) fn read(reader: &mut Reader, spot: &Field<'_>) -> Expect {
     }
 }
 
-fn texts(reader: &mut Reader, field: &Field<'_>) -> Vec<(String, Position)> {
+fn texts(reader: &mut TrialReader, field: &TrialField<'_>) -> Vec<(String, Position)> {
     let items = reader.items(field);
     items.iter().filter_map(|item| Some((reader.text(item)?.to_owned(), item.node.at))).collect()
 }
 
 /// A line like `POST http://…`, or a mapping with `request` for the line.
-fn wanted(reader: &mut Reader, item: &Field<'_>) -> Option<Wanted> {
+fn wanted(reader: &mut TrialReader, item: &TrialField<'_>) -> Option<ExpectedRequest> {
     let at = item.node.at;
     if let Some(line) = item.node.as_str() {
-        return Some(Wanted { at, line: Mask::new(line), headers: Vec::new(), body: None });
+        return Some(ExpectedRequest { at, line: TextMask::new(line), headers: Vec::new(), body: None });
     }
     let fields = reader.fields(item, &REQUEST);
     let line = reader.required(item, &fields, "request", "request: POST http://billing/payments")?;
-    let line = Mask::new(reader.text(line)?);
+    let line = TextMask::new(reader.text(line)?);
     let headers = fields.get("headers").map_or_else(Vec::new, |field| reader.texts(field));
     let body = fields.get("body").map(|field| value(field.node));
-    Some(Wanted { at, line, headers, body })
+    Some(ExpectedRequest { at, line, headers, body })
 }
 
 /// Reads the answer that the caller of a call gets: `answer: …`, or `error: CLASS`.
-fn answered(reader: &mut Reader, item: &Field<'_>) -> Answered {
+fn answered(reader: &mut TrialReader, item: &TrialField<'_>) -> ExpectedAnswer {
     let fields = reader.fields(item, &ANSWERED);
     let error = fields.get("error").and_then(|field| reader.text(field)).map(str::to_owned);
     let answer = fields.get("answer").map(|field| value(field.node));
@@ -82,5 +82,5 @@ fn answered(reader: &mut Reader, item: &Field<'_>) -> Answered {
         let fault = item.fault("a call is answered or fails");
         reader.push(fault.hint("write one of `answer: …` and `error: CLASS`"));
     }
-    Answered { at: item.node.at, answer, error }
+    ExpectedAnswer { at: item.node.at, answer, error }
 }

@@ -25,7 +25,7 @@ pub(super) static TRIAL: Keys = Keys::new(&[
     key("answers", list(&Form::Fields(&ANSWER)), "What requests are answered: the first line that fits counts."),
     key("calls", list(&Form::Fields(&CALL)), "Calls from outside."),
     key("errors", retry::RULES_OF_DEPLOYMENT, "The rules and policies of the deployment."),
-    required("expect", Form::Fields(&EXPECT), "What must come of it."),
+    required("expect", Form::Fields(&EXPECT), "The expected outcome."),
 ]);
 
 pub(super) static ORDER: Keys = Keys::new(&[
@@ -40,7 +40,7 @@ pub(super) static CALL: Keys = Keys::new(&[
     key("body", Form::Anything, "What the caller says."),
 ]);
 
-/// One line of the table of answers.
+/// Line of the table of answers.
 #[rustfmt::skip]
 pub(super) static ANSWER: Keys = Keys::with_rules(
     &[
@@ -134,7 +134,7 @@ pub(super) static ANSWERED: Keys = Keys::with_rules(
     &[KeyRule::OneOf(&[&["answer"], &["error"]])],
 );
 
-/// Nothing at all is a duration here, too.
+/// Form of a duration that may be zero.
 const DURATION: Form = Form::DurationOrZero;
 const MAPPING: Form = Form::Map { names: "", of: &Form::Anything, least: 0 };
 const TEXTS: Form = Form::Map { names: "", of: &Form::AsWritten, least: 0 };

@@ -1,23 +1,23 @@
-//! The hand that walks a file of tests and collects what is wrong. Knows no key by name.
+//! Walks a file of tests and collects its faults. Knows no key by name.
 
 use std::time::Duration;
 
 use crate::document::form::Keys;
 use crate::document::{DocumentNode, Fault, Value, parse_duration, pointer_to};
 
-/// Faults of one file that are told.
+/// Faults of one file that are reported.
 const MAX_FAULTS: usize = 200;
 
 /// A value of the file with its place.
 #[derive(Clone)]
-pub(super) struct Field<'n> {
+pub(super) struct TrialField<'n> {
     pub(super) node: &'n DocumentNode,
     pub(super) pointer: String,
     /// The key it stands under.
     pub(super) key: String,
 }
 
-impl<'n> Field<'n> {
+impl<'n> TrialField<'n> {
     pub(super) fn root(node: &'n DocumentNode) -> Self {
         Self { node, pointer: String::new(), key: "the file".to_owned() }
     }
@@ -36,24 +36,24 @@ impl<'n> Field<'n> {
 }
 
 /// The entries of a mapping whose keys are known.
-pub(super) struct Fields<'n> {
+pub(super) struct TrialFields<'n> {
     keys: &'static Keys,
-    entries: Vec<Field<'n>>,
+    entries: Vec<TrialField<'n>>,
 }
 
-impl<'n> Fields<'n> {
-    pub(super) fn get(&self, key: &str) -> Option<&Field<'n>> {
+impl<'n> TrialFields<'n> {
+    pub(super) fn get(&self, key: &str) -> Option<&TrialField<'n>> {
         self.entries.iter().find(|field| field.key == key)
     }
 }
 
 /// Collects faults.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct TrialReader {
     faults: Vec<Fault>,
 }
 
-impl Reader {
+impl TrialReader {
     pub(super) fn push(&mut self, fault: Fault) {
         if self.faults.len() < MAX_FAULTS {
             self.faults.push(fault);
@@ -67,10 +67,10 @@ impl Reader {
     }
 
     /// The entries of a mapping; keys that nobody knows are faults.
-    pub(super) fn fields<'n>(&mut self, field: &Field<'n>, keys: &'static Keys) -> Fields<'n> {
+    pub(super) fn fields<'n>(&mut self, field: &TrialField<'n>, keys: &'static Keys) -> TrialFields<'n> {
         let Some(entries) = field.node.as_map() else {
             self.push(field.must_be("a mapping with keys"));
-            return Fields { keys, entries: Vec::new() };
+            return TrialFields { keys, entries: Vec::new() };
         };
         let mut fields = Vec::new();
         for (key, node) in entries {
@@ -80,11 +80,11 @@ impl Reader {
                 self.push(Fault::unknown_key(key, &field.pointer, keys.names()));
             }
         }
-        Fields { keys, entries: fields }
+        TrialFields { keys, entries: fields }
     }
 
     /// The entries of a mapping with free keys.
-    pub(super) fn entries<'n>(&mut self, field: &Field<'n>) -> Vec<Field<'n>> {
+    pub(super) fn entries<'n>(&mut self, field: &TrialField<'n>) -> Vec<TrialField<'n>> {
         let Some(entries) = field.node.as_map() else {
             self.push(field.must_be("a mapping"));
             return Vec::new();
@@ -93,12 +93,12 @@ impl Reader {
     }
 
     /// The items of a list.
-    pub(super) fn items<'n>(&mut self, field: &Field<'n>) -> Vec<Field<'n>> {
+    pub(super) fn items<'n>(&mut self, field: &TrialField<'n>) -> Vec<TrialField<'n>> {
         let Some(items) = field.node.as_list() else {
             self.push(field.must_be("a list"));
             return Vec::new();
         };
-        let item = |(at, node): (usize, &'n DocumentNode)| Field {
+        let item = |(at, node): (usize, &'n DocumentNode)| TrialField {
             node,
             pointer: pointer_to(&field.pointer, &at.to_string()),
             key: field.key.clone(),
@@ -109,11 +109,11 @@ impl Reader {
     /// The value of a key that must be there.
     pub(super) fn required<'f, 'n>(
         &mut self,
-        parent: &Field<'n>,
-        fields: &'f Fields<'n>,
+        parent: &TrialField<'n>,
+        fields: &'f TrialFields<'n>,
         key: &str,
         example: &str,
-    ) -> Option<&'f Field<'n>> {
+    ) -> Option<&'f TrialField<'n>> {
         debug_assert!(fields.keys.requires(key), "the table of keys does not say that `{key}` is required");
         let found = fields.get(key);
         if found.is_none() && parent.node.as_map().is_some() {
@@ -123,7 +123,7 @@ impl Reader {
     }
 
     /// A text; a plain number or truth value is taken as it was written.
-    pub(super) fn text<'n>(&mut self, field: &Field<'n>) -> Option<&'n str> {
+    pub(super) fn text<'n>(&mut self, field: &TrialField<'n>) -> Option<&'n str> {
         let text = match field.node.value {
             Value::Integer(_) | Value::Float(_) | Value::Bool(_) => field.node.source_text(),
             _ => field.node.as_str(),
@@ -134,8 +134,8 @@ impl Reader {
         text
     }
 
-    /// One of the words of a vocabulary.
-    pub(super) fn word<T: Copy>(&mut self, field: &Field<'_>, known: &[(&str, T)]) -> Option<T> {
+    /// Reads one of the words of a vocabulary.
+    pub(super) fn word<T: Copy>(&mut self, field: &TrialField<'_>, known: &[(&str, T)]) -> Option<T> {
         let text = self.text(field)?;
         let found = known.iter().find(|(word, _)| word.eq_ignore_ascii_case(text));
         if found.is_none() {
@@ -147,13 +147,13 @@ impl Reader {
     }
 
     /// A duration; none at all is allowed.
-    pub(super) fn duration(&mut self, field: &Field<'_>) -> Option<Duration> {
+    pub(super) fn duration(&mut self, field: &TrialField<'_>) -> Option<Duration> {
         let duration = parse_duration(self.text(field)?);
         duration.map_err(|message| self.push(field.fault(message))).ok()
     }
 
     /// A whole number within bounds.
-    pub(super) fn number(&mut self, field: &Field<'_>, least: u32, most: u32) -> Option<u32> {
+    pub(super) fn number(&mut self, field: &TrialField<'_>, least: u32, most: u32) -> Option<u32> {
         let number = field.node.as_i64().and_then(|number| u32::try_from(number).ok());
         let number = number.filter(|number| (least..=most).contains(number));
         if number.is_none() {
@@ -163,7 +163,7 @@ impl Reader {
     }
 
     /// A mapping of texts.
-    pub(super) fn texts(&mut self, field: &Field<'_>) -> Vec<(String, String)> {
+    pub(super) fn texts(&mut self, field: &TrialField<'_>) -> Vec<(String, String)> {
         let entries = self.entries(field);
         let read = entries.iter().filter_map(|entry| Some((entry.key.clone(), self.text(entry)?.to_owned())));
         read.collect()

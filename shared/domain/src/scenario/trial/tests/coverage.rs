@@ -1,4 +1,4 @@
-//! Coverage by tests: each state, transition and error branch counts once, whoever reaches it.
+//! Coverage by tests: each state, transition and error branch counts once, whichever test reaches it.
 
 use super::*;
 

@@ -169,7 +169,7 @@ fn scn_11_the_first_decision_counts_whichever_hand_out_it_answers() {
 }
 
 #[test]
-fn ord_20_the_end_of_a_child_is_told_as_in_a_notification() {
+fn ord_20_the_end_of_a_child_is_reported_as_in_a_notification() {
     let parent = r#"
 scenario: s
 initialState: a
@@ -251,14 +251,14 @@ tests:
 }
 
 #[test]
-fn scn_13_answers_that_nothing_asked_for_are_told_and_no_fault() {
+fn scn_13_answers_that_nothing_asked_for_are_reported_and_no_fault() {
     let operation = "scenario: s\nkind: operation\nactions: [{http: {url: 'http://h/a', timeout: 3s}}]\n";
     let tests = "tests:\n  - test: t\n    answers:\n      - {http: 'http://h/a', times: 2}\n      - {http: 'http://h/aa'}\n    expect: {status: success}";
-    let told = outcome(operation, tests);
-    assert!(told.passed(), "{told:#?}");
-    let lines: Vec<u32> = told.notes.iter().map(|note| note.at.unwrap().line).collect();
+    let result = outcome(operation, tests);
+    assert!(result.passed(), "{result:#?}");
+    let lines: Vec<u32> = result.notes.iter().map(|note| note.at.unwrap().line).collect();
     assert_eq!(lines, [5]);
-    assert_eq!(told.to_value()["notes"][0]["line"], 5);
+    assert_eq!(result.to_value()["notes"][0]["line"], 5);
     // A test that was broken off would have gone on to others.
     assert!(outcome(operation, &tests.replacen("h/a'", "h/b'", 1)).notes.is_empty());
 }

@@ -1,4 +1,4 @@
-//! The rules that a scenario brings along are tried with it (ERR-15).
+//! Trials with the rules that a scenario brings along (ERR-15).
 
 use super::*;
 

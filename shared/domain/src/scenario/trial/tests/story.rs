@@ -19,13 +19,13 @@ states:
   failed: {kind: terminal, outcome: fail}
 ";
     let tests = "tests:\n  - test: t\n    answers: [{http: GET http://b/one}, {http: GET http://b/two, status: 201}]\n    expect: {status: success}\n";
-    let told = outcome(text, tests);
-    let fault = &told.faults[0].message;
+    let result = outcome(text, tests);
+    let fault = &result.faults[0].message;
     assert!(
         fault.starts_with("no answer is left for `DELETE http://b/one` in `undo`; the last failure before it was script.error: scenario `s`, line 9"),
         "{fault}"
     );
-    let story: Vec<&str> = told.story.iter().map(|moment| moment.text.as_str()).collect();
+    let story: Vec<&str> = result.story.iter().map(|moment| moment.text.as_str()).collect();
     assert_eq!(
         story[..4],
         ["the order begins at `a`", "GET http://b/one: 200", "log: between", "GET http://b/two: 201"]

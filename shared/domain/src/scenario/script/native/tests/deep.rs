@@ -4,8 +4,9 @@
 
 use serde_json::json;
 
-use super::super::super::{Context, LIMIT_CLASS, MOST_OPERATIONS, RunError, STACK_BYTES, Scripting};
+use super::super::super::{Context, MOST_OPERATIONS, RunError, STACK_BYTES, Scripting};
 use super::*;
+use crate::classes::SCRIPT_LIMIT;
 use crate::depth::MAX_DEPTH;
 
 /// Stack of a thread of the runtime, unless it asks for more.
@@ -128,12 +129,12 @@ fn scn_5_no_way_of_nesting_ends_the_process() {
     ];
     for (name, code) in ways {
         let error = run(code).map(drop).unwrap_err();
-        assert_eq!(error.class, LIMIT_CLASS, "{name}: {error}");
+        assert_eq!(error.class, SCRIPT_LIMIT, "{name}: {error}");
     }
 }
 
 #[test]
-fn scn_5_a_value_may_have_so_many_levels_and_no_more() {
+fn scn_5_a_value_has_at_most_the_allowed_number_of_levels() {
     let code = |depth: usize| format!("let a = 1; for i in 0..{depth} {{ a = [a]; }} vars.x = a;");
     let deepest = (0..MAX_DEPTH).fold(json!(1), |inner, _| json!([inner]));
     assert_eq!(run(&code(MAX_DEPTH)).unwrap().vars["x"], deepest);
@@ -149,13 +150,13 @@ fn scn_5_a_value_may_have_so_many_levels_and_no_more() {
         let wrap = format!("a = {}a{};", "[".repeat(20), "]".repeat(20));
         let code = format!("let a = 1; {}{said}", wrap.repeat(4));
         let error = run(&code).map(drop).unwrap_err();
-        assert_eq!(error.class, LIMIT_CLASS, "{name}: {error}");
+        assert_eq!(error.class, SCRIPT_LIMIT, "{name}: {error}");
     }
     // Both sides of the bound of JSON that is read.
     let text =
         |depth: usize| format!("vars.x = parse_json(\"{}1{}\");", "[".repeat(depth), "]".repeat(depth));
     assert_eq!(run(&text(MAX_DEPTH)).unwrap().vars["x"], deepest);
-    assert_eq!(run(&text(MAX_DEPTH + 1)).unwrap_err().class, LIMIT_CLASS);
+    assert_eq!(run(&text(MAX_DEPTH + 1)).unwrap_err().class, SCRIPT_LIMIT);
 }
 
 #[test]
@@ -210,7 +211,7 @@ fn scn_5_code_that_is_nested_deep_is_refused_on_a_usual_stack() {
         let stored = Scripting::of_stored();
         for count in [20, 60, 200, 5_000, 50_000] {
             for code in ways(count) {
-                // What comes of it does not matter.
+                // The result does not matter.
                 for scripting in [&scripting, &stored] {
                     if let Ok(code) = scripting.compile_expression(&code) {
                         drop(scripting.evaluate(&code, &Context::default()));

@@ -1,20 +1,20 @@
-//! Which features met in a walk.
+//! Features that met in a walk.
 
 use std::collections::BTreeSet;
 
-/// What an order rests for.
+/// Rest of an order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rest {
-    /// A repeat right where it failed, in so many seconds.
+    /// A repeat right where it failed, after these seconds.
     Retry(i64),
-    /// A repeat from the entry point, in so many seconds.
+    /// A repeat from the entry point, after these seconds.
     Later(i64),
     Sleep,
-    /// So many seconds.
+    /// A wait for callbacks, for these seconds.
     Wait(i64),
-    /// Until this second.
+    /// A pause between attempts, until this second.
     Poll(i64),
-    /// A child order, for so many seconds.
+    /// A child order, awaited for these seconds.
     Child(i64),
 }
 
@@ -45,7 +45,7 @@ impl Met {
         Self { pairs: BTreeSet::new(), rests: BTreeSet::new(), is_restarted, is_operation }
     }
 
-    /// The order rests: was called, holds a queue, repeats something from its entry point.
+    /// Notes a rest: the order was called, holds a queue, repeats something from its entry point.
     pub fn rest(&mut self, rest: Rest, is_called: bool, is_queued: bool, is_repeated: bool) {
         let name = rest.name();
         self.pairs.extend(self.rests.iter().map(|before| (*before.min(&name), *before.max(&name))));
@@ -63,13 +63,13 @@ impl Met {
         self.behind_savepoint(name);
     }
 
-    /// An operator repairs the order in this rest.
+    /// Notes that an operator repairs the order in this rest.
     pub fn repair(&mut self, rest: Rest) {
         self.pairs.insert((rest.name(), "repair"));
         self.behind_savepoint("repair");
     }
 
-    /// All that an operation does is behind a savepoint.
+    /// Notes that all that an operation does is behind a savepoint.
     fn behind_savepoint(&mut self, met: &'static str) {
         if self.is_operation {
             self.pairs.insert((met, "savepoint"));

@@ -4,17 +4,17 @@ use super::Rest;
 
 /// The queue of an order, and its clock. All times are in seconds.
 pub struct Queue {
-    /// How long it may be held in retries; none where there is no queue, or none any more.
+    /// Seconds for which it may be held in retries; `None` if there is no queue, or none any more.
     longest: Option<i64>,
     pub now: i64,
     /// The time in the retries that are over.
     over: i64,
-    /// Begin and end of those that go on, with that time counted in.
+    /// Start and end of those that go on, with that time counted in.
     span: Option<(i64, i64)>,
 }
 
 impl Queue {
-    /// At the begin of the first stage.
+    /// The queue at the start of the first stage.
     pub fn new(longest: Option<i64>) -> Self {
         Self { longest, now: 0, over: 0, span: None }
     }
@@ -37,19 +37,19 @@ impl Queue {
         self.span.map_or(self.now - self.over, |(since, _)| since)
     }
 
-    /// No retry goes on.
+    /// Ends the time in retries: none goes on.
     pub fn settle(&mut self) {
         if let Some((since, until)) = self.span.take() {
             self.over = until - since;
         }
     }
 
-    /// What was held before counts no more.
-    pub fn begin_anew(&mut self) {
+    /// Starts over: what was held before counts no more.
+    pub fn begin_again(&mut self) {
         (self.over, self.span) = (0, None);
     }
 
-    /// When this rest is over.
+    /// Returns when this rest is over.
     pub fn rest(&mut self, rest: Rest) -> i64 {
         match rest {
             Rest::Retry(wait) | Rest::Later(wait) => {
@@ -58,7 +58,7 @@ impl Queue {
             }
             // A sleep gives the queue up.
             Rest::Sleep => {
-                self.begin_anew();
+                self.begin_again();
                 self.now + 3600
             }
             Rest::Wait(wait) | Rest::Child(wait) => self.now + wait,
@@ -66,7 +66,7 @@ impl Queue {
         }
     }
 
-    /// The next stage begins a second after it is due.
+    /// Starts the next stage, a second after it is due.
     pub fn pass(&mut self, due: i64) {
         self.now = self.now.max(due) + 1;
     }

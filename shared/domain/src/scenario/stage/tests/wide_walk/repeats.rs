@@ -3,12 +3,12 @@
 use super::super::wide::Bound;
 use super::{Cycles, Left, Rest, Walk, bound};
 
-/// What came of requests that were made at once.
+/// Outcome of requests that were made at once.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Asked {
     Through,
     Failed,
-    /// One is to be repeated, and the time is over.
+    /// A request is to be repeated, and the time is over.
     TooLate,
 }
 
@@ -18,7 +18,7 @@ impl Walk<'_> {
         Ok(self.asked(slots, body, None)? == Asked::Through)
     }
 
-    /// How many seconds it is until these failures are repeated together, if they are.
+    /// Returns the seconds until these failures are repeated together, if they are.
     pub(super) fn repeats(&self, cycles: &mut Cycles, failed: &[Bound]) -> Option<i64> {
         cycles.repeat(failed).filter(|wait| self.queue.allows(*wait))
     }

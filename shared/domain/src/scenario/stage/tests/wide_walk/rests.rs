@@ -83,7 +83,7 @@ impl Walk<'_> {
         self.open.push(Open { state, number, visit: self.visit, is_earlier: false });
     }
 
-    /// What was not sent is awaited by nobody.
+    /// Drops an open request that was not sent: nobody awaits it.
     fn drop_open(&mut self, state: usize, number: usize) {
         self.open.retain(|open| (open.state, open.number) != (state, number));
     }
@@ -121,7 +121,7 @@ impl Walk<'_> {
         self.all(&[1], said)
     }
 
-    /// Asks, and sleeps.
+    /// Makes requests, and sleeps.
     pub(super) fn sleep(&mut self, at: usize) -> Result<usize, Left> {
         let (here, asleep) = (format!("s{at}"), format!("r{at}"));
         if !self.all(&[0], None)? {

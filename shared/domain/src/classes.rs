@@ -1,0 +1,62 @@
+//! Classes of the errors that the engine itself finds, each with the sentence that documents it.
+
+/// Makes a constant of each class, and the table of all of them, for the documents.
+///
+/// `LOST = "parcel.lost", "The parcel is lost.";` makes the constant `LOST` and a row of [`ALL`].
+macro_rules! classes {
+    ($($name:ident = $class:literal, $when:literal;)*) => {
+        $(#[doc = concat!("Class `", $class, "`: ", $when)] pub const $name: &str = $class;)*
+
+        /// All classes of the engine, in the order of the documents: the class, and when an order has it.
+        pub const ALL: &[(&str, &str)] = &[$(($name, $when)),*];
+    };
+}
+
+classes! {
+    SCRIPT_ERROR = "script.error",
+        "A script, an expression or a condition failed: a field is missing, a type does not fit.";
+    SCRIPT_LIMIT = "script.limit", "It ran over a bound.";
+    SECRET_MISSING = "secret.missing", "The deployment has no secret of that name.";
+    AMQP_UNROUTABLE = "amqp.unroutable",
+        "No queue takes the message or the task, or the broker refused it for 30 seconds.";
+    ACTOR_TIMEOUT = "actor.timeout", "No decision in time.";
+    ACTOR_FAILED = "actor.failed", "The actor decided `fail` and named no class.";
+    ACTOR_INVALID = "actor.invalid", "It answered something that is no decision.";
+    ORDER_REFUSED = "order.refused",
+        "The child order cannot be registered, or would wait for the order that awaits it; the message says \
+         why.";
+    ORDER_FAILED = "order.failed", "It ended otherwise than `success` and had no class of its own.";
+    ORDER_TIMEOUT = "order.timeout", "It did not end in time, awaited where it was started.";
+    ASYNC_TIMEOUT = "async.timeout", "An answer did not come in time, and no rule has a class for that.";
+    POLLING_TIMEOUT = "polling.timeout", "The time of a polling is over.";
+    EACH_TOO_LONG = "scenario.each", "The list of an `each` has more than `scenario.max_each` elements.";
+    VARS_TOO_LARGE = "scenario.vars", "`vars` grew beyond `scenario.max_vars_bytes`.";
+    SCENARIO_LOOP = "scenario.loop",
+        "More than `scenario.max_transitions_per_stage` transitions without a rest. The order ends at once.";
+    SCENARIO_UNREADABLE = "scenario.unreadable",
+        "The version of the order cannot be read, or lacks the state where it rests. The order ends at \
+         once.";
+    SCENARIO_INCOMPLETE = "scenario.incomplete",
+        "An event without a transition: a function was called by a name made at run time, which no check \
+         can see.";
+    CALL_REFUSED = "call.refused", "The present state does not take the call. Reported to the caller only.";
+    CALL_ENDED = "call.ended", "The order ended before the call was handled. Reported to the caller only.";
+    DEADLINE_EXCEEDED = "deadline.exceeded", "The deadline to start had passed before anything was done.";
+    PROCESS_TIMEOUT = "process.timeout",
+        "The order outlived `timeouts.process`, and its state has no transition for `timeout:process`.";
+    RETENTION_EXPIRED = "retention.expired",
+        "The order had not ended `db.orders.storage_period_in_days.in_progress` days after its \
+         registration.";
+    DEPENDENCY_FAILED = "dependency.failed", "A [pre-condition](orders.md) ended otherwise.";
+    DEPENDENCY_INVALID = "dependency.invalid", "A [pre-condition](orders.md) can never be met.";
+    POISON = "recovery.poison",
+        "Workers on two nodes died while they computed one stage (four times on one node), or it was handed \
+         out again more than `recovery.max_restarts` times without ever ending.";
+    INCONSISTENT = "recovery.inconsistent",
+        "Stored rows of the order are missing or cannot be read, so that nothing of it can be executed. The \
+         order ends at once.";
+    NODE_STOPPED = "node.stopped",
+        "The node stopped, or was lost, and the configuration wants no other to go on (`shutdown.release`, \
+         `failover.running`). The order ends `canceled`, and may be restarted.";
+    PANIC = "internal.panic", "A defect of the engine. Its log says more; please report it.";
+}

@@ -1,0 +1,45 @@
+//! Settings of what comes in, and of what is kept of it.
+
+use std::time::Duration;
+
+use super::kind::Kind::*;
+use super::section::{POSITIVE, section, without_slash};
+
+section! {
+    /// `intake`
+    #[derive(Clone, Debug)]
+    pub struct IntakeSettings;
+
+    batch: usize = ("intake.batch", POSITIVE, "1000", Live, "Orders that are registered in one transaction at most.");
+    max_body_bytes: usize = ("intake.max_body_bytes", Bytes, "1MiB", Live, "Longest body of one order.");
+    max_batch_body_bytes: usize = ("intake.max_batch_body_bytes", Bytes, "16MiB", Live, "Longest body of a batch of orders.");
+    max_batch_orders: usize = ("intake.max_batch_orders", POSITIVE, "10000", Live, "Orders in one batch at most.");
+    max_bodies_bytes: usize = ("intake.max_bodies_bytes", Bytes, "64MiB", Restart, "Bodies longer than 64 KiB that are in progress at a time, in all; what is read from them may take twice as much memory. A request that finds no room within five seconds is answered with 429.");
+    max_streams: usize = ("intake.max_streams", Count { least: 0, most: 100_000 }, "200", Live, "Clients that follow the stream of orders' news at one intake at a time; where all places are taken, a silent one makes room for one of another address, or the next one is answered with 429.");
+    client_share_percentage: usize = ("intake.client_share_percentage", Count { least: 1, most: 100 }, "50", Restart, "Part of `node.max_connections`, and of `intake.max_streams`, that one client may have at a time: an address, of IPv6 a network of 64 bits. Where all clients come through one gateway, they have its address: set `100` there.");
+    hosts: Vec<String> = ("intake.hosts", Hosts, "[]", Live, "Names by which clients call the API, besides IP addresses, `localhost`, and the hosts of `node.advertise` and `intake.public_url`; `*.example` is every name below one, and `*` every name. A request to another host is answered with 421: so a page whose name leads to this node cannot act on it by a browser.");
+    public_confirmed: bool = ("intake.public_confirmed", Flag, "false", Restart, "Confirms that the API may be reached without login from beyond this host.");
+    public_url: Option<String> = without_slash("intake.public_url", OptionalText, "~", Live, "Base of the callback URLs that called systems get; left out: `http://` and the address of an intake that lives when a worker starts.");
+    straight_to_queue: bool = ("intake.straight_to_queue", Flag, "false", Live, "Whether messages that are sent straight to the queue of orders, past the exchange, are taken; anyone who may write to `amq.default` may then do what clients may.");
+}
+
+section! {
+    /// `callbacks`
+    #[derive(Clone, Copy, Debug)]
+    pub struct CallbackSettings;
+
+    max_orphans: u32 = ("callbacks.orphans.max", Count { least: 0, most: 1_000_000 }, "10000", Live, "Callbacks for nobody that are kept at most, each with 16 KiB of its body; more are answered alike, counted, and not kept.");
+    orphan_retention: Duration = ("callbacks.orphans.retention", Duration, "7d", Live, "How long a callback for nobody is kept.");
+}
+
+section! {
+    /// `operations`, `audit`, `refused` and `stats`
+    #[derive(Clone, Debug)]
+    pub struct RecordSettings;
+
+    operations_retention: Duration = ("operations.retention", Duration, "30d", Live, "How long bulk operations are kept after their end, with the outcome of each order.");
+    audit_retention: Duration = ("audit.retention", Duration, "365d", Live, "How long it is kept who did what from outside.");
+    refused_retention: Duration = ("refused.retention", Duration, "90d", Live, "How long a refused message is kept in the database that nobody has decided about.");
+    refused_max_bytes: usize = ("refused.max_bytes", Bytes, "1GiB", Live, "Bytes of refused messages that are kept in the database; of more the oldest are removed, logged and counted.");
+    stats_retention: Duration = ("stats.retention", Duration, "7d", Live, "How long the counts of each minute are kept, of which charts are drawn.");
+}

@@ -24,7 +24,7 @@ pub(crate) struct ClaimedStage {
     pub calls: Vec<Call>,
     /// Longest time without progress.
     pub work: Duration,
-    /// Moment at which the claim read the clock of the database.
+    /// Moment at which the claim was sent, just before it read the clock of the database.
     pub claimed_at: Instant,
 }
 
@@ -118,6 +118,9 @@ pub(crate) async fn claim(worker: &Worker, hand_outs: &[OfferedStage]) -> Result
     let host = &worker.host;
     let mut client = host.store.work().await?;
     let known = worker.work_times.known();
+    // Before the statement: what is reckoned from here runs ahead of the database's clock by the way to it, so that no
+    // wait ends sooner than its interval. Read after the answer, it would lag by all the time that the claim took.
+    let claimed_at = Instant::now();
     let claimant = Claimant {
         node: host.node,
         work_seconds: host.settings().recovery.work_timeout.as_secs_f64(),
@@ -133,7 +136,6 @@ pub(crate) async fn claim(worker: &Worker, hand_outs: &[OfferedStage]) -> Result
     } else {
         stages::claim(&client, &claimant, hand_outs).await?
     };
-    let claimed_at = Instant::now();
     let scenarios = scenarios(worker, &client, &claimed).await?;
     let modes = claimed.iter().map(|stage| stage.head.mode);
     let work: Vec<Duration> =

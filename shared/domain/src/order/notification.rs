@@ -11,9 +11,10 @@ mod part;
 mod signature;
 mod target;
 mod webhook;
+mod wildcard;
 mod wish;
 
-pub use allow::{AllowList, Pattern, matches};
+pub use allow::{AllowList, Pattern};
 pub use cloudevent::CloudEvent;
 pub use content::{Content, Jeopardy, Moved, ParkedReason};
 pub use lane::{Lanes, ReceiverBounds, delay};
@@ -23,4 +24,5 @@ pub use signature::SigningSecrets;
 pub use target::Target;
 pub(crate) use webhook::whole_url;
 pub use webhook::{ReceiverAnswer, WebhookPattern, WebhookUrl, shown_url};
+pub use wildcard::matches;
 pub use wish::{NotifyFormat, NotifyRequest, Occasion, StoredNotify, apart, shown, with_whole_url};

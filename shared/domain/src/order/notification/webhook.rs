@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use url::{Position, Url};
 
-use super::allow::matches;
+use super::wildcard::matches;
 use crate::scenario::MASKED;
 
 /// End of a URL whose query is not shown.

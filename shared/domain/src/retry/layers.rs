@@ -5,12 +5,10 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 use super::policy::most_specific;
 use super::{
-    Asked, Classified, Cycle, DurationControl, ErrorClass, ErrorPolicy, Interaction, Outcome, Policy, Reply,
-    Retries, RetryMode, Standing, asynchronous, verdict,
+    Asked, Classified, DurationControl, ErrorClass, ErrorPolicy, Interaction, Outcome, Policy, Reply,
+    Retries, RetryMode, asynchronous,
 };
 use crate::classes::ASYNC_TIMEOUT;
 
@@ -60,25 +58,6 @@ impl<'a> ErrorRules<'a> {
     #[must_use]
     pub fn leaves_out_delivery(self) -> bool {
         self.deployment.duration_control == DurationControl::RunAndSuspending
-    }
-
-    /// Bounds that are left to a cycle of synchronous retries.
-    #[must_use]
-    pub fn standing(self, scenario: &str, cycle: &Cycle) -> Standing {
-        verdict::standing(self.half(Half::Sync), scenario, cycle)
-    }
-
-    /// Bounds that are left to an asynchronous cycle.
-    #[must_use]
-    pub fn async_standing(self, scenario: &str, cycle: &Cycle) -> Standing {
-        verdict::standing(self.half(Half::Async), scenario, cycle)
-    }
-
-    /// Until when this asynchronous cycle may go on at the latest (ERR-12). Where only running and suspension count, the
-    /// time that the order was due and nobody took it up is added.
-    #[must_use]
-    pub fn async_cycle_ends_at(self, scenario: &str, cycle: &Cycle) -> Timestamp {
-        verdict::ends_at(self.half(Half::Async), scenario, cycle)
     }
 
     pub(super) fn half(self, half: Half) -> LayeredRetries<'a> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::layers::{Half, LayeredPolicy, LayeredRetries};
-use super::{DurationControl, ErrorClass, ErrorRules};
+use super::layers::{ErrorRules, Half, LayeredPolicy, LayeredRetries};
+use super::{DurationControl, ErrorClass};
 
 /// A row of failures of one class without a success between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,8 +180,28 @@ pub struct Standing {
     pub ends_at: Timestamp,
 }
 
-/// See [`ErrorRules::standing`].
-pub(super) fn standing(retries: LayeredRetries<'_>, scenario: &str, cycle: &Cycle) -> Standing {
+impl ErrorRules<'_> {
+    /// Bounds that are left to a cycle of synchronous retries.
+    #[must_use]
+    pub fn standing(self, scenario: &str, cycle: &Cycle) -> Standing {
+        standing(self.half(Half::Sync), scenario, cycle)
+    }
+
+    /// Bounds that are left to an asynchronous cycle.
+    #[must_use]
+    pub fn async_standing(self, scenario: &str, cycle: &Cycle) -> Standing {
+        standing(self.half(Half::Async), scenario, cycle)
+    }
+
+    /// Until when this asynchronous cycle may go on at the latest (ERR-12). Where only running and suspension count, the
+    /// time that the order was due and nobody took it up is added.
+    #[must_use]
+    pub fn async_cycle_ends_at(self, scenario: &str, cycle: &Cycle) -> Timestamp {
+        ends_at(self.half(Half::Async), scenario, cycle)
+    }
+}
+
+fn standing(retries: LayeredRetries<'_>, scenario: &str, cycle: &Cycle) -> Standing {
     // The policy as it is now, since the next failure is judged by it.
     let LayeredPolicy { policy, max_cycle: general, .. } = retries.find(scenario, cycle.class.as_str());
     let most = policy.and_then(|policy| policy.max_duration).map_or(general, |most| most.min(general));
@@ -241,8 +261,7 @@ pub fn together(verdicts: Vec<Verdict>) -> Option<Result<(usize, Timestamp, Cycl
     Some(Ok((place, at, longest)))
 }
 
-/// See [`ErrorRules::async_cycle_ends_at`].
-pub(super) fn ends_at(retries: LayeredRetries<'_>, scenario: &str, cycle: &Cycle) -> Timestamp {
+fn ends_at(retries: LayeredRetries<'_>, scenario: &str, cycle: &Cycle) -> Timestamp {
     let end = |cycle: &Cycle| {
         let most = retries.find(scenario, cycle.class.as_str()).max_cycle;
         after(cycle.started_at, most.saturating_add(left_out(retries.control, cycle)))

@@ -8,7 +8,7 @@ use rhai::{AST, ASTNode, Engine, Expr, FnCallExpr, Position, Stmt};
 
 use super::faults::written;
 use super::optional::Shifts;
-use super::speech::speaking_engine;
+use super::speech::{SAID, speaking_engine};
 use super::{CompileError, Limits};
 use crate::document::nearest;
 
@@ -34,9 +34,6 @@ const KEYWORDS: &[(&str, usize, usize)] = &[
     ("is_shared", 1, 1),
     ("type_of", 1, 1),
 ];
-
-/// Functions by which a script speaks, as hints list them; `log` is a function of expressions as well, the logarithm.
-pub(super) const SAID: &[&str] = &["success", "fail", "poll", "event", "result", "message", "answer", "log"];
 
 /// A function of the language that nothing may call.
 const SLEEP: &str = "sleep";

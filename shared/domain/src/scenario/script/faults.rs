@@ -4,7 +4,8 @@ use rhai::{EvalAltResult, ParseErrorType};
 
 use super::bounds::TimeOver;
 use super::optional::Shifts;
-use super::{CompileError, ROOTS, RunError, calls};
+use super::speech::SAID;
+use super::{CompileError, ROOTS, RunError};
 use crate::classes::{SCRIPT_ERROR, SCRIPT_LIMIT};
 use crate::document::{Position, nearest};
 
@@ -44,7 +45,7 @@ pub(in crate::scenario) fn remedy(name: &str, code: &str) -> Option<String> {
     let words: Vec<&str> = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
     let declared =
         words.windows(2).filter(|pair| ["let", "const", "for"].contains(&pair[0])).map(|pair| pair[1]);
-    let known = ROOTS.iter().chain(calls::SAID).copied().chain(declared);
+    let known = ROOTS.iter().chain(SAID).copied().chain(declared);
     // Comparing costs the product of the lengths.
     let near = (name.len() <= 64).then(|| nearest(name, known)).flatten();
     Some(near.map_or_else(

@@ -45,6 +45,9 @@ pub struct Said {
     pub log: Vec<String>,
 }
 
+/// Functions by which a script speaks, as hints list them; `log` is a function of expressions as well, the logarithm.
+pub(super) const SAID: &[&str] = &["success", "fail", "poll", "event", "result", "message", "answer", "log"];
+
 /// Lines one script may log; the rest are dropped and counted in a last line.
 const MAX_LOG_LINES: usize = 100;
 

@@ -7,6 +7,7 @@
 
 mod bounds;
 mod calls;
+mod clock;
 mod convert;
 mod events;
 mod faults;
@@ -28,8 +29,9 @@ use super::value::Context;
 use crate::classes::SCRIPT_ERROR;
 use crate::document::Position;
 use bounds::Size;
-pub use bounds::{Clock, Limits, MOST_OPERATIONS, STACK_BYTES};
+pub use bounds::{Limits, MOST_OPERATIONS, STACK_BYTES};
 use calls::CodeKind;
+pub use clock::Clock;
 use convert::{from_dynamic, to_dynamic};
 pub(super) use events::{EventCall, RAISE};
 pub(super) use faults::remedy;

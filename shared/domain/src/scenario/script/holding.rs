@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rhai::{Dynamic, Engine, EvalAltResult, EvalContext, FnPtr, Position};
 
-use super::bounds::Clock;
+use super::clock::Clock;
 
 /// Variables that are named between two weighings, at least.
 const LEAST_NAMED: usize = 16;

@@ -17,6 +17,7 @@ pub use content::{Digest, ElementNumbers, KeptAnswer};
 pub use each::{EachProgress, ElementEnd, ElementProgress, FailedElement};
 pub use frame::{ActionHold, AnsweredCall, Answers, Frame, Rest, SyncRetry};
 pub use life::{EntryPoint, Savepoint};
+pub(super) use request::awaited;
 pub use request::{Destination, OpenRequest};
 
 use std::collections::BTreeMap;
@@ -26,7 +27,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::Folded;
-use super::task::awaited;
 use crate::id::RequestId;
 use crate::order::{OrderError, storable};
 use crate::retry::Cycle;

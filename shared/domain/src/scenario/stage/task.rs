@@ -11,7 +11,7 @@ use super::super::script::RunError;
 use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, ActorAction, Folded};
 use super::need::{Task, TaskTerms};
-use super::snapshot::{Awaiting, OpenRequest, TaskTimes};
+use super::snapshot::{Awaiting, TaskTimes};
 use super::{Need, Pending, StageRun, StageTurn, Then, Wake, later};
 use crate::classes::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_TIMEOUT};
 use crate::id::RequestId;
@@ -38,13 +38,6 @@ fn system_of_actor(name: &str) -> String {
 #[must_use]
 pub fn system_of_task(request: &str) -> Option<String> {
     request.strip_prefix(TASK_PREFIX).map(system_of_actor)
-}
-
-/// Returns the requests that a wait is for: the ones of its own stage; without any, earlier ones that
-/// are still open.
-pub(super) fn awaited(requests: &[OpenRequest]) -> impl Iterator<Item = &OpenRequest> {
-    let all_earlier = requests.iter().all(|request| request.earlier);
-    requests.iter().filter(move |request| all_earlier || !request.earlier)
 }
 
 impl StageRun {

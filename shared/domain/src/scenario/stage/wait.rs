@@ -4,8 +4,8 @@
 use super::super::Event;
 use super::super::source::reader::LONGEST_DURATION;
 use super::response::{FailedCall, QUOTED_BYTES};
+use super::snapshot::awaited;
 use super::snapshot::{Destination, OpenRequest};
-use super::task::awaited;
 use super::{StageRun, StageTurn, Then, later};
 use crate::classes::{ASYNC_TIMEOUT, POLLING_TIMEOUT, SCENARIO_INCOMPLETE};
 use crate::order::OrderError;

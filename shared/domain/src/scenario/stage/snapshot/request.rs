@@ -74,3 +74,10 @@ pub struct OpenRequest {
     #[serde(default, skip_serializing_if = "is_default")]
     pub earlier: bool,
 }
+
+/// The requests that a wait is for: the ones of its own stage; without any, earlier ones that
+/// are still open.
+pub(in super::super) fn awaited(requests: &[OpenRequest]) -> impl Iterator<Item = &OpenRequest> {
+    let all_earlier = requests.iter().all(|request| request.earlier);
+    requests.iter().filter(move |request| all_earlier || !request.earlier)
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::{ChildEnd, TextMask, To, TrialCallback, TrialReply, TrialRule};
-use super::keys::{ACTOR, AMQP, ANSWER, CALLBACK, CHILD, ERROR, HTTP};
+use super::keys::{ACTOR, AMQP, ANSWER, CALLBACK, CHILD, ERROR, FAILURES, HTTP};
 use super::reader::{TrialField, TrialFields, TrialReader};
 use super::value;
 use crate::order::{OrderError, Status};
@@ -13,22 +13,6 @@ use crate::scenario::Method;
 
 /// Media type of JSON.
 const JSON: &str = "application/json";
-
-/// The names of ERR-3, each with the names around it.
-pub(super) const FAILURES: &[(&str, &[&str])] = &[
-    ("HttpError", &["HttpError"]),
-    ("ConnectError", &["HttpError", "ConnectError"]),
-    ("ConnectionRefused", &["HttpError", "ConnectError", "ConnectionRefused"]),
-    ("ConnectTimeout", &["HttpError", "ConnectError", "ConnectTimeout"]),
-    ("DnsError", &["HttpError", "ConnectError", "DnsError"]),
-    ("TlsError", &["HttpError", "ConnectError", "TlsError"]),
-    ("ReadTimeout", &["HttpError", "ReadTimeout"]),
-    ("NoRoom", &["HttpError", "ReadTimeout", "NoRoom"]),
-    ("ConnectionReset", &["HttpError", "ConnectionReset"]),
-    ("ConnectionClosed", &["HttpError", "ConnectionClosed"]),
-    ("BodyError", &["HttpError", "BodyError"]),
-    ("ProtocolError", &["HttpError", "ProtocolError"]),
-];
 
 /// Reads a line; `None` if it does not say to whom it answers.
 pub(super) fn read(reader: &mut TrialReader, item: &TrialField<'_>) -> Option<TrialRule> {

@@ -3,10 +3,25 @@
 use serde_json::Value;
 
 use super::MAX_TRIALS;
-use super::answer::FAILURES;
 use crate::document::form::{self, Form, KeyRule, Keys, key, list, required};
 use crate::retry;
 use crate::scenario::Method;
+
+/// The names of ERR-3, each with the names around it.
+pub(super) const FAILURES: &[(&str, &[&str])] = &[
+    ("HttpError", &["HttpError"]),
+    ("ConnectError", &["HttpError", "ConnectError"]),
+    ("ConnectionRefused", &["HttpError", "ConnectError", "ConnectionRefused"]),
+    ("ConnectTimeout", &["HttpError", "ConnectError", "ConnectTimeout"]),
+    ("DnsError", &["HttpError", "ConnectError", "DnsError"]),
+    ("TlsError", &["HttpError", "ConnectError", "TlsError"]),
+    ("ReadTimeout", &["HttpError", "ReadTimeout"]),
+    ("NoRoom", &["HttpError", "ReadTimeout", "NoRoom"]),
+    ("ConnectionReset", &["HttpError", "ConnectionReset"]),
+    ("ConnectionClosed", &["HttpError", "ConnectionClosed"]),
+    ("BodyError", &["HttpError", "BodyError"]),
+    ("ProtocolError", &["HttpError", "ProtocolError"]),
+];
 
 #[rustfmt::skip]
 pub(super) static FILE: Keys = Keys::new(&[

@@ -43,6 +43,7 @@ mod event;
 mod flow;
 mod gate;
 mod hear;
+mod index;
 mod limit;
 mod line;
 mod node;
@@ -59,6 +60,7 @@ mod share;
 mod slab;
 mod stats;
 mod system;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod timing;
@@ -93,14 +95,15 @@ use crate::id::{Attempt, OrderNo};
 use crate::order::Mode;
 use control::Rule;
 use decided::Decided;
-use flow::{FlowIndex, Flows};
+use flow::Flows;
 use gate::ControlSubject;
+use index::{FlowIndex, QueueIndex, StageSlot, SystemIndex};
 use node::Nodes;
 use progress::{StageStanding, StagesInProgress};
-use queue::{QueueIndex, Queues};
-use ready::{DispatchStage, LineEnd, ReadyStages, StageSlot};
+use queue::Queues;
+use ready::{DispatchStage, LineEnd, ReadyStages};
 use share::FairShare;
-use system::{CalledSystems, SystemIndex};
+use system::CalledSystems;
 use woken::WokenBound;
 
 /// The two modes, by the number of their line.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::Dispatcher;
-use super::flow::FlowIndex;
+use super::index::FlowIndex;
 use super::rules::{FlowStop, SystemOrder, SystemOverride};
 use crate::maintenance::{MaintenanceWindow, Occurrence, WindowTarget};
 

@@ -7,9 +7,10 @@
 //! weight.
 
 use super::Dispatcher;
-use super::flow::{Flow, FlowIndex, SystemLink};
-use super::ready::{DispatchStage, StageSlot};
-use super::system::{DueKey, System, SystemIndex};
+use super::flow::{Flow, SystemLink};
+use super::index::{FlowIndex, StageSlot, SystemIndex};
+use super::ready::DispatchStage;
+use super::system::{DueKey, System};
 use crate::order::Priority;
 
 impl Dispatcher {

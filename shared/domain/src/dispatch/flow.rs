@@ -9,15 +9,13 @@ use jiff::Timestamp;
 
 use super::control::{Bounds, Control, Rule};
 use super::event::StageMeasured;
-use super::open::{OpenTally, Promptness};
+use super::index::{FlowIndex, SystemIndex};
 use super::patience::QueueWaits;
 use super::slab::Slab;
-use super::system::{DueKey, SystemIndex};
+use super::system::DueKey;
+use super::tally::{OpenTally, Promptness};
 use super::timing::{Rate, Timing, between, faded};
 use crate::order::{Mode, Priority};
-
-/// The number of a flow; valid until the flow is forgotten.
-pub(super) type FlowIndex = u32;
 
 /// A stage of a flow of which nothing was measured yet is expected to take this long, in microseconds.
 const UNMEASURED: u64 = 100_000;
@@ -163,6 +161,26 @@ impl Flow {
     /// Stages handed out or running.
     pub(super) fn stages_in_progress(&self) -> u32 {
         self.in_progress.iter().sum()
+    }
+
+    /// Requests that were sent and are unanswered.
+    pub(super) fn open_requests(&self) -> u32 {
+        self.links.iter().map(|link| link.open.all.value()).sum()
+    }
+
+    /// The open requests that count against its limit.
+    pub(super) fn counted_requests(&self) -> u32 {
+        self.recent_requests(|promptness| promptness == Promptness::Prompt)
+    }
+
+    /// The open requests that its systems may be at work on.
+    fn pressing_requests(&self) -> u32 {
+        self.recent_requests(|promptness| promptness != Promptness::Late)
+    }
+
+    fn recent_requests(&self, counts: impl Fn(Promptness) -> bool) -> u32 {
+        let counted = self.links.iter().filter(|link| self.bounds.adapts && counts(link.promptness));
+        counted.map(|link| link.open.recent.value()).sum()
     }
 
     /// True if it has work.

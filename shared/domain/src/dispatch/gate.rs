@@ -9,10 +9,10 @@
 use jiff::Timestamp;
 
 use super::control::{Bounds, Phase};
-use super::flow::{Flow, FlowIndex, SystemLink};
-use super::ready::StageSlot;
+use super::flow::{Flow, SystemLink};
+use super::index::{FlowIndex, StageSlot, SystemIndex};
 use super::rules::DistributionMode;
-use super::system::{System, SystemIndex};
+use super::system::System;
 use super::{Dispatcher, HandOut, MODES};
 use crate::order::Mode;
 

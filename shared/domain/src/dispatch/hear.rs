@@ -10,13 +10,13 @@ use jiff::{SignedDuration, Timestamp};
 use super::Dispatcher;
 use super::control::{Calls, Phase};
 use super::event::StageMeasured;
-use super::flow::{FlowIndex, FlowMeasurements, SystemLink};
+use super::flow::{FlowMeasurements, SystemLink};
 use super::gate::ControlSubject;
-use super::open::OpenTally;
+use super::index::{FlowIndex, SystemIndex};
 use super::patience::QueueWaits;
 use super::record::{FlowRecord, FlowState, SystemRecord, SystemState};
 use super::rules::SystemOrder;
-use super::system::SystemIndex;
+use super::tally::OpenTally;
 use super::timing::{Rate, Timing, between};
 use crate::system::{CallKind, CallOutcome, CallSamples, UNCLASSIFIED};
 

@@ -9,8 +9,7 @@
 use std::collections::BTreeSet;
 
 use super::event::Lane;
-use super::flow::FlowIndex;
-use super::ready::StageSlot;
+use super::index::{FlowIndex, StageSlot};
 use super::share::WaitingLines;
 use crate::order::{Mode, Priority};
 

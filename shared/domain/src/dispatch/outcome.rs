@@ -11,9 +11,10 @@ use jiff::Timestamp;
 
 use super::Dispatcher;
 use super::event::{HandOut, InProgress, QueueHead, QueueMember, Ready, Refusal, Running, StageMeasured};
+use super::index::StageSlot;
 use super::progress::{Record, SentStage, StageStanding};
 use super::queue::Gate;
-use super::ready::{DispatchStage, LineEnd, StageSlot};
+use super::ready::{DispatchStage, LineEnd};
 use crate::id::{Attempt, Incarnation, OrderNo};
 use crate::order::Mode;
 

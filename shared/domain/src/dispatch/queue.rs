@@ -13,12 +13,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::ready::{ReadyStages, StageSlot, table_bytes};
+use super::index::{QueueIndex, StageSlot};
+use super::ready::{ReadyStages, table_bytes};
 use super::slab::Slab;
 use crate::id::OrderNo;
-
-/// The number of a queue; valid while it has ready members or something in progress.
-pub(super) type QueueIndex = u32;
 
 /// Stands for no ready stage, and for no further queue.
 const NONE: u32 = u32::MAX;

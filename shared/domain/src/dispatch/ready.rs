@@ -9,16 +9,12 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use super::event::Lane;
-use super::flow::FlowIndex;
+use super::index::{FlowIndex, QueueIndex, StageSlot};
 use super::line::{LineKey, Lines, NONE, OpenLines};
-use super::queue::QueueIndex;
 use super::share::WaitingLines;
 use super::slab::Slab;
 use crate::id::{Attempt, OrderNo};
 use crate::order::{Mode, Priority};
-
-/// The number of a ready stage; valid until it is removed.
-pub(super) type StageSlot = u32;
 
 /// Stands for being in no line.
 const UNLINKED: u32 = u32::MAX - 1;

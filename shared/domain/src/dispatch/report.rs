@@ -9,11 +9,12 @@ use serde_json::json;
 
 use super::Dispatcher;
 use super::control::{HELD, Phase};
-use super::flow::{Flow, FlowIndex};
-use super::open::Promptness;
+use super::flow::Flow;
+use super::index::{FlowIndex, SystemIndex};
 use super::record::{ByPriority, Decision, FlowRecord, FlowState, Quantiles, SystemRecord, SystemState};
 use super::rules::SystemOrder;
-use super::system::{System, SystemIndex};
+use super::system::System;
+use super::tally::Promptness;
 
 /// Maximum number of records in one report.
 const MAX_RECORDS: usize = 2000;

@@ -7,16 +7,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::control::{Bounds, Control, Phase, Rule};
-use super::flow::FlowIndex;
-use super::open::{OpenTally, Promptness};
+use super::index::{FlowIndex, SystemIndex};
 use super::rules::SystemOrder;
 use super::slab::Slab;
+use super::tally::{OpenTally, Promptness};
 use super::timing::{Rate, Timing, between, faded};
 use crate::order::Priority;
 use crate::system::{CallKind, CallOutcome, CallSamples};
-
-/// The number of a system; it is valid for ever.
-pub(super) type SystemIndex = u32;
 
 /// Systems that are known at most. Calls of further ones are no samples.
 const MAX_SYSTEMS: usize = 2000;
@@ -78,6 +75,29 @@ impl System {
     /// Stages in progress of the flows that call it, and the open requests that it may be at work on.
     pub(super) fn load(&self) -> u32 {
         self.stages.saturating_add(self.pressing_requests())
+    }
+
+    /// The open requests that count against its limit.
+    pub(super) fn counted_requests(&self) -> u32 {
+        let counts = self.promptness == Promptness::Prompt && self.bounds.adapts;
+        if counts { self.open.recent.value() } else { 0 }
+    }
+
+    /// The open requests that it may be at work on.
+    fn pressing_requests(&self) -> u32 {
+        let presses = self.promptness != Promptness::Late && self.bounds.adapts;
+        if presses { self.open.recent.value() } else { 0 }
+    }
+
+    /// Judges how promptly it answers, beside this time in seconds.
+    pub(super) fn look_at_answers(&self, within: f64) -> Promptness {
+        let median = self.answers.short().quantile(0.5).or_else(|| self.answers.long().quantile(0.5));
+        match median {
+            Some(seconds) if seconds <= within => Promptness::Prompt,
+            Some(_) => Promptness::Late,
+            None if self.open.all.value() > self.open.recent.value() => Promptness::Late,
+            None => Promptness::Unknown,
+        }
     }
 
     /// True if nothing that calls it may go.

@@ -4,9 +4,9 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::event::{HandOut, Lane};
+use super::index::StageSlot;
 use super::line::OpenLines;
 use super::progress::{Record, SentStage, StageStanding};
-use super::ready::StageSlot;
 use super::rules::DistributionMode;
 use super::{Dispatcher, MODES};
 use crate::id::Incarnation;

@@ -4,7 +4,9 @@
 
 mod chance;
 mod chart;
+mod forecasts;
 mod foresight;
+mod instance;
 mod library;
 mod measure;
 mod news;
@@ -23,7 +25,7 @@ mod trace;
 
 use std::sync::Arc;
 
-pub use foresight::Forecasts;
+pub use forecasts::Forecasts;
 pub use library::{Situation, UNEXPLAINED, library, row_of};
 pub use measure::LabFigure;
 pub use page::page;

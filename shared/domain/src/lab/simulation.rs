@@ -9,11 +9,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::chance::Chance;
-use super::foresight::Forecasts;
+use super::instance::Instance;
 use super::news::LabNews;
 use super::plan::LabPlan;
 use super::server::Server;
-use super::trace::Trace;
+use super::trace::{LOOKS_A_SECOND, Trace};
 use crate::dispatch::{
     DispatchEvent, Dispatcher, FlowRecord, HandOut, InProgress, Lane, OpenRequests, QueueHead, QueueMember,
     Running, StartEstimate, SystemRecord,
@@ -25,7 +25,7 @@ pub(super) const SECOND: u64 = 1_000_000;
 /// News of this time is sent together.
 const FLUSH: u64 = 10_000;
 /// Between two looks at the systems.
-pub(super) const LOOK: u64 = SECOND / 4;
+const LOOK: u64 = SECOND / LOOKS_A_SECOND;
 /// Between two readings of the tables, where news is lost.
 const READING: u64 = 5 * SECOND;
 /// Age up to which an open request is a recent one: that of the rules by default.
@@ -87,27 +87,6 @@ pub(super) struct LabOrder {
     pub(super) is_asking: bool,
     /// Estimate of its start.
     pub(super) forecasts: Option<StartEstimate>,
-}
-
-/// Flow of the plan, or one of many alike.
-#[derive(Debug)]
-pub(super) struct Instance {
-    /// Name.
-    pub(super) name: Arc<str>,
-    /// Index in the plan.
-    pub(super) plan: usize,
-    /// Time that workers spent on it, in seconds.
-    pub(super) worked: f64,
-    /// Stages that ended.
-    pub(super) ended: u64,
-    /// Orders that came.
-    pub(super) came: u64,
-    /// Orders that are ready, fresh and woken.
-    pub(super) ready: [u32; 2],
-    /// Seconds from ready to the end of the stage, with when it ended.
-    pub(super) dwells: Vec<(u64, f32)>,
-    /// Estimates of starts, compared with the starts.
-    pub(super) forecasts: Forecasts,
 }
 
 /// The whole of it.

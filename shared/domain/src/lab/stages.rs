@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::foresight::Forecasts;
+use super::forecasts::Forecasts;
+use super::instance::Instance;
 use super::plan::LabFlow;
 use super::server::Offer;
-use super::simulation::{CallEnd, Happening, Instance, LabOrder, OrderStand, SECOND, Simulation};
+use super::simulation::{CallEnd, Happening, LabOrder, OrderStand, SECOND, Simulation};
 use crate::dispatch::{
     DispatchEvent, Dispatcher, HandOut, Lane, QueuePosition, Ready, Refusal, RequestsMoved, StageMeasured,
 };

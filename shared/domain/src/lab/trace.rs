@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::instance::Instance;
 use super::plan::LabPlan;
 use super::server::Server;
-use super::simulation::{Instance, LOOK, SECOND};
 use crate::dispatch::{FlowRecord, SystemRecord};
+
+/// Looks at the systems in a second.
+pub(super) const LOOKS_A_SECOND: u64 = 4;
 
 /// Seen of a system, four times a second; what is counted is counted from the start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,7 +99,7 @@ impl Trace {
 
     /// Returns the last look at a system up to a second.
     pub(super) fn system_at(looks: &[SystemLook], second: f64) -> SystemLook {
-        let index = (second * (SECOND / LOOK) as f64).round() as usize;
+        let index = (second * LOOKS_A_SECOND as f64).round() as usize;
         if index == 0 {
             return SystemLook {
                 capacity: looks.first().map_or(0.0, |look| look.capacity),

@@ -12,6 +12,7 @@ pub mod diff;
 mod folded;
 pub mod graph;
 mod mask;
+mod nearest;
 mod places;
 pub mod schema;
 pub mod script;

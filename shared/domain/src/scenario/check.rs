@@ -10,8 +10,9 @@ mod ways;
 
 use std::collections::HashMap;
 
+use super::nearest::nearest;
 use super::source::draft::{Draft, DraftAction, DraftState, Mark, Named};
-use super::source::reader::{nearest, quoted, with_nearest};
+use super::source::reader::{quoted, with_nearest};
 use super::{Bounds, Event, StateKind};
 use crate::document::Fault;
 

@@ -23,9 +23,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rhai::{AST, Dynamic, Engine, EvalAltResult, Scope};
 use serde_json::Value;
 
-use super::context::Root;
+use super::context::{Context, Root};
 use super::places::Places;
-use super::value::Context;
 use crate::classes::SCRIPT_ERROR;
 use crate::document::Position;
 use bounds::Size;

@@ -12,9 +12,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 pub use super::context::{Context, Element, INDEX, NoSecrets, Secrets};
+use super::nearest::nearest;
 use super::places::Places;
 use super::script::{Code, CompileError, ROOTS, RunError, Scripting, remedy};
-use super::source::reader::nearest;
 use crate::classes::SECRET_MISSING;
 use crate::depth::{MAX_DEPTH, is_within};
 use crate::document::Position;

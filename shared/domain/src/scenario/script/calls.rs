@@ -10,7 +10,7 @@ use super::faults::written;
 use super::optional::Shifts;
 use super::speech::{SAID, speaking_engine};
 use super::{CompileError, Limits};
-use crate::document::nearest;
+use crate::scenario::nearest::nearest;
 
 /// Kind of code: a script says things, an expression has a value and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ const KEYWORDS: &[(&str, usize, usize)] = &[
 /// A function of the language that nothing may call.
 const SLEEP: &str = "sleep";
 
-/// The longest name that is compared with others: comparing costs the product of the lengths.
+/// The longest name that is shown in full.
 const LONGEST_NAME: usize = 64;
 
 /// True if there is a function for every call.
@@ -166,10 +166,7 @@ impl ScriptCalls {
         let fitting = fitting.map(|(name, _)| name.as_str()).filter(|name| is_name(name));
         let own = self.own.keys().map(String::as_str).filter(|name| is_name(name));
         let said = SAID.iter().copied().filter(|_| place == CodeKind::Script);
-        let near = (call.name.len() <= LONGEST_NAME)
-            .then(|| nearest(&call.name, own.chain(said).chain(fitting)))
-            .flatten()
-            .filter(|near| *near != call.name);
+        let near = nearest(&call.name, own.chain(said).chain(fitting)).filter(|near| *near != call.name);
         match (near, place) {
             (Some(name), _) => format!("did you mean `{name}`?"),
             (None, CodeKind::Script) => {

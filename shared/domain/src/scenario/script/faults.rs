@@ -7,7 +7,8 @@ use super::optional::Shifts;
 use super::speech::SAID;
 use super::{CompileError, ROOTS, RunError};
 use crate::classes::{SCRIPT_ERROR, SCRIPT_LIMIT};
-use crate::document::{Position, nearest};
+use crate::document::Position;
+use crate::scenario::nearest::nearest;
 
 /// The longest message of a failed run, in bytes.
 const LONGEST_MESSAGE: usize = 500;
@@ -46,9 +47,7 @@ pub(in crate::scenario) fn remedy(name: &str, code: &str) -> Option<String> {
     let declared =
         words.windows(2).filter(|pair| ["let", "const", "for"].contains(&pair[0])).map(|pair| pair[1]);
     let known = ROOTS.iter().chain(SAID).copied().chain(declared);
-    // Comparing costs the product of the lengths.
-    let near = (name.len() <= 64).then(|| nearest(name, known)).flatten();
-    Some(near.map_or_else(
+    Some(nearest(name, known).map_or_else(
         || format!("there are: {}, and what the script declares by `let`", ROOTS.join(", ")),
         |near| format!("did you mean `{near}`?"),
     ))

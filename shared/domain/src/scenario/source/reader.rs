@@ -7,8 +7,9 @@ use super::draft::{Mark, Named};
 use super::place::SourceMap;
 use super::warnings::Noted;
 use crate::document::form::{Form, Keys};
-use crate::document::{self, DocumentKey, DocumentNode, Fault, Position, Value, parse_duration, pointer_to};
+use crate::document::{DocumentKey, DocumentNode, Fault, Position, Value, parse_duration, pointer_to};
 use crate::scenario::Lapse;
+use crate::scenario::nearest::nearest;
 use crate::scenario::places::Places;
 use crate::scenario::script::{CompileError, Scripting};
 
@@ -16,7 +17,7 @@ use crate::scenario::script::{CompileError, Scripting};
 /// that without a bound a file of one megabyte could keep a server busy for minutes.
 const MAX_FAULTS: usize = 1000;
 
-/// The longest name that is compared with the known ones, and shown in full.
+/// The longest name that may be given, and that is shown in full.
 const LONGEST_NAME: usize = 64;
 
 /// A name that scripts use after a dot.
@@ -343,12 +344,6 @@ pub(in crate::scenario) fn with_nearest<'k>(
         return fault;
     }
     fault.hint(format!("there are: {}", listed.join(", ")))
-}
-
-/// The known name that was most probably meant.
-pub(in crate::scenario) fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
-    // Comparing costs the product of the lengths: a name of a kilobyte is no typing error.
-    (name.len() <= LONGEST_NAME).then(|| document::nearest(name, known))?
 }
 
 /// A word of the file as messages show it.

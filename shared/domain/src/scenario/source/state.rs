@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::action;
 use super::draft::{DraftAction, DraftState, DraftTransition, Mark, Named};
-use super::reader::{Fields, LONGEST_DURATION, ScenarioReader, Spot, nearest, quoted, with_nearest};
+use super::reader::{Fields, LONGEST_DURATION, ScenarioReader, Spot, quoted, with_nearest};
 use crate::document::form::{Form, KeyRule, Keys, key, list, required};
+use crate::scenario::nearest::nearest;
 use crate::scenario::{Action, Event, Lapse, Poll, StateKind, TerminalOutcome};
 
 /// States by their names.

@@ -15,6 +15,7 @@ mod errors;
 mod explain;
 mod http;
 mod keys;
+mod lapse;
 mod layout;
 mod operation;
 mod params;

@@ -2,12 +2,13 @@
 
 use super::draft::{DraftAction, Effect, Mark, Named};
 use super::http::ActionParts;
+use super::lapse::duration_template;
 use super::reader::{Fields, LONGEST_DURATION, ScenarioReader, Spot, quoted, with_nearest};
 use super::script_words::calls;
-use super::template::{is_constant, literal_parts};
+use super::template::is_constant;
 use super::{actor, amqp, choose, each, http};
+use crate::document::Value;
 use crate::document::form::{Form, KeyRule, Keys, NamedForm, filled_list, key};
-use crate::document::{Value, parse_duration};
 use crate::scenario::script::EventCall;
 use crate::scenario::value::Template;
 use crate::scenario::{Action, Event, Lapse, SleepUntil};
@@ -301,27 +302,6 @@ fn length_of_sleep(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<T
         reader.duration(spot, LONGEST_DURATION)?;
     }
     duration_template(reader, spot)
-}
-
-/// A text that may become a duration when its expressions have their values.
-pub(super) fn duration_template(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Template> {
-    let template = reader.text_template(spot)?;
-    if let Template::Text(_) = &template
-        && literal_is_no_duration(&template)
-    {
-        let fault = spot.fault("no value of the expression makes this a duration");
-        reader.push(fault.hint("write it like `${params.days}d`"));
-        return None;
-    }
-    Some(template)
-}
-
-/// True if the text is no duration even where a number stands for each expression.
-fn literal_is_no_duration(template: &Template) -> bool {
-    let parts = literal_parts(template);
-    let numbers: String = parts.iter().map(|part| part.unwrap_or("1")).collect();
-    let durations: String = parts.iter().map(|part| part.unwrap_or("1s")).collect();
-    parse_duration(&numbers).is_err() && parse_duration(&durations).is_err()
 }
 
 fn end_of_sleep(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Template> {

@@ -8,7 +8,6 @@ use super::place::SourceMap;
 use super::warnings::Noted;
 use crate::document::form::{Form, Keys};
 use crate::document::{DocumentKey, DocumentNode, Fault, Position, Value, parse_duration, pointer_to};
-use crate::scenario::Lapse;
 use crate::scenario::nearest::nearest;
 use crate::scenario::places::Places;
 use crate::scenario::script::{CompileError, Scripting};
@@ -286,22 +285,6 @@ impl ScenarioReader<'_> {
         };
         self.push(fault);
         None
-    }
-
-    /// A duration above zero and at most `longest`, or an expression that says it when the order comes there.
-    pub(super) fn lapse(&mut self, spot: &Spot<'_>, longest: Duration) -> Option<Lapse> {
-        self.computed(spot).unwrap_or_else(|| self.duration(spot, longest).map(Lapse::Known))
-    }
-
-    /// The same; zero counts.
-    pub(super) fn lapse_or_zero(&mut self, spot: &Spot<'_>, longest: Duration) -> Option<Lapse> {
-        self.computed(spot).unwrap_or_else(|| self.duration_or_zero(spot, longest).map(Lapse::Known))
-    }
-
-    /// Reads a duration that is an expression; `None` if it is none.
-    fn computed(&mut self, spot: &Spot<'_>) -> Option<Option<Lapse>> {
-        spot.node.as_str().filter(|text| text.contains("${"))?;
-        Some(super::action::duration_template(self, spot).map(Lapse::Computed))
     }
 
     /// A name for variables, answers and requests: scripts use it after a dot.

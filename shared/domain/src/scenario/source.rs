@@ -17,6 +17,7 @@ mod http;
 mod keys;
 mod lapse;
 mod layout;
+mod noted;
 mod operation;
 mod params;
 mod place;
@@ -44,8 +45,8 @@ use crate::retry::ErrorPolicy;
 use draft::{Draft, Named};
 use keys::{OPERATION, TIMEOUTS, WORKFLOW};
 use layout::lay_out;
+use noted::Noted;
 use reader::{Fields, LONGEST_DURATION, ScenarioReader, Spot, quoted, with_nearest};
-use warnings::Noted;
 
 /// The longest name of a scenario.
 const LONGEST_NAME: usize = 64;

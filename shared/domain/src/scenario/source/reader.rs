@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::draft::{Mark, Named};
+use super::noted::Noted;
 use super::place::SourceMap;
-use super::warnings::Noted;
 use crate::document::form::{Form, Keys};
 use crate::document::{DocumentKey, DocumentNode, Fault, Position, Value, parse_duration, pointer_to};
 use crate::scenario::nearest::nearest;

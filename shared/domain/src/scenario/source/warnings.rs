@@ -3,13 +3,12 @@
 //! While a file is read, its reader notes the names that expressions and scripts use, with their places, and what gives
 //! values to them. At the end the two are held against each other.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde_json::Value;
 
 use super::draft::{Mark, Named};
+use super::noted::Noted;
 use super::reader::{Fields, ScenarioReader, Spot, quoted, with_nearest};
-use crate::document::{Fault, Position, nearest};
+use crate::document::{Fault, nearest};
 use crate::scenario::script::ScriptNames;
 use crate::scenario::value::{Expression, Template};
 
@@ -92,55 +91,7 @@ const OPEN: &[&str] = &[
     "unevaluatedProperties",
 ];
 
-/// Notes of a reader for the warnings.
-#[derive(Debug, Default)]
-pub(super) struct Noted {
-    mentions: Vec<(Vec<String>, Mark)>,
-    requests: BTreeSet<String>,
-    answers: BTreeSet<String>,
-    variables: BTreeSet<String>,
-    /// True where a script may set variables of any name.
-    any_variable: bool,
-    warnings: Vec<Fault>,
-    /// Warnings that hold while the order holds its queue.
-    held: Vec<Fault>,
-}
-
 impl Noted {
-    /// Notes that a request is registered under this name.
-    pub(super) fn request(&mut self, name: &str) {
-        self.requests.insert(name.to_owned());
-    }
-
-    /// Notes that an answer is kept under this name.
-    pub(super) fn answer(&mut self, name: &str) {
-        self.answers.insert(name.to_owned());
-    }
-
-    /// Notes that a variable of this name is set.
-    pub(super) fn variable(&mut self, name: &str) {
-        self.variables.insert(name.to_owned());
-    }
-
-    /// Adds a warning of what only an order does that holds its queue.
-    pub(super) fn held_queue(&mut self, warning: Fault) {
-        self.held.push(warning);
-    }
-
-    /// Constants of the deployment that are named, each with its first place.
-    pub(super) fn constants(&self) -> BTreeMap<String, Position> {
-        let mut constants = BTreeMap::new();
-        for (path, mark) in &self.mentions {
-            if let [root, name, ..] = path.as_slice()
-                && root == "config"
-            {
-                let first = constants.entry(name.clone()).or_insert(mark.at);
-                *first = mark.at.min(*first);
-            }
-        }
-        constants
-    }
-
     /// All warnings in the order of the file, where the parameters have this schema. A scenario that `releases` its queue may
     /// hold it no more where it matters.
     pub(super) fn into_warnings(mut self, schema: Option<&Value>, releases: bool) -> Vec<Fault> {

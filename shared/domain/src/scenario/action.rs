@@ -290,6 +290,9 @@ pub struct OrderAction {
     pub timeout: Option<Lapse>,
 }
 
+/// Most actions for one element: the requests of elements are distinguished by numbers of this base.
+pub(super) const MOST_ACTIONS: usize = 8;
+
 /// An `each` action: the same actions for each element of a list.
 #[derive(Debug)]
 pub struct EachAction {

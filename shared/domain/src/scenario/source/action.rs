@@ -1,4 +1,7 @@
-//! Reads the actions of a state, and tells what each can do to its state.
+//! Reads the actions of a state, and tells what each can do to its state. Those that hold other actions are read below.
+
+mod choose;
+mod each;
 
 use super::draft::{DraftAction, Effect, Mark, Named};
 use super::http::ActionParts;
@@ -6,7 +9,7 @@ use super::lapse::duration_template;
 use super::reader::{Fields, LONGEST_DURATION, ScenarioReader, Spot, quoted, with_nearest};
 use super::script_words::calls;
 use super::template::is_constant;
-use super::{actor, amqp, choose, each, http};
+use super::{actor, amqp, http};
 use crate::document::Value;
 use crate::document::form::{Form, KeyRule, Keys, NamedForm, filled_list, key};
 use crate::scenario::script::EventCall;
@@ -70,6 +73,17 @@ pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<D
             None
         }
     }
+}
+
+/// A list of actions.
+pub(super) fn actions_of(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Vec<DraftAction> {
+    if spot.node.as_list().is_none() {
+        let fault = spot.must_be("a list of actions");
+        reader.push(fault.hint("begin each action with `- `"));
+        return Vec::new();
+    }
+    let items: Vec<Spot<'_>> = spot.items().collect();
+    items.iter().filter_map(|item| read(reader, item)).collect()
 }
 
 fn draft(spot: &Spot<'_>, (action, effect, request): ActionParts) -> DraftAction {

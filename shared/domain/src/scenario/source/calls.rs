@@ -1,7 +1,6 @@
 //! Reads what concerns the scenario as a whole besides its states: `calls` and `mask`.
 
-use super::action::ACTION;
-use super::choose::actions_of;
+use super::action::{ACTION, actions_of};
 use super::draft::{DraftCall, Named};
 use super::reader::{ScenarioReader, Spot, quoted};
 use super::state::call_name;

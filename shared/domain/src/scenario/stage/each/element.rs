@@ -12,8 +12,8 @@ use super::{ACTIONS, EachFailure, EachRequest, ElementFault, ElementPoint};
 use crate::classes::{PANIC, SCENARIO_INCOMPLETE, VARS_TOO_LARGE};
 use crate::id::RequestId;
 use crate::order::OrderError;
+use crate::scenario::action::MOST_ACTIONS;
 use crate::scenario::script::{Raised, RunError, Script};
-use crate::scenario::source::each::MOST_ACTIONS;
 use crate::scenario::value::Element;
 use crate::scenario::{Action, EachAction, Folded};
 

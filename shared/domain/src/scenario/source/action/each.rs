@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use super::draft::{DraftAction, Effect, Named};
-use super::http::{self, ActionParts};
-use super::layout::lay_out;
-use super::reader::{Fields, ScenarioReader, Spot, quoted, with_nearest};
-use super::template::without_marks;
-use super::{action, actor, amqp};
+use super::super::draft::{DraftAction, Effect, Named};
+use super::super::http::{self, ActionParts};
+use super::super::layout::lay_out;
+use super::super::reader::{Fields, ScenarioReader, Spot, quoted, with_nearest};
+use super::super::template::without_marks;
+use super::super::{actor, amqp};
+use super::{is_word, read as read_action};
 use crate::document::Value;
 use crate::document::form::{Form, KeyRule, Keys, key, required};
+use crate::scenario::action::MOST_ACTIONS;
 use crate::scenario::script::ROOTS;
 use crate::scenario::value::{INDEX, Template};
 use crate::scenario::{Action, EachAction};
@@ -47,8 +49,6 @@ static ACTION: Keys = Keys::with_rules(
 /// Words for the fate of a failure.
 const ON_ERROR: [&str; 2] = ["fail", "collect"];
 
-/// Most actions for one element: the requests of elements are distinguished by numbers of this base.
-pub(in crate::scenario) const MOST_ACTIONS: usize = 8;
 /// Most elements at once: as many as a `parallel` has steps.
 const MOST_AT_ONCE: i64 = 20;
 /// Elements at once where the file does not say.
@@ -150,12 +150,12 @@ fn action(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<DraftActio
         Value::String(word) => Some(word.clone()),
         _ => spot.entries().next().map(|(_, member)| member.label),
     };
-    if let Some(word) = word.filter(|word| action::is_word(word) && !ACTION.has(word)) {
+    if let Some(word) = word.filter(|word| is_word(word) && !ACTION.has(word)) {
         let fault = spot.fault(format!("{} has no place inside `each`", quoted(&word)));
         reader.push(fault.hint("there are: http, amqp, script, order"));
         return None;
     }
-    let mut draft = action::read(reader, spot)?;
+    let mut draft = read_action(reader, spot)?;
     check(reader, spot, &mut draft);
     Some(draft)
 }

@@ -1,9 +1,9 @@
 //! Reads `choose` and `parallel`: the actions that hold other actions.
 
-use super::action::{self, ACTION};
-use super::draft::{DraftAction, DraftBranch, Effect, Mark};
-use super::http;
-use super::reader::{ScenarioReader, Spot, quoted};
+use super::super::draft::{DraftAction, DraftBranch, Effect, Mark};
+use super::super::http;
+use super::super::reader::{ScenarioReader, Spot, quoted};
+use super::{ACTION, actions_of};
 use crate::document::form::{Form, KeyRule, Keys, key, list, required};
 use crate::scenario::value::Template;
 use crate::scenario::{Action, HttpAction};
@@ -87,17 +87,6 @@ fn branch(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<DraftBranc
     // A condition with faults of its own still stands for one.
     let when = when.map(|when| when.unwrap_or(Template::Constant(serde_json::Value::Null)));
     Some(DraftBranch { when, actions })
-}
-
-/// A list of actions.
-pub(super) fn actions_of(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Vec<DraftAction> {
-    if spot.node.as_list().is_none() {
-        let fault = spot.must_be("a list of actions");
-        reader.push(fault.hint("begin each action with `- `"));
-        return Vec::new();
-    }
-    let items: Vec<Spot<'_>> = spot.items().collect();
-    items.iter().filter_map(|item| action::read(reader, item)).collect()
 }
 
 /// A condition: `${…}`, or the expression itself.

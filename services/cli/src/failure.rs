@@ -7,8 +7,6 @@ use std::io;
 use pagurus_domain::document::{Fault, Position};
 use pagurus_wire::problem::{Detail, Problem, Type};
 
-use crate::screen::{Paint, Screen, harmless};
-
 /// The command failed: anything that has no code of its own.
 pub(crate) const FAILED: u8 = 1;
 /// The command line cannot be understood.
@@ -84,38 +82,8 @@ impl CliError {
         self.code() == AWAY
     }
 
-    /// Reports the failure: to people on standard error, to programs as a problem on standard output.
-    pub fn show(&self, screen: &Screen) {
-        if matches!(self, Self::Reported(_)) {
-            return;
-        }
-        // Where standard output takes nothing, standard error is left.
-        if screen.json && screen.value(&self.to_problem()).is_ok() {
-            return;
-        }
-        let label = screen.paint_error(Paint::Bad, "error:");
-        eprintln!("{label} {}", self.text());
-    }
-
-    fn text(&self) -> String {
-        match self {
-            Self::Problem(problem) => problem_text(problem),
-            Self::Away { server, .. } => {
-                // The database is named in the configuration, not by an option.
-                let hint = if server.starts_with("http") {
-                    "\nIs it running? --server or PAGURUS_SERVER name another one."
-                } else {
-                    ""
-                };
-                format!("{}{hint}", harmless(&self.to_string()))
-            }
-            // Made by us for reading: its line breaks are meant.
-            Self::Input(text) => text.clone(),
-            Self::Usage(_) | Self::Reported(_) | Self::Other(_) => self.to_string(),
-        }
-    }
-
-    fn to_problem(&self) -> Problem {
+    /// The failure as programs read it.
+    pub fn to_problem(&self) -> Problem {
         match self {
             Self::Problem(problem) => (**problem).clone(),
             Self::Away { .. } => Problem::new(Type::Unavailable, self.to_string()),
@@ -141,33 +109,6 @@ pub(crate) const fn code_of(status: u16) -> u8 {
         429 | 502..=504 => AWAY,
         _ => FAILED,
     }
-}
-
-/// Text of a problem for people: what happened, then everything that is wrong.
-pub(crate) fn problem_text(problem: &Problem) -> String {
-    let title = if problem.detail.is_empty() { &problem.title } else { &problem.detail };
-    let mut text = harmless(title);
-    let alone = matches!(&problem.errors[..], [only] if only.hint.is_none());
-    for detail in problem.errors.iter().filter(|_| !alone) {
-        text.push_str("\n  ");
-        text.push_str(&detail_text(detail));
-    }
-    if let Some(status) = &problem.order_status
-        && !problem.detail.contains(&format!("`{status}`"))
-    {
-        text.push_str(&format!("\nThe order is in status `{}`.", harmless(status)));
-    }
-    text
-}
-
-fn detail_text(detail: &Detail) -> String {
-    let place = match (detail.line, detail.column) {
-        (Some(line), Some(column)) => format!("{line}:{column}: "),
-        _ if detail.pointer.is_empty() => String::new(),
-        _ => format!("{}: ", detail.pointer),
-    };
-    let hint = detail.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
-    harmless(&format!("{place}{}{hint}", detail.message))
 }
 
 /// Converts faults of the server into the form in which they are shown beside their source.
@@ -224,29 +165,5 @@ mod tests {
     fn a_closed_pipe_is_no_failure() {
         assert_eq!(CliError::from(io::Error::from(io::ErrorKind::BrokenPipe)).code(), 0);
         assert_eq!(CliError::from(io::Error::from(io::ErrorKind::StorageFull)).code(), FAILED);
-    }
-
-    #[test]
-    fn all_faults_of_a_problem_are_shown_with_place_and_remedy() {
-        let faults = [
-            Fault::placed(None, "/id", "is missing"),
-            Fault::placed(Some(Position { line: 2, column: 5 }), "/prio", "is unknown")
-                .hint("did you mean `priority`?"),
-        ];
-        let problem = Problem::of_faults(Type::Invalid, &faults);
-        let text = problem_text(&problem);
-        assert_eq!(
-            text,
-            "/id is missing (and 1 more)\n  /id: is missing\n  2:5: is unknown; did you mean `priority`?"
-        );
-        assert_eq!(faults_of(&problem), faults);
-    }
-
-    #[test]
-    fn one_fault_is_said_once_and_the_status_is_named() {
-        let problem = Problem::of_faults(Type::Invalid, &[Fault::placed(None, "/id", "is missing")]);
-        assert_eq!(problem_text(&problem), "/id is missing");
-        let problem = Problem::new(Type::Conflict, "taken").with_status("running");
-        assert_eq!(problem_text(&problem), "taken\nThe order is in status `running`.");
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::client::ApiClient;
 use crate::failure::{CliError, FAILED};
+use crate::failure_text;
 use crate::screen::Screen;
 
 /// A probe that is slower than this is not healthy.
@@ -21,7 +22,7 @@ pub(crate) async fn run(url: Option<&str>, server: &str, screen: &Screen) -> Res
         Ok(Err(failure)) => failure,
         Err(_) => CliError::Away { server: url, why: format!("no answer within {TIMEOUT:?}") },
     };
-    failure.show(screen);
+    failure_text::show(&failure, screen);
     Err(CliError::Reported(FAILED))
 }
 

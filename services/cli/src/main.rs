@@ -16,6 +16,7 @@ mod documented;
 mod errors;
 mod examples;
 mod failure;
+mod failure_text;
 mod flows;
 mod health;
 mod input;
@@ -265,7 +266,7 @@ fn on_own_stack() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.show(&screen);
+            failure_text::show(&failure, &screen);
             ExitCode::from(failure.code())
         }
     }

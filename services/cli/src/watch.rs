@@ -4,6 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use crate::failure::CliError;
+use crate::failure_text;
 use crate::screen::Screen;
 use crate::{
     Command, errors, flows, leases, nodes, operation, order, queues, refused, scenario, search, systems,
@@ -72,7 +73,7 @@ where
             Err(failure) if failure.is_away() && !screen.json => {
                 gathering.line(&format!("{failure}; trying again"))?;
             }
-            Err(failure) if failure.is_away() => failure.show(screen),
+            Err(failure) if failure.is_away() => failure_text::show(&failure, screen),
             Err(failure) => return Err(failure),
         }
         screen.turn_over()?;

@@ -15,7 +15,8 @@ use uuid::Uuid;
 
 use super::{outcome, show, view_of};
 use crate::client::{ApiClient, ApiResponse};
-use crate::failure::{AWAY, CliError, FAILED, NOT_YET, REFUSED, problem_text};
+use crate::failure::{AWAY, CliError, FAILED, NOT_YET, REFUSED};
+use crate::failure_text::problem_text;
 use crate::input;
 use crate::screen::{Screen, harmless};
 

@@ -13,6 +13,7 @@ use pagurus_wire::scenarios::CheckedView;
 use super::{VersionEntry, files};
 use crate::client::ApiClient;
 use crate::failure::{CliError, fault_of, faults_of};
+use crate::failure_text;
 use crate::input;
 use crate::screen::{Screen, harmless};
 
@@ -50,7 +51,7 @@ pub(super) async fn run(
                 CliError::Reported(code) => CliError::Reported(code),
                 other if files.len() == 1 => return Err(other),
                 other => {
-                    other.show(screen);
+                    failure_text::show(&other, screen);
                     CliError::Reported(other.code())
                 }
             };

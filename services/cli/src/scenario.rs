@@ -10,6 +10,7 @@ mod coverage;
 mod draw;
 mod files;
 mod migrate;
+mod report;
 mod trial;
 
 use std::path::{Path, PathBuf};

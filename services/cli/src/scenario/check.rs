@@ -9,7 +9,7 @@ use pagurus_domain::scenario::source::{Reading, explain_faults, explain_warnings
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
-use super::{bounds_of, files, trial};
+use super::{bounds_of, files};
 use crate::failure::{CliError, FAILED};
 use crate::input;
 use crate::screen::{Paint, Screen, harmless};
@@ -69,7 +69,7 @@ fn read_file(
     scripting: &Scripting,
     bounds: &Bounds,
 ) -> Result<CheckedFile, Vec<Fault>> {
-    if trial::holds_tests(path) {
+    if files::holds_tests(path) {
         return pagurus_domain::scenario::trial::read(text).map(|file| CheckedFile::Tests(file.trials.len()));
     }
     let Reading { scenario, warnings, .. } = read_with_warnings(text, scripting, bounds)?;

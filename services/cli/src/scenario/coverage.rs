@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pagurus_domain::scenario::Scenario;
 use pagurus_domain::scenario::trial::{Coverage, CoveredParts, TrialOutcome};
 
-use super::trial::Report;
+use super::report::Report;
 use crate::screen::{Screen, harmless};
 
 /// Coverage of each scenario, by the name of its file.

@@ -9,6 +9,9 @@ use crate::failure::CliError;
 /// Message where no file is found.
 pub(super) const NONE: &str = "there are no scenarios: their names end in `.yaml`, `.yml` or `.json`";
 
+/// End of the names of files of tests.
+const ENDINGS: [&str; 3] = [".test.yaml", ".test.yml", ".test.json"];
+
 /// A file is taken as it is; of a folder, all files in it and below that are `wanted`, by name.
 pub(super) fn files_in(paths: &[PathBuf], wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>, CliError> {
     let mut found = Vec::new();
@@ -44,7 +47,13 @@ pub(super) fn is_scenario_or_tests(path: &Path) -> bool {
     [".yaml", ".yml", ".json"].iter().any(|ending| name.ends_with(ending))
 }
 
+/// True if a file holds tests, by its name.
+pub(super) fn holds_tests(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
 /// True if a file may hold a scenario, by its name: one that holds tests does not.
 pub(super) fn is_scenario(path: &Path) -> bool {
-    is_scenario_or_tests(path) && !super::trial::holds_tests(path)
+    is_scenario_or_tests(path) && !holds_tests(path)
 }

@@ -12,13 +12,11 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
 use super::coverage::{self, ByScenario};
-use super::files::files_in;
+use super::files::{files_in, holds_tests};
+use super::report::Report;
 use crate::failure::{CliError, FAILED};
 use crate::input;
 use crate::screen::{Paint, Screen, harmless};
-
-/// End of the names of files of tests.
-const ENDINGS: [&str; 3] = [".test.yaml", ".test.yml", ".test.json"];
 
 /// Parts of the report that are wanted besides what failed.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -32,14 +30,6 @@ pub(crate) struct TrialArguments {
     /// Fail where the tests of a scenario reach less of its states, transitions or error branches: per cent
     #[arg(long, value_name = "PERCENT", requires = "coverage", value_parser = clap::value_parser!(u8).range(1..=100))]
     min: Option<u8>,
-}
-
-/// Outcome of one file.
-pub(super) enum Report {
-    /// The tests of the file were run.
-    Run { file: String, text: String, scenario: Arc<Scenario>, outcomes: Vec<TrialOutcome> },
-    /// The file, or the scenario that it names, cannot be read.
-    Refused { file: String, text: String, faults: Vec<Fault> },
 }
 
 /// Runs all tests of all files, even if the first ones fail.
@@ -75,12 +65,6 @@ pub(super) fn run(
         Report::Refused { .. } => false,
     };
     if reports.iter().all(good) && too_little.is_empty() { Ok(()) } else { Err(CliError::Reported(FAILED)) }
-}
-
-/// True if a file holds tests, by its name.
-pub(super) fn holds_tests(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 fn try_file(path: &Path, deployment: &Deployment) -> Result<Report, CliError> {

@@ -16,8 +16,9 @@ use serde_json::{Map, Value};
 use super::body::read_json_if_any;
 use super::caller::Caller;
 use super::document::{Table, operation};
-use super::orders::{key_of, register_one};
+use super::idempotency::key_of;
 use super::query::Path;
+use super::registration::register_one;
 use super::{HttpResult, ProblemResponse};
 use crate::Intake;
 

@@ -19,8 +19,8 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
 use super::document::{Table, operation};
-use super::orders::failed_problem;
 use super::query::Path;
+use super::registration::failed_problem;
 use super::{HttpResult, ProblemResponse, body, views};
 use crate::answer::{NewAnswer, new_answer};
 use crate::headers::STEP_STATUS;

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use super::HttpResult;
 use super::body::read_json;
 use super::document::{Table, operation};
-use super::orders::key_of;
+use super::idempotency::key_of;
 use super::pages::Part;
 use super::query::{Path, Query, duration};
 use crate::Intake;

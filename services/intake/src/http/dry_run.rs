@@ -10,7 +10,7 @@ use pagurus_wire::problem::Problem;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::orders::registered;
+use super::registration::registered;
 use super::{HttpResult, ProblemResponse};
 use crate::Intake;
 use crate::headers::sent_time_of;

@@ -19,7 +19,7 @@ use super::HttpResult;
 use super::body::{Sent, read_json};
 use super::caller::Caller;
 use super::document::{Table, operation};
-use super::orders::key_of;
+use super::idempotency::key_of;
 use super::query::{Path, Query};
 use crate::Intake;
 

@@ -4,21 +4,16 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Response, StatusCode, header};
+use axum::http::{HeaderMap, Response};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Extension, Json};
-use jiff::Timestamp;
 use pagurus_command::request::{ActionRequest, OF_OTHERS, OF_RESTART, RequestKey};
 use pagurus_command::{Acted, LifeAction, Restart, Terms};
 use pagurus_domain::order::principal::Principal;
-use pagurus_domain::order::registration::Request;
 use pagurus_runtime::Connection;
-use pagurus_runtime::batch::Failed;
-use pagurus_runtime::trouble::store_problem;
 use pagurus_wire::bodies::{ActionBody, OrderBody, RestartBody};
 use pagurus_wire::order::{RegisteredView, StatusView};
-use pagurus_wire::problem::{Problem, Type};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -26,12 +21,13 @@ use super::body::{read_json_if_any, read_order};
 use super::caller::Caller;
 use super::document::{Table, operation};
 use super::dry_run::{DryRun, RegistrationQuery};
+use super::idempotency::key_of;
 use super::query::{Path, Query, duration};
-use super::{HttpResult, ProblemResponse, amendments, batch, exports, parts, search};
+use super::registration::register_one;
+use super::{HttpResult, amendments, batch, exports, parts, search};
 use crate::Intake;
 use crate::headers::sent_time_of;
-use crate::register::{self, RegistrationOutcome as Registration, Submission};
-use crate::traced::RegistrationTrace;
+use crate::register;
 
 /// Longest long poll.
 const MAX_WAIT: Duration = Duration::from_secs(120);
@@ -105,68 +101,6 @@ async fn create(
         return Ok(DryRun::of(&intake, &headers)?.one(request).await?.into_response());
     }
     register_one(&intake, request, &headers).await
-}
-
-/// Registers an order and answers with the outcome.
-pub(super) async fn register_one(
-    intake: &Intake,
-    request: Request,
-    headers: &HeaderMap,
-) -> HttpResult<Response<Body>> {
-    let id = request.id.clone();
-    let outcome = submit(intake, request, headers).await?;
-    if let Some(problem) = outcome.problem() {
-        return Err(ProblemResponse(problem));
-    }
-    let status = match outcome {
-        Registration::Accepted { .. } => StatusCode::CREATED,
-        _ => StatusCode::OK,
-    };
-    let location = format!("/v1/orders/{}", pagurus_domain::scenario::value::percent_encode(&id));
-    let answer = registered(Some(id), &outcome);
-    Ok((status, [(header::LOCATION, location)], Json(answer)).into_response())
-}
-
-pub(super) async fn submit(
-    intake: &Intake,
-    request: Request,
-    headers: &HeaderMap,
-) -> HttpResult<Registration> {
-    intake.backlog.check(&intake.host, &request).await?;
-    let submission = Submission {
-        request: request.into(),
-        sent_at: sent_time_of(headers)?,
-        received_at: Timestamp::now(),
-        trace: RegistrationTrace::over_http(&intake.host, headers),
-    };
-    let failed = |failed| failed_problem(intake, "register", &failed);
-    match intake.registrations.submit(submission.clone()).await.map_err(failed)? {
-        Some(outcome) => Ok(outcome),
-        None => {
-            let failed = |failed| failed_problem(intake, "register", &failed);
-            intake.costly.submit(submission).await.map_err(failed)
-        }
-    }
-}
-
-pub(super) fn failed_problem<E>(intake: &Intake, operation: &str, failed: &Failed<E>) -> ProblemResponse
-where
-    E: std::error::Error + std::borrow::Borrow<pagurus_store::Error>,
-{
-    ProblemResponse(match failed {
-        Failed::Handler(error) => store_problem(&intake.host, operation, error.borrow()),
-        Failed::Gone(_) => Problem::new(Type::Unavailable, "this node is stopping; repeat the same request"),
-    })
-}
-
-pub(super) fn registered(id: Option<String>, outcome: &Registration) -> RegisteredView {
-    RegisteredView {
-        id,
-        status: outcome.word().to_owned(),
-        order_status: outcome.status().map(|status| status.to_string()),
-        note: outcome.note(),
-        error: outcome.problem(),
-    }
 }
 
 /// Query of a long poll.
@@ -294,31 +228,4 @@ async fn act(
     let terms = Terms { by, reason: asked.reason.as_deref(), if_status: asked.if_status, key: key.as_ref() };
     let Acted { status, life, note } = intake.commands.act(&id, &action.with(&asked), terms).await?;
     Ok(Json(StatusView { id, status: status.to_string(), is_final: status.is_final(), life, note }))
-}
-
-/// Returns the key of the client, plain or as a quoted string: `abc` and `"abc"` are one key.
-pub(super) fn key_of(headers: &HeaderMap) -> HttpResult<Option<&str>> {
-    let detail = "the header `Idempotency-Key` has other characters than visible ASCII";
-    let key = headers.get("idempotency-key").map(|value| value.to_str()).transpose();
-    let key = key.map_err(|_| Problem::new(Type::Invalid, detail))?;
-    Ok(key.map(|key| key.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(key)))
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-    use super::*;
-
-    #[test]
-    fn ord_22_a_key_in_quotes_is_the_same_key() {
-        let key = |text: &'static str| {
-            let headers = HeaderMap::from_iter([("idempotency-key".parse().unwrap(), text.parse().unwrap())]);
-            key_of(&headers).map(|key| key.map(str::to_owned)).unwrap().unwrap()
-        };
-        assert_eq!(
-            (key("\"abc\""), key("abc"), key("\"abc")),
-            ("abc".into(), "abc".into(), "\"abc".to_owned())
-        );
-    }
 }

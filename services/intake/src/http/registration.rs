@@ -1,0 +1,84 @@
+//! Registration of an order, and the answer with its outcome.
+
+use axum::Json;
+use axum::body::Body;
+use axum::http::{HeaderMap, Response, StatusCode, header};
+use axum::response::IntoResponse;
+use jiff::Timestamp;
+use pagurus_domain::order::registration::Request;
+use pagurus_domain::scenario::value::percent_encode;
+use pagurus_runtime::batch::Failed;
+use pagurus_runtime::trouble::store_problem;
+use pagurus_wire::order::RegisteredView;
+use pagurus_wire::problem::{Problem, Type};
+
+use super::{HttpResult, ProblemResponse};
+use crate::Intake;
+use crate::headers::sent_time_of;
+use crate::register::{RegistrationOutcome as Registration, Submission};
+use crate::traced::RegistrationTrace;
+
+/// Registers an order and answers with the outcome.
+pub(super) async fn register_one(
+    intake: &Intake,
+    request: Request,
+    headers: &HeaderMap,
+) -> HttpResult<Response<Body>> {
+    let id = request.id.clone();
+    let outcome = submit(intake, request, headers).await?;
+    if let Some(problem) = outcome.problem() {
+        return Err(ProblemResponse(problem));
+    }
+    let status = match outcome {
+        Registration::Accepted { .. } => StatusCode::CREATED,
+        _ => StatusCode::OK,
+    };
+    let location = format!("/v1/orders/{}", percent_encode(&id));
+    let answer = registered(Some(id), &outcome);
+    Ok((status, [(header::LOCATION, location)], Json(answer)).into_response())
+}
+
+/// Registers an order, in its batch or by itself.
+pub(super) async fn submit(
+    intake: &Intake,
+    request: Request,
+    headers: &HeaderMap,
+) -> HttpResult<Registration> {
+    intake.backlog.check(&intake.host, &request).await?;
+    let submission = Submission {
+        request: request.into(),
+        sent_at: sent_time_of(headers)?,
+        received_at: Timestamp::now(),
+        trace: RegistrationTrace::over_http(&intake.host, headers),
+    };
+    let failed = |failed| failed_problem(intake, "register", &failed);
+    match intake.registrations.submit(submission.clone()).await.map_err(failed)? {
+        Some(outcome) => Ok(outcome),
+        None => {
+            let failed = |failed| failed_problem(intake, "register", &failed);
+            intake.costly.submit(submission).await.map_err(failed)
+        }
+    }
+}
+
+/// The problem of what a batch could not do.
+pub(super) fn failed_problem<E>(intake: &Intake, operation: &str, failed: &Failed<E>) -> ProblemResponse
+where
+    E: std::error::Error + std::borrow::Borrow<pagurus_store::Error>,
+{
+    ProblemResponse(match failed {
+        Failed::Handler(error) => store_problem(&intake.host, operation, error.borrow()),
+        Failed::Gone(_) => Problem::new(Type::Unavailable, "this node is stopping; repeat the same request"),
+    })
+}
+
+/// The outcome of a registration as its client sees it.
+pub(super) fn registered(id: Option<String>, outcome: &Registration) -> RegisteredView {
+    RegisteredView {
+        id,
+        status: outcome.word().to_owned(),
+        order_status: outcome.status().map(|status| status.to_string()),
+        note: outcome.note(),
+        error: outcome.problem(),
+    }
+}

@@ -5,6 +5,7 @@
 //! the table of keys. Settings hold secrets: they must never be logged as a whole.
 
 mod build;
+mod builder;
 pub mod calls;
 mod distribution;
 mod intake;
@@ -20,6 +21,7 @@ mod schema;
 mod section;
 mod servers;
 mod telemetry;
+mod values;
 mod warnings;
 mod worker;
 

@@ -11,8 +11,9 @@ use pagurus_domain::dispatch::DistributionMode;
 use pagurus_domain::document::Fault;
 use pagurus_domain::scenario::{Bounds, Concealed, script};
 
-use super::load::Values;
-use super::section::{FromKey, days};
+use super::builder::SettingsBuilder;
+use super::section::days;
+use super::values::Values;
 use super::*;
 use crate::compute::script_clock;
 
@@ -31,11 +32,6 @@ pub(super) fn settings(values: Values) -> Result<Settings, Vec<Fault>> {
     }
     faults.sort_by_key(|fault| (fault.at.is_none(), fault.at));
     Err(faults)
-}
-
-/// The values of the keys, and the faults that their readers find.
-pub(super) struct SettingsBuilder {
-    values: Values,
 }
 
 impl SettingsBuilder {
@@ -70,13 +66,6 @@ impl SettingsBuilder {
             secret_constants: Concealed::of_constants(&constants).into(),
             constants,
         })
-    }
-
-    /// The value of a key. A type that its kind does not give, or a key that is not in the table, is a slip of the code; it
-    /// is reported like a fault, and the test that reads every key finds it.
-    pub(super) fn value<T: FromKey>(&self, path: &str) -> Result<T, Fault> {
-        let value = self.values.typed(path).and_then(T::of);
-        value.ok_or_else(|| Fault::placed(None, "", format!("`{path}` is read wrongly")))
     }
 
     pub(super) fn call_rules(&mut self) -> Result<CallRules, Fault> {

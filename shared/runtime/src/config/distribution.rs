@@ -6,7 +6,7 @@ use std::time::Duration;
 use pagurus_domain::dispatch::{FlowRules, SystemRules};
 use pagurus_domain::system::SystemNames;
 
-use super::build::SettingsBuilder;
+use super::builder::SettingsBuilder;
 use super::kind::Kind::*;
 use super::section::{POSITIVE, Setting, rows, section, unless_zero};
 

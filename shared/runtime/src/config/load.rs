@@ -2,49 +2,24 @@
 //! all that is wrong with it. Must never give a key a meaning: that is done when the settings are
 //! built.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
 use pagurus_domain::document::{
-    self, DocumentKey, DocumentLimits, DocumentNode, Fault, Position, Value, nearest, pointer_to,
+    self, DocumentKey, DocumentLimits, DocumentNode, Fault, Value, nearest, pointer_to,
 };
 
 use super::keys;
 use super::kind::{Kind, Typed};
 use super::section::Setting;
+use super::values::{LoadedValue, NOWHERE, Origin, Values, without_places};
 
 /// Begin of the names of variables that set keys.
 const PREFIX: &str = "PAGURUS__";
 
-/// The place of values that do not stand in the file.
-const NOWHERE: Position = Position { line: 0, column: 0 };
-
-/// Source of a value.
-#[derive(Clone, Debug)]
-enum Origin {
-    File,
-    Variable(String),
-}
-
-/// A value of the file or of the environment.
-#[derive(Clone, Debug)]
-struct LoadedValue {
-    node: DocumentNode,
-    origin: Origin,
-}
-
-/// The value of every key, and what is wrong so far.
-#[derive(Clone, Debug)]
-pub(super) struct Values {
-    found: BTreeMap<&'static str, LoadedValue>,
-    pub(super) typed: BTreeMap<&'static str, Typed>,
-    pub(super) faults: Vec<Fault>,
-}
-
 /// Reads the text of the file, empty where there is none, and lays the environment over it.
 pub(super) fn values(text: &str, environment: impl Iterator<Item = (String, String)>) -> Values {
-    let mut values = Values { found: BTreeMap::new(), typed: BTreeMap::new(), faults: Vec::new() };
+    let mut values = Values::default();
     match document::parse(text, &DocumentLimits::default()) {
         Ok(tree) => values.take_section("", "", &tree),
         Err(faults) => values.faults.extend(faults),
@@ -87,50 +62,6 @@ pub(super) fn read_text(path: &Path) -> Result<String, Fault> {
 }
 
 impl Values {
-    /// The value of a key, its default where nothing else was said.
-    pub(super) fn typed(&self, path: &str) -> Option<&Typed> {
-        self.typed.get(path)
-    }
-
-    /// The value of every key without its place: one that has only moved in the file is still the same.
-    pub(super) fn of_keys(&self) -> BTreeMap<&'static str, Typed> {
-        let placeless = |typed: &Typed| match typed {
-            Typed::Tree(tree) => Typed::Tree(without_places(tree.clone())),
-            typed => typed.clone(),
-        };
-        self.typed.iter().map(|(path, typed)| (*path, placeless(typed))).collect()
-    }
-
-    /// Reports a value of which the reader of the settings does not approve.
-    pub(super) fn fault(&mut self, path: &str, message: impl Into<String>) {
-        let node = self.found.get(path).map(|found| found.node.clone());
-        let node = node.unwrap_or_else(|| DocumentNode::new(Value::Null, NOWHERE));
-        self.push(path, Fault::new(&node, "", message));
-    }
-
-    /// A fault of a whole key with the place of its value in the file, or the variable that gave it.
-    pub(super) fn placed(&self, fault: Fault) -> Fault {
-        let path = fault.pointer.trim_start_matches('/').replace('/', ".");
-        match self.found.get(path.as_str()) {
-            Some(LoadedValue { node, origin: Origin::File }) => Fault { at: Some(node.at), ..fault },
-            Some(LoadedValue { origin: Origin::Variable(name), .. }) => {
-                Fault { message: format!("{} ({name})", fault.message), ..fault }
-            }
-            None => fault,
-        }
-    }
-
-    /// Adds a fault inside a value, whose pointer is relative to the value.
-    pub(super) fn push(&mut self, path: &str, fault: Fault) {
-        let pointer = format!("/{}{}", path.replace('.', "/"), fault.pointer);
-        let at = fault.at.filter(|at| *at != NOWHERE);
-        let message = match self.found.get(path).map(|found| &found.origin) {
-            Some(Origin::Variable(name)) if at.is_none() => format!("{} ({name})", fault.message),
-            _ => fault.message,
-        };
-        self.faults.push(Fault { at, pointer, message, hint: fault.hint });
-    }
-
     fn take_section(&mut self, path: &str, pointer: &str, node: &DocumentNode) {
         let Some(entries) = node.as_map() else {
             if !node.is_null() {
@@ -266,26 +197,6 @@ fn secret_of(path: &str) -> Result<DocumentNode, String> {
     let text = read_text(Path::new(path)).map_err(|fault| fault.message)?;
     let secret = text.trim_end_matches(['\n', '\r']).to_owned();
     Ok(DocumentNode::new(Value::String(secret), NOWHERE))
-}
-
-/// Places in a variable would be taken for places in the file.
-fn without_places(mut node: DocumentNode) -> DocumentNode {
-    node.at = NOWHERE;
-    match &mut node.value {
-        Value::List(items) => {
-            for item in items {
-                *item = without_places(std::mem::replace(item, DocumentNode::new(Value::Null, NOWHERE)));
-            }
-        }
-        Value::Map(entries) => {
-            for (key, value) in entries {
-                key.at = NOWHERE;
-                *value = without_places(std::mem::replace(value, DocumentNode::new(Value::Null, NOWHERE)));
-            }
-        }
-        _ => {}
-    }
-    node
 }
 
 /// Puts a value into a tree, making mappings on the way.

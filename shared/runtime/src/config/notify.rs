@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pagurus_domain::order::notification::AllowList;
 
-use super::build::SettingsBuilder;
+use super::builder::SettingsBuilder;
 use super::kind::Kind::*;
 use super::section::section;
 

@@ -1,15 +1,8 @@
 //! Keys of the configuration, and sections of the settings that are made of them.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use pagurus_domain::activation::ActivationMode;
-use pagurus_domain::dispatch::DistributionMode;
-use pagurus_domain::document::DocumentNode;
-use pagurus_domain::order::dependency::StartMode;
-
-use super::calls::AllowedDestination;
-use super::kind::{Kind, Typed};
+use super::kind::Kind;
 
 /// A key of the configuration.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +75,7 @@ macro_rules! section {
                 $crate::config::section::rows! { $(($path, $kind, $default, $change, $meaning);)* };
 
             pub(in crate::config) fn read(
-                builder: &mut $crate::config::build::SettingsBuilder,
+                builder: &mut $crate::config::builder::SettingsBuilder,
             ) -> Result<Self, pagurus_domain::document::Fault> {
                 Ok(Self {
                     $($($field: {
@@ -98,49 +91,6 @@ macro_rules! section {
 }
 
 pub(super) use {rows, section};
-
-/// A type that the value of a key may have.
-pub(super) trait FromKey: Sized {
-    /// Takes the value; none if the kind of the key gives another type, which is a slip of the code.
-    fn of(typed: &Typed) -> Option<Self>;
-}
-
-/// Says which values are of a type.
-macro_rules! from_key {
-    ($($type:ty: $pattern:pat => $value:expr;)*) => {
-        $(impl FromKey for $type {
-            fn of(typed: &Typed) -> Option<Self> {
-                match typed {
-                    $pattern => $value,
-                    _ => None,
-                }
-            }
-        })*
-    };
-}
-
-from_key! {
-    bool: Typed::Flag(flag) => Some(*flag);
-    u16: Typed::Count(count) => (*count).try_into().ok();
-    u32: Typed::Count(count) => (*count).try_into().ok();
-    u64: Typed::Count(count) => Some(*count);
-    usize: Typed::Count(count) => (*count).try_into().ok();
-    String: Typed::Text(text) => Some(text.clone());
-    Duration: Typed::Duration(duration) => Some(*duration);
-    SocketAddr: Typed::Address(address) => Some(*address);
-    Vec<String>: Typed::Texts(texts) => Some(texts.clone());
-    Vec<AllowedDestination>: Typed::Calls(calls) => Some(calls.clone());
-    DocumentNode: Typed::Tree(tree) => Some(tree.clone());
-    ActivationMode: Typed::Text(word) => word.parse().ok();
-    DistributionMode: Typed::Text(word) => word.parse().ok();
-    StartMode: Typed::Text(word) => word.parse().ok();
-}
-
-impl<T: FromKey> FromKey for Option<T> {
-    fn of(typed: &Typed) -> Option<Self> {
-        if *typed == Typed::Absent { Some(None) } else { T::of(typed).map(Some) }
-    }
-}
 
 /// A count of which 0 means that there is none.
 pub(super) fn unless_zero(count: u32) -> Option<u32> {

@@ -7,7 +7,7 @@ use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::scenario::script::MOST_OPERATIONS;
 
 use super::CallRules;
-use super::build::SettingsBuilder;
+use super::builder::SettingsBuilder;
 use super::kind::Kind::*;
 use super::section::{POSITIVE, Setting, rows, section};
 

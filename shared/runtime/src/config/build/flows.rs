@@ -9,7 +9,8 @@ use pagurus_domain::document::{DocumentKey, DocumentNode, Fault, pointer_to};
 use pagurus_domain::system::{SystemMask, SystemNames};
 
 use super::super::SystemSettings;
-use super::{SettingsBuilder, keys};
+use super::keys;
+use crate::config::builder::SettingsBuilder;
 
 const LIMITS: &str = "distribution.flows.limits.policies";
 const ERRORS: &str = "distribution.flows.limits.error_handling.policies";

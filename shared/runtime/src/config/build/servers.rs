@@ -4,7 +4,8 @@
 
 use pagurus_domain::document::nearest;
 
-use super::{Settings, SettingsBuilder};
+use super::Settings;
+use crate::config::builder::SettingsBuilder;
 use crate::config::{NO_COLLECTOR, is_collector};
 
 /// The levels of the log.

@@ -8,7 +8,8 @@ use pagurus_domain::order::notification::{AllowList, Pattern, WebhookPattern};
 use pagurus_domain::retry::{DurationControl, ErrorPolicy};
 
 use super::super::kind;
-use super::{SettingsBuilder, keys};
+use super::keys;
+use crate::config::builder::SettingsBuilder;
 
 impl SettingsBuilder {
     pub(super) fn target_steps(&mut self) -> Result<Vec<String>, Fault> {

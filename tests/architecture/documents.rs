@@ -7,9 +7,10 @@ use std::sync::Arc;
 use pagurus_domain::classes;
 use pagurus_domain::document::Fault;
 use pagurus_domain::operation::BulkKind;
-use pagurus_domain::scenario::script::{ROOTS, Scripting};
-use pagurus_domain::scenario::trial::{self, Deployment};
-use pagurus_domain::scenario::{Bounds, Scenario, source};
+use pagurus_scenario::deployment::Deployment;
+use pagurus_scenario::script::{ROOTS, Scripting};
+use pagurus_scenario::{Bounds, Scenario, source};
+use pagurus_workbench::trial;
 
 use crate::tree::{files, none, read, rust};
 

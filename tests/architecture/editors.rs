@@ -3,8 +3,8 @@
 
 use jsonschema::Validator;
 use pagurus_domain::document::{DocumentLimits, parse};
-use pagurus_domain::scenario::trial;
 use pagurus_runtime::config;
+use pagurus_workbench::trial;
 use serde_json::Value;
 
 use crate::generated::schemas;

@@ -6,8 +6,9 @@ use pagurus_broker::topology;
 use pagurus_domain::classes;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::transition::{self, Cause};
-use pagurus_domain::scenario::{source, trial};
 use pagurus_runtime::{config, metrics};
+use pagurus_scenario::source;
+use pagurus_workbench::trial;
 
 use crate::tree::{fresh, none, read, root};
 

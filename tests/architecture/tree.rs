@@ -20,6 +20,9 @@ pub const SERVICES: [&str; Role::ALL.len()] = {
     words
 };
 
+/// The crates of the core: pure code, without clock, chance and I/O.
+pub const CORE: [&str; 4] = ["domain", "scenario", "dispatch", "workbench"];
+
 /// A text file.
 pub struct Source {
     /// Path from the root, with `/`.
@@ -29,6 +32,15 @@ pub struct Source {
 }
 
 impl Source {
+    /// True if it is a part of the core.
+    pub fn is_core(&self) -> bool {
+        CORE.iter().any(|name| {
+            self.path
+                .strip_prefix("shared/")
+                .is_some_and(|path| path.strip_prefix(name).is_some_and(|path| path.starts_with("/src/")))
+        })
+    }
+
     /// Lines before the unit tests of the file; none if the whole file is made of tests.
     pub fn code(&self) -> &str {
         if self.path.starts_with("tests/")

@@ -18,10 +18,10 @@ mod webhook;
 
 use std::time::Duration;
 
-use pagurus_domain::scenario::value::percent_encode;
 use pagurus_harness::client::Api;
 use pagurus_harness::nodes::Role;
 use pagurus_harness::world::program::Program;
+use pagurus_scenario::value::percent_encode;
 use serde_json::{Value, json};
 
 use crate::installation::{Installation, LOG, PATIENCE, asking, at, call, callers};

@@ -4,8 +4,9 @@
 use futures_util::future::join_all;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::OrderNo;
-use pagurus_domain::scenario::stage::{CallAnswer, Then};
+use pagurus_domain::order::stage::Then;
 use pagurus_harness::race::Race;
+use pagurus_scenario::stage::CallAnswer;
 use pagurus_store::calls::{self, Submitted};
 use pagurus_store::stages::{Claimed, ReadyStage};
 use pagurus_store::{Error, control};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::dispatch::{FlowRecord, SystemRecord};
+use pagurus_domain::flow::{FlowRecord, SystemRecord};
 use pagurus_domain::id::Epoch;
 use pagurus_domain::maintenance::{Calendar, CalendarRule, WindowTarget};
 use pagurus_store::stops::{self, NewStop};

@@ -143,7 +143,7 @@ async fn wake_and_claim(ground: &Ground, subject: &Subject) -> bool {
     claimed.len() == 1
 }
 
-async fn end_stage(ground: &Ground, subject: &Subject, then: pagurus_domain::scenario::stage::Then) -> bool {
+async fn end_stage(ground: &Ground, subject: &Subject, then: pagurus_domain::order::stage::Then) -> bool {
     let view = orders::view(&ground.work().await, &subject.id).await.unwrap().unwrap();
     let end = pagurus_store::stages::Finished {
         no: subject.no,
@@ -158,7 +158,7 @@ async fn end_stage(ground: &Ground, subject: &Subject, then: pagurus_domain::sce
     ground.finish_under(subject.no, subject.pass, &end).await.is_some()
 }
 
-fn blank_end(then: pagurus_domain::scenario::stage::Then) -> pagurus_store::stages::Finished {
+fn blank_end(then: pagurus_domain::order::stage::Then) -> pagurus_store::stages::Finished {
     let head = pagurus_domain::order::OrderHead {
         no: OrderNo(0),
         id: String::new(),
@@ -179,7 +179,7 @@ fn blank_end(then: pagurus_domain::scenario::stage::Then) -> pagurus_store::stag
         head,
         pass: no_pass(),
         attempt: Attempt::FIRST,
-        wake: pagurus_domain::scenario::stage::Wake::Start,
+        wake: pagurus_domain::order::stage::Wake::Start,
         restarts: 0,
         since: Timestamp::now(),
         queue: None,

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::id::{Attempt, Epoch, OrderNo, RequestId};
 use pagurus_domain::order::ScenarioStatus;
-use pagurus_domain::scenario::stage::Then;
+use pagurus_domain::order::stage::Then;
 use pagurus_simulation::chance::Chance;
 use pagurus_simulation::store as model;
 use pagurus_store::answers::NewCallback;

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pagurus_domain::scenario::stage::TASK_PREFIX;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
+use pagurus_scenario::stage::TASK_PREFIX;
 use pagurus_store::{Error, idle};
 
 use crate::recover::note;

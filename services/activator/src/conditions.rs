@@ -7,13 +7,14 @@ use pagurus_command::recovery::{self, EndWanted};
 use pagurus_domain::activation::Stream;
 use pagurus_domain::classes::{DEPENDENCY_FAILED, DEPENDENCY_INVALID};
 use pagurus_domain::id::OrderNo;
-use pagurus_domain::order::dependency::{Stand, StartDecision, unknown_states};
+use pagurus_domain::order::dependency::{Stand, StartDecision};
 use pagurus_domain::order::transition::Cause;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::{Effects, Host};
+use pagurus_scenario::admission::unknown_states;
 use pagurus_store::dependencies::{self, Condition, Cursor};
 use pagurus_store::{Client, Error, control};
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use pagurus_command::check;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::dispatch::{Capacity, FlowState};
+use pagurus_domain::flow::{Capacity, FlowState};
 use pagurus_domain::id::{Epoch, OrderNo, Role, ScenarioNo};
 use pagurus_domain::idle::{IdleCause, IdleStage};
 use pagurus_domain::low_water::{LowNumber, LowWater};

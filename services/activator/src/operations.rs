@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pagurus_command::Commands;
 use pagurus_command::operations::{OperationPiece, Selected};
-use pagurus_domain::dispatch::FlowRecord;
+use pagurus_domain::flow::FlowRecord;
 use pagurus_domain::operation::OperationState;
 use pagurus_domain::operation::pace::{MOST_READY, OperationPace};
 use pagurus_runtime::Host;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pagurus_domain::retry::{self, ErrorPolicy, ErrorRules};
-use pagurus_domain::scenario::script::Scripting;
-use pagurus_domain::scenario::{Bounds, Scenario, source};
 use pagurus_runtime::config;
+use pagurus_scenario::script::Scripting;
+use pagurus_scenario::{Bounds, Scenario, source};
 use pagurus_wire::errors::{ExplanationView, QuestionView};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use pagurus_domain::scenario::value::percent_encode;
+use pagurus_scenario::value::percent_encode;
 use pagurus_wire::order::{Page, StatusView};
 use pagurus_wire::problem::Problem;
 use reqwest::header::{CONTENT_TYPE, ETAG, IF_MATCH, LINK};

@@ -141,7 +141,7 @@ fn check(
         };
         screen.line(&format!("{} {}{with}", screen.paint(Paint::Good, "ok"), harmless(&name)))?;
     } else {
-        let explained = pagurus_domain::scenario::source::explain_faults(&text, &name, &faults);
+        let explained = pagurus_scenario::source::explain_faults(&text, &name, &faults);
         let count = screen.paint(Paint::Bad, &format!("faults: {}", faults.len()));
         screen.line(&format!("{explained}\n{}: {count}", harmless(&name)))?;
     }
@@ -159,7 +159,7 @@ fn show(path: Option<&Path>, screen: &Screen) -> Result<(), CliError> {
         if screen.json {
             return Err(Problem::of_faults(Type::Invalid, &faults).into());
         }
-        let report = pagurus_domain::scenario::source::explain_faults(text, name, &faults);
+        let report = pagurus_scenario::source::explain_faults(text, name, &faults);
         return Err(CliError::Input(format!("the configuration is not valid\n{report}")));
     }
     let variables: BTreeMap<String, String> =

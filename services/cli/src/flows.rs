@@ -8,7 +8,7 @@ mod watch;
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use pagurus_domain::scenario::value::percent_encode;
+use pagurus_scenario::value::percent_encode;
 use pagurus_wire::flows::{ShiftOutcome, ShiftRequest, StopOutcome, StopView};
 use serde::Serialize;
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use pagurus_domain::lab::{self, LabFigure, LabPlan, LabRun, Situation};
-use pagurus_domain::scenario::source::explain_faults;
+use pagurus_scenario::source::explain_faults;
+use pagurus_workbench::lab::{self, LabFigure, LabPlan, LabRun, Situation};
 use serde_json::{Value, json};
 
 use crate::failure::{CliError, FAILED};

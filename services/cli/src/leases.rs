@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use clap::builder::NonEmptyStringValueParser as Text;
-use pagurus_domain::scenario::value::percent_encode;
+use pagurus_scenario::value::percent_encode;
 use pagurus_wire::cluster::ResignedView;
 use serde_json::json;
 

@@ -52,14 +52,14 @@ use std::time::Duration;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
+use pagurus_domain::id::Role;
+use pagurus_scenario::script::STACK_BYTES;
 use tokio::runtime::Runtime;
 
 use audit::AUDIT;
 use client::ApiClient;
 use failure::CliError;
 use notifications::NOTIFICATIONS;
-use pagurus_domain::id::Role;
-use pagurus_domain::scenario::script::STACK_BYTES;
 use screen::{Output, Screen};
 
 const EXIT_CODES: &str = "\

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command as Program;
 
 use clap::{Args, Subcommand};
-use pagurus_domain::scenario::value::percent_encode;
+use pagurus_scenario::value::percent_encode;
 use pagurus_wire::refused::{RefusedDecision, RefusedLine, RefusedView};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -168,7 +168,7 @@ async fn edited(id: &str, client: &ApiClient) -> Result<String, CliError> {
             "the body is no text, or too long to be edited here: write it to a file and give --body @FILE";
         return Err(CliError::Usage(message.to_owned()));
     }
-    let file = Draft::of(&view.body)?;
+    let file = RefusedDraft::of(&view.body)?;
     let editor =
         ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|one| !one.is_empty()));
     let editor = editor.unwrap_or_else(|| "vi".to_owned());
@@ -185,11 +185,11 @@ async fn edited(id: &str, client: &ApiClient) -> Result<String, CliError> {
 }
 
 /// A file that only its owner reads, and that goes when it is no longer needed.
-struct Draft {
+struct RefusedDraft {
     path: PathBuf,
 }
 
-impl Draft {
+impl RefusedDraft {
     fn of(text: &str) -> Result<Self, CliError> {
         let path = std::env::temp_dir().join(format!("pagurus-refused-{}.json", uuid::Uuid::new_v4()));
         let mut options = std::fs::OpenOptions::new();
@@ -204,7 +204,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for RefusedDraft {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }

@@ -16,10 +16,10 @@ mod trial;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use pagurus_domain::scenario::Bounds;
-use pagurus_domain::scenario::trial::Deployment;
-use pagurus_domain::scenario::value::percent_encode;
 use pagurus_runtime::load_settings;
+use pagurus_scenario::Bounds;
+use pagurus_scenario::deployment::Deployment;
+use pagurus_scenario::value::percent_encode;
 use pagurus_wire::problem::Detail;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ pub(crate) enum Command {
     /// Show the text of a scenario, as it was applied
     Show {
         /// Name of the scenario, or NAME@VERSION
-        name: Named,
+        name: ScenarioArgument,
     },
     /// List the versions of a scenario
     Versions {
@@ -95,12 +95,12 @@ pub(crate) enum Command {
 
 /// A scenario of the server: its name, and which version where it is not the newest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct ScenarioArgument {
     name: String,
     version: Option<i32>,
 }
 
-impl std::str::FromStr for Named {
+impl std::str::FromStr for ScenarioArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -119,7 +119,7 @@ impl std::str::FromStr for Named {
     }
 }
 
-impl Named {
+impl ScenarioArgument {
     fn path(&self) -> String {
         format!("/v1/scenarios/{}", percent_encode(&self.name))
     }
@@ -135,7 +135,7 @@ async fn text_of(source: &str, client: &ApiClient) -> Result<String, CliError> {
     if source == "-" || path.is_file() || source.contains(['/', '\\']) {
         return input::text_of(path);
     }
-    let named: Named = source.parse().map_err(CliError::Usage)?;
+    let named: ScenarioArgument = source.parse().map_err(CliError::Usage)?;
     Ok(client.get(&named.path(), &named.query()).await?.text)
 }
 
@@ -236,7 +236,7 @@ fn listed(versions: &[VersionEntry], screen: &Screen) -> String {
     screen.table(&["SCENARIO", "VERSION", "APPLIED"], &rows)
 }
 
-async fn show(named: &Named, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
+async fn show(named: &ScenarioArgument, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let reply = client.get(&named.path(), &named.query()).await?;
     if screen.json {
         let shown = json!({
@@ -259,11 +259,11 @@ mod tests {
 
     #[test]
     fn scn_13_a_version_stands_behind_the_name() {
-        let named = |name: &str, version| Ok(Named { name: name.to_owned(), version });
-        assert_eq!("s".parse::<Named>(), named("s", None));
-        assert_eq!("s@2".parse::<Named>(), named("s", Some(2)));
+        let named = |name: &str, version| Ok(ScenarioArgument { name: name.to_owned(), version });
+        assert_eq!("s".parse::<ScenarioArgument>(), named("s", None));
+        assert_eq!("s@2".parse::<ScenarioArgument>(), named("s", Some(2)));
         for bad in ["", "@1", "s@", "s@0", "s@new"] {
-            assert!(bad.parse::<Named>().is_err(), "{bad}");
+            assert!(bad.parse::<ScenarioArgument>().is_err(), "{bad}");
         }
     }
 

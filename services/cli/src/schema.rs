@@ -1,8 +1,9 @@
 //! `pagurus schema …`: JSON Schemas by which editors complete and check files, without a server.
 
 use clap::ValueEnum;
-use pagurus_domain::scenario::{source, trial};
 use pagurus_runtime::config;
+use pagurus_scenario::source;
+use pagurus_workbench::trial;
 
 use crate::failure::CliError;
 use crate::screen::Screen;

@@ -293,7 +293,7 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
 }
 
 fn path_of(name: &str) -> String {
-    format!("/v1/searches/{}", pagurus_domain::scenario::value::percent_encode(name))
+    format!("/v1/searches/{}", pagurus_scenario::value::percent_encode(name))
 }
 
 #[cfg(test)]

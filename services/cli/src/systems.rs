@@ -3,7 +3,7 @@
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use pagurus_domain::scenario::value::percent_encode;
+use pagurus_scenario::value::percent_encode;
 use pagurus_wire::flows::{ConfirmationView, SystemView};
 use serde::Serialize;
 use serde_json::json;

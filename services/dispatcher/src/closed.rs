@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use pagurus_domain::dispatch::{SystemOrder, SystemOverride, SystemRecord, SystemState};
+use pagurus_domain::flow::{SystemOrder, SystemOverride, SystemRecord, SystemState};
 use pagurus_wire::message::{ClosedSystem, SystemsClosed};
 
 /// Interval between two words while any system is closed: workers believe each for three times as long.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pagurus_domain::dispatch::{HandOut, Lane, QueuePosition, Ready, Refusal, RequestsMoved, StageMeasured};
+use pagurus_dispatch::{HandOut, Lane, QueuePosition, Ready, Refusal, RequestsMoved, StageMeasured};
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo, UnknownWord};
 use pagurus_domain::system::{CallKind, CallOutcome, CallSamples, Latencies};
 use pagurus_runtime::metrics::{Count, Metrics};

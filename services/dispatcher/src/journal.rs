@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use pagurus_domain::dispatch::{Decision, FlowRecord, SystemRecord};
+use pagurus_domain::flow::{Decision, FlowRecord, SystemRecord};
 use pagurus_domain::maintenance::WindowTarget;
 use pagurus_store::stops::OperatorRules;
 

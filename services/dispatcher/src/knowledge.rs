@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use pagurus_domain::dispatch::{DispatchEvent, Dispatcher, FlowRecord, OpenRequests, SystemRecord};
+use pagurus_dispatch::{DispatchEvent, Dispatcher};
+use pagurus_domain::flow::{FlowRecord, OpenRequests, SystemRecord};
 use pagurus_domain::id::Epoch;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Guard};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use pagurus_domain::dispatch::{Capacity, DispatchSettings, FlowShare, Weights};
+use pagurus_dispatch::{DispatchSettings, Weights};
+use pagurus_domain::flow::{Capacity, FlowShare};
 use pagurus_runtime::config::Settings;
 
 /// Longest time of a hand-out without a word before the tables are asked.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use pagurus_domain::dispatch::{
+use pagurus_dispatch::{
     DispatchEvent, Dispatcher, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Running,
 };
 use pagurus_domain::id::{Incarnation, OrderNo};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pagurus_domain::dispatch::Stats;
+use pagurus_dispatch::Stats;
 
 /// Interval between two warnings of one shortage.
 const AGAIN_AFTER: Duration = Duration::from_secs(60);
@@ -43,7 +43,7 @@ impl Shortage {
 
 #[cfg(test)]
 mod tests {
-    use pagurus_domain::dispatch::{NodeState, NodeStats};
+    use pagurus_dispatch::{NodeState, NodeStats};
     use pagurus_domain::id::Incarnation;
 
     use super::*;

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use pagurus_domain::dispatch::{
-    ByPriority, FlowRecord, FlowState, Quantiles, Stats, SystemRecord, SystemState,
-};
+use pagurus_dispatch::Stats;
+use pagurus_domain::flow::{ByPriority, FlowRecord, FlowState, Quantiles, SystemRecord, SystemState};
 use pagurus_domain::order::{Mode, Priority};
 use pagurus_runtime::metrics::{Level, Metrics};
 

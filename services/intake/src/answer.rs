@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pagurus_domain::id::{RequestId, ScenarioNo};
-use pagurus_domain::scenario::{Concealed, holds_credentials};
 use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::{Effects, Host, costly};
+use pagurus_scenario::{Concealed, holds_credentials};
 use pagurus_store::answers::{self, Answered, CallbackVerdict, NewCallback};
 use pagurus_store::{Client, Error, Patience};
 use serde_json::{Map, Value};

@@ -13,21 +13,21 @@ use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::behind_holder;
-use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
+use pagurus_domain::order::registration::{NewOrder, Request, Rules};
 use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::stats::Series;
 use pagurus_runtime::{Effects, Host, costly};
+use pagurus_scenario::{admission, params};
 use pagurus_store::orders::{self, Registered};
 use pagurus_store::{Client, Error, Patience};
 use pagurus_wire::json;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
-use crate::traced::RegistrationTrace;
-
 pub(crate) use self::dry_run::Earlier;
 pub(crate) use self::outcome::RegistrationOutcome;
+use crate::traced::RegistrationTrace;
 
 /// A registration that was read.
 #[derive(Clone, Debug)]
@@ -271,9 +271,7 @@ fn check(submission: &Submission, known: Option<Known>, rules: &Rules) -> Result
     })?;
     // A time in the future would switch the deadline off.
     let sent_at = submission.sent_at.map_or(submission.received_at, |sent| sent.min(submission.received_at));
-    let mut order = request
-        .clone()
-        .check(known.no, &scenario, rules, sent_at)
+    let mut order = admission::check_request(request.clone(), known.no, &scenario, rules, sent_at)
         .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
     order.trace = submission.trace.stored();
     Ok(order)
@@ -288,7 +286,7 @@ pub(crate) async fn tell_conditions(host: &Host) {
 
 fn is_costly(submission: &Submission, known: Option<&Known>) -> bool {
     let scenario = known.and_then(|known| known.scenario.as_ref().ok());
-    scenario.is_some_and(|scenario| registration::is_costly(&submission.request.params, scenario))
+    scenario.is_some_and(|scenario| params::is_costly(&submission.request.params, scenario))
 }
 
 async fn store(

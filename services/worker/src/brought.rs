@@ -1,8 +1,8 @@
 //! Values that an order brings to its stage: short ones come with the claim, long ones are read when
 //! there is room for them. A claim takes many stages at once, and does not know how long they are.
 
-use pagurus_domain::scenario::stage::Callback;
 use pagurus_runtime::node::chain;
+use pagurus_scenario::stage::Callback;
 use pagurus_store::answers::{self, Accepted};
 use pagurus_store::stages::{self, Claimed};
 use pagurus_store::{Client, Error};

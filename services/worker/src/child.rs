@@ -7,14 +7,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Worker;
-use crate::trouble::StageTrouble;
 use jiff::Timestamp;
 use pagurus_domain::classes::ORDER_REFUSED;
 use pagurus_domain::id::{OrderNo, RequestId};
 use pagurus_domain::order::dependency::{around_child, behind_holder};
-use pagurus_domain::order::registration::{self, NewOrder, Request, Rules};
-use pagurus_domain::scenario::stage::{Answer, ChildOrder};
+use pagurus_domain::order::registration::{NewOrder, Request, Rules};
 use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::batch::{Failed, Shape};
 use pagurus_runtime::node::chain;
@@ -22,11 +19,16 @@ use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::stats::Series;
 use pagurus_runtime::traces::{SpanKind, names};
 use pagurus_runtime::{Batcher, Effects, Host, costly};
+use pagurus_scenario::stage::{Answer, ChildOrder};
+use pagurus_scenario::{admission, params};
 use pagurus_store::children::{self, NewChild};
 use pagurus_store::orders::Registered;
 use pagurus_store::stages::Claimed;
 use pagurus_store::{Client, Error};
 use serde_json::Value;
+
+use crate::Worker;
+use crate::trouble::StageTrouble;
 
 /// Gathering of children.
 const GATHER: Shape = Shape { max: 200, lanes: 1, linger: Duration::from_millis(2) };
@@ -128,7 +130,7 @@ impl Children {
 
 fn is_costly(known: Option<&Known>, request: &Request) -> bool {
     let scenario = known.and_then(|known| known.scenario.as_ref().ok());
-    scenario.is_some_and(|scenario| registration::is_costly(&request.params, scenario))
+    scenario.is_some_and(|scenario| params::is_costly(&request.params, scenario))
 }
 
 /// Returns the order of a child, checked against its scenario.
@@ -138,7 +140,8 @@ fn check(known: Option<Known>, rules: &Rules, wanted: &ChildRequest) -> Result<N
         known.ok_or_else(|| format!("there is no scenario `{}` in that version", request.scenario))?;
     let scenario =
         known.scenario.map_err(|why| format!("scenario `{}` cannot be read: {why}", request.scenario))?;
-    let checked = Arc::new(request.clone()).check(known.no, &scenario, rules, Timestamp::now());
+    let checked =
+        admission::check_request(Arc::new(request.clone()), known.no, &scenario, rules, Timestamp::now());
     let mut order = checked.map_err(|faults| summary(&faults))?;
     order.trace.clone_from(&wanted.trace);
     order.answers = wanted.answers;

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use pagurus_domain::id::{Life, OrderNo, Pass, ScenarioNo};
 use pagurus_domain::order::Mode;
-use pagurus_domain::scenario::stage::Call;
 use pagurus_runtime::metrics;
 use pagurus_runtime::scenarios::Known;
+use pagurus_scenario::stage::Call;
 use pagurus_store::answers::Accepted;
 use pagurus_store::stages::{self, Claimant, Claimed, OfferedStage, Unclaimed};
 use pagurus_store::{Client, Error, answers, calls};

@@ -7,8 +7,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use pagurus_domain::scenario::stage::{Answer, CallMade, Need, system_of_task};
 use pagurus_domain::system::SystemNames;
+use pagurus_scenario::stage::{Answer, CallMade, Need, system_of_task};
 use pagurus_wire::message::SystemsClosed;
 
 /// Orders that rest for one system come back spread over this time.
@@ -111,8 +111,8 @@ impl Systems {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use pagurus_domain::scenario::stage::TaskTerms;
     use pagurus_domain::system::{CallKind, CallOutcome};
+    use pagurus_scenario::stage::TaskTerms;
     use pagurus_wire::message::ClosedSystem;
 
     use super::*;

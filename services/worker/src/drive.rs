@@ -7,12 +7,9 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use pagurus_domain::classes::{DEADLINE_EXCEEDED, INCONSISTENT, PANIC, SCENARIO_UNREADABLE};
+use pagurus_domain::folded::Folded;
 use pagurus_domain::id::{Life, ScenarioRef};
 use pagurus_domain::order::{OrderError, Status};
-use pagurus_domain::scenario::stage::{
-    Answer, Call, Callback, Facts, Input, Need, Snapshot, Stage, StageEnd, StageSettings,
-};
-use pagurus_domain::scenario::{Folded, Scenario};
 use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::Effects;
 use pagurus_runtime::batch::Failed;
@@ -20,6 +17,10 @@ use pagurus_runtime::compute::ScenarioCode;
 use pagurus_runtime::metrics::{Count, Guard, Span};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::traces::TraceSpan;
+use pagurus_scenario::Scenario;
+use pagurus_scenario::stage::{
+    Answer, Call, Callback, Facts, Input, Need, Snapshot, Stage, StageEnd, StageSettings,
+};
 use pagurus_store::Error;
 use pagurus_store::answers::Accepted;
 use pagurus_store::requests::NewRequest;

@@ -9,14 +9,15 @@ use pagurus_domain::classes::PANIC;
 use pagurus_domain::id::{Attempt, OrderNo, Pass, ScenarioRef};
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::{Content, Moved, Occasion, StoredNotify};
+use pagurus_domain::order::stage::Then;
 use pagurus_domain::order::{OrderError, ScenarioStatus};
-use pagurus_domain::scenario::stage::{CallMade, LogLine, StageEnd, StepMade, Then, Transition};
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Guard, Work};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::stats::Series;
 use pagurus_runtime::waits::Waits;
 use pagurus_runtime::{Effects, Host};
+use pagurus_scenario::stage::{CallMade, LogLine, StageEnd, StepMade, Transition};
 use pagurus_store::outbox::{self, NewNotification};
 use pagurus_store::stages::{self, Claimed, Finished, Followed};
 use pagurus_store::{Error, beside, suspensions};
@@ -71,7 +72,7 @@ impl StageFinish {
         let message = end.snapshot.message.clone();
         let handles_call = end.snapshot.handling.is_some();
         let moved_by = end.snapshot.mover.as_ref().map(|call| call.no);
-        let kept = end.then.keeps(end.snapshot);
+        let kept = end.snapshot.kept_behind(&end.then);
         let finished = Finished {
             step: Some(end.step),
             entry_point: end.entry_point,

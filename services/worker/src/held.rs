@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pagurus_domain::id::{Attempt, OrderNo};
-use pagurus_domain::scenario::stage::Asking;
+use pagurus_scenario::stage::Asking;
 use tokio_util::sync::CancellationToken;
 
 /// An order and the number of its hand-out.

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method};
-use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, NO_ROOM, Response};
 use pagurus_domain::trace::TraceContext;
 use pagurus_http::{Authority, Broken, HttpClient, HttpReply};
 use pagurus_runtime::Host;
@@ -14,6 +13,7 @@ use pagurus_runtime::config::{CallRules, WorkerSettings};
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::stats::Series;
 use pagurus_runtime::traces::TraceSpan;
+use pagurus_scenario::stage::{Answer, HttpCall, HttpFailure, NO_ROOM, Response};
 
 use crate::memory::{RESERVE, Share};
 use crate::traced;

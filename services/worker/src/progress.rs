@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::ScenarioRef;
-use pagurus_domain::scenario::stage::{Need, Reached};
 use pagurus_runtime::batch::{Failed, Shape};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Batcher, Effects, Host};
+use pagurus_scenario::stage::{Need, Reached};
 use pagurus_store::Error;
 use pagurus_store::stages::Claimed;
 use pagurus_store::stages::advance::{Advance, Entered, advance};

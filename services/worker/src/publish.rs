@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use pagurus_broker::{HeaderValue, Message, Published};
-use pagurus_domain::scenario::stage::{Answer, Publication, Task};
 use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::waits::Waits;
+use pagurus_scenario::stage::{Answer, Publication, Task};
 
 use crate::outbound::Outbound;
 use crate::traced;

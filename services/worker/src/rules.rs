@@ -4,13 +4,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pagurus_domain::scenario::script::Scripting;
-use pagurus_domain::scenario::stage::StageSettings;
 use pagurus_runtime::Host;
 use pagurus_runtime::address::base_of;
 use pagurus_runtime::config::Settings;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::secrets::DeploymentSecrets;
+use pagurus_scenario::script::Scripting;
+use pagurus_scenario::stage::StageSettings;
 use pagurus_store::cluster;
 
 /// Interval between two looks for an intake.

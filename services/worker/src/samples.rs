@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use pagurus_domain::scenario::stage::CallMade;
 use pagurus_domain::system::{CallKind, CallOutcome, Latencies};
+use pagurus_scenario::stage::CallMade;
 use pagurus_wire::message::{CallNews, CallNewsOutcome};
 
 /// Sums of calls, by key.

@@ -4,11 +4,12 @@
 
 use pagurus_broker::Message;
 use pagurus_domain::id::Attempt;
-use pagurus_domain::scenario::stage::{Answer, HttpCall, HttpFailure, Response, Wake};
+use pagurus_domain::order::stage::Wake;
 use pagurus_domain::trace::TraceContext;
 use pagurus_http::Authority;
 use pagurus_runtime::Host;
 use pagurus_runtime::traces::{SpanKind, TraceSpan, messaging, names};
+use pagurus_scenario::stage::{Answer, HttpCall, HttpFailure, Response};
 use pagurus_store::stages::Claimed;
 
 use crate::claim::ClaimedStage;

@@ -10,13 +10,11 @@ use lapin::{
     ExchangeKind,
     types::{AMQPValue, FieldTable},
 };
-
-pub(crate) use declare::{TopologyFindings, bind, declare_actor, depth, prepare, restore};
-pub use definitions::{definitions, password_hash};
-
 use pagurus_domain::id::Role;
 
 use crate::{error::Error, message::short};
+pub(crate) use declare::{TopologyFindings, bind, declare_actor, depth, prepare, restore};
+pub use definitions::{definitions, password_hash};
 
 /// RabbitMQ 3.10 knows no limit by default, 4.x drops after 20 deliveries, and -1 means opposite
 /// things on the two. A number that no honest message reaches is right on both.

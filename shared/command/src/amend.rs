@@ -9,13 +9,14 @@ use pagurus_domain::id::{Life, ScenarioNo};
 use pagurus_domain::order::amendment::{Repair, Update};
 use pagurus_domain::order::notification::{self, Moved};
 use pagurus_domain::order::principal::Principal;
-use pagurus_domain::order::registration::is_costly;
 use pagurus_domain::order::transition::{Cause, Refused};
 use pagurus_domain::order::{ScenarioStatus, Status};
-use pagurus_domain::scenario::Scenario;
-use pagurus_domain::scenario::stage::Snapshot;
 use pagurus_runtime::Effects;
 use pagurus_runtime::costly;
+use pagurus_scenario::Scenario;
+use pagurus_scenario::admission::{check_repair, check_update};
+use pagurus_scenario::params::is_costly;
+use pagurus_scenario::stage::Snapshot;
 use pagurus_store::amend::{self, Reopening, Repairing, Starts, Updated, Updating};
 use pagurus_store::audit::AuditEntry;
 use pagurus_store::control::{self, Allowed, Locked, Place};
@@ -110,7 +111,7 @@ impl Commands {
         let chosen = self.chosen(&tx, &order, asked.scenario_version).await?;
         let checked = order.may(Cause::Repaired).map_err(refused).and_then(|allowed| {
             let (scenario, other) = chosen?;
-            asked.check(&scenario, bounds.max_vars_bytes).map_err(|faults| invalid(&faults))?;
+            check_repair(asked, &scenario, bounds.max_vars_bytes).map_err(|faults| invalid(&faults))?;
             Ok((allowed, scenario, other))
         });
         let (allowed, scenario, other) = match checked {
@@ -211,7 +212,7 @@ impl Commands {
             let scenario = scenario?;
             changed = asked.params.as_ref().map(|params| changed_params(params, &scenario));
             let is_costly = asked.params.as_ref().is_some_and(|params| is_costly(params, &scenario));
-            let check = || asked.check(&scenario, &settings.notify.allow);
+            let check = || check_update(&asked, &scenario, &settings.notify.allow);
             costly::run(is_costly, check).map_err(|faults| invalid(&faults))?;
             Ok(allowed)
         });

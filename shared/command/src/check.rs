@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use pagurus_domain::audit::AuditKind;
-use pagurus_domain::consistency::{ConsistencyRepair, Found, Inconsistency, OrderFacts, judge};
+use pagurus_domain::consistency::{ConsistencyRepair, Found, Inconsistency, OrderFacts};
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::invariants::{Invariant, Violation};
 use pagurus_domain::order::principal::Principal;
@@ -13,6 +13,7 @@ use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_runtime::{Effects, Host};
+use pagurus_scenario::consistency::judge;
 use pagurus_store::audit::AuditEntry;
 use pagurus_store::consistency::{self, marks, repair};
 use pagurus_store::control;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::audit::AuditKind;
-use pagurus_domain::dispatch::{SystemOrder, SystemOverride};
 use pagurus_domain::document::parse_duration;
+use pagurus_domain::flow::{SystemOrder, SystemOverride};
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Effects;
 use pagurus_store::audit::AuditEntry;

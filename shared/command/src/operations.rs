@@ -29,7 +29,6 @@ use crate::Commands;
 use crate::request::RequestKey;
 use crate::texts::checked;
 use crate::tries::Tries;
-
 pub use action::BulkAction;
 pub use pieces::OperationPiece;
 pub use selection::Selected;

@@ -1,10 +1,9 @@
 //! Consistency of an order: what its rows say together, held against what can be so (REC-6).
 //!
-//! [`judge()`] gets the facts of one order, all read in one snapshot of the database, and names what contradicts
-//! itself, each with the one right repair where there is one. Every change of an order is one transaction, so
+//! A judge gets the facts of one order, all read in one snapshot of the database, and names what contradicts itself, each
+//! with the one right repair where there is one; the judgement reads the stored position, and stands with its reader. Every change of an order is one transaction, so
 //! that no snapshot shows half of a change; who repairs looks a second time all the same.
 
-mod judge;
 mod standing;
 
 use jiff::Timestamp;
@@ -12,8 +11,6 @@ use jiff::Timestamp;
 use crate::activation::Stream;
 use crate::id::{Attempt, Life, OrderNo, RequestId, spelled};
 use crate::order::{Mode, Status};
-
-pub use judge::judge;
 
 /// A contradiction between the rows of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -259,6 +256,3 @@ pub struct DueFacts {
     /// Number of the stream.
     pub stream: i16,
 }
-
-#[cfg(test)]
-mod tests;

@@ -9,6 +9,7 @@ use crate::document::{Fault, nearest};
 
 /// Gives a vocabulary enum its one spelling, for SQL, JSON, metrics, logs and pages alike:
 /// `ALL`, `as_str`, `Display` and `FromStr`.
+#[macro_export]
 macro_rules! spelled {
     ($name:ident { $($variant:ident => $text:literal),+ $(,)? }) => {
         impl $name {
@@ -43,7 +44,7 @@ macro_rules! spelled {
         }
     };
 }
-pub(crate) use spelled;
+pub use spelled;
 
 /// Our own number of an order: ascending, never shown to be guessed from, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

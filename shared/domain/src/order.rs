@@ -8,6 +8,7 @@ pub mod dependency;
 pub mod notification;
 pub mod principal;
 pub mod registration;
+pub mod stage;
 pub mod transition;
 pub mod wait_reason;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::dispatch::StartEstimate;
+use crate::flow::StartEstimate;
 
 pub use remaining::{EnteredState, RemainingTimes, entries};
 

@@ -13,9 +13,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::attributes::values_at;
 use crate::document::Fault;
 use crate::order::{Mode, Priority, ScenarioStatus, Status};
-use crate::scenario::attributes::values_at;
 
 pub use conditions::{CONDITIONS, ConditionKind, SearchCondition};
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::flow::Quantiles;
 use crate::system::{duration_of, step_of};
 
 /// Less of a time than this is no trace of it.
@@ -13,13 +14,13 @@ const STEPS: f64 = 8.0;
 
 /// Counts by step of the scale, by ascending step.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Spread {
+pub struct Spread {
     counts: Vec<(u16, f32)>,
 }
 
 impl Spread {
     /// Counts more of a step.
-    pub(crate) fn add(&mut self, step: u16, count: f32) {
+    pub fn add(&mut self, step: u16, count: f32) {
         match self.counts.binary_search_by_key(&step, |(step, _)| *step) {
             Ok(index) => self.counts[index].1 += count,
             Err(index) => self.counts.insert(index, (step, count)),
@@ -27,28 +28,28 @@ impl Spread {
     }
 
     /// Counts all of another.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         other.counts.iter().for_each(|&(step, count)| self.add(step, count));
     }
 
     /// All count so much less.
-    pub(crate) fn fade(&mut self, factor: f32) {
+    pub fn fade(&mut self, factor: f32) {
         self.counts.iter_mut().for_each(|(_, count)| *count *= factor);
         self.counts.retain(|(_, count)| *count >= TRACE);
     }
 
     /// Counts nothing any more.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.counts.clear();
     }
 
     /// Number that are counted.
-    pub(crate) fn total(&self) -> f64 {
+    pub fn total(&self) -> f64 {
         self.counts.iter().map(|(_, count)| f64::from(*count)).sum()
     }
 
     /// The time in seconds that this part of all does not exceed, read between the ends of its step.
-    pub(crate) fn quantile(&self, part: f64) -> Option<f64> {
+    pub fn quantile(&self, part: f64) -> Option<f64> {
         let wanted = self.total() * part;
         let mut below = 0.0;
         for &(step, count) in &self.counts {
@@ -63,7 +64,7 @@ impl Spread {
     }
 
     /// The time in seconds that this part of those that took longer than a time does not exceed; none where none did.
-    pub(crate) fn quantile_beyond(&self, part: f64, floor: Duration) -> Option<f64> {
+    pub fn quantile_beyond(&self, part: f64, floor: Duration) -> Option<f64> {
         let beyond = |&(step, count): &(u16, f32)| (step, count * (1.0 - part_within(step, floor)) as f32);
         let rest: Vec<(u16, f32)> =
             self.counts.iter().map(beyond).filter(|(_, count)| *count > 0.0).collect();
@@ -75,12 +76,12 @@ impl Spread {
     }
 
     /// Returns the form to store.
-    pub(crate) fn remember(&self) -> Value {
+    pub fn remember(&self) -> Value {
         self.counts.iter().map(|(step, count)| json!([step, (count * 100.0).round() / 100.0])).collect()
     }
 
     /// Reads the stored form.
-    pub(crate) fn recall(value: &Value) -> Self {
+    pub fn recall(value: &Value) -> Self {
         let mut spread = Self::default();
         for pair in value.as_array().into_iter().flatten() {
             let step = pair.get(0).and_then(Value::as_u64).and_then(|step| u16::try_from(step).ok());
@@ -90,6 +91,12 @@ impl Spread {
             }
         }
         spread
+    }
+
+    /// The median and the 99th percentile.
+    pub fn quantiles(&self) -> Quantiles {
+        let ms = |part| self.quantile(part).map(|seconds| (seconds * 1e6).round() / 1e3);
+        Quantiles { p50_ms: ms(0.5), p99_ms: ms(0.99) }
     }
 }
 

@@ -96,7 +96,8 @@ impl SystemNames {
 
 /// Host with port, and path, of an absolute URL; without the query, and without the name and
 /// password that some URLs carry.
-pub(crate) fn host_and_path(url: &str) -> (&str, &str) {
+#[must_use]
+pub fn host_and_path(url: &str) -> (&str, &str) {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let rest = rest.split(['?', '#']).next().unwrap_or(rest);
     let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));

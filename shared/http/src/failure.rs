@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use pagurus_domain::scenario::stage::HttpFailure;
+use pagurus_scenario::stage::HttpFailure;
 
 /// A call that brought no answer.
 #[derive(Debug, thiserror::Error)]

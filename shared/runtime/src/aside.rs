@@ -1,7 +1,7 @@
 //! Work that somebody asks for beside the orders: on a thread of its own, which gives way to everything else, and at whose end
 //! by a defect nothing else ends.
 
-use pagurus_domain::scenario::script::STACK_BYTES;
+use pagurus_scenario::script::STACK_BYTES;
 use rustix::process::setpriority_process;
 use rustix::thread::gettid;
 use tokio::sync::oneshot;

@@ -32,8 +32,8 @@ use pagurus_domain::document::Fault;
 use pagurus_domain::order::notification::AllowList;
 use pagurus_domain::order::registration::Rules;
 use pagurus_domain::retry::ErrorPolicy;
-use pagurus_domain::scenario::trial::Deployment;
-use pagurus_domain::scenario::{Bounds, Concealed};
+use pagurus_scenario::deployment::Deployment;
+use pagurus_scenario::{Bounds, Concealed};
 
 pub use calls::{AllowedDestination, CallRules};
 pub use distribution::{DispatcherSettings, DistributionSettings, SystemSettings};

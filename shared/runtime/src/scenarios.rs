@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
 use pagurus_domain::id::{ScenarioNo, ScenarioRef};
-use pagurus_domain::scenario::script::Scripting;
-use pagurus_domain::scenario::{Bounds, Mask, Scenario, source};
+use pagurus_scenario::script::Scripting;
+use pagurus_scenario::{Bounds, Mask, Scenario, source};
 use pagurus_store::scenarios::{self, Version};
 use pagurus_store::{Client, Connection, Error};
 

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use pagurus_domain::scenario::value::Secrets;
-use pagurus_domain::scenario::{Concealed, Scenario};
+use pagurus_scenario::value::Secrets;
+use pagurus_scenario::{Concealed, Scenario};
 
 use crate::config::LiveSettings;
 

@@ -14,17 +14,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use opentelemetry::InstrumentationScope;
+pub use opentelemetry::trace::SpanKind;
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanProcessor};
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::Role;
 use pagurus_domain::trace::{TraceContext, is_sampled};
 
-pub use opentelemetry::trace::SpanKind;
-pub use span::TraceSpan;
-
 use crate::Metrics;
 use crate::config::TelemetrySettings;
 use crate::metrics::Count;
+pub use span::TraceSpan;
 
 /// Spans of one request.
 const BATCH: usize = 512;

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
+use pagurus_domain::attributes::AttributeValue;
 use pagurus_domain::id::{Attempt, ScenarioNo};
 use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{Priority, ScenarioStatus};
-use pagurus_domain::scenario::attributes::AttributeValue;
 
 use crate::columns::columns;
 use crate::consistency::marks;

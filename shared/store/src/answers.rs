@@ -12,12 +12,11 @@ use pagurus_domain::id::{RequestId, ScenarioNo};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-pub use taken::{Accepted, body, callbacks_of_order, results};
-
 use crate::columns::columns;
 use crate::sql::statements;
 use crate::stages::ReadyStage;
 use crate::{Client, Result, Tx, due};
+pub use taken::{Accepted, body, callbacks_of_order, results};
 
 statements! {
     FIND = "SELECT id, order_no FROM requests WHERE id = ANY($1::uuid[])";

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
-use pagurus_domain::scenario::stage::Asking;
+use pagurus_scenario::stage::Asking;
 use pagurus_wire::parts::AskingView;
 use tokio_postgres::Row;
 

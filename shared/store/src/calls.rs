@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use pagurus_domain::classes::CALL_ENDED;
+use pagurus_domain::folded::Folded;
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::{OrderError, Status};
-use pagurus_domain::scenario::Folded;
-use pagurus_domain::scenario::stage::{self, CallAnswer};
+use pagurus_scenario::stage::{self, CallAnswer};
 use serde_json::Value;
 
 use crate::columns::columns;

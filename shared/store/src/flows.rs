@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::dispatch::{FlowRecord, SystemRecord};
+use pagurus_domain::flow::{FlowRecord, SystemRecord};
 use pagurus_domain::id::{Epoch, OrderNo};
 
 use crate::columns::columns;

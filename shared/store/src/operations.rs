@@ -14,7 +14,6 @@ use tokio_postgres::Row;
 use crate::row::word;
 use crate::sql::statements;
 use crate::{Connection, Error, Result, Tx};
-
 pub(crate) use reasons::STATEMENTS as REASON_STATEMENTS;
 pub use reasons::reasons;
 

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
+use pagurus_domain::attributes::AttributeValue;
 use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::change::Begin;
 use pagurus_domain::order::notification::NotifyRequest;
 use pagurus_domain::order::registration::NewOrder;
-use pagurus_domain::scenario::attributes::AttributeValue;
 use tokio::try_join;
 use uuid::Uuid;
 
@@ -24,7 +24,6 @@ use crate::ready::ReadyStage;
 use crate::row::word;
 use crate::sql::{shown_status, statements};
 use crate::{Connection, Error, Result, Tx, beside, queues, search};
-
 pub(crate) use view::STATEMENTS as VIEW_STATEMENTS;
 pub use view::{OrderRow, status, view};
 

@@ -17,7 +17,6 @@ use crate::columns::columns;
 use crate::row::word;
 use crate::sql::{shown_status, statements};
 use crate::{Client, Connection, Result, Tx};
-
 pub(crate) use lives::STATEMENTS as LIFE_STATEMENTS;
 pub use lives::{FinishedLife, RecentLives, ended, entries_of, learn, recent_lives, remaining_times};
 

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo, Pass, ScenarioNo};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::change::Waking;
+use pagurus_domain::order::stage::Wake;
 use pagurus_domain::order::transition::Cause;
-use pagurus_domain::scenario::stage::Wake;
 use serde_json::{Value, json};
 use uuid::Uuid;
 

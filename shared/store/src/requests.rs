@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::dispatch::OpenRequests;
+use pagurus_domain::flow::OpenRequests;
 use pagurus_domain::id::{Life, OrderNo, Pass, RequestId};
-use pagurus_domain::scenario::stage::{TASK_PREFIX, TaskTerms};
+use pagurus_scenario::stage::{TASK_PREFIX, TaskTerms};
 use pagurus_wire::parts::RequestView;
 use tokio_postgres::Row;
 use uuid::Uuid;

@@ -20,7 +20,6 @@ use tokio_postgres::types::ToSql;
 
 use crate::sql::statements;
 use crate::{Connection, Result};
-
 pub(crate) use attributes::{STATEMENTS as ATTRIBUTE_STATEMENTS, put_values, replace_values};
 pub use count::{SearchCount, SearchGroup, SearchKey};
 pub(crate) use lines::STATEMENTS as LINES_STATEMENTS;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, Epoch, Incarnation, OrderNo, Pass, ScenarioNo};
 use pagurus_domain::order::change::{Change, Deadlines};
+use pagurus_domain::order::stage::Wake;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{OrderHead, Status};
-use pagurus_domain::scenario::stage::Wake;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 

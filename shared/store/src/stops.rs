@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::dispatch::{FlowStop, SystemOrder, SystemOverride};
+use pagurus_domain::flow::{FlowStop, SystemOrder, SystemOverride};
 use pagurus_domain::id::Epoch;
 use pagurus_domain::maintenance::MaintenanceWindow;
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::MASKED;
 use pagurus_domain::id::ScenarioNo;
-use pagurus_domain::scenario::MASKED;
 use pagurus_store::answers::CallbackVerdict;
 use pagurus_store::callbacks::{self, CallbackPosition, Stored};
 use pagurus_store::{Client, Error};

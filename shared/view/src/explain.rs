@@ -17,7 +17,7 @@ use pagurus_domain::order::wait_reason::WaitReason;
 use pagurus_runtime::config::Settings;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::children::{self, AwaitedChild};
-use pagurus_store::consistency::marks::{self, Mark};
+use pagurus_store::consistency::marks::{self, InconsistencyMark};
 use pagurus_store::dependencies::graph::{self, Edge, Expectation, Node};
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::queues::QueueHolder;
@@ -30,7 +30,6 @@ use pagurus_wire::problem::Problem;
 use crate::order::{asking_of, snapshot};
 use crate::retry::{self, Cycles};
 use crate::{Views, foresight};
-
 pub use promise::{Foresight, plain_reason};
 
 /// Prefix of the names of requests to actors.
@@ -83,7 +82,7 @@ impl Views {
 }
 
 /// Further clause for an order whose rows contradict each other.
-fn marked(mark: &Mark) -> String {
+fn marked(mark: &InconsistencyMark) -> String {
     format!(
         "; it is inconsistent since {} ({}): a person has to look, and repair or restart it",
         mark.found_at,

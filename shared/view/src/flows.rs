@@ -1,6 +1,6 @@
 //! Flows, called systems, and what operators decided about them.
 
-use pagurus_domain::dispatch::FlowState;
+use pagurus_domain::flow::FlowState;
 use pagurus_store::stops::{self, StoredOverride};
 use pagurus_store::windows::{self, StoredWindow};
 use pagurus_store::{Client, Error, flows};
@@ -139,10 +139,7 @@ impl Views {
     }
 }
 
-fn flow_view(
-    written: flows::Written<pagurus_domain::dispatch::FlowRecord>,
-    held: &[StoredWindow],
-) -> FlowView {
+fn flow_view(written: flows::Written<pagurus_domain::flow::FlowRecord>, held: &[StoredWindow]) -> FlowView {
     let flows::Written { mut record, at } = written;
     // That is between dispatchers.
     record.memory = Value::Null;
@@ -172,7 +169,7 @@ impl OperatorDecisions {
 }
 
 fn system_view(
-    written: flows::Written<pagurus_domain::dispatch::SystemRecord>,
+    written: flows::Written<pagurus_domain::flow::SystemRecord>,
     decided: &OperatorDecisions,
 ) -> SystemView {
     let flows::Written { mut record, at } = written;
@@ -187,7 +184,7 @@ fn unseen(decided: &OperatorDecisions, seen: &[SystemView]) -> Vec<SystemView> {
     let unseen = decided.orders.iter().filter(|order| !is_seen(&order.rule.system));
     unseen
         .map(|order| SystemView {
-            record: pagurus_domain::dispatch::SystemRecord {
+            record: pagurus_domain::flow::SystemRecord {
                 system: order.rule.system.clone(),
                 ..Default::default()
             },

@@ -1,8 +1,9 @@
 //! Hidden parts of what is shown: what a scenario masks, and secrets by their values (SCN-15).
 
+use pagurus_domain::MASKED;
 use pagurus_domain::id::ScenarioNo;
-use pagurus_domain::scenario::{Concealed, MASKED, Mask};
 use pagurus_runtime::scenarios::Known;
+use pagurus_scenario::{Concealed, Mask};
 use pagurus_store::{Client, Error};
 use serde_json::Value;
 

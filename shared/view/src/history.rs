@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use pagurus_domain::order::notification::shown_url;
-use pagurus_domain::scenario::Mask;
+use pagurus_scenario::Mask;
 use pagurus_store::history::HistoryEvent;
 use pagurus_store::orders::OrderRow as Row;
 use pagurus_store::{Client, Error};

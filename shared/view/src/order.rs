@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::order::notification::{self, Target, shown_url};
-use pagurus_domain::scenario::stage::Snapshot;
-use pagurus_domain::scenario::{Mask, holds_credentials};
 use pagurus_runtime::scenarios::Known;
-use pagurus_store::consistency::marks::{self, Mark};
+use pagurus_scenario::stage::Snapshot;
+use pagurus_scenario::{Mask, holds_credentials};
+use pagurus_store::consistency::marks::{self, InconsistencyMark};
 use pagurus_store::dependencies::graph;
 use pagurus_store::orders::{self, OrderRow as Row};
 use pagurus_store::{Client, Error, answers, asking, children, outbox, promises, requests};
@@ -51,7 +51,8 @@ impl Views {
             vars,
             retry: cycles.waiting,
             async_retry: cycles.asynchronous,
-            inconsistent: mark.map(|Mark { findings, found_at }| InconsistencyView { findings, found_at }),
+            inconsistent: mark
+                .map(|InconsistencyMark { findings, found_at }| InconsistencyView { findings, found_at }),
             unsent_notifications: unsent.into_iter().map(unsent_view).collect(),
             params: params(hidden.as_ref(), &row),
             parent,

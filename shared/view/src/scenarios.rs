@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use pagurus_domain::document::Fault;
-use pagurus_domain::scenario::Scenario;
-use pagurus_domain::scenario::script::Scripting;
-use pagurus_domain::scenario::source::{self, Reading};
-use pagurus_domain::scenario::value::Secrets as _;
 use pagurus_runtime::aside;
+use pagurus_scenario::Scenario;
+use pagurus_scenario::script::Scripting;
+use pagurus_scenario::source::{self, Reading};
+use pagurus_scenario::value::Secrets as _;
 use pagurus_store::scenarios;
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};

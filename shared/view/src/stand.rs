@@ -1,7 +1,7 @@
 //! Position of an order as the API shows it: its state, and its relation to a target.
 
 use pagurus_domain::order::ScenarioStatus;
-use pagurus_domain::scenario::Scenario;
+use pagurus_scenario::Scenario;
 use pagurus_store::orders::OrderRow as Row;
 
 /// The state of an order, and how it stands to its target. Of a first stage that is with a worker nothing is

@@ -1,7 +1,7 @@
 //! Bodies of `/v1/flows` and `/v1/systems`.
 
 use jiff::Timestamp;
-use pagurus_domain::dispatch::{FlowRecord, SystemRecord};
+use pagurus_domain::flow::{FlowRecord, SystemRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -5,8 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pagurus_domain::document::{self, DocumentLimits};
-use pagurus_domain::scenario::script::Scripting;
-use pagurus_domain::scenario::{Bounds, source, trial};
+use pagurus_scenario::deployment::Deployment;
+use pagurus_scenario::script::Scripting;
+use pagurus_scenario::{Bounds, source};
+use pagurus_workbench::trial;
 use serde_json::Value;
 
 /// An example.
@@ -47,7 +49,7 @@ fn read(folder: &Path, name: String) -> Example {
     let compiled =
         Arc::new(source::read(&scenario, &Scripting::new(bounds.script.clone()), &bounds).unwrap());
     let mut stories = trial::read(&tests).unwrap().trials.into_iter().map(|test| {
-        let outcome = trial::run(&compiled, &trial::Deployment::default(), &test, &mut || true);
+        let outcome = trial::run(&compiled, &Deployment::default(), &test, &mut || true);
         assert!(outcome.passed(), "{name}, {}: {:?}", test.name, outcome.faults);
         let ended = |moment: &trial::Moment| {
             let (state, _) = moment.text.strip_prefix('`')?.split_once("` timeout to ")?;

@@ -6,9 +6,9 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_domain::invariants::standing::{OrderStanding, of_order};
 use pagurus_domain::order::change::{Change, Waking};
+use pagurus_domain::order::stage::Wake;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{Mode, Status};
-use pagurus_domain::scenario::stage::Wake;
 use stateright::{Model, Property};
 
 use crate::{holds, is_over, is_refused};

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pagurus_domain::dispatch::{
-    CallKind, CallOutcome, CallSamples, DispatchEvent, DispatchSettings, Dispatcher, DistributionMode,
-    FlowRules, HandOut, Latencies, OpenRequests, Refusal, RequestsMoved,
-};
+use pagurus_dispatch::{DispatchEvent, DispatchSettings, Dispatcher, HandOut, Refusal, RequestsMoved};
+use pagurus_domain::flow::{DistributionMode, FlowRules, OpenRequests};
 use pagurus_domain::id::{Epoch, Incarnation, OrderNo};
 use pagurus_domain::invariants::{Invariant, Violation};
+use pagurus_domain::system::{CallKind, CallOutcome, CallSamples, Latencies};
 
 use crate::core::{Core, Millis, millis, moment};
 use crate::message::{Input, Message, News};

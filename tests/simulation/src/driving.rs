@@ -5,15 +5,14 @@ mod meeting;
 use jiff::Timestamp;
 use pagurus_domain::activation::AgeGroups;
 use pagurus_domain::classes::{DEADLINE_EXCEEDED, INCONSISTENT, SCENARIO_UNREADABLE};
+use pagurus_domain::folded::Folded;
 use pagurus_domain::id::RequestId;
+use pagurus_domain::order::stage::Then;
 use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
-use pagurus_domain::scenario::Folded;
-use pagurus_domain::scenario::stage::{
-    Answer, Callback, Facts, Input as StageInput, Need, Reached, Snapshot, Stage, StageEnd, Then,
+use pagurus_scenario::stage::{
+    Answer, Callback, Facts, Input as StageInput, Need, Reached, Snapshot, Stage, StageEnd,
 };
 use serde_json::json;
-
-use meeting::Met;
 
 use crate::core::{Core, Millis, Trouble, millis, stamp};
 use crate::effects::Effects;
@@ -22,6 +21,7 @@ use crate::outside::World;
 use crate::plan::WORK;
 use crate::scenarios::Library;
 use crate::store::{Claimed, Finished, is_suspended};
+use meeting::Met;
 
 /// Rest after trouble with the store.
 const AGAIN: Millis = 250;
@@ -252,7 +252,7 @@ impl Driven {
     fn of_end(&self, end: StageEnd) -> Finished {
         let visited = end.snapshot.visited();
         let result = end.snapshot.result.as_ref().map(ToString::to_string);
-        let kept = end.then.keeps(end.snapshot);
+        let kept = end.snapshot.kept_behind(&end.then);
         Finished {
             then: Some(end.then),
             scenario_status: end.scenario_status,

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pagurus_domain::dispatch::HandOut;
+use pagurus_dispatch::HandOut;
 use pagurus_domain::id::{Attempt, Epoch, Life, OrderNo};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::registration::NewOrder;
-use pagurus_domain::scenario::stage::Answer;
+use pagurus_scenario::stage::Answer;
 use uuid::Uuid;
 
 use crate::moment::ProcessId;

@@ -9,7 +9,7 @@ use pagurus_domain::id::{RequestId, Role, ScenarioNo};
 use pagurus_domain::invariants::{Invariant, Violation};
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::registration::{NewOrder, Request};
-use pagurus_domain::scenario::stage::{HttpCall, HttpFailure, Response};
+use pagurus_scenario::stage::{HttpCall, HttpFailure, Response};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

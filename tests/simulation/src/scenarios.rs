@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pagurus_domain::document::{DocumentLimits, parse};
-use pagurus_domain::order::dependency::unknown_states;
 use pagurus_domain::retry::ErrorPolicy;
 use pagurus_domain::retry::sample::{SampleTimes, sample_rules};
-use pagurus_domain::scenario::script::{Limits, Scripting};
-use pagurus_domain::scenario::stage::StageSettings;
-use pagurus_domain::scenario::value::NoSecrets;
-use pagurus_domain::scenario::{Bounds, Scenario, source};
+use pagurus_scenario::admission::unknown_states;
+use pagurus_scenario::script::{Limits, Scripting};
+use pagurus_scenario::stage::StageSettings;
+use pagurus_scenario::value::NoSecrets;
+use pagurus_scenario::{Bounds, Scenario, source};
 use serde_json::json;
 
 use crate::chance::Chance;

@@ -24,12 +24,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
-use pagurus_domain::dispatch::FlowStop;
+use pagurus_domain::flow::FlowStop;
 use pagurus_domain::id::{Epoch, Incarnation, Life, OrderNo, Pass, RequestId};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::change::{Membership, Waking, shown};
 use uuid::Uuid;
 
+use crate::chance::Chance;
+use crate::planted::Planted;
 pub use answers::{NewCallback, Verdict};
 pub use cluster::{NodeRow, NodeStatus};
 pub use control::{Acted, Ending, LockedOrder};
@@ -42,9 +44,6 @@ pub use rows::{
 };
 pub use stages::{Claimed, Finished, OfferedStage, Unclaimed, is_suspended};
 pub use witness::Witness;
-
-use crate::chance::Chance;
-use crate::planted::Planted;
 
 /// All tables.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pagurus_domain::dispatch::HandOut;
+use pagurus_dispatch::HandOut;
 use pagurus_domain::id::{Attempt, Epoch, Incarnation, OrderNo};
 use pagurus_domain::invariants::standing::of_capacity;
 use pagurus_domain::recovery::Finding;

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use pagurus_domain::dispatch::{Decision, Quantiles};
+use pagurus_domain::flow::{Decision, Quantiles};
 use pagurus_wire::flows::FlowView;
 
 use crate::list::{Column, List, table};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser as Text;
-use pagurus_domain::scenario::value::percent_encode;
+use pagurus_scenario::value::percent_encode;
 use pagurus_wire::nodes::{NodeOrderOutcome, NodeOrderRequest, NodeView};
 use serde_json::json;
 

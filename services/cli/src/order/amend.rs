@@ -6,12 +6,11 @@ use pagurus_wire::order::{DependencyGraph, OrderView, RegisteredView, StatusView
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::{show, standing};
 use crate::client::{ApiClient, order_path};
 use crate::failure::CliError;
 use crate::input;
 use crate::screen::{Screen, harmless};
-
-use super::{show, standing};
 
 /// A new order made from an old one.
 #[derive(Debug, Args, Serialize)]

@@ -1,7 +1,7 @@
 //! `pagurus order answer`: plays the answer of a called system by hand.
 
 use clap::Args;
-use pagurus_domain::scenario::value::percent_encode;
+use pagurus_scenario::value::percent_encode;
 use pagurus_wire::order::StatusView;
 use serde::Serialize;
 

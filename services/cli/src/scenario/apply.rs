@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use pagurus_domain::document::{self, DocumentLimits, Fault};
-use pagurus_domain::scenario::Bounds;
-use pagurus_domain::scenario::script::Scripting;
-use pagurus_domain::scenario::source::{explain_faults, explain_warnings, read};
-use pagurus_domain::scenario::value::percent_encode;
+use pagurus_scenario::Bounds;
+use pagurus_scenario::script::Scripting;
+use pagurus_scenario::source::{explain_faults, explain_warnings, read};
+use pagurus_scenario::value::percent_encode;
 use pagurus_wire::problem::{Detail, Problem, Type};
 use pagurus_wire::scenarios::CheckedView;
 

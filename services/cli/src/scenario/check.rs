@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use pagurus_domain::document::Fault;
-use pagurus_domain::scenario::Bounds;
-use pagurus_domain::scenario::script::Scripting;
-use pagurus_domain::scenario::source::{Reading, explain_faults, explain_warnings, read_with_warnings};
+use pagurus_scenario::Bounds;
+use pagurus_scenario::script::Scripting;
+use pagurus_scenario::source::{Reading, explain_faults, explain_warnings, read_with_warnings};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ fn read_file(
     bounds: &Bounds,
 ) -> Result<CheckedFile, Vec<Fault>> {
     if files::holds_tests(path) {
-        return pagurus_domain::scenario::trial::read(text).map(|file| CheckedFile::Tests(file.trials.len()));
+        return pagurus_workbench::trial::read(text).map(|file| CheckedFile::Tests(file.trials.len()));
     }
     let Reading { scenario, warnings, .. } = read_with_warnings(text, scripting, bounds)?;
     Ok(CheckedFile::Scenario { states: scenario.states.len(), name: scenario.name, warnings })

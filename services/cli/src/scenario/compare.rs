@@ -1,7 +1,7 @@
 //! `pagurus scenario diff`: what is different between two texts, and what orders would lose by it.
 
-use pagurus_domain::scenario::diff::{Difference, ValueChange, diff};
-use pagurus_domain::scenario::source::explain_faults;
+use pagurus_scenario::source::explain_faults;
+use pagurus_workbench::diff::{Difference, ValueChange, diff};
 use serde_json::{Value, json};
 
 use crate::client::ApiClient;

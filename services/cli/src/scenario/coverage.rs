@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pagurus_domain::scenario::Scenario;
-use pagurus_domain::scenario::trial::{Coverage, CoveredParts, TrialOutcome};
+use pagurus_scenario::Scenario;
+use pagurus_workbench::trial::{Coverage, CoveredParts, TrialOutcome};
 
 use super::report::Report;
 use crate::screen::{Screen, harmless};

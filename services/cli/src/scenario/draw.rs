@@ -1,9 +1,10 @@
 //! `pagurus scenario graph`: the workflow as a picture, from a file or from the server.
 
 use clap::ValueEnum;
-use pagurus_domain::scenario::script::Scripting;
-use pagurus_domain::scenario::source::{explain_faults, read};
-use pagurus_domain::scenario::{Bounds, graph};
+use pagurus_scenario::Bounds;
+use pagurus_scenario::script::Scripting;
+use pagurus_scenario::source::{explain_faults, read};
+use pagurus_workbench::graph;
 use serde_json::json;
 
 use crate::client::ApiClient;

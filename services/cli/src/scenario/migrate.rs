@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Named;
+use super::ScenarioArgument;
 use crate::client::ApiClient;
 use crate::failure::{CliError, FAILED};
 use crate::screen::{Screen, harmless};
@@ -70,7 +70,7 @@ impl Sum {
 /// Moves the orders, or tells what would be moved. Orders that stay decide the exit code only where
 /// they were to be moved.
 pub(super) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
-    let path = format!("{}/migrate", Named { name: arguments.name.clone(), version: None }.path());
+    let path = format!("{}/migrate", ScenarioArgument { name: arguments.name.clone(), version: None }.path());
     let mut sum = Sum::default();
     let mut after: Option<String> = None;
     loop {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pagurus_domain::document::Fault;
-use pagurus_domain::scenario::Scenario;
-use pagurus_domain::scenario::trial::TrialOutcome;
+use pagurus_scenario::Scenario;
+use pagurus_workbench::trial::TrialOutcome;
 
 /// Outcome of one file.
 pub(super) enum Report {

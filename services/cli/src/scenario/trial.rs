@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pagurus_domain::document::Fault;
-use pagurus_domain::scenario::Scenario;
-use pagurus_domain::scenario::script::Scripting;
-use pagurus_domain::scenario::source::{explain_faults, read};
-use pagurus_domain::scenario::trial::{self, Deployment, TrialOutcome, spelled_duration};
+use pagurus_scenario::Scenario;
+use pagurus_scenario::deployment::Deployment;
+use pagurus_scenario::script::Scripting;
+use pagurus_scenario::source::{explain_faults, read};
 use pagurus_wire::problem::{Problem, Type};
+use pagurus_workbench::trial::{self, TrialOutcome, spelled_duration};
 use serde_json::{Value, json};
 
 use super::coverage::{self, ByScenario};

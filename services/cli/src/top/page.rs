@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pagurus_domain::dispatch::{FlowState, SystemState};
+use pagurus_domain::flow::{FlowState, SystemState};
 use pagurus_wire::flows::{FlowView, SystemView};
 use pagurus_wire::nodes::NodeView;
 use pagurus_wire::stats::{NamedCount, StatsCount, StatsStep, StatsView};

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::routing::get;
-use pagurus_domain::dispatch::SystemOrder;
+use pagurus_domain::flow::SystemOrder;
 use pagurus_view::{FlowsQuery, StopsQuery, SystemsQuery};
 use pagurus_wire::cluster::ResignedView;
 use pagurus_wire::flows::{

@@ -6,9 +6,9 @@ use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use jiff::Timestamp;
 use pagurus_domain::order::registration::Request;
-use pagurus_domain::scenario::value::percent_encode;
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::trouble::store_problem;
+use pagurus_scenario::value::percent_encode;
 use pagurus_wire::order::RegisteredView;
 use pagurus_wire::problem::{Problem, Type};
 

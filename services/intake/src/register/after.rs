@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pagurus_domain::document::Fault;
-use pagurus_domain::order::dependency::unknown_states;
 use pagurus_domain::order::registration::NewOrder;
-use pagurus_domain::scenario::Scenario;
 use pagurus_runtime::scenarios::{Catalogue, Known};
+use pagurus_scenario::Scenario;
+use pagurus_scenario::admission::unknown_states;
 use pagurus_store::dependencies::admission;
 use pagurus_store::{Client, Error};
 use pagurus_wire::problem::{Problem, Type};

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, Method};
 use pagurus_domain::order::notification::{ReceiverAnswer, SigningSecrets, Target, WebhookUrl};
-use pagurus_domain::scenario::value::Secrets as _;
 use pagurus_domain::trace::TraceContext;
 use pagurus_http::{Broken, HttpReply};
 use pagurus_runtime::config::Settings;
 use pagurus_runtime::traces::{SpanKind, TraceSpan};
+use pagurus_scenario::value::Secrets as _;
 use pagurus_store::outbox::sending::Notification;
 
 use super::Webhooks;

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use pagurus_domain::id::Role;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{Argument, Binding, Names, Queue, topology};
-use pagurus_domain::id::Role;
 
 /// Virtual host of the shipped definitions: the one that every broker has.
 const VHOST: &str = "/";

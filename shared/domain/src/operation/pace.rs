@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::dispatch::{FlowRecord, FlowState};
+use crate::flow::{FlowRecord, FlowState};
 
 /// Ready stages of a flow beyond which an operation adds no more of it: some seconds of work of a busy flow.
 pub const MOST_READY: u64 = 2000;
@@ -69,7 +69,7 @@ pub fn most_ready(flow: &FlowRecord) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dispatch::ByPriority;
+    use crate::flow::ByPriority;
 
     fn flow(state: FlowState, limit: Option<u32>, throughput: f64) -> FlowRecord {
         FlowRecord { flow: "f".to_owned(), state, limit, throughput, ..FlowRecord::default() }

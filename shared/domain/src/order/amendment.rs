@@ -1,6 +1,6 @@
 //! Changes of an order by hand: an update before it goes on (ORD-27), a repair where it is stuck (ORD-23).
 //!
-//! Only reads what was asked and holds it against the scenario; when it may be done says the law.
+//! Only reads what was asked; when it may be done says the law.
 
 use std::borrow::Cow;
 
@@ -9,9 +9,8 @@ use serde_json::{Map, Value};
 
 use super::Priority;
 use super::notification::{AllowList, NotifyRequest, StoredNotify, Target, whole_url};
-use super::registration::{escape, fault, params_faults, start_at, text_at, unknown_members, unstorable};
-use crate::document::{Fault, nearest};
-use crate::scenario::{Scenario, StateKind};
+use super::registration::{escape, fault, start_at, text_at, unknown_members, unstorable};
+use crate::document::Fault;
 
 /// Longest reason, in bytes.
 const MAX_REASON_BYTES: usize = 4096;
@@ -93,18 +92,12 @@ impl Update {
         Ok(Cow::Owned(Self { notify: Some(Some(notify)), ..self.clone() }))
     }
 
-    /// Holds the update against the order's scenario and the rules of the deployment.
-    ///
-    /// # Errors
-    /// Everything that is wrong, each with a JSON pointer.
-    pub fn check(&self, scenario: &Scenario, allow: &AllowList) -> Result<(), Vec<Fault>> {
-        let mut faults = self.params.as_ref().map_or_else(Vec::new, |params| params_faults(params, scenario));
-        if let Some(Some(notify)) = &self.notify
-            && let Err(message) = allow.permits(&notify.target)
-        {
-            faults.push(fault("/notify/url", message));
-        }
-        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    /// Faults of the update by the rules of the deployment, each with a JSON pointer.
+    #[must_use]
+    pub fn faults(&self, allow: &AllowList) -> Vec<Fault> {
+        let notify = self.notify.as_ref().and_then(Option::as_ref);
+        let refused = notify.and_then(|notify| allow.permits(&notify.target).err());
+        refused.into_iter().map(|message| fault("/notify/url", message)).collect()
     }
 }
 
@@ -171,38 +164,6 @@ impl Repair {
             Some(reason) if faults.is_empty() => Ok(Self { state, vars, scenario_version, reason }),
             _ => Err(faults),
         }
-    }
-
-    /// Holds the repair against the order's scenario.
-    ///
-    /// # Errors
-    /// Everything that is wrong, each with a JSON pointer.
-    pub fn check(&self, scenario: &Scenario, max_vars_bytes: usize) -> Result<(), Vec<Fault>> {
-        let mut faults = Vec::new();
-        let resumes =
-            |kind: StateKind| !matches!(kind, StateKind::Terminal | StateKind::Sleeping | StateKind::Waiting);
-        match scenario.state_named(&self.state).map(|id| scenario.state(id).kind) {
-            Some(kind) if resumes(kind) => {}
-            Some(kind) => {
-                let message = format!("is a {kind} state: an order goes on from a state that does something");
-                faults.push(fault("/state", message));
-            }
-            None => {
-                let known = scenario.states.iter().filter(|state| resumes(state.kind));
-                let names: Vec<&str> = known.map(|state| state.name.as_str()).collect();
-                let message = format!("is no state of the scenario; there are: {}", names.join(", "));
-                let near = nearest(&self.state, names.iter().copied());
-                let near = near.map(|near| format!("did you mean `{near}`?"));
-                faults.push(Fault { hint: near, ..fault("/state", message) });
-            }
-        }
-        let bytes = self.vars.as_ref().map_or(0, |vars| Value::Object(vars.clone()).to_string().len());
-        if bytes > max_vars_bytes {
-            let message =
-                format!("have {bytes} bytes as JSON, more than `scenario.max_vars_bytes` = {max_vars_bytes}");
-            faults.push(fault("/vars", message));
-        }
-        if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 }
 

@@ -4,7 +4,7 @@
 use super::transition::{self, Cause, Refused};
 use super::{ScenarioStatus, Status};
 use crate::activation::Stream;
-use crate::scenario::stage::{Then, Wake};
+use crate::order::stage::{Then, Wake};
 
 /// End of a life. An order that has failed or was interrupted may still be given up: that is another
 /// end of the same life, and all that were notified of the first one are notified of it, too.

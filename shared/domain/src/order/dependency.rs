@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Status;
 use crate::id::spelled;
-use crate::scenario::{Scenario, StateKind};
 
 /// Pre-conditions of one order at most.
 pub const MAX_PRECONDITIONS: usize = 100;
@@ -129,30 +128,6 @@ pub fn verdict(stands: &[(Stand, Otherwise)]) -> StartDecision {
     } else {
         StartDecision::Wait
     }
-}
-
-/// The expected states, by index, that are no terminal states of the scenario; a message for each.
-#[must_use]
-pub fn unknown_states(states: &[String], scenario: &Scenario) -> Vec<(usize, String)> {
-    let terminal: Vec<&str> = scenario
-        .states
-        .iter()
-        .filter(|state| state.kind == StateKind::Terminal)
-        .map(|state| state.name.as_str())
-        .collect();
-    states
-        .iter()
-        .enumerate()
-        .filter(|(_, state)| !terminal.contains(&state.as_str()))
-        .map(|(index, state)| {
-            let message = format!(
-                "scenario `{}` does not end in a state `{state}`; it ends in: {}",
-                scenario.name,
-                terminal.join(", ")
-            );
-            (index, message)
-        })
-        .collect()
 }
 
 /// The way by which an order would wait for itself, from it and back to it; none where it would not.

@@ -6,7 +6,7 @@
 mod after;
 mod digest;
 mod lifecycle;
-mod params;
+mod reader;
 mod storable;
 
 use std::sync::Arc;
@@ -16,17 +16,16 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::dependency::{Precondition, StartMode};
-use super::notification::{AllowList, NotifyRequest, with_whole_url};
+use super::notification::{AllowList, NotifyRequest};
 use super::{Mode, Priority};
+use crate::attributes::{AttributeValue, SearchAttribute, attribute_values, written};
 use crate::document::{Fault, nearest};
 use crate::id::{RequestId, ScenarioNo};
-use crate::scenario::Scenario;
-use crate::scenario::attributes::{AttributeValue, attribute_values, written};
 
 pub use digest::digest;
 use lifecycle::Lifecycle;
 pub(super) use lifecycle::start_at;
-pub use params::{is_costly, params_faults};
+use reader::RegistrationReader;
 pub use storable::unstorable;
 
 /// Longest id of an order, in bytes of UTF-8.
@@ -101,6 +100,19 @@ pub struct Rules {
     pub start_mode: StartMode,
 }
 
+/// Terms of the scenario that a request names, as far as registration needs them.
+#[derive(Debug)]
+pub struct ScenarioTerms<'s> {
+    /// Our number of the pinned version.
+    pub no: ScenarioNo,
+    /// Faults of the parameters by its schema.
+    pub params_faults: Vec<Fault>,
+    /// Longest life of its orders; `None` leaves it to the deployment.
+    pub process_timeout: Option<Duration>,
+    /// Attributes by which its orders are found.
+    pub search: &'s [SearchAttribute],
+}
+
 /// An order that may be stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewOrder {
@@ -165,7 +177,7 @@ impl Request {
         if reader.faults.is_empty() { Ok(request) } else { Err(reader.faults) }
     }
 
-    /// Holds the request against its scenario and the rules of the deployment.
+    /// Holds the request against the terms of its scenario and the rules of the deployment.
     ///
     /// `sent_at` is when the client says it sent the request; the receipt time where that is unknown or in the future.
     ///
@@ -173,12 +185,11 @@ impl Request {
     /// Everything that is wrong, each with a JSON pointer.
     pub fn check(
         self: Arc<Self>,
-        no: ScenarioNo,
-        scenario: &Scenario,
+        terms: ScenarioTerms<'_>,
         rules: &Rules,
         sent_at: Timestamp,
     ) -> Result<NewOrder, Vec<Fault>> {
-        let mut faults = params_faults(&self.params, scenario);
+        let mut faults = terms.params_faults;
         if let Some(notify) = &self.notify
             && let Err(message) = rules.notify.permits(&notify.target)
         {
@@ -196,13 +207,13 @@ impl Request {
         }
         Ok(NewOrder {
             flow: flow_marker(&rules.flow_attributes, &self),
-            scenario: no,
+            scenario: terms.no,
             start_deadline,
-            process_timeout: scenario.timeouts.process.or(rules.process_timeout),
+            process_timeout: terms.process_timeout.or(rules.process_timeout),
             start_mode: rules.start_mode,
             trace: None,
             answers: None,
-            attributes: attribute_values(&scenario.search, &self.params),
+            attributes: attribute_values(terms.search, &self.params),
             request: self,
         })
     }
@@ -229,113 +240,6 @@ fn plain_text(value: Option<&Value>) -> String {
     value.and_then(written).unwrap_or_default()
 }
 
-struct RegistrationReader<'a> {
-    map: &'a Map<String, Value>,
-    faults: Vec<Fault>,
-}
-
-impl<'a> RegistrationReader<'a> {
-    /// The value of a key; null counts as left out.
-    fn get(&self, key: &str) -> Option<&'a Value> {
-        self.map.get(key).filter(|value| !value.is_null())
-    }
-
-    fn fault(&mut self, pointer: &str, message: impl Into<String>) {
-        self.faults.push(fault(pointer, message));
-    }
-
-    fn required_text(&mut self, key: &str, max_bytes: usize) -> Option<String> {
-        if self.get(key).is_none() {
-            self.fault(&format!("/{key}"), "is missing");
-            return None;
-        }
-        self.text(key, max_bytes)
-    }
-
-    fn text(&mut self, key: &str, max_bytes: usize) -> Option<String> {
-        let found = text_at(self.get(key)?, &format!("/{key}"), max_bytes);
-        match found {
-            Ok(text) => Some(text),
-            Err(found) => {
-                self.faults.push(found);
-                None
-            }
-        }
-    }
-
-    fn id(&mut self) -> String {
-        self.required_text("id", MAX_ID_BYTES).unwrap_or_default()
-    }
-
-    fn scenario_version(&mut self) -> Option<i32> {
-        let value = self.get("scenarioVersion")?;
-        let version = value.as_i64().and_then(|version| i32::try_from(version).ok());
-        if version.is_none_or(|version| version < 1) {
-            self.fault("/scenarioVersion", "must be a whole number from 1 up");
-        }
-        version
-    }
-
-    /// The value of a key as a map; nothing is an empty one.
-    fn object(&mut self, key: &str, value: Option<Value>) -> Map<String, Value> {
-        match value {
-            Some(Value::Object(map)) => return map,
-            None | Some(Value::Null) => {}
-            Some(_) => self.fault(&format!("/{key}"), "must be an object"),
-        }
-        Map::new()
-    }
-
-    fn word<T: std::str::FromStr<Err = crate::id::UnknownWord>>(&mut self, key: &str) -> Option<T> {
-        let value = self.get(key)?;
-        let pointer = format!("/{key}");
-        let Some(text) = value.as_str() else {
-            self.fault(&pointer, "must be text");
-            return None;
-        };
-        text.parse().map_err(|unknown: crate::id::UnknownWord| self.faults.push(unknown.fault(&pointer))).ok()
-    }
-
-    fn mode_and_queue(&mut self) -> (Mode, Option<String>) {
-        let mode = self.word("mode").unwrap_or(Mode::Parallel);
-        let queue = self.text("queue", MAX_NAME_BYTES);
-        match (mode, self.get("queue").is_some()) {
-            (Mode::Sequential, false) => {
-                self.fault("/queue", "is missing: a sequential order names its queue")
-            }
-            (Mode::Parallel, true) => {
-                self.fault(
-                    "/queue",
-                    "belongs to sequential orders: add `\"mode\": \"sequential\"` or leave it out",
-                );
-            }
-            _ => {}
-        }
-        (mode, queue)
-    }
-
-    fn transaction_id(&mut self) -> Option<String> {
-        let text = self.get("transactionId")?.as_str().map(str::to_owned);
-        match text {
-            None => {
-                self.fault("/transactionId", "must be text");
-                None
-            }
-            Some(text) if text.chars().count() > MAX_TRANSACTION_ID_CHARS => {
-                self.fault("/transactionId", format!("is longer than {MAX_TRANSACTION_ID_CHARS} characters"));
-                None
-            }
-            text => text,
-        }
-    }
-
-    fn notify(&mut self) -> Option<NotifyRequest> {
-        let notify = with_whole_url(self.get("notify")?.clone(), None).map_err(|fault| vec![fault]);
-        let read = notify.and_then(|notify| NotifyRequest::read(&notify));
-        read.map_err(|mut found| self.faults.append(&mut found)).ok()
-    }
-}
-
 /// Text without control characters, not empty, of bounded length.
 pub(super) fn text_at(value: &Value, pointer: &str, max_bytes: usize) -> Result<String, Fault> {
     match value.as_str() {
@@ -351,7 +255,9 @@ pub(super) fn text_at(value: &Value, pointer: &str, max_bytes: usize) -> Result<
     }
 }
 
-pub(super) fn fault(pointer: &str, message: impl Into<String>) -> Fault {
+/// A fault of a message at this JSON pointer.
+#[must_use]
+pub fn fault(pointer: &str, message: impl Into<String>) -> Fault {
     Fault { at: None, pointer: pointer.to_owned(), message: message.into(), hint: None }
 }
 

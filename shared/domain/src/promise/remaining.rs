@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::BEYOND_ALL;
-use crate::dispatch::StartEstimate;
+use crate::flow::StartEstimate;
 use crate::spread::Spread;
 use crate::system::step_of;
 

@@ -7,9 +7,9 @@ mod servers;
 mod trees;
 
 use pagurus_domain::activation::{ActivationMode, AgeGroups};
-use pagurus_domain::dispatch::DistributionMode;
 use pagurus_domain::document::Fault;
-use pagurus_domain::scenario::{Bounds, Concealed, script};
+use pagurus_domain::flow::DistributionMode;
+use pagurus_scenario::{Bounds, Concealed, script};
 
 use super::builder::SettingsBuilder;
 use super::section::days;

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use pagurus_domain::activation::ActivationMode;
-use pagurus_domain::dispatch::DistributionMode;
 use pagurus_domain::document::{DocumentNode, Fault};
+use pagurus_domain::flow::DistributionMode;
 use pagurus_domain::order::dependency::StartMode;
 
 use super::calls::AllowedDestination;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pagurus_domain::dispatch::{FlowRules, SystemRules};
+use pagurus_domain::flow::{FlowRules, SystemRules};
 use pagurus_domain::system::SystemNames;
 
 use super::builder::SettingsBuilder;

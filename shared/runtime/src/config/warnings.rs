@@ -1,7 +1,7 @@
 //! Settings that can be used, and hardly are what was meant: limits of flows that can never act (DSP-14), constants that
 //! nothing is filled into.
 
-use pagurus_domain::dispatch::DistributionMode;
+use pagurus_domain::flow::DistributionMode;
 
 use super::Settings;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pagurus_domain::activation::{ActivationMode, AgeGroups};
 use pagurus_domain::order::dependency::StartMode;
-use pagurus_domain::scenario::script::MOST_OPERATIONS;
+use pagurus_scenario::script::MOST_OPERATIONS;
 
 use super::CallRules;
 use super::builder::SettingsBuilder;

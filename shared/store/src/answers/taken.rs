@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use pagurus_domain::folded::Folded;
 use pagurus_domain::id::OrderNo;
-use pagurus_domain::scenario::stage::Callback;
-use pagurus_domain::scenario::{Folded, value};
+use pagurus_scenario::stage::Callback;
+use pagurus_scenario::value;
 use pagurus_wire::parts::CallbackView;
 use serde_json::{Value, json};
 use tokio_postgres::Row;

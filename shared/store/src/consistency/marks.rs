@@ -21,7 +21,7 @@ statements! {
 
 /// Content of a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct InconsistencyMark {
     /// The names of what was found.
     pub findings: Vec<String>,
     /// Time at which it was found.
@@ -45,9 +45,9 @@ pub async fn marked(client: &Client, nos: &[i64]) -> Result<Vec<i64>> {
 }
 
 /// The mark of an order, if it has one.
-pub async fn of_order(client: &Client, no: OrderNo) -> Result<Option<Mark>> {
+pub async fn of_order(client: &Client, no: OrderNo) -> Result<Option<InconsistencyMark>> {
     let row = client.query_opt(&client.prepare_cached(OF_ORDER).await?, &[&no.0]).await?;
-    Ok(row.map(|row| Mark { findings: row.get("findings"), found_at: row.get("found_at") }))
+    Ok(row.map(|row| InconsistencyMark { findings: row.get("findings"), found_at: row.get("found_at") }))
 }
 
 /// Number of orders that have a mark.

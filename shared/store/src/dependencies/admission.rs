@@ -12,12 +12,11 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{self, Otherwise, Stand, StartDecision};
 use pagurus_domain::order::registration::NewOrder;
 
+use super::awaiting;
 use crate::columns::columns;
 use crate::row::word;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
-
-use super::awaiting;
 
 /// Any number that no other program locks in the same database.
 const TURN: i64 = 0x7061_6775_7275_7302;

@@ -1,6 +1,6 @@
 //! Values of the attributes by which orders are found.
 
-use pagurus_domain::scenario::attributes::AttributeValue;
+use pagurus_domain::attributes::AttributeValue;
 
 use crate::columns::columns;
 use crate::sql::statements;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, OrderNo, Pass};
 use pagurus_domain::order::ScenarioStatus;
-use pagurus_domain::scenario::stage::CallAnswer;
+use pagurus_scenario::stage::CallAnswer;
 use uuid::Uuid;
 
 use crate::columns::columns;

@@ -6,8 +6,9 @@ use jiff::Timestamp;
 use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::id::{Attempt, Life, OrderNo, Pass, RequestId};
 use pagurus_domain::order::change::{Change, Deadlines, Membership};
+use pagurus_domain::order::stage::{Then, Wake};
 use pagurus_domain::order::{OrderError, ScenarioStatus};
-use pagurus_domain::scenario::stage::{CallAnswer, Then, Wake};
+use pagurus_scenario::stage::CallAnswer;
 use tokio::try_join;
 use uuid::Uuid;
 

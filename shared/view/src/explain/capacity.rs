@@ -2,7 +2,7 @@
 //! it could have is taken.
 
 use jiff::Timestamp;
-use pagurus_domain::dispatch::{Capacity, FlowShare};
+use pagurus_domain::flow::{Capacity, FlowShare};
 use pagurus_domain::order::Mode;
 use pagurus_domain::order::wait_reason::WaitReason;
 use pagurus_runtime::config::Settings;

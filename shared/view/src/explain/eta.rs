@@ -1,7 +1,7 @@
 //! Forecast of the start of a waiting order (ORD-30), from its place and the figures of its flow.
 
 use jiff::{SignedDuration, Timestamp};
-use pagurus_domain::dispatch::{FlowRecord, StartEstimate, queue_estimate, standstill, start_estimate};
+use pagurus_domain::flow::{FlowRecord, StartEstimate, queue_estimate, standstill, start_estimate};
 use pagurus_domain::id::OrderNo;
 use pagurus_runtime::config::Settings;
 use pagurus_store::orders::OrderRow as Row;

@@ -1,7 +1,7 @@
 //! Reasons for which a stage that may run waits with its whole flow: stopped by hand, in a maintenance window, stopped or
 //! limited for the sake of its called system.
 
-use pagurus_domain::dispatch::{FlowRecord, FlowState};
+use pagurus_domain::flow::{FlowRecord, FlowState};
 use pagurus_domain::order::wait_reason::WaitReason;
 use pagurus_store::stops::{self, StoredStop};
 use pagurus_store::{Client, Error, flows, windows};
@@ -86,7 +86,7 @@ fn held_back(record: &FlowRecord, whose: &str) -> Option<WaitSentence> {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use pagurus_domain::dispatch::{Decision, FlowStop};
+    use pagurus_domain::flow::{Decision, FlowStop};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use pagurus_domain::dispatch::StartEstimate;
+use pagurus_domain::flow::StartEstimate;
 use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::promise::{ExpectedEnd, PromiseVerdict, PromisedOrder, RemainingTimes};
 use pagurus_runtime::config::Settings;

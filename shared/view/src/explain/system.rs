@@ -2,9 +2,9 @@
 //! can do. Orders rest for it in the middle of a stage, or stand ready with their flow.
 
 use jiff::Timestamp;
-use pagurus_domain::dispatch::{SystemOrder, SystemRecord, SystemState};
+use pagurus_domain::flow::{SystemOrder, SystemRecord, SystemState};
 use pagurus_domain::order::wait_reason::WaitReason;
-use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_scenario::stage::Snapshot;
 use pagurus_store::stops::{self, StoredOverride};
 use pagurus_store::windows::{self, StoredWindow};
 use pagurus_store::{Client, Error, flows};
@@ -156,7 +156,7 @@ fn resting(
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use pagurus_domain::dispatch::{Decision, SystemOverride};
+    use pagurus_domain::flow::{Decision, SystemOverride};
 
     use super::*;
 

@@ -6,7 +6,7 @@ use pagurus_domain::id::{RequestId, ScenarioNo};
 use pagurus_domain::invariants::traffic::ObservedCall;
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::registration::{NewOrder, Request};
-use pagurus_domain::scenario::stage::{Answer, ChildOrder, Happened, HttpCall, HttpFailure, Need, Response};
+use pagurus_scenario::stage::{Answer, ChildOrder, Happened, HttpCall, HttpFailure, Need, Response};
 use uuid::Uuid;
 
 use super::Driven;

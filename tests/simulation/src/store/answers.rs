@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pagurus_domain::id::{Life, OrderNo, Pass, RequestId};
-use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_scenario::stage::Snapshot;
 use uuid::Uuid;
 
 use super::Tables;

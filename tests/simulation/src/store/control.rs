@@ -5,7 +5,7 @@ use pagurus_domain::invariants::life::HistoryEntry;
 use pagurus_domain::order::change::{Change, LifeEnd, Waking};
 use pagurus_domain::order::transition::{self, Cause, Refused};
 use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
-use pagurus_domain::scenario::stage::Snapshot;
+use pagurus_scenario::stage::Snapshot;
 
 use super::Tables;
 use super::rows::{OrderRow, ReadyStage, RequestStatus};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pagurus_domain::dispatch::{InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Running};
+use pagurus_dispatch::{InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Running};
 use pagurus_domain::id::{Attempt, OrderNo};
 
 use super::Tables;

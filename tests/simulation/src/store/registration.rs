@@ -6,8 +6,8 @@ use pagurus_domain::id::{Attempt, Life, OrderNo, RequestId};
 use pagurus_domain::order::change::Begin;
 use pagurus_domain::order::dependency::{StartDecision, verdict};
 use pagurus_domain::order::registration::NewOrder;
+use pagurus_domain::order::stage::Wake;
 use pagurus_domain::order::{ScenarioStatus, Status};
-use pagurus_domain::scenario::stage::Wake;
 
 use super::Tables;
 use super::rows::{DeadlineKind, DueRow, OrderRow, ReadyRow, ReadyStage, RequestStatus};

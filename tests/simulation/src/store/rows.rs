@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, Incarnation, Life, OrderNo, Pass, RequestId};
 use pagurus_domain::invariants::life::HistoryEntry;
+use pagurus_domain::order::stage::Wake;
 use pagurus_domain::order::{Mode, OrderError, Priority, ScenarioStatus, Status};
-use pagurus_domain::scenario::stage::Wake;
 use serde_json::Value;
 
 /// An order.

@@ -8,9 +8,10 @@ use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::id::{Attempt, Epoch, Incarnation, Life, OrderNo, Pass};
 use pagurus_domain::invariants::life::HistoryEntry;
 use pagurus_domain::order::change::{Change, Deadlines, Membership, Waking};
+use pagurus_domain::order::stage::{Then, Wake};
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{ScenarioStatus, Status};
-use pagurus_domain::scenario::stage::{Then, Transition, Wake};
+use pagurus_scenario::stage::Transition;
 
 use super::Tables;
 use super::rows::{DeadlineKind, DueRow, OrderRow, ReadyStage, RunningRow};

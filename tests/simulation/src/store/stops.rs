@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::dispatch::FlowStop;
+use pagurus_domain::flow::FlowStop;
 
 use super::Tables;
 

@@ -7,11 +7,11 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use pagurus_domain::document::Fault;
-use pagurus_domain::scenario::Scenario;
-use pagurus_domain::scenario::trial::{self, TrialFile, TrialOutcome as Tried};
 use pagurus_runtime::aside;
+use pagurus_scenario::Scenario;
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::scenarios::TriedView;
+use pagurus_workbench::trial::{self, TrialFile, TrialOutcome as Tried};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use url::{Position, Url};
 
 use super::wildcard::matches;
-use crate::scenario::MASKED;
+use crate::MASKED;
 
 /// End of a URL whose query is not shown.
 const HIDDEN_QUERY: &str = "?***";

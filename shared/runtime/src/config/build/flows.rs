@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pagurus_domain::dispatch::{DistributionMode, FlowPolicy, FlowRules, SystemRules};
 use pagurus_domain::document::form::Keys;
 use pagurus_domain::document::{DocumentKey, DocumentNode, Fault, pointer_to};
+use pagurus_domain::flow::{DistributionMode, FlowPolicy, FlowRules, SystemRules};
 use pagurus_domain::system::{SystemMask, SystemNames};
 
 use super::super::SystemSettings;

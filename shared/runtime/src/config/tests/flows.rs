@@ -1,6 +1,6 @@
 //! Policies of flows, and names of called systems.
 
-use pagurus_domain::dispatch::DistributionMode;
+use pagurus_domain::flow::DistributionMode;
 
 use super::*;
 

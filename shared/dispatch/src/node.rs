@@ -1,0 +1,245 @@
+//! The worker nodes: what each may have in progress, what it has, and who is least loaded.
+//! Must never know which stages these are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use pagurus_domain::flow::Capacity;
+use pagurus_domain::id::Incarnation;
+
+/// State of a node in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeState {
+    /// Takes stages.
+    Up,
+    /// Finishes what it has.
+    Draining,
+    /// Gone, or never heard of; listed while something still counts as in progress on it.
+    Down,
+}
+
+#[derive(Debug)]
+struct NodeEntry {
+    state: NodeState,
+    concurrency: u32,
+    allowance: u32,
+    load: u32,
+    /// Time at which it last got something, counted in hand-outs: between equals the longest idle goes
+    /// first, so that a quiet system does not give everything to one node.
+    turn: u64,
+    paused_until: Option<Timestamp>,
+}
+
+impl NodeEntry {
+    fn is_open(&self) -> bool {
+        self.state == NodeState::Up && self.load < self.allowance && self.paused_until.is_none()
+    }
+}
+
+/// All nodes that are there, or still have something in progress.
+#[derive(Debug)]
+pub(super) struct Nodes {
+    capacity: Capacity,
+    nodes: BTreeMap<Incarnation, NodeEntry>,
+    /// Nodes that may take one more, least loaded first.
+    open: BTreeSet<(u32, u64, Incarnation)>,
+    paused: BTreeSet<(Timestamp, Incarnation)>,
+    turns: u64,
+    /// Number of stages that all nodes together may have in progress.
+    places: u32,
+}
+
+impl Nodes {
+    /// None yet.
+    pub(super) const fn new(capacity: Capacity) -> Self {
+        Self {
+            capacity,
+            nodes: BTreeMap::new(),
+            open: BTreeSet::new(),
+            paused: BTreeSet::new(),
+            turns: 0,
+            places: 0,
+        }
+    }
+
+    /// Shares out another capacity from now on.
+    pub(super) fn set_capacity(&mut self, capacity: Capacity) {
+        self.capacity = capacity;
+        self.share_out();
+    }
+
+    /// Notes that the node is there and runs `concurrency` stages at once.
+    pub(super) fn up(&mut self, id: Incarnation, concurrency: u32) {
+        self.change(id, |node| {
+            node.state = NodeState::Up;
+            node.concurrency = concurrency;
+        });
+        self.share_out();
+    }
+
+    /// The node takes nothing more; one never heard of does not matter.
+    pub(super) fn leave(&mut self, id: Incarnation, state: NodeState) {
+        if self.nodes.contains_key(&id) {
+            self.change(id, |node| node.state = state);
+            self.share_out();
+        }
+    }
+
+    /// The node could not take what it was handed: let it rest.
+    pub(super) fn pause(&mut self, id: Incarnation, until: Timestamp) {
+        let Some(earlier) = self.nodes.get(&id).map(|node| node.paused_until) else { return };
+        if let Some(earlier) = earlier {
+            self.paused.remove(&(earlier, id));
+        }
+        self.paused.insert((until, id));
+        self.change(id, |node| node.paused_until = Some(until));
+    }
+
+    /// Ends the rests that are over.
+    pub(super) fn resume(&mut self, now: Timestamp) {
+        while let Some(&(until, id)) = self.paused.first().filter(|(until, _)| *until <= now) {
+            self.paused.remove(&(until, id));
+            if self.nodes.contains_key(&id) {
+                self.change(id, |node| node.paused_until = None);
+            }
+        }
+    }
+
+    /// Time at which the next rest ends.
+    pub(super) fn next_resume(&self) -> Option<Timestamp> {
+        self.paused.first().map(|(until, _)| *until)
+    }
+
+    /// Returns the number of stages that all nodes together may have in progress.
+    pub(super) const fn places(&self) -> u32 {
+        self.places
+    }
+
+    /// True if any node may take one more.
+    pub(super) fn any_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Gives one to the least loaded node.
+    pub(super) fn take(&mut self) -> Option<Incarnation> {
+        let (_, _, id) = *self.open.first()?;
+        self.turns += 1;
+        let turn = self.turns;
+        self.change(id, |node| {
+            node.load += 1;
+            node.turn = turn;
+        });
+        Some(id)
+    }
+
+    /// Counts one on this node that runs there whether it should or not.
+    pub(super) fn hold(&mut self, id: Incarnation) {
+        self.change(id, |node| node.load += 1);
+    }
+
+    /// Counts one less on this node.
+    pub(super) fn release(&mut self, id: Incarnation) {
+        self.change(id, |node| node.load -= 1);
+    }
+
+    /// True if what was sent to this node will never be taken.
+    pub(super) fn is_down(&self, id: Incarnation) -> bool {
+        self.nodes.get(&id).is_none_or(|node| node.state == NodeState::Down)
+    }
+
+    /// Every node: state, allowance, in progress.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Incarnation, NodeState, u32, u32)> {
+        self.nodes.iter().map(|(id, node)| (*id, node.state, node.allowance, node.load))
+    }
+
+    /// The only way to change a node: keeps `open` in step, and forgets who is gone and empty.
+    fn change(&mut self, id: Incarnation, change: impl FnOnce(&mut NodeEntry)) {
+        let node = self.nodes.entry(id).or_insert(NodeEntry {
+            state: NodeState::Down,
+            concurrency: 0,
+            allowance: 0,
+            load: 0,
+            turn: 0,
+            paused_until: None,
+        });
+        self.open.remove(&(node.load, node.turn, id));
+        change(node);
+        if node.is_open() {
+            self.open.insert((node.load, node.turn, id));
+        }
+        if node.state == NodeState::Down && node.load == 0 {
+            if let Some(until) = node.paused_until {
+                self.paused.remove(&(until, id));
+            }
+            self.nodes.remove(&id);
+        }
+    }
+
+    fn share_out(&mut self) {
+        let live = self.nodes.values().filter(|node| node.state == NodeState::Up).count();
+        let live = u32::try_from(live).unwrap_or(u32::MAX);
+        self.open.clear();
+        self.places = 0;
+        for (id, node) in &mut self.nodes {
+            node.allowance = match node.state {
+                NodeState::Up => self.capacity.allowance(live, node.concurrency),
+                NodeState::Draining | NodeState::Down => 0,
+            };
+            self.places = self.places.saturating_add(node.allowance);
+            if node.is_open() {
+                self.open.insert((node.load, node.turn, *id));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Incarnation = Incarnation(1);
+    const B: Incarnation = Incarnation(2);
+
+    fn taken(nodes: &mut Nodes, count: usize) -> Vec<i64> {
+        (0..count).map_while(|_| nodes.take()).map(|id| id.0).collect()
+    }
+
+    #[test]
+    fn dsp_1_the_least_loaded_node_is_next_and_equals_take_turns() {
+        let mut nodes = Nodes::new(Capacity { parallel: 8, sequential: 0 });
+        nodes.up(A, 10);
+        nodes.up(B, 3);
+        assert_eq!(taken(&mut nodes, 9), [1, 2, 1, 2, 1, 2, 1]);
+        nodes.release(A);
+        nodes.release(B);
+        assert_eq!(taken(&mut nodes, 9), [2, 1]);
+    }
+
+    #[test]
+    fn dsp_1_allowances_follow_the_nodes_that_come_and_go() {
+        let mut nodes = Nodes::new(Capacity { parallel: 8, sequential: 0 });
+        nodes.up(A, 10);
+        assert_eq!(taken(&mut nodes, 6).len(), 6);
+        nodes.up(B, 10);
+        assert_eq!(taken(&mut nodes, 9), [2, 2, 2, 2], "A has more than its part by now");
+        nodes.leave(B, NodeState::Draining);
+        assert_eq!(taken(&mut nodes, 9), [1, 1]);
+        nodes.leave(B, NodeState::Down);
+        for _ in 0..4 {
+            nodes.release(B);
+        }
+        assert!(nodes.is_down(B) && nodes.iter().count() == 1, "gone and empty is forgotten");
+    }
+
+    #[test]
+    fn dsp_1_a_node_that_could_not_take_rests() {
+        let mut nodes = Nodes::new(Capacity { parallel: 8, sequential: 0 });
+        nodes.up(A, 10);
+        nodes.pause(A, Timestamp::from_second(5).unwrap_or_default());
+        assert!(!nodes.any_open() && nodes.next_resume().is_some());
+        nodes.resume(Timestamp::from_second(4).unwrap_or_default());
+        assert!(!nodes.any_open());
+        nodes.resume(Timestamp::from_second(5).unwrap_or_default());
+        assert!(nodes.any_open() && nodes.next_resume().is_none());
+    }
+}

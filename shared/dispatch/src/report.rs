@@ -1,0 +1,239 @@
+//! Records of flows and systems, to be stored and shown: only what has changed, and a bounded number at a time.
+//! Must never decide anything.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use pagurus_domain::flow::SystemOrder;
+use pagurus_domain::flow::{
+    ByPriority, Decision, FlowRecord, FlowState, Quantiles, SystemRecord, SystemState,
+};
+use serde_json::json;
+
+use super::Dispatcher;
+use super::control::{HELD, Phase};
+use super::flow::Flow;
+use super::index::{FlowIndex, SystemIndex};
+use super::system::System;
+use super::tally::Promptness;
+
+/// Maximum number of records in one report.
+const MAX_RECORDS: usize = 2000;
+/// Maximum number of flows that the record of a system names.
+const MAX_NAMED: usize = 50;
+/// Maximum number of decisions in a record.
+const MAX_DECISIONS: usize = 20;
+
+impl Dispatcher {
+    /// Takes the flows that have changed since their last report, to be stored and shown.
+    pub fn changed_flows(&mut self, now: Timestamp) -> Vec<FlowRecord> {
+        self.settle_known(now);
+        let mut records = Vec::new();
+        // Those whose figures go on to move are listed again, behind the others.
+        for _ in 0..self.changed_flows.len().min(MAX_RECORDS) {
+            let Some(index) = self.changed_flows.pop_front() else { break };
+            let Some(flow) = self.flows.get_mut(index) else { continue };
+            if !std::mem::take(&mut flow.is_changed) {
+                continue;
+            }
+            let moves = flow.known.ended.per_second() > 0.0;
+            if let Some(flow) = self.flows.get(index) {
+                records.push(self.flow_record(flow));
+            }
+            if moves {
+                self.flow_changed(index);
+            }
+        }
+        records
+    }
+
+    /// Takes the called systems that have changed since their last report, to be stored and shown.
+    pub fn changed_systems(&mut self, now: Timestamp) -> Vec<SystemRecord> {
+        self.settle_known(now);
+        let mut records = Vec::new();
+        for _ in 0..self.changed_systems.len().min(MAX_RECORDS) {
+            let Some(index) = self.changed_systems.pop_front() else { break };
+            let Some(system) = self.systems.get_mut(index) else { continue };
+            if !std::mem::take(&mut system.is_changed) {
+                continue;
+            }
+            let moves = system.ended.per_second() > 0.0;
+            if let Some(system) = self.systems.get(index) {
+                records.push(self.system_record(system));
+            }
+            if moves {
+                self.system_changed(index);
+            }
+        }
+        records
+    }
+
+    /// Lists a flow for the next report.
+    pub(super) fn flow_changed(&mut self, index: FlowIndex) {
+        if let Some(flow) = self.flows.get_mut(index)
+            && !std::mem::replace(&mut flow.is_changed, true)
+        {
+            self.changed_flows.push_back(index);
+        }
+    }
+
+    /// Lists a system for the next report.
+    pub(super) fn system_changed(&mut self, index: SystemIndex) {
+        if let Some(system) = self.systems.get_mut(index)
+            && !std::mem::replace(&mut system.is_changed, true)
+        {
+            self.changed_systems.push_back(index);
+        }
+    }
+
+    fn flow_record(&self, flow: &Flow) -> FlowRecord {
+        let [high, normal, low] = flow.waiting;
+        let ready = ByPriority { high, normal, low };
+        let state = self.flow_state(flow);
+        let throughput = flow.known.ended.per_second();
+        let goes = !matches!(state, FlowState::Stopped | FlowState::DisabledManually) && throughput > 0.01;
+        let systems = flow.links.iter().filter_map(|link| self.systems.get(link.system));
+        let of_systems = systems.clone().filter_map(System::limit);
+        let own = flow.control.limit(flow.bounds);
+        FlowRecord {
+            flow: flow.name.to_string(),
+            state,
+            limit: own.into_iter().chain(of_systems).min(),
+            in_progress: flow.stages_in_progress(),
+            open_requests: flow.open_requests(),
+            counted_requests: flow.counted_requests(),
+            answers: self.answers(flow),
+            ready,
+            oldest_ready_since: flow.oldest_since.filter(|_| ready.sum() > 0),
+            throughput,
+            short_term: flow.known.stages.short().quantiles(),
+            long_term: flow.known.stages.long().quantiles(),
+            waits: flow.known.waits.short().quantiles(),
+            pace: flow.known.pace(),
+            queue_pace: flow.known.queue_waits.pace(),
+            seconds_to_empty: goes.then(|| f64::from(ready.sum()) / throughput),
+            errors: counts(&flow.known.errors),
+            systems: systems.map(|system| system.name.to_string()).collect(),
+            decisions: last_decisions(flow.control.decisions(), flow_word),
+            stopped_since: flow.control.stopped_since().or_else(|| {
+                self.away_systems(flow).filter_map(|system| system.control.stopped_since()).min()
+            }),
+            seen_at: flow.seen_at,
+            memory: json!({
+                "control": flow.control.remember(),
+                "stages": flow.known.stages.remember(),
+                "waits": flow.known.waits.remember(),
+            }),
+        }
+    }
+
+    /// The systems that a flow calls and that are left alone now.
+    fn away_systems(&self, flow: &Flow) -> impl Iterator<Item = &System> {
+        flow.links.iter().filter_map(|link| self.systems.get(link.system)).filter(|system| system.is_away())
+    }
+
+    /// Time of the slowest of the systems whose open requests count against the limit of a flow.
+    fn answers(&self, flow: &Flow) -> Quantiles {
+        let counted = flow
+            .links
+            .iter()
+            .filter(|link| link.promptness == Promptness::Prompt && link.open.recent.value() > 0);
+        let times =
+            counted.filter_map(|link| Some(self.systems.get(link.system)?.answers.short().quantiles()));
+        times
+            .max_by(|one, other| one.p50_ms.unwrap_or_default().total_cmp(&other.p50_ms.unwrap_or_default()))
+            .unwrap_or_default()
+    }
+
+    fn flow_state(&self, flow: &Flow) -> FlowState {
+        let systems = || flow.links.iter().filter_map(|link| self.systems.get(link.system));
+        let away = || self.away_systems(flow);
+        let tries = |phase| matches!(phase, Phase::Probing(_));
+        if flow.is_stopped {
+            FlowState::DisabledManually
+        } else if matches!(flow.control.phase(), Phase::Stopped(_)) {
+            FlowState::Stopped
+        } else if tries(flow.control.phase()) {
+            FlowState::Probing
+        } else if away().any(|system| system.order.is_some() || !tries(system.control.phase())) {
+            FlowState::Stopped
+        } else if away().next().is_some() {
+            FlowState::Probing
+        } else if flow.control.limit(flow.bounds).is_some()
+            || systems().any(|system| system.limit().is_some())
+        {
+            FlowState::Limited
+        } else {
+            FlowState::Enabled
+        }
+    }
+
+    fn system_record(&self, system: &System) -> SystemRecord {
+        let closed_until = match (system.order, system.control.phase()) {
+            (Some((SystemOrder::KeepStopped, until)), _) => until,
+            (None, Phase::Stopped(until)) => Some(until),
+            _ => None,
+        };
+        let names = system.flows.iter().filter_map(|flow| self.flows.get(*flow));
+        SystemRecord {
+            system: system.name.to_string(),
+            state: system_state(system),
+            limit: system.limit(),
+            in_progress: system.in_use(),
+            open_requests: system.open.all.value(),
+            closed_until,
+            stopped_since: system.control.stopped_since(),
+            throughput: system.ended.per_second(),
+            short_term: system.calls.short().quantiles(),
+            long_term: system.calls.long().quantiles(),
+            base_ms: system.control.base().map(|seconds| seconds * 1e3),
+            errors: counts(&system.errors),
+            flows: names.take(MAX_NAMED).map(|flow| flow.name.to_string()).collect(),
+            decisions: last_decisions(system.control.decisions(), system_word),
+            seen_at: system.seen_at,
+            memory: json!({"control": system.control.remember(), "calls": system.calls.remember(), "answers": system.answers.remember()}),
+        }
+    }
+}
+
+fn system_state(system: &System) -> SystemState {
+    match (system.order, system.control.phase()) {
+        (Some((SystemOrder::KeepStopped, _)), _) | (None, Phase::Stopped(_)) => SystemState::Stopped,
+        (Some((SystemOrder::ForceOpen, _)), _) => SystemState::Healthy,
+        (None, Phase::Probing(_)) => SystemState::Probing,
+        (None, Phase::Open) if system.limit().is_none() => SystemState::Healthy,
+        (None, Phase::Open) if system.control.is_recovering() => SystemState::Recovering,
+        (None, Phase::Open) => SystemState::Slowing,
+    }
+}
+
+fn flow_word(state: &str) -> FlowState {
+    match state {
+        "stopped" => FlowState::Stopped,
+        "probing" => FlowState::Probing,
+        "limited" | "recovering" => FlowState::Limited,
+        HELD => FlowState::DisabledManually,
+        _ => FlowState::Enabled,
+    }
+}
+
+fn system_word(state: &str) -> SystemState {
+    match state {
+        "stopped" | HELD => SystemState::Stopped,
+        "probing" => SystemState::Probing,
+        "recovering" => SystemState::Recovering,
+        "limited" => SystemState::Slowing,
+        _ => SystemState::Healthy,
+    }
+}
+
+/// Returns the last decisions, in the words of a flow or of a system.
+fn last_decisions<T: std::fmt::Display>(decisions: &[Decision], word: fn(&str) -> T) -> Vec<Decision> {
+    let last = decisions.iter().skip(decisions.len().saturating_sub(MAX_DECISIONS));
+    last.map(|one| Decision { state: word(&one.state).to_string(), ..one.clone() }).collect()
+}
+
+fn counts(errors: &BTreeMap<Arc<str>, f64>) -> BTreeMap<String, u64> {
+    errors.iter().map(|(class, count)| (class.to_string(), count.round().max(1.0) as u64)).collect()
+}

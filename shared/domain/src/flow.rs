@@ -1,0 +1,16 @@
+//! Flows and called systems as they are set, stopped, recorded and shown: what the dispatcher decides by, and what it reports.
+
+mod capacity;
+mod estimate;
+mod record;
+mod rules;
+
+pub use capacity::{Capacity, FlowShare};
+pub use estimate::{StartEstimate, queue_estimate, standstill, start_estimate};
+pub use record::{
+    ByPriority, Decision, FlowRecord, FlowState, OpenRequests, Quantiles, QueuePace, SystemRecord,
+    SystemState,
+};
+pub use rules::{
+    DistributionMode, FlowPolicy, FlowRules, FlowStop, SystemOrder, SystemOverride, SystemRules,
+};

@@ -1,0 +1,247 @@
+//! Knowledge of flows and called systems, as the dispatcher stores it for its successor and shows it to people
+//! (DSP-14, DSP-16). The stored JSON only ever grows: what is missing in it has a default.
+
+use std::sync::Arc;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::spelled;
+
+/// State of a flow (DSP-10).
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowState {
+    /// Bounded by nothing but the capacity.
+    #[default]
+    Enabled,
+    /// Bounded by a limit of its own, or by that of a system it calls.
+    Limited,
+    /// Stopped, because its system is away.
+    Stopped,
+    /// A few of its oldest orders try whether its system is back.
+    Probing,
+    /// Stopped by an operator.
+    DisabledManually,
+}
+
+spelled!(FlowState {
+    Enabled => "enabled",
+    Limited => "limited",
+    Stopped => "stopped",
+    Probing => "probing",
+    DisabledManually => "disabled_manually",
+});
+
+/// State of a called system (DSP-16).
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum SystemState {
+    /// Answers as fast as ever.
+    #[default]
+    Healthy,
+    /// Answers slower, and is called less.
+    Slowing,
+    /// Not called.
+    Stopped,
+    /// A few calls try whether it is back.
+    Probing,
+    /// Back, and called more and more.
+    Recovering,
+}
+
+spelled!(SystemState {
+    Healthy => "healthy",
+    Slowing => "slowing",
+    Stopped => "stopped",
+    Probing => "probing",
+    Recovering => "recovering",
+});
+
+/// A flow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FlowRecord {
+    /// Name of the flow.
+    pub flow: String,
+    /// State.
+    pub state: FlowState,
+    /// Stages that it may have in progress; none without a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Stages handed out or running.
+    pub in_progress: u32,
+    /// Requests that were sent and whose callback has not come.
+    pub open_requests: u32,
+    /// Open requests that count against the limit: of a mode that adapts, at systems that answer within
+    /// `distribution.flows.limits.open_requests_within`.
+    pub counted_requests: u32,
+    /// Time until the callbacks of the counted requests come.
+    pub answers: Quantiles,
+    /// Ready stages by priority.
+    pub ready: ByPriority,
+    /// Time since which its oldest ready stage may run, as of the last round over all that may; none while nothing waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oldest_ready_since: Option<Timestamp>,
+    /// Stages that ended in a second, recently.
+    pub throughput: f64,
+    /// Time of a stage over the last minute or so.
+    pub short_term: Quantiles,
+    /// Time of a stage over hours.
+    pub long_term: Quantiles,
+    /// Time from ready to claimed, recently.
+    pub waits: Quantiles,
+    /// Stages that start in a second, as it is reckoned with for others: sudden changes show in it at once.
+    pub pace: f64,
+    /// Recent waits in its queues; `null` while too few were seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_pace: Option<QueuePace>,
+    /// Seconds until all that is ready has gone, at the present rate; none while nothing goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds_to_empty: Option<f64>,
+    /// Stages that ended with an error recently, by its class.
+    pub errors: BTreeMap<String, u64>,
+    /// Systems that its stages called recently.
+    pub systems: Vec<String>,
+    /// The last changes of state and limit, the newest last.
+    pub decisions: Vec<Decision>,
+    /// Start of the time for which nothing of it goes except probes; `null` while it goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_since: Option<Timestamp>,
+    /// Time at which a stage of it ended last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<Timestamp>,
+    /// Knowledge of its controller, for the next dispatcher.
+    #[serde(skip_serializing_if = "serde_json::Value::is_null")]
+    pub memory: serde_json::Value,
+}
+
+/// A called system.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SystemRecord {
+    /// Name of the system.
+    pub system: String,
+    /// State.
+    pub state: SystemState,
+    /// Stages in progress and open requests that may concern it at a time; none without a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Stages in progress of flows that call it, and the open requests that count against its limit.
+    pub in_progress: u32,
+    /// Requests that were sent to it and whose callback has not come.
+    pub open_requests: u32,
+    /// Time before which it is not called, because it said so or an operator did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed_until: Option<Timestamp>,
+    /// Start of the time for which it is only probed, after failures or at its own request; `null` while it is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_since: Option<Timestamp>,
+    /// Calls that ended in a second, recently.
+    pub throughput: f64,
+    /// Time of a call over the last minute or so.
+    pub short_term: Quantiles,
+    /// Time of a call over hours.
+    pub long_term: Quantiles,
+    /// Milliseconds that a call takes when the system is not pressed, as it was learnt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_ms: Option<f64>,
+    /// Calls that failed recently, by class.
+    pub errors: BTreeMap<String, u64>,
+    /// Flows that called it recently.
+    pub flows: Vec<String>,
+    /// The last changes of state and limit, the newest last.
+    pub decisions: Vec<Decision>,
+    /// Time at which a call of it ended last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<Timestamp>,
+    /// Knowledge of its controller, for the next dispatcher.
+    #[serde(skip_serializing_if = "serde_json::Value::is_null")]
+    pub memory: serde_json::Value,
+}
+
+/// A number for each priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ByPriority {
+    /// Count of high priority.
+    pub high: u32,
+    /// Count of normal priority.
+    pub normal: u32,
+    /// Count of low priority.
+    pub low: u32,
+}
+
+impl ByPriority {
+    /// Returns the sum of all priorities.
+    #[must_use]
+    pub const fn sum(self) -> u32 {
+        self.high.saturating_add(self.normal).saturating_add(self.low)
+    }
+}
+
+/// Median and 99th percentile of a distribution of times; `null` while nothing was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Quantiles {
+    /// Median in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50_ms: Option<f64>,
+    /// 99th percentile in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_ms: Option<f64>,
+}
+
+/// Pace at which orders wait behind others of their queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct QueuePace {
+    /// Seconds for each order in front, in the middle.
+    pub turn: f64,
+    /// Seconds by which nine of ten waits behind a single order were not longer; behind more, by the root of their number.
+    pub doubt: f64,
+}
+
+impl Quantiles {
+    /// The median as a duration.
+    #[must_use]
+    pub fn p50(self) -> Option<Duration> {
+        self.p50_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok())
+    }
+}
+
+/// A change of state or limit, with the reason in words and numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    /// When.
+    pub at: Timestamp,
+    /// The state after it.
+    pub state: String,
+    /// The limit after it; none without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// The reason, with the numbers behind it.
+    pub why: String,
+}
+
+/// Requests of a flow to a system that are sent and unanswered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRequests {
+    /// The flow.
+    pub flow: Arc<str>,
+    /// The system that is to answer.
+    pub system: Arc<str>,
+    /// All of them.
+    pub open: u32,
+    /// Requests that were sent within [`super::FlowRules::open_requests_within`].
+    pub recent: u32,
+}

@@ -1,0 +1,394 @@
+//! The model of a scenario: what [`source`] reads, [`check`] proves sound and [`stage`] runs.
+//!
+//! The model is data only. A value of type [`Scenario`] has passed every check, so the
+//! interpreter relies on it: names resolve, every event has its transition, scripts compile.
+
+mod action;
+pub mod admission;
+pub mod check;
+mod conceal;
+pub mod consistency;
+mod context;
+pub mod deployment;
+mod mask;
+pub mod migration;
+mod nearest;
+pub mod params;
+mod places;
+pub mod schema;
+pub mod script;
+pub mod source;
+pub mod stage;
+pub mod value;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use pagurus_domain::attributes::SearchAttribute;
+use pagurus_domain::folded::Folded;
+use pagurus_domain::id::spelled;
+use pagurus_domain::retry::ErrorPolicy;
+use serde_json::Value;
+
+pub use action::{
+    Action, ActorAction, AmqpAction, Auth, Body, Branch, EachAction, HttpAction, Lapse, Method, OrderAction,
+    SleepUntil, StatusRange,
+};
+pub use conceal::{Concealed, holds_credentials};
+pub use mask::Mask;
+use value::Template;
+
+/// Index of a state in [`Scenario::states`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StateId(pub usize);
+
+/// Checked version of a scenario.
+#[derive(Debug)]
+pub struct Scenario {
+    /// The name that orders use.
+    pub name: String,
+    /// The file it was read from, where there was one: faults at run time name it.
+    pub file: Option<String>,
+    /// Kind of the scenario.
+    pub kind: ScenarioKind,
+    /// Purpose of the scenario, in the author's words.
+    pub description: String,
+    /// JSON Schema of `params`, as written; compiled once into [`Scenario::params_validator`].
+    pub params_schema: Option<Value>,
+    /// The compiled schema; it never fetches anything.
+    pub params_validator: Option<jsonschema::Validator>,
+    /// Work that the schema takes; `None` if it could not be determined: then there is no limit.
+    pub params_expansion: Option<schema::Expansion>,
+    /// State in which a fresh order starts.
+    pub initial: StateId,
+    /// The states, in file order.
+    pub states: Vec<State>,
+    /// The terminal states that count as target.
+    pub targets: BTreeSet<StateId>,
+    /// Time for which ended orders are kept; none means the configured period.
+    pub retention: Option<Duration>,
+    /// Deadlines that override the configured ones.
+    pub timeouts: Timeouts,
+    /// Calls that a live order handles whatever its state, without leaving it.
+    pub calls: Vec<CallHandler>,
+    /// Parts of parameters, bodies and header fields that are shown to nobody without the right to see them.
+    pub mask: Mask,
+    /// Attributes by which its orders are found (REC-13).
+    pub search: Vec<SearchAttribute>,
+    /// Rules and policies that it brings along, asked behind those of the deployment (ERR-15).
+    pub errors: ErrorPolicy,
+}
+
+/// Kind of a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScenarioKind {
+    /// States and transitions.
+    Workflow,
+    /// A list of actions with savepoints. It is kept as the workflow that it stands for: a state
+    /// for each part between two savepoints, so that one interpreter runs both.
+    Operation,
+}
+
+spelled!(ScenarioKind { Workflow => "workflow", Operation => "operation" });
+
+/// Handling of a call that does not move the order (SCN-9).
+#[derive(Debug)]
+pub struct CallHandler {
+    /// The name that callers use.
+    pub name: String,
+    /// Actions of the handling, laid out like those of a state; none of them suspends the order.
+    pub actions: Vec<Action>,
+    /// Answer to the caller; none is an empty answer, or what a script said by `answer(…)`.
+    pub answer: Option<Template>,
+}
+
+impl Scenario {
+    /// The state with this index.
+    #[must_use]
+    pub fn state(&self, id: StateId) -> &State {
+        &self.states[id.0]
+    }
+
+    /// The state of this name, compared exactly.
+    #[must_use]
+    pub fn state_named(&self, name: &str) -> Option<StateId> {
+        self.states.iter().position(|state| state.name == name).map(StateId)
+    }
+
+    /// The states that can be reached in one transition.
+    pub fn successors(&self, id: StateId) -> impl Iterator<Item = StateId> + '_ {
+        let state = self.state(id);
+        let with_names = state.named.iter().chain(&state.calls).map(|(_, to)| *to);
+        state.on.iter().map(|(_, to)| *to).chain(with_names)
+    }
+
+    /// True if live orders of it take the call of this name in some state or other.
+    #[must_use]
+    pub fn takes_call(&self, name: &str) -> bool {
+        self.handler(name).is_some() || self.states.iter().any(|state| state.call(name).is_some())
+    }
+
+    /// True if a state of it says what follows when the time of the whole order is over.
+    #[must_use]
+    pub fn handles_process_timeout(&self) -> bool {
+        self.states.iter().any(|state| state.target_of(Event::ProcessTimeout).is_some())
+    }
+
+    /// True if live orders of it take any calls.
+    #[must_use]
+    pub fn takes_calls(&self) -> bool {
+        !self.calls.is_empty() || self.states.iter().any(|state| !state.calls.is_empty())
+    }
+
+    /// True if an order of it may give its queue up before its end, other than by a sleep.
+    #[must_use]
+    pub fn releases(&self) -> bool {
+        self.actions().any(|action| matches!(action, Action::Release))
+    }
+
+    fn actions(&self) -> impl Iterator<Item = &Action> {
+        let of_states = self.states.iter().flat_map(|state| &state.actions);
+        of_states.chain(self.calls.iter().flat_map(|call| &call.actions)).flat_map(Action::with_inner)
+    }
+
+    /// The names of the secrets that its actions use, by action.
+    pub fn secrets(&self) -> impl Iterator<Item = &[String]> {
+        self.actions().flat_map(|action| match action {
+            Action::Http(http) => vec![&*http.secrets],
+            Action::Amqp(amqp) => vec![&*amqp.secrets],
+            Action::Parallel(steps) => steps.iter().map(|http| &*http.secrets).collect(),
+            _ => Vec::new(),
+        })
+    }
+
+    /// True if orders of it ask anything that is answered later, under `callbacks`.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        let mut actions = self.states.iter().flat_map(|state| &state.actions).flat_map(Action::with_inner);
+        actions.any(|action| action.request().is_some())
+    }
+
+    /// Handler of a call of this name that does not move the order.
+    #[must_use]
+    pub fn handler(&self, name: &str) -> Option<&CallHandler> {
+        self.calls.iter().find(|handler| handler.name == name)
+    }
+
+    /// Number of transitions of the shortest way from here to a target state; `None` where no
+    /// target can be reached.
+    #[must_use]
+    pub fn distance_to_target(&self, from: StateId) -> Option<usize> {
+        let mut seen = vec![false; self.states.len()];
+        let mut frontier = vec![from];
+        let mut steps = 0;
+        while !frontier.is_empty() {
+            if frontier.iter().any(|id| self.targets.contains(id)) {
+                return Some(steps);
+            }
+            let mut next = Vec::new();
+            for id in frontier {
+                for to in self.successors(id) {
+                    if !std::mem::replace(&mut seen[to.0], true) {
+                        next.push(to);
+                    }
+                }
+            }
+            frontier = next;
+            steps += 1;
+        }
+        None
+    }
+}
+
+/// Deadlines of a scenario that override those of the configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timeouts {
+    /// The whole order, from its registration.
+    pub process: Option<Duration>,
+    /// Time without any change of the order.
+    pub idle: Option<Duration>,
+    /// Time of one stage, from claim to end.
+    pub work: Option<Duration>,
+}
+
+/// Kind of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateKind {
+    /// Runs its actions, then moves on.
+    Plain,
+    /// Rests until its time.
+    Sleeping,
+    /// Rests until its callbacks are in, or their time is over.
+    Waiting,
+    /// Runs its actions again and again until one of them ends it.
+    Polling,
+    /// The end.
+    Terminal,
+}
+
+spelled!(StateKind {
+    Plain => "plain",
+    Sleeping => "sleeping",
+    Waiting => "waiting",
+    Polling => "polling",
+    Terminal => "terminal",
+});
+
+/// True if a terminal state is a success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TerminalOutcome {
+    /// The order ends `success`.
+    Success,
+    /// The order ends `fail`.
+    Fail,
+}
+
+spelled!(TerminalOutcome { Success => "success", Fail => "fail" });
+
+/// A node of the workflow.
+#[derive(Debug)]
+pub struct State {
+    /// Name of the state; outsiders see it as the order's `step`.
+    pub name: String,
+    /// Kind of the state.
+    pub kind: StateKind,
+    /// True if a restart may resume here.
+    pub entry_point: bool,
+    /// Actions of the state, in order; empty unless the kind is plain or polling. Branches of a `choose`
+    /// are laid out flat and skipped forward over, so that one index is the whole position.
+    pub actions: Vec<Action>,
+    /// Transitions of the state, at most one for each event.
+    pub on: Vec<(Event, StateId)>,
+    /// Targets of the events that its scripts raise by names of their own (SCN-16).
+    pub named: Vec<(String, StateId)>,
+    /// Targets of calls from outside, by their names.
+    pub calls: Vec<(String, StateId)>,
+    /// The rhythm of a polling state.
+    pub poll: Option<Poll>,
+    /// An asynchronous retry sends only the failed requests again.
+    pub retry_failed_only: bool,
+    /// Outcome of the order; only meaningful in a terminal state.
+    pub outcome: TerminalOutcome,
+}
+
+impl State {
+    /// Returns where the event leads.
+    #[must_use]
+    pub fn target_of(&self, event: Event) -> Option<StateId> {
+        self.on.iter().find(|(on, _)| *on == event).map(|(_, to)| *to)
+    }
+
+    /// Returns where the event of this name leads that a script raises.
+    #[must_use]
+    pub fn named_event(&self, name: &str) -> Option<StateId> {
+        self.named.iter().find(|(event, _)| event == name).map(|(_, to)| *to)
+    }
+
+    /// Returns where the call of this name leads.
+    #[must_use]
+    pub fn call(&self, name: &str) -> Option<StateId> {
+        self.calls.iter().find(|(call, _)| call == name).map(|(_, to)| *to)
+    }
+
+    /// True if an order can stand in it while no stage of it runs, without an action of its own.
+    #[must_use]
+    pub const fn is_rest(&self) -> bool {
+        matches!(self.kind, StateKind::Sleeping | StateKind::Waiting)
+    }
+}
+
+/// The rhythm of a polling state.
+#[derive(Debug)]
+pub struct Poll {
+    /// Delay before the first attempt.
+    pub delay: Lapse,
+    /// Between two attempts.
+    pub interval: Lapse,
+    /// Time for all attempts together, from the entry of the state.
+    pub timeout: Lapse,
+}
+
+/// Event that moves a workflow from state to state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Event {
+    /// All actions of the state went through, or a script said so.
+    Success,
+    /// An action failed for good, or a script said so.
+    Fail,
+    /// A `sleep` action ended the stage.
+    Sleep,
+    /// A `wait` action ended the stage.
+    Wait,
+    /// All callbacks of the wait are in.
+    Callback,
+    /// The time of a sleep, of a wait or of a polling is over.
+    Timeout,
+    /// A script of a polling state wants another attempt. Never a transition.
+    Poll,
+    /// An event that a script raises by a name of its own. Transitions name which.
+    Named,
+    /// A call from outside. Transitions name which: `call:NAME`.
+    Call,
+    /// The order has outlived its process time-out.
+    ProcessTimeout,
+    /// The engine repeats from the last entry point what failed asynchronously (ERR-11). No scenario
+    /// names it; the history does.
+    Retry,
+}
+
+spelled!(Event {
+    Success => "success",
+    Fail => "fail",
+    Sleep => "sleep",
+    Wait => "wait",
+    Callback => "callback",
+    Timeout => "timeout",
+    Poll => "poll",
+    Named => "named",
+    Call => "call",
+    ProcessTimeout => "timeout:process",
+    Retry => "retry",
+});
+
+/// Bounds of scenarios and of their scripts, from the configuration.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    /// States of one scenario.
+    pub max_states: usize,
+    /// Bytes of `vars` as JSON.
+    pub max_vars_bytes: usize,
+    /// Orders that one order may start.
+    pub max_children: u32,
+    /// Elements that one `each` goes through.
+    pub max_each: usize,
+    /// Shortest sleep; a shorter one is lengthened to it.
+    pub min_sleep: Duration,
+    /// Transitions of one stage: a scenario that circles without ever suspending is broken off.
+    pub max_transitions_per_stage: u32,
+    /// Bounds of scripts.
+    pub script: script::Limits,
+    /// Names that count as target where a scenario names none; compared without case.
+    pub target_steps: Vec<String>,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            max_states: 30,
+            max_vars_bytes: 256 * 1024,
+            max_children: 1000,
+            max_each: 1000,
+            min_sleep: Duration::from_secs(20),
+            max_transitions_per_stage: 1000,
+            script: script::Limits::default(),
+            target_steps: vec!["done".into(), "rolled_back".into()],
+        }
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}

@@ -1,0 +1,530 @@
+//! The sandbox of the script language (Rhai): compiling, bounds, and what a script may say.
+//!
+//! No script reads a clock, loads a module, evaluates text as code or runs without end: each bound
+//! is set before anything is compiled, and running over it is an error of class `script.limit`.
+//! Every script run has an engine of its own, because what the script says (`result(…)`, `log(…)`)
+//! must reach that run alone; expressions say nothing and share one engine.
+
+mod bounds;
+mod calls;
+mod clock;
+mod convert;
+mod events;
+mod faults;
+mod holding;
+mod names;
+mod native;
+mod optional;
+mod speech;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pagurus_domain::classes::SCRIPT_ERROR;
+use pagurus_domain::document::Position;
+use rhai::{AST, Dynamic, Engine, EvalAltResult, Scope};
+use serde_json::Value;
+
+use super::context::{Context, Root};
+use super::places::Places;
+use bounds::Size;
+pub use bounds::{Limits, MOST_OPERATIONS, STACK_BYTES};
+use calls::CodeKind;
+pub use clock::Clock;
+use convert::{from_dynamic, to_dynamic};
+pub(super) use events::{EventCall, RAISE};
+pub(super) use faults::remedy;
+use faults::{compile_error, innermost, run_error};
+pub(super) use names::ScriptNames;
+use optional::{Shifts, with_calls};
+pub use speech::{Raised, Said};
+use speech::{Token, speaking_engine};
+
+/// Names that scripts and expressions may use. `vars` may be changed, all else is a copy.
+pub const ROOTS: &[&str] = &[
+    "params",
+    "vars",
+    "response",
+    "responses",
+    "error",
+    "callbacks",
+    "order",
+    "config",
+    "now",
+    "request",
+    "event",
+];
+
+/// Code that does not compile.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct CompileError {
+    /// Description of the fault.
+    pub message: String,
+    /// Remedy, where one is known.
+    pub hint: Option<String>,
+    /// Line inside the code, from 1.
+    pub line: u32,
+    /// Column inside the line, from 1.
+    pub column: u32,
+}
+
+/// Code that failed while it ran.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{class}: {message}")]
+pub struct RunError {
+    /// [`SCRIPT_LIMIT`](pagurus_domain::classes::SCRIPT_LIMIT) or [`SCRIPT_ERROR`].
+    pub class: &'static str,
+    /// Description of the failure.
+    pub message: String,
+    /// Place in the file of the scenario, if known.
+    pub at: Option<Position>,
+}
+
+impl RunError {
+    /// An error of class `script.error`.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { class: SCRIPT_ERROR, message: message.into(), at: None }
+    }
+}
+
+/// A compiled script.
+#[derive(Debug)]
+pub struct Script {
+    ast: AST,
+    roots: BTreeSet<&'static str>,
+    locals: Vec<String>,
+    shifts: Shifts,
+    /// Places of the code in the file of the scenario.
+    places: Places,
+}
+
+/// A compiled `${…}`.
+#[derive(Debug)]
+pub struct Code {
+    ast: AST,
+    roots: BTreeSet<&'static str>,
+    locals: Vec<String>,
+    shifts: Shifts,
+}
+
+impl Script {
+    /// The same, with the places of its code in the file.
+    #[must_use]
+    pub(super) fn placed(self, places: Places) -> Self {
+        Self { places, ..self }
+    }
+
+    /// The calls by which it raises events of the scenario's own.
+    pub(super) fn event_calls(&self) -> Vec<EventCall> {
+        events::calls_in(&self.ast, &self.shifts)
+    }
+
+    /// The values of the order that it names.
+    pub(super) fn names(&self) -> ScriptNames {
+        ScriptNames::of(&self.ast)
+    }
+
+    /// True if a word of it is the name of this root.
+    pub(super) fn may_name(&self, root: &str) -> bool {
+        self.roots.contains(root)
+    }
+}
+
+impl Code {
+    /// The values of the order that it names.
+    pub(super) fn names(&self) -> ScriptNames {
+        ScriptNames::of(&self.ast)
+    }
+
+    /// True if a word of it is the name of this root.
+    pub(super) fn may_name(&self, root: &str) -> bool {
+        self.roots.contains(root)
+    }
+}
+
+/// Compiles and runs code under one set of bounds. Made once for each process.
+pub struct Scripting {
+    limits: Limits,
+    /// Runs expressions; nothing that is registered in it says anything.
+    engine: Engine,
+    /// True if code that calls functions which do not exist is refused.
+    checks_calls: bool,
+}
+
+impl std::fmt::Debug for Scripting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scripting").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl Scripting {
+    /// A sandbox with these bounds.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        let engine = limits.engine();
+        Self { limits, engine, checks_calls: true }
+    }
+
+    /// A sandbox for code that was let in before: an order stays on its version, also when a later
+    /// engine, or one with narrower bounds, would not take that any more. What cannot be run fails when it
+    /// is run: by then it is in a sandbox with bounds.
+    #[must_use]
+    pub fn of_stored() -> Self {
+        let as_written =
+            Limits { max_string_bytes: usize::MAX, max_elements: usize::MAX, ..Limits::default() };
+        Self { checks_calls: false, ..Self::new(as_written) }
+    }
+
+    /// True if it reads what was let in before, without the checks that came later.
+    #[must_use]
+    pub const fn is_of_stored(&self) -> bool {
+        !self.checks_calls
+    }
+
+    /// Compiles the code of a `script` action.
+    ///
+    /// # Errors
+    /// Names what is wrong and where inside the code: the first fault of form, or else every call
+    /// that no function answers to.
+    pub fn compile_script(&self, code: &str) -> Result<Script, Vec<CompileError>> {
+        self.compile_script_with(code, &[])
+    }
+
+    /// The same, for code that knows these names, too: of the element that it runs for.
+    ///
+    /// # Errors
+    /// The same as those of [`Scripting::compile_script`].
+    pub fn compile_script_with(&self, code: &str, locals: &[String]) -> Result<Script, Vec<CompileError>> {
+        let engine = speaking_engine(&self.limits, &Arc::default());
+        let (compiled, shifts) = with_calls(code);
+        let ast = engine
+            .compile_with_scope(&names_only(locals), &*compiled)
+            .map_err(|error| vec![compile_error(&error.0, error.1, &shifts, code)])?;
+        if self.checks_calls {
+            calls::check(&ast, CodeKind::Script, &shifts)?;
+        }
+        let (roots, locals) = (roots_named_in(code), locals.to_vec());
+        Ok(Script { ast, roots, locals, shifts, places: Places::default() })
+    }
+
+    /// Compiles the inside of one `${…}`: an expression, no statements.
+    ///
+    /// # Errors
+    /// The same as those of [`Scripting::compile_script`].
+    pub fn compile_expression(&self, code: &str) -> Result<Code, Vec<CompileError>> {
+        self.compile_expression_with(code, &[])
+    }
+
+    /// The same, for code that knows these names, too.
+    ///
+    /// # Errors
+    /// The same as those of [`Scripting::compile_script`].
+    pub fn compile_expression_with(&self, code: &str, locals: &[String]) -> Result<Code, Vec<CompileError>> {
+        let (compiled, shifts) = with_calls(code);
+        let ast = self
+            .engine
+            .compile_expression_with_scope(&names_only(locals), &*compiled)
+            .map_err(|error| vec![compile_error(&error.0, error.1, &shifts, code)])?;
+        if self.checks_calls {
+            calls::check(&ast, CodeKind::Expression, &shifts)?;
+        }
+        Ok(Code { ast, roots: roots_named_in(code), locals: locals.to_vec(), shifts })
+    }
+
+    /// The value of an expression.
+    ///
+    /// # Errors
+    /// The class tells a bound that was run over from any other error; with it the place inside the code.
+    pub fn evaluate(&self, code: &Code, context: &Context) -> Result<Value, (RunError, Position)> {
+        let (mut scope, size) = scope_of(&code.roots, &code.locals, context);
+        let wider = self.limits.wider(size).map(|limits| limits.engine());
+        self.limits.begin(size);
+        let value = wider
+            .as_ref()
+            .unwrap_or(&self.engine)
+            .eval_ast_with_scope::<Dynamic>(&mut scope, &code.ast)
+            .map_err(|error| run_error(*error, &code.shifts))?;
+        from_dynamic(&value).map_err(|error| (error, Position { line: 1, column: 1 }))
+    }
+
+    /// Runs a script; `vars` of the context are what the script made of them, also when it ended by
+    /// raising an event, but not when it failed.
+    ///
+    /// # Errors
+    /// The class tells a bound that was run over from any other error.
+    pub fn run(&self, script: &Script, context: &mut Context) -> Result<Said, RunError> {
+        let said = Arc::new(Mutex::new(Said::default()));
+        let (mut scope, size) = scope_of(&script.roots, &script.locals, context);
+        let engine = speaking_engine(self.limits.wider(size).as_ref().unwrap_or(&self.limits), &said);
+        self.limits.begin(size);
+        let outcome = engine.run_ast_with_scope(&mut scope, &script.ast);
+        drop(engine);
+        let mut said = std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Err(error) = outcome {
+            match innermost(&error) {
+                EvalAltResult::ErrorTerminated(token, _) if token.is::<Token>() => {
+                    said.raised = token.clone().try_cast::<Token>().map(|token| token.0);
+                }
+                _ => {
+                    let (error, at) = run_error(*error, &script.shifts);
+                    return Err(RunError { at: script.places.of(at), ..error });
+                }
+            }
+        }
+        if script.roots.contains("vars") {
+            let vars = scope.get_value::<Dynamic>("vars").unwrap_or(Dynamic::UNIT);
+            match from_dynamic(&vars)? {
+                Value::Object(map) => context.vars = map,
+                _ => return Err(RunError::new("`vars` must stay a map")),
+            }
+        }
+        if let Some(element) = &mut context.element
+            && script.locals.iter().any(|local| *local == *element.name)
+        {
+            let value = scope.get_value::<Dynamic>(&element.name).unwrap_or(Dynamic::UNIT);
+            element.value = from_dynamic(&value)?;
+        }
+        Ok(said)
+    }
+}
+
+/// A scope in which every root and every name of an element has a place: strict variables are checked against it.
+fn names_only(locals: &[String]) -> Scope<'static> {
+    let mut scope = Scope::new();
+    for root in ROOTS {
+        scope.push_dynamic(*root, Dynamic::UNIT);
+    }
+    for local in locals {
+        scope.push_dynamic(local.clone(), Dynamic::UNIT);
+    }
+    scope
+}
+
+/// The roots that the code may touch, and how large they are together.
+fn scope_of(roots: &BTreeSet<&'static str>, locals: &[String], context: &Context) -> (Scope<'static>, Size) {
+    let mut scope = Scope::new();
+    let mut size = Size::default();
+    for root in ROOTS {
+        let value = match roots.contains(root).then(|| context.root(root)).flatten() {
+            None => Dynamic::UNIT,
+            Some(Root::Value(value)) => {
+                size.add(&value);
+                to_dynamic(&value)
+            }
+            Some(Root::Members(members)) => {
+                size.add_members(&members);
+                Dynamic::from_map(
+                    members.into_iter().map(|(key, value)| (key.into(), to_dynamic(value))).collect(),
+                )
+            }
+        };
+        scope.push_dynamic(*root, value);
+    }
+    for local in locals {
+        let value = match context.root(local) {
+            Some(Root::Value(value)) => {
+                size.add(&value);
+                to_dynamic(&value)
+            }
+            _ => Dynamic::UNIT,
+        };
+        scope.push_dynamic(local.clone(), value);
+    }
+    (scope, size)
+}
+
+/// Returns the roots that the code may touch: words that stand in it, strings and comments included. Too
+/// many cost a conversion, none is ever missed.
+fn roots_named_in(code: &str) -> BTreeSet<&'static str> {
+    let words: BTreeSet<&str> = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    ROOTS.iter().copied().filter(|root| words.contains(root)).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use pagurus_domain::classes::SCRIPT_LIMIT;
+    use serde_json::json;
+
+    fn run(code: &str) -> Result<(Said, Context), RunError> {
+        let scripting = Scripting::new(Limits::default());
+        let script = scripting.compile_script(code).unwrap();
+        let mut context =
+            Context { vars: json!({"n": 1}).as_object().unwrap().clone(), ..Context::default() };
+        scripting.run(&script, &mut context).map(|said| (said, context))
+    }
+
+    #[test]
+    fn scn_5_a_script_sets_vars_says_a_result_and_raises_an_event() {
+        let (said, context) =
+            run(r#"vars.m = vars.n + 1; result(#{ a: [1, 2.5, "x"] }); message("m"); log("l"); fail("no", "my.class"); vars.m = 9;"#).unwrap();
+        assert_eq!(context.vars["m"], json!(2));
+        assert_eq!(said.result, Some(json!({"a": [1, 2.5, "x"]})));
+        assert_eq!((said.message.as_deref(), said.log.as_slice()), (Some("m"), ["l".to_owned()].as_slice()));
+        assert_eq!(
+            said.raised,
+            Some(Raised::Fail { message: Some("no".into()), class: Some("my.class".into()) })
+        );
+    }
+
+    #[test]
+    fn scn_5_an_event_is_raised_from_inside_a_function_too() {
+        let (said, _) = run("fn end() { success() } end();").unwrap();
+        assert_eq!(said.raised, Some(Raised::Success));
+    }
+
+    #[test]
+    fn scn_5_a_script_that_runs_over_is_an_error_of_its_own_class() {
+        for code in [
+            "loop {}",
+            "fn f(n) { f(n + 1) } f(0)",
+            "let s = \"x\"; loop { s += s; }",
+            "let a = []; loop { a.push(1); }",
+            "let m = #{}; let i = 0; loop { m[\"k\" + i] = i; i += 1; }",
+        ] {
+            let error = run(code).unwrap_err();
+            assert_eq!(error.class, SCRIPT_LIMIT, "{code}: {error}");
+        }
+    }
+
+    #[test]
+    fn scn_5_a_script_that_takes_too_long_is_broken_off_though_it_does_little() {
+        /// A clock: every look at it takes a millisecond.
+        fn slow() -> Duration {
+            thread_local!(static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) });
+            LOOKS.set(LOOKS.get() + 1);
+            Duration::from_millis(LOOKS.get())
+        }
+        let limits = Limits { clock: Clock(slow), ..Limits::default() };
+        let scripting = Scripting::new(limits);
+        let mut context = Context::default();
+        let run = |code: &str, context: &mut Context| {
+            let script = scripting.compile_script(code).unwrap();
+            scripting.run(&script, context).map(|_| ())
+        };
+        let long = "fn f() { let i = 0; while i < 5000 { i += 1; } } f(); vars.late = 1;";
+        let error = run(long, &mut context).unwrap_err();
+        assert_eq!(error.class, SCRIPT_LIMIT, "{error}");
+        assert!(error.message.contains("max_duration") && context.vars.is_empty(), "{error}");
+        // Each run has its own time, and an event is no overrun.
+        for _ in 0..20 {
+            run("let i = 0; while i < 50 { i += 1; } success()", &mut context).unwrap();
+        }
+        context.params = json!((0..3000).collect::<Vec<i64>>()).into();
+        let code = scripting.compile_expression("params.map(|n| n + 1).len()").unwrap();
+        assert_eq!(scripting.evaluate(&code, &context).unwrap_err().0.class, SCRIPT_LIMIT);
+    }
+
+    #[test]
+    fn scn_5_a_script_cannot_hold_its_thread() {
+        let scripting = Scripting::new(Limits::default());
+        for code in ["sleep(1000000)", "sleep(1e9)", "1000000.sleep()"] {
+            let faults = scripting.compile_script(code).unwrap_err();
+            assert!(format!("{faults:?}").contains("write the action `sleep`"), "{code}: {faults:?}");
+        }
+        // Called by another way than its name it is refused as well.
+        for code in ["Fn(\"sleep\").call(1000000)", "[1e9].map(Fn(\"sleep\"))"] {
+            let error = run(code).unwrap_err();
+            assert!(
+                error.class == SCRIPT_ERROR && error.message.contains("action `sleep`"),
+                "{code}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn scn_5_what_the_order_brings_can_be_read_however_large_it_is() {
+        let scripting = Scripting::new(Limits::default());
+        let items: Vec<Value> = (0..12_000).map(|n| json!({"name": format!("{n:040}")})).collect();
+        let mut context =
+            Context { response: Some(json!({"body": {"items": items}}).into()), ..Context::default() };
+        let code = scripting.compile_expression("response.body.items.len()").unwrap();
+        assert_eq!(scripting.evaluate(&code, &context), Ok(json!(12_000)));
+        let script =
+            scripting.compile_script("let all = response.body.items; vars.last = all[-1].name;").unwrap();
+        scripting.run(&script, &mut context).unwrap();
+        assert_eq!(context.vars["last"].as_str().map(str::len), Some(40));
+        // That is room for reading, not for making more of it.
+        let script = scripting.compile_script("let all = []; loop { all += response.body.items; }").unwrap();
+        assert_eq!(scripting.run(&script, &mut context).unwrap_err().class, SCRIPT_LIMIT);
+    }
+
+    #[test]
+    fn scn_12_a_version_that_was_let_in_before_can_still_be_read() {
+        let stored = Scripting::of_stored();
+        let script = stored.compile_script("if vars.n == 2 { sucess() }").unwrap();
+        let mut context =
+            Context { vars: json!({"n": 1}).as_object().unwrap().clone(), ..Context::default() };
+        stored.run(&script, &mut context).unwrap();
+        context.vars["n"] = json!(2);
+        assert_eq!(stored.run(&script, &mut context).unwrap_err().class, SCRIPT_ERROR);
+        assert!(Scripting::new(Limits::default()).compile_script("sucess()").is_err());
+    }
+
+    #[test]
+    fn scn_5_a_script_reaches_nothing_outside() {
+        let scripting = Scripting::new(Limits::default());
+        for code in ["eval(\"1\")", "import \"x\" as y;", "unknown + 1", "timestamp()"] {
+            let refused = match scripting.compile_script(code) {
+                Err(_) => true,
+                Ok(script) => scripting.run(&script, &mut Context::default()).is_err(),
+            };
+            assert!(refused, "{code}");
+        }
+    }
+
+    #[test]
+    fn scn_18_optional_fields_are_read_without_asking_first() {
+        let scripting = Scripting::new(Limits::default());
+        let params = json!({"a": {"b": [{"c": 7}, null]}, "none": null, "text": "t"});
+        let context = Context { params: params.into(), ..Context::default() };
+        let value = |code: &str| scripting.evaluate(&scripting.compile_expression(code).unwrap(), &context);
+        for (code, expected) in [
+            ("get(params, \"a.b.0.c\", 1)", json!(7)),
+            ("get(params, \"a.b.1.c\", 1)", json!(1)),
+            ("get(params, \"a.b.9\", 1)", json!(1)),
+            ("get(params, \"none\", 1)", json!(1)),
+            ("get(params.a, \"b.0\", ())", json!({"c": 7})),
+            ("get(response, \"body.x\", \"no\")", json!("no")),
+            ("get(7, \"\", 1)", json!(7)),
+            ("params?.a?.b[0]?.c", json!(7)),
+            ("params?.x?.y?.z", json!(null)),
+            ("params?.none?.y ?? 5", json!(5)),
+            ("response?.body?.x ?? \"none\"", json!("none")),
+            ("params?.text?.len()", json!(1)),
+            ("`${params?.text} ${params?.x ?? 2}`", json!("t 2")),
+        ] {
+            assert_eq!(value(code), Ok(expected), "{code}");
+        }
+        // Without the sign a field that is not there is an error as ever, which says what to write.
+        let (error, at) = value("1 +\n  params.a.bb").unwrap_err();
+        assert!(error.message.starts_with("there is no field `bb`; `value?.bb` and `get("), "{error}");
+        assert_eq!((at.line, at.column), (2, 12));
+        let (error, at) = value("params?.x ?? params.text.lines").unwrap_err();
+        assert_eq!((error.message.as_str(), at.line), ("a text has no field `lines`", 1), "at {at:?}");
+        let wrong = scripting.compile_script("let x = params?.a;\nparams?.a = 1;").unwrap_err();
+        assert_eq!(wrong[0].line, 2, "{wrong:?}");
+    }
+
+    #[test]
+    fn scn_5_big_integers_stay_exact() {
+        let scripting = Scripting::new(Limits::default());
+        let code = scripting.compile_expression("vars.n").unwrap();
+        let context = Context {
+            vars: json!({"n": 9_007_199_254_740_993_i64}).as_object().unwrap().clone(),
+            ..Context::default()
+        };
+        assert_eq!(scripting.evaluate(&code, &context).unwrap(), json!(9_007_199_254_740_993_i64));
+    }
+
+    #[test]
+    fn scn_5_statements_are_refused_in_expressions() {
+        let scripting = Scripting::new(Limits::default());
+        assert!(scripting.compile_expression("let a = 1; a").is_err());
+    }
+}

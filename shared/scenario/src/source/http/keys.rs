@@ -1,0 +1,63 @@
+//! The keys of an `http` action.
+
+use pagurus_domain::document::form::{Form, KeyRule, Keys, NamedForm, key, required};
+
+use super::super::reader::{IDENTIFIER, NAMED};
+use crate::Method;
+
+/// The keys of one HTTP request.
+#[rustfmt::skip]
+pub(super) static KEYS: Keys = Keys::with_rules(
+    &[
+        key("method", Form::Words(methods), "The method; left out, `POST` with a body, else `GET`."),
+        required("url", Form::Matching(URL), "`http://` or `https://`, or a constant in front: `${config.NAME}/path`. What comes from the order is percent-encoded."),
+        key("query", NAMED, "Appended to the URL, encoded."),
+        key("headers", HEADERS, "Header fields; some are the engine's."),
+        key("body", Form::Something, "Any value, sent as JSON."),
+        key("form", NAMED, "A mapping, sent as a form."),
+        key("text", Form::Text, "A text, sent as it is."),
+        key("timeout", Form::Lapse, "The whole call with its answer, at most 5 minutes; left out, `worker.http.timeout`."),
+        key("expect", EXPECT, "Statuses that are no error: `404`, `\"4xx\"`, `\"400-404\"`, or a list of them."),
+        key("save", SAVE, "Variables to set from the answer."),
+        key("name", Form::Matching(IDENTIFIER), "Keeps the answer as `responses.NAME`, too."),
+        key("auth", Form::Fields(&AUTH), "`{bearer: …}`, or `{username: …, password: …}`."),
+        key("request", Form::Matching(IDENTIFIER), "Registers an asynchronous request of this name, which a `wait` awaits."),
+    ],
+    &[KeyRule::OneOf(&[&[], &["body"], &["form"], &["text"]])],
+);
+
+/// Form of an HTTP request.
+pub(in super::super) static HTTP: NamedForm = NamedForm { name: "http", form: Form::Fields(&KEYS) };
+
+pub(super) static AUTH: Keys = Keys::with_rules(
+    &[
+        key("bearer", Form::Text, "The token."),
+        key("username", Form::Text, "The user."),
+        key("password", Form::Text, "The password."),
+    ],
+    &[KeyRule::OneOf(&[&["bearer"], &["username", "password"]])],
+);
+
+/// A URL with a host, or one that begins with an expression.
+const URL: &str = r"^(\$\{|[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\:@])";
+
+/// Names of header fields, without those that the engine writes.
+const HEADERS: Form = Form::Map {
+    names: r"^(?!([Cc]onnection|[Cc]ontent-[Ll]ength|[Ii]dempotency-[Kk]ey|[Tt]ransfer-[Ee]ncoding)$)[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+    of: &Form::AsWritten,
+    least: 0,
+};
+
+const EXPECT: Form = Form::Either(&[STATUSES, Form::List { of: &STATUSES, least: 0, most: None }]);
+
+const STATUSES: Form = Form::Either(&[
+    Form::Whole { least: 100, most: 599 },
+    Form::Matching(r"^\s*([1-5]xx|[1-5]\d\d(\s*-\s*[1-5]\d\d)?)\s*$"),
+]);
+
+/// Variables that an action sets.
+pub(in super::super) const SAVE: Form = Form::Map { names: IDENTIFIER, of: &Form::Anything, least: 0 };
+
+fn methods() -> Vec<&'static str> {
+    Method::ALL.iter().map(|method| method.as_str()).collect()
+}

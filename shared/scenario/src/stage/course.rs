@@ -1,0 +1,283 @@
+//! The course of an order through its states: what it is woken for, what it enters, where it stands.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use pagurus_domain::classes::{PROCESS_TIMEOUT, SCENARIO_INCOMPLETE, SCENARIO_LOOP};
+use pagurus_domain::order::stage::{Then, Wake};
+use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
+use serde_json::Value;
+
+use super::super::source::reader::LONGEST_DURATION;
+use super::super::{Action, Event, ScenarioKind, State, StateId, StateKind, TerminalOutcome};
+use super::failing::Failing;
+use super::snapshot::{ActionHold, Answers, EntryPoint, Polling, Savepoint};
+use super::{Need, StageRun, StageTurn, Transition, error_value, later};
+
+impl StageRun {
+    /// Does one step of the present state.
+    pub(super) fn go_on(&mut self, turn: &StageTurn<'_>) -> Option<Need> {
+        let state = turn.scenario.state(self.state);
+        let until = self.rest_until.take_if(|_| state.is_rest()).unwrap_or(turn.now);
+        match state.kind {
+            StateKind::Terminal => self.arrive(state, turn),
+            StateKind::Sleeping => self.end.over(Then::Sleep { until }),
+            StateKind::Waiting => self.end.over(Then::Wait { until, requests: self.awaited_requests() }),
+            StateKind::Polling if self.cursor.visit.poll.is_none() => self.begin_polling(state, turn),
+            StateKind::Plain | StateKind::Polling => return self.work(turn),
+        }
+        None
+    }
+
+    /// Carries out the next action of the frame, or leaves the frame after its last.
+    pub(super) fn work(&mut self, turn: &StageTurn<'_>) -> Option<Need> {
+        self.cursor.end_hold(turn.now);
+        if let Some(action) = self.present(turn) {
+            if action.asks_the_world() && turn.is_over() {
+                self.go_on_in_another_stage(turn);
+                return None;
+            }
+            return self.perform(action, turn);
+        }
+        self.leave_frame(Ok(()), turn);
+        None
+    }
+
+    /// The actions of the frame are over: nothing is left to do, or one has failed for good. What that
+    /// means is all that the handling of a call and the order's own course do not have in common.
+    pub(super) fn leave_frame(&mut self, outcome: Result<(), OrderError>, turn: &StageTurn<'_>) {
+        match (self.cursor.handling.is_some(), outcome) {
+            (true, Ok(())) => self.finish_call(turn),
+            (true, Err(error)) => self.fail_call(error, turn),
+            (false, Ok(())) => self.raise(Event::Success, turn),
+            (false, Err(error)) => {
+                // What was not sent will not be answered: no later wait is for it.
+                if let Some(request) = self.present(turn).and_then(Action::request) {
+                    self.cursor.requests.retain(|open| open.name != request);
+                }
+                self.note_failure(error, turn);
+                self.raise(Event::Fail, turn);
+            }
+        }
+    }
+
+    /// Notes the error, which is reported if the order ends as failed.
+    pub(super) fn note_failure(&mut self, error: OrderError, turn: &StageTurn<'_>) {
+        let class = error.class.as_deref().unwrap_or("unclassified");
+        self.end.log(turn.now, format!("failed ({class}): {}", error.message));
+        let error = error.storable();
+        self.context.error = Some(error_value(&error));
+        self.cursor.error = Some(error);
+    }
+
+    /// Fails the action for good.
+    pub(super) fn fail(&mut self, error: impl Failing, turn: &StageTurn<'_>) {
+        let error = error.into_error(self, turn);
+        self.leave_frame(Err(error), turn);
+    }
+
+    /// Rests before the action under the cursor, which was not carried out.
+    pub(super) fn hold(&mut self, until: Timestamp, system: String, turn: &StageTurn<'_>) {
+        // Its request was noted last. What an earlier attempt has sent may still be answered.
+        if self.cursor.frame().retry.is_none() && self.present(turn).and_then(Action::request).is_some() {
+            self.cursor.requests.pop();
+        }
+        self.cursor.frame_mut().held = Some(ActionHold { since: turn.now, system: Some(system) });
+        self.end.over(Then::Hold { until });
+    }
+
+    /// Ends a stage that has lasted as long as one of a sequential order may: the rest gets a stage of its own.
+    fn go_on_in_another_stage(&mut self, turn: &StageTurn<'_>) {
+        self.cursor.frame_mut().held = Some(ActionHold { since: turn.now, system: None });
+        self.end.over(Then::Hold { until: turn.now });
+    }
+
+    fn begin_polling(&mut self, state: &State, turn: &StageTurn<'_>) {
+        // Only polling states come here, and each has its rhythm.
+        let Some(poll) = &state.poll else { return self.raise(Event::Success, turn) };
+        let delay = self.lapse_or_zero(&poll.delay, LONGEST_DURATION, turn);
+        let timeout = self.lapse(&poll.timeout, LONGEST_DURATION, turn);
+        let (delay, timeout) = match delay.and_then(|delay| Ok((delay, timeout?))) {
+            Ok(rhythm) => rhythm,
+            Err(error) => return self.fail(error, turn),
+        };
+        self.cursor.visit.poll = Some(Polling { ends_at: later(turn.now, timeout), attempt: 1 });
+        if !delay.is_zero() {
+            // No attempt comes after the end, the first no more than the last.
+            self.end.over(Then::Poll { at: later(turn.now, delay.min(timeout)) });
+        }
+    }
+
+    /// Takes the event that woke the order.
+    pub(super) fn leave_rest(&mut self, wake: Wake, turn: &StageTurn<'_>) -> Option<Need> {
+        self.resting = None;
+        if wake == Wake::Call {
+            self.rest_again(turn);
+            return None;
+        }
+        self.cursor.main.rest = None;
+        if wake == Wake::ProcessTimeout {
+            self.outlive(turn);
+            return None;
+        }
+        if self.cursor.asynchronous.as_ref().is_some_and(|retry| retry.from_entry_point) {
+            self.repeat_from_entry_point(turn);
+            return None;
+        }
+        match (turn.scenario.state(self.state).kind, wake) {
+            (StateKind::Sleeping, _) => {
+                self.requests_are_earlier();
+                self.raise(Event::Timeout, turn);
+            }
+            (StateKind::Waiting, Wake::Callback) => self.leave_wait(Event::Callback, turn),
+            (StateKind::Waiting, _) => self.leave_wait(Event::Timeout, turn),
+            (StateKind::Plain, _) if self.cursor.visit.awaiting.is_some() => {
+                return self.take_awaited(wake, turn);
+            }
+            // A retry and a polling go on at the action under the cursor.
+            (StateKind::Plain | StateKind::Polling | StateKind::Terminal, _) => {}
+        }
+        None
+    }
+
+    /// Ends an order whose whole time is over, with all that it waited for and repeated.
+    fn outlive(&mut self, turn: &StageTurn<'_>) {
+        self.cursor.visit.awaiting = None;
+        self.cursor.main.retry = None;
+        self.cursor.main.held = None;
+        self.requests_are_earlier();
+        self.cursor.forget_async_retry();
+        let error = OrderError::new(PROCESS_TIMEOUT, "the order outlived its process time-out");
+        self.note_failure(error.clone(), turn);
+        match turn.scenario.state(self.state).target_of(Event::ProcessTimeout) {
+            Some(to) => self.go(Event::ProcessTimeout.as_str().into(), to, turn),
+            // Another version of the scenario, which says nothing of it.
+            None => self.end.over(Then::failed(error)),
+        }
+    }
+
+    /// Marks the open requests as those of a stage that is over: the next `wait` is for its own requests
+    /// first.
+    pub(super) fn requests_are_earlier(&mut self) {
+        self.cursor.requests.iter_mut().for_each(|request| request.earlier = true);
+    }
+
+    /// Returns the state whose actions run; `None` while those of a call do.
+    pub(super) fn own_state<'t>(&self, turn: &StageTurn<'t>) -> Option<&'t State> {
+        self.cursor.handling.is_none().then(|| turn.scenario.state(self.state))
+    }
+
+    /// The action under the cursor.
+    pub(super) fn present<'t>(&self, turn: &StageTurn<'t>) -> Option<&'t Action> {
+        self.actions(turn).get(self.cursor.frame().action)
+    }
+
+    /// The actions of the frame.
+    pub(super) fn actions<'t>(&self, turn: &StageTurn<'t>) -> &'t [Action] {
+        match &self.cursor.handling {
+            Some(call) => turn.scenario.handler(&call.name).map_or(&[], |handler| &handler.actions),
+            None => &turn.scenario.state(self.state).actions,
+        }
+    }
+
+    /// Returns the moment from which a sequential order has been holding its queue in retries, as if all of
+    /// them had been one piece (ORD-12); `None` if it holds no queue.
+    pub(super) fn holding_since(&self, turn: &StageTurn<'_>) -> Option<Timestamp> {
+        (turn.facts.holds_queue && !self.end.released).then(|| self.cursor.retrying_since(turn.now))
+    }
+
+    /// Notes that the queue is given up.
+    pub(super) fn released(&mut self) {
+        self.end.released = true;
+        self.context.release_queue();
+        self.cursor.advance();
+    }
+
+    pub(super) fn enter(&mut self, state: StateId, turn: &StageTurn<'_>) {
+        self.state = state;
+        let state = turn.scenario.state(state);
+        self.cursor.enter(state.name.clone());
+        // The state that an operator named goes for an entry point until another one is visited.
+        let named = self.cursor.entry_point.as_ref().is_some_and(|entry| entry.state == state.name);
+        if state.entry_point || named {
+            let savepoint = (turn.scenario.kind == ScenarioKind::Operation).then(|| self.savepoint());
+            let entry = EntryPoint { savepoint, ..EntryPoint::new(&state.name, self.cursor.visit.number) };
+            self.cursor.entry_point = Some(entry);
+            self.end.entry_point = Some(state.name.clone());
+        }
+    }
+
+    fn savepoint(&self) -> Box<Savepoint> {
+        let (last, named) = (self.context.response.clone(), self.context.responses.clone());
+        let vars = Value::Object(self.context.vars.clone()).into();
+        Box::new(Savepoint { vars, answers: Answers { last, named } })
+    }
+
+    /// Restores what the order had at its savepoint.
+    pub(super) fn restore(&mut self, saved: Savepoint) {
+        self.context.vars = saved.vars.into_map();
+        let Answers { last, named } = saved.answers;
+        (self.context.response, self.context.responses) = (last, named);
+    }
+
+    pub(super) fn raise(&mut self, event: Event, turn: &StageTurn<'_>) {
+        let from = turn.scenario.state(self.state);
+        let Some(to) = from.target_of(event) else {
+            let message = format!("state `{}` has no transition for event `{event}`", from.name);
+            return self.end.over(Then::failed(OrderError::new(SCENARIO_INCOMPLETE, message)));
+        };
+        self.go(event.as_str().into(), to, turn);
+    }
+
+    /// Takes an event of the scenario's own that a script raised (SCN-16).
+    pub(super) fn raise_named(&mut self, name: String, turn: &StageTurn<'_>) {
+        let state = self.own_state(turn);
+        match state.and_then(|state| state.named_event(&name)) {
+            Some(to) => self.go(name.into(), to, turn),
+            None => {
+                let message = match state {
+                    Some(state) => format!("state `{}` has no transition for event `{name}`", state.name),
+                    None => format!("event `{name}` is raised in a call, which does not move the order"),
+                };
+                self.fail(OrderError::new(SCENARIO_INCOMPLETE, message), turn);
+            }
+        }
+    }
+
+    /// Moves the order to another state.
+    pub(super) fn go(&mut self, event: Cow<'static, str>, to: StateId, turn: &StageTurn<'_>) {
+        let (from, into) = (turn.scenario.state(self.state), turn.scenario.state(to));
+        // The repeat of what failed asynchronously does it again.
+        if event != Event::Retry.as_str() {
+            self.save_so_far(turn);
+        }
+        let passed = self.cursor.asynchronous.as_ref().is_some_and(|retry| retry.state == from.name);
+        // From another entry point on, what failed before it is not repeated any more.
+        if event != Event::Retry.as_str() && (passed || into.entry_point) {
+            self.cursor.forget_async_retry();
+        }
+        // The repeat of an operation passes states that had gone well before.
+        self.cursor.come_to(self.cursor.visit.number + 1, 0);
+        let (from, into) = (from.name.clone(), into.name.clone());
+        let said_before = self.end.log.len();
+        self.end.transitions.push(Transition { from, event, to: into, at: turn.now, said_before });
+        self.moves += 1;
+        let bound = turn.settings.bounds.max_transitions_per_stage;
+        if self.moves > bound {
+            let message = format!("more than {bound} transitions without a suspension");
+            return self.end.over(Then::failed(OrderError::new(SCENARIO_LOOP, message)));
+        }
+        self.enter(to, turn);
+        self.is_unsaved |= turn.scenario.state(to).entry_point;
+    }
+
+    fn arrive(&mut self, state: &State, turn: &StageTurn<'_>) {
+        let target = turn.scenario.targets.contains(&self.state);
+        let (status, error) = match state.outcome {
+            TerminalOutcome::Success => (Status::Success, None),
+            TerminalOutcome::Fail => (Status::Fail, self.cursor.error.clone()),
+        };
+        let scenario_status = if target { ScenarioStatus::Target } else { ScenarioStatus::Failed };
+        self.end.over(Then::End { status, scenario_status, error });
+    }
+}

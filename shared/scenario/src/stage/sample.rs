@@ -1,0 +1,169 @@
+//! Calls that came to an end, as the limits of flows and systems learn from them (DSP-7). Must never move the stage.
+
+use std::time::Duration;
+
+use pagurus_domain::order::OrderError;
+use pagurus_domain::order::stage::Then;
+use pagurus_domain::system::{CallKind, CallOutcome, SystemNames, UNCLASSIFIED, host_and_path};
+
+use super::snapshot::{Destination, OpenRequest};
+use super::{Callback, HttpCall, Publication, Response, Stage, StageEnd, StageRun, StageTurn};
+
+/// Most calls reported for one stage: a loop of calls in one stage says no more by more of them.
+const MOST: usize = 100;
+
+/// A call of a system that came to an end, or was sent and will be answered by callback.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallMade {
+    /// The called system: its name in the configuration, else as [`OrderError::system`] names it.
+    pub system: String,
+    /// Way in which its answer comes.
+    pub kind: CallKind,
+    /// Outcome of the call.
+    pub outcome: CallOutcome,
+    /// Time that it took; `None` if no answer came, or none yet.
+    pub took: Option<Duration>,
+    /// Time for which the system asked to be left alone.
+    pub retry_after: Option<Duration>,
+}
+
+impl Stage {
+    /// Calls that came to an end so far, or were sent.
+    #[must_use]
+    pub fn calls(&self) -> &[CallMade] {
+        &self.run.end.calls
+    }
+}
+
+impl StageRun {
+    /// The end of the stage with the systems of the requests that it waits for.
+    pub(super) fn with_asked(&self, end: StageEnd, turn: &StageTurn<'_>) -> StageEnd {
+        if !matches!(end.then, Then::Wait { .. }) {
+            return end;
+        }
+        let asked = self.cursor.asked().map(|(request, asked)| (request, turn.system_of(asked))).collect();
+        StageEnd { asked, ..end }
+    }
+}
+
+impl HttpCall {
+    /// The called system: its name in the configuration, else its host.
+    #[must_use]
+    pub fn system_by(&self, names: &SystemNames) -> String {
+        let (host, path) = host_and_path(&self.url);
+        names.of_http(host, path).map_or_else(|| self.system(), str::to_owned)
+    }
+}
+
+impl Publication {
+    /// The system behind the exchange: its name in the configuration, else as [`OrderError::system`] names it. `vhost` is
+    /// the engine's own virtual host.
+    #[must_use]
+    pub fn system_by(&self, names: &SystemNames, vhost: &str) -> String {
+        let named = names.of_exchange(&self.exchange).map(str::to_owned);
+        named.unwrap_or_else(|| {
+            let vhost = self.vhost.clone().unwrap_or_else(|| vhost.to_owned());
+            Destination::Amqp { vhost, exchange: self.exchange.clone(), key: self.key.clone() }.system()
+        })
+    }
+}
+
+impl StageTurn<'_> {
+    /// The name of the system that was asked.
+    pub(super) fn system_of(&self, asked: &Destination) -> String {
+        let names = &self.settings.systems;
+        let named = match asked {
+            Destination::Http { host, path, .. } => names.of_http(host, path),
+            Destination::Amqp { exchange, .. } => names.of_exchange(exchange),
+        };
+        named.map_or_else(|| asked.system(), str::to_owned)
+    }
+}
+
+impl StageRun {
+    /// Samples a call that was answered as the scenario hoped.
+    pub(super) fn sample_answer(&mut self, asked: &Destination, response: &Response, turn: &StageTurn<'_>) {
+        self.sample(CallMade {
+            system: turn.system_of(asked),
+            kind: CallKind::Direct,
+            outcome: CallOutcome::Answered,
+            took: Some(response.duration),
+            retry_after: None,
+        });
+    }
+
+    /// Samples a failed call. A business failure, which no rule gives a class, is no sample, unless the system asks to be left
+    /// alone.
+    pub(super) fn sample_failure(&mut self, error: &OrderError, retry_after: Option<Duration>) {
+        self.sample_failed(error, CallKind::Direct, retry_after);
+    }
+
+    /// Samples a request that was sent and whose answer comes by callback.
+    pub(super) fn sample_sent(&mut self, asked: &Destination, turn: &StageTurn<'_>) {
+        self.sample(CallMade {
+            system: turn.system_of(asked),
+            kind: CallKind::Asynchronous,
+            outcome: CallOutcome::Sent,
+            took: None,
+            retry_after: None,
+        });
+    }
+
+    /// Samples the answer to a request, or its absence: `failure` says what is wrong with it.
+    pub(super) fn sample_callback(
+        &mut self,
+        request: &OpenRequest,
+        received: Option<&Callback>,
+        failure: Option<&OrderError>,
+        turn: &StageTurn<'_>,
+    ) {
+        let Some(asked) = &request.asked else { return };
+        let retry_after = received.and_then(|callback| callback.retry_after(turn.now));
+        if let Some(error) = failure {
+            return self.sample_failed(error, CallKind::Asynchronous, retry_after);
+        }
+        let received_at = received.and_then(|callback| callback.received_at);
+        let took = request.sent_at.zip(received_at).map(|(sent, received)| {
+            let took = received.as_millisecond().saturating_sub(sent.as_millisecond());
+            Duration::from_millis(u64::try_from(took).unwrap_or(0))
+        });
+        self.sample(CallMade {
+            system: turn.system_of(asked),
+            kind: CallKind::Asynchronous,
+            outcome: CallOutcome::Answered,
+            took,
+            retry_after,
+        });
+    }
+
+    /// Notes for how long an actor asks, with its decision, to be left alone. Its work is not measured.
+    pub(super) fn sample_decision(&mut self, system: String, retry_after: Option<Duration>) {
+        if retry_after.is_none() {
+            return;
+        }
+        let outcome = CallOutcome::Failed(UNCLASSIFIED.into());
+        self.sample(CallMade { system, kind: CallKind::Direct, outcome, took: None, retry_after });
+    }
+
+    /// Samples a failure without an answer: a time-out of polling.
+    pub(super) fn sample_time_out(&mut self, error: &OrderError) {
+        self.sample_failed(error, CallKind::Direct, None);
+    }
+
+    fn sample_failed(&mut self, error: &OrderError, kind: CallKind, retry_after: Option<Duration>) {
+        let Some(system) = error.system.clone() else { return };
+        let class = match &error.class {
+            Some(class) => class,
+            None if retry_after.is_some() => UNCLASSIFIED,
+            None => return,
+        };
+        let outcome = CallOutcome::Failed(class.into());
+        self.sample(CallMade { system, kind, outcome, took: None, retry_after });
+    }
+
+    fn sample(&mut self, call: CallMade) {
+        if self.end.calls.len() < MOST {
+            self.end.calls.push(call);
+        }
+    }
+}

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
-use pagurus_domain::order::{Mode, Priority, ScenarioStatus, Status};
+use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Subcommand, value_parser};
+use pagurus_domain::search::{CONDITIONS, ConditionKind, SearchCondition};
 use pagurus_wire::order::Page;
 use pagurus_wire::search::{OrderCounts, SavedSearch};
 use serde_json::{Map, Value, json};
@@ -13,153 +13,124 @@ use crate::failure::CliError;
 use crate::input::{parse_pair, text_of};
 use crate::screen::{Screen, time};
 
-/// Conditions that orders must all fulfil. An empty text in --state, --class and --system means the orders that have none.
-#[derive(Clone, Debug, Default, Args)]
+/// Id of the flag for a file of ids.
+const IDS_FILE: &str = "ids_file";
+
+/// Conditions that orders must all fulfil. The flags follow from the table of conditions.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SearchArguments {
-    /// Orders with this id; may be given more than once
-    #[arg(long = "id", value_name = "ID")]
-    ids: Vec<String>,
-    /// Orders whose ids stand in a file, one a line
-    #[arg(long, value_name = "FILE")]
+    given: Map<String, Value>,
     ids_file: Option<PathBuf>,
-    /// Orders whose id begins like this
-    #[arg(long, value_name = "TEXT")]
-    id_prefix: Option<String>,
-    /// Orders of this business transaction
-    #[arg(long, value_name = "ID")]
-    transaction_id: Option<String>,
-    /// Orders in one of these statuses: new, postponed, running, sleep, wait, polling, retry, reopen, success, fail,
-    /// interrupted or canceled
-    #[arg(long, value_delimiter = ',')]
-    status: Vec<Status>,
-    /// Orders with one of these scenario statuses: undefined, on_target, off_target, target or failed
-    #[arg(long, value_delimiter = ',')]
-    scenario_status: Vec<ScenarioStatus>,
-    /// Orders of this scenario
-    #[arg(long)]
-    scenario: Option<String>,
-    /// Orders of this version of it
-    #[arg(long, requires = "scenario", value_name = "NUMBER")]
-    scenario_version: Option<i32>,
-    /// Orders in this state, or that ended in it; may be given more than once
-    #[arg(long)]
-    state: Vec<String>,
-    /// Orders with this class of error; may be given more than once
-    #[arg(long)]
-    class: Vec<String>,
-    /// Orders whose error is about this called system; may be given more than once
-    #[arg(long)]
-    system: Vec<String>,
-    /// Orders of this flow
-    #[arg(long)]
-    flow: Option<String>,
-    /// Orders of this sequential queue
-    #[arg(long)]
-    queue: Option<String>,
-    /// Orders of which a stage runs on this node
-    #[arg(long)]
-    node: Option<String>,
-    /// Orders of this urgency
-    #[arg(long)]
-    priority: Option<Priority>,
-    /// Orders of this mode: parallel or sequential
-    #[arg(long)]
-    mode: Option<Mode>,
-    /// Orders with an event of this source in their history: api, client, operation:NO, or the name of a node
-    #[arg(long)]
-    source: Option<String>,
-    /// Orders that will probably be late for what their clients were promised
-    #[arg(long)]
-    jeopardy: bool,
-    /// Orders that are marked as inconsistent: their rows contradict each other, and need a person
-    #[arg(long)]
-    inconsistent: bool,
-    /// Orders whose message, or error, contains this text
-    #[arg(long)]
-    text: Option<String>,
-    /// Orders registered then or later: a time, or a duration back from now
-    #[arg(long, value_name = "DURATION|TIME")]
-    created_since: Option<String>,
-    /// Orders registered before
-    #[arg(long, value_name = "DURATION|TIME")]
-    created_until: Option<String>,
-    /// Orders that ended then or later
-    #[arg(long, value_name = "DURATION|TIME")]
-    finished_since: Option<String>,
-    /// Orders that ended before
-    #[arg(long, value_name = "DURATION|TIME")]
-    finished_until: Option<String>,
-    /// Orders with this value of an attribute that their scenario declares, like customer=7
-    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_pair)]
-    attributes: Vec<(String, Value)>,
-    /// Orders with this value of a parameter, like customer.id=7; may be given more than once
-    #[arg(long = "where", value_name = "PATH=VALUE", value_parser = parse_pair)]
-    params: Vec<(String, Value)>,
-    /// The same of a variable
-    #[arg(long = "where-var", value_name = "PATH=VALUE", value_parser = parse_pair)]
-    vars: Vec<(String, Value)>,
+}
+
+impl Args for SearchArguments {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        let ids_file = Arg::new(IDS_FILE)
+            .long("ids-file")
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .help("Orders whose ids stand in a file, one a line");
+        let (ids, others) = CONDITIONS.split_at(1);
+        let flags = ids.iter().map(flag).chain([ids_file]).chain(others.iter().map(flag));
+        command.args(flags)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SearchArguments {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = CONDITIONS.iter().filter_map(|one| Some((one.name.to_owned(), given(one, matches)?)));
+        Ok(Self { given: given.collect(), ids_file: matches.get_one(IDS_FILE).cloned() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The flag of a condition.
+fn flag(condition: &'static SearchCondition) -> Arg {
+    let long = match condition.name {
+        "ids" => "id".to_owned(),
+        "attributes" => "attribute".to_owned(),
+        "params" => "where".to_owned(),
+        "vars" => "where-var".to_owned(),
+        name => name.chars().fold(String::new(), |flag, letter| match letter.is_ascii_uppercase() {
+            true => format!("{flag}-{}", letter.to_ascii_lowercase()),
+            false => flag + letter.encode_utf8(&mut [0; 4]),
+        }),
+    };
+    let value_name = match (condition.name, condition.kind) {
+        ("ids" | "transactionId", _) => "ID".to_owned(),
+        ("idPrefix", _) => "TEXT".to_owned(),
+        ("attributes", _) => "NAME=VALUE".to_owned(),
+        (_, ConditionKind::Values) => "PATH=VALUE".to_owned(),
+        (_, ConditionKind::Time) => "DURATION|TIME".to_owned(),
+        (_, ConditionKind::Number) => "NUMBER".to_owned(),
+        _ => long.to_uppercase().replace('-', "_"),
+    };
+    let arg = Arg::new(condition.name).long(long).help(help(condition));
+    if condition.kind == ConditionKind::Flag {
+        return arg.action(ArgAction::SetTrue);
+    }
+    let arg = arg.value_name(value_name);
+    let arg = match condition.name {
+        "scenarioVersion" => arg.requires("scenario"),
+        _ => arg,
+    };
+    match condition.kind {
+        ConditionKind::List if !condition.words.is_empty() => {
+            arg.action(ArgAction::Append).value_delimiter(',').value_parser(|text: &str| condition.word(text))
+        }
+        ConditionKind::List => arg.action(ArgAction::Append),
+        ConditionKind::Values => arg.action(ArgAction::Append).value_parser(parse_pair),
+        ConditionKind::Number => arg.value_parser(value_parser!(i32)),
+        _ => arg.value_parser(|text: &str| condition.word(text)),
+    }
+}
+
+/// Help of the flag of a condition.
+fn help(condition: &SearchCondition) -> String {
+    let meaning = condition.meaning.trim_end_matches('.').replace('`', "");
+    let form = match (condition.kind, condition.words) {
+        (_, [most @ .., last]) => format!(": {} or {last}", most.join(", ")),
+        (ConditionKind::Time, _) => ": a time, or a duration back from now".to_owned(),
+        (ConditionKind::List | ConditionKind::Values, _) => "; may be given more than once".to_owned(),
+        _ => String::new(),
+    };
+    format!("{meaning}{form}")
+}
+
+/// The given value of a condition, in the form of the API.
+fn given(condition: &SearchCondition, matches: &ArgMatches) -> Option<Value> {
+    let name = condition.name;
+    match condition.kind {
+        ConditionKind::Text | ConditionKind::Time => Some(matches.get_one::<String>(name)?.as_str().into()),
+        ConditionKind::List => Some(matches.get_many::<String>(name)?.map(String::as_str).collect()),
+        ConditionKind::Flag => matches.get_flag(name).then_some(Value::Bool(true)),
+        ConditionKind::Number => Some((*matches.get_one::<i32>(name)?).into()),
+        ConditionKind::Values => Some(matches.get_many::<(String, Value)>(name)?.cloned().collect()),
+    }
 }
 
 impl SearchArguments {
     /// The conditions as an object of the API.
     pub fn body(&self) -> Result<Map<String, Value>, CliError> {
-        let mut ids = self.ids.clone();
+        let mut body = self.given.clone();
         if let Some(file) = &self.ids_file {
-            ids.extend(
-                text_of(file)?.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned),
-            );
-        }
-        let statuses: Vec<&str> = self.status.iter().map(|status| status.as_str()).collect();
-        let scenario_statuses: Vec<&str> =
-            self.scenario_status.iter().map(|status| status.as_str()).collect();
-        let mut body = Map::new();
-        let lists = [
-            ("ids", json!(ids)),
-            ("status", json!(statuses)),
-            ("scenarioStatus", json!(scenario_statuses)),
-            ("state", json!(self.state)),
-            ("class", json!(self.class)),
-            ("system", json!(self.system)),
-        ];
-        body.extend(
-            lists
-                .into_iter()
-                .filter(|(_, list)| list.as_array().is_some_and(|list| !list.is_empty()))
-                .map(|(name, list)| (name.to_owned(), list)),
-        );
-        let texts = [
-            ("idPrefix", self.id_prefix.clone()),
-            ("transactionId", self.transaction_id.clone()),
-            ("scenario", self.scenario.clone()),
-            ("flow", self.flow.clone()),
-            ("queue", self.queue.clone()),
-            ("node", self.node.clone()),
-            ("priority", self.priority.map(|priority| priority.to_string())),
-            ("mode", self.mode.map(|mode| mode.to_string())),
-            ("source", self.source.clone()),
-            ("text", self.text.clone()),
-            ("createdSince", self.created_since.clone()),
-            ("createdUntil", self.created_until.clone()),
-            ("finishedSince", self.finished_since.clone()),
-            ("finishedUntil", self.finished_until.clone()),
-        ];
-        body.extend(texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))));
-        for (name, is_wanted) in [("jeopardy", self.jeopardy), ("inconsistent", self.inconsistent)] {
-            if is_wanted {
-                body.insert(name.to_owned(), true.into());
+            let text = text_of(file)?;
+            let of_file = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Value::from);
+            let ids = body.entry("ids").or_insert_with(|| json!([]));
+            if let Some(ids) = ids.as_array_mut() {
+                ids.extend(of_file);
             }
         }
-        if let Some(version) = self.scenario_version {
-            body.insert("scenarioVersion".to_owned(), version.into());
-        }
-        for (name, values) in
-            [("attributes", &self.attributes), ("params", &self.params), ("vars", &self.vars)]
-        {
-            if !values.is_empty() {
-                let values: Map<String, Value> = values.iter().cloned().collect();
-                body.insert(name.to_owned(), values.into());
-            }
-        }
+        // An empty file names no order, and is no condition.
+        body.retain(|_, value| value.as_array().is_none_or(|list| !list.is_empty()));
         Ok(body)
     }
 
@@ -305,13 +276,13 @@ mod tests {
 
     #[test]
     fn rec_13_conditions_are_the_same_in_a_body_and_in_a_query() {
-        let search = SearchArguments {
-            status: vec![Status::Fail, Status::Retry],
-            class: vec![String::new()],
-            params: vec![("customer.id".to_owned(), json!("7")), ("n".to_owned(), json!(5))],
-            created_since: Some("2h".to_owned()),
-            ..SearchArguments::default()
-        };
+        let search = read(&[
+            "--status=fail,retry",
+            "--class=",
+            "--where=customer.id=7",
+            "--where=n:=5",
+            "--created-since=2h",
+        ]);
         assert_eq!(
             Value::Object(search.body().unwrap()),
             json!({"status": ["fail", "retry"], "class": [""], "createdSince": "2h", "params": {"customer.id": "7", "n": 5}})
@@ -328,6 +299,36 @@ mod tests {
                 ("status", "fail,retry")
             ]
         );
+    }
+
+    fn read(flags: &[&str]) -> SearchArguments {
+        let command = SearchArguments::augment_args(clap::Command::new("list").no_binary_name(true));
+        SearchArguments::from_arg_matches(&command.get_matches_from(flags)).unwrap()
+    }
+
+    #[test]
+    fn rec_13_every_condition_has_its_flag() {
+        let search = read(&[
+            "--id=a",
+            "--scenario=s",
+            "--scenario-version=2",
+            "--scenario-status=target",
+            "--priority=high",
+            "--jeopardy",
+            "--attribute=customer=7",
+            "--where-var=n=1",
+        ]);
+        assert_eq!(
+            Value::Object(search.body().unwrap()),
+            json!({
+                "ids": ["a"], "scenario": "s", "scenarioVersion": 2, "scenarioStatus": ["target"],
+                "priority": "high", "jeopardy": true, "attributes": {"customer": "7"}, "vars": {"n": "1"},
+            })
+        );
+        let command = SearchArguments::augment_args(clap::Command::new("list").no_binary_name(true));
+        for wrong in [["--priority=soon"], ["--status=ended"], ["--scenario-version=2"]] {
+            assert!(command.clone().try_get_matches_from(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

@@ -35,12 +35,13 @@ macro_rules! spelled {
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 match text {
                     $($text => Ok(Self::$variant),)+
-                    _ => Err($crate::id::UnknownWord {
-                        word: text.chars().take(64).collect(),
-                        known: &[$($text),+],
-                    }),
+                    _ => Err($crate::id::UnknownWord::new(text, <Self as $crate::id::Vocabulary>::WORDS)),
                 }
             }
+        }
+
+        impl $crate::id::Vocabulary for $name {
+            const WORDS: &'static [&'static str] = &[$($text),+];
         }
     };
 }
@@ -189,6 +190,12 @@ spelled!(Role {
     Notifier => "notifier",
 });
 
+/// Values that are written as words.
+pub(crate) trait Vocabulary {
+    /// The words, in the order of declaration.
+    const WORDS: &'static [&'static str];
+}
+
 /// A word that is not in a vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}` is none of: {}", known.join(", "))]
@@ -200,6 +207,12 @@ pub struct UnknownWord {
 }
 
 impl UnknownWord {
+    /// The refusal of a text that is none of these words.
+    #[must_use]
+    pub fn new(text: &str, known: &'static [&'static str]) -> Self {
+        Self { word: text.chars().take(64).collect(), known }
+    }
+
     /// The fault that the word stands at this place.
     #[must_use]
     pub fn fault(&self, pointer: &str) -> Fault {

@@ -6,106 +6,22 @@
 
 mod conditions;
 mod read;
+mod value;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::attributes::values_at;
 use crate::document::Fault;
-use crate::order::{Mode, Priority, ScenarioStatus, Status};
+use crate::order::Status;
 
-pub use conditions::{CONDITIONS, ConditionKind, SearchCondition};
+pub use conditions::{CONDITIONS, Search, SearchCondition};
+pub use value::ConditionKind;
 
 /// Ids that one search names at most.
 pub const MOST_IDS: usize = 10_000;
-
-/// Conditions that wanted orders fulfil, all of them. Kept under the names that clients write. An empty list, map or text is no condition; an empty word in
-/// `classes`, `states` and `systems` stands for orders that have none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Search {
-    /// Ids of clients.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ids: Vec<String>,
-    /// Prefix of the id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id_prefix: Option<String>,
-    /// Business transaction.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub transaction_id: Option<String>,
-    /// Statuses.
-    #[serde(rename = "status", skip_serializing_if = "Vec::is_empty", with = "words")]
-    pub statuses: Vec<Status>,
-    /// Scenario statuses.
-    #[serde(rename = "scenarioStatus", skip_serializing_if = "Vec::is_empty", with = "words")]
-    pub scenario_statuses: Vec<ScenarioStatus>,
-    /// Scenario, all its versions unless one is named.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scenario: Option<String>,
-    /// Version of the scenario.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scenario_version: Option<i32>,
-    /// Present or last states.
-    #[serde(rename = "state", skip_serializing_if = "Vec::is_empty")]
-    pub states: Vec<String>,
-    /// Classes of the error.
-    #[serde(rename = "class", skip_serializing_if = "Vec::is_empty")]
-    pub classes: Vec<String>,
-    /// Called systems that the error is about.
-    #[serde(rename = "system", skip_serializing_if = "Vec::is_empty")]
-    pub systems: Vec<String>,
-    /// Flow marker.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub flow: Option<String>,
-    /// Sequential queue.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub queue: Option<String>,
-    /// Name of the node that runs a stage of the order.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub node: Option<String>,
-    /// Urgency.
-    #[serde(skip_serializing_if = "Option::is_none", with = "word")]
-    pub priority: Option<Priority>,
-    /// Parallel or sequential.
-    #[serde(skip_serializing_if = "Option::is_none", with = "word")]
-    pub mode: Option<Mode>,
-    /// Source of an event in the history of the order: `api`, `client`, `operation:NO`, or the name of a node.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
-    /// True for orders that will probably be late, false for all others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub jeopardy: Option<bool>,
-    /// True for orders whose rows contradict each other and need a person, false for all others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub inconsistent: Option<bool>,
-    /// Text that the message of the order or of its error contains, in upper or lower case.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// Registered then or later.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub created_since: Option<Timestamp>,
-    /// Registered before.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub created_until: Option<Timestamp>,
-    /// Ended then or later.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub finished_since: Option<Timestamp>,
-    /// Ended before.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub finished_until: Option<Timestamp>,
-    /// Values of attributes that scenarios declare, by their names.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub attributes: BTreeMap<String, String>,
-    /// Values of parameters by their paths, like `customer.id`.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub params: BTreeMap<String, Value>,
-    /// Values of variables by their paths.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub vars: BTreeMap<String, Value>,
-}
 
 /// Key by which orders are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,54 +176,13 @@ fn is_same(found: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Words of a vocabulary.
-mod words {
-    use std::fmt::Display;
-    use std::str::FromStr;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<T: Display, S: Serializer>(words: &[T], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(words.iter().map(ToString::to_string))
-    }
-
-    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Vec<T>, D::Error> {
-        let words = Vec::<String>::deserialize(from)?;
-        words.iter().map(|word| word.parse().map_err(serde::de::Error::custom)).collect()
-    }
-}
-
-/// A word of a vocabulary, or none.
-mod word {
-    use std::fmt::Display;
-    use std::str::FromStr;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[allow(clippy::ref_option, reason = "the form that serde asks for")]
-    pub fn serialize<T: Display, S: Serializer>(word: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
-        match word {
-            Some(word) => to.collect_str(word),
-            None => to.serialize_none(),
-        }
-    }
-
-    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<T>, D::Error> {
-        let word = Option::<String>::deserialize(from)?;
-        word.map(|word| word.parse().map_err(serde::de::Error::custom)).transpose()
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::order::Priority;
 
     #[test]
     fn rec_13_the_access_path_is_the_narrowest_that_has_all() {

@@ -73,7 +73,7 @@ impl JsonSchema for SearchBody {
                     json!({"type": "object", "additionalProperties": true, "default": {}})
                 }
             };
-            schema["description"] = condition.meaning.into();
+            schema["description"] = condition.meaning_in_body().into();
             (condition.name.to_owned(), schema)
         };
         let fields: Map<String, Value> = CONDITIONS.iter().map(field).collect();

@@ -1,7 +1,19 @@
-//! The table of conditions. The names that a search takes, the way its values are split in a query, and the
-//! documentation of bodies and queries all follow from it.
+//! The table of conditions. What a search holds, how it is read and kept, the names that clients write, the way values
+//! are split in a query, the flags of the command line, and the documentation of all of them follow from it.
 
-use ConditionKind::{Flag, List, Number, Text, Time, Values};
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::value::{self, ConditionKind, ConditionValue};
+use super::{MOST_IDS, read::SearchReader};
+use crate::id::UnknownWord;
+use crate::order::{Mode, Priority, ScenarioStatus, Status};
+
+/// Values that a list has at most, where its line says nothing else.
+const MOST_LISTED: usize = 100;
 
 /// A condition, as clients write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,77 +22,98 @@ pub struct SearchCondition {
     pub name: &'static str,
     /// Form of its value.
     pub kind: ConditionKind,
-    /// Meaning, as a sentence.
+    /// The words that it takes; empty where it takes any text.
+    pub words: &'static [&'static str],
+    /// Wanted orders, as a sentence.
     pub meaning: &'static str,
 }
 
-/// Form of the value of a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConditionKind {
-    /// A text.
-    Text,
-    /// Texts, apart by commas in a query.
-    List,
-    /// True or false.
-    Flag,
-    /// A number of 32 bits.
-    Number,
-    /// A time, or a duration back from now.
-    Time,
-    /// Values by names, which stand behind a dot in a query.
-    Values,
+/// Declares the search and its table. A line has the meaning, the field with its type, and the name that clients write.
+macro_rules! conditions {
+    ($($(#[doc = $meaning:literal])+ $field:ident: $of:ty = $name:literal $(, $most:expr)?;)+) => {
+        /// Conditions that wanted orders fulfil, all of them. Kept under the names that clients write. An empty list,
+        /// map or text is no condition; an empty word in `classes`, `states` and `systems` stands for orders that have
+        /// none.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(default)]
+        pub struct Search {
+            $(
+                $(#[doc = $meaning])+
+                #[serde(rename = $name, skip_serializing_if = "value::is_absent", with = "value")]
+                pub $field: $of,
+            )+
+        }
+
+        /// All conditions, in the order in which they are listed to clients.
+        pub const CONDITIONS: &[SearchCondition] = &[$(SearchCondition {
+            name: $name,
+            kind: <$of as ConditionValue>::KIND,
+            words: <$of as ConditionValue>::WORDS,
+            meaning: concat!($($meaning),+).trim_ascii_start(),
+        }),+];
+
+        impl Search {
+            /// Reads each condition by itself.
+            pub(super) fn taken(reader: &mut SearchReader<'_>) -> Self {
+                Self { $($field: reader.value($name, [$($most,)? MOST_LISTED][0])),+ }
+            }
+        }
+    };
 }
 
-/// All conditions, in the order in which they are listed to clients.
-pub const CONDITIONS: &[SearchCondition] = &[
-    of("ids", List, "Ids, 10 000 at most."),
-    of("idPrefix", Text, "Start of the id."),
-    of("transactionId", Text, "Business transaction."),
-    of("status", List, "Statuses."),
-    of(
-        "scenarioStatus",
-        List,
-        "Scenario statuses: `undefined`, `on_target`, `off_target`, `target`, `failed`.",
-    ),
-    of("scenario", Text, "Scenario, all its versions unless one is named."),
-    of("scenarioVersion", Number, "Version of it."),
-    of("state", List, "Present or last states; an empty text for orders that have none."),
-    of("class", List, "Classes of errors."),
-    of("system", List, "Called systems that the error is about."),
-    of("flow", Text, "Flow."),
-    of("queue", Text, "Sequential queue."),
-    of("node", Text, "Name of the node that runs a stage of the order."),
-    of("priority", Text, "Urgency."),
-    of("mode", Text, "`parallel` or `sequential`."),
-    of(
-        "source",
-        Text,
-        "Source of an event in the history of the order: `api`, `client`, `operation:NO`, \
-            or the name of a node.",
-    ),
-    of(
-        "jeopardy",
-        Flag,
-        "True for orders that will probably be late for what their clients were promised, \
-            false for all others.",
-    ),
-    of(
-        "inconsistent",
-        Flag,
-        "True for orders whose rows contradict each other and need a person, false for all others.",
-    ),
-    of("text", Text, "Text that the message of the order, or of its error, contains."),
-    of("createdSince", Time, "Registered then or later."),
-    of("createdUntil", Time, "Registered before."),
-    of("finishedSince", Time, "Ended then or later."),
-    of("finishedUntil", Time, "Ended before."),
-    of("attributes", Values, "Values of attributes that scenarios declare under `search`."),
-    of("params", Values, "Values of parameters by their paths, like `customer.id`."),
-    of("vars", Values, "Values of variables by their paths."),
-];
-
-const fn of(name: &'static str, kind: ConditionKind, meaning: &'static str) -> SearchCondition {
-    SearchCondition { name, kind, meaning }
+conditions! {
+    /// Orders with these ids, 10 000 at most.
+    ids: Vec<String> = "ids", MOST_IDS;
+    /// Orders whose id begins like this.
+    id_prefix: Option<String> = "idPrefix";
+    /// Orders of this business transaction.
+    transaction_id: Option<String> = "transactionId";
+    /// Orders in one of these statuses.
+    statuses: Vec<Status> = "status";
+    /// Orders with one of these scenario statuses.
+    scenario_statuses: Vec<ScenarioStatus> = "scenarioStatus";
+    /// Orders of this scenario, all its versions unless one is named.
+    scenario: Option<String> = "scenario";
+    /// Orders of this version of it.
+    scenario_version: Option<i32> = "scenarioVersion";
+    /// Orders in one of these states, or that ended in it; an empty text stands for those that have none.
+    states: Vec<String> = "state";
+    /// Orders with one of these classes of error; an empty text stands for those without an error.
+    classes: Vec<String> = "class";
+    /// Orders whose error is about one of these called systems; an empty text stands for those where it is about none.
+    systems: Vec<String> = "system";
+    /// Orders of this flow.
+    flow: Option<String> = "flow";
+    /// Orders of this sequential queue.
+    queue: Option<String> = "queue";
+    /// Orders of which a stage runs on the node of this name.
+    node: Option<String> = "node";
+    /// Orders of this urgency.
+    priority: Option<Priority> = "priority";
+    /// Orders of this mode.
+    mode: Option<Mode> = "mode";
+    /// Orders with an event of this source in their history: `api`, `client`, `operation:NO`, or the name of a node.
+    source: Option<String> = "source";
+    /// Orders that will probably be late for what their clients were promised.
+    jeopardy: Option<bool> = "jeopardy";
+    /// Orders that are marked as inconsistent: their rows contradict each other, and need a person.
+    inconsistent: Option<bool> = "inconsistent";
+    /// Orders whose message, or error, contains this text, in upper or lower case.
+    text: Option<String> = "text";
+    /// Orders registered then or later.
+    created_since: Option<Timestamp> = "createdSince";
+    /// Orders registered before.
+    created_until: Option<Timestamp> = "createdUntil";
+    /// Orders that ended then or later.
+    finished_since: Option<Timestamp> = "finishedSince";
+    /// Orders that ended before.
+    finished_until: Option<Timestamp> = "finishedUntil";
+    /// Orders with these values of attributes that their scenarios declare under `search`, like `customer`.
+    attributes: BTreeMap<String, String> = "attributes";
+    /// Orders with these values of parameters, by their paths, like `customer.id`.
+    params: BTreeMap<String, Value> = "params";
+    /// Orders with these values of variables, by their paths.
+    vars: BTreeMap<String, Value> = "vars";
 }
 
 impl SearchCondition {
@@ -95,14 +128,43 @@ impl SearchCondition {
         CONDITIONS.iter().map(|condition| condition.name)
     }
 
+    /// This text, if it is a word that the condition takes.
+    ///
+    /// # Errors
+    /// The words that would do.
+    pub fn word(&self, text: &str) -> Result<String, UnknownWord> {
+        match self.words.is_empty() || self.words.contains(&text) {
+            true => Ok(text.to_owned()),
+            false => Err(UnknownWord::new(text, self.words)),
+        }
+    }
+
+    /// Meaning with the words that it takes, each between two of these marks, and no full stop.
+    #[must_use]
+    pub fn described(&self, mark: &str) -> String {
+        let meaning = self.meaning.trim_end_matches('.');
+        let words: Vec<String> = self.words.iter().map(|word| format!("{mark}{word}{mark}")).collect();
+        match words.split_last() {
+            Some((last, most)) => format!("{meaning}: {} or {last}", most.join(", ")),
+            None => meaning.to_owned(),
+        }
+    }
+
+    /// Meaning of its field in a body.
+    #[must_use]
+    pub fn meaning_in_body(&self) -> String {
+        let form = if self.kind == ConditionKind::Flag { " `false` stands for all others." } else { "" };
+        format!("{}.{form}", self.described("`"))
+    }
+
     /// Meaning of its parameter in a query, with the form that values have there.
     #[must_use]
     pub fn meaning_in_query(&self) -> String {
         let form = match self.kind {
-            List => " Several are written with commas between them.",
-            Time => " Written as a time, or as a duration back from now.",
-            Text | Flag | Number | Values => "",
+            ConditionKind::List => " Several are written with commas between them.",
+            ConditionKind::Time => " Written as a time, or as a duration back from now.",
+            _ => "",
         };
-        format!("{}{form}", self.meaning)
+        format!("{}{form}", self.meaning_in_body())
     }
 }

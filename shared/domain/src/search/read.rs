@@ -1,19 +1,11 @@
 //! Searches as they come in: as an object, or as the pairs of a query.
 
-use std::collections::BTreeMap;
-
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{ConditionKind, MOST_IDS, Search, SearchCondition};
-use crate::document::{Fault, nearest, parse_duration, pointer_to};
-use crate::order::{ScenarioStatus, Status};
-use crate::time;
-
-/// Longest text of a condition, in bytes: as long as the longest field of an order.
-const MAX_TEXT_BYTES: usize = 4096;
-/// Values that one search asks for at most.
-const MOST_VALUES: usize = 20;
+use super::value::ConditionValue;
+use super::{ConditionKind, Search, SearchCondition};
+use crate::document::{Fault, nearest, pointer_to};
 
 impl Search {
     /// Reads an object: lists where several are wanted, times as such or as a duration back from `now`.
@@ -81,7 +73,8 @@ impl Search {
     }
 }
 
-struct SearchReader<'a> {
+/// Reader of an object of conditions.
+pub(super) struct SearchReader<'a> {
     map: &'a Map<String, Value>,
     now: Timestamp,
     faults: Vec<Fault>,
@@ -100,158 +93,29 @@ impl SearchReader<'_> {
                 }
             });
         }
-        let ids = self.texts("ids", MOST_IDS);
-        let statuses = self.texts("status", Status::ALL.len());
-        let statuses = statuses.iter().filter_map(|word| self.word("status", word)).collect();
-        let scenario_statuses = self.texts("scenarioStatus", ScenarioStatus::ALL.len());
-        let scenario_statuses =
-            scenario_statuses.iter().filter_map(|word| self.word("scenarioStatus", word)).collect();
-        let mode = self.text("mode").and_then(|word| self.word("mode", &word));
-        let priority = self.text("priority").and_then(|word| self.word("priority", &word));
-        let scenario = self.text("scenario");
-        let scenario_version = self.version();
-        if scenario_version.is_some() && scenario.is_none() {
+        let mut search = Search::taken(self);
+        if search.scenario_version.is_some() && search.scenario.is_none() {
             self.fault("scenarioVersion", "needs the name of the scenario in `scenario`");
         }
-        let jeopardy = self.truth("jeopardy");
-        let inconsistent = self.truth("inconsistent");
-        Search {
-            ids,
-            jeopardy,
-            inconsistent,
-            statuses,
-            scenario_statuses,
-            mode,
-            source: self.text("source"),
-            priority,
-            scenario,
-            scenario_version,
-            id_prefix: self.text("idPrefix"),
-            transaction_id: self.text("transactionId"),
-            states: self.texts("state", 100),
-            classes: self.texts("class", 100),
-            systems: self.texts("system", 100),
-            flow: self.text("flow"),
-            queue: self.text("queue"),
-            node: self.text("node"),
-            text: self.text("text").map(|text| text.to_lowercase()),
-            created_since: self.moment("createdSince"),
-            created_until: self.moment("createdUntil"),
-            finished_since: self.moment("finishedSince"),
-            finished_until: self.moment("finishedUntil"),
-            attributes: self.attributes(),
-            params: self.values("params"),
-            vars: self.values("vars"),
+        search.text = search.text.map(|text| text.to_lowercase());
+        search
+    }
+
+    /// The value of a condition; a list has `most` values at most.
+    pub(super) fn value<T: ConditionValue>(&mut self, name: &str, most: usize) -> T {
+        let given = self.map.get(name).filter(|value| !value.is_null());
+        match given.map(|value| T::read(value, most, self.now)) {
+            Some(Ok(read)) => read,
+            Some(Err(messages)) => {
+                messages.into_iter().for_each(|message| self.fault(name, message));
+                T::default()
+            }
+            None => T::default(),
         }
     }
 
     fn fault(&mut self, field: &str, message: impl Into<String>) {
         self.faults.push(Fault::placed(None, format!("/{field}"), message));
-    }
-
-    fn given(&self, field: &str) -> Option<&Value> {
-        self.map.get(field).filter(|value| !value.is_null())
-    }
-
-    fn text(&mut self, field: &str) -> Option<String> {
-        let checked = self.given(field).map(|value| checked(value, false))?;
-        checked.map_err(|message| self.fault(field, message)).ok()
-    }
-
-    fn texts(&mut self, field: &str, most: usize) -> Vec<String> {
-        let items = match self.given(field) {
-            None => return Vec::new(),
-            Some(Value::Array(items)) => items.iter().map(|item| checked(item, true)).collect(),
-            Some(one) => vec![checked(one, true)],
-        };
-        if items.is_empty() || items.len() > most {
-            self.fault(field, format!("has 1 to {most} values"));
-            return Vec::new();
-        }
-        let read: Result<Vec<String>, String> = items.into_iter().collect();
-        read.map_err(|message| self.fault(field, message)).unwrap_or_default()
-    }
-
-    fn word<T: std::str::FromStr<Err = crate::id::UnknownWord>>(
-        &mut self,
-        field: &str,
-        word: &str,
-    ) -> Option<T> {
-        word.parse().map_err(|unknown: crate::id::UnknownWord| self.fault(field, unknown.to_string())).ok()
-    }
-
-    fn truth(&mut self, field: &str) -> Option<bool> {
-        let read = match self.given(field)? {
-            Value::Bool(is) => Some(*is),
-            Value::String(text) => text.parse().ok(),
-            _ => None,
-        };
-        if read.is_none() {
-            self.fault(field, "must be true or false");
-        }
-        read
-    }
-
-    fn version(&mut self) -> Option<i32> {
-        let read = self.given("scenarioVersion")?.as_i64().and_then(|version| i32::try_from(version).ok());
-        if read.is_none() {
-            self.fault("scenarioVersion", "must be a version, like 1");
-        }
-        read
-    }
-
-    fn moment(&mut self, field: &str) -> Option<Timestamp> {
-        let text = self.text(field)?;
-        let back = || self.now.checked_sub(SignedDuration::try_from(parse_duration(&text).ok()?).ok()?).ok();
-        let read = time::read(&text).or_else(|| back().and_then(time::within_range));
-        if read.is_none() {
-            self.fault(field, format!("is {}, or a duration back from now, like 2h", time::RANGE));
-        }
-        read
-    }
-
-    fn attributes(&mut self) -> BTreeMap<String, String> {
-        let values = self.values("attributes");
-        let texts = values.into_iter().map(|(name, value)| match value {
-            Value::String(text) => Ok((name, text)),
-            Value::Number(_) | Value::Bool(_) => Ok((name, value.to_string())),
-            _ => Err(format!("`{name}` must be a text, a number or a truth value")),
-        });
-        let texts: Result<BTreeMap<String, String>, String> = texts.collect();
-        texts.map_err(|message| self.fault("attributes", message)).unwrap_or_default()
-    }
-
-    fn values(&mut self, field: &str) -> BTreeMap<String, Value> {
-        let has_nul = |text: &str| text.contains('\0');
-        let read = match self.given(field) {
-            None => Ok(BTreeMap::new()),
-            Some(Value::Object(values)) if values.len() > MOST_VALUES => {
-                Err(format!("asks for more than {MOST_VALUES} values"))
-            }
-            Some(Value::Object(values))
-                if values
-                    .iter()
-                    .any(|(path, value)| has_nul(path) || value.as_str().is_some_and(has_nul)) =>
-            {
-                Err("contains the character NUL".to_owned())
-            }
-            Some(Value::Object(values)) => {
-                Ok(values.iter().map(|(path, value)| (path.clone(), value.clone())).collect())
-            }
-            Some(_) => Err("is an object of names and values, like {\"customer.id\": 7}".to_owned()),
-        };
-        read.map_err(|message| self.fault(field, message)).unwrap_or_default()
-    }
-}
-
-/// A text that the database takes; an empty one stands for none in a list.
-fn checked(value: &Value, may_be_empty: bool) -> Result<String, String> {
-    match value.as_str() {
-        None => Err("must be text".to_owned()),
-        Some("") if !may_be_empty => Err("must not be empty".to_owned()),
-        Some(text) if text.len() > MAX_TEXT_BYTES => Err(format!("is longer than {MAX_TEXT_BYTES} bytes")),
-        Some(text) if text.contains('\0') => Err("contains the character NUL".to_owned()),
-        Some(text) => Ok(text.to_owned()),
     }
 }
 

@@ -5,46 +5,62 @@ use pagurus_domain::search::AccessPath;
 
 use crate::sql::{shown_status, statements};
 
+/// Parameters behind those of the conditions: those of the access path first, then the keys of a count.
+macro_rules! behind {
+    (1) => {
+        "$26"
+    };
+    (2) => {
+        "$27"
+    };
+    (3) => {
+        "$28"
+    };
+    (4) => {
+        "$29"
+    };
+}
+
 /// Orders by descending number: `$1` the number below which they are, `$2` how many are looked at. The parameters from
-/// `$3` on are the conditions, those from `$26` on belong to the access path.
+/// `$3` on are the conditions.
 macro_rules! looked {
     (all) => {
-        "SELECT no FROM orders WHERE no < $1 AND no >= $26 ORDER BY no DESC LIMIT $2"
+        concat!("SELECT no FROM orders WHERE no < $1 AND no >= ", behind!(1), " ORDER BY no DESC LIMIT $2")
     };
     (ids) => {
-        "SELECT no FROM (SELECT no FROM orders WHERE id = ANY($26::text[]) OFFSET 0) AS named
-          WHERE no < $1 ORDER BY no DESC LIMIT $2"
+        concat!("SELECT no FROM (SELECT no FROM orders WHERE id = ANY(", behind!(1), "::text[]) OFFSET 0) AS named
+          WHERE no < $1 ORDER BY no DESC LIMIT $2")
     };
     // The index holds a hash, because a transaction may be longer than an entry of an index; the comparison of the
     // text decides.
     (transaction) => {
-        "SELECT no FROM orders
-          WHERE hashtextextended(transaction_id, 0) = hashtextextended($26, 0) AND transaction_id = $26 AND no < $1
-          ORDER BY no DESC LIMIT $2"
+        concat!("SELECT no FROM orders
+          WHERE hashtextextended(transaction_id, 0) = hashtextextended(", behind!(1), ", 0) AND transaction_id = ", behind!(1), " AND no < $1
+          ORDER BY no DESC LIMIT $2")
     };
     (failed) => {
         "SELECT order_no AS no FROM failures WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2"
     };
     (unfinished) => {
-        "SELECT order_no AS no
+        concat!("SELECT order_no AS no
            FROM ((SELECT order_no FROM ready WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2)
                  UNION ALL
-                 (SELECT order_no FROM running WHERE $26 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)
+                 (SELECT order_no FROM running WHERE ", behind!(1), " AND order_no < $1 ORDER BY order_no DESC LIMIT $2)
                  UNION ALL
-                 (SELECT order_no FROM due WHERE $27 AND order_no < $1 ORDER BY order_no DESC LIMIT $2)) AS places
-          ORDER BY order_no DESC LIMIT $2"
+                 (SELECT order_no FROM due WHERE ", behind!(2), " AND order_no < $1 ORDER BY order_no DESC LIMIT $2)) AS places
+          ORDER BY order_no DESC LIMIT $2")
     };
     (queue) => {
-        "SELECT order_no AS no FROM (SELECT order_no FROM queued WHERE queue = $26 OFFSET 0) AS members
-          WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2"
+        concat!("SELECT order_no AS no FROM (SELECT order_no FROM queued WHERE queue = ", behind!(1), " OFFSET 0) AS members
+          WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2")
     };
     // In the order of bytes, as the index is; no id is longer than what is behind the prefix.
     (prefix) => {
-        "SELECT no FROM orders
-          WHERE id ~>=~ $26 AND id ~<=~ ($26 || repeat(chr(1114111), 64)) AND no < $1 ORDER BY id USING ~<~ LIMIT $2"
+        concat!("SELECT no FROM orders
+          WHERE id ~>=~ ", behind!(1), " AND id ~<=~ (", behind!(1), " || repeat(chr(1114111), 64)) AND no < $1 ORDER BY id USING ~<~ LIMIT $2")
     };
     (attribute) => {
-        "SELECT order_no AS no FROM search_values WHERE name = $26 AND value = $27 AND order_no < $1 ORDER BY order_no DESC LIMIT $2"
+        concat!("SELECT order_no AS no FROM search_values WHERE name = ", behind!(1), " AND value = ", behind!(2), " AND order_no < $1 ORDER BY order_no DESC LIMIT $2")
     };
     (jeopardy) => {
         "SELECT order_no AS no FROM promises
@@ -115,7 +131,7 @@ macro_rules! step {
 
 /// Groups of what a step finds, in one row at least, which says how many were looked at.
 macro_rules! counts {
-    ($path:ident, $first:literal, $second:literal) => {
+    ($path:ident, $first:tt, $second:tt) => {
         concat!(
             "WITH looked AS MATERIALIZED (",
             looked!($path),
@@ -135,9 +151,9 @@ macro_rules! counts {
 
 /// The key by which orders are put together, as SQL.
 macro_rules! key {
-    ($number:literal) => {
+    ($number:tt) => {
         concat!(
-            "CASE ", $number, "::text WHEN 'status' THEN ", shown_status!(),
+            "CASE ", behind!($number), "::text WHEN 'status' THEN ", shown_status!(),
             " WHEN 'scenario' THEN (SELECT s.name FROM scenarios s WHERE s.no = o.scenario)
               WHEN 'state' THEN coalesce(o.step, '') WHEN 'class' THEN coalesce(o.error_class, '')
               WHEN 'system' THEN coalesce(o.error_system, '') WHEN 'flow' THEN o.flow WHEN 'queue' THEN coalesce(o.queue, '')
@@ -173,22 +189,22 @@ statements! {
     STEP_PREFIX = concat!("
         WITH looked AS MATERIALIZED (
             SELECT no, id FROM orders
-             WHERE id ~>=~ $26 AND id ~<=~ ($26 || repeat(chr(1114111), 64)) AND id ~>~ $1 ORDER BY id USING ~<~ LIMIT $2)
+             WHERE id ~>=~ ", behind!(1), " AND id ~<=~ (", behind!(1), " || repeat(chr(1114111), 64)) AND id ~>~ $1 ORDER BY id USING ~<~ LIMIT $2)
         SELECT (SELECT id FROM looked ORDER BY id USING ~>~ LIMIT 1) AS last, (SELECT count(*) FROM looked) AS looked,
                coalesce(array_agg(o.no ORDER BY l.id USING ~<~), '{}') AS found,
                coalesce(array_agg(l.id ORDER BY l.id USING ~<~), '{}') AS ids
           FROM looked l", wanted!());
-    COUNT_ALL = counts!(all, "$27", "$28");
-    COUNT_IDS = counts!(ids, "$27", "$28");
-    COUNT_TRANSACTION = counts!(transaction, "$27", "$28");
-    COUNT_FAILED = counts!(failed, "$26", "$27");
-    COUNT_UNFINISHED = counts!(unfinished, "$28", "$29");
-    COUNT_QUEUE = counts!(queue, "$27", "$28");
-    COUNT_PREFIX = counts!(prefix, "$27", "$28");
-    COUNT_ATTRIBUTE = counts!(attribute, "$28", "$29");
-    COUNT_NODE = counts!(node, "$26", "$27");
-    COUNT_JEOPARDY = counts!(jeopardy, "$26", "$27");
-    COUNT_INCONSISTENT = counts!(inconsistent, "$26", "$27");
+    COUNT_ALL = counts!(all, 2, 3);
+    COUNT_IDS = counts!(ids, 2, 3);
+    COUNT_TRANSACTION = counts!(transaction, 2, 3);
+    COUNT_FAILED = counts!(failed, 1, 2);
+    COUNT_UNFINISHED = counts!(unfinished, 3, 4);
+    COUNT_QUEUE = counts!(queue, 2, 3);
+    COUNT_PREFIX = counts!(prefix, 2, 3);
+    COUNT_ATTRIBUTE = counts!(attribute, 3, 4);
+    COUNT_NODE = counts!(node, 1, 2);
+    COUNT_JEOPARDY = counts!(jeopardy, 1, 2);
+    COUNT_INCONSISTENT = counts!(inconsistent, 1, 2);
 }
 
 /// The statement of a step through the failures that reads no order.

@@ -1,16 +1,27 @@
-//! Actions of operations on each of their orders.
+//! Actions of operations on each of their orders: how they are read, and how they are carried out.
 
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
 use jiff::SignedDuration;
 use pagurus_domain::document::parse_duration;
+use pagurus_domain::id::OrderNo;
 use pagurus_domain::operation::BulkKind;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::amendment::{Repair, Update};
+use pagurus_domain::order::principal::Principal;
+use pagurus_store::operations::StoredOperation;
+use pagurus_store::operations::items::TakenOrder;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value};
 
+use crate::Commands;
 use crate::act::LifeAction;
-use crate::request::{ActionRequest, OF_OTHERS, OF_RESTART};
+use crate::request::{ActionRequest, OF_OTHERS, OF_RESTART, RequestKey};
 use crate::restart::Restart;
+use crate::terms::Terms;
+
+/// Orders that are acted on at once where each has a transaction of its own.
+const AT_ONCE: usize = 4;
 
 /// An action on many orders.
 #[derive(Clone, Debug)]
@@ -96,6 +107,110 @@ fn distance(fields: &Map<String, Value>) -> Result<SignedDuration, Problem> {
         return Err(bad("the duration must be longer than 0".to_owned()));
     }
     SignedDuration::try_from(distance).map_err(|_| bad("it is too long".to_owned()))
+}
+
+/// The outcome for one order.
+pub(super) struct ActedOrder<'a> {
+    pub order: &'a TakenOrder,
+    /// The life that it goes on in, if its end is awaited; or why nothing was done.
+    pub outcome: Result<Option<i32>, Problem>,
+}
+
+impl Commands {
+    /// Carries out the action of an operation on each of these orders.
+    pub(super) async fn act_on<'a>(
+        &self,
+        operation: &StoredOperation,
+        action: &BulkAction,
+        taken: &'a [TakenOrder],
+    ) -> Vec<ActedOrder<'a>> {
+        let by = Principal::operation(operation.no);
+        let key =
+            RequestKey { name: format!("operation:{}", operation.no), digest: operation.action.clone() };
+        let there: Vec<(&TakenOrder, &str)> =
+            taken.iter().filter_map(|order| Some((order, order.id.as_deref()?))).collect();
+        let gone = taken.iter().filter(|order| order.id.is_none()).map(|order| ActedOrder {
+            order,
+            outcome: Err(Problem::new(Type::NotFound, "the order is not there any more")),
+        });
+        let mut came: Vec<ActedOrder<'a>> = gone.collect();
+        if let BulkAction::Life(life, if_status) = action {
+            let terms =
+                Terms { by: &by, reason: Some(&operation.reason), if_status: *if_status, key: Some(&key) };
+            let ids: Vec<&str> = there.iter().map(|(_, id)| *id).collect();
+            let outcomes = self.act_all(&ids, life, terms).await;
+            came.extend(there.iter().zip(outcomes).map(|((order, _), outcome)| ActedOrder {
+                order,
+                outcome: outcome.map(|acted| action.awaits_ends().then_some(acted.life)),
+            }));
+            return came;
+        }
+        if let BulkAction::Check = action {
+            let ids: Vec<&str> = there.iter().map(|(_, id)| *id).collect();
+            let checked = self.check(&ids, &by, Some(&operation.reason)).await;
+            came.extend(
+                there
+                    .iter()
+                    .zip(checked)
+                    .map(|((order, _), checked)| ActedOrder { order, outcome: checked.map(|_| None) }),
+            );
+            return came;
+        }
+        let mut single: Vec<BoxFuture<'_, ActedOrder<'a>>> = Vec::with_capacity(there.len());
+        for (order, id) in there {
+            single.push(Box::pin(self.act_on_one(operation, action, (order, id), &by, &key)));
+        }
+        came.extend(futures_util::stream::iter(single).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await);
+        came
+    }
+
+    async fn act_on_one<'a>(
+        &self,
+        operation: &StoredOperation,
+        action: &BulkAction,
+        (order, id): (&'a TakenOrder, &str),
+        by: &Principal,
+        key: &RequestKey,
+    ) -> ActedOrder<'a> {
+        ActedOrder { order, outcome: self.act_alone(operation, action, (order, id), by, key).await }
+    }
+
+    async fn act_alone(
+        &self,
+        operation: &StoredOperation,
+        action: &BulkAction,
+        (order, id): (&TakenOrder, &str),
+        by: &Principal,
+        key: &RequestKey,
+    ) -> Result<Option<i32>, Problem> {
+        match action {
+            BulkAction::Repair(repair) => {
+                self.repair(id, repair, by, Some(key)).await?;
+                // What had ended goes on in a new life.
+                Ok(Some(order.life + i32::from(order.is_final)))
+            }
+            BulkAction::Update(update) => self.update(id, update, by, Some(key)).await.map(|()| None),
+            BulkAction::Resend => match self.resend(id, by, Some(&operation.reason)).await? {
+                0 => Err(Problem::new(Type::Refused, "no notification of it is unconfirmed")),
+                _ => Ok(None),
+            },
+            BulkAction::Shift(distance) => {
+                let shift = operation.shift.unwrap_or_default();
+                let moved =
+                    self.shift_one(shift, OrderNo(order.no), *distance, (&operation.reason, by)).await?;
+                if moved {
+                    Ok(None)
+                } else {
+                    Err(Problem::new(
+                        Type::Refused,
+                        "the order neither waits nor retries, or was moved already",
+                    ))
+                }
+            }
+            // Done for many at once.
+            BulkAction::Life(..) | BulkAction::Check => Ok(None),
+        }
+    }
 }
 
 #[cfg(test)]

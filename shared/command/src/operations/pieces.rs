@@ -3,29 +3,22 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use pagurus_domain::id::OrderNo;
 use pagurus_domain::operation::pace::OperationPace;
 use pagurus_domain::operation::{ItemOutcome, Next, OperationState, speed};
-use pagurus_domain::order::principal::Principal;
-use pagurus_store::operations::items::{self, NotedOrder, TakenOrder};
+use pagurus_store::operations::items::{self, NotedOrder};
 use pagurus_store::operations::{self, StoredOperation};
 use pagurus_store::{Error, Tx};
-use pagurus_wire::problem::{Problem, Type};
+use pagurus_wire::problem::Type;
 
 use super::BulkAction;
+use super::action::ActedOrder;
 use crate::Commands;
-use crate::request::RequestKey;
-use crate::terms::Terms;
 
 /// Orders of a piece: few enough that their transaction is short.
 const PIECE: u64 = 200;
 /// Orders that a take looks at, so that one flow that is full does not hold the others up.
 const AHEAD: i64 = 5000;
-/// Orders that are acted on at once where each has a transaction of its own.
-const AT_ONCE: usize = 4;
 /// Orders whose end is looked for in one transaction.
 const SETTLED: i64 = 5000;
 /// Pause where nothing could be done with any order of a piece.
@@ -53,12 +46,6 @@ pub enum OperationPiece {
     Wait(Duration),
     /// The operation does not run any more.
     Over,
-}
-
-/// The outcome for one order.
-struct Came<'a> {
-    order: &'a TakenOrder,
-    outcome: Result<Option<i32>, Problem>,
 }
 
 impl Commands {
@@ -156,106 +143,12 @@ impl Commands {
         Ok(decided)
     }
 
-    async fn act_on<'a>(
-        &self,
-        operation: &StoredOperation,
-        action: &BulkAction,
-        taken: &'a [TakenOrder],
-    ) -> Vec<Came<'a>> {
-        let by = Principal::operation(operation.no);
-        let key =
-            RequestKey { name: format!("operation:{}", operation.no), digest: operation.action.clone() };
-        let there: Vec<(&TakenOrder, &str)> =
-            taken.iter().filter_map(|order| Some((order, order.id.as_deref()?))).collect();
-        let gone = taken.iter().filter(|order| order.id.is_none()).map(|order| Came {
-            order,
-            outcome: Err(Problem::new(Type::NotFound, "the order is not there any more")),
-        });
-        let mut came: Vec<Came<'a>> = gone.collect();
-        if let BulkAction::Life(life, if_status) = action {
-            let terms =
-                Terms { by: &by, reason: Some(&operation.reason), if_status: *if_status, key: Some(&key) };
-            let ids: Vec<&str> = there.iter().map(|(_, id)| *id).collect();
-            let outcomes = self.act_all(&ids, life, terms).await;
-            came.extend(there.iter().zip(outcomes).map(|((order, _), outcome)| Came {
-                order,
-                outcome: outcome.map(|acted| action.awaits_ends().then_some(acted.life)),
-            }));
-            return came;
-        }
-        if let BulkAction::Check = action {
-            let ids: Vec<&str> = there.iter().map(|(_, id)| *id).collect();
-            let checked = self.check(&ids, &by, Some(&operation.reason)).await;
-            came.extend(
-                there
-                    .iter()
-                    .zip(checked)
-                    .map(|((order, _), checked)| Came { order, outcome: checked.map(|_| None) }),
-            );
-            return came;
-        }
-        let mut single: Vec<BoxFuture<'_, Came<'a>>> = Vec::with_capacity(there.len());
-        for (order, id) in there {
-            single.push(Box::pin(self.act_on_one(operation, action, (order, id), &by, &key)));
-        }
-        came.extend(futures_util::stream::iter(single).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await);
-        came
-    }
-
-    async fn act_on_one<'a>(
-        &self,
-        operation: &StoredOperation,
-        action: &BulkAction,
-        (order, id): (&'a TakenOrder, &str),
-        by: &Principal,
-        key: &RequestKey,
-    ) -> Came<'a> {
-        Came { order, outcome: self.act_alone(operation, action, (order, id), by, key).await }
-    }
-
-    async fn act_alone(
-        &self,
-        operation: &StoredOperation,
-        action: &BulkAction,
-        (order, id): (&TakenOrder, &str),
-        by: &Principal,
-        key: &RequestKey,
-    ) -> Result<Option<i32>, Problem> {
-        match action {
-            BulkAction::Repair(repair) => {
-                self.repair(id, repair, by, Some(key)).await?;
-                // What had ended goes on in a new life.
-                Ok(Some(order.life + i32::from(order.is_final)))
-            }
-            BulkAction::Update(update) => self.update(id, update, by, Some(key)).await.map(|()| None),
-            BulkAction::Resend => match self.resend(id, by, Some(&operation.reason)).await? {
-                0 => Err(Problem::new(Type::Refused, "no notification of it is unconfirmed")),
-                _ => Ok(None),
-            },
-            BulkAction::Shift(distance) => {
-                let shift = operation.shift.unwrap_or_default();
-                let moved =
-                    self.shift_one(shift, OrderNo(order.no), *distance, (&operation.reason, by)).await?;
-                if moved {
-                    Ok(None)
-                } else {
-                    Err(Problem::new(
-                        Type::Refused,
-                        "the order neither waits nor retries, or was moved already",
-                    ))
-                }
-            }
-            // Done for many at once.
-            BulkAction::Life(..) | BulkAction::Check => Ok(None),
-        }
-    }
-
     /// Records the results of a piece. Returns the number of orders that are no longer open.
     async fn noted(
         &self,
         tx: &Tx<'_>,
         operation: &StoredOperation,
-        came: &[Came<'_>],
+        came: &[ActedOrder<'_>],
         begun: Timestamp,
     ) -> Result<usize, Error> {
         let reasons: Vec<Option<String>> =

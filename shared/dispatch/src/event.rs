@@ -224,8 +224,6 @@ pub enum DispatchEvent {
         /// Why not.
         why: Refusal,
     },
-    /// Hand-outs that no queue of the broker took, in the order they were sent.
-    Returned(Vec<HandOut>),
     /// A worker node is there, or runs with another concurrency than before.
     NodeUp {
         /// The node.

@@ -238,12 +238,6 @@ impl Dispatcher {
             DispatchEvent::Windows(windows) => self.set_windows(windows),
             DispatchEvent::Remembered { flows, systems } => self.remembered(&flows, &systems),
             DispatchEvent::Refused { hand_out, why } => self.refused(hand_out, why, now),
-            DispatchEvent::Returned(hand_outs) => {
-                // Backwards, because each goes back to the front of its line.
-                for hand_out in hand_outs.into_iter().rev() {
-                    self.refused(hand_out, Refusal::Busy, now);
-                }
-            }
             DispatchEvent::NodeUp { node, concurrency } => {
                 self.nodes.up(node, concurrency);
                 self.places_changed();

@@ -144,7 +144,8 @@ fn dsp_1_a_busy_or_unreached_node_rests_and_the_stage_keeps_its_turn() {
     let mut dispatcher = dispatcher(settings(9, 0));
     dispatcher.handle(DispatchEvent::Ready((1..=3).map(parallel).collect()), second(0));
     let sent = dispatcher.poll(second(0), 9);
-    dispatcher.handle(DispatchEvent::Returned(sent), second(1));
+    let busy = |hand_out| DispatchEvent::Refused { hand_out, why: Refusal::Busy };
+    sent.into_iter().rev().for_each(|hand_out| dispatcher.handle(busy(hand_out), second(1)));
     dispatcher.handle(DispatchEvent::Ready(vec![parallel(4)]), second(1));
     assert_eq!(polled(&mut dispatcher, 1), NOBODY);
     assert!(dispatcher.next_wake().is_some_and(|wake| wake < second(2)));

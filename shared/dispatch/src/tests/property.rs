@@ -82,7 +82,8 @@ impl World {
                 if let Some(message) = pick(&mut self.messages, index)
                     && message.epoch == self.model.epoch
                 {
-                    self.news.push(DispatchEvent::Returned(vec![message.hand_out]));
+                    let (hand_out, why) = (message.hand_out, Refusal::Busy);
+                    self.news.push(DispatchEvent::Refused { hand_out, why });
                 }
             }
             Step::EndStage(index, how) => {
@@ -244,8 +245,7 @@ impl World {
         self.model.epoch += 1;
         self.dispatcher = Dispatcher::new(parts::settings(PARALLEL, SEQUENTIAL));
         self.reading = None;
-        self.news
-            .retain(|event| !matches!(event, DispatchEvent::Refused { .. } | DispatchEvent::Returned(_)));
+        self.news.retain(|event| !matches!(event, DispatchEvent::Refused { .. }));
         self.done.clear();
         self.unforeseen.clear();
         self.handle(DispatchEvent::Stops(Vec::new()));

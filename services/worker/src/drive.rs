@@ -29,7 +29,7 @@ use pagurus_wire::message::Left;
 
 use crate::claim::ClaimedStage;
 use crate::clock::StageClock;
-use crate::finish::{self, StageFinish};
+use crate::finish::{self, StageFinish, StageOutline};
 use crate::memory::Share;
 use crate::progress::{Pace, Stale};
 use crate::trouble::StageTrouble;
@@ -55,6 +55,26 @@ struct ScenarioVersion {
     scenario: Arc<Scenario>,
     reference: ScenarioRef,
     code: Arc<ScenarioCode>,
+}
+
+/// Reasons for which a stage comes to no end of its own.
+enum NoEnd {
+    /// The order fails.
+    Failed(OrderError),
+    /// The stage is somebody else's now, who writes its end.
+    Stale,
+}
+
+impl From<OrderError> for NoEnd {
+    fn from(error: OrderError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Stale> for NoEnd {
+    fn from(_: Stale) -> Self {
+        Self::Stale
+    }
 }
 
 /// Runs a stage to its end and has the end written.
@@ -90,37 +110,33 @@ pub(crate) async fn run(worker: &Worker, work: ClaimedStage) {
     }
     let outcome = if is_missed {
         worker.host.metrics.count(Count::StartMissed, name.as_ref().map_or("", |name| &name.name), 1);
-        Ok(Err(broken(DEADLINE_EXCEEDED, "the deadline to start had passed before anything was executed")))
+        Err(broken(DEADLINE_EXCEEDED, "the deadline to start had passed before anything was executed").into())
     } else {
         match scenario {
-            Err(why) => Ok(Err(broken(SCENARIO_UNREADABLE, &format!("the scenario cannot be read: {why}")))),
-            // A defect of ours in one stage must end that stage, not the worker.
-            Ok(scenario) => {
-                AssertUnwindSafe(drive(worker, &claimed, scenario, brought, work.work, &clock, &span))
-                    .catch_unwind()
-                    .await
-                    .unwrap_or_else(|_| {
-                        tracing::error!(
-                            order = claimed.head.id,
-                            transaction = claimed.head.transaction_id,
-                            trace = stage_trace::trace_id(&worker.host, &claimed),
-                            "the stage panicked"
-                        );
-                        Ok(Err(broken(PANIC, "a defect of the engine ended the stage; its log says more")))
-                    })
+            Err(why) => {
+                Err(broken(SCENARIO_UNREADABLE, &format!("the scenario cannot be read: {why}")).into())
             }
+            Ok(scenario) => drive_alone(worker, &claimed, scenario, brought, work.work, &clock, &span).await,
         }
     };
-    let Ok(outcome) = outcome else {
-        worker.host.metrics.guard_refused(Guard::Register, 1);
-        traced::stale(&mut span);
-        return;
+    let outcome = match outcome {
+        Ok(end) => Ok(end),
+        Err(NoEnd::Failed(error)) => Err(error),
+        Err(NoEnd::Stale) => {
+            worker.host.metrics.guard_refused(Guard::Register, 1);
+            traced::stale(&mut span);
+            return;
+        }
     };
-    let mut end = StageFinish::new(claimed, name, outcome, clock.now(), begun.elapsed());
-    end.finished.has_begun = has_begun;
-    end.finished.has_deadlines = has_deadlines;
-    end.finished.takes_calls = takes_calls;
-    end.trace = span.context().filter(|_| worker.host.traces.is_on()).map(TraceContext::stored);
+    let run = StageOutline {
+        scenario: name,
+        has_begun,
+        has_deadlines,
+        takes_calls,
+        trace: span.context().filter(|_| worker.host.traces.is_on()).map(TraceContext::stored),
+        duration: begun.elapsed(),
+    };
+    let end = StageFinish::new(claimed, run, outcome, clock.now());
     traced::ended(&mut span, &end);
     let status = end.finished.then.status();
     worker.host.metrics.span(Span::Stage, status.as_str(), begun.elapsed());
@@ -156,6 +172,28 @@ fn broken(class: &str, message: &str) -> OrderError {
     OrderError::new(class, message)
 }
 
+/// Drives a stage so that a defect of ours in it ends that stage, and not the worker.
+async fn drive_alone(
+    worker: &Worker,
+    claimed: &Arc<Claimed>,
+    version: ScenarioVersion,
+    brought: Brought,
+    work: Duration,
+    clock: &StageClock,
+    span: &TraceSpan,
+) -> Result<Box<StageEnd>, NoEnd> {
+    let driven = AssertUnwindSafe(drive(worker, claimed, version, brought, work, clock, span));
+    driven.catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!(
+            order = claimed.head.id,
+            transaction = claimed.head.transaction_id,
+            trace = stage_trace::trace_id(&worker.host, claimed),
+            "the stage panicked"
+        );
+        Err(broken(PANIC, "a defect of the engine ended the stage; its log says more").into())
+    })
+}
+
 async fn drive(
     worker: &Worker,
     claimed: &Arc<Claimed>,
@@ -164,18 +202,14 @@ async fn drive(
     work: Duration,
     clock: &StageClock,
     span: &TraceSpan,
-) -> Result<Result<Box<StageEnd>, OrderError>, Stale> {
+) -> Result<Box<StageEnd>, NoEnd> {
     let ScenarioVersion { scenario, reference, code } = version;
     let share = worker.memory.share();
     let Brought { params, callbacks, calls } = brought;
     let brought = Read { values: brought::read(worker, claimed, params, callbacks, &share).await, calls };
     let turns = StageTurns { worker, claimed, code };
     let (of_order, rules, now) = (claimed.clone(), worker.rules.now(), clock.now());
-    let begun = turns.run(move || resume(scenario, rules, &of_order, brought, now)).await;
-    let (mut stage, mut need) = match begun {
-        Ok(begun) => begun,
-        Err(error) => return Ok(Err(error)),
-    };
+    let (mut stage, mut need) = turns.run(move || resume(scenario, rules, &of_order, brought, now)).await?;
     let mut pace = Pace::since(claimed.now, work);
     let mut noted = 0;
     loop {
@@ -194,7 +228,7 @@ async fn drive(
         let held = worker.closed.holds(&need, names, vhost, clock.now(), rand::random());
         let answer = match (held, need) {
             (Some(held), _) => held,
-            (None, Need::Done(end)) => return Ok(Ok(end)),
+            (None, Need::Done(end)) => return Ok(end),
             (None, Need::Save(reached)) => {
                 Box::pin(progress::enter(worker, claimed, &mut pace, *reached, &reference, clock)).await?;
                 Answer::Saved

@@ -28,18 +28,39 @@ use serde_json::Value;
 use crate::samples::Samples;
 use crate::{Worker, stage_trace};
 
+/// A run of a stage, as it is known before its outcome.
+#[derive(Clone, Debug)]
+pub(crate) struct StageOutline {
+    pub scenario: Option<ScenarioRef>,
+    pub has_begun: bool,
+    pub has_deadlines: bool,
+    pub takes_calls: bool,
+    /// Trace that its notifications go on with, if other than the order's.
+    pub trace: Option<String>,
+    pub duration: Duration,
+}
+
+impl StageOutline {
+    /// The end with which an order goes on like this.
+    fn finished(&self, claimed: &Claimed, then: Then, scenario_status: ScenarioStatus) -> Finished {
+        Finished {
+            has_begun: self.has_begun,
+            has_deadlines: self.has_deadlines,
+            takes_calls: self.takes_calls,
+            ..Finished::of(claimed, then, scenario_status)
+        }
+    }
+}
+
 /// The end of a stage with what is needed to write it and to notify others.
 #[derive(Debug)]
 pub(crate) struct StageFinish {
     pub claimed: Arc<Claimed>,
     pub finished: Finished,
-    pub scenario: Option<ScenarioRef>,
-    /// Trace that its notifications go on with, if other than the order's.
-    pub trace: Option<String>,
+    pub run: StageOutline,
     result: Option<Value>,
     /// Calls of systems that it made.
     calls: Vec<CallMade>,
-    duration: Duration,
     /// Transitions to be notified.
     moves: Vec<Transition>,
 }
@@ -48,24 +69,17 @@ impl StageFinish {
     /// Makes the end from what the stage left behind, or from the error that kept it from running.
     pub fn new(
         claimed: Arc<Claimed>,
-        scenario: Option<ScenarioRef>,
+        run: StageOutline,
         outcome: Result<Box<StageEnd>, OrderError>,
         now: Timestamp,
-        duration: Duration,
     ) -> Self {
         match outcome {
-            Ok(end) => Self::of_stage(claimed, scenario, *end, now, duration),
-            Err(error) => Self::of_error(claimed, scenario, error, now, duration),
+            Ok(end) => Self::of_stage(claimed, run, *end, now),
+            Err(error) => Self::of_error(claimed, run, error, now),
         }
     }
 
-    fn of_stage(
-        claimed: Arc<Claimed>,
-        scenario: Option<ScenarioRef>,
-        end: StageEnd,
-        now: Timestamp,
-        duration: Duration,
-    ) -> Self {
+    fn of_stage(claimed: Arc<Claimed>, run: StageOutline, end: StageEnd, now: Timestamp) -> Self {
         let history = record(&claimed, (&end.transitions, &end.log, &end.steps), Some((&end.then, now)));
         let visited = end.snapshot.visited();
         let result = end.snapshot.result.clone();
@@ -88,19 +102,13 @@ impl StageFinish {
             moved_by,
             answers: end.answers,
             asked: end.asked,
-            ..Finished::of(&claimed, end.then, end.scenario_status)
+            ..run.finished(&claimed, end.then, end.scenario_status)
         };
         let moves = if wants_moves(&claimed) { end.transitions } else { Vec::new() };
-        Self { claimed, finished, scenario, trace: None, result, calls: end.calls, duration, moves }
+        Self { claimed, finished, run, result, calls: end.calls, moves }
     }
 
-    fn of_error(
-        claimed: Arc<Claimed>,
-        scenario: Option<ScenarioRef>,
-        error: OrderError,
-        now: Timestamp,
-        duration: Duration,
-    ) -> Self {
+    fn of_error(claimed: Arc<Claimed>, run: StageOutline, error: OrderError, now: Timestamp) -> Self {
         // Nothing was executed, or nothing that counts.
         let then = Then::failed(error.clone());
         let text = format!("{}: {}", error.class.as_deref().unwrap_or_default(), error.message);
@@ -109,26 +117,17 @@ impl StageFinish {
             history,
             // The stored snapshot stays as it is: a restart goes on with it.
             had_snapshot: false,
-            ..Finished::of(&claimed, then, ScenarioStatus::Failed)
+            ..run.finished(&claimed, then, ScenarioStatus::Failed)
         };
-        Self {
-            claimed,
-            finished,
-            scenario,
-            trace: None,
-            result: None,
-            calls: Vec::new(),
-            duration,
-            moves: Vec::new(),
-        }
+        Self { claimed, finished, run, result: None, calls: Vec::new(), moves: Vec::new() }
     }
 
     /// Returns the notifications of this stage: of its transitions, and of the end of the life, if it is one.
     fn notifications(&self, finished_at: Timestamp) -> Vec<NewNotification> {
-        let mut notifications = moves(&self.claimed, self.scenario.as_ref(), &self.moves);
+        let mut notifications = moves(&self.claimed, self.run.scenario.as_ref(), &self.moves);
         let Then::End { status, scenario_status, error } = &self.finished.then else { return notifications };
         let claimed = &self.claimed;
-        let scenario = self.scenario.as_ref();
+        let scenario = self.run.scenario.as_ref();
         let content = Content {
             order: &claimed.head,
             scenario: scenario.map_or("", |scenario| &scenario.name),
@@ -145,7 +144,7 @@ impl StageFinish {
             retries: claimed.head.retries + i32::from(self.finished.repeated()),
         };
         notifications.extend(NewNotification::of(&content, LifeEnd::First));
-        if let Some(trace) = &self.trace {
+        if let Some(trace) = &self.run.trace {
             notifications.iter_mut().for_each(|one| one.trace = Some(trace.clone()));
         }
         notifications
@@ -249,8 +248,7 @@ pub(crate) async fn submit(worker: &Worker, end: StageFinish) {
             let failure =
                 OrderError::new(PANIC, format!("the end of the stage could not be stored: {error}"));
             let now = end.finished.started_at;
-            let failed =
-                StageFinish::new(end.claimed.clone(), end.scenario.clone(), Err(failure), now, end.duration);
+            let failed = StageFinish::new(end.claimed.clone(), end.run.clone(), Err(failure), now);
             if let Err(Failed::Handler(_)) = hand_in(worker, &Arc::new(failed)).await {
                 // What cannot be stored even so stays held until it is found overdue, and is poison
                 // in the end; dropped, it would be begun again at once, and again.
@@ -354,11 +352,11 @@ async fn tell(host: &Host, batch: &[Arc<StageFinish>], written: FinishOutcome) {
             attempt: finished.attempt.0,
             node: host.node.0,
             left_queue: finished.queue.clone().filter(|_| finished.leaves_queue()),
-            duration_ms: u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX),
+            duration_ms: u64::try_from(end.run.duration.as_millis()).unwrap_or(u64::MAX),
             waited_ms: Some(end.claimed.waited_ms()),
             class,
         });
-        let scenario = end.scenario.as_ref().map_or("", |scenario| &scenario.name);
+        let scenario = end.run.scenario.as_ref().map_or("", |scenario| &scenario.name);
         samples.add(&end.claimed.flow, scenario, &end.calls);
         let systems = asked.remove(&finished.no).into_iter().flatten();
         systems.for_each(|system| effects.asks(&end.claimed.flow, system));
@@ -376,13 +374,13 @@ fn count(host: &Host, end: &StageFinish) {
     let then = &end.finished.then;
     let status = then.status();
     host.metrics.count(Count::Stages, status.as_str(), 1);
-    host.stats.time(Series::Stages, status.as_str(), end.duration);
+    host.stats.time(Series::Stages, status.as_str(), end.run.duration);
     if let Some(error) = error_of(then) {
         host.stats.error(error);
         let class = error.class.as_deref().unwrap_or_default();
         host.metrics.count_by(Count::StageErrors, &[&end.claimed.flow, class], 1);
     }
-    host.count_end(end.scenario.as_ref().map_or("", |scenario| &scenario.name), status);
+    host.count_end(end.run.scenario.as_ref().map_or("", |scenario| &scenario.name), status);
 }
 
 /// Returns the error that a stage left behind.

@@ -74,7 +74,7 @@ pub(crate) fn ended(span: &mut TraceSpan, end: &StageFinish) {
     if !span.is_recorded() {
         return;
     }
-    if let Some(scenario) = &end.scenario {
+    if let Some(scenario) = &end.run.scenario {
         span.set_text(names::SCENARIO_NAME, &scenario.name);
         span.set(names::SCENARIO_VERSION, i64::from(scenario.version));
     }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::parse_duration;
+use pagurus_domain::json::json_text;
 use pagurus_domain::operation::{OperationState, Ramp};
 use pagurus_domain::order::Priority;
 use pagurus_domain::order::principal::Principal;
@@ -68,7 +69,7 @@ impl Commands {
         let own = RequestKey::of_our_own();
         let key = key.unwrap_or(&own);
         let fields = Value::Object(asked.with.clone()).to_string();
-        let search = serde_json::to_string(&understood.search).unwrap_or_default();
+        let search = json_text(&understood.search);
         let made_by = by.to_value().to_string();
         let new = NewOperation {
             key: &key.name,

@@ -2,6 +2,7 @@
 //! tables, so no failure here fails anything.
 
 use pagurus_broker::Message;
+use pagurus_domain::json::json_text;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -50,8 +51,8 @@ pub(crate) async fn send(host: &Host, mut messages: Vec<Message>) {
     }
 }
 
-/// Plain data as JSON; it always serializes.
+/// A message as JSON.
 #[must_use]
 pub fn body(message: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(message).unwrap_or_default()
+    json_text(message).into_bytes()
 }

@@ -18,6 +18,7 @@ use axum::middleware::{Next, from_fn, map_response};
 use axum::response::IntoResponse as _;
 use axum::{Extension, Router};
 use pagurus_domain::id::Role;
+use pagurus_domain::json::json_text;
 use pagurus_wire::problem::{Problem, Type};
 use tokio_util::task::TaskTracker;
 
@@ -144,9 +145,7 @@ fn without_place(full: PlaceShortage) -> Problem {
 #[must_use]
 pub fn answer_of(problem: &Problem) -> Response<Body> {
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    // Plain data always serializes.
-    let body = serde_json::to_vec(problem).unwrap_or_default();
-    let mut response = (status, body).into_response();
+    let mut response = (status, json_text(problem)).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
     if matches!(problem.status, 429 | 503) {

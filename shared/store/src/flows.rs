@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::flow::{FlowRecord, SystemRecord};
 use pagurus_domain::id::{Epoch, OrderNo};
+use pagurus_domain::json::json_text;
 
 use crate::columns::columns;
 use crate::sql::statements;
@@ -74,7 +75,7 @@ pub async fn write_flows(on: &impl Connection, epoch: Epoch, flows: &[FlowRecord
         flow: &str = one.flow.as_str(),
         state: &str = one.state.as_str(),
         ready: i64 = i64::from(one.ready.sum()),
-        record: String = text(one),
+        record: String = json_text(one),
     });
     columns.execute(on, WRITE_FLOWS, &[&epoch.0]).await
 }
@@ -87,14 +88,9 @@ pub async fn write_systems(on: &impl Connection, epoch: Epoch, systems: &[System
     let columns = columns!(one in systems => {
         system: &str = one.system.as_str(),
         state: &str = one.state.as_str(),
-        record: String = text(one),
+        record: String = json_text(one),
     });
     columns.execute(on, WRITE_SYSTEMS, &[&epoch.0]).await
-}
-
-/// The JSON of a record. It is plain data, which always serializes.
-fn text(record: &impl serde::Serialize) -> String {
-    serde_json::to_string(record).unwrap_or_default()
 }
 
 fn read<T: serde::de::DeserializeOwned>(row: &tokio_postgres::Row, table: &'static str) -> Result<T> {

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use pagurus_domain::json::json_text;
 use pagurus_domain::maintenance::{Calendar, CalendarRule, MaintenanceWindow, Occurrence, WindowTarget};
 
 use crate::revision::revise;
@@ -106,8 +107,7 @@ pub async fn add(tx: &Tx<'_>, window: &NewWindow<'_>) -> Result<Option<(i64, i64
         WindowTarget::Flows(keyword) => (Some(keyword), None),
         WindowTarget::System(name) => (None, Some(name)),
     };
-    // Plain data always serializes.
-    let calendar = serde_json::to_string(window.calendar.rule()).unwrap_or_default();
+    let calendar = json_text(window.calendar.rule());
     let end = window.calendar.end();
     let statement = tx.prepare_cached(ADD).await?;
     let row = tx

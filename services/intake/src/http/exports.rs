@@ -1,5 +1,6 @@
 //! Exports over HTTP: few at a time, because each holds a page of whole orders until its client has taken it.
 
+use pagurus_domain::json::json_text;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -70,8 +71,7 @@ pub(super) struct Exported {
 impl IntoResponse for Exported {
     fn into_response(self) -> Response<Body> {
         let Self { page, turn } = self;
-        // Plain data always serializes.
-        let bytes = Bytes::from(serde_json::to_vec(&page).unwrap_or_default());
+        let bytes = Bytes::from(json_text(&page));
         drop(page);
         let pieces = stream::unfold((bytes, turn), |(mut bytes, turn)| async move {
             let piece = bytes.split_to(bytes.len().min(PIECE));

@@ -14,6 +14,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream;
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
+use pagurus_domain::json::json_text;
 use pagurus_domain::order::Status;
 use pagurus_runtime::Peer;
 use pagurus_store::changes::FollowedOrder;
@@ -242,9 +243,9 @@ fn sent(message: &StreamMessage) -> Event {
     }
 }
 
-/// Returns plain data as an event; it always serializes, in one line.
+/// Returns plain data as an event, in one line.
 fn of<T: Serialize>(name: &str, data: &T) -> Event {
-    Event::default().event(name).data(serde_json::to_string(data).unwrap_or_default())
+    Event::default().event(name).data(json_text(data))
 }
 
 #[cfg(test)]

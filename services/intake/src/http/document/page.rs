@@ -103,8 +103,7 @@ fn one(page: &mut String, operation: &Value) {
 /// The fields of a schema as a table; a schema without any as it stands.
 fn fields(page: &mut String, schema: &Value) {
     if schema["properties"].is_null() {
-        let shown = serde_json::to_string_pretty(schema).unwrap_or_default();
-        let _ = write!(page, "<pre>{}</pre>", escaped(&shown));
+        let _ = write!(page, "<pre>{}</pre>", escaped(&format!("{schema:#}")));
         return;
     }
     let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::classes::{INCONSISTENT, POISON};
 use crate::id::spelled;
+use crate::json::json_text;
 use crate::order::notification::notices::{
     EndNotice, MoveNotice, NoticeError, NoticeJeopardy, NoticeMove, NoticeParked,
 };
@@ -75,7 +75,7 @@ impl Content<'_> {
     /// The JSON body of an end, with the mark of the client, and times in this zone (IANA name; none is UTC).
     #[must_use]
     pub fn render(&self, correlation_id: Option<&str>, timezone: Option<&str>) -> String {
-        written(&self.body(correlation_id, &Zone::of(timezone)))
+        json_text(&self.body(correlation_id, &Zone::of(timezone)))
     }
 
     /// The same of an order that needs a person, with the reason.
@@ -92,7 +92,7 @@ impl Content<'_> {
         if !self.status.is_final() {
             (body.finished_at, body.duration_ms) = (None, None);
         }
-        written(&body)
+        json_text(&body)
     }
 
     /// The same of an order in jeopardy, with what is expected of it and why.
@@ -112,7 +112,7 @@ impl Content<'_> {
             expected_at: zone.write(jeopardy.expected_at),
             cause: jeopardy.cause,
         });
-        written(&body)
+        json_text(&body)
     }
 
     fn body<'b>(&'b self, correlation_id: Option<&'b str>, zone: &Zone) -> EndNotice<'b> {
@@ -181,7 +181,7 @@ impl Moved<'_> {
     #[must_use]
     pub fn render(&self, correlation_id: Option<&str>, timezone: Option<&str>) -> String {
         let at = Zone::of(timezone).write(self.at);
-        written(&MoveNotice {
+        json_text(&MoveNotice {
             id: &self.order.id,
             correlation_id,
             transaction_id: self.order.transaction_id.as_deref(),
@@ -207,11 +207,6 @@ impl Zone {
             None => format!("{time:.3}").replace('Z', "+00:00"),
         }
     }
-}
-
-/// Plain data always serializes.
-fn written(body: &impl Serialize) -> String {
-    serde_json::to_string(body).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use super::{
     ActionHold, Answers, AsyncRetry, Digest, Frame, Handling, KeptAnswer, Mover, RetryTime, Snapshot,
     SnapshotError, SyncRetry, Visit,
 };
+use pagurus_domain::json::json_text;
 
 impl Snapshot {
     /// The form in which it is stored, as JSON.
@@ -28,7 +29,7 @@ impl Snapshot {
     /// The form in which it is stored, as text.
     #[must_use]
     pub fn to_text(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+        json_text(self)
     }
 
     /// Reads the stored form.

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use pagurus_command::check::{self, Suspect};
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Host;
 use pagurus_runtime::config::CheckSettings;
@@ -74,7 +75,7 @@ impl Checker {
         let last = numbers.last().map(|(no, _)| *no);
         let is_full = i64::try_from(numbers.len()).is_ok_and(|count| count == PAGE);
         let next = last.filter(|_| is_full).map(|after_no| Step { after_no, ..Step::default() });
-        let time = Duration::from_secs(1) * u32::try_from(numbers.len()).unwrap_or(u32::MAX) / rate;
+        let time = Duration::from_secs(1) * saturated::<u32>(numbers.len()) / rate;
         let pause = if next.is_some() { time } else { time.max(BETWEEN_ROUNDS) };
         walks::come_to(&tx, walk, next.as_ref(), pause).await?;
         tx.commit().await?;

@@ -8,6 +8,7 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::classes::{DEPENDENCY_FAILED, DEPENDENCY_INVALID};
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::dependency::{Stand, StartDecision};
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::transition::Cause;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
@@ -57,7 +58,7 @@ impl ConditionLook {
     }
 
     async fn look(&mut self) -> Result<(), Error> {
-        let limit = i64::try_from(self.host.settings().activation.batch).unwrap_or(i64::MAX);
+        let limit = saturated::<i64>(self.host.settings().activation.batch);
         let mut after = OrderNo(0);
         loop {
             let client = self.host.store.recovery().await?;

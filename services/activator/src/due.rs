@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_domain::activation::{NEVER_REPEATED, Stream, repeat_at};
 use pagurus_domain::low_water::LowWater;
+use pagurus_domain::number::saturated;
 use pagurus_runtime::metrics::{Count, Level, Span, Work};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
@@ -209,7 +210,7 @@ impl BackgroundTask for Repeats {
 
 async fn repeat(host: &Host, low_water: &mut LowWater) -> Result<(), Error> {
     let settings = &host.settings().activation;
-    let limit = i64::try_from(settings.batch).unwrap_or(i64::MAX);
+    let limit = saturated::<i64>(settings.batch);
     loop {
         let mut client = host.store.recovery().await?;
         let first = first::look(&client, TimedList::Repeats, low_water).await?;

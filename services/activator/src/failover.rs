@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use pagurus_command::recovery::{EndWanted, Sorted, end_all, end_poisoned, hand_out_again, node_of};
 use pagurus_domain::classes::NODE_STOPPED;
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::recovery::{Finding, rest_between_passes};
 use pagurus_runtime::config::WhenLost;
@@ -53,7 +54,7 @@ impl Failover {
         }
         let abandoned = recovery::abandoned(&tx, settings.interval).await?;
         self.tell_left(host, abandoned.iter().map(|node| node.older).sum());
-        let batch = i64::try_from(settings.batch).unwrap_or(i64::MAX);
+        let batch = saturated::<i64>(settings.batch);
         let mut effects = Effects::default();
         let mut taken = Vec::new();
         for lost in abandoned.iter().filter(|lost| lost.recent > 0) {
@@ -96,7 +97,7 @@ impl Failover {
         }
         let settings = host.settings();
         let left = abandoned.iter().map(|node| node.recent).max().unwrap_or(0);
-        let (left, batch) = (u64::try_from(left).unwrap_or(0), settings.failover.batch as u64);
+        let (left, batch) = (saturated::<u64>(left), settings.failover.batch as u64);
         let rest = rest_between_passes(left, batch, settings.recovery.interval);
         Some(self.rest.map_or(rest, |before| before.min(rest)))
     }

@@ -11,6 +11,7 @@ use pagurus_domain::flow::{Capacity, FlowState};
 use pagurus_domain::id::{Epoch, OrderNo, Role, ScenarioNo};
 use pagurus_domain::idle::{IdleCause, IdleStage};
 use pagurus_domain::low_water::{LowNumber, LowWater};
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::{Mode, Priority};
 use pagurus_runtime::metrics::Count;
@@ -186,7 +187,7 @@ impl IdleDetector {
 
     async fn scene(&self, client: &Client, period: Duration) -> Result<Scene, Error> {
         let settings = self.host.settings();
-        let count = |setting: usize| u32::try_from(setting).unwrap_or(u32::MAX);
+        let count = |setting: usize| saturated::<u32>(setting);
         let distribution = &settings.distribution;
         let capacity = Capacity {
             parallel: count(distribution.parallel_count),
@@ -196,7 +197,7 @@ impl IdleDetector {
         let workers = presence::workers_seen(client, settings.node.lost_after).await?;
         let load = presence::load(client).await?;
         let takers: Vec<_> = workers.iter().filter(|worker| worker.is_alive && worker.takes).collect();
-        let live = u32::try_from(takers.len()).unwrap_or(u32::MAX);
+        let live = saturated::<u32>(takers.len());
         let has_place = takers.iter().any(|worker| {
             let taken = load.iter().find(|load| load.node == worker.node).map_or(0, |load| load.total());
             taken < capacity.allowance(live, worker.concurrency)

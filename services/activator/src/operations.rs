@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use pagurus_command::Commands;
 use pagurus_command::operations::{OperationPiece, Selected};
 use pagurus_domain::flow::FlowRecord;
+use pagurus_domain::number::saturated;
 use pagurus_domain::operation::OperationState;
 use pagurus_domain::operation::pace::{MOST_READY, OperationPace};
 use pagurus_runtime::Host;
@@ -89,7 +90,7 @@ impl Operations {
         let running: Vec<&StoredOperation> =
             live.iter().filter(|operation| operation.state == OperationState::Running).collect();
         let mut pause = LOOK_EVERY;
-        let each = SELECTED_FOR / u32::try_from(running.len().max(1)).unwrap_or(u32::MAX);
+        let each = SELECTED_FOR / saturated::<u32>(running.len().max(1));
         for operation in &running {
             let begun = Instant::now();
             while !host.draining.is_cancelled() && self.select(operation).await? {
@@ -102,7 +103,7 @@ impl Operations {
         if running.is_empty() {
             return Ok(pause);
         }
-        let most_ready = i64::try_from(MOST_READY).unwrap_or(i64::MAX);
+        let most_ready = saturated::<i64>(MOST_READY);
         let full = flows::backlog(&host.store.operations().await?, most_ready, MOST_FLOWS).await?;
         let full: Vec<String> = full.into_iter().map(|(flow, _)| flow).collect();
         let mut pace = self.pace(host).await?;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use pagurus_command::jeopardy::mark_late;
 use pagurus_domain::low_water::LowWater;
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::Status;
 use pagurus_domain::promise::{ExpectedEnd, PromiseVerdict, RemainingTimes};
 use pagurus_runtime::Host;
@@ -84,7 +85,7 @@ impl PromiseChecker {
             looked += taken.len();
             self.learn_from(&taken.ended).await?;
             self.judge(&taken.open).await?;
-            if taken.len() < usize::try_from(BATCH).unwrap_or(usize::MAX) {
+            if taken.len() < saturated::<usize>(BATCH) {
                 break;
             }
         }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use pagurus_command::recovery::{EndWanted, Sorted, end_all, end_poisoned, hand_out_again, node_of};
 use pagurus_domain::low_water::LowWater;
+use pagurus_domain::number::saturated;
 use pagurus_domain::recovery::Finding;
 use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::node::chain;
@@ -70,7 +71,7 @@ async fn lose_nodes(host: &Host) -> Result<(), Error> {
 
 /// Hands stages out again that are overdue, in bounded batches.
 async fn overdue(host: &Host, low_water: &mut LowWater) -> Result<(), Error> {
-    let limit = i64::try_from(host.settings().recovery.batch).unwrap_or(i64::MAX);
+    let limit = saturated::<i64>(host.settings().recovery.batch);
     loop {
         let mut client = host.store.recovery().await?;
         let first = first::look(&client, TimedList::Overdue, low_water).await?;
@@ -107,7 +108,7 @@ async fn overdue(host: &Host, low_water: &mut LowWater) -> Result<(), Error> {
 
 /// Ends orders that missed their start or outlived their time.
 async fn deadlines(host: &Host, catalogue: &Catalogue, low_water: &mut LowWater) -> Result<(), Error> {
-    let limit = i64::try_from(host.settings().recovery.batch).unwrap_or(i64::MAX);
+    let limit = saturated::<i64>(host.settings().recovery.batch);
     let client = host.store.recovery().await?;
     let first = first::look(&client, TimedList::Deadlines, low_water).await?;
     let Some(from) = first.come() else { return Ok(()) };

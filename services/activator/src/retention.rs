@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use pagurus_command::recovery::{EndWanted, end_all};
 use pagurus_domain::classes::RETENTION_EXPIRED;
 use pagurus_domain::id::OrderNo;
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::retention::{Retained, RetentionTerms, retained};
 use pagurus_runtime::Host;
@@ -78,7 +79,7 @@ impl Remover {
         let is_full = i64::try_from(ages.len()).is_ok_and(|count| count == PAGE);
         let next =
             ages.last().filter(|_| is_full).map(|last| Step { after_no: last.no.0, ..Step::default() });
-        let time = Duration::from_secs(1) * u32::try_from(ages.len()).unwrap_or(u32::MAX) / rate;
+        let time = Duration::from_secs(1) * saturated::<u32>(ages.len()) / rate;
         let pause = if next.is_some() { time } else { time.max(BETWEEN_ROUNDS) };
         walks::come_to(&tx, ORDERS, next.as_ref(), pause).await?;
         tx.commit().await?;

@@ -1,6 +1,7 @@
 //! Orders that stand still: suspended for longer than `notify.parked_after`, which is reported to their clients (ORD-18).
 
 use pagurus_domain::low_water::LowWater;
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::notification::{Content, ParkedReason};
 use pagurus_runtime::{Effects, Host};
@@ -17,7 +18,7 @@ const EVENT: &str = "parked";
 
 /// Tells of orders that are suspended since the hand-out that was noted; those that have gone on since are passed over.
 pub(crate) async fn look(host: &Host, low_water: &mut LowWater) -> Result<(), Error> {
-    let limit = i64::try_from(host.settings().recovery.batch).unwrap_or(i64::MAX);
+    let limit = saturated::<i64>(host.settings().recovery.batch);
     let mut client = host.store.recovery().await?;
     let Some(from) = first::look(&client, TimedList::Suspensions, low_water).await?.come() else {
         return Ok(());

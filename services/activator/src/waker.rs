@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use pagurus_domain::activation::{LEAST_AHEAD, Stream, WakingPace};
 use pagurus_domain::low_water::LowWater;
+use pagurus_domain::number::saturated;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
 use pagurus_store::due::by_flow::{self, DuePage};
@@ -82,8 +83,7 @@ impl Waker {
         self.passed = 0;
         let mut client = host.store.recovery().await?;
         let tx = client.transaction().await?;
-        let woken =
-            due::wake(&tx, self.stream, from, i64::try_from(batch).unwrap_or(i64::MAX), repeat_at).await?;
+        let woken = due::wake(&tx, self.stream, from, saturated::<i64>(batch), repeat_at).await?;
         tx.commit().await?;
         // Rows that another activator holds are left to it; a full batch is followed by the next.
         self.was_full = woken.len() >= batch;

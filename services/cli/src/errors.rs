@@ -5,6 +5,7 @@ mod list;
 
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::number::saturated;
 use pagurus_wire::errors::{ErrorGroup, ErrorGroups, ErrorHour};
 
 use crate::client::ApiClient;
@@ -182,7 +183,7 @@ fn name(group: &ErrorGroup) -> String {
 fn over_time(hours: &[ErrorHour], since: Timestamp, now: Timestamp) -> String {
     let hour = SignedDuration::from_hours(1).as_secs();
     let first = since.as_second().div_euclid(hour);
-    let cell_of = |at: Timestamp| usize::try_from(at.as_second().div_euclid(hour) - first).unwrap_or(0);
+    let cell_of = |at: Timestamp| saturated::<usize>(at.as_second().div_euclid(hour) - first);
     let all = cell_of(now) + 1;
     let cells = all.min(CELLS);
     let mut counts = vec![0_i64; cells];

@@ -4,6 +4,7 @@
 
 use clap::Subcommand;
 use pagurus_scenario::value::percent_encode;
+use pagurus_domain::number::saturated;
 use pagurus_wire::cluster::{QueueDetail, QueueLine, QueueMemberLine, ReleasedView};
 use serde_json::json;
 
@@ -43,7 +44,7 @@ pub(crate) enum Command {
 pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     match command {
         Command::List { limit } => {
-            let most = limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+            let most = limit.map(saturated::<usize>);
             QUEUES.show(&client.pages(QUEUES.path, &(), most).await?, screen)
         }
         Command::Show { name, limit } => show(&name, limit, client, screen).await,
@@ -59,7 +60,7 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
 
 async fn show(name: &str, limit: u32, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let path = format!("/v1/queues/{}", percent_encode(name));
-    let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
+    let wanted = saturated::<usize>(limit);
     let (mut waiting, mut cursor) = (Vec::new(), None);
     let whole = loop {
         let page = (wanted - waiting.len()).min(500);

@@ -3,6 +3,7 @@
 //! Texts that came from clients never reach a terminal with what a terminal would obey, and
 //! nothing is coloured unless a terminal shows it and nobody said no.
 
+use pagurus_domain::number::saturated;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
@@ -321,7 +322,7 @@ const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '�
 pub(crate) fn bars(counts: &[i64]) -> String {
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
     let top = HEIGHTS.len() - 1;
-    let bar = |count: &i64| match usize::try_from(count * i64::try_from(top).unwrap_or(0) / most) {
+    let bar = |count: &i64| match usize::try_from(count * saturated::<i64>(top) / most) {
         _ if *count == 0 => '·',
         Ok(height) => HEIGHTS[height.min(top)],
         Err(_) => '·',

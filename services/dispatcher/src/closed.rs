@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::flow::{SystemOrder, SystemOverride, SystemRecord, SystemState};
+use pagurus_domain::number::saturated;
 use pagurus_wire::message::{ClosedSystem, SystemsClosed};
 
 /// Interval between two words while any system is closed: workers believe each for three times as long.
@@ -59,7 +60,7 @@ impl ClosedSystems {
         self.said = Some((at, names, self.open.clone()));
         let left = |until: Option<Timestamp>| {
             let left = until.map_or(UNTIL_PROBED, |until| until.duration_since(now));
-            u64::try_from(left.as_millis()).unwrap_or(0)
+            saturated::<u64>(left.as_millis())
         };
         let closed = self.closed.iter();
         let closed =

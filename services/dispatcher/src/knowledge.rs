@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use pagurus_dispatch::{DispatchEvent, Dispatcher};
 use pagurus_domain::flow::{FlowRecord, OpenRequests, SystemRecord};
 use pagurus_domain::id::Epoch;
+use pagurus_domain::number::saturated;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
@@ -68,7 +69,7 @@ pub(crate) async fn remember(
     closed: &mut ClosedSystems,
 ) -> Result<Knowledge, Error> {
     let client = host.store.recovery().await?;
-    let limit = i64::try_from(host.settings().distribution.flows.max_known).unwrap_or(i64::MAX);
+    let limit = saturated::<i64>(host.settings().distribution.flows.max_known);
     let (flows, systems) = flows::all(&client, limit).await?;
     let now = Timestamp::now();
     closed.note(&systems);

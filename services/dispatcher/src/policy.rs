@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use pagurus_dispatch::{DispatchSettings, Weights};
 use pagurus_domain::flow::{Capacity, FlowShare};
+use pagurus_domain::number::saturated;
 use pagurus_runtime::config::Settings;
 
 /// Longest time of a hand-out without a word before the tables are asked.
@@ -27,5 +28,5 @@ pub(crate) fn policy(settings: &Settings) -> DispatchSettings {
 }
 
 fn count(setting: usize) -> u32 {
-    u32::try_from(setting).unwrap_or(u32::MAX)
+    saturated::<u32>(setting)
 }

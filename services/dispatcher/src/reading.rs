@@ -10,6 +10,7 @@ use pagurus_dispatch::{
     DispatchEvent, Dispatcher, InProgress, Lane, QueueHead, QueueMember, QueuePosition, Ready, Running,
 };
 use pagurus_domain::id::{Incarnation, OrderNo};
+use pagurus_domain::number::saturated;
 use pagurus_runtime::Host;
 use pagurus_store::stages::{self, ReadyRow, ReadyStage};
 use pagurus_store::{Client, Error, cluster, queues};
@@ -114,7 +115,7 @@ impl Reader {
             Some(round) => (false, round),
             None => (true, self.rounds.begin(stages::last_order(client).await?, begun)),
         };
-        let limit = i64::try_from(PAGE).unwrap_or(i64::MAX);
+        let limit = saturated::<i64>(PAGE);
         let page = stages::ready_page(client, round.after, round.until, limit).await?;
         let numbers: Vec<OrderNo> = page.iter().map(|row| row.stage.no).collect();
         if is_first {

@@ -71,6 +71,8 @@ impl Round {
 mod tests {
     use std::collections::BTreeSet;
 
+    use pagurus_domain::number::saturated;
+
     use super::*;
 
     const PAGE: usize = 5;
@@ -96,7 +98,7 @@ mod tests {
             turn(&mut round, &table);
             table.insert(7);
             let rest_of_round = table.len().div_ceil(PAGE);
-            let rows_of_next = table.len() + rest_of_round * usize::try_from(rate).unwrap_or(0);
+            let rows_of_next = table.len() + rest_of_round * saturated::<usize>(rate);
             let bound = rest_of_round + rows_of_next.div_ceil(PAGE);
             let found = (1..=bound).find(|_| {
                 table.extend(next..next + rate);

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use pagurus_domain::classes::{DEADLINE_EXCEEDED, INCONSISTENT, PANIC, SCENARIO_UNREADABLE};
 use pagurus_domain::folded::Folded;
 use pagurus_domain::id::{Life, ScenarioRef};
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::{OrderError, Status};
 use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::Effects;
@@ -150,7 +151,7 @@ fn note_start(worker: &Worker, claimed: &Claimed, scenario: &str) {
             if claimed.head.life == Life::FIRST { claimed.head.created_at } else { claimed.since };
         let delay = claimed.now.as_millisecond().saturating_sub(requested.as_millisecond());
         worker.host.metrics.count(Count::Started, scenario, 1);
-        let delay = Duration::from_millis(u64::try_from(delay).unwrap_or(0));
+        let delay = Duration::from_millis(saturated::<u64>(delay));
         worker.host.metrics.span(Span::StartDelay, scenario, delay);
     }
 }

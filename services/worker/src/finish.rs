@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::classes::PANIC;
 use pagurus_domain::id::{Attempt, OrderNo, Pass, ScenarioRef};
+use pagurus_domain::json::json_text;
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::{Content, Moved, Occasion, StoredNotify};
 use pagurus_domain::order::stage::Then;
@@ -206,7 +208,7 @@ struct StageRecord<'a> {
     steps: &'a [StepMade],
 }
 
-/// Returns the JSON of a stage for the history, with its end unless it goes on. It is plain data, which always serializes.
+/// Returns the JSON of a stage for the history, with its end unless it goes on.
 pub(crate) fn record(
     claimed: &Claimed,
     (transitions, log, steps): (&[Transition], &[LogLine], &[StepMade]),
@@ -222,7 +224,7 @@ pub(crate) fn record(
         log,
         steps,
     };
-    serde_json::to_string(&record).unwrap_or_default()
+    json_text(&record)
 }
 
 /// Hands an end in and waits until it is written, or found stale.
@@ -352,7 +354,7 @@ async fn tell(host: &Host, batch: &[Arc<StageFinish>], written: FinishOutcome) {
             attempt: finished.attempt.0,
             node: host.node.0,
             left_queue: finished.queue.clone().filter(|_| finished.leaves_queue()),
-            duration_ms: u64::try_from(end.run.duration.as_millis()).unwrap_or(u64::MAX),
+            duration_ms: saturated::<u64>(end.run.duration.as_millis()),
             waited_ms: Some(end.claimed.waited_ms()),
             class,
         });

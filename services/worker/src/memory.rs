@@ -6,6 +6,7 @@
 //! half for those who hold some already; and where that is full, too, one stage at a time goes beyond
 //! it. It comes to its end whatever the others do, and the next one after it.
 
+use pagurus_domain::number::saturated;
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
@@ -150,7 +151,7 @@ impl StageMemory {
 
     fn lacking(&self, wanted: usize) -> u32 {
         let lacking = wanted.saturating_sub(RESERVE).saturating_sub(self.permitted());
-        u32::try_from(lacking).unwrap_or(u32::MAX)
+        saturated::<u32>(lacking)
     }
 
     fn add(&mut self, permits: OwnedSemaphorePermit) {

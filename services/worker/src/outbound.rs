@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method};
+use pagurus_domain::number::saturated;
 use pagurus_domain::trace::TraceContext;
 use pagurus_http::{Authority, Broken, HttpClient, HttpReply};
 use pagurus_runtime::Host;
@@ -152,7 +153,7 @@ async fn read_body(
         failure(&["HttpError", "BodyError"], text)
     };
     // Unknown for a body in chunks.
-    let announced = reply.content_length().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    let announced = reply.content_length().map(saturated::<usize>);
     if announced.is_some_and(|length| length > max_bytes) {
         return Err(too_long());
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::ScenarioRef;
+use pagurus_domain::number::saturated;
 use pagurus_runtime::batch::{Failed, Shape};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Batcher, Effects, Host};
@@ -124,7 +125,7 @@ pub(crate) async fn enter(
     let entered = Entered {
         attempt: claimed.attempt,
         scenario_status: reached.scenario_status,
-        visited: i32::try_from(reached.snapshot.visit.number).unwrap_or(i32::MAX),
+        visited: saturated::<i32>(reached.snapshot.visit.number),
         distance: reached.distance.and_then(|distance| i32::try_from(distance).ok()),
         started_at: claimed.now,
         snapshot: reached.snapshot.to_text(),

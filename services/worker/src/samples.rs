@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pagurus_domain::number::saturated;
 use pagurus_domain::system::{CallKind, CallOutcome, Latencies};
 use pagurus_scenario::stage::CallMade;
 use pagurus_wire::message::{CallNews, CallNewsOutcome};
@@ -29,7 +30,7 @@ impl<'a> Samples<'a> {
             let sum = self.sums.entry((flow, scenario, &call.system, call.kind, &call.outcome)).or_default();
             sum.count = sum.count.saturating_add(1);
             call.took.into_iter().for_each(|took| sum.took.note(took));
-            let after = call.retry_after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
+            let after = call.retry_after.map(|after| saturated::<u64>(after.as_millis()));
             sum.retry_after_ms = sum.retry_after_ms.max(after);
         }
     }

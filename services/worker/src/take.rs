@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt as _;
 use pagurus_broker::{Consumer, Delivery};
 use pagurus_domain::id::{Attempt, Epoch, OrderNo};
+use pagurus_domain::number::saturated;
 use pagurus_runtime::lanes::WorkLanes;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
@@ -213,7 +214,7 @@ async fn tell_broken_off(
         attempt: attempt.0,
         node: worker.host.node.0,
         left_queue: None,
-        duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        duration_ms: saturated::<u64>(begun.elapsed().as_millis()),
         waited_ms: None,
         class: None,
     };

@@ -42,6 +42,7 @@ use std::{
 
 use lapin::uri::{AMQPScheme, AMQPUri};
 use pagurus_domain::id::Role;
+use pagurus_domain::number::saturated;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -327,7 +328,7 @@ fn usable_uri(config: &Config) -> Result<AMQPUri, Error> {
     }
     uri.query.heartbeat.get_or_insert(connection::HEARTBEAT_SECONDS);
     uri.query.frame_max.get_or_insert(connection::FRAME_BYTES);
-    let milliseconds = u64::try_from(config.connect_timeout.as_millis()).unwrap_or(u64::MAX);
+    let milliseconds = saturated::<u64>(config.connect_timeout.as_millis());
     uri.query.connection_timeout.get_or_insert(milliseconds);
     Ok(uri)
 }

@@ -6,6 +6,7 @@ use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::{Life, ScenarioNo};
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::amendment::{Repair, Update};
 use pagurus_domain::order::notification::{self, Moved};
 use pagurus_domain::order::principal::Principal;
@@ -179,7 +180,7 @@ impl Commands {
             scenario: other,
             scenario_status: status,
             step: &asked.state,
-            visited: i32::try_from(snapshot.visit.number).unwrap_or(i32::MAX),
+            visited: saturated::<i32>(snapshot.visit.number),
             distance: distance.and_then(|distance| i32::try_from(distance).ok()),
             source: by.principal.source(),
             detail,

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::parse_duration;
 use pagurus_domain::flow::{SystemOrder, SystemOverride};
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Effects;
 use pagurus_store::audit::AuditEntry;
@@ -250,7 +251,7 @@ impl Commands {
         let names =
             async { flows::names(&self.host.store.operations().await?, keyword, MAX_NAMES + 1).await };
         let mut flows = names.await.map_err(self.failed("flows"))?;
-        let most = usize::try_from(MAX_NAMES).unwrap_or(usize::MAX);
+        let most = saturated::<usize>(MAX_NAMES);
         let more_flows = flows.len() > most;
         flows.truncate(most);
         Ok(StopOutcome { flows, more_flows, ..StopOutcome::default() })

@@ -3,6 +3,7 @@
 
 use pagurus_domain::classes::POISON;
 use pagurus_domain::id::{OrderNo, Pass};
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::transition::Cause;
 use pagurus_domain::recovery::{Finding, Remedy, Suspicion, remedy};
@@ -33,7 +34,7 @@ pub async fn hand_out_again<'a>(
     finding: Finding,
     effects: &mut Effects,
 ) -> Result<Sorted<'a>, Error> {
-    let max = u16::try_from(host.settings().recovery.max_restarts).unwrap_or(u16::MAX);
+    let max = saturated::<u16>(host.settings().recovery.max_restarts);
     let stuck: Vec<&Stuck> = stuck.into_iter().collect();
     let nos: Vec<i64> = stuck.iter().map(|stage| stage.no.0).collect();
     let known = suspects::of_orders(tx, &nos).await?;
@@ -43,9 +44,9 @@ pub async fn hand_out_again<'a>(
     for stage in stuck {
         let suspect = known.iter().find(|suspect| suspect.hand_out == (stage.no, stage.attempt));
         let suspicion = suspect.map_or_else(Suspicion::default, |suspect| suspicion_of(stage, suspect));
-        match remedy(finding, u16::try_from(stage.restarts).unwrap_or(0), suspicion, max) {
+        match remedy(finding, saturated::<u16>(stage.restarts), suspicion, max) {
             Remedy::HandOutAgain { restarts, deaths } => {
-                again.push((stage, i16::try_from(restarts).unwrap_or(i16::MAX)));
+                again.push((stage, saturated::<i16>(restarts)));
                 if finding == Finding::NodeLost || deaths > 0 {
                     suspected.push(next_suspect(stage, suspect, deaths));
                 }

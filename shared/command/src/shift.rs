@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::parse_duration;
 use pagurus_domain::id::OrderNo;
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Effects;
@@ -195,7 +196,7 @@ impl Commands {
                 break;
             }
         }
-        self.note("shifted", by.door, usize::try_from(outcome.orders).unwrap_or(usize::MAX));
+        self.note("shifted", by.door, saturated::<usize>(outcome.orders));
         Ok(outcome)
     }
 

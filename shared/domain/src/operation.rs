@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::id::spelled;
+use crate::number::saturated;
 
 /// States of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -295,9 +296,9 @@ impl Progress {
         let begun = self.counts.begun();
         let Some(bound) = ramp.bound_after(begun) else { return Ok(u64::MAX) };
         if ramp.is_at_bound(begun) {
-            let had_time = self.acted_at.is_none_or(|at| {
-                now.duration_since(at).as_secs() >= i64::try_from(ramp.settle_seconds).unwrap_or(i64::MAX)
-            });
+            let had_time = self
+                .acted_at
+                .is_none_or(|at| now.duration_since(at).as_secs() >= saturated::<i64>(ramp.settle_seconds));
             if self.awaits_ends && self.counts.unsettled() > 0 && !had_time {
                 return Err(Next::Wait(LOOK_AGAIN));
             }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::id::spelled;
+use crate::number::saturated;
 
 /// Time in which the work of a lost node is spread over the nodes that are left, beside the time that the passes themselves
 /// take, where it is not more than [`LEAST_REST`] allows: 10 000 stages at ten a pass.
@@ -85,7 +86,7 @@ pub fn remedy(finding: Finding, restarts: u16, suspicion: Suspicion, max_restart
 /// follow each other such that the work of a node is spread over [`FAILOVER_SPREAD`], and no further apart than `longest`.
 #[must_use]
 pub fn rest_between_passes(left: u64, batch: u64, longest: Duration) -> Duration {
-    let passes = u32::try_from(left.div_ceil(batch.max(1))).unwrap_or(u32::MAX).max(1);
+    let passes = saturated::<u32>(left.div_ceil(batch.max(1))).max(1);
     (FAILOVER_SPREAD / passes).max(LEAST_REST).min(longest)
 }
 

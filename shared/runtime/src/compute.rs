@@ -16,6 +16,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use pagurus_domain::id::ScenarioNo;
+use pagurus_domain::number::saturated;
 use rustix::time::{ClockId, clock_gettime};
 
 use slots::{Slot, Slots};
@@ -63,7 +64,7 @@ impl ScenarioCode {
 
     fn note(&self, used: Duration) {
         if used > QUICK {
-            let times = u32::try_from(used.as_nanos() / QUICK.as_nanos()).unwrap_or(u32::MAX);
+            let times = saturated::<u32>(used.as_nanos() / QUICK.as_nanos());
             self.unproven.store(times.saturating_mul(QUICK_AGAIN), Ordering::Relaxed);
         } else if !self.is_quick() {
             // Two at a time may count one run too few: then it is proven later.
@@ -195,8 +196,8 @@ fn look(now: Duration) {
 /// Time of the processor that this thread has used.
 fn processor_time() -> Duration {
     let used = clock_gettime(ClockId::ThreadCPUTime);
-    let seconds = u64::try_from(used.tv_sec).unwrap_or(0);
-    Duration::new(seconds, u32::try_from(used.tv_nsec).unwrap_or(0))
+    let seconds = saturated::<u64>(used.tv_sec);
+    Duration::new(seconds, saturated::<u32>(used.tv_nsec))
 }
 
 fn since_start() -> Duration {

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use pagurus_domain::id::{Incarnation, Role};
+use pagurus_domain::number::saturated;
 use pagurus_store::cluster::{self, Beat, NewNode, NodeStatus};
 use pagurus_store::{Store, marks, migrate};
 use tokio_util::sync::CancellationToken;
@@ -56,7 +57,7 @@ pub(crate) async fn register(
         role,
         address: String::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        concurrency: i32::try_from(concurrency).unwrap_or(i32::MAX),
+        concurrency: saturated::<i32>(concurrency),
     };
     let mut warned_at: Option<Instant> = None;
     loop {

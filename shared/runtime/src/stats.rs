@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pagurus_domain::id::Incarnation;
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::{OrderError, Status};
 use pagurus_store::stats::{self, BOUNDS, Buckets, Delta};
 use pagurus_store::{Error, Store};
@@ -230,7 +231,7 @@ fn deltas(minutes: &Minutes, now: u64) -> Vec<Delta> {
     rows.map(|(minute, (series, key), counts)| Delta {
         what: series.as_str(),
         key: key.clone(),
-        minutes_ago: i32::try_from(now.saturating_sub(*minute)).unwrap_or(i32::MAX),
+        minutes_ago: saturated::<i32>(now.saturating_sub(*minute)),
         count: counts.count,
         sum: counts.sum,
         buckets: counts.buckets,

@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{RequestId, ScenarioNo};
+use pagurus_domain::number::saturated;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -198,7 +199,7 @@ where
 async fn room_for_orphans(tx: &Tx<'_>, max: u32) -> Result<usize> {
     let statement = tx.prepare_cached(ORPHANS).await?;
     let kept: i64 = tx.query_one(&statement, &[&i64::from(max)]).await?.get("kept");
-    Ok(usize::try_from(i64::from(max) - kept).unwrap_or(0))
+    Ok(saturated::<usize>(i64::from(max) - kept))
 }
 
 async fn store(

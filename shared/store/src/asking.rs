@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_scenario::stage::Asking;
+use pagurus_domain::number::saturated;
 use pagurus_wire::parts::AskingView;
 use tokio_postgres::Row;
 
@@ -41,11 +42,11 @@ pub async fn write(tx: &Tx<'_>, node: Incarnation, asking: &[(OrderNo, Attempt, 
         order_no: i64 = no.0,
         attempt: i32 = attempt.0,
         state: &str = asking.state.as_str(),
-        action: i32 = i32::try_from(asking.action).unwrap_or(i32::MAX),
+        action: i32 = saturated::<i32>(asking.action),
         kind: &str = asking.kind,
         name: Option<&str> = asking.name.as_deref(),
         target: &str = asking.target.as_str(),
-        tries: i32 = i32::try_from(asking.attempt).unwrap_or(i32::MAX),
+        tries: i32 = saturated::<i32>(asking.attempt),
         since: Timestamp = asking.at,
     });
     columns.execute(tx, WRITE, &[&node.0]).await?;
@@ -55,7 +56,7 @@ pub async fn write(tx: &Tx<'_>, node: Incarnation, asking: &[(OrderNo, Attempt, 
 /// The question of the stage of an order with this hand-out, where it has waited for a while.
 pub async fn of_order(client: &Client, no: OrderNo, attempt: Attempt) -> Result<Option<AskingView>> {
     let row = client.query_opt(&client.prepare_cached(ASKED_BY).await?, &[&no.0, &attempt.0]).await?;
-    let count = |row: &Row, column: &str| u32::try_from(row.get::<_, i32>(column)).unwrap_or_default();
+    let count = |row: &Row, column: &str| saturated::<u32>(row.get::<_, i32>(column));
     Ok(row.as_ref().map(|row| {
         read!(row => AskingView {
             state, kind, name, target, since;

@@ -1,6 +1,7 @@
 //! Attempts at messages that the broker had handed out before: a message with which processes die is known by those
 //! that never ended.
 
+use pagurus_domain::number::saturated;
 use std::time::Duration;
 
 use crate::sql::statements;
@@ -32,7 +33,7 @@ pub enum AttemptEnd {
 pub async fn begin(client: &Client, message: &[u8]) -> Result<u32> {
     let row = client.query_one(&client.prepare_cached(BEGIN).await?, &[&message]).await?;
     let attempts: i32 = row.get("attempts");
-    Ok(u32::try_from(attempts - 1).unwrap_or_default())
+    Ok(saturated::<u32>(attempts - 1))
 }
 
 /// Ends an attempt.

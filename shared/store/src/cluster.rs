@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Incarnation, Role};
+use pagurus_domain::number::saturated;
 
 use crate::marks::OfflineMark;
 use crate::row::word;
@@ -119,7 +120,7 @@ pub async fn superseded(client: &Client, former: Incarnation) -> Result<bool> {
 /// than `steady` allows begins a new unbroken row of beats.
 pub async fn beat(client: &Client, node: Incarnation, beat: Beat, lost_after: Duration) -> Result<bool> {
     let statement = client.prepare_cached(BEAT).await?;
-    let (gap, in_hand) = (steady(lost_after).as_secs_f64(), i32::try_from(beat.in_hand).unwrap_or(i32::MAX));
+    let (gap, in_hand) = (steady(lost_after).as_secs_f64(), saturated::<i32>(beat.in_hand));
     Ok(client.execute(&statement, &[&node.0, &beat.status.as_str(), &gap, &in_hand]).await? == 1)
 }
 
@@ -210,7 +211,7 @@ pub async fn workers(client: &Client) -> Result<Vec<(Incarnation, u32, bool)>> {
     Ok(rows
         .iter()
         .map(|row| {
-            let concurrency = u32::try_from(row.get::<_, i32>("concurrency")).unwrap_or(0);
+            let concurrency = saturated::<u32>(row.get::<_, i32>("concurrency"));
             (Incarnation(row.get("incarnation")), concurrency, row.get("takes"))
         })
         .collect())

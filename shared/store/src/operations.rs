@@ -7,6 +7,7 @@ mod reasons;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use pagurus_domain::number::saturated;
 use pagurus_domain::operation::{Counts, OperationState, Progress};
 use pagurus_domain::order::Priority;
 use tokio_postgres::Row;
@@ -151,7 +152,7 @@ pub struct StoredOperation {
 
 impl StoredOperation {
     fn read(row: &Row) -> Result<Self> {
-        let count = |column: &str| u64::try_from(row.get::<_, i64>(column)).unwrap_or(0);
+        let count = |column: &str| saturated::<u64>(row.get::<_, i64>(column));
         Ok(Self {
             no: row.get("no"),
             action: row.get("action"),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Incarnation, Role};
+use pagurus_domain::number::saturated;
 
 use crate::sql::statements;
 use crate::{Client, Connection, Result};
@@ -52,7 +53,7 @@ pub async fn workers_seen(client: &Client, lost_after: Duration) -> Result<Vec<W
         .iter()
         .map(|row| WorkerSeen {
             node: Incarnation(row.get("incarnation")),
-            concurrency: u32::try_from(row.get::<_, i32>("concurrency")).unwrap_or(0),
+            concurrency: saturated::<u32>(row.get::<_, i32>("concurrency")),
             is_alive: row.get("is_alive"),
             takes: row.get("takes"),
             seen_at: row.get("seen_at"),

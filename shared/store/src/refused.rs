@@ -1,5 +1,6 @@
 //! Refused messages, from the moment at which somebody first asks for them until a person has decided about each.
 
+use pagurus_domain::number::saturated;
 use std::time::Duration;
 
 use pagurus_wire::refused::RefusedLine;
@@ -126,9 +127,9 @@ pub struct Trimmed {
 
 /// Removes the oldest messages as long as all together have more bytes than this.
 pub async fn trim(client: &Client, max_bytes: usize) -> Result<Trimmed> {
-    let max = i64::try_from(max_bytes).unwrap_or(i64::MAX);
+    let max = saturated::<i64>(max_bytes);
     let row = client.query_one(&client.prepare_cached(TRIM).await?, &[&max]).await?;
-    let number = |column: &str| u64::try_from(row.get::<_, i64>(column)).unwrap_or_default();
+    let number = |column: &str| saturated::<u64>(row.get::<_, i64>(column));
     Ok(Trimmed { messages: number("messages"), bytes: number("bytes") })
 }
 

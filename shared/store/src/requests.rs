@@ -9,6 +9,7 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::flow::OpenRequests;
 use pagurus_domain::id::{Life, OrderNo, Pass, RequestId};
 use pagurus_scenario::stage::{TASK_PREFIX, TaskTerms};
+use pagurus_domain::number::saturated;
 use pagurus_wire::parts::RequestView;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -155,7 +156,7 @@ pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option
 
 /// Count of the interpreter, as a column holds it.
 fn count(number: u32) -> i32 {
-    i32::try_from(number).unwrap_or(i32::MAX)
+    saturated::<i32>(number)
 }
 
 /// A task that was not decided within the work time-out of its hand-out.

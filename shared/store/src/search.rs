@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::ScenarioNo;
+use pagurus_domain::number::saturated;
 use pagurus_domain::search::{AccessPath, Search};
 use tokio_postgres::types::ToSql;
 
@@ -187,7 +188,7 @@ impl SearchWalk {
             SearchCursor::Below(no) => Box::new(*no),
             SearchCursor::Behind(id) => Box::new(id.clone()),
         };
-        [cursor, Box::new(i64::try_from(rows).unwrap_or(i64::MAX))]
+        [cursor, Box::new(saturated::<i64>(rows))]
     }
 
     /// Parameters of a step through the failures.
@@ -263,7 +264,7 @@ fn given(list: &[String]) -> Option<Vec<String>> {
 }
 
 fn count(number: i64) -> usize {
-    usize::try_from(number).unwrap_or(0)
+    saturated::<usize>(number)
 }
 
 /// The lowest number of an order that was registered then or later, give or take; one above all where none was.

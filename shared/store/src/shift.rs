@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::OrderNo;
+use pagurus_domain::number::saturated;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -140,7 +141,7 @@ pub async fn count(client: &Client, keyword: &str, window: Window) -> Result<u64
     let row = client
         .query_one(&statement, &[&&streams[..], &window.from, &window.until, &keyword, &window.is_of_stop()])
         .await?;
-    Ok(u64::try_from(row.get::<_, i64>("orders")).unwrap_or(0))
+    Ok(saturated::<u64>(row.get::<_, i64>("orders")))
 }
 
 /// Begins a shift; its number.

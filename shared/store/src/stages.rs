@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, Epoch, Incarnation, OrderNo, Pass, ScenarioNo};
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::change::{Change, Deadlines};
 use pagurus_domain::order::stage::Wake;
 use pagurus_domain::order::transition::Cause;
@@ -158,7 +159,7 @@ impl Claimed {
     #[must_use]
     pub fn waited_ms(&self) -> u64 {
         let waited = self.now.as_millisecond().saturating_sub(self.since.as_millisecond());
-        u64::try_from(waited).unwrap_or(0)
+        saturated::<u64>(waited)
     }
 }
 

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use pagurus_domain::flow::{FlowStop, SystemOrder, SystemOverride};
 use pagurus_domain::id::Epoch;
 use pagurus_domain::maintenance::MaintenanceWindow;
+use pagurus_domain::number::saturated;
 
 use crate::revision::{revise, revision};
 use crate::row::word;
@@ -189,7 +190,7 @@ pub async fn rules(client: &Client) -> Result<OperatorRules> {
 /// false where another leads by now.
 pub async fn confirm(client: &Client, epoch: Epoch, revision: i64, serial: u64) -> Result<bool> {
     let statement = client.prepare_cached(CONFIRM).await?;
-    let serial = i64::try_from(serial).unwrap_or(i64::MAX);
+    let serial = saturated::<i64>(serial);
     Ok(client.execute(&statement, &[&revision, &epoch.0, &serial]).await? == 1)
 }
 

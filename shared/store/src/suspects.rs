@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pagurus_domain::id::{Attempt, OrderNo};
+use pagurus_domain::number::saturated;
 
 use crate::columns::columns;
 use crate::sql::statements;
@@ -55,7 +56,7 @@ pub async fn of_orders(client: &impl Connection, nos: &[i64]) -> Result<Vec<Susp
     let rows = client.query(&client.prepare_cached(OF_ORDERS).await?, &[&nos]).await?;
     let read = |row: &tokio_postgres::Row| SuspectedStage {
         hand_out: (OrderNo(row.get("order_no")), Attempt(row.get("attempt"))),
-        deaths: u16::try_from(row.get::<_, i16>("deaths")).unwrap_or(0),
+        deaths: saturated::<u16>(row.get::<_, i16>("deaths")),
         died_on: row.get("died_on"),
         is_computed: row.get("is_computed"),
     };
@@ -70,7 +71,7 @@ pub async fn keep(tx: &Tx<'_>, suspects: &[SuspectedStage]) -> Result<()> {
     let columns = columns!(suspect in suspects => {
         no: i64 = suspect.hand_out.0.0,
         attempt: i32 = suspect.hand_out.1.0,
-        deaths: i16 = i16::try_from(suspect.deaths).unwrap_or(i16::MAX),
+        deaths: i16 = saturated::<i16>(suspect.deaths),
         died_on: Option<&str> = suspect.died_on.as_deref(),
     });
     columns.execute(tx, KEEP, &[]).await?;

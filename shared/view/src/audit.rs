@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::audit::AuditKind;
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::principal::Door;
 use pagurus_store::audit;
 use pagurus_store::{Client, Error};
@@ -108,7 +109,7 @@ async fn choose(client: &Client, asked: &ParsedAuditQuery) -> Result<Page<AuditV
     let (mut items, mut below, mut looked_at) = (Vec::new(), asked.below, 0);
     while looked_at < MOST_ROWS {
         let rows = audit::list(client, asked.subject.as_deref(), below, ROWS).await?;
-        let is_last = rows.len() < usize::try_from(ROWS).unwrap_or(usize::MAX);
+        let is_last = rows.len() < saturated::<usize>(ROWS);
         looked_at += rows.len();
         for row in rows {
             // Numbers are given as the actions begin: what is older than all that is wanted ends the list.

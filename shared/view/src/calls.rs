@@ -1,5 +1,6 @@
 //! Calls to an order, and the answers that it gave.
 
+use pagurus_domain::number::saturated;
 use pagurus_store::calls::{self, StoredCall};
 use pagurus_wire::message::{CallError, CallView};
 use pagurus_wire::order::Page;
@@ -14,7 +15,7 @@ impl Views {
     pub async fn calls(&self, id: &str, query: &PartQuery) -> Result<Page<CallView>, Problem> {
         let (after, size) = query.above()?;
         let (client, row) = self.found(id).await?;
-        let most = i64::try_from(size).unwrap_or(i64::MAX);
+        let most = saturated::<i64>(size);
         let calls = calls::of_order(&client, row.no, after, most).await.map_err(self.failed("read"))?;
         Ok(page(calls, size, |call| call.no.to_string(), call_view))
     }

@@ -1,6 +1,7 @@
 //! Nodes and leases.
 
 use pagurus_domain::id::Role;
+use pagurus_domain::number::saturated;
 use pagurus_store::cluster::{self, RegisteredNode};
 use pagurus_store::{leases, presence};
 use pagurus_wire::cluster::LeaseLine;
@@ -12,7 +13,7 @@ use crate::Views;
 use crate::query::{ListQuery, page, strange_cursor};
 
 fn view(node: RegisteredNode, stages: u32) -> NodeView {
-    let in_hand = u32::try_from(node.in_hand).unwrap_or(0);
+    let in_hand = saturated::<u32>(node.in_hand);
     let left = match (node.role, node.ended_at) {
         (Role::Worker, _) => stages,
         (_, None) => in_hand,

@@ -10,6 +10,7 @@ use pagurus_domain::diagnosis::{
     self, BacklogFacts, BrokerFacts, ClusterFacts, ConfigurationFacts, Fact, FindingSeverity,
     InstallationFacts, InstallationFinding, NodeFacts,
 };
+use pagurus_domain::number::saturated;
 use pagurus_store::cluster::{self, RegisteredNode};
 use pagurus_store::presence::{self, NodeLoad};
 use pagurus_store::{Error, doctor, measures, stops};
@@ -107,7 +108,7 @@ fn node_facts(node: RegisteredNode, load: &[NodeLoad], now: Timestamp) -> NodeFa
         version: node.version,
         silent: node.seen_at.map(|at| Duration::try_from(now.duration_since(at)).unwrap_or_default()),
         lives: node.ended_at.is_none(),
-        stages: (stages, u32::try_from(node.concurrency).unwrap_or(0)),
+        stages: (stages, saturated::<u32>(node.concurrency)),
         offline_since: node.mark.map(|mark| mark.at),
     }
 }

@@ -1,5 +1,6 @@
 //! Orders with everything that is kept of them, for archives outside: the oldest first, page by page (ORD-26).
 
+use pagurus_domain::number::saturated;
 use std::io;
 
 use jiff::Timestamp;
@@ -44,7 +45,7 @@ impl Views {
         let ended_before = ended_before.transpose()?;
         let wanted = limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?;
         let after = cursor(query.cursor.as_deref(), 0)?;
-        let rows = i64::try_from(wanted).unwrap_or(i64::MAX);
+        let rows = saturated::<i64>(wanted);
         let found = async { retention::named(&self.host.store.api().await?, after, rows).await };
         let found = found.await.map_err(self.failed("export"))?;
         let mut next = found.last().filter(|_| found.len() == wanted).map(|(no, ..)| no.to_string());

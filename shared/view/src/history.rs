@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::notification::shown_url;
 use pagurus_scenario::Mask;
 use pagurus_store::history::HistoryEvent;
@@ -122,7 +123,7 @@ fn moves(event: &HistoryEvent, page: &mut PageCollector<TransitionView>) -> Cont
     let hand_out = detail.get("attempt").and_then(Value::as_i64).unwrap_or_default();
     let views = moves.iter().map(|moved| {
         move |number: usize| TransitionView {
-            number: u32::try_from(number).unwrap_or(u32::MAX),
+            number: saturated::<u32>(number),
             life: event.life.0,
             from: text(moved, "from"),
             event: text(moved, "event"),

@@ -1,6 +1,7 @@
 //! Notifications that were parked, of all orders: only a person can help them (ORD-19).
 
 use pagurus_domain::id::{Life, OrderNo};
+use pagurus_domain::number::saturated;
 use pagurus_store::outbox::shown::{self, ParkedNotification};
 use pagurus_wire::order::{NotificationLine, Page};
 use pagurus_wire::problem::Problem;
@@ -32,7 +33,7 @@ impl Views {
         let (no, life, kind) = query.cursor.as_deref().map_or(Ok((0, 0, "")), read_cursor)?;
         let found = async {
             let client = self.host.store.api().await?;
-            let wanted = i64::try_from(limit).unwrap_or(i64::MAX);
+            let wanted = saturated::<i64>(limit);
             shown::parked(&client, (OrderNo(no), Life(life), kind), wanted).await
         };
         let found = found.await.map_err(self.failed("notifications"))?;

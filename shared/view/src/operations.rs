@@ -1,5 +1,6 @@
 //! Bulk operations, with their progress and the results of their orders.
 
+use pagurus_domain::number::saturated;
 use pagurus_domain::operation::OperationState;
 use pagurus_store::operations::items::{self, OperationOrder};
 use pagurus_store::operations::{self, StoredOperation};
@@ -52,7 +53,7 @@ impl Views {
         let below = cursor(query.cursor.as_deref(), i64::MAX)?;
         let state = query.state.as_deref().map(str::parse::<OperationState>).transpose();
         let state = state.map_err(|unknown| invalid("/state", unknown.to_string()))?;
-        let wanted = i64::try_from(limit).unwrap_or(i64::MAX);
+        let wanted = saturated::<i64>(limit);
         let found = async { operations::list(&self.host.store.api().await?, below, state, wanted).await };
         let found = found.await.map_err(self.failed("operations"))?;
         let next = found.last().filter(|_| found.len() == limit).map(|last| last.no.to_string());
@@ -89,7 +90,7 @@ impl Views {
             let client = self.host.store.api().await?;
             let (mut items, mut looked) = (Vec::new(), 0);
             while looked < MOST_ROWS {
-                let page = items::page(&client, no, after, i64::try_from(rows).unwrap_or(i64::MAX)).await?;
+                let page = items::page(&client, no, after, saturated::<i64>(rows)).await?;
                 let is_last = page.len() < rows;
                 looked += page.len();
                 for order in page {

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::id::ScenarioNo;
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::notification::{self, Target, shown_url};
 use pagurus_runtime::scenarios::Known;
 use pagurus_scenario::stage::Snapshot;
@@ -123,7 +124,7 @@ impl Views {
     pub async fn requests(&self, id: &str, query: &PartQuery) -> Result<Page<RequestView>, Problem> {
         let (before, size) = query.counted()?;
         let (client, row) = self.found(id).await?;
-        let count = |items: usize| i64::try_from(items).unwrap_or(i64::MAX);
+        let count = |items: usize| saturated::<i64>(items);
         let asked = requests::of_order(&client, row.no, count(before), count(size)).await;
         let asked = asked.map_err(self.failed("read"))?;
         let next = (asked.len() >= size).then(|| (before + asked.len()).to_string());
@@ -136,7 +137,7 @@ impl Views {
         let (client, row) = self.found(id).await?;
         let read = async {
             let hidden = self.hidden_in(&client, &row).await?;
-            let most = i64::try_from(size).unwrap_or(i64::MAX);
+            let most = saturated::<i64>(size);
             Ok((hidden, answers::callbacks_of_order(&client, row.no, after, most).await?))
         };
         let (hidden, callbacks) = read.await.map_err(self.failed("read"))?;

@@ -1,6 +1,7 @@
 //! Queues of sequential orders: who holds each, since when, and who waits in one.
 
 use jiff::Timestamp;
+use pagurus_domain::number::saturated;
 use pagurus_store::queues::{self, QueueMemberRow};
 use pagurus_wire::cluster::{QueueDetail, QueueLine, QueueMemberLine};
 use pagurus_wire::order::Page;
@@ -54,7 +55,7 @@ impl Views {
             let head = queues::members(&client, name, -1, 1).await?.pop();
             // The holder stands on no page: waiting begins behind it.
             let after = head.as_ref().map_or(after, |head| head.position.max(after));
-            let wanted = i64::try_from(limit).unwrap_or(i64::MAX);
+            let wanted = saturated::<i64>(limit);
             let waiting = queues::members(&client, name, after, wanted).await?;
             let (before, orders) = queues::counts(&client, name, after).await?;
             Ok((head, waiting, before, orders))

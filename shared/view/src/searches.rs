@@ -1,5 +1,6 @@
 //! Searches that somebody gave a name.
 
+use pagurus_domain::number::saturated;
 use pagurus_store::searches::{self, NamedSearch};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;
@@ -28,7 +29,7 @@ impl Views {
     pub async fn searches(&self, query: &SearchesQuery) -> Result<Page<SavedSearch>, Problem> {
         let limit = limit(query.limit.as_deref(), PAGE.0, PAGE.1)?;
         let after = query.cursor.as_deref().unwrap_or_default();
-        let wanted = i64::try_from(limit).unwrap_or(i64::MAX);
+        let wanted = saturated::<i64>(limit);
         let found = async { searches::list(&self.host.store.api().await?, after, wanted).await };
         let items: Vec<SavedSearch> =
             found.await.map_err(self.failed("searches"))?.into_iter().map(saved).collect();

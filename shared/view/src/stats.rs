@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::activation::Stream;
 use pagurus_domain::document::parse_duration;
 use pagurus_domain::low_water::{LowNumber, LowWater};
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::Status;
 use pagurus_runtime::stats::Series;
 use pagurus_store::first::{self, TimedList};
@@ -158,7 +159,7 @@ async fn look(client: &Client, present: &mut StatsCache) -> Result<StatsNow, Err
     let waiting = measures::waiting(client).await?;
     let rows = measures::statuses(client).await?;
     let (unsent, parked, age) = outbox::shown::backlog(client).await?;
-    let exact = |count: i64| StatsCount { count: u64::try_from(count).unwrap_or(0), estimated: false };
+    let exact = |count: i64| StatsCount { count: saturated::<u64>(count), estimated: false };
     Ok(StatsNow {
         statuses: statuses(&rows, &waiting),
         waiting: waiting.into_iter().map(|(name, measured)| named(name, measured)).collect(),
@@ -186,7 +187,7 @@ async fn activation(
         let late = first.come().map_or(0, |at| first.now.duration_since(at).as_millis());
         groups.push(ActivationStats {
             group: stream.as_str().to_owned(),
-            current_processing_lag_ms: u64::try_from(late).unwrap_or_default(),
+            current_processing_lag_ms: saturated::<u64>(late),
         });
     }
     Ok(groups)

@@ -1,5 +1,6 @@
 //! Questions of the actions of an order to the world, one after the other.
 
+use pagurus_domain::number::saturated;
 use std::ops::ControlFlow;
 
 use jiff::Timestamp;
@@ -31,7 +32,7 @@ fn steps_of(event: &HistoryEvent, page: &mut PageCollector<StepView>) -> Control
     let steps = detail["steps"].as_array().into_iter().flatten();
     let views = steps.filter_map(|step| Some((step, moment(step)?))).map(|(step, at)| {
         move |place: usize| StepView {
-            number: u32::try_from(place).unwrap_or(u32::MAX),
+            number: saturated::<u32>(place),
             life: event.life.0,
             hand_out,
             node: event.source.clone(),

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::{Mode, Status};
 use pagurus_store::history::HistoryEvent;
 use pagurus_store::orders::OrderRow as Row;
@@ -44,7 +45,7 @@ impl Views {
                 if tasks.len() < reach { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })
             .await?;
-            let most = i64::try_from(reach).unwrap_or(i64::MAX);
+            let most = saturated::<i64>(reach);
             Ok((
                 requests::of_order(&client, row.no, 0, most).await?,
                 outbox::shown::of_order(&client, row.no).await?,

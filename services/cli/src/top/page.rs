@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pagurus_domain::flow::{FlowState, SystemState};
+use pagurus_domain::number::saturated;
 use pagurus_wire::flows::{FlowView, SystemView};
 use pagurus_wire::nodes::NodeView;
 use pagurus_wire::stats::{NamedCount, StatsCount, StatsStep, StatsView};
@@ -101,7 +102,7 @@ fn figures(stats: &StatsView, screen: &Screen) -> String {
 /// A cell for each of the last minutes.
 fn over_time(stats: &StatsView, count: fn(&StatsStep) -> i64) -> String {
     let begin = stats.at.as_second() - MINUTES * 60;
-    let mut counts = vec![0; usize::try_from(MINUTES).unwrap_or_default()];
+    let mut counts = vec![0; saturated::<usize>(MINUTES)];
     for step in &stats.steps {
         let cell = usize::try_from((step.at.as_second() - begin) / 60).ok();
         if let Some(cell) = cell.and_then(|cell| counts.get_mut(cell)) {

@@ -10,6 +10,7 @@ use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use pagurus_domain::document::pointer_to;
+use pagurus_domain::number::saturated;
 use pagurus_runtime::MakesRoom;
 use pagurus_wire::problem::{Problem, Type};
 use serde::de::DeserializeOwned;
@@ -56,13 +57,13 @@ pub(super) type RoomPermit = Option<OwnedSemaphorePermit>;
 
 impl Room {
     fn new(bytes: usize, patience: Duration) -> Self {
-        let kib = u32::try_from(bytes / 1024).unwrap_or(u32::MAX).max(1);
+        let kib = saturated::<u32>(bytes / 1024).max(1);
         Self { free: Arc::new(Semaphore::new(kib as usize)), kib, patience }
     }
 
     async fn take(&self, bytes: usize) -> HttpResult<OwnedSemaphorePermit> {
         // What is larger than all of the room gets all of it, and is alone then.
-        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(self.kib);
+        let kib = saturated::<u32>(bytes.div_ceil(1024)).min(self.kib);
         let taken = tokio::time::timeout(self.patience, self.free.clone().acquire_many_owned(kib)).await;
         let detail = "too many large bodies are in progress; send the same request again, or less at a time";
         taken.ok().and_then(Result::ok).ok_or_else(|| Problem::new(Type::Busy, detail).into())
@@ -198,7 +199,7 @@ pub(super) async fn read_within(
     look: impl FnMut(&[u8]) -> Result<(), Problem>,
 ) -> HttpResult<HeldBody> {
     let hint = body.size_hint();
-    let declared = hint.exact().map_or(max, |length| usize::try_from(length).unwrap_or(usize::MAX));
+    let declared = hint.exact().map_or(max, saturated::<usize>);
     let too_large = || Problem::new(Type::TooLarge, format!("the body has more than {max} bytes"));
     if declared > max {
         return Err(too_large().into());

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, Method};
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::notification::{ReceiverAnswer, SigningSecrets, Target, WebhookUrl};
 use pagurus_domain::trace::TraceContext;
 use pagurus_http::{Broken, HttpReply};
@@ -193,7 +194,7 @@ fn fields(
 /// Seconds since 1970, by which receivers refuse what is old.
 fn seconds_now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+    saturated::<i64>(since.as_secs())
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use lapin::{
     types::{AMQPValue, FieldTable, ShortString},
 };
 use pagurus_domain::id::Role;
+use pagurus_domain::number::saturated;
 use tokio::{
     sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard, mpsc, watch},
     time::{Instant, timeout},
@@ -181,7 +182,7 @@ impl Shared {
     }
 
     pub(super) fn count_stale(&self, count: usize) {
-        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        let count = saturated::<u64>(count);
         self.stale.fetch_add(count, Ordering::Relaxed);
     }
 

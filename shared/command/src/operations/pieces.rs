@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use pagurus_domain::number::saturated;
 use pagurus_domain::operation::pace::OperationPace;
 use pagurus_domain::operation::{ItemOutcome, Next, OperationState, speed};
 use pagurus_store::operations::items::{self, NotedOrder};
@@ -74,7 +75,7 @@ impl Commands {
             // The steps of a ramp are counted: one piece at a time.
             return Ok(OperationPiece::Wait(Duration::from_millis(100)));
         }
-        let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
+        let limit = saturated::<i64>(wanted);
         let Some(to) = items::last_ahead(&tx, no, after, AHEAD).await? else {
             return Ok(OperationPiece::NothingNow { last: None });
         };

@@ -1,6 +1,7 @@
 //! The selection of an operation's orders: a walk in bounded steps, each in a transaction with the place where the next
 //! one goes on.
 
+use pagurus_domain::number::saturated;
 use pagurus_domain::operation::OperationState;
 use pagurus_store::operations::{self, StoredOperation, items};
 use pagurus_store::search::SearchWalk;
@@ -37,14 +38,13 @@ impl Commands {
         let (next, looked, added) = match operation.again {
             Some(former) => {
                 let after = place.parse().unwrap_or(0);
-                let step = items::add_failed(&tx, no, former, after, i64::try_from(STEP).unwrap_or(i64::MAX))
-                    .await?;
+                let step = items::add_failed(&tx, no, former, after, saturated::<i64>(STEP)).await?;
                 (step.last.map(|last| last.to_string()), step.looked, step.added)
             }
             None => {
                 let (next, looked, found) =
                     self.look_for(&self.host.store.api().await?, &operation, &place).await?;
-                let looked = i64::try_from(looked).unwrap_or(i64::MAX);
+                let looked = saturated::<i64>(looked);
                 (next, looked, items::add(&tx, no, &found).await?)
             }
         };

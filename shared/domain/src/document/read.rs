@@ -1,6 +1,7 @@
 //! Turns YAML text into the tree of [`super::DocumentNode`]. Must never build more than the limits allow,
 //! whatever the text: aliases are refused, so that a small text cannot stand for a large tree.
 
+use crate::number::saturated;
 use std::fmt;
 
 use serde::Deserialize;
@@ -99,7 +100,7 @@ fn plain_text(location: &Location, text: &str, value: &Value) -> Option<String> 
 
 fn position(location: &Location) -> Position {
     // A location that the reader does not know has line 0; the first place is the best answer.
-    let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX).max(1);
+    let number = |count: u64| saturated::<u32>(count).max(1);
     Position { line: number(location.line()), column: number(location.column()) }
 }
 

@@ -1,6 +1,7 @@
 //! Remedies for what the YAML reader refuses: its messages name the fault of form, and not what most probably led to it.
 
 use super::Position;
+use crate::number::saturated;
 
 /// The remedy for a fault of form at a place of the text, by the words of the YAML reader.
 pub(super) fn remedy(message: &str, at: Option<Position>, text: &str) -> Option<String> {
@@ -50,5 +51,5 @@ fn quotes_before(text: &str, at: Position) -> Vec<u32> {
 
 /// Index of a number that counts from 1.
 fn index(number: u32) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1)
+    saturated::<usize>(number).saturating_sub(1)
 }

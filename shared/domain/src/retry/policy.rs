@@ -1,6 +1,7 @@
 //! Retry policies: which one applies to a scenario and a class, and how long it waits. Must never
 //! look at a cycle: limits are judged by [`super::on_failure`].
 
+use crate::number::saturated;
 use std::time::Duration;
 
 use super::mask::Glob;
@@ -10,7 +11,7 @@ impl Policy {
     /// The wait before a retry, the first being number 1. `dice` is an even chance from 0 to 1.
     #[must_use]
     pub fn interval(&self, attempt: u32, dice: f64) -> Duration {
-        let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
+        let exponent = saturated::<i32>(attempt.saturating_sub(1));
         let longest = self.max_interval.as_secs_f64();
         let planned = (self.initial_interval.as_secs_f64() * self.multiplier.powi(exponent)).min(longest);
         let spread = 1.0 + self.jitter * (2.0 * dice.clamp(0.0, 1.0) - 1.0);

@@ -1,6 +1,7 @@
 //! Judges a failure against policy and limits: the next attempt, or why there is none. Must never
 //! read a clock; every moment comes in.
 
+use crate::number::saturated;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -42,7 +43,7 @@ impl Cycle {
             "number": self.number,
             "attempts": self.attempts,
             "startedAt": self.started_at.to_string(),
-            "suspendedMs": u64::try_from(self.suspended.as_millis()).unwrap_or(u64::MAX),
+            "suspendedMs": saturated::<u64>(self.suspended.as_millis()),
         });
         if self.failing_since != self.started_at {
             value["failingSince"] = self.failing_since.to_string().into();

@@ -1,6 +1,7 @@
 //! Attributes of messages, by the conventions of OpenTelemetry for RabbitMQ.
 
 use pagurus_broker::{Delivery, HeaderValue, Message, Properties};
+use pagurus_domain::number::saturated;
 use pagurus_domain::trace::TraceContext;
 
 use super::TraceSpan;
@@ -51,7 +52,7 @@ pub fn process(span: &mut TraceSpan, delivery: &Delivery, queue: &str) {
 fn describe(span: &mut TraceSpan, key: &str, bytes: usize) {
     span.set("messaging.system", "rabbitmq");
     span.set_text("messaging.rabbitmq.destination.routing_key", key);
-    span.set("messaging.message.body.size", i64::try_from(bytes).unwrap_or(i64::MAX));
+    span.set("messaging.message.body.size", saturated::<i64>(bytes));
 }
 
 fn identify(span: &mut TraceSpan, message: Option<&str>, conversation: Option<&str>) {

@@ -7,6 +7,7 @@ use pagurus_domain::folded::Folded;
 use pagurus_domain::id::OrderNo;
 use pagurus_scenario::stage::Callback;
 use pagurus_scenario::value;
+use pagurus_domain::number::saturated;
 use pagurus_wire::parts::CallbackView;
 use serde_json::{Value, json};
 use tokio_postgres::Row;
@@ -109,7 +110,7 @@ pub async fn results(client: &Client, orders: &[i64]) -> Result<HashMap<OrderNo,
         of_order.retain(|earlier| earlier.name != name);
         of_order.push(Accepted {
             no: row.get("no"),
-            bytes: usize::try_from(row.get::<_, i32>("bytes")).unwrap_or(0),
+            bytes: saturated::<usize>(row.get::<_, i32>("bytes")),
             name,
             headers: headers_value(row.get("headers")),
             step_status: row.get("step_status"),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
 
@@ -122,7 +123,7 @@ pub async fn around(client: &Client, id: &str, depth: usize) -> Result<Graph> {
                 break;
             }
             // Behind the last step only whether there is more.
-            let limit = i64::try_from(if step == depth { 1 } else { room + 1 }).unwrap_or(i64::MAX);
+            let limit = saturated::<i64>(if step == depth { 1 } else { room + 1 });
             let mut edges = read(&client.query(&statement, &[&frontier, &limit]).await?)?;
             let room = if step == depth { 0 } else { room };
             graph.truncated |= edges.len() > room;

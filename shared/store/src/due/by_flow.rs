@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::OrderNo;
+use pagurus_domain::number::saturated;
 
 use super::{Woken, make_ready};
 use crate::sql::statements;
@@ -53,8 +54,7 @@ pub enum DuePage {
 /// counted, those woken first.
 pub async fn woken(client: &Client, from: Timestamp, limit: i64) -> Result<Vec<(String, u64)>> {
     let rows = client.query(&client.prepare_cached(WOKEN).await?, &[&limit, &from]).await?;
-    let read =
-        |row: &tokio_postgres::Row| (row.get("flow"), u64::try_from(row.get::<_, i64>("woken")).unwrap_or(0));
+    let read = |row: &tokio_postgres::Row| (row.get("flow"), saturated::<u64>(row.get::<_, i64>("woken")));
     Ok(rows.iter().map(read).collect())
 }
 
@@ -66,10 +66,10 @@ pub async fn page(
     page: DuePage,
     limit: usize,
 ) -> Result<Vec<(OrderNo, String)>> {
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let limit = saturated::<i64>(limit);
     let rows = match page {
         DuePage::Oldest { after } => {
-            let after = i64::try_from(after).unwrap_or(i64::MAX);
+            let after = saturated::<i64>(after);
             let statement = client.prepare_cached(OLDEST).await?;
             client.query(&statement, &[&stream.number(), &after, &limit, &from]).await?
         }

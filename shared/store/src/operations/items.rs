@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pagurus_domain::number::saturated;
 use pagurus_domain::operation::{Aftermath, ItemOutcome};
 use pagurus_domain::order::Status;
 
@@ -96,7 +97,7 @@ statements! {
 /// Adds orders to an operation; how many it did not have.
 pub async fn add(tx: &Tx<'_>, operation: i64, nos: &[i64]) -> Result<i64> {
     let statement = tx.prepare_cached(ADD).await?;
-    Ok(i64::try_from(tx.execute(&statement, &[&nos, &operation]).await?).unwrap_or(i64::MAX))
+    Ok(saturated::<i64>(tx.execute(&statement, &[&nos, &operation]).await?))
 }
 
 /// The outcome of a step of a selection.

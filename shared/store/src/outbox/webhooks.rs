@@ -2,6 +2,7 @@
 //! of another. Looks at it begin at the mark of the receiver ([`pagurus_domain::low_water::LowWaterByName`]): under a snapshot
 //! that somebody holds, what was delivered stays in the index (QLT-2).
 
+use pagurus_domain::number::saturated;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -103,10 +104,10 @@ pub async fn receivers(client: &Client) -> Result<Vec<String>> {
 pub async fn take(client: &Client, wanted: &Wanted<'_>) -> Result<TakenWebhooks> {
     let columns = columns!((receiver, room, since) in wanted.rooms => {
         receiver: &str = receiver.as_str(),
-        room: i32 = i32::try_from(*room).unwrap_or(i32::MAX),
+        room: i32 = saturated::<i32>(*room),
         since: Option<Timestamp> = *since,
     });
-    let limit = i64::try_from(wanted.limit).unwrap_or(i64::MAX);
+    let limit = saturated::<i64>(wanted.limit);
     let rows = columns.query(client, TAKE, &[&limit, &wanted.lease.as_secs_f64()]).await?;
     let mut first: BTreeMap<String, Timestamp> = BTreeMap::new();
     for row in &rows {

@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::flow::{Capacity, FlowShare};
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::Mode;
 use pagurus_domain::order::wait_reason::WaitReason;
 use pagurus_runtime::config::Settings;
@@ -19,7 +20,7 @@ pub(super) async fn hindrance(
     row: &Row,
     settings: &Settings,
 ) -> Result<Option<WaitSentence>, Error> {
-    let count = |setting: usize| u32::try_from(setting).unwrap_or(u32::MAX);
+    let count = |setting: usize| saturated::<u32>(setting);
     let distribution = &settings.distribution;
     let scene = CapacityConditions {
         leader: leases::leader(client).await?,
@@ -127,7 +128,7 @@ impl CapacityConditions {
     }
 
     fn allowance(&self, worker: &WorkerSeen) -> u32 {
-        let live = u32::try_from(self.takers().count()).unwrap_or(u32::MAX);
+        let live = saturated::<u32>(self.takers().count());
         self.capacity.allowance(live, worker.concurrency)
     }
 

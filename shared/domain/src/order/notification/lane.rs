@@ -3,6 +3,7 @@
 //! A receiver that hangs or refuses has few calls under way and none waiting in memory, so that it costs others
 //! nothing. What it is to get stays in the outbox.
 
+use crate::number::saturated;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -92,7 +93,7 @@ impl Lanes {
         if now >= lane.closed_until {
             lane.failures = lane.failures.saturating_add(1);
             if let Some(times) = lane.failures.checked_sub(TOLERATED) {
-                let times = i32::try_from(times).unwrap_or(i32::MAX);
+                let times = saturated::<i32>(times);
                 let pause = delay(times, bounds.initial, bounds.max, chance);
                 lane.closed_until = now + pause.max(retry_after.unwrap_or_default().min(bounds.max));
             }
@@ -111,7 +112,7 @@ impl Lanes {
 /// that what failed together does not come back in step.
 #[must_use]
 pub fn delay(attempts: i32, initial: Duration, max: Duration, chance: f64) -> Duration {
-    let doublings = u32::try_from(attempts.clamp(0, 30)).unwrap_or(0);
+    let doublings = saturated::<u32>(attempts.clamp(0, 30));
     let longest = initial.saturating_mul(1 << doublings).min(max);
     longest - longest.mul_f64(chance / 2.0)
 }

@@ -18,6 +18,7 @@ use pagurus_runtime::trouble::store_problem;
 use pagurus_store::audit::AuditEntry;
 use pagurus_store::refused::{self, NewRefused, StoredRefused};
 use pagurus_store::{Client, Error, Tx};
+use pagurus_view::refused_view;
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::refused::{RefusedDecision, RefusedLine, RefusedView, ReplayBody};
 use serde_json::{Value, json};
@@ -33,8 +34,6 @@ const TRIM_AFTER: usize = 64 * 1024 * 1024;
 /// Silence after which a queue counts as empty; the first message may need a connection.
 const EMPTY_AFTER: Duration = Duration::from_millis(300);
 const FIRST_WITHIN: Duration = Duration::from_millis(1500);
-/// Bytes of a body that are shown.
-const SHOWN_BYTES: usize = 1024 * 1024;
 
 /// The refused messages. Cheap to clone.
 #[derive(Clone)]
@@ -65,7 +64,7 @@ impl RefusedMessages {
             self.take().await?;
             found = look().await.map_err(self.failed())?;
         }
-        found.map(view).ok_or_else(|| nothing(id))
+        found.map(refused_view).ok_or_else(|| nothing(id))
     }
 
     /// Sends a message again to where it had been published, and drops it.
@@ -253,21 +252,4 @@ fn nothing(id: &str) -> Problem {
         Type::NotFound,
         format!("there is no refused message `{shown}`; somebody may have decided about it"),
     )
-}
-
-fn view(stored: StoredRefused) -> RefusedView {
-    let StoredRefused { line, properties, body } = stored;
-    let (encoding, body) = match std::str::from_utf8(&body) {
-        Ok(text) => ("text", text[..text.floor_char_boundary(SHOWN_BYTES)].to_owned()),
-        Err(_) => {
-            let shown = &body[..body.len().min(SHOWN_BYTES)];
-            ("hex", shown.iter().map(|byte| format!("{byte:02x}")).collect())
-        }
-    };
-    RefusedView {
-        line,
-        properties: serde_json::from_str(&properties).unwrap_or_default(),
-        encoding: encoding.to_owned(),
-        body,
-    }
 }

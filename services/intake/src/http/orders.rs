@@ -32,6 +32,17 @@ use crate::register;
 /// Longest long poll.
 const MAX_WAIT: Duration = Duration::from_secs(120);
 
+/// Handler of an action on the life of an order that takes no fields of its own.
+macro_rules! act_on {
+    ($action:expr) => {
+        |State(intake): State<Intake>,
+         Path(id): Path<String>,
+         Caller(by): Caller,
+         headers: HeaderMap,
+         body: Body| async move { act(&intake, id, $action, OF_OTHERS, (&by, &headers, body)).await }
+    };
+}
+
 pub(super) fn routes(table: Table) -> Table {
     let action = |summary: &'static str| operation(summary).key().may_take::<ActionBody>();
     table
@@ -68,9 +79,9 @@ pub(super) fn routes(table: Table) -> Table {
             get(parts::order_named_batch).patch(amendments::update_named_batch),
         )
         .get("/v1/orders/{id}/wait", wait, "Waits until an order is final, or the time is over.")
-        .post("/v1/orders/{id}/cancel", cancel, action("Gives an order up for good."))
-        .post("/v1/orders/{id}/interrupt", interrupt, action("Stops an order before it begins."))
-        .post("/v1/orders/{id}/kill", kill, action("Stops an order that runs, waits or retries."))
+        .post("/v1/orders/{id}/cancel", act_on!(LifeAction::Cancel), action("Gives an order up for good."))
+        .post("/v1/orders/{id}/interrupt", act_on!(LifeAction::Interrupt), action("Stops an order before it begins."))
+        .post("/v1/orders/{id}/kill", act_on!(LifeAction::Kill), action("Stops an order that runs, waits or retries."))
         .post(
             "/v1/orders/{id}/restart",
             restart,
@@ -135,39 +146,6 @@ async fn wait(
         }
         pause = (pause * 3 / 2).min(Duration::from_millis(500));
     }
-}
-
-/// `POST /v1/orders/{id}/cancel`
-async fn cancel(
-    State(intake): State<Intake>,
-    Path(id): Path<String>,
-    Caller(by): Caller,
-    headers: HeaderMap,
-    body: Body,
-) -> HttpResult<Json<StatusView>> {
-    act(&intake, id, LifeAction::Cancel, OF_OTHERS, (&by, &headers, body)).await
-}
-
-/// `POST /v1/orders/{id}/interrupt`
-async fn interrupt(
-    State(intake): State<Intake>,
-    Path(id): Path<String>,
-    Caller(by): Caller,
-    headers: HeaderMap,
-    body: Body,
-) -> HttpResult<Json<StatusView>> {
-    act(&intake, id, LifeAction::Interrupt, OF_OTHERS, (&by, &headers, body)).await
-}
-
-/// `POST /v1/orders/{id}/kill`
-async fn kill(
-    State(intake): State<Intake>,
-    Path(id): Path<String>,
-    Caller(by): Caller,
-    headers: HeaderMap,
-    body: Body,
-) -> HttpResult<Json<StatusView>> {
-    act(&intake, id, LifeAction::Kill, OF_OTHERS, (&by, &headers, body)).await
 }
 
 /// `POST /v1/orders/{id}/restart`

@@ -123,17 +123,8 @@ impl ApiClient {
         Ok(self.pages(path, &(), None).await?.items)
     }
 
-    /// Items of as many pages of a list as it takes, `most` of them at most; `next` says whether there are more.
-    pub async fn list<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        conditions: &[(&str, String)],
-        most: Option<usize>,
-    ) -> Result<Page<T>, CliError> {
-        self.pages(path, conditions, most).await
-    }
-
-    /// The same with options as they are named on the command line.
+    /// Items of as many pages of a list as it takes, `most` of them at most; `next` says whether there are more. The options
+    /// are named as on the command line.
     pub async fn pages<T: DeserializeOwned>(
         &self,
         path: &str,

@@ -15,7 +15,7 @@ use crate::client::ApiClient;
 use crate::failure::CliError;
 use crate::input::object_of;
 use crate::screen::Screen;
-use crate::search::SearchArguments;
+use crate::search::SearchOrSaved;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -81,11 +81,8 @@ pub(crate) struct Start {
     /// Fields of the action: a JSON object, or @FILE, like {"from": "initial"} or {"priority": "low"}
     #[arg(long, value_name = "JSON")]
     with: Option<String>,
-    /// The saved search of this name, in place of conditions
-    #[arg(long, value_name = "NAME")]
-    saved: Option<String>,
     #[command(flatten)]
-    search: SearchArguments,
+    orders: SearchOrSaved,
     #[command(flatten)]
     how: How,
 }
@@ -144,7 +141,7 @@ fn parse_ramp(argument: &str) -> Result<(u64, f64), String> {
 pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     match command {
         Command::Start(start) => {
-            let Start { action, with, saved, search, how } = *start;
+            let Start { action, with, orders: SearchOrSaved { search, saved }, how } = *start;
             let with = with.as_deref().map_or(Ok(Map::new()), |text| object_of("--with", text))?;
             let search = search.body()?;
             let search = (!search.is_empty()).then_some(Value::Object(search));
@@ -173,12 +170,7 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
             screen.line(&tables::listed(&page.items, screen))
         }
         Command::Show { no } => {
-            let reply = client.get(&path_of(no, ""), &[]).await?;
-            if screen.json {
-                screen.document(&reply.text)
-            } else {
-                screen.line(&tables::shown(&reply.read()?, screen))
-            }
+            client.get(&path_of(no, ""), &[]).await?.show(screen, |view| tables::shown(view, screen))
         }
         Command::Watch { no } => watch::run(no, client, screen).await,
         Command::Orders { no, outcome, aftermath, limit, cursor } => {
@@ -262,11 +254,9 @@ async fn post(
 async fn steered(word: &str, steer: &Steer, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let reply =
         post(client, &path_of(steer.no, word), &OperationSteering { reason: steer.reason.clone() }).await?;
-    if screen.json {
-        return screen.document(&reply.text);
-    }
-    let operation: OperationView = reply.read()?;
-    screen.line(&format!("operation {} is {}", operation.no, operation.state))
+    reply.show(screen, |operation: &OperationView| {
+        format!("operation {} is {}", operation.no, operation.state)
+    })
 }
 
 fn path_of(no: i64, part: &str) -> String {

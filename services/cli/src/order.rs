@@ -27,7 +27,7 @@ use crate::flows;
 use crate::input::{self, given, object_field};
 use crate::list::table;
 use crate::screen::{Screen, exact_time, harmless, time};
-use crate::search::{self, SearchArguments};
+use crate::search::{self, SearchOrSaved};
 
 /// Lines of a log in one answer.
 const LOG_PAGE: usize = 1000;
@@ -122,10 +122,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct OrderListArguments {
     #[command(flatten)]
-    search: SearchArguments,
-    /// The saved search of this name, in place of conditions
-    #[arg(long, value_name = "NAME")]
-    saved: Option<String>,
+    orders: SearchOrSaved,
     /// Orders of one page, 500 at most
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
@@ -211,8 +208,7 @@ async fn get(id: &str, client: &ApiClient, screen: &Screen) -> Result<(), CliErr
 }
 
 async fn list(arguments: OrderListArguments, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
-    let mut conditions = arguments.search.query()?;
-    conditions.extend(arguments.saved.map(|name| ("saved".to_owned(), name)));
+    let conditions = arguments.orders.query()?;
     let query: Vec<(&str, String)> =
         conditions.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
     let limit = usize::from(arguments.limit);

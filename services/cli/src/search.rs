@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Subcommand, value_parser};
 use pagurus_domain::search::{CONDITIONS, ConditionKind, SearchCondition};
-use pagurus_wire::order::Page;
 use pagurus_wire::search::{OrderCounts, SavedSearch};
 use serde_json::{Map, Value, json};
 
 use crate::client::ApiClient;
 use crate::failure::CliError;
 use crate::input::{parse_pair, text_of};
+use crate::list::List;
 use crate::screen::{Screen, time};
 
 /// Id of the flag for a file of ids.
@@ -95,14 +95,14 @@ fn flag(condition: &'static SearchCondition) -> Arg {
 
 /// Help of the flag of a condition.
 fn help(condition: &SearchCondition) -> String {
-    let meaning = condition.meaning.trim_end_matches('.').replace('`', "");
-    let form = match (condition.kind, condition.words) {
-        (_, [most @ .., last]) => format!(": {} or {last}", most.join(", ")),
-        (ConditionKind::Time, _) => ": a time, or a duration back from now".to_owned(),
-        (ConditionKind::List | ConditionKind::Values, _) => "; may be given more than once".to_owned(),
-        _ => String::new(),
+    let form = match condition.kind {
+        ConditionKind::Time => ": a time, or a duration back from now",
+        ConditionKind::List | ConditionKind::Values if condition.words.is_empty() => {
+            "; may be given more than once"
+        }
+        _ => "",
     };
-    format!("{meaning}{form}")
+    format!("{}{form}", condition.described("").replace('`', ""))
 }
 
 /// The given value of a condition, in the form of the API.
@@ -159,14 +159,30 @@ impl SearchArguments {
     }
 }
 
+/// Conditions, or a search that has a name.
+#[derive(Debug, Args)]
+pub(crate) struct SearchOrSaved {
+    #[command(flatten)]
+    pub search: SearchArguments,
+    /// The saved search of this name, in place of conditions
+    #[arg(long, value_name = "NAME")]
+    pub saved: Option<String>,
+}
+
+impl SearchOrSaved {
+    /// The pairs of a query.
+    pub fn query(&self) -> Result<Vec<(String, String)>, CliError> {
+        let mut pairs = self.search.query()?;
+        pairs.extend(self.saved.clone().map(|name| ("saved".to_owned(), name)));
+        Ok(pairs)
+    }
+}
+
 /// Orders to count, and the fields to count them by.
 #[derive(Debug, Args)]
 pub(crate) struct CountArguments {
     #[command(flatten)]
-    search: SearchArguments,
-    /// The saved search of this name, in place of conditions
-    #[arg(long, value_name = "NAME")]
-    saved: Option<String>,
+    orders: SearchOrSaved,
     /// By what: one or two of status, scenario, state, class, system, flow, queue, priority, scenarioStatus, mode
     #[arg(long, default_value = "status", value_name = "KEYS")]
     by: String,
@@ -178,8 +194,7 @@ pub(crate) async fn count(
     client: &ApiClient,
     screen: &Screen,
 ) -> Result<(), CliError> {
-    let mut query = arguments.search.query()?;
-    query.extend(arguments.saved.clone().map(|name| ("saved".to_owned(), name)));
+    let mut query = arguments.orders.query()?;
     query.push(("by".to_owned(), arguments.by.clone()));
     let query: Vec<(&str, String)> =
         query.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
@@ -233,25 +248,22 @@ pub(crate) enum Command {
     },
 }
 
+/// Saved searches.
+const SEARCHES: List<SavedSearch> = List {
+    path: "/v1/searches",
+    none: "no search has a name",
+    hint: None,
+    columns: &[
+        ("NAME", |saved| saved.name.clone()),
+        ("SAVED", |saved| time(saved.made_at)),
+        ("CONDITIONS", |saved| saved.search.to_string()),
+    ],
+};
+
 /// Runs a command on saved searches.
 pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     match command {
-        Command::List => {
-            let page: Page<SavedSearch> = client.list("/v1/searches", &[], None).await?;
-            if screen.json {
-                return screen.value(&page);
-            }
-            if page.items.is_empty() {
-                screen.note("no search has a name");
-                return Ok(());
-            }
-            let rows: Vec<[String; 3]> = page
-                .items
-                .iter()
-                .map(|saved| [saved.name.clone(), time(saved.made_at), saved.search.to_string()])
-                .collect();
-            screen.line(&screen.table(&["NAME", "SAVED", "CONDITIONS"], &rows))
-        }
+        Command::List => SEARCHES.all(&(), client, screen).await,
         Command::Save { name, search } => {
             let reply = client.put_json(&path_of(&name), &Value::Object(search.body()?)).await?;
             if screen.json { screen.document(&reply.text) } else { screen.line("saved") }

@@ -3,8 +3,8 @@
 //! Never releases anything without a reason: it is written into the history of the order.
 
 use clap::Subcommand;
-use pagurus_scenario::value::percent_encode;
 use pagurus_domain::number::saturated;
+use pagurus_scenario::value::percent_encode;
 use pagurus_wire::cluster::{QueueDetail, QueueLine, QueueMemberLine, ReleasedView};
 use serde_json::json;
 

@@ -3,7 +3,6 @@
 //! Texts that came from clients never reach a terminal with what a terminal would obey, and
 //! nothing is coloured unless a terminal shows it and nobody said no.
 
-use pagurus_domain::number::saturated;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
@@ -12,6 +11,7 @@ use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Table, Widt
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
+use pagurus_domain::number::saturated;
 use serde::Serialize;
 
 use crate::failure::CliError;

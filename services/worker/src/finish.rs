@@ -396,5 +396,5 @@ pub(crate) const fn error_of(then: &Then) -> Option<&OrderError> {
 fn timer(finished: &Finished, host: &Host) -> Option<(Stream, Timestamp)> {
     let at = finished.then.due_at()?;
     let length = at.duration_since(finished.started_at).unsigned_abs();
-    Some((Stream::of(finished.then.status(), length, &host.settings().activation.groups), at))
+    Some((finished.then.status().stream(length, &host.settings().activation.groups), at))
 }

@@ -6,9 +6,9 @@
 //! half for those who hold some already; and where that is full, too, one stage at a time goes beyond
 //! it. It comes to its end whatever the others do, and the next one after it.
 
-use pagurus_domain::number::saturated;
 use std::sync::Arc;
 
+use pagurus_domain::number::saturated;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
 /// Bytes that each stage may hold beside the shared memory: a stage that holds little never waits for those that

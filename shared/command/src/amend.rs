@@ -328,7 +328,7 @@ fn starts<'a>(
         let moved = start_at.map_or(Starts::AsBefore, |at| {
             let at = at.max(order.now);
             let length = at.duration_since(order.now).unsigned_abs();
-            Starts::At(at, Stream::of(Status::Sleep, length, groups))
+            Starts::At(at, Status::Sleep.stream(length, groups))
         });
         return Ok((updated, moved));
     }

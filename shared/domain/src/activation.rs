@@ -7,7 +7,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::id::spelled;
-use crate::order::Status;
 
 pub use pace::{LEAST_AHEAD, WakingPace};
 
@@ -64,20 +63,6 @@ impl Stream {
     #[must_use]
     pub fn of_number(number: i16) -> Option<Self> {
         Self::ALL.iter().copied().find(|stream| stream.number() == number)
-    }
-
-    /// The stream of a suspension of this status and length.
-    #[must_use]
-    pub fn of(status: Status, length: Duration, groups: &AgeGroups) -> Self {
-        match status {
-            Status::Wait => Self::Wait,
-            Status::Polling => Self::Polling,
-            Status::Retry => Self::Retry,
-            Status::Postponed => Self::Postponed,
-            _ if length <= groups.youngest => Self::Youngest,
-            _ if length <= groups.middle => Self::Middle,
-            _ => Self::Oldest,
-        }
     }
 }
 
@@ -139,16 +124,6 @@ pub fn repeat_at(now: Timestamp, lag: Duration, min_shift: Duration) -> Timestam
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn act_2_sleepers_are_grouped_by_the_length_of_their_sleep() {
-        let groups = AgeGroups::default();
-        let of = |hours: u64| Stream::of(Status::Sleep, Duration::from_secs(hours * 3600), &groups);
-        assert_eq!(
-            [of(1), of(24), of(25), of(24 * 30), of(24 * 31)],
-            [Stream::Youngest, Stream::Youngest, Stream::Middle, Stream::Middle, Stream::Oldest]
-        );
-    }
 
     #[test]
     fn act_3_each_mode_repeats_what_it_promises() {

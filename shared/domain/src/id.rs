@@ -191,7 +191,7 @@ spelled!(Role {
 });
 
 /// Values that are written as words.
-pub(crate) trait Vocabulary {
+pub trait Vocabulary {
     /// The words, in the order of declaration.
     const WORDS: &'static [&'static str];
 }

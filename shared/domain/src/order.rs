@@ -12,8 +12,11 @@ pub mod stage;
 pub mod transition;
 pub mod wait_reason;
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
+use crate::activation::{AgeGroups, Stream};
 use crate::id::{Life, OrderNo, RequestId, ScenarioNo, spelled};
 
 /// Status of an order in its life.
@@ -65,6 +68,20 @@ impl Status {
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Success | Self::Fail | Self::Interrupted | Self::Canceled)
+    }
+
+    /// The stream of a suspension with this status and of this length.
+    #[must_use]
+    pub fn stream(self, length: Duration, groups: &AgeGroups) -> Stream {
+        match self {
+            Self::Wait => Stream::Wait,
+            Self::Polling => Stream::Polling,
+            Self::Retry => Stream::Retry,
+            Self::Postponed => Stream::Postponed,
+            _ if length <= groups.youngest => Stream::Youngest,
+            _ if length <= groups.middle => Stream::Middle,
+            _ => Stream::Oldest,
+        }
     }
 }
 
@@ -191,4 +208,19 @@ pub struct OrderHead {
     pub stages: i32,
     /// Number of those among them that were repeats after a classified error.
     pub retries: i32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn act_2_sleepers_are_grouped_by_the_length_of_their_sleep() {
+        let groups = AgeGroups::default();
+        let of = |hours: u64| Status::Sleep.stream(Duration::from_secs(hours * 3600), &groups);
+        assert_eq!(
+            [of(1), of(24), of(25), of(24 * 30), of(24 * 31)],
+            [Stream::Youngest, Stream::Youngest, Stream::Middle, Stream::Middle, Stream::Oldest]
+        );
+    }
 }

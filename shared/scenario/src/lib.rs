@@ -1,11 +1,10 @@
-//! The model of a scenario: what [`source`] reads, [`check`] proves sound and [`stage`] runs.
+//! The model of a scenario: what [`source`] reads and proves sound, and [`stage`] runs.
 //!
 //! The model is data only. A value of type [`Scenario`] has passed every check, so the
 //! interpreter relies on it: names resolve, every event has its transition, scripts compile.
 
 mod action;
 pub mod admission;
-pub mod check;
 mod conceal;
 pub mod consistency;
 mod context;

@@ -8,6 +8,7 @@ mod action;
 mod actor;
 mod amqp;
 mod calls;
+mod check;
 pub(super) mod draft;
 mod errors;
 mod explain;
@@ -36,7 +37,7 @@ use pagurus_domain::retry::ErrorPolicy;
 use super::script::Scripting;
 use super::{
     Action, Bounds, CallHandler, Event, Mask, Scenario, ScenarioKind, State, StateId, StateKind,
-    TerminalOutcome, Timeouts, check,
+    TerminalOutcome, Timeouts,
 };
 use draft::{Draft, Named};
 pub use explain::{explain_faults, explain_warnings};

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
-use pagurus_scenario::stage::Asking;
 use pagurus_domain::number::saturated;
+use pagurus_scenario::stage::Asking;
 use pagurus_wire::parts::AskingView;
 use tokio_postgres::Row;
 

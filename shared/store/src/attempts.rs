@@ -1,8 +1,9 @@
 //! Attempts at messages that the broker had handed out before: a message with which processes die is known by those
 //! that never ended.
 
-use pagurus_domain::number::saturated;
 use std::time::Duration;
+
+use pagurus_domain::number::saturated;
 
 use crate::sql::statements;
 use crate::{Client, Result};

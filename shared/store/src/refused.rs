@@ -1,8 +1,8 @@
 //! Refused messages, from the moment at which somebody first asks for them until a person has decided about each.
 
-use pagurus_domain::number::saturated;
 use std::time::Duration;
 
+use pagurus_domain::number::saturated;
 use pagurus_wire::refused::RefusedLine;
 use tokio_postgres::Row;
 use uuid::Uuid;

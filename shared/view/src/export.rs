@@ -1,9 +1,9 @@
 //! Orders with everything that is kept of them, for archives outside: the oldest first, page by page (ORD-26).
 
-use pagurus_domain::number::saturated;
 use std::io;
 
 use jiff::Timestamp;
+use pagurus_domain::number::saturated;
 use pagurus_store::retention;
 use pagurus_wire::export::ExportedOrder;
 use pagurus_wire::order::{EventView, Page};

@@ -1,9 +1,9 @@
 //! Questions of the actions of an order to the world, one after the other.
 
-use pagurus_domain::number::saturated;
 use std::ops::ControlFlow;
 
 use jiff::Timestamp;
+use pagurus_domain::number::saturated;
 use pagurus_store::history::HistoryEvent;
 use pagurus_wire::order::Page;
 use pagurus_wire::parts::StepView;

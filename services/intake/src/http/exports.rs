@@ -1,6 +1,5 @@
 //! Exports over HTTP: few at a time, because each holds a page of whole orders until its client has taken it.
 
-use pagurus_domain::json::json_text;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,6 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, Response, header};
 use axum::response::IntoResponse;
 use futures_util::stream;
+use pagurus_domain::json::json_text;
 use pagurus_runtime::{ClientAddress, Peer};
 use pagurus_view::ExportQuery;
 use pagurus_wire::export::ExportedOrder;

@@ -2,11 +2,11 @@
 //! of another. Looks at it begin at the mark of the receiver ([`pagurus_domain::low_water::LowWaterByName`]): under a snapshot
 //! that somebody holds, what was delivered stays in the index (QLT-2).
 
-use pagurus_domain::number::saturated;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use pagurus_domain::number::saturated;
 
 use crate::columns::columns;
 use crate::outbox::sending::{FailedNotification, Notification, in_order};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use pagurus_domain::activation::{AgeGroups, Stream};
+use pagurus_domain::activation::AgeGroups;
 use pagurus_domain::id::{Attempt, Life, OrderNo, Pass, RequestId};
 use pagurus_domain::order::change::{Change, Deadlines, Membership};
 use pagurus_domain::order::stage::{Then, Wake};
@@ -282,7 +282,7 @@ async fn suspend(tx: &Tx<'_>, finished: &[&Finished], groups: &AgeGroups) -> Res
     let resting = finished.iter().filter_map(|end| {
         let at = end.then.due_at()?;
         let length = at.duration_since(end.started_at).unsigned_abs();
-        Some((end.no.0, Stream::of(end.then.status(), length, groups), at))
+        Some((end.no.0, end.then.status().stream(length, groups), at))
     });
     insert_due(tx, &resting.collect::<Vec<_>>()).await
 }

@@ -246,7 +246,7 @@ impl Tables {
         }
         if let Some(at) = then.due_at() {
             let length = at.duration_since(end.started_at).unsigned_abs();
-            self.due.insert(end.no, DueRow { stream: Stream::of(then.status(), length, groups), at });
+            self.due.insert(end.no, DueRow { stream: then.status().stream(length, groups), at });
         }
         let keeps = match then {
             Then::Sleep { .. } => self.has(Planted::SleepKeepsQueue),

@@ -6,6 +6,7 @@
 //! those of the order itself do at other times, and those of the order are put aside in the call.
 
 use jiff::Timestamp;
+use pagurus_domain::json::json_text;
 use pagurus_domain::retry::Cycle;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::SerializeMap;
@@ -16,7 +17,6 @@ use super::{
     ActionHold, Answers, AsyncRetry, Digest, Frame, Handling, KeptAnswer, Mover, RetryTime, Snapshot,
     SnapshotError, SyncRetry, Visit,
 };
-use pagurus_domain::json::json_text;
 
 impl Snapshot {
     /// The form in which it is stored, as JSON.

@@ -12,10 +12,10 @@ use std::collections::HashMap;
 
 use pagurus_domain::document::Fault;
 
-use super::nearest::nearest;
-use super::source::draft::{Draft, DraftAction, DraftState, Mark, Named};
-use super::source::reader::{quoted, with_nearest};
-use super::{Bounds, Event, StateKind};
+use super::draft::{Draft, DraftAction, DraftState, Mark, Named};
+use super::reader::{quoted, with_nearest};
+use crate::nearest::nearest;
+use crate::{Bounds, Event, StateKind};
 
 /// Takes each fault that is found.
 pub(super) type FaultSink<'r> = &'r mut dyn FnMut(Fault);

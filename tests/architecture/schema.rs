@@ -8,7 +8,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use pagurus_harness::postgres;
-use pagurus_store::{Options, Store, migrate};
+use pagurus_store::upkeep::migrate;
+use pagurus_store::{Options, Store};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 

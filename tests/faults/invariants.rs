@@ -6,7 +6,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use pagurus_store::{Options, Store, consistency};
+use pagurus_store::recovery::consistency;
+use pagurus_store::{Options, Store};
 use tokio_postgres::{Client, NoTls};
 
 use crate::installation::{Installation, PATIENCE};

@@ -6,10 +6,10 @@ use pagurus_domain::order::transition::Cause;
 use pagurus_domain::order::{Priority, Status};
 use pagurus_harness::race::Race;
 use pagurus_store::Error;
-use pagurus_store::amend::{self, ChangedParams, Reopening, Starts, Updating};
-use pagurus_store::control;
-use pagurus_store::orders::{Registered, view};
-use pagurus_store::stages;
+use pagurus_store::hot::control;
+use pagurus_store::hot::stages;
+use pagurus_store::outside::amend::{self, ChangedParams, Reopening, Starts, Updating};
+use pagurus_store::outside::orders::{Registered, view};
 use serde_json::json;
 
 use crate::ground::{FIRST_EPOCH, Ground, fail, in_an_hour, later, wait_for};

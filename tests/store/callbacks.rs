@@ -1,9 +1,9 @@
 //! Callbacks as people look at them (SCN-7): the newest first, and what came in vain without reading what did not.
 
 use pagurus_domain::id::RequestId;
-use pagurus_store::answers::{self, CallbackVerdict, NewCallback};
-use pagurus_store::callbacks::{self, VERDICTS};
-use pagurus_store::upkeep;
+use pagurus_store::outside::answers::{self, CallbackVerdict, NewCallback};
+use pagurus_store::outside::callbacks::{self, VERDICTS};
+use pagurus_store::upkeep::deletion;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -127,9 +127,9 @@ async fn qlt_8_callbacks_for_nobody_are_kept_in_bounded_number_and_size_and_for_
 
     let day = std::time::Duration::from_secs(24 * 60 * 60);
     ground.sql("UPDATE callbacks SET received_at = now() - interval '2 days' WHERE named <> '2'").await;
-    assert_eq!(upkeep::forget_orphans(&client, day, 2).await.unwrap(), 2, "in bounded batches");
-    assert_eq!(upkeep::forget_orphans(&client, day, 2).await.unwrap(), 1);
-    assert_eq!(upkeep::forget_orphans(&client, day, 2).await.unwrap(), 0, "what is younger stays");
+    assert_eq!(deletion::forget_orphans(&client, day, 2).await.unwrap(), 2, "in bounded batches");
+    assert_eq!(deletion::forget_orphans(&client, day, 2).await.unwrap(), 1);
+    assert_eq!(deletion::forget_orphans(&client, day, 2).await.unwrap(), 0, "what is younger stays");
     assert_eq!(ground.count("SELECT count(*) FROM callbacks").await, 2, "and what somebody waited for");
     let tx = client.transaction().await.unwrap();
     let answered = answers::answer(&tx, &batch, 4).await.unwrap();

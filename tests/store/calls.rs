@@ -7,9 +7,10 @@ use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::stage::Then;
 use pagurus_harness::race::Race;
 use pagurus_scenario::stage::CallAnswer;
-use pagurus_store::calls::{self, Submitted};
-use pagurus_store::stages::{Claimed, ReadyStage};
-use pagurus_store::{Error, control};
+use pagurus_store::Error;
+use pagurus_store::hot::calls::{self, Submitted};
+use pagurus_store::hot::control;
+use pagurus_store::hot::stages::{Claimed, ReadyStage};
 use serde_json::json;
 
 use crate::ground::{Ground, finished, later, retry, sleep, success, wait_for};

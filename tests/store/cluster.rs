@@ -4,9 +4,11 @@
 use std::time::{Duration, Instant};
 
 use pagurus_domain::id::{Attempt, Epoch, Incarnation, Role};
-use pagurus_store::cluster::{self, Beat, NodeStatus};
-use pagurus_store::stages::{self, OfferedStage, Unclaimed};
-use pagurus_store::{Client, Error, leases, marks};
+use pagurus_store::hot::stages::{self, OfferedStage, Unclaimed};
+use pagurus_store::recovery::cluster::{self, Beat, NodeStatus};
+use pagurus_store::recovery::leases;
+use pagurus_store::recovery::marks;
+use pagurus_store::{Client, Error};
 use serde_json::json;
 
 use crate::ground::{FIRST_EPOCH, Ground, new_node};

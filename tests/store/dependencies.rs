@@ -6,10 +6,10 @@ use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{StartDecision, StartMode};
 use pagurus_domain::order::transition::Cause;
-use pagurus_store::control;
-use pagurus_store::dependencies::{self, Cursor};
-use pagurus_store::ends::{self, Ending};
-use pagurus_store::orders::Registered;
+use pagurus_store::hot::control;
+use pagurus_store::hot::dependencies::{self, Cursor};
+use pagurus_store::outside::ends::{self, Ending};
+use pagurus_store::outside::orders::Registered;
 use serde_json::{Value, json};
 
 use crate::ground::{Ground, fail, finished, in_an_hour, success};

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use pagurus_domain::activation::{NEVER_REPEATED, Stream};
 use pagurus_domain::id::OrderNo;
-use pagurus_store::due::by_flow::{self, DuePage};
+use pagurus_store::hot::due::by_flow::{self, DuePage};
 use serde_json::json;
 
 use crate::ground::Ground;

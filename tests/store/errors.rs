@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use pagurus_store::errors::{self, By, Filter, Hour, MOST};
+use pagurus_store::lists::errors::{self, By, Filter, Hour, MOST};
 use serde_json::Value;
 
 use crate::ground::{Ground, fail, retry, success};

@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use pagurus_domain::flow::{FlowRecord, SystemRecord};
 use pagurus_domain::id::Epoch;
 use pagurus_domain::maintenance::{Calendar, CalendarRule, WindowTarget};
-use pagurus_store::stops::{self, NewStop};
-use pagurus_store::windows::{self, NewWindow};
-use pagurus_store::{Client, flows};
+use pagurus_store::Client;
+use pagurus_store::upkeep::flows;
+use pagurus_store::upkeep::stops::{self, NewStop};
+use pagurus_store::upkeep::windows::{self, NewWindow};
 
 use crate::ground::{FIRST_EPOCH, Ground};
 

@@ -6,10 +6,13 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, OrderNo, Pass};
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::order::{Priority, ScenarioStatus, Status};
-use pagurus_store::amend::{self, ChangedParams, Postponement, Reopening, Repairing, Starts, Updating};
-use pagurus_store::control;
-use pagurus_store::ends::{self, Ending};
-use pagurus_store::{orders, recovery};
+use pagurus_store::hot::control;
+use pagurus_store::outside::amend::{
+    self, ChangedParams, Postponement, Reopening, Repairing, Starts, Updating,
+};
+use pagurus_store::outside::ends::{self, Ending};
+use pagurus_store::outside::orders;
+use pagurus_store::recovery::lost;
 use serde_json::{Value, json};
 
 use crate::ground::{
@@ -145,7 +148,7 @@ async fn wake_and_claim(ground: &Ground, subject: &Subject) -> bool {
 
 async fn end_stage(ground: &Ground, subject: &Subject, then: pagurus_domain::order::stage::Then) -> bool {
     let view = orders::view(&ground.work().await, &subject.id).await.unwrap().unwrap();
-    let end = pagurus_store::stages::Finished {
+    let end = pagurus_store::hot::stages::Finished {
         no: subject.no,
         pass: subject.pass,
         life: view.life,
@@ -158,7 +161,7 @@ async fn end_stage(ground: &Ground, subject: &Subject, then: pagurus_domain::ord
     ground.finish_under(subject.no, subject.pass, &end).await.is_some()
 }
 
-fn blank_end(then: pagurus_domain::order::stage::Then) -> pagurus_store::stages::Finished {
+fn blank_end(then: pagurus_domain::order::stage::Then) -> pagurus_store::hot::stages::Finished {
     let head = pagurus_domain::order::OrderHead {
         no: OrderNo(0),
         id: String::new(),
@@ -174,7 +177,7 @@ fn blank_end(then: pagurus_domain::order::stage::Then) -> pagurus_store::stages:
         stages: 0,
         retries: 0,
     };
-    let claimed = pagurus_store::stages::Claimed {
+    let claimed = pagurus_store::hot::stages::Claimed {
         is_suspect: false,
         head,
         pass: no_pass(),
@@ -202,9 +205,9 @@ async fn reissue(ground: &Ground, subject: &Subject) -> bool {
         .await;
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
-    let stuck = recovery::overdue(&tx, Timestamp::UNIX_EPOCH, 10).await.unwrap();
+    let stuck = lost::overdue(&tx, Timestamp::UNIX_EPOCH, 10).await.unwrap();
     let again: Vec<_> = stuck.iter().map(|stage| (stage, stage.restarts + 1)).collect();
-    let ready = recovery::reissue(&tx, &again, "test", "overdue").await.unwrap();
+    let ready = lost::reissue(&tx, &again, "test", "overdue").await.unwrap();
     tx.commit().await.unwrap();
     if ready.is_empty() {
         return false;

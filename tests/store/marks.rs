@@ -4,8 +4,10 @@
 use std::time::Duration;
 
 use pagurus_domain::id::Role;
-use pagurus_store::cluster::{self, Beat, NodeStatus, RegisteredNode};
-use pagurus_store::{Client, marks, presence};
+use pagurus_store::Client;
+use pagurus_store::recovery::cluster::{self, Beat, NodeStatus, RegisteredNode};
+use pagurus_store::recovery::marks;
+use pagurus_store::recovery::presence;
 
 use crate::ground::{Ground, new_node};
 

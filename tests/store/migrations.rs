@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use pagurus_domain::id::Life;
 use pagurus_domain::order::Status;
 use pagurus_harness::env::Env;
-use pagurus_store::{Client, Error, Options, Store, migrate, orders};
+use pagurus_store::outside::orders;
+use pagurus_store::upkeep::migrate;
+use pagurus_store::{Client, Error, Options, Store};
 use serde_json::Value;
 
 use crate::ground::Ground;

@@ -13,8 +13,8 @@ use pagurus_domain::order::ScenarioStatus;
 use pagurus_domain::order::stage::Then;
 use pagurus_simulation::chance::Chance;
 use pagurus_simulation::store as model;
-use pagurus_store::answers::NewCallback;
-use pagurus_store::stages::{Claimed, Finished, ReadyStage};
+use pagurus_store::hot::stages::{Claimed, Finished, ReadyStage};
+use pagurus_store::outside::answers::NewCallback;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -139,11 +139,11 @@ impl Both {
         self.tables.now = Timestamp::now();
         let model = self.tables.register(&[new]);
         let real = match &real[0] {
-            pagurus_store::orders::Registered::Accepted { no, ready, .. } => {
+            pagurus_store::outside::orders::Registered::Accepted { no, ready, .. } => {
                 format!("{no} {:?}", of_real(ready.as_slice()))
             }
-            pagurus_store::orders::Registered::Duplicate(status) => format!("duplicate {status}"),
-            pagurus_store::orders::Registered::Conflict(status) => format!("conflict {status}"),
+            pagurus_store::outside::orders::Registered::Duplicate(status) => format!("duplicate {status}"),
+            pagurus_store::outside::orders::Registered::Conflict(status) => format!("conflict {status}"),
             other => panic!("{other:?}"),
         };
         // A registration that found its id takes a number all the same: the model skips it as well.

@@ -4,8 +4,8 @@
 use futures_util::future::join_all;
 use pagurus_domain::order::Status;
 use pagurus_domain::search::Search;
-use pagurus_store::orders::{self, Registered};
-use pagurus_store::search::{SearchWalk, lines};
+use pagurus_store::lists::search::{SearchWalk, lines};
+use pagurus_store::outside::orders::{self, Registered};
 use serde_json::json;
 
 use crate::ground::{Ground, in_an_hour, success};

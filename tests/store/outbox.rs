@@ -5,9 +5,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_store::Client;
-use pagurus_store::outbox::sending::{self, FailedNotification, Notification};
-use pagurus_store::outbox::shown;
-use pagurus_store::outbox::webhooks::{self, Wanted};
+use pagurus_store::hot::outbox::sending::{self, FailedNotification, Notification};
+use pagurus_store::hot::outbox::shown;
+use pagurus_store::hot::outbox::webhooks::{self, Wanted};
 
 use crate::ground::Ground;
 

@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use pagurus_domain::id::{Attempt, OrderNo};
-use pagurus_store::orders::Registered;
+use pagurus_store::Client;
+use pagurus_store::hot::stages::{self, OfferedStage};
+use pagurus_store::outside::orders;
+use pagurus_store::outside::orders::Registered;
 use pagurus_store::sql::Statement;
-use pagurus_store::stages::{self, OfferedStage};
 use pagurus_store::statements;
-use pagurus_store::{Client, orders};
 use serde_json::{Value, json};
 use tokio_postgres::{Column, SimpleQueryMessage};
 

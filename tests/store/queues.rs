@@ -7,8 +7,10 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::order::registration::NewOrder;
-use pagurus_store::orders::Registered;
-use pagurus_store::{queues, recovery, restore};
+use pagurus_store::hot::queues;
+use pagurus_store::outside::orders::Registered;
+use pagurus_store::recovery::lost;
+use pagurus_store::recovery::restore;
 use serde_json::json;
 
 use crate::ground::{self, Ground};
@@ -112,8 +114,8 @@ async fn ord_10_a_queue_is_held_since_the_first_stage_of_its_holder_began() {
     // The worker is lost, and the stage is handed out again.
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
-    let lost = recovery::of_node(&tx, ground.node, None, None).await.unwrap();
-    recovery::reissue(&tx, &[(&lost[0], 1)], "test", "node_lost").await.unwrap();
+    let lost = lost::of_node(&tx, ground.node, None, None).await.unwrap();
+    lost::reissue(&tx, &[(&lost[0], 1)], "test", "node_lost").await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!(held_since(&ground).await, held);
     let claimed = ground.claim(no).await;

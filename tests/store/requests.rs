@@ -4,7 +4,7 @@
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, RequestId};
 use pagurus_harness::race::Race;
-use pagurus_store::answers::{self, CallbackVerdict, NewCallback};
+use pagurus_store::outside::answers::{self, CallbackVerdict, NewCallback};
 use serde_json::json;
 use uuid::Uuid;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pagurus_store::scenarios::{self, Applied, Expected};
+use pagurus_store::outside::scenarios::{self, Applied, Expected};
 
 use crate::ground::Ground;
 

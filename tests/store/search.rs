@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::order::Status;
 use pagurus_domain::search::Search;
 use pagurus_store::Client;
-use pagurus_store::search::{SearchKey, SearchWalk, lines};
+use pagurus_store::lists::search::{SearchKey, SearchWalk, lines};
 use serde_json::json;
 
 use crate::ground::{Ground, fail, in_an_hour, retry, sleep, success};

@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::low_water::{LowWater, LowWaterByName};
-use pagurus_store::first::{self, TimedList};
-use pagurus_store::outbox::webhooks::{self, Wanted};
-use pagurus_store::{Client, doctor, measures, queues, statements};
+use pagurus_store::hot::outbox::webhooks::{self, Wanted};
+use pagurus_store::hot::queues;
+use pagurus_store::lists::measures;
+use pagurus_store::upkeep::doctor;
+use pagurus_store::upkeep::first::{self, TimedList};
+use pagurus_store::{Client, statements};
 use serde_json::json;
 
 use crate::ground::Ground;

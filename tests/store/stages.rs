@@ -6,9 +6,11 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_domain::order::ScenarioStatus;
 use pagurus_domain::order::transition::Cause;
-use pagurus_store::amend::{self, Reopening};
-use pagurus_store::stages::{Claimed, Finished, Unclaimed};
-use pagurus_store::{control, orders, recovery};
+use pagurus_store::hot::control;
+use pagurus_store::hot::stages::{Claimed, Finished, Unclaimed};
+use pagurus_store::outside::amend::{self, Reopening};
+use pagurus_store::outside::orders;
+use pagurus_store::recovery::lost;
 use serde_json::json;
 use tokio_postgres::error::SqlState;
 
@@ -154,8 +156,8 @@ async fn ord_20_a_life_counts_the_stages_that_ran_and_the_repeats_and_no_hand_ou
     let lost = woken(&ground, no, Stream::Retry).await;
     let mut client = ground.work().await;
     let tx = client.transaction().await.unwrap();
-    let stuck = recovery::some_of_node(&tx, ground.node, &[no.0]).await.unwrap();
-    recovery::reissue(&tx, &[(&stuck[0], 1)], "test", "overdue").await.unwrap();
+    let stuck = lost::some_of_node(&tx, ground.node, &[no.0]).await.unwrap();
+    lost::reissue(&tx, &[(&stuck[0], 1)], "test", "overdue").await.unwrap();
     tx.commit().await.unwrap();
     let again = ground.claim(no).await;
     assert_eq!((again.attempt, again.head.stages, again.head.retries), (lost.attempt.next(), 2, 0));

@@ -7,7 +7,7 @@ use pagurus_domain::id::Incarnation;
 use pagurus_harness::proxy::{Mode, Proxy, host_of};
 use pagurus_runtime::MinuteCounts;
 use pagurus_runtime::stats::Series;
-use pagurus_store::stats::{self, Delta, Point};
+use pagurus_store::lists::stats::{self, Delta, Point};
 use pagurus_store::{Options, Store};
 
 use crate::ground::Ground;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pagurus_domain::id::{Attempt, OrderNo};
-use pagurus_store::suspects::{self, SuspectedStage};
+use pagurus_store::hot::suspects::{self, SuspectedStage};
 
 use crate::ground::Ground;
 

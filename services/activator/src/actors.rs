@@ -8,7 +8,8 @@ use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_scenario::stage::TASK_PREFIX;
-use pagurus_store::{Error, idle};
+use pagurus_store::Error;
+use pagurus_store::recovery::idle;
 
 use crate::recover::note;
 

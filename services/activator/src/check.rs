@@ -13,8 +13,9 @@ use pagurus_runtime::config::CheckSettings;
 use pagurus_runtime::metrics::{Count, Level, Work};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
-use pagurus_store::walks::{self, Step};
-use pagurus_store::{Error, consistency};
+use pagurus_store::Error;
+use pagurus_store::recovery::consistency;
+use pagurus_store::upkeep::walks::{self, Step};
 
 use crate::recover::note;
 

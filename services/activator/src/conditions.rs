@@ -16,8 +16,9 @@ use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::{Effects, Host};
 use pagurus_scenario::admission::unknown_states;
-use pagurus_store::dependencies::{self, Condition, Cursor};
-use pagurus_store::{Client, Error, control};
+use pagurus_store::hot::control;
+use pagurus_store::hot::dependencies::{self, Condition, Cursor};
+use pagurus_store::{Client, Error};
 
 use crate::due::Hints;
 

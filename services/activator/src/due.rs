@@ -14,9 +14,10 @@ use pagurus_runtime::metrics::{Count, Level, Span, Work};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::{Effects, Host, news};
-use pagurus_store::due::Woken;
-use pagurus_store::first::{self, First, TimedList};
-use pagurus_store::{Error, due};
+use pagurus_store::Error;
+use pagurus_store::hot::due;
+use pagurus_store::hot::due::Woken;
+use pagurus_store::upkeep::first::{self, First, TimedList};
 use pagurus_wire::message::{DueNews, news as key};
 use tokio::sync::Notify;
 

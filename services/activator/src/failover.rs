@@ -16,7 +16,7 @@ use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::Error;
-use pagurus_store::recovery::{self, Abandoned, Stuck};
+use pagurus_store::recovery::lost::{self, Abandoned, Stuck};
 
 use crate::recover::note;
 
@@ -48,17 +48,17 @@ impl Failover {
         let settings = &host.settings().failover;
         let mut client = host.store.recovery().await?;
         let tx = client.transaction().await?;
-        if !recovery::lock_failover(&tx).await? {
+        if !lost::lock_failover(&tx).await? {
             self.rest = None;
             return Ok(());
         }
-        let abandoned = recovery::abandoned(&tx, settings.interval).await?;
+        let abandoned = lost::abandoned(&tx, settings.interval).await?;
         self.tell_left(host, abandoned.iter().map(|node| node.older).sum());
         let batch = saturated::<i64>(settings.batch);
         let mut effects = Effects::default();
         let mut taken = Vec::new();
         for lost in abandoned.iter().filter(|lost| lost.recent > 0) {
-            taken.extend(recovery::of_node(&tx, lost.node, settings.interval, Some(batch)).await?);
+            taken.extend(lost::of_node(&tx, lost.node, settings.interval, Some(batch)).await?);
         }
         // Rows held by somebody were passed over; all that follows goes by ascending number.
         taken.sort_by_key(|stage| stage.no);

@@ -7,8 +7,16 @@ use pagurus_domain::id::Role;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
-use pagurus_store::cluster::{self, NodeStatus, RegisteredNode};
-use pagurus_store::{Error, asking, attempts, audit, operations, refused, stats, suspects, upkeep};
+use pagurus_store::Error;
+use pagurus_store::hot::asking;
+use pagurus_store::hot::attempts;
+use pagurus_store::hot::suspects;
+use pagurus_store::lists::audit;
+use pagurus_store::lists::stats;
+use pagurus_store::outside::operations;
+use pagurus_store::outside::refused;
+use pagurus_store::recovery::cluster::{self, NodeStatus, RegisteredNode};
+use pagurus_store::upkeep::deletion;
 
 use crate::recover::note;
 
@@ -86,7 +94,7 @@ fn next(host: &Host, what: &'static str, removed: Result<u64, Error>, most: u32)
 
 async fn work_lists(host: &Host) -> Result<(), Error> {
     let client = host.store.api().await?;
-    upkeep::vacuum_work_lists(&client).await.map(|_| ())
+    deletion::vacuum_work_lists(&client).await.map(|_| ())
 }
 
 /// Sets the gauge of the living nodes, of each role and status, so that one that has none any more says so.
@@ -111,7 +119,7 @@ async fn left_asking(host: &Host) -> Result<(), Error> {
 
 async fn orphans(host: &Host) -> Result<u64, Error> {
     let client = host.store.api().await?;
-    upkeep::forget_orphans(&client, host.settings().callbacks.orphan_retention, i64::from(ORPHANS)).await
+    deletion::forget_orphans(&client, host.settings().callbacks.orphan_retention, i64::from(ORPHANS)).await
 }
 
 async fn old_stats(host: &Host) -> Result<u64, Error> {

@@ -12,9 +12,10 @@ use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
-use pagurus_store::stops::{self, ShiftingStop};
-use pagurus_store::windows::{self, StoredWindow};
-use pagurus_store::{Client, Error, revision};
+use pagurus_store::upkeep::revision;
+use pagurus_store::upkeep::stops::{self, ShiftingStop};
+use pagurus_store::upkeep::windows::{self, StoredWindow};
+use pagurus_store::{Client, Error};
 use pagurus_wire::problem::Problem;
 
 use crate::recover::note;

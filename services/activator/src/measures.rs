@@ -7,7 +7,9 @@ use pagurus_runtime::Host;
 use pagurus_runtime::lasting::Lasting;
 use pagurus_runtime::metrics::Level;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
-use pagurus_store::{Error, measures, promises};
+use pagurus_store::Error;
+use pagurus_store::lists::measures;
+use pagurus_store::lists::promises;
 
 use crate::recover::note;
 

@@ -13,8 +13,9 @@ use pagurus_domain::operation::pace::{MOST_READY, OperationPace};
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
-use pagurus_store::operations::{self, StoredOperation};
-use pagurus_store::{Error, flows};
+use pagurus_store::Error;
+use pagurus_store::outside::operations::{self, StoredOperation};
+use pagurus_store::upkeep::flows;
 
 use crate::recover::note;
 

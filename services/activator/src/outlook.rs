@@ -14,8 +14,8 @@ use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
-use pagurus_store::first::{self, TimedList};
-use pagurus_store::promises::{self, FinishedLife, NewJeopardy, PromiseStand, RecentLives};
+use pagurus_store::lists::promises::{self, FinishedLife, NewJeopardy, PromiseStand, RecentLives};
+use pagurus_store::upkeep::first::{self, TimedList};
 use pagurus_store::{Client, Error};
 use pagurus_view::{Foresight, plain_reason};
 

@@ -13,8 +13,8 @@ use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::{Effects, Host};
 use pagurus_scenario::{Event, Scenario};
-use pagurus_store::control::{self, Locked, Place};
-use pagurus_store::recovery::{self, PassedDeadline};
+use pagurus_store::hot::control::{self, Locked, Place};
+use pagurus_store::recovery::lost::{self, PassedDeadline};
 use pagurus_store::{Client, Error};
 
 /// Time after which a stage that runs is looked at again.
@@ -57,11 +57,11 @@ async fn tell_one(host: &Host, catalogue: &Catalogue, no: OrderNo) -> Result<(),
     let mut effects = Effects::default();
     match order.place {
         Place::Due if handles(order, scenario.as_deref()) => {
-            effects.may_run(&recovery::wake_outlived(&tx, no, order.status).await?);
+            effects.may_run(&lost::wake_outlived(&tx, no, order.status).await?);
         }
-        Place::Running { .. } => recovery::put_off(&tx, no, "process", AGAIN).await?,
+        Place::Running { .. } => lost::put_off(&tx, no, "process", AGAIN).await?,
         Place::Ready { .. } if order.step.is_some() => {
-            recovery::put_off(&tx, no, "process", AGAIN).await?;
+            lost::put_off(&tx, no, "process", AGAIN).await?;
         }
         Place::Due | Place::Ready { .. } | Place::None => {
             end_locked(host, &tx, &orders, &[end_by_deadline(no, "process")], &mut effects).await?;

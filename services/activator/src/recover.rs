@@ -12,8 +12,10 @@ use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::{Effects, Host};
-use pagurus_store::first::{self, TimedList};
-use pagurus_store::{Error, cluster, recovery};
+use pagurus_store::Error;
+use pagurus_store::recovery::cluster;
+use pagurus_store::recovery::lost;
+use pagurus_store::upkeep::first::{self, TimedList};
 
 use crate::{process, standstill};
 
@@ -77,7 +79,7 @@ async fn overdue(host: &Host, low_water: &mut LowWater) -> Result<(), Error> {
         let first = first::look(&client, TimedList::Overdue, low_water).await?;
         let Some(from) = first.come() else { return Ok(()) };
         let tx = client.transaction().await?;
-        let stuck = recovery::overdue(&tx, from, limit).await?;
+        let stuck = lost::overdue(&tx, from, limit).await?;
         if stuck.is_empty() {
             return Ok(());
         }
@@ -112,7 +114,7 @@ async fn deadlines(host: &Host, catalogue: &Catalogue, low_water: &mut LowWater)
     let client = host.store.recovery().await?;
     let first = first::look(&client, TimedList::Deadlines, low_water).await?;
     let Some(from) = first.come() else { return Ok(()) };
-    let passed = recovery::passed_deadlines(&client, from, limit).await?;
+    let passed = lost::passed_deadlines(&client, from, limit).await?;
     let (handled, silent) = process::split(&client, catalogue, passed).await?;
     drop(client);
     let ends: Vec<EndWanted> = silent.iter().map(|one| process::end_by_deadline(one.no, &one.kind)).collect();

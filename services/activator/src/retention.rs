@@ -13,8 +13,8 @@ use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
-use pagurus_store::retention::{self, OrderAge};
-use pagurus_store::walks::{self, Step};
+use pagurus_store::upkeep::retention::{self, OrderAge};
+use pagurus_store::upkeep::walks::{self, Step};
 use pagurus_store::{Client, Error};
 
 use crate::recover::note;

@@ -6,11 +6,11 @@ use pagurus_domain::order::OrderError;
 use pagurus_domain::order::notification::{Content, ParkedReason};
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::Error;
-use pagurus_store::control::{self, Locked, LockedOrders, Place};
-use pagurus_store::first::{self, TimedList};
-use pagurus_store::history::{self, NewEvent};
-use pagurus_store::outbox::{self, NewNotification};
-use pagurus_store::suspensions::{self, Suspension};
+use pagurus_store::hot::control::{self, Locked, LockedOrders, Place};
+use pagurus_store::hot::history::{self, NewEvent};
+use pagurus_store::hot::outbox::{self, NewNotification};
+use pagurus_store::recovery::suspensions::{self, Suspension};
+use pagurus_store::upkeep::first::{self, TimedList};
 use serde_json::json;
 
 /// Kind of the event that such an order has in its history: those who follow orders learn of it in this way.

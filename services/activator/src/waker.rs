@@ -9,10 +9,11 @@ use pagurus_domain::low_water::LowWater;
 use pagurus_domain::number::saturated;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Level;
-use pagurus_store::due::by_flow::{self, DuePage};
-use pagurus_store::due::{self, Woken};
-use pagurus_store::first::{self, TimedList};
-use pagurus_store::{Error, flows};
+use pagurus_store::Error;
+use pagurus_store::hot::due::by_flow::{self, DuePage};
+use pagurus_store::hot::due::{self, Woken};
+use pagurus_store::upkeep::first::{self, TimedList};
+use pagurus_store::upkeep::flows;
 
 /// Interval between two looks at what is woken and not begun, while everything goes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use pagurus_runtime::load_settings;
-use pagurus_store::{Error, Options, Store, migrate};
+use pagurus_store::upkeep::migrate;
+use pagurus_store::{Error, Options, Store};
 use serde_json::json;
 
 use crate::failure::CliError;

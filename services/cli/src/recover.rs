@@ -10,9 +10,10 @@ use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::principal::{Door, Principal};
 use pagurus_runtime::load_settings;
 use pagurus_scenario::consistency::judge;
-use pagurus_store::audit::AuditEntry;
-use pagurus_store::restore::{self, Restored};
-use pagurus_store::{Client, Error, Options, Store, consistency};
+use pagurus_store::lists::audit::AuditEntry;
+use pagurus_store::recovery::consistency;
+use pagurus_store::recovery::restore::{self, Restored};
+use pagurus_store::{Client, Error, Options, Store};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use pagurus_domain::flow::{Decision, FlowRecord, SystemRecord};
 use pagurus_domain::maintenance::WindowTarget;
-use pagurus_store::stops::OperatorRules;
+use pagurus_store::upkeep::stops::OperatorRules;
 
 /// Flows and systems whose last line is remembered at most. Of more, those whose lines are old are forgotten: each may
 /// repeat its line once.

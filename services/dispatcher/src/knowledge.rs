@@ -13,8 +13,10 @@ use pagurus_domain::number::saturated;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
-use pagurus_store::stops::{self, OperatorRules};
-use pagurus_store::{Error, flows, requests};
+use pagurus_store::Error;
+use pagurus_store::hot::requests;
+use pagurus_store::upkeep::flows;
+use pagurus_store::upkeep::stops::{self, OperatorRules};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 

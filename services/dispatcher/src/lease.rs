@@ -13,7 +13,8 @@ use pagurus_domain::id::Epoch;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
-use pagurus_store::{Error, leases};
+use pagurus_store::Error;
+use pagurus_store::recovery::leases;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 

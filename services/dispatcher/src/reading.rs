@@ -12,8 +12,10 @@ use pagurus_dispatch::{
 use pagurus_domain::id::{Incarnation, OrderNo};
 use pagurus_domain::number::saturated;
 use pagurus_runtime::Host;
-use pagurus_store::stages::{self, ReadyRow, ReadyStage};
-use pagurus_store::{Client, Error, cluster, queues};
+use pagurus_store::hot::queues;
+use pagurus_store::hot::stages::{self, ReadyRow, ReadyStage};
+use pagurus_store::recovery::cluster;
+use pagurus_store::{Client, Error};
 
 use crate::round::{Round, Rounds};
 use crate::unheard::Unheard;

@@ -12,7 +12,7 @@ use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::{Effects, Host, costly};
 use pagurus_scenario::{Concealed, holds_credentials};
-use pagurus_store::answers::{self, Answered, CallbackVerdict, NewCallback};
+use pagurus_store::outside::answers::{self, Answered, CallbackVerdict, NewCallback};
 use pagurus_store::{Client, Error, Patience};
 use serde_json::{Map, Value};
 use uuid::Uuid;

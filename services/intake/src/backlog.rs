@@ -11,7 +11,8 @@ use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::trouble::store_problem;
-use pagurus_store::{flows, queues};
+use pagurus_store::hot::queues;
+use pagurus_store::upkeep::flows;
 use pagurus_wire::problem::{Problem, Type};
 
 /// Interval between two looks: with the second in which the dispatcher writes, a figure is at most two seconds old.

@@ -24,7 +24,7 @@ use pagurus_command::Commands;
 use pagurus_runtime::batch::Shape;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Batcher, Host};
-use pagurus_store::answers::CallbackVerdict;
+use pagurus_store::outside::answers::CallbackVerdict;
 use pagurus_view::Views;
 
 use answer::{AnswerRecorder, NewAnswer};

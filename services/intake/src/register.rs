@@ -19,7 +19,7 @@ use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::stats::Series;
 use pagurus_runtime::{Effects, Host, costly};
 use pagurus_scenario::{admission, params};
-use pagurus_store::orders::{self, Registered};
+use pagurus_store::outside::orders::{self, Registered};
 use pagurus_store::{Client, Error, Patience};
 use pagurus_wire::json;
 use pagurus_wire::problem::{Problem, Type};

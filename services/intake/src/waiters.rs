@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use pagurus_runtime::Host;
 use pagurus_runtime::node::chain;
-use pagurus_store::calls::{self, StoredCall};
+use pagurus_store::hot::calls::{self, StoredCall};
 use tokio::sync::{Notify, oneshot};
 
 /// Callers of one process that may wait at a time; the next one learns that its call waits.

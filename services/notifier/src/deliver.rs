@@ -15,9 +15,9 @@ use pagurus_runtime::offline::Intermittent;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::traces::{SpanKind, messaging};
 use pagurus_runtime::{Host, news};
-use pagurus_store::first::{self, TimedList};
-use pagurus_store::outbox::sending::{self, FailedNotification, Notification, Unread};
-use pagurus_store::outbox::shown;
+use pagurus_store::hot::outbox::sending::{self, FailedNotification, Notification, Unread};
+use pagurus_store::hot::outbox::shown;
+use pagurus_store::upkeep::first::{self, TimedList};
 use pagurus_store::{Client, Error};
 use pagurus_wire::message::{OutboxNews, OutboxRow};
 

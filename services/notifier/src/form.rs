@@ -3,8 +3,8 @@
 use pagurus_broker::HeaderValue;
 use pagurus_domain::order::notification::{CloudEvent, NotifyFormat};
 use pagurus_domain::trace::TraceContext;
-use pagurus_store::outbox::sending::Notification;
-use pagurus_store::outbox::tells;
+use pagurus_store::hot::outbox::sending::Notification;
+use pagurus_store::hot::outbox::tells;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 const JSON: &str = "application/json";

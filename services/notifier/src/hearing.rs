@@ -9,7 +9,7 @@ use pagurus_broker::{ConsumeSpec, Consumer, QueueSource};
 use pagurus_domain::order::notification::{PARTS, parts_of};
 use pagurus_runtime::Host;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
-use pagurus_store::marks;
+use pagurus_store::recovery::marks;
 use pagurus_wire::message::news;
 
 use crate::note;

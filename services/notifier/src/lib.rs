@@ -18,7 +18,7 @@ use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::offline::Intermittent;
 use pagurus_store::Error;
-use pagurus_store::outbox::sending::Notification;
+use pagurus_store::hot::outbox::sending::Notification;
 
 /// Runs until the process is to stop.
 ///

@@ -5,7 +5,7 @@ use pagurus_domain::trace::TraceContext;
 use pagurus_http::Address;
 use pagurus_runtime::Host;
 use pagurus_runtime::traces::{SpanKind, TraceSpan, messaging, names};
-use pagurus_store::outbox::sending::Notification;
+use pagurus_store::hot::outbox::sending::Notification;
 
 use crate::form::type_of;
 

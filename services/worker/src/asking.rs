@@ -13,7 +13,8 @@ use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
-use pagurus_store::{Error, asking};
+use pagurus_store::Error;
+use pagurus_store::hot::asking;
 
 use crate::Worker;
 use crate::held::Slow;

@@ -3,8 +3,8 @@
 
 use pagurus_runtime::node::chain;
 use pagurus_scenario::stage::Callback;
-use pagurus_store::answers::{self, Accepted};
-use pagurus_store::stages::{self, Claimed};
+use pagurus_store::hot::stages::{self, Claimed};
+use pagurus_store::outside::answers::{self, Accepted};
 use pagurus_store::{Client, Error};
 
 use crate::Worker;

@@ -21,9 +21,9 @@ use pagurus_runtime::traces::{SpanKind, names};
 use pagurus_runtime::{Batcher, Effects, Host, costly};
 use pagurus_scenario::stage::{Answer, ChildOrder};
 use pagurus_scenario::{admission, params};
-use pagurus_store::children::{self, NewChild};
-use pagurus_store::orders::Registered;
-use pagurus_store::stages::Claimed;
+use pagurus_store::hot::stages::Claimed;
+use pagurus_store::outside::children::{self, NewChild};
+use pagurus_store::outside::orders::Registered;
 use pagurus_store::{Client, Error};
 use serde_json::Value;
 

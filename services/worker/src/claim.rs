@@ -10,9 +10,11 @@ use pagurus_domain::order::Mode;
 use pagurus_runtime::metrics;
 use pagurus_runtime::scenarios::Known;
 use pagurus_scenario::stage::Call;
-use pagurus_store::answers::Accepted;
-use pagurus_store::stages::{self, Claimant, Claimed, OfferedStage, Unclaimed};
-use pagurus_store::{Client, Error, answers, calls};
+use pagurus_store::hot::calls;
+use pagurus_store::hot::stages::{self, Claimant, Claimed, OfferedStage, Unclaimed};
+use pagurus_store::outside::answers;
+use pagurus_store::outside::answers::Accepted;
+use pagurus_store::{Client, Error};
 
 use crate::Worker;
 

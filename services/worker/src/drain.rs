@@ -8,7 +8,8 @@ use pagurus_domain::order::transition::Cause;
 use pagurus_domain::recovery::Finding;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Effects, Host};
-use pagurus_store::{Error, recovery};
+use pagurus_store::Error;
+use pagurus_store::recovery::lost;
 
 use crate::{Worker, tell_workers_changed};
 
@@ -46,7 +47,7 @@ pub(crate) async fn drain(worker: &Worker) {
 async fn hand_over(host: &Host) -> Result<usize, Error> {
     let mut client = host.store.recovery().await?;
     let tx = client.transaction().await?;
-    let stages = recovery::of_node(&tx, host.node, None, None).await?;
+    let stages = lost::of_node(&tx, host.node, None, None).await?;
     // Nobody is asked to break them off: this process ends.
     let mut effects = Effects::default();
     hand_out_again(host, &tx, &stages, Finding::Released, &mut effects).await?;
@@ -62,7 +63,7 @@ async fn cancel(host: &Host) -> Result<usize, Error> {
     let mut client = host.store.recovery().await?;
     let tx = client.transaction().await?;
     let message = "its node was stopped before it was done; it may be restarted";
-    let stages = recovery::of_node(&tx, host.node, None, None).await?;
+    let stages = lost::of_node(&tx, host.node, None, None).await?;
     let ends: Vec<EndWanted> = stages
         .iter()
         .map(|stage| EndWanted {

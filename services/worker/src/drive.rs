@@ -23,9 +23,9 @@ use pagurus_scenario::stage::{
     Answer, Call, Callback, Facts, Input, Need, Snapshot, Stage, StageEnd, StageSettings,
 };
 use pagurus_store::Error;
-use pagurus_store::answers::Accepted;
-use pagurus_store::requests::NewRequest;
-use pagurus_store::stages::{self, Claimed};
+use pagurus_store::hot::requests::NewRequest;
+use pagurus_store::hot::stages::{self, Claimed};
+use pagurus_store::outside::answers::Accepted;
 use pagurus_wire::message::Left;
 
 use crate::claim::ClaimedStage;

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
-use pagurus_store::stages::Claimed;
-use pagurus_store::{Client, queues};
+use pagurus_store::Client;
+use pagurus_store::hot::queues;
+use pagurus_store::hot::stages::Claimed;
 
 /// Claims of a queue after which its head is noted: a look-up walks over at most about this many entries of members that have
 /// left, under whatever snapshot.

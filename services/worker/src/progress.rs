@@ -15,8 +15,8 @@ use pagurus_runtime::node::chain;
 use pagurus_runtime::{Batcher, Effects, Host};
 use pagurus_scenario::stage::{Need, Reached};
 use pagurus_store::Error;
-use pagurus_store::stages::Claimed;
-use pagurus_store::stages::advance::{Advance, Entered, advance};
+use pagurus_store::hot::stages::Claimed;
+use pagurus_store::hot::stages::advance::{Advance, Entered, advance};
 
 use crate::Worker;
 use crate::clock::StageClock;

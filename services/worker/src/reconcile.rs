@@ -18,7 +18,8 @@ use pagurus_runtime::node::chain;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::waits::Waits;
 use pagurus_runtime::{Effects, Host};
-use pagurus_store::{Error, recovery};
+use pagurus_store::Error;
+use pagurus_store::recovery::lost;
 
 use crate::Worker;
 use crate::held::HandOutKey;
@@ -64,7 +65,7 @@ async fn break_off_unknown(worker: &Worker, before: &mut HashSet<HandOutKey>) ->
     }
     let client = worker.host.store.recovery().await?;
     let known: HashSet<HandOutKey> =
-        recovery::claims_of_node(&client, worker.host.node).await?.into_iter().collect();
+        lost::claims_of_node(&client, worker.host.node).await?.into_iter().collect();
     let unknown: HashSet<HandOutKey> = held.difference(&known).copied().collect();
     let over: Vec<HandOutKey> = unknown.intersection(before).copied().collect();
     worker.held.break_off(&over);
@@ -101,7 +102,7 @@ pub(crate) async fn after_failed_claim(worker: &Worker) {
 pub(crate) async fn give_back(worker: &Worker) -> Result<(), Error> {
     let host = &worker.host;
     let mut client = host.store.recovery().await?;
-    let unheld: Vec<i64> = recovery::claims_of_node(&client, host.node)
+    let unheld: Vec<i64> = lost::claims_of_node(&client, host.node)
         .await?
         .into_iter()
         .filter(|(no, attempt)| !worker.held.contains((*no, *attempt)))
@@ -111,7 +112,7 @@ pub(crate) async fn give_back(worker: &Worker) -> Result<(), Error> {
         return Ok(());
     }
     let tx = client.transaction().await?;
-    let stages = recovery::some_of_node(&tx, host.node, &unheld).await?;
+    let stages = lost::some_of_node(&tx, host.node, &unheld).await?;
     // Asked once more below the lock: between the two reads an order may have come back to us.
     let stages = stages.iter().filter(|stage| !worker.held.contains((stage.no, stage.attempt)));
     let mut effects = Effects::default();

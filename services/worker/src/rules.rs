@@ -11,7 +11,7 @@ use pagurus_runtime::node::chain;
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_scenario::script::Scripting;
 use pagurus_scenario::stage::StageSettings;
-use pagurus_store::cluster;
+use pagurus_store::recovery::cluster;
 
 /// Interval between two looks for an intake.
 const INTAKE_PAUSE: Duration = Duration::from_millis(200);

@@ -2,7 +2,7 @@
 
 use pagurus_domain::trace::{TraceContext, TracedOrder};
 use pagurus_runtime::Host;
-use pagurus_store::stages::Claimed;
+use pagurus_store::hot::stages::Claimed;
 
 /// Returns the id of the trace in which a stage is, for lines of the log about it: that of its root span, or, if nothing is
 /// recorded, that of what its client sent.

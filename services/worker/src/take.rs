@@ -13,7 +13,7 @@ use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Effects, news};
 use pagurus_store::Error;
-use pagurus_store::stages::{OfferedStage, Unclaimed};
+use pagurus_store::hot::stages::{OfferedStage, Unclaimed};
 use pagurus_wire::message::{BreakOff, EndedStage, HandOuts, RefusalReason, RefusedHandOut, work};
 
 use crate::claim::{ClaimedStage, Claims, claim};

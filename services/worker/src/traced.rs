@@ -10,7 +10,7 @@ use pagurus_http::Authority;
 use pagurus_runtime::Host;
 use pagurus_runtime::traces::{SpanKind, TraceSpan, messaging, names};
 use pagurus_scenario::stage::{Answer, HttpCall, HttpFailure, Response};
-use pagurus_store::stages::Claimed;
+use pagurus_store::hot::stages::Claimed;
 
 use crate::claim::ClaimedStage;
 use crate::finish::{StageFinish, error_of};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::waits::Waits;
-use pagurus_store::stages::Claimed;
+use pagurus_store::hot::stages::Claimed;
 
 use crate::{Worker, stage_trace};
 

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use pagurus_runtime::compute::ScenarioCode;
 use pagurus_runtime::node::chain;
-use pagurus_store::stages::Claimed;
-use pagurus_store::{Error, suspects};
+use pagurus_store::Error;
+use pagurus_store::hot::stages::Claimed;
+use pagurus_store::hot::suspects;
 use tokio::time::timeout;
 
 use crate::Worker;

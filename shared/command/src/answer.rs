@@ -8,11 +8,13 @@ use pagurus_domain::order::registration::unstorable;
 use pagurus_runtime::Effects;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::trouble::store_problem;
-use pagurus_store::answers::{self, Answered, NewCallback};
-use pagurus_store::audit::AuditEntry;
-use pagurus_store::control::{self, Locked};
-use pagurus_store::requests::NamedRequest;
-use pagurus_store::{Error, Tx, history, requests};
+use pagurus_store::hot::control::{self, Locked};
+use pagurus_store::hot::history;
+use pagurus_store::hot::requests;
+use pagurus_store::hot::requests::NamedRequest;
+use pagurus_store::lists::audit::AuditEntry;
+use pagurus_store::outside::answers::{self, Answered, NewCallback};
+use pagurus_store::{Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 

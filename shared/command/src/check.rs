@@ -14,11 +14,13 @@ use pagurus_runtime::node::chain;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_runtime::{Effects, Host};
 use pagurus_scenario::consistency::judge;
-use pagurus_store::audit::AuditEntry;
-use pagurus_store::consistency::{self, marks, repair};
-use pagurus_store::control;
-use pagurus_store::outbox::{self, NewNotification};
-use pagurus_store::{Client, Error, Tx, history, recovery};
+use pagurus_store::hot::control;
+use pagurus_store::hot::history;
+use pagurus_store::hot::outbox::{self, NewNotification};
+use pagurus_store::lists::audit::AuditEntry;
+use pagurus_store::recovery::consistency::{self, marks, repair};
+use pagurus_store::recovery::lost;
+use pagurus_store::{Client, Error, Tx};
 use pagurus_wire::message::Left;
 use pagurus_wire::problem::Problem;
 use serde_json::json;
@@ -219,7 +221,7 @@ async fn apply(
     effects: &mut Effects,
 ) -> Result<(), Error> {
     if repair == ConsistencyRepair::HandOutAgain {
-        let stuck = recovery::of_orders(tx, &[no.0]).await?;
+        let stuck = lost::of_orders(tx, &[no.0]).await?;
         hand_out::hand_out_again(host, tx, &stuck, Finding::NodeLost, effects).await?;
         return Ok(());
     }

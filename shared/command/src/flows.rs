@@ -10,10 +10,11 @@ use pagurus_domain::flow::{SystemOrder, SystemOverride};
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Effects;
-use pagurus_store::audit::AuditEntry;
-use pagurus_store::shift::{Shift, Window};
-use pagurus_store::stops::{self, NewStop, StoredStop};
-use pagurus_store::{flows, leases};
+use pagurus_store::lists::audit::AuditEntry;
+use pagurus_store::recovery::leases;
+use pagurus_store::upkeep::flows;
+use pagurus_store::upkeep::shift::{Shift, Window};
+use pagurus_store::upkeep::stops::{self, NewStop, StoredStop};
 use pagurus_wire::flows::{
     ConfirmationView, ResignRequest, ResumeRequest, StopOutcome, StopRequest, SystemOrderRequest,
 };

@@ -5,10 +5,10 @@ use pagurus_domain::order::notification::Jeopardy;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::Error;
-use pagurus_store::control::{self, Locked};
-use pagurus_store::history::{self, NewEvent};
-use pagurus_store::outbox::{self, NewNotification};
-use pagurus_store::promises::{self, NewJeopardy};
+use pagurus_store::hot::control::{self, Locked};
+use pagurus_store::hot::history::{self, NewEvent};
+use pagurus_store::hot::outbox::{self, NewNotification};
+use pagurus_store::lists::promises::{self, NewJeopardy};
 use serde_json::json;
 
 /// Kind of the event that a marked order has in its history.

@@ -5,8 +5,9 @@ use pagurus_domain::audit::AuditKind;
 use pagurus_domain::id::Role;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Effects;
-use pagurus_store::audit::AuditEntry;
-use pagurus_store::{Error, Tx, marks};
+use pagurus_store::lists::audit::AuditEntry;
+use pagurus_store::recovery::marks;
+use pagurus_store::{Error, Tx};
 use pagurus_wire::nodes::{NodeOrderOutcome, NodeOrderRequest};
 use pagurus_wire::problem::{Problem, Type};
 

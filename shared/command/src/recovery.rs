@@ -10,11 +10,12 @@ use pagurus_domain::recovery::{Finding, Remedy, Suspicion, remedy};
 use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Effects, Host, actors};
-use pagurus_store::control::{self, Locked, LockedOrders, Place};
-use pagurus_store::ends::{self, Ending};
-use pagurus_store::recovery::{self, Stuck};
-use pagurus_store::suspects::{self, SuspectedStage};
-use pagurus_store::{Error, Tx, requests};
+use pagurus_store::hot::control::{self, Locked, LockedOrders, Place};
+use pagurus_store::hot::requests;
+use pagurus_store::hot::suspects::{self, SuspectedStage};
+use pagurus_store::outside::ends::{self, Ending};
+use pagurus_store::recovery::lost::{self, Stuck};
+use pagurus_store::{Error, Tx};
 use serde_json::json;
 
 /// Stages that were found, by their treatment.
@@ -57,7 +58,7 @@ pub async fn hand_out_again<'a>(
     suspects::keep(tx, &suspected).await?;
     let begun: Vec<_> = again.iter().map(|(stage, _)| (stage.no, stage.started_at)).collect();
     actors::ask_to_stop(host, requests::tasks_of_stages(tx, &begun).await?, finding.as_str()).await;
-    effects.may_run(&recovery::reissue(tx, &again, &host.name, finding.as_str()).await?);
+    effects.may_run(&lost::reissue(tx, &again, &host.name, finding.as_str()).await?);
     effects.over.extend(again.iter().map(|(stage, _)| (stage.no, stage.attempt)));
     Ok(Sorted { again: again.into_iter().map(|(stage, _)| stage).collect(), poison })
 }
@@ -210,7 +211,7 @@ pub async fn end_locked(
             host.metrics.guard_refused(Guard::Law(end.cause), 1);
             if let Some(kind) = deadline_of(end.cause) {
                 // It has begun, or ended: the deadline has nothing more to say.
-                recovery::drop_deadline(tx, order.head.no, kind).await?;
+                lost::drop_deadline(tx, order.head.no, kind).await?;
             }
             continue;
         };

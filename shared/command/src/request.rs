@@ -4,7 +4,7 @@ use pagurus_domain::document::{Fault, nearest, pointer_to};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::amendment::version_at;
 use pagurus_domain::order::registration::{digest, unstorable};
-use pagurus_store::history::HistoryEvent;
+use pagurus_store::hot::history::HistoryEvent;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value};
 use uuid::Uuid;

@@ -3,8 +3,11 @@
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::trouble::store_problem;
-use pagurus_store::audit::AuditEntry;
-use pagurus_store::{Error, control, history, outbox};
+use pagurus_store::Error;
+use pagurus_store::hot::control;
+use pagurus_store::hot::history;
+use pagurus_store::hot::outbox;
+use pagurus_store::lists::audit::AuditEntry;
 use pagurus_wire::problem::Problem;
 use serde_json::json;
 

@@ -9,9 +9,10 @@ use pagurus_domain::id::OrderNo;
 use pagurus_runtime::costly;
 use pagurus_scenario::params::{is_costly, params_faults};
 use pagurus_scenario::{Scenario, StateKind};
-use pagurus_store::amend::{Postponement, Reopening};
-use pagurus_store::control::{self, Locked};
-use pagurus_store::{Error, Tx, dependencies};
+use pagurus_store::hot::control::{self, Locked};
+use pagurus_store::hot::dependencies;
+use pagurus_store::outside::amend::{Postponement, Reopening};
+use pagurus_store::{Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 

@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::search::Search;
-use pagurus_store::audit::AuditEntry;
-use pagurus_store::{Error, searches};
+use pagurus_store::Error;
+use pagurus_store::lists::audit::AuditEntry;
+use pagurus_store::lists::searches;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 

@@ -7,10 +7,11 @@ use jiff::Timestamp;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::maintenance::{Calendar, MaintenanceWindow, Occurrence, WindowTarget};
 use pagurus_domain::order::principal::Principal;
-use pagurus_store::audit::AuditEntry;
-use pagurus_store::shift::{Shift, Window};
-use pagurus_store::windows::{self, NewWindow, StoredWindow};
-use pagurus_store::{Error, Tx, shift};
+use pagurus_store::lists::audit::AuditEntry;
+use pagurus_store::upkeep::shift;
+use pagurus_store::upkeep::shift::{Shift, Window};
+use pagurus_store::upkeep::windows::{self, NewWindow, StoredWindow};
+use pagurus_store::{Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::windows::{WindowActionRequest, WindowOutcome, WindowRequest};
 use serde_json::json;
@@ -181,7 +182,7 @@ impl Commands {
         };
         let Some(revision) = changed else {
             // Nothing was left to do.
-            let known = pagurus_store::revision::revision(&tx).await?;
+            let known = pagurus_store::upkeep::revision::revision(&tx).await?;
             return Ok(Ok((rule, shift, known)));
         };
         audit(&tx, no, action, reason, by, meant).await?;

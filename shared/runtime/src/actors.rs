@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use pagurus_broker::Message;
-use pagurus_store::requests::OpenTask;
+use pagurus_store::hot::requests::OpenTask;
 use pagurus_wire::message::{TaskCancel, actor};
 
 use crate::Host;

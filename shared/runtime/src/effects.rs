@@ -11,10 +11,10 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, Life, OrderNo};
 use pagurus_domain::order::notification::PARTS;
 use pagurus_domain::order::{OrderError, Status};
-use pagurus_store::control::Allowed;
-use pagurus_store::ends::{self, Ending};
-use pagurus_store::outbox::NewNotification;
-use pagurus_store::stages::ReadyStage;
+use pagurus_store::hot::control::Allowed;
+use pagurus_store::hot::outbox::NewNotification;
+use pagurus_store::hot::stages::ReadyStage;
+use pagurus_store::outside::ends::{self, Ending};
 use pagurus_wire::message::{
     BreakOff, BrokenOff, CallNews, Due, DueNews, EndedLife, EndedStage, Left, News, OrdersNews, OutboxNews,
     OutboxRow, QueuePlace, ReadyNews, RefusedHandOut, RequestsNews, news as key, work,

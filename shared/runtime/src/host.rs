@@ -9,7 +9,7 @@ use pagurus_broker::Broker;
 use pagurus_domain::id::{Incarnation, Role};
 use pagurus_domain::order::Status;
 use pagurus_store::Store;
-use pagurus_store::cluster::NodeStatus;
+use pagurus_store::recovery::cluster::NodeStatus;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};

@@ -46,7 +46,7 @@ pub use pagurus_broker::LocalConsumers;
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::Role;
 use pagurus_scenario::script::STACK_BYTES;
-use pagurus_store::cluster::NodeStatus;
+use pagurus_store::recovery::cluster::NodeStatus;
 use pagurus_store::{Options, Store};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;

@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 
 use pagurus_domain::id::{Incarnation, Role};
 use pagurus_domain::number::saturated;
-use pagurus_store::cluster::{self, Beat, NewNode, NodeStatus};
-use pagurus_store::{Store, marks, migrate};
+use pagurus_store::Store;
+use pagurus_store::recovery::cluster::{self, Beat, NewNode, NodeStatus};
+use pagurus_store::recovery::marks;
+use pagurus_store::upkeep::migrate;
 use tokio_util::sync::CancellationToken;
 
 pub use crate::chain::chain;

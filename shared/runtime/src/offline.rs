@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use pagurus_broker::{Consumer, Delivery};
-use pagurus_store::marks;
+use pagurus_store::recovery::marks;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, watch};
 
 use crate::Host;

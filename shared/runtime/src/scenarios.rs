@@ -12,7 +12,7 @@ use std::sync::{Arc, RwLock};
 use pagurus_domain::id::{ScenarioNo, ScenarioRef};
 use pagurus_scenario::script::Scripting;
 use pagurus_scenario::{Bounds, Mask, Scenario, source};
-use pagurus_store::scenarios::{self, Version};
+use pagurus_store::outside::scenarios::{self, Version};
 use pagurus_store::{Client, Connection, Error};
 
 use crate::compute::ScenarioCode;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pagurus_domain::search::Search;
 use pagurus_scenario::stage::Snapshot;
-use pagurus_store::search::{self, CarriedValues, SearchStep, SearchWalk};
+use pagurus_store::lists::search::{self, CarriedValues, SearchStep, SearchWalk};
 use pagurus_store::{Client, Error};
 use serde_json::Value;
 

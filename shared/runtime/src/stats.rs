@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use pagurus_domain::id::Incarnation;
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::{OrderError, Status};
-use pagurus_store::stats::{self, BOUNDS, Buckets, Delta};
+use pagurus_store::lists::stats::{self, BOUNDS, Buckets, Delta};
 use pagurus_store::{Error, Store};
 
 use crate::Host;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::principal::Door;
-use pagurus_store::audit;
+use pagurus_store::lists::audit;
 use pagurus_store::{Client, Error};
 use pagurus_wire::audit::AuditView;
 use pagurus_wire::order::Page;

@@ -1,7 +1,7 @@
 //! Calls to an order, and the answers that it gave.
 
 use pagurus_domain::number::saturated;
-use pagurus_store::calls::{self, StoredCall};
+use pagurus_store::hot::calls::{self, StoredCall};
 use pagurus_wire::message::{CallError, CallView};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};

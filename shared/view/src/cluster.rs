@@ -2,8 +2,9 @@
 
 use pagurus_domain::id::Role;
 use pagurus_domain::number::saturated;
-use pagurus_store::cluster::{self, RegisteredNode};
-use pagurus_store::{leases, presence};
+use pagurus_store::recovery::cluster::{self, RegisteredNode};
+use pagurus_store::recovery::leases;
+use pagurus_store::recovery::presence;
 use pagurus_wire::cluster::LeaseLine;
 use pagurus_wire::nodes::{NodeView, OfflineView};
 use pagurus_wire::order::Page;

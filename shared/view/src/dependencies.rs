@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pagurus_domain::order::dependency::StartMode;
-use pagurus_store::dependencies::graph::{self, Edge, Expectation, Graph, Node};
-use pagurus_store::orders;
+use pagurus_store::hot::dependencies::graph::{self, Edge, Expectation, Graph, Node};
+use pagurus_store::outside::orders;
 use pagurus_wire::order::{ConditionView, DependencyGraph, GraphNode};
 use pagurus_wire::problem::Problem;
 

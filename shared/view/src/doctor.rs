@@ -11,9 +11,12 @@ use pagurus_domain::diagnosis::{
     InstallationFacts, InstallationFinding, NodeFacts,
 };
 use pagurus_domain::number::saturated;
-use pagurus_store::cluster::{self, RegisteredNode};
-use pagurus_store::presence::{self, NodeLoad};
-use pagurus_store::{Error, doctor, measures, stops};
+use pagurus_store::Error;
+use pagurus_store::lists::measures;
+use pagurus_store::recovery::cluster::{self, RegisteredNode};
+use pagurus_store::recovery::presence::{self, NodeLoad};
+use pagurus_store::upkeep::doctor;
+use pagurus_store::upkeep::stops;
 use pagurus_wire::doctor::{DoctorFinding, DoctorView};
 use pagurus_wire::stats::NamedCount;
 

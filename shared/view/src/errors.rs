@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::retry::{self, ErrorRules};
 use pagurus_runtime::scenarios::Known;
-use pagurus_store::errors::{self, By, Filter};
+use pagurus_store::lists::errors::{self, By, Filter};
 use pagurus_wire::errors::{ErrorGroups, ExplanationView, QuestionView};
 use pagurus_wire::problem::{Problem, Type};
 use schemars::JsonSchema;

@@ -4,7 +4,7 @@ use std::io;
 
 use jiff::Timestamp;
 use pagurus_domain::number::saturated;
-use pagurus_store::retention;
+use pagurus_store::upkeep::retention;
 use pagurus_wire::export::ExportedOrder;
 use pagurus_wire::order::{EventView, Page};
 use pagurus_wire::problem::Problem;

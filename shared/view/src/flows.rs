@@ -1,9 +1,10 @@
 //! Flows, called systems, and what operators decided about them.
 
 use pagurus_domain::flow::FlowState;
-use pagurus_store::stops::{self, StoredOverride};
-use pagurus_store::windows::{self, StoredWindow};
-use pagurus_store::{Client, Error, flows};
+use pagurus_store::upkeep::flows;
+use pagurus_store::upkeep::stops::{self, StoredOverride};
+use pagurus_store::upkeep::windows::{self, StoredWindow};
+use pagurus_store::{Client, Error};
 use pagurus_wire::flows::{FlowView, OpenWindowView, StopView, SystemOrderView, SystemView};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};

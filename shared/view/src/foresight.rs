@@ -1,7 +1,7 @@
 //! Promises to clients as people see them (ORD-31).
 
 use jiff::Timestamp;
-use pagurus_store::promises::JeopardyMark;
+use pagurus_store::lists::promises::JeopardyMark;
 use pagurus_wire::foresight::{JeopardyView, PromiseView};
 
 /// A promise as the API shows it.

@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 
 use jiff::Timestamp;
-use pagurus_store::history::HistoryEvent;
-use pagurus_store::orders::OrderRow as Row;
+use pagurus_store::hot::history::HistoryEvent;
+use pagurus_store::outside::orders::OrderRow as Row;
 use pagurus_wire::order::{LogLineView, Page};
 use pagurus_wire::problem::Problem;
 use schemars::JsonSchema;

@@ -2,7 +2,7 @@
 
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::number::saturated;
-use pagurus_store::outbox::shown::{self, ParkedNotification};
+use pagurus_store::hot::outbox::shown::{self, ParkedNotification};
 use pagurus_wire::order::{NotificationLine, Page};
 use pagurus_wire::problem::Problem;
 use schemars::JsonSchema;

@@ -2,8 +2,8 @@
 
 use pagurus_domain::number::saturated;
 use pagurus_domain::operation::OperationState;
-use pagurus_store::operations::items::{self, OperationOrder};
-use pagurus_store::operations::{self, StoredOperation};
+use pagurus_store::outside::operations::items::{self, OperationOrder};
+use pagurus_store::outside::operations::{self, StoredOperation};
 use pagurus_wire::operations::{AftermathView, OperationOrderView, OperationView, ReasonView};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::search::Search;
-use pagurus_store::search::{self, ListedOrder, SearchKey, SearchStep, SearchWalk};
-use pagurus_store::{Client, Error, searches};
+use pagurus_store::lists::search::{self, ListedOrder, SearchKey, SearchStep, SearchWalk};
+use pagurus_store::lists::searches;
+use pagurus_store::{Client, Error};
 use pagurus_wire::order::{OrderLine, Page};
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::search::{OrderCount, OrderCounts, SearchQuery};

@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use std::str::FromStr;
 
 use pagurus_domain::id::Life;
-use pagurus_store::history::{self, HistoryEvent};
-use pagurus_store::orders::OrderRow as Row;
+use pagurus_store::hot::history::{self, HistoryEvent};
+use pagurus_store::outside::orders::OrderRow as Row;
 use pagurus_store::{Client, Error};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::number::saturated;
-use pagurus_store::queues::{self, QueueMemberRow};
+use pagurus_store::hot::queues::{self, QueueMemberRow};
 use pagurus_wire::cluster::{QueueDetail, QueueLine, QueueMemberLine};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;

@@ -1,6 +1,6 @@
 //! Refused messages.
 
-use pagurus_store::refused::StoredRefused;
+use pagurus_store::outside::refused::StoredRefused;
 use pagurus_wire::refused::RefusedView;
 
 /// Bytes of a body that are shown.

@@ -7,7 +7,7 @@ use pagurus_domain::order::{Mode, Status};
 use pagurus_domain::retry::{Cycle, ErrorRules, Standing};
 use pagurus_runtime::config::Settings;
 use pagurus_scenario::Scenario;
-use pagurus_store::orders::OrderRow as Row;
+use pagurus_store::outside::orders::OrderRow as Row;
 use pagurus_wire::order::RetryView;
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use pagurus_scenario::Scenario;
 use pagurus_scenario::script::Scripting;
 use pagurus_scenario::source::{self, Reading};
 use pagurus_scenario::value::Secrets as _;
-use pagurus_store::scenarios;
+use pagurus_store::outside::scenarios;
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::scenarios::{ScenarioLine, VersionLine};

@@ -1,7 +1,7 @@
 //! Searches that somebody gave a name.
 
 use pagurus_domain::number::saturated;
-use pagurus_store::searches::{self, NamedSearch};
+use pagurus_store::lists::searches::{self, NamedSearch};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;
 use pagurus_wire::search::SavedSearch;

@@ -2,7 +2,7 @@
 
 use pagurus_domain::order::ScenarioStatus;
 use pagurus_scenario::Scenario;
-use pagurus_store::orders::OrderRow as Row;
+use pagurus_store::outside::orders::OrderRow as Row;
 
 /// The state of an order, and how it stands to its target. Of a first stage that is with a worker nothing is
 /// written yet but where it was begun.

@@ -13,10 +13,11 @@ use pagurus_domain::low_water::{LowNumber, LowWater};
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::Status;
 use pagurus_runtime::stats::Series;
-use pagurus_store::first::{self, TimedList};
-use pagurus_store::measures::{self, Measured};
-use pagurus_store::stats::{self, Totals};
-use pagurus_store::{Client, Error, outbox};
+use pagurus_store::hot::outbox;
+use pagurus_store::lists::measures::{self, Measured};
+use pagurus_store::lists::stats::{self, Totals};
+use pagurus_store::upkeep::first::{self, TimedList};
+use pagurus_store::{Client, Error};
 use pagurus_wire::problem::Problem;
 use pagurus_wire::stats::{
     ActivationStats, EndedLives, ErrorStats, NamedCount, ScenarioStats, StatsCount, StatsNow, StatsRates,

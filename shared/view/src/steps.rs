@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use jiff::Timestamp;
 use pagurus_domain::number::saturated;
-use pagurus_store::history::HistoryEvent;
+use pagurus_store::hot::history::HistoryEvent;
 use pagurus_wire::order::Page;
 use pagurus_wire::parts::StepView;
 use pagurus_wire::problem::Problem;

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
-use pagurus_store::changes::{self, FollowedOrder, OrderChange};
-use pagurus_store::history::HistoryEvent;
+use pagurus_store::hot::history::HistoryEvent;
+use pagurus_store::outside::changes::{self, FollowedOrder, OrderChange};
 use pagurus_wire::problem::Problem;
 use pagurus_wire::stream::StreamedEvent;
 

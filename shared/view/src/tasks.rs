@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::{Mode, Status};
-use pagurus_store::history::HistoryEvent;
-use pagurus_store::orders::OrderRow as Row;
-use pagurus_store::{outbox, requests};
+use pagurus_store::hot::history::HistoryEvent;
+use pagurus_store::hot::outbox;
+use pagurus_store::hot::requests;
+use pagurus_store::outside::orders::OrderRow as Row;
 use pagurus_wire::order::{Page, UnsentView};
 use pagurus_wire::parts::{RequestView, TaskView};
 use pagurus_wire::problem::Problem;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::maintenance::WindowTarget;
-use pagurus_store::windows::{self, StoredWindow};
+use pagurus_store::upkeep::windows::{self, StoredWindow};
 use pagurus_wire::flows::OpenWindowView;
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};

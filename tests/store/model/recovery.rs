@@ -6,10 +6,15 @@ use pagurus_domain::order::transition::Cause;
 use pagurus_domain::recovery::{Finding, Remedy, Suspicion, remedy};
 use pagurus_simulation::store as model;
 use pagurus_simulation::witness::MAX_RESTARTS;
-use pagurus_store::amend::Postponement;
-use pagurus_store::ends::{self, Ending};
-use pagurus_store::stages::advance::{Advance, Entered, advance};
-use pagurus_store::{amend, control, dependencies, leases, recovery, stages};
+use pagurus_store::hot::control;
+use pagurus_store::hot::dependencies;
+use pagurus_store::hot::stages;
+use pagurus_store::hot::stages::advance::{Advance, Entered, advance};
+use pagurus_store::outside::amend;
+use pagurus_store::outside::amend::Postponement;
+use pagurus_store::outside::ends::{self, Ending};
+use pagurus_store::recovery::leases;
+use pagurus_store::recovery::lost;
 
 use super::{Both, Claims, model_finished, of_model, of_real};
 
@@ -19,7 +24,7 @@ impl Both {
         let finding = if self.chance.happens(500_000) { Finding::NodeLost } else { Finding::Released };
         let mut client = self.ground.work().await;
         let tx = client.transaction().await.unwrap();
-        let stuck = recovery::of_orders(&tx, &[no.0]).await.unwrap();
+        let stuck = lost::of_orders(&tx, &[no.0]).await.unwrap();
         let again: Vec<_> = stuck
             .iter()
             .filter_map(|one| {
@@ -34,7 +39,7 @@ impl Both {
                 }
             })
             .collect();
-        let real = of_real(&recovery::reissue(&tx, &again, "test", finding.as_str()).await.unwrap());
+        let real = of_real(&lost::reissue(&tx, &again, "test", finding.as_str()).await.unwrap());
         tx.commit().await.unwrap();
         let (ready, ..) = self.tables.hand_out_again(&[no], finding, MAX_RESTARTS);
         self.same(&format!("reissue {no}"), real, of_model(&ready));

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use pagurus_domain::order::dependency::{Stand, StartDecision, StartMode};
 use pagurus_simulation::store as model;
-use pagurus_store::children::{self, NewChild};
-use pagurus_store::dependencies;
-use pagurus_store::orders::Registered;
+use pagurus_store::hot::dependencies;
+use pagurus_store::outside::children::{self, NewChild};
+use pagurus_store::outside::orders::Registered;
 use serde_json::json;
 
 use super::{Both, IDS, of_model, of_real};

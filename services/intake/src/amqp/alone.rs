@@ -14,7 +14,7 @@ use std::sync::Arc;
 use pagurus_broker::Delivery;
 use pagurus_runtime::node::chain;
 use pagurus_store::Error;
-use pagurus_store::attempts::{self, AttemptEnd};
+use pagurus_store::hot::attempts::{self, AttemptEnd};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::handled::{BatchOutcome, Handled};

@@ -12,7 +12,7 @@ use pagurus_runtime::traces::names;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_runtime::waits::Waits;
 use pagurus_store::Error;
-use pagurus_store::answers::CallbackVerdict;
+use pagurus_store::outside::answers::CallbackVerdict;
 use pagurus_wire::callbacks::CallbackTaken;
 use pagurus_wire::parts::HeartbeatView;
 use pagurus_wire::problem::{Problem, Type};

@@ -2,7 +2,7 @@
 
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderName};
-use pagurus_store::scenarios::Expected;
+use pagurus_store::outside::scenarios::Expected;
 use pagurus_wire::problem::{Problem, Type};
 
 use super::HttpResult;

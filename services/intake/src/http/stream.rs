@@ -17,7 +17,7 @@ use pagurus_domain::id::OrderNo;
 use pagurus_domain::json::json_text;
 use pagurus_domain::order::Status;
 use pagurus_runtime::Peer;
-use pagurus_store::changes::FollowedOrder;
+use pagurus_store::outside::changes::FollowedOrder;
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::stream::{StreamEnd, StreamLagged, StreamedEvent};
 use schemars::JsonSchema;

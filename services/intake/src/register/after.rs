@@ -11,7 +11,7 @@ use pagurus_domain::order::registration::NewOrder;
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_scenario::Scenario;
 use pagurus_scenario::admission::unknown_states;
-use pagurus_store::dependencies::admission;
+use pagurus_store::hot::dependencies::admission;
 use pagurus_store::{Client, Error};
 use pagurus_wire::problem::{Problem, Type};
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::id::OrderNo;
 use pagurus_runtime::{Metrics, news as runtime_news};
-use pagurus_store::changes::FollowedOrder;
+use pagurus_store::outside::changes::FollowedOrder;
 use pagurus_view::Views;
 use pagurus_wire::message::{News, OrdersNews, news};
 use pagurus_wire::stream::StreamedEvent;

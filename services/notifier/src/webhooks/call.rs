@@ -12,7 +12,7 @@ use pagurus_http::{Broken, HttpReply};
 use pagurus_runtime::config::Settings;
 use pagurus_runtime::traces::{SpanKind, TraceSpan};
 use pagurus_scenario::value::Secrets as _;
-use pagurus_store::outbox::sending::Notification;
+use pagurus_store::hot::outbox::sending::Notification;
 
 use super::Webhooks;
 use crate::form::{EncodedNotification, type_of};

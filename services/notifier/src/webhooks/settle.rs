@@ -10,8 +10,8 @@ use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Batcher, Host};
 use pagurus_store::Error;
-use pagurus_store::outbox::sending::{self, FailedNotification, Notification};
-use pagurus_store::outbox::webhooks;
+use pagurus_store::hot::outbox::sending::{self, FailedNotification, Notification};
+use pagurus_store::hot::outbox::webhooks;
 
 use super::WebhookOutcome;
 use crate::order_of;

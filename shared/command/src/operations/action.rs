@@ -9,8 +9,8 @@ use pagurus_domain::operation::BulkKind;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::amendment::{Repair, Update};
 use pagurus_domain::order::principal::Principal;
-use pagurus_store::operations::StoredOperation;
-use pagurus_store::operations::items::TakenOrder;
+use pagurus_store::outside::operations::StoredOperation;
+use pagurus_store::outside::operations::items::TakenOrder;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value};
 

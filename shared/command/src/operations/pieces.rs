@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use pagurus_domain::number::saturated;
 use pagurus_domain::operation::pace::OperationPace;
 use pagurus_domain::operation::{ItemOutcome, Next, OperationState, speed};
-use pagurus_store::operations::items::{self, NotedOrder};
-use pagurus_store::operations::{self, StoredOperation};
+use pagurus_store::outside::operations::items::{self, NotedOrder};
+use pagurus_store::outside::operations::{self, StoredOperation};
 use pagurus_store::{Error, Tx};
 use pagurus_wire::problem::Type;
 

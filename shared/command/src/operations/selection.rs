@@ -3,8 +3,8 @@
 
 use pagurus_domain::number::saturated;
 use pagurus_domain::operation::OperationState;
-use pagurus_store::operations::{self, StoredOperation, items};
-use pagurus_store::search::SearchWalk;
+use pagurus_store::lists::search::SearchWalk;
+use pagurus_store::outside::operations::{self, StoredOperation, items};
 use pagurus_store::{Client, Error};
 
 use super::STEP;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
-use pagurus_store::errors::{Hour, MOST};
+use pagurus_store::lists::errors::{Hour, MOST};
 use pagurus_wire::errors::{ErrorGroup, ErrorGroups, ErrorHour};
 
 use super::ParsedErrorGroupsQuery;
@@ -97,7 +97,7 @@ impl Gathered {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
-    use pagurus_store::errors::{By, Filter};
+    use pagurus_store::lists::errors::{By, Filter};
 
     use super::*;
 

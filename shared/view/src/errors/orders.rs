@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::time;
-use pagurus_store::errors::{self, Filter};
+use pagurus_store::lists::errors::{self, Filter};
 use pagurus_store::{Client, Error};
 use pagurus_wire::errors::{ErrorOrder, ErrorOrders};
 use pagurus_wire::problem::Problem;

@@ -7,10 +7,11 @@ use pagurus_domain::number::saturated;
 use pagurus_domain::order::Mode;
 use pagurus_domain::order::wait_reason::WaitReason;
 use pagurus_runtime::config::Settings;
-use pagurus_store::leases::{self, Leader};
-use pagurus_store::orders::OrderRow as Row;
-use pagurus_store::presence::{self, NodeLoad, WorkerSeen};
-use pagurus_store::{Client, Error, stages};
+use pagurus_store::hot::stages;
+use pagurus_store::outside::orders::OrderRow as Row;
+use pagurus_store::recovery::leases::{self, Leader};
+use pagurus_store::recovery::presence::{self, NodeLoad, WorkerSeen};
+use pagurus_store::{Client, Error};
 
 use super::WaitSentence;
 

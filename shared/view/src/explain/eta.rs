@@ -4,8 +4,11 @@ use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::flow::{FlowRecord, StartEstimate, queue_estimate, standstill, start_estimate};
 use pagurus_domain::id::OrderNo;
 use pagurus_runtime::config::Settings;
-use pagurus_store::orders::OrderRow as Row;
-use pagurus_store::{Client, Error, flows, queues, stops};
+use pagurus_store::hot::queues;
+use pagurus_store::outside::orders::OrderRow as Row;
+use pagurus_store::upkeep::flows;
+use pagurus_store::upkeep::stops;
+use pagurus_store::{Client, Error};
 use pagurus_wire::foresight::EtaView;
 
 use super::capacity;

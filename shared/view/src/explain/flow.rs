@@ -3,8 +3,10 @@
 
 use pagurus_domain::flow::{FlowRecord, FlowState};
 use pagurus_domain::order::wait_reason::WaitReason;
-use pagurus_store::stops::{self, StoredStop};
-use pagurus_store::{Client, Error, flows, windows};
+use pagurus_store::upkeep::flows;
+use pagurus_store::upkeep::stops::{self, StoredStop};
+use pagurus_store::upkeep::windows;
+use pagurus_store::{Client, Error};
 use pagurus_wire::flows::OpenWindowView;
 
 use super::WaitSentence;

@@ -8,8 +8,8 @@ use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::promise::{ExpectedEnd, PromiseVerdict, PromisedOrder, RemainingTimes};
 use pagurus_runtime::config::Settings;
 use pagurus_runtime::scenarios::{Catalogue, Known};
-use pagurus_store::orders::{self, OrderRow as Row};
-use pagurus_store::promises::{self, PromiseStand};
+use pagurus_store::lists::promises::{self, PromiseStand};
+use pagurus_store::outside::orders::{self, OrderRow as Row};
 use pagurus_store::{Client, Error};
 use pagurus_wire::foresight::PromiseView;
 

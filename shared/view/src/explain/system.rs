@@ -5,9 +5,10 @@ use jiff::Timestamp;
 use pagurus_domain::flow::{SystemOrder, SystemRecord, SystemState};
 use pagurus_domain::order::wait_reason::WaitReason;
 use pagurus_scenario::stage::Snapshot;
-use pagurus_store::stops::{self, StoredOverride};
-use pagurus_store::windows::{self, StoredWindow};
-use pagurus_store::{Client, Error, flows};
+use pagurus_store::upkeep::flows;
+use pagurus_store::upkeep::stops::{self, StoredOverride};
+use pagurus_store::upkeep::windows::{self, StoredWindow};
+use pagurus_store::{Client, Error};
 use pagurus_wire::flows::OpenWindowView;
 
 use super::WaitSentence;

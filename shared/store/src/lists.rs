@@ -1,0 +1,9 @@
+//! What is looked for, counted and shown of many orders.
+
+pub mod audit;
+pub mod errors;
+pub mod measures;
+pub mod promises;
+pub mod search;
+pub mod searches;
+pub mod stats;

@@ -1,0 +1,245 @@
+//! Answers to requests: stored in any case, judged once, and shown to the stages that
+//! follow.
+
+pub(crate) mod taken;
+
+use std::borrow::Borrow;
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
+use pagurus_domain::id::{RequestId, ScenarioNo};
+use pagurus_domain::number::saturated;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use crate::columns::columns;
+use crate::hot::due;
+use crate::hot::stages::ReadyStage;
+use crate::sql::statements;
+use crate::{Client, Result, Tx};
+pub use taken::{Accepted, body, callbacks_of_order, results};
+
+statements! {
+    FIND = "SELECT id, order_no FROM requests WHERE id = ANY($1::uuid[])";
+    SCENARIOS = "
+        SELECT r.id, o.scenario
+          FROM (SELECT id, order_no FROM requests WHERE id = ANY($1::uuid[]) OFFSET 0) AS r
+          JOIN orders o ON o.no = ANY(ARRAY[r.order_no])";
+    LOCK_ORDERS = "SELECT no FROM orders WHERE no = ANY($1::bigint[]) ORDER BY no FOR UPDATE";
+    // A request that no wait was for stays open at the end of its life, and is closed by that.
+    ANSWER = "
+        UPDATE requests r SET status = 'answered', closed_at = now()
+          FROM orders o
+         WHERE r.id = ANY($1::uuid[]) AND r.status = 'open'
+           AND o.no = ANY(ARRAY[r.order_no]) AND o.life = r.life AND o.finished_at IS NULL
+        RETURNING r.id, r.hand_out > 0 AS is_task, CASE WHEN r.awaited THEN r.system END AS system, o.flow";
+    // One decision ends a task, whichever of its hand-outs it answers.
+    CANCEL_SIBLINGS = "
+        UPDATE requests r SET status = 'canceled', closed_at = now()
+          FROM unnest($1::uuid[]) AS t (id)
+         CROSS JOIN LATERAL (SELECT id, order_no, life, visit, action FROM requests WHERE id = t.id OFFSET 0) AS a
+         WHERE r.order_no = ANY(ARRAY[a.order_no]) AND r.life = a.life AND r.visit = a.visit
+           AND r.action = a.action AND r.id <> a.id AND r.status = 'open'";
+    // Least passes over a bound that is not there; no heartbeat outlasts the longest wait.
+    PROLONG = "
+        UPDATE due d
+           SET due_at = greatest(d.due_at, least(clock_timestamp() + make_interval(secs => r.work_seconds), r.ends_at, r.wait_ends_at))
+          FROM (SELECT order_no, work_seconds, CASE WHEN force_finish THEN task_ends_at END AS ends_at, wait_ends_at FROM requests
+                 WHERE id = $1 AND status = 'open' AND awaited AND work_seconds IS NOT NULL OFFSET 0) AS r
+         WHERE d.order_no = ANY(ARRAY[r.order_no]) AND d.stream = $2
+        RETURNING d.due_at";
+    // Counted no further than the bound: an index has what was not accepted.
+    ORPHANS = "
+        SELECT count(*) AS kept FROM (SELECT FROM callbacks WHERE verdict = 'orphan' AND verdict <> 'accepted' LIMIT $1) AS counted";
+    STATUSES = "SELECT id, status FROM requests WHERE id = ANY($1::uuid[])";
+    STORE = "
+        INSERT INTO callbacks (request_id, named, order_no, verdict, step_status, headers, body)
+        SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bytea[])
+               AS t (request_id, named, order_no, verdict, step_status, headers, body)";
+}
+
+/// An answer from outside.
+#[derive(Clone, Debug)]
+pub struct NewCallback {
+    /// The request that it names, as text: it may be no id at all.
+    pub named: String,
+    /// The same, where it is an id.
+    pub request: Option<RequestId>,
+    /// Status of the called system's step, from a header.
+    pub step_status: Option<String>,
+    /// Header fields, as JSON.
+    pub headers: Option<String>,
+    /// The body, whatever it is.
+    pub body: Vec<u8>,
+}
+
+/// Verdict on a callback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CallbackVerdict {
+    /// The first answer to an open request.
+    Accepted,
+    /// The request was answered before.
+    Duplicate,
+    /// The wait is over, or the life of the order is.
+    Late,
+    /// Nobody asked.
+    Orphan,
+}
+
+impl CallbackVerdict {
+    /// The one spelling.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Duplicate => "duplicate",
+            Self::Late => "late",
+            Self::Orphan => "orphan",
+        }
+    }
+}
+
+/// Bytes that are kept of the body of a callback for nobody.
+pub const ORPHAN_BODY_BYTES: usize = 16 * 1024;
+/// Header fields of a callback for nobody are kept up to here, and left out beyond.
+const ORPHAN_HEADER_BYTES: usize = 4 * 1024;
+
+/// Verdicts on a batch of callbacks, and what follows from them.
+#[derive(Clone, Debug, Default)]
+pub struct Answered {
+    /// Verdict on each callback, in order.
+    pub verdicts: Vec<CallbackVerdict>,
+    /// The orders that go on now.
+    pub woken: Vec<ReadyStage>,
+    /// Number of callbacks for nobody that were not kept, because there are too many already.
+    pub unkept: usize,
+    /// The requests that are not waited for any more: of which flow, to which called system.
+    pub closed: Vec<(String, String)>,
+}
+
+/// The scenarios of the orders whose requests these callbacks answer, by request; nothing of those for nobody.
+pub async fn scenarios(
+    client: &Client,
+    callbacks: &[&NewCallback],
+) -> Result<HashMap<RequestId, ScenarioNo>> {
+    let asked: Vec<Uuid> = callbacks.iter().filter_map(|c| c.request.map(|id| id.0)).collect();
+    if asked.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let statement = client.prepare_cached(SCENARIOS).await?;
+    let rows = client.query(&statement, &[&asked]).await?;
+    Ok(rows.iter().map(|row| (RequestId(row.get("id")), ScenarioNo(row.get("scenario")))).collect())
+}
+
+/// Stores callbacks in any case, and wakes the orders whose last open one came. Anybody
+/// may send one for nobody: of those no more than `max_orphans` are kept.
+///
+/// # Errors
+/// The database fails; nothing is stored then.
+pub async fn answer<C>(tx: &Tx<'_>, callbacks: &[C], max_orphans: u32) -> Result<Answered>
+where
+    C: Borrow<NewCallback> + Sync,
+{
+    let callbacks: Vec<&NewCallback> = callbacks.iter().map(Borrow::borrow).collect();
+    let asked: Vec<Uuid> = callbacks.iter().filter_map(|c| c.request.map(|id| id.0)).collect();
+    let find = tx.prepare_cached(FIND).await?;
+    let order_of: HashMap<Uuid, i64> =
+        tx.query(&find, &[&asked]).await?.iter().map(|row| (row.get("id"), row.get("order_no"))).collect();
+    let known = |callback: &NewCallback| callback.request.is_some_and(|id| order_of.contains_key(&id.0));
+    let orphans = callbacks.iter().filter(|callback| !known(callback)).count();
+    // Before anything is locked.
+    let room = if orphans == 0 { 0 } else { room_for_orphans(tx, max_orphans).await? };
+    let mut orders: Vec<i64> = order_of.values().copied().collect();
+    orders.sort_unstable();
+    orders.dedup();
+    let lock = tx.prepare_cached(LOCK_ORDERS).await?;
+    tx.execute(&lock, &[&orders]).await?;
+    let answer = tx.prepare_cached(ANSWER).await?;
+    let rows = tx.query(&answer, &[&asked]).await?;
+    let mut fresh: HashSet<Uuid> = rows.iter().map(|row| row.get("id")).collect();
+    let tasks: Vec<Uuid> = rows.iter().filter(|row| row.get("is_task")).map(|row| row.get("id")).collect();
+    if !tasks.is_empty() {
+        let statement = tx.prepare_cached(CANCEL_SIBLINGS).await?;
+        tx.execute(&statement, &[&tasks]).await?;
+    }
+    let closed = |row: &Row| Some((row.get("flow"), row.get::<_, Option<String>>("system")?));
+    let closed = rows.iter().filter_map(closed).collect();
+    let accepted = fresh.len();
+    let statuses: HashMap<Uuid, String> = if accepted == callbacks.len() {
+        HashMap::new()
+    } else {
+        let statuses = tx.prepare_cached(STATUSES).await?;
+        tx.query(&statuses, &[&asked]).await?.iter().map(|row| (row.get("id"), row.get("status"))).collect()
+    };
+    let verdicts: Vec<CallbackVerdict> = callbacks
+        .iter()
+        .map(|callback| match callback.request.map(|id| id.0) {
+            // The first of the batch takes the place; the next of the same request is a double.
+            Some(id) if fresh.remove(&id) => CallbackVerdict::Accepted,
+            Some(id) if !order_of.contains_key(&id) => CallbackVerdict::Orphan,
+            Some(id) if statuses.get(&id).is_some_and(|status| status == "answered") => {
+                CallbackVerdict::Duplicate
+            }
+            Some(_) => CallbackVerdict::Late,
+            None => CallbackVerdict::Orphan,
+        })
+        .collect();
+    let mut left = room;
+    let kept = callbacks.iter().copied().zip(&verdicts).filter(|(_, verdict)| {
+        let keeps = **verdict != CallbackVerdict::Orphan || left > 0;
+        left = if **verdict == CallbackVerdict::Orphan { left.saturating_sub(1) } else { left };
+        keeps
+    });
+    store(tx, &kept.collect::<Vec<_>>(), &order_of).await?;
+    let woken = if accepted == 0 { Vec::new() } else { due::wake_answered(tx, &orders).await? };
+    Ok(Answered { verdicts, woken, unkept: orphans.saturating_sub(room), closed })
+}
+
+/// Number of callbacks for nobody that may be kept yet.
+async fn room_for_orphans(tx: &Tx<'_>, max: u32) -> Result<usize> {
+    let statement = tx.prepare_cached(ORPHANS).await?;
+    let kept: i64 = tx.query_one(&statement, &[&i64::from(max)]).await?.get("kept");
+    Ok(saturated::<usize>(i64::from(max) - kept))
+}
+
+async fn store(
+    tx: &Tx<'_>,
+    callbacks: &[(&NewCallback, &CallbackVerdict)],
+    order_of: &HashMap<Uuid, i64>,
+) -> Result<()> {
+    if callbacks.is_empty() {
+        return Ok(());
+    }
+    // An id that was never given out is kept as text only: nothing must look like a real request.
+    let known = |callback: &NewCallback| callback.request.filter(|id| order_of.contains_key(&id.0));
+    let columns = columns!((callback, verdict) in callbacks => {
+        request_id: Option<Uuid> = known(callback).map(|id| id.0),
+        named: &str = callback.named.as_str(),
+        order_no: Option<i64> = known(callback).and_then(|id| order_of.get(&id.0).copied()),
+        verdict: &str = verdict.as_str(),
+        step_status: Option<&str> = callback.step_status.as_deref(),
+        headers: Option<&str> = kept_of(callback, **verdict).0,
+        body: &[u8] = kept_of(callback, **verdict).1,
+    });
+    columns.execute(tx, STORE, &[]).await?;
+    Ok(())
+}
+
+/// Headers and body as they are kept.
+fn kept_of(callback: &NewCallback, verdict: CallbackVerdict) -> (Option<&str>, &[u8]) {
+    let (headers, body) = (callback.headers.as_deref(), callback.body.as_slice());
+    if verdict != CallbackVerdict::Orphan {
+        return (headers, body);
+    }
+    let short = headers.filter(|headers| headers.len() <= ORPHAN_HEADER_BYTES);
+    (short, &body[..body.len().min(ORPHAN_BODY_BYTES)])
+}
+
+/// A heartbeat of an actor: its hand-out goes on for another work time-out. Until when, or `None`
+/// where this hand-out is over.
+pub async fn prolong(client: &Client, pass: RequestId) -> Result<Option<Timestamp>> {
+    let statement = client.prepare_cached(PROLONG).await?;
+    let row = client.query_opt(&statement, &[&pass.0, &Stream::Wait.number()]).await?;
+    Ok(row.map(|row| row.get("due_at")))
+}

@@ -9,7 +9,7 @@
 //!    └────────────────────────── probes were answered: begins at the initial limit┘
 //! ```
 //!
-//! Learnt from are calls only ([`super::CallSamples`]). No sample is no change. A failure of a class that is not limiting
+//! Learnt from are calls only ([`CallSamples`](pagurus_domain::system::CallSamples)). No sample is no change. A failure of a class that is not limiting
 //! says nothing of the load: it is neither good nor bad here.
 
 mod adaptive;

@@ -1,5 +1,5 @@
 //! The flows, by small numbers: how much work each has, and what is known of it. Must never decide anything.
-//! Counts what is in progress by mode, because that is how one flow's part is bounded (`limit`).
+//! Counts what is in progress by mode, because that is how one flow's part is bounded (`FlowShare`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

@@ -24,8 +24,8 @@
 //!
 //! A ready stage is held once, in `ready`, found by the number of its order. What may go stands
 //! in one of twelve lines of its flow (`line`): by mode, because each mode has its own capacity
-//! (`limit`); by priority, which get turns by weight, and by lane, fresh or woken, which alternate
-//! (`share`); the woken ones keep to a bound (`woken`). Of these the flows take turns, and one that has its part of the places (`limit`) stands
+//! (`Capacity`); by priority, which get turns by weight, and by lane, fresh or woken, which alternate
+//! (`share`); the woken ones keep to a bound (`woken`). Of these the flows take turns, and one that has its part of the places (`FlowShare`) stands
 //! aside. Within a line the first come goes first. A sequential stage stands in line only while it is
 //! its queue's first and nothing speaks against it (`queue`). The node is the least loaded one
 //! that has a permit left (`node`). No step looks at more than one order, one queue and one

@@ -154,7 +154,8 @@ async fn act_5_a_mass_that_is_due_at_once_is_woken_at_the_pace_of_its_flow_and_h
     let woken = count("ready WHERE flow = 'mass'").await;
     assert!((LEAST..=2 * LEAST).contains(&woken), "{woken} of {MASS} are woken, and nobody works");
     let activator = engine.node(Role::Activator);
-    assert_eq!(engine.metric(activator, "pagurus_activation_held{stream=\"postponed\"}").await, 1.0);
+    let held = "pagurus_activation_held{stream=\"postponed\"}";
+    engine.until_metric(activator, held, |flows| flows == 1.0).await;
     engine.add(Role::Worker, "worker-1").await;
     engine.run(json!({"id": "fresh", "scenario": "other"}), "success").await;
     for id in ["hidden", "newest"] {

@@ -177,7 +177,7 @@ async fn scn_11_a_work_time_out_puts_the_task_back_with_a_new_pass() {
     assert_eq!(engine.reach("a", "success").await["result"], json!(2));
     // REC-3: by scenario and actor.
     let counted = "pagurus_work_timeout_total{scenario=\"score\",actor=\"scoring\"}";
-    assert!(engine.metric(engine.node(Role::Activator), counted).await >= 1.0);
+    engine.until_metric(engine.node(Role::Activator), counted, |count| count >= 1.0).await;
 }
 
 #[tokio::test]

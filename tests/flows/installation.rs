@@ -117,6 +117,12 @@ impl Installation {
         lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
     }
 
+    /// Waits until a metric of a node satisfies a condition. A service counts after it has done what a test
+    /// sees, so that a metric that is read once may lag behind it.
+    pub async fn until_metric(&self, node: &Node, name: &str, satisfied: impl Fn(f64) -> bool) {
+        until(name, PATIENCE, async || satisfied(self.metric(node, name).await)).await;
+    }
+
     /// Starts one more node, with settings of its own.
     pub async fn add_with(&mut self, role: Role, name: &str, settings: &[(&str, &str)]) -> Node {
         let node = self.env.start_with(role, name, settings).await.unwrap();

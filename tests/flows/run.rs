@@ -8,7 +8,7 @@ use pagurus_harness::env::Env;
 use pagurus_harness::nodes::Role;
 use serde_json::{Value, json};
 
-use crate::installation::{Installation, PATIENCE, until};
+use crate::installation::{Installation, PATIENCE};
 
 /// Sleeps, waits, calls, and tells of its end: every kind of message between the services is sent for it.
 const ALL_KINDS: &str = "initialState: a
@@ -83,8 +83,7 @@ async fn run_4_messages_of_another_shape_are_counted_and_lose_nothing() {
     for ((role, message), count) in counted {
         let node = engine.node(role.parse().unwrap());
         let series = format!("pagurus_unreadable_messages_total{{message=\"{message}\"}}");
-        until(&format!("{role}: {series}"), PATIENCE, async || engine.metric(node, &series).await >= count)
-            .await;
+        engine.until_metric(node, &series, |value| value >= count).await;
     }
     // Among such messages orders go their way.
     let notify = json!({"url": "amqp://?key=told", "correlationId": "c"});

@@ -269,7 +269,7 @@ async fn amqp_1_a_refused_message_that_nobody_decides_about_goes_after_its_time(
     })
     .await;
     let activator = engine.node(Role::Activator);
-    assert!(engine.metric(activator, "pagurus_refused_forgotten_total").await >= 1.0);
+    engine.until_metric(activator, "pagurus_refused_forgotten_total", |count| count >= 1.0).await;
 }
 
 /// Checks that found something.

@@ -120,7 +120,7 @@ async fn http_the_stream_tells_every_event_of_the_orders_that_are_asked_for() {
     engine.accepted(later).await;
     all.up_to("c", "registered").await;
     let intake = engine.node(Role::Intake);
-    assert!(engine.metric(intake, "pagurus_stream_clients").await >= 3.0);
+    engine.until_metric(intake, "pagurus_stream_clients", |clients| clients >= 3.0).await;
 
     // A node that stops says so, and does not wait for its clients.
     intake.stop(PATIENCE).await.unwrap();

@@ -208,10 +208,10 @@ async fn telemetry_metrics_tell_of_orders_systems_messages_and_the_process() {
         ("pagurus_batch_seconds_count{operation=\"prepare_requests\"}".to_owned(), 1.0),
         ("pagurus_build_info".to_owned(), 1.0),
     ] {
-        assert_eq!(engine.metric(worker, &name).await, expected, "{name}");
+        engine.until_metric(worker, &name, |value| value == expected).await;
     }
     let intake = engine.node(Role::Intake);
-    assert_eq!(engine.metric(intake, "messaging_client_consumed_messages_total").await, 1.0);
+    engine.until_metric(intake, "messaging_client_consumed_messages_total", |count| count == 1.0).await;
     for node in &engine.nodes {
         assert!(engine.metric(node, "process_resident_memory_bytes").await > 1e6);
         assert!(engine.metric(node, "process_cpu_seconds_total").await > 0.0);
@@ -305,7 +305,9 @@ async fn telemetry_a_collector_that_is_away_or_hangs_costs_no_order_anything() {
             engine.metric(worker, "pagurus_spans_total{outcome=\"failed\"}").await > 0.0
         })
         .await;
-        assert!(engine.metric(worker, "pagurus_spans_total{outcome=\"recorded\"}").await >= 100.0);
+        engine
+            .until_metric(worker, "pagurus_spans_total{outcome=\"recorded\"}", |count| count >= 100.0)
+            .await;
     }
 }
 

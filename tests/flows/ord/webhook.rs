@@ -83,7 +83,8 @@ async fn ord_18_a_webhook_is_signed_and_sent_under_one_id_until_the_receiver_has
     assert_eq!(engine.world().calls("/hook").len(), 5, "what is delivered is not sent again");
     assert!(engine.world().calls("/elsewhere").is_empty(), "nobody follows a receiver elsewhere");
     let notifier = engine.node(Role::Notifier);
-    assert!(engine.metric(notifier, "pagurus_notifications_total{outcome=\"delivered\"}").await >= 1.0);
+    let delivered = "pagurus_notifications_total{outcome=\"delivered\"}";
+    engine.until_metric(notifier, delivered, |count| count >= 1.0).await;
 }
 
 #[tokio::test]
@@ -115,7 +116,8 @@ async fn ord_18_a_receiver_that_wants_no_more_ends_it_and_one_that_never_comes_b
     let rest = engine.get(&next).await.unwrap().success().unwrap();
     assert_eq!((rest["items"][0]["order"].as_str(), &rest["next"]), (Some("down-2"), &Value::Null));
     let notifier = engine.node(Role::Notifier);
-    assert!(engine.metric(notifier, "pagurus_notifications_total{outcome=\"given_up\"}").await >= 2.0);
+    let given_up = "pagurus_notifications_total{outcome=\"given_up\"}";
+    engine.until_metric(notifier, given_up, |count| count >= 2.0).await;
     // Mended, and sent again: it is tried for as long as a new one.
     engine.world().program(Program::at("/down").fail(1, 503));
     assert_eq!(engine.act("down-1", "resend", &json!({"reason": "mended"})).await.status, 200);

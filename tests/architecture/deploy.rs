@@ -264,7 +264,7 @@ fn run_2_workers_are_scaled_by_the_age_of_what_is_ready() {
 #[test]
 fn run_2_packages_and_the_image_hold_the_same_program() {
     let dockerfile = read("Dockerfile");
-    assert!(read("tests/harness/dev/package.rs").contains("const PROGRAM: &str = \"pagurus\";"));
+    assert!(read("tests/dev/src/package.rs").contains("const PROGRAM: &str = \"pagurus\";"));
     let (_, moved) = dockerfile.split_once("install -D --strip").unwrap();
     let moved: Vec<&str> =
         moved.split_whitespace().filter_map(|word| word.strip_prefix("target/release/")).collect();

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::tree::{CORE, SERVICES, none, read, root, rust};
 
@@ -59,14 +59,14 @@ const CORE_FEATURES: [(&str, &[&str], &[&str]); 3] = [
     ("rhai", &["metadata", "debugging"], &["no_time", "no_module"]),
 ];
 
-/// Libraries that only some rooms may use.
+/// Libraries that only some crates may use.
 const RESERVED: [(&str, &[&str]); 14] = [
-    ("tokio-postgres", &["store", "tests"]),
+    ("tokio-postgres", &["store", "harness", "dev", "tests"]),
     ("deadpool-postgres", &["store"]),
     ("refinery", &["store"]),
-    ("lapin", &["broker", "actor", "sender", "tests"]),
-    ("axum", &["runtime", "intake", "tests"]),
-    ("reqwest", &["cli", "client", "runtime", "tests"]),
+    ("lapin", &["broker", "actor", "sender", "harness", "dev", "tests"]),
+    ("axum", &["runtime", "intake", "harness", "tests"]),
+    ("reqwest", &["cli", "client", "runtime", "harness", "dev", "tests"]),
     ("opentelemetry", &["runtime"]),
     ("opentelemetry_sdk", &["runtime"]),
     ("opentelemetry-otlp", &["runtime"]),
@@ -77,12 +77,15 @@ const RESERVED: [(&str, &[&str]); 14] = [
     ("prometheus-client", &["runtime"]),
 ];
 
-/// The rooms of ours that a room may import; nobody imports `tests`, which may import all.
-fn allowed(room: &str) -> Vec<&'static str> {
-    match room {
+/// The crates of ours that a crate may import; nobody imports `tests`, which may import all.
+fn allowed(krate: &str) -> Vec<&'static str> {
+    match krate {
         "domain" => vec![],
         // Examples to copy: they know the engine only by its messages.
         "actor" | "client" | "sender" => vec![],
+        // They know the engine only as any outsider does, so that a change of a service rebuilds neither.
+        "harness" => vec![],
+        "dev" => vec!["harness"],
         "scenario" | "dispatch" | "wire" => vec!["domain"],
         "workbench" | "simulation" => vec!["domain", "scenario", "dispatch"],
         "broker" => vec!["domain", "wire"],
@@ -94,7 +97,7 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "dispatcher" => BELOW_SERVICES.into_iter().chain(["dispatch"]).collect(),
         "intake" => BELOW_SERVICES.into_iter().chain(["workbench"]).collect(),
         "cli" | "tests" => {
-            let others = ["dispatch", "workbench", "actor", "client", "simulation"];
+            let others = ["dispatch", "workbench", "actor", "client", "simulation", "harness"];
             BELOW_SERVICES.into_iter().chain(SERVICES).chain(others).collect()
         }
         service if SERVICES.contains(&service) => BELOW_SERVICES.to_vec(),
@@ -109,29 +112,29 @@ fn cargo(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Room and names of everything that it depends on, for whatever purpose.
-fn rooms() -> Vec<(String, Vec<String>)> {
-    let metadata: Value =
-        serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]))
-            .unwrap();
+fn metadata() -> Value {
+    serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"])).unwrap()
+}
+
+/// Each crate with the names of all that it depends on, for whatever purpose.
+fn crates() -> Vec<(String, Vec<String>)> {
+    let metadata = metadata();
     let packages = metadata["packages"].as_array().unwrap();
     let name = |value: &Value| value["name"].as_str().unwrap().to_owned();
-    let room = |package: &Value| {
+    let krate = |package: &Value| {
         name(package).strip_prefix("pagurus-").expect("every package is pagurus-…").to_owned()
     };
     packages
         .iter()
         .map(|package| {
-            (room(package), package["dependencies"].as_array().unwrap().iter().map(name).collect())
+            (krate(package), package["dependencies"].as_array().unwrap().iter().map(name).collect())
         })
         .collect()
 }
 
 #[test]
 fn architecture_packages_are_named_after_their_folders() {
-    let metadata: Value =
-        serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]))
-            .unwrap();
+    let metadata = metadata();
     for package in metadata["packages"].as_array().unwrap() {
         let (name, manifest) =
             (package["name"].as_str().unwrap(), package["manifest_path"].as_str().unwrap());
@@ -144,25 +147,25 @@ fn architecture_packages_are_named_after_their_folders() {
 }
 
 #[test]
-fn architecture_rooms_import_only_what_they_may() {
-    let rooms = rooms();
-    assert_eq!(rooms.len(), 22);
+fn architecture_crates_import_only_what_they_may() {
+    let crates = crates();
+    assert_eq!(crates.len(), 24);
     let mut offenders = Vec::new();
-    for (room, dependencies) in &rooms {
+    for (krate, dependencies) in &crates {
         let ours = dependencies.iter().filter_map(|name| name.strip_prefix("pagurus-"));
-        let allowed = allowed(room);
+        let allowed = allowed(krate);
         offenders
-            .extend(ours.filter(|one| !allowed.contains(one)).map(|one| format!("{room} imports {one}")));
+            .extend(ours.filter(|one| !allowed.contains(one)).map(|one| format!("{krate} imports {one}")));
         for (library, users) in RESERVED {
-            if dependencies.iter().any(|name| name == library) && !users.contains(&room.as_str()) {
-                offenders.push(format!("{room} uses {library}, which is for {users:?}"));
+            if dependencies.iter().any(|name| name == library) && !users.contains(&krate.as_str()) {
+                offenders.push(format!("{krate} uses {library}, which is for {users:?}"));
             }
         }
-        if CORE.contains(&room.as_str()) {
+        if CORE.contains(&krate.as_str()) {
             let others = dependencies.iter().filter(|name| !name.starts_with("pagurus-"));
             let foreign = others.filter(|name| !OF_CORE.contains(&name.as_str()));
             offenders
-                .extend(foreign.map(|name| format!("{room} uses {name}, which nobody checked for purity")));
+                .extend(foreign.map(|name| format!("{krate} uses {name}, which nobody checked for purity")));
         }
     }
     none("imports against the table", &offenders);
@@ -259,10 +262,22 @@ fn architecture_json_keeps_its_numbers_and_its_order() {
 /// built again, and so are all that stand on it: minutes of a first start. So each call selects the whole workspace.
 #[test]
 fn qlt_13_every_call_of_cargo_selects_the_whole_workspace() {
-    let callers =
-        ["dev", "tests/harness/dev/build.rs", "tests/harness/dev/check.rs", "tests/harness/dev/test.rs"];
+    let callers = ["dev", "tests/dev/src/build.rs", "tests/dev/src/check.rs", "tests/dev/src/test.rs"];
     let narrow = |path: &&str| read(path).contains("--package") || !read(path).contains("--workspace");
     let offenders: Vec<String> =
         callers.iter().filter(|path| narrow(path)).map(|path| (*path).to_owned()).collect();
     none("calls of cargo for a part of the workspace", &offenders);
+}
+
+/// Code that is built on demand chooses no other libraries than the rest: they would be compiled twice.
+#[test]
+fn qlt_13_no_feature_of_ours_chooses_a_library() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().unwrap();
+    let features = packages.iter().flat_map(|package| package["features"].as_object().unwrap());
+    let offenders: Vec<String> = features
+        .filter(|(_, chosen)| **chosen != json!([]))
+        .map(|(name, chosen)| format!("{name}: {chosen}"))
+        .collect();
+    none("features that choose more than code of their own", &offenders);
 }

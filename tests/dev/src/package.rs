@@ -1,7 +1,6 @@
 //! `./dev package`: a tarball, a Debian package, the content of the image, and the list of what is built in.
 //! Never signs or uploads anything.
 
-#[path = "package/sbom.rs"]
 mod sbom;
 
 use std::fs;
@@ -12,8 +11,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::build::{self, Profile, Targets};
-use crate::place::root;
+use pagurus_dev::build::{self, Profile, Targets};
+use pagurus_dev::place::root;
 
 /// The program that is shipped; the image has the same.
 const PROGRAM: &str = "pagurus";

@@ -9,9 +9,9 @@ use pagurus_harness::client::http;
 use pagurus_harness::nodes::Role;
 use pagurus_harness::ports::release;
 
-use crate::place::{Place, Record};
 use crate::servers::{self, Which};
 use crate::up;
+use pagurus_dev::place::{Place, Record};
 
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 /// The grace of a node is 30 s by default.

@@ -7,8 +7,8 @@ use pagurus_harness::ports::release;
 use pagurus_harness::process::{Identity, Signal};
 
 use crate::node::STOP_TIMEOUT;
-use crate::place::{Place, Record};
 use crate::servers::{self, Which};
+use pagurus_dev::place::{Place, Record};
 
 /// `./dev down`.
 pub async fn command() -> Result<()> {

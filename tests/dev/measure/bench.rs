@@ -1,39 +1,22 @@
 //! `./dev bench`: the reference works, each measured beside the limit of the same run, in one table.
 //! Never measures anything that was not built for release and is not durable, and touches nothing of `./dev up`.
 
-#[path = "bench/chart.rs"]
 mod chart;
-#[path = "bench/copies.rs"]
 mod copies;
-#[path = "bench/cpu.rs"]
 mod cpu;
-#[path = "bench/http.rs"]
 mod http;
-#[path = "bench/installation.rs"]
 mod installation;
-#[path = "bench/intake.rs"]
 mod intake;
-#[path = "bench/limit.rs"]
 pub mod limit;
-#[path = "bench/load.rs"]
 mod load;
-#[path = "bench/mass.rs"]
 mod mass;
-#[path = "bench/memory.rs"]
 mod memory;
-#[path = "bench/operations.rs"]
 mod operations;
-#[path = "bench/page.rs"]
 mod page;
-#[path = "bench/profile.rs"]
 mod profile;
-#[path = "bench/report.rs"]
 mod report;
-#[path = "bench/stub.rs"]
 mod stub;
-#[path = "bench/works.rs"]
 mod works;
-#[path = "bench/writes.rs"]
 mod writes;
 
 use std::time::Duration;
@@ -43,9 +26,9 @@ use clap::{Args, ValueEnum};
 use pagurus_harness::packages;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::build::{Profile, Targets, build};
-use crate::place;
 use installation::Installation;
+use pagurus_dev::build::{Profile, Targets, build};
+use pagurus_dev::place;
 use report::Report;
 use stub::Stub;
 use works::{Extent, Row, Works};

@@ -17,9 +17,9 @@ use pagurus_harness::rabbit::{self, Rabbit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::build::{Profile, Targets, build, command as cargo};
-use crate::place::root;
-use crate::stages::Stages;
+use pagurus_dev::build::{MEASURE, Profile, Targets, build, command as cargo};
+use pagurus_dev::place::root;
+use pagurus_dev::stages::Stages;
 
 /// Arguments for the test runner.
 #[derive(Clone, Debug, Args)]
@@ -172,6 +172,7 @@ fn runner(root: &Path) -> Command {
         eprintln!("    (`cargo install --locked cargo-nextest` brings it)");
         command.args(["test", "--workspace", "--locked"]);
     }
+    command.args(MEASURE);
     command
 }
 

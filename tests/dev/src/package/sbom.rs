@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::build::metadata;
+use pagurus_dev::build::metadata;
 
 /// Package of the program that is shipped: tests and the tool bring libraries that are not in it.
 const SHIPPED: &str = "pagurus-cli";

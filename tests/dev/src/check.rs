@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use crate::build::{cargo, command as cargo_command};
-use crate::place::root;
+use pagurus_dev::build::{MEASURE, cargo, command as cargo_command};
+use pagurus_dev::place::root;
 
 /// The advisories of libraries are known only to the network and to this program.
 const WITHOUT_DENY: &str =
@@ -56,12 +56,13 @@ pub fn format(root: &Path) -> Result<()> {
 
 /// Looks for what the compiler and its lints warn of.
 pub fn lints(root: &Path) -> Result<()> {
-    cargo(root, &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+    let words = ["clippy", "--workspace", "--all-targets", "--locked"];
+    cargo(root, &[&words, &MEASURE[..], &["--", "-D", "warnings"]].concat())
 }
 
 fn documentation(root: &Path) -> Result<()> {
     let mut command = cargo_command(root);
-    command.args(["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"]);
+    command.args(["doc", "--workspace", "--no-deps", "--document-private-items", "--locked"]).args(MEASURE);
     let status = command.env("RUSTDOCFLAGS", "-D warnings").status()?;
     if !status.success() {
         bail!("`cargo doc` ended with {status}");

@@ -25,6 +25,10 @@ pub enum Targets {
     Tests,
 }
 
+/// The program of benchmarks and soaks, which is built where it is asked for. The feature names no library: those are the
+/// same with it and without.
+pub const MEASURE: [&str; 2] = ["--features", "pagurus-dev/measure"];
+
 /// The folder of the built programs.
 pub fn programs(root: &Path, profile: Profile) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
@@ -43,11 +47,23 @@ pub async fn build(root: &Path, profile: Profile, targets: Targets) -> Result<Pa
     if let Some(folder) = std::env::var_os("PAGURUS_PROGRAMS") {
         return Ok(folder.into());
     }
-    let chosen = match targets {
-        Targets::Programs => "--bins",
-        Targets::Tests => "--all-targets",
-    };
-    let mut words = vec!["build", "--locked", "--workspace", chosen];
+    match targets {
+        Targets::Programs => build_chosen(root, profile, &["--bins"]).await,
+        Targets::Tests => build_chosen(root, profile, &["--all-targets", MEASURE[0], MEASURE[1]]).await,
+    }
+}
+
+/// Builds the program of benchmarks and soaks, and returns its path. Cargo is ended with the future.
+///
+/// # Errors
+/// It could not be built.
+pub async fn measure(root: &Path, profile: Profile) -> Result<PathBuf> {
+    let chosen = ["--bin", "measure", MEASURE[0], MEASURE[1]];
+    Ok(build_chosen(root, profile, &chosen).await?.join("measure"))
+}
+
+async fn build_chosen(root: &Path, profile: Profile, chosen: &[&str]) -> Result<PathBuf> {
+    let mut words = [&["build", "--locked", "--workspace"], chosen].concat();
     if profile == Profile::Release {
         words.push("--release");
     }

@@ -1,9 +1,7 @@
 //! The random faults of a soak: each kind once in an order that the seed decides, then all of them again. A window
 //! breaks something, waits, and mends it; between two windows everything is well for a while.
 
-#[path = "faults/notice.rs"]
 mod notice;
-#[path = "faults/windows.rs"]
 mod windows;
 
 use std::time::{Duration, Instant};

@@ -1,7 +1,6 @@
 //! `./dev run`: everything up, demo orders through it, their story, the numbers; stays up until Ctrl-C.
 //! Never ends what ran before it.
 
-#[path = "run/storm.rs"]
 mod storm;
 
 use std::collections::BTreeMap;
@@ -17,10 +16,10 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::down;
-use crate::place::{Place, Record};
-use crate::stages::Stages;
 use crate::story::{Story, Summary, is_final, tell};
 use crate::up;
+use pagurus_dev::place::{Place, Record};
+use pagurus_dev::stages::Stages;
 
 /// The sleep of an example takes 20 s; the rest is for a slow machine.
 const DEMO_TIMEOUT: Duration = Duration::from_secs(180);

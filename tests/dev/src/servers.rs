@@ -6,7 +6,7 @@ use pagurus_harness::ports::{Owner, Ports, release};
 use pagurus_harness::postgres::Stop;
 use pagurus_harness::rabbit;
 
-use crate::place::{Place, Record};
+use pagurus_dev::place::{Place, Record};
 
 /// The database of the installation.
 pub const DATABASE: &str = "pagurus";

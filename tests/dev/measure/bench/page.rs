@@ -102,7 +102,7 @@ fn meaning(in_flight: usize) -> String {
          fresh services and an empty database. Times are from publishing an order to the arrival of its notification; \
          under full load they are the length of the line, not of the work.\n\n\
          - **limit**: the same order written by hand in one process, with the least row writes and messages for the same \
-         durability (`tests/harness/dev/bench/limit.rs` says what it leaves out). Its CPU stands under `worker`.\n\
+         durability (`tests/dev/measure/bench/limit.rs` says what it leaves out). Its CPU stands under `worker`.\n\
          - **one process**: all services in one process (`pagurus serve`); its CPU stands under `worker`, too.\n\
          - **one-action**: AMQP order, one HTTP call, notification. **straight**: the same, past all exchanges: orders sent to the \
          queue of orders itself, notifications to a queue, as the limit has it. **sequential**: one-action over 1 000 queues. \

@@ -8,7 +8,7 @@ use pagurus_harness::client::{Api, http};
 use serde_json::{Value, json};
 
 use crate::capacity::{COUNTS, SWITCH, WORK};
-use crate::place::Record;
+use pagurus_dev::place::Record;
 
 /// Orders sent each second: more than the system can take.
 const ORDERS_A_SECOND: usize = 300;

@@ -10,9 +10,9 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::Value;
 
-use crate::build::{cargo, metadata};
 use crate::check;
-use crate::place::root;
+use pagurus_dev::build::{MEASURE, cargo, metadata};
+use pagurus_dev::place::root;
 
 /// Arguments of a quick check.
 #[derive(Clone, Debug, Args)]
@@ -36,8 +36,7 @@ pub fn command(options: &Options) -> Result<()> {
         let words = ["nextest", "run", "--workspace", "--locked", "--profile", "quick"];
         let kinds = ["--lib", "--bins", "--test", "architecture", "-E"];
         let tests = filter(&reached);
-        let all: Vec<&str> = words.iter().chain(&kinds).copied().chain([tests.as_str()]).collect();
-        cargo(&root, &all)
+        cargo(&root, &[&words, &MEASURE[..], &kinds, &[tests.as_str()]].concat())
     })?;
     eprintln!("==> all is well; before it is merged: ./dev check and ./dev test");
     Ok(())

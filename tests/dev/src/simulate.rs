@@ -6,8 +6,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::build::{Profile, Targets, build};
-use crate::place;
+use pagurus_dev::build::{Profile, Targets, build};
+use pagurus_dev::place;
 
 /// Arguments for seeds.
 #[derive(Clone, Copy, Debug, Args)]

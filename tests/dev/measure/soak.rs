@@ -1,27 +1,16 @@
 //! `./dev soak`: a mixed load and random faults for minutes or hours, then the question whether every promise was
 //! kept, and one table of what was done and seen. Never forgives: one violation is the exit code 1.
 
-#[path = "soak/counts.rs"]
 mod counts;
-#[path = "soak/faults.rs"]
 mod faults;
-#[path = "soak/ground.rs"]
 mod ground;
-#[path = "soak/kinds.rs"]
 mod kinds;
-#[path = "soak/ledger.rs"]
 mod ledger;
-#[path = "soak/load.rs"]
 mod load;
-#[path = "soak/queues.rs"]
 mod queues;
-#[path = "soak/system.rs"]
 mod system;
-#[path = "soak/table.rs"]
 mod table;
-#[path = "soak/verdict.rs"]
 mod verdict;
-#[path = "soak/watch.rs"]
 mod watch;
 
 use std::sync::Arc;
@@ -34,14 +23,14 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::build::{Profile, Targets, build};
-use crate::place::root;
-use crate::stages::Stages;
 use counts::Counts;
 use faults::Faults;
 use ground::Ground;
 use ledger::Ledger;
 use load::Load;
+use pagurus_dev::build::{Profile, Targets, build};
+use pagurus_dev::place::root;
+use pagurus_dev::stages::Stages;
 use system::System;
 use table::Table;
 use watch::Watch;

@@ -13,10 +13,10 @@ use pagurus_harness::ports::{Owner, Ports};
 use pagurus_harness::process::{self, Identity};
 use pagurus_harness::{packages, rabbit};
 
-use crate::build::{Profile, Targets, build};
-use crate::place::{Place, Record};
 use crate::servers;
-use crate::stages::Stages;
+use pagurus_dev::build::{Profile, Targets, build};
+use pagurus_dev::place::{Place, Record};
+use pagurus_dev::stages::Stages;
 
 /// Includes the migrations of an empty database.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);

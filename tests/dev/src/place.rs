@@ -77,7 +77,7 @@ pub fn root() -> Result<PathBuf> {
         return Ok(root.into());
     }
     let here = std::env::current_dir()?;
-    let found = here.ancestors().find(|folder| folder.join("tests/harness/dev.rs").exists());
+    let found = here.ancestors().find(|folder| folder.join("tests/dev/Cargo.toml").exists());
     found.map(Path::to_path_buf).context("this is not inside a checkout: run `./dev` from its root")
 }
 

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use pagurus_harness::client::amqp::{Amqp, Inbox};
-use pagurus_harness::client::{Api, items};
+use pagurus_harness::client::{Api, items, pause_since};
 use pagurus_harness::env::Env;
 use pagurus_harness::nodes::{Node, Role};
 use pagurus_harness::proxy::{Proxy, host_of};
@@ -124,10 +124,9 @@ impl Installation {
 
     async fn on(env: Env, settings: &[(&str, &str)]) -> Self {
         Self::prepare(&env);
-        let mut nodes = Vec::new();
-        for role in Role::ALL {
-            nodes.push(env.start_with(role, &format!("{role}-1"), settings).await.unwrap());
-        }
+        let settings_of_each: Vec<_> =
+            settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let nodes = env.start_each(Role::ALL.map(|role| (role, settings_of_each.clone()))).await.unwrap();
         let mut engine = Self::of(env, nodes).await;
         let own = settings.iter().find(|(name, _)| *name == "PAGURUS__DATABASE__URL");
         if let Some((_, url)) = own {
@@ -142,20 +141,19 @@ impl Installation {
         let env = Env::new(test).await.unwrap();
         Self::prepare(&env);
         settings.iter().for_each(|(name, value)| env.set(name, *value));
-        let (mut nodes, mut databases, mut brokers) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut wanted, mut databases, mut brokers) = (Vec::new(), Vec::new(), Vec::new());
         for role in Role::ALL {
             let database = Proxy::start(&host_of(&env.database_url())).await.unwrap();
             let broker = Proxy::start(&host_of(env.amqp_url())).await.unwrap();
-            let settings = [
+            let settings = vec![
                 ("PAGURUS__DATABASE__URL", database.url(&env.database_url())),
                 ("PAGURUS__BROKER__URL", format!("{}?heartbeat=1", broker.url(env.amqp_url()))),
             ];
-            let settings: Vec<(&str, &str)> =
-                settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            nodes.push(env.start_with(role, &format!("{role}-1"), &settings).await.unwrap());
+            wanted.push((role, settings));
             databases.push(database);
             brokers.push(broker);
         }
+        let nodes = env.start_each(wanted).await.unwrap();
         (Self::of(env, nodes).await, databases, brokers)
     }
 
@@ -197,14 +195,14 @@ impl Installation {
 
     /// Waits until an item of a list of the API satisfies a condition.
     pub async fn wait_item(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + PATIENCE;
+        let begun = Instant::now();
         loop {
             let list = items(self.api.get(path).await.unwrap().success().unwrap());
             if let Some(found) = list.iter().find(|item| wanted(item)) {
                 return found.clone();
             }
-            assert!(Instant::now() < deadline, "{path}: {list:#?}");
-            tokio::time::sleep(Duration::from_millis(25)).await;
+            assert!(begun.elapsed() < PATIENCE, "{path}: {list:#?}");
+            pause_since(begun).await;
         }
     }
 

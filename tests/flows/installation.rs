@@ -4,7 +4,7 @@
 use std::ops::Deref;
 use std::time::{Duration, Instant};
 
-use pagurus_harness::client::{Answer, Api};
+use pagurus_harness::client::{Answer, Api, pause_since};
 use pagurus_harness::env::Env;
 use pagurus_harness::nodes::{Node, Role};
 use pagurus_harness::world::{Call, World};
@@ -67,10 +67,7 @@ impl Installation {
     /// Starts one node of each of these roles, with settings; intake must be one of them.
     pub async fn only(test: &str, roles: &[Role], settings: &[(&str, &str)]) -> Self {
         let env = Self::ground(test, settings).await;
-        let mut nodes = Vec::new();
-        for role in roles {
-            nodes.push(env.start(*role, &format!("{role}-1")).await.unwrap());
-        }
+        let nodes = env.start_each(roles.iter().map(|role| (*role, Vec::new()))).await.unwrap();
         Self::of(env, nodes)
     }
 
@@ -275,9 +272,9 @@ pub fn at(order: &Value, key: &str) -> jiff::Timestamp {
 
 /// Waits until a condition holds, asked again and again.
 pub async fn until(what: &str, within: Duration, mut holds: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + within;
+    let begun = Instant::now();
     while !holds().await {
-        assert!(Instant::now() < deadline, "not within {within:?}: {what}");
-        tokio::time::sleep(Duration::from_millis(25)).await;
+        assert!(begun.elapsed() < within, "not within {within:?}: {what}");
+        pause_since(begun).await;
     }
 }

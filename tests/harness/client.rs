@@ -123,18 +123,25 @@ impl Api {
     /// # Errors
     /// The order does not show it in time; the order as it is then is in the message.
     pub async fn wait_status(&self, id: &str, status: &str, within: Duration) -> Result<Value> {
-        let deadline = Instant::now() + within;
+        let begun = Instant::now();
         loop {
             let answer = self.get(&format!("/v1/orders/{id}")).await?;
             if answer.body["status"] == status {
                 return Ok(answer.body);
             }
-            if Instant::now() > deadline {
+            if begun.elapsed() > within {
                 bail!("order {id} is not `{status}` after {within:?}: {}", answer.body);
             }
-            tokio::time::sleep(Duration::from_millis(25)).await;
+            pause_since(begun).await;
         }
     }
+}
+
+/// Pauses before the next look at what has been waited for since then. What is quick is seen at once, and who waits long takes
+/// little from the others: each look costs a request, an answer and a query.
+pub async fn pause_since(begun: Instant) {
+    let pause = (begun.elapsed() / 16).clamp(Duration::from_millis(25), Duration::from_millis(100));
+    tokio::time::sleep(pause).await;
 }
 
 /// The list in a page of answers, however it is wrapped.

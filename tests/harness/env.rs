@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use futures_util::future::try_join_all;
 use uuid::Uuid;
 
 use crate::client::amqp::Amqp;
@@ -46,6 +47,8 @@ pub struct Servers {
     pub logs: PathBuf,
     /// The management API of the broker, if it is on.
     pub management_url: Option<String>,
+    /// Name of a migrated database that new ones are copied from; left out: new ones are empty.
+    pub template: Option<String>,
 }
 
 impl Servers {
@@ -59,17 +62,29 @@ impl Servers {
             programs: need("PAGURUS_TEST_BIN")?.into(),
             logs: std::env::var_os("PAGURUS_TEST_LOGS").map_or_else(std::env::temp_dir, PathBuf::from),
             management_url: std::env::var("PAGURUS_TEST_BROKER_API").ok(),
+            template: std::env::var("PAGURUS_TEST_TEMPLATE").ok(),
         })
     }
 }
 
 impl Env {
-    /// A new database, a new prefix and a world; no node runs yet.
+    /// A new database that is migrated, a new prefix and a world; no node runs yet.
     ///
     /// # Errors
     /// The servers of the run are missing.
     pub async fn new(test: &str) -> Result<Self> {
-        let servers = Servers::of_run()?;
+        Self::of_test(Servers::of_run()?, test).await
+    }
+
+    /// The same with a database that is empty: the first node to come migrates it.
+    ///
+    /// # Errors
+    /// The servers of the run are missing.
+    pub async fn empty(test: &str) -> Result<Self> {
+        Self::of_test(Servers { template: None, ..Servers::of_run()? }, test).await
+    }
+
+    async fn of_test(servers: Servers, test: &str) -> Result<Self> {
         let tag = Uuid::new_v4().simple().to_string();
         let short: String =
             test.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '_').take(30).collect();
@@ -82,7 +97,10 @@ impl Env {
     /// # Errors
     /// The servers do not answer.
     pub async fn on(servers: Servers, name: String, world: World, kept: bool) -> Result<Self> {
-        postgres::create_database(&servers.database_url, &name).await?;
+        match &servers.template {
+            Some(template) => postgres::copy_database(&servers.database_url, template, &name).await?,
+            None => postgres::create_database(&servers.database_url, &name).await?,
+        }
         let mut settings = BTreeMap::new();
         settings.insert("PAGURUS__CONFIG__DEMO".to_owned(), world.url().to_owned());
         let (settings, nodes) = (Mutex::new(settings), Mutex::default());
@@ -179,9 +197,21 @@ impl Env {
     /// # Errors
     /// A node ended, or was not ready in time.
     pub async fn start_all(&self) -> Result<Vec<Node>> {
+        self.start_each(Role::ALL.map(|role| (role, Vec::new()))).await
+    }
+
+    /// Starts a node of each of these roles with settings of its own, side by side, and waits until they are ready.
+    ///
+    /// # Errors
+    /// A node ended, or was not ready in time.
+    pub async fn start_each<'a>(
+        &self,
+        wanted: impl IntoIterator<Item = (Role, Vec<(&'a str, String)>)>,
+    ) -> Result<Vec<Node>> {
         let mut nodes = Vec::new();
-        for role in Role::ALL {
-            nodes.push(self.launch(role, &[], &format!("{role}-1"), &[])?);
+        for (role, settings) in wanted {
+            let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            nodes.push(self.launch(role, &[], &format!("{role}-1"), &settings)?);
         }
         for node in &nodes {
             node.wait_ready(&self.http, READY_TIMEOUT).await?;
@@ -290,12 +320,9 @@ async fn delete_broker_names(servers: &Servers, prefix: &str) -> Result<()> {
     let http = http()?;
     for kind in ["queues", "exchanges"] {
         let list: serde_json::Value = http.get(format!("{api}/{kind}/%2F")).send().await?.json().await?;
-        for item in list.as_array().into_iter().flatten() {
-            let Some(name) = item["name"].as_str().filter(|name| name.starts_with(prefix)) else {
-                continue;
-            };
-            http.delete(format!("{api}/{kind}/%2F/{name}")).send().await?;
-        }
+        let names = list.as_array().into_iter().flatten().filter_map(|item| item["name"].as_str());
+        let own = names.filter(|name| name.starts_with(prefix));
+        try_join_all(own.map(|name| http.delete(format!("{api}/{kind}/%2F/{name}")).send())).await?;
     }
     Ok(())
 }

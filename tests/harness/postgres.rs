@@ -77,6 +77,17 @@ impl Postgres {
         Ok(server)
     }
 
+    /// The same for many tests side by side: it waits for no disk, and takes more sessions. What dies with a process is kept
+    /// as ever; only a machine that dies would lose something.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn shared_by_tests(self) -> Result<Self> {
+        let settings = "fsync = off\nfull_page_writes = off\nmax_connections = 900\n";
+        fs::write(self.data.join("pagurus.conf"), self.configuration() + settings)?;
+        Ok(self)
+    }
+
     /// The same, started with this variable in its environment.
     #[must_use]
     pub fn with_variable(mut self, name: &str, value: &str) -> Self {
@@ -289,6 +300,14 @@ impl Postgres {
 /// The server cannot be reached.
 pub async fn create_database(url: &str, name: &str) -> Result<()> {
     execute(url, &format!("CREATE DATABASE \"{name}\""), &["42P04"]).await
+}
+
+/// Makes a copy of a database that has no sessions, beside the one that `url` names, if there is none of this name.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn copy_database(url: &str, from: &str, name: &str) -> Result<()> {
+    execute(url, &format!("CREATE DATABASE \"{name}\" TEMPLATE \"{from}\""), &["42P04"]).await
 }
 
 /// Removes a database and closes all connections to it.

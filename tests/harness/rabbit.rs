@@ -74,6 +74,17 @@ impl Rabbit {
         Ok(broker)
     }
 
+    /// The same for many tests side by side: it confirms what is written before it is on the disk. What dies with the process is
+    /// kept as ever; only a machine that dies would lose something.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn shared_by_tests(self) -> Result<Self> {
+        let settings = "[{ra, [{wal_write_strategy, sync_after_notify}]}].\n";
+        fs::write(self.folder.join("advanced.config"), settings)?;
+        Ok(self)
+    }
+
     /// The AMQP port on 127.0.0.1.
     #[must_use]
     pub const fn port(&self) -> u16 {

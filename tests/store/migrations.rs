@@ -67,7 +67,7 @@ fn keeps(after: &Value, before: &Value) -> bool {
 
 #[tokio::test]
 async fn run_4_an_order_of_the_first_release_outlives_all_migrations() {
-    let env = Env::new("upgrade").await.unwrap();
+    let env = Env::empty("upgrade").await.unwrap();
     let store = Store::new(&Options::of(&env.database_url(), "tests")).unwrap();
     let mut client = store.work().await.unwrap();
     assert_eq!(migrate::run_to(&mut client, FIRST).await.unwrap(), ["V1__schema"]);

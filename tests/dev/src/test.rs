@@ -43,6 +43,8 @@ impl Options {
 /// Stages after the build of the tool.
 const STAGES: [&str; 2] = ["programs and tests, and beside them packages and servers", "tests"];
 
+/// Name of the migrated database that those of the tests are copied from.
+const TEMPLATE: &str = "pagurus_template";
 /// The time in which the test runner ends its tests after Ctrl-C.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -68,9 +70,9 @@ pub async fn command(options: Options) -> Result<()> {
     }));
     missing.install(&folder.join("log/packages.log")).await?;
     let (port, broker_port) = (Ports::reserve(1, &owner)?, Ports::reserve(rabbit::PORTS, &owner)?);
-    let postgres =
-        Postgres::prepare(&folder.join("postgres"), &folder.join("log/postgres.log"), port.first())?;
-    let rabbit = Rabbit::prepare(&folder.join("rabbitmq"), broker_port.first(), true)?;
+    let (data, log) = (folder.join("postgres"), folder.join("log/postgres.log"));
+    let postgres = Postgres::prepare(&data, &log, port.first())?.shared_by_tests()?;
+    let rabbit = Rabbit::prepare(&folder.join("rabbitmq"), broker_port.first(), true)?.shared_by_tests()?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let runner = Mutex::new(None);
@@ -140,11 +142,13 @@ async fn test(
     running: &Mutex<Option<Identity>>,
 ) -> Result<()> {
     postgres.create_database("pagurus").await?;
+    migrate(postgres, programs).await?;
     let mut command = runner(root);
     command
         .args(&options.arguments)
         .envs(options.environment.iter().cloned())
         .env("DATABASE_URL", postgres.url("pagurus"))
+        .env("PAGURUS_TEST_TEMPLATE", TEMPLATE)
         .env("AMQP_URL", rabbit.url())
         .env("RABBITMQCTL", rabbit.control_script())
         .env("PAGURUS_TEST_BIN", programs)
@@ -157,6 +161,18 @@ async fn test(
     let status = child.wait().await?;
     if !status.success() {
         bail!("tests failed ({status}); the logs are in {}", folder.join("log").display());
+    }
+    Ok(())
+}
+
+/// Makes the database that those of the tests are copied from.
+async fn migrate(postgres: &Postgres, programs: &Path) -> Result<()> {
+    postgres.create_database(TEMPLATE).await?;
+    let mut command = tokio::process::Command::new(programs.join("pagurus"));
+    let output =
+        command.arg("migrate").env("PAGURUS__DATABASE__URL", postgres.url(TEMPLATE)).output().await?;
+    if !output.status.success() {
+        bail!("`pagurus migrate` failed: {}", String::from_utf8_lossy(&output.stderr));
     }
     Ok(())
 }

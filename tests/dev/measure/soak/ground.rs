@@ -154,6 +154,7 @@ async fn populate(
     drop_database(&postgres.url("postgres"), NAME).await?;
     let world = World::start_on(port, false).await?;
     let servers = Servers {
+        template: None,
         database_url: postgres.url("postgres"),
         amqp_url: rabbit.url(),
         programs,

@@ -254,8 +254,13 @@ async fn qlt_5_a_disk_of_postgres_that_is_full_and_freed_costs_nothing_but_time(
     load.publish(&amqp).await;
     inbox.wait(PATIENCE, |messages| notified(messages).len() >= 10).await.unwrap();
     let ballast = folder.join("disk/ballast");
-    let filled = std::fs::File::create(&ballast)
-        .and_then(|mut file| std::io::copy(&mut std::io::Read::take(std::io::repeat(0), 1 << 30), &mut file));
+    // On a thread of its own: the world of the test must go on answering meanwhile.
+    let path = ballast.clone();
+    let fill = tokio::task::spawn_blocking(move || {
+        let mut zeros = std::io::Read::take(std::io::repeat(0), 1 << 30);
+        std::fs::File::create(path).and_then(|mut file| std::io::copy(&mut zeros, &mut file))
+    });
+    let filled = fill.await.unwrap();
     assert!(filled.is_err(), "a gibibyte fits into 160 MB");
     // Until the log has no room for its next file: the server goes down then, or refuses what is written.
     let during = Load::with_naps("b", 30);

@@ -16,11 +16,12 @@ pub(crate) fn sent_time_of(headers: &HeaderMap) -> Result<Option<Timestamp>, Pro
     let Some((name, value)) = SENT_TIME.iter().find_map(|name| Some((name, headers.get(*name)?))) else {
         return Ok(None);
     };
-    let read = value.to_str().ok().and_then(time::read_sending_time);
-    read.map(Some).ok_or_else(|| unreadable_sent_time(&format!("the header `{name}`")))
+    let text = value.to_str().unwrap_or_default();
+    let read = time::read_sending_time(text);
+    read.map(Some).ok_or_else(|| unreadable_sent_time(&format!("the header `{name}`"), text))
 }
 
 /// Returns the problem of a sending time that cannot be read.
-pub(crate) fn unreadable_sent_time(place: &str) -> Problem {
-    Problem::new(Type::Invalid, format!("{place} must be {}, or milliseconds since 1970", time::RANGE))
+pub(crate) fn unreadable_sent_time(place: &str, value: &str) -> Problem {
+    Problem::new(Type::Invalid, format!("{place} {}", time::sending_time_fault(value)))
 }

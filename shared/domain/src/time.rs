@@ -26,11 +26,33 @@ pub fn of_milliseconds(milliseconds: i64) -> Option<Timestamp> {
     Timestamp::from_millisecond(milliseconds).ok().and_then(within_range)
 }
 
+/// The first sending time that is taken as a number of milliseconds, in March 1973. Smaller numbers are seconds: as such
+/// they last until the year 5138.
+const FIRST_SENDING_TIME: i64 = 100_000_000_000;
+
+/// Why a sending time is not taken: what its sender should write (ORD-17).
+#[must_use]
+pub fn sending_time_fault(text: &str) -> String {
+    let range = format!("must be {RANGE}, or milliseconds since 1970");
+    match text.trim().parse::<i64>() {
+        Ok(seconds @ 1..FIRST_SENDING_TIME) => {
+            format!("{range}; `{seconds}` looks like seconds: write `{seconds}000`")
+        }
+        _ => range,
+    }
+}
+
+/// A sending time in milliseconds since 1970 (ORD-17).
+#[must_use]
+pub fn sending_time_of_milliseconds(milliseconds: i64) -> Option<Timestamp> {
+    of_milliseconds(milliseconds).filter(|_| milliseconds >= FIRST_SENDING_TIME)
+}
+
 /// A sending time (ORD-17): RFC 3339, or milliseconds since 1970.
 #[must_use]
 pub fn read_sending_time(text: &str) -> Option<Timestamp> {
     let text = text.trim();
-    read(text).or_else(|| of_milliseconds(text.parse().ok()?))
+    read(text).or_else(|| sending_time_of_milliseconds(text.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -59,5 +81,15 @@ mod tests {
         let date = read_sending_time(" 2026-01-01T03:00:00+03:00");
         assert_eq!(date, read_sending_time("1767225600000"));
         assert!(date.is_some() && read_sending_time("yesterday").is_none());
+    }
+
+    #[test]
+    fn ord_17_a_sending_time_in_seconds_is_refused_with_a_hint() {
+        for seconds in [1_i64, 1_700_000_000, 99_999_999_999] {
+            assert_eq!(read_sending_time(&seconds.to_string()), None, "{seconds}");
+            let hint = format!("`{seconds}` looks like seconds: write `{seconds}000`");
+            assert!(sending_time_fault(&format!(" {seconds}")).ends_with(&hint));
+        }
+        assert!(sending_time_fault("yesterday").ends_with("or milliseconds since 1970"));
     }
 }

@@ -224,18 +224,21 @@ fn sent_at(delivery: &Delivery) -> Result<Option<Timestamp>, Problem> {
         headers::SENT_TIME.iter().find_map(|name| Some((name, properties.header(name)?)))
     {
         let read = match value {
-            HeaderValue::Integer(milliseconds) => time::of_milliseconds(*milliseconds),
+            HeaderValue::Integer(milliseconds) => time::sending_time_of_milliseconds(*milliseconds),
             HeaderValue::Timestamp(seconds) => of_seconds(*seconds),
             other => other.as_text().and_then(time::read_sending_time),
         };
-        return read.map(Some).ok_or_else(|| headers::unreadable_sent_time(&format!("the header `{name}`")));
+        let text = value.to_text().unwrap_or_default();
+        return read
+            .map(Some)
+            .ok_or_else(|| headers::unreadable_sent_time(&format!("the header `{name}`"), &text));
     }
     match properties.timestamp {
         // Some clients write it where they mean none.
         None | Some(0) => Ok(None),
         Some(seconds) => of_seconds(seconds)
             .map(Some)
-            .ok_or_else(|| headers::unreadable_sent_time("the property `timestamp`")),
+            .ok_or_else(|| headers::unreadable_sent_time("the property `timestamp`", "")),
     }
 }
 

@@ -124,6 +124,8 @@ fn ord_17_the_time_of_sending_is_a_header_or_the_property() {
         (header(HeaderValue::Timestamp(1_700_000_000)), None, Ok(Some(1_700_000_000))),
         (header("2023-11-14T22:13:20Z".into()), None, Ok(Some(1_700_000_000))),
         (header("yesterday".into()), None, Err(())),
+        (header(HeaderValue::Integer(1_700_000_000)), None, Err(())),
+        (header("1700000000".into()), None, Err(())),
     ] {
         let properties = Properties { headers, timestamp, ..Properties::default() };
         let read = sent_at(&delivery("order.restart", ID, properties.clone()));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pagurus_domain::document::form::Keys;
 use pagurus_domain::document::{DocumentKey, DocumentNode, Fault, pointer_to};
 use pagurus_domain::flow::{DistributionMode, FlowPolicy, FlowRules, SystemRules};
+use pagurus_domain::retry::ErrorClass;
 use pagurus_domain::system::{SystemMask, SystemNames};
 
 use super::super::SystemSettings;
@@ -16,7 +17,7 @@ const LIMITS: &str = "distribution.flows.limits.policies";
 const ERRORS: &str = "distribution.flows.limits.error_handling.policies";
 const NAMED: &str = "systems.named";
 
-/// Longest name of a policy or a system, in characters (DSP-9).
+/// Longest name of a policy, an error class, a scenario or a system, in characters (DSP-9).
 const MAX_NAME: usize = 64;
 
 impl SettingsBuilder {
@@ -133,10 +134,12 @@ impl SettingsBuilder {
         let mut pairs = BTreeSet::new();
         for (key, policy) in self.named_policies(ERRORS, &keys::LIMITING)? {
             let pointer = pointer_to("", &key.name);
-            let classes = self.texts_of(ERRORS, &policy, &pointer, "error_classes");
+            let classes = self.names_of(ERRORS, &policy, &pointer, "error_classes");
+            // Names of former engines mean the same here as in rules and policies of retries.
+            let classes: Vec<_> = classes.iter().map(|class| ErrorClass::from(class.as_str())).collect();
             for scenario in self.scenarios(ERRORS, &policy, &pointer) {
                 for class in &classes {
-                    if !pairs.insert((class.clone(), scenario.clone())) {
+                    if !pairs.insert((class.to_string(), scenario.clone())) {
                         let message =
                             format!("the class `{class}` of the scenario `{scenario}` stands here twice");
                         self.values.push(ERRORS, Fault::new(&policy, &pointer, message));
@@ -184,31 +187,32 @@ impl SettingsBuilder {
     fn scenarios(&mut self, path: &'static str, policy: &DocumentNode, pointer: &str) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         for (item, place) in self.items(path, policy, pointer, "scenarios") {
-            match item.get("name").and_then(DocumentNode::as_str).filter(|name| !name.is_empty()) {
-                Some(name) => {
+            match item.get("name").and_then(DocumentNode::as_str) {
+                Some(name) if is_name(name) => {
                     names.insert(name.to_owned());
                 }
+                Some(_) => self.values.push(path, Fault::new(&item, pointer_to(&place, "name"), BAD_NAME)),
                 None => self.values.push(path, Fault::new(&item, place, "expected `name: SCENARIO`")),
             }
         }
         names
     }
 
-    fn texts_of(
+    fn names_of(
         &mut self,
         path: &'static str,
         policy: &DocumentNode,
         pointer: &str,
         name: &str,
     ) -> Vec<String> {
-        let mut texts = Vec::new();
+        let mut names = Vec::new();
         for (item, place) in self.items(path, policy, pointer, name) {
-            match item.as_str().filter(|text| !text.is_empty()) {
-                Some(text) => texts.push(text.to_owned()),
-                None => self.values.push(path, Fault::new(&item, place, "expected a name")),
+            match item.as_str().filter(|text| is_name(text)) {
+                Some(text) => names.push(text.to_owned()),
+                None => self.values.push(path, Fault::new(&item, place, BAD_NAME)),
             }
         }
-        texts
+        names
     }
 
     /// The items of a list that must be there and not be empty, each with its place.

@@ -74,11 +74,11 @@ pub(super) static PARAMS: Keys = Keys::new(&[
 pub(super) const MOST_WEIGHT: u32 = 1000;
 
 pub(super) static LIMITING: Keys = Keys::new(&[
-    required("error_classes", filled_list(&Form::Matching(".")), "The classes of errors."),
+    required("error_classes", filled_list(&NAME), "The classes of errors."),
     required("scenarios", SCENARIOS, "The scenarios."),
 ]);
 
 const SCENARIOS: Form =
     Form::List { of: &Form::Open { keys: &SCENARIO, names: "", of: &Form::Anything }, least: 1, most: None };
 
-static SCENARIO: Keys = Keys::new(&[required("name", Form::Matching("."), "The name of a scenario.")]);
+static SCENARIO: Keys = Keys::new(&[required("name", NAME, "The name of a scenario.")]);

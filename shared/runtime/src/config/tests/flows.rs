@@ -20,7 +20,7 @@ distribution:
       error_handling:
         policies:
           errors.policy:
-            error_classes: [throttling, async.timeout]
+            error_classes: [throttling, crab.async.timeout, polling.timeout]
             scenarios: [{name: customer-order}]
 systems:
   max_retry_after: 5m
@@ -34,7 +34,8 @@ systems:
     assert_eq!((flows.initial_limit, flows.scenario_attribute), (7, Some(1)));
     let policy = &flows.policies[0];
     assert_eq!((policy.name.as_str(), policy.max_limit, policy.scenarios.len()), ("heavy", Some(200), 2));
-    assert!(flows.limiting_classes.contains(&("async.timeout".into(), "customer-order".into())));
+    let limiting: Vec<&str> = flows.limiting_classes.iter().map(|(class, _)| class.as_str()).collect();
+    assert_eq!(limiting, ["async.timeout", "polling.timeout", "throttling"], "by their present names");
     assert_eq!(settings.systems.rules.named.len(), 2);
     assert_eq!(settings.systems.names.of_http("billing.example:443", "/v2/pay"), Some("billing"));
 }
@@ -43,6 +44,11 @@ systems:
 fn dsp_9_what_contradicts_itself_among_policies_is_refused_with_its_place() {
     let limits =
         |inner: &str| format!("distribution:\n  mode: limited_flows\n  flows:\n    limits: {{{inner}}}\n");
+    let limiting = |classes: &str, scenario: &str| {
+        format!(
+            "error_handling: {{policies: {{p: {{error_classes: [{classes}], scenarios: [{{name: {scenario}}}]}}}}}}"
+        )
+    };
     let long = "n".repeat(65);
     let cases = [
         (limits("policies: {p: {scenarios: []}}"), "`scenarios` must be a list with at least one"),
@@ -57,6 +63,10 @@ fn dsp_9_what_contradicts_itself_among_policies_is_refused_with_its_place() {
             "the scenario `s` has the policy `p` already",
         ),
         (limits(&format!("policies: {{{long}: {{scenarios: [{{name: s}}]}}}}")), "1 to 64 characters"),
+        (limits(&format!("policies: {{p: {{scenarios: [{{name: {long}}}]}}}}")), "1 to 64 characters"),
+        (limits(&limiting(&long, "s")), "1 to 64 characters"),
+        (limits(&limiting("c", &long)), "1 to 64 characters"),
+        (limits(&limiting("async.timeout, crab.async.timeout", "s")), "stands here twice"),
         (limits("policies: {p: {scenarios: [{name: s}], parms: {}}}"), "did you mean `params`?"),
         (
             limits(

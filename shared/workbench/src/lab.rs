@@ -13,6 +13,7 @@ mod news;
 mod page;
 mod picture;
 mod plan;
+mod random;
 mod read;
 mod rivals;
 mod server;
@@ -34,7 +35,10 @@ use measure::Dwells;
 pub use measure::LabFigure;
 pub use page::page;
 pub use picture::picture;
-pub use plan::{LabBound, LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, Measure, Outage};
+pub use plan::{
+    LabBound, LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, Measure, Outage, RateSwing, TimesForm,
+};
+pub use random::{RandomMeasure, RandomRun, draw, judge_random, random_page};
 pub use read::read;
 use simulation::Simulation;
 pub use trace::{FlowLook, SystemLook, Trace};
@@ -82,6 +86,32 @@ pub fn compare(plan: &LabPlan) -> Vec<LabRun> {
         with("Gradient2", |_| Box::new(rivals::Gradient2::default()), 0.0),
         with("ARC", |_| Box::new(rivals::Arc::default()), 0.0),
     ]
+}
+
+/// A rule of others, by its name.
+type NamedRule = (&'static str, fn() -> Box<dyn LimitRule>);
+
+/// The rules of others that learn, and no limit at all.
+fn rules() -> [NamedRule; 4] {
+    [
+        ("AIMD", || Box::new(rivals::Aimd::default())),
+        ("Gradient2", || Box::new(rivals::Gradient2::default())),
+        ("ARC", || Box::new(rivals::Arc::default())),
+        ("no limit", || Box::new(rivals::Fixed(f64::from(u32::MAX)))),
+    ]
+}
+
+fn run_random(plan: &LabPlan, name: &str, make: fn() -> Box<dyn LimitRule>) -> LabRun {
+    run_with(plan, name, |settings| Dispatcher::with_rule(settings, make))
+}
+
+/// Runs a situation with a limit that is this factor of the servers of its largest system.
+fn fixed(plan: &LabPlan, factor: f64) -> LabRun {
+    let servers = plan.systems.iter().map(|system| f64::from(system.capacity.servers)).fold(1.0, f64::max);
+    let limit = (servers * factor).ceil();
+    run_with(plan, "fixed", |settings| {
+        Dispatcher::with_rule(settings, move || Box::new(rivals::Fixed(limit)))
+    })
 }
 
 fn run_with(plan: &LabPlan, rule: &str, make: impl Fn(DispatchSettings) -> Dispatcher) -> LabRun {

@@ -44,12 +44,24 @@ pub struct LabPlan {
     pub lost_news: f64,
     /// Time at which another dispatcher takes over.
     pub take_overs: Vec<Duration>,
+    /// Time after which a caller gives a call up; none where only a call that hangs is given up, after five seconds.
+    pub timeout: Option<Duration>,
+    /// Time after which an order whose call failed comes again.
+    pub retry: Duration,
     /// The called systems.
     pub systems: Vec<LabSystem>,
     /// The flows.
     pub flows: Vec<LabFlow>,
     /// Bounds that must hold.
     pub bounds: Vec<LabBound>,
+}
+
+impl LabFlow {
+    /// Returns the rate at a time.
+    #[must_use]
+    pub fn rate_at(&self, at: Duration) -> f64 {
+        self.rate * self.swings.iter().rfind(|swing| swing.at <= at).map_or(1.0, |swing| swing.factor)
+    }
 }
 
 impl LabPlan {
@@ -73,6 +85,10 @@ pub struct LabSystem {
     pub capacity: LabCapacity,
     /// Variation of the times of its calls: standard deviation over mean.
     pub variation: f64,
+    /// Form of the distribution of these times.
+    pub form: TimesForm,
+    /// Part of the calls that fails by chance, however few they are.
+    pub technical_failures: f64,
     /// Changes over time.
     pub changes: Vec<LabChange>,
 }
@@ -115,6 +131,36 @@ pub enum Outage {
     Hangs,
 }
 
+/// Form of the distribution of call times, with the mean and the variation that the plan says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimesForm {
+    /// Log-normal.
+    #[default]
+    LogNormal,
+    /// A Pareto distribution: rare calls take very long.
+    Pareto,
+    /// Two kinds of calls, quick ones and slow ones, evenly mixed.
+    TwoHumps,
+    /// One call in ten takes many times as long as the others.
+    SlowTenth,
+}
+
+pagurus_domain::id::spelled!(TimesForm {
+    LogNormal => "log_normal",
+    Pareto => "pareto",
+    TwoHumps => "two_humps",
+    SlowTenth => "slow_tenth",
+});
+
+/// A change of the rate at which orders come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateSwing {
+    /// Time from which on it holds.
+    pub at: Duration,
+    /// Factor of the rate.
+    pub factor: f64,
+}
+
 /// A change of the capacity of a system.
 #[derive(Clone, Debug)]
 pub struct LabChange {
@@ -135,8 +181,12 @@ pub struct LabFlow {
     pub count: u32,
     /// The system that its stages call, by its place in the plan; none if they call nothing.
     pub calls: Option<usize>,
+    /// The system that its stages call when that call was answered; none for most.
+    pub then_calls: Option<usize>,
     /// Orders that come in a second, to each.
     pub rate: f64,
+    /// Changes of that rate: from each time on it is multiplied by the factor.
+    pub swings: Vec<RateSwing>,
     /// Orders that are there at the start, of each.
     pub backlog: u32,
     /// Time at which its orders begin to come.

@@ -6,7 +6,9 @@ use pagurus_domain::document::{self, DocumentLimits, DocumentNode, Fault, parse_
 use pagurus_domain::flow::DistributionMode;
 use pagurus_domain::order::Priority;
 
-use super::plan::{LabBound, LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, Measure, Outage};
+use super::plan::{
+    LabBound, LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, Measure, Outage, RateSwing,
+};
 
 /// The longest simulation.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -37,7 +39,7 @@ struct PlanPart<'a> {
 
 impl LabReader {
     fn plan(&mut self, root: &DocumentNode) -> LabPlan {
-        const KEYS: [&str; 12] = [
+        const KEYS: [&str; 14] = [
             "title",
             "about",
             "shows",
@@ -47,6 +49,8 @@ impl LabReader {
             "distribution",
             "workers",
             "news",
+            "timeout",
+            "retry",
             "systems",
             "flows",
             "bounds",
@@ -86,6 +90,8 @@ impl LabReader {
             lost_samples: self.share(&news, "lost_samples").unwrap_or(0.0),
             lost_news: self.share(&news, "lost").unwrap_or(0.0),
             take_overs: Vec::new(),
+            timeout: self.duration(&part, "timeout"),
+            retry: self.duration(&part, "retry").unwrap_or(Duration::from_secs(1)),
             systems: Vec::new(),
             flows: Vec::new(),
             bounds: Vec::new(),
@@ -126,6 +132,8 @@ impl LabReader {
             "queue",
             "takes",
             "variation",
+            "form",
+            "technical_failures",
             "outage",
             "retry_after",
             "changes",
@@ -153,6 +161,8 @@ impl LabReader {
             is_asynchronous: self.flag(part, "asynchronous").unwrap_or(false),
             capacity: first,
             variation: self.number(part, "variation").unwrap_or(0.2).clamp(0.0, 3.0),
+            form: self.word(part, "form").unwrap_or_default(),
+            technical_failures: self.share(part, "technical_failures").unwrap_or(0.0),
             changes,
         }
     }
@@ -186,6 +196,8 @@ impl LabReader {
             &[
                 "count",
                 "calls",
+                "then_calls",
+                "swings",
                 "rate",
                 "backlog",
                 "from",
@@ -199,13 +211,8 @@ impl LabReader {
                 "weight",
             ],
         );
-        let calls = self.text(part, "calls").and_then(|wanted| {
-            let found = plan.systems.iter().position(|system| system.name == wanted);
-            if found.is_none() {
-                self.fault(part, "calls", &format!("there is no system `{wanted}`"));
-            }
-            found
-        });
+        let [calls, then_calls] = ["calls", "then_calls"].map(|key| self.called(part, key, plan));
+        let swings = self.swings(part);
         let rate = self.number(part, "rate").unwrap_or(0.0);
         if !(0.0..=1e6).contains(&rate) {
             self.fault(part, "rate", "must be a number of orders in a second, a million at most");
@@ -214,7 +221,9 @@ impl LabReader {
             name,
             count: self.count(part, "count").unwrap_or(1).max(1),
             calls,
+            then_calls: then_calls.filter(|_| calls.is_some()),
             rate,
+            swings,
             backlog: self.count(part, "backlog").unwrap_or(0),
             from: self.duration(part, "from").unwrap_or_default(),
             until: self.duration(part, "until").unwrap_or(plan.duration),
@@ -226,6 +235,27 @@ impl LabReader {
             business_failures: self.share(part, "business_failures").unwrap_or(0.0),
             weight: self.count(part, "weight").unwrap_or(1).max(1),
         }
+    }
+
+    fn called(&mut self, part: &PlanPart, key: &str, plan: &LabPlan) -> Option<usize> {
+        let wanted = self.text(part, key)?;
+        let found = plan.systems.iter().position(|system| system.name == wanted);
+        if found.is_none() {
+            self.fault(part, key, &format!("there is no system `{wanted}`"));
+        }
+        found
+    }
+
+    fn swings(&mut self, part: &PlanPart) -> Vec<RateSwing> {
+        let mut swings = Vec::new();
+        for (pointer, node) in self.items(part, "swings") {
+            let swing = PlanPart { node, pointer };
+            self.known(&swing, &["at", "factor"]);
+            let at = self.duration(&swing, "at").unwrap_or_default();
+            let factor = self.number(&swing, "factor").unwrap_or(1.0).clamp(0.001, 1000.0);
+            swings.push(RateSwing { at, factor });
+        }
+        swings
     }
 
     fn bound(&mut self, part: &PlanPart, plan: &LabPlan) -> Option<LabBound> {

@@ -36,12 +36,25 @@ pub(super) struct Server {
     pub(super) refused: u64,
     /// Calls that failed because it was away.
     pub(super) failed: u64,
+    /// Seconds that answered calls were here.
+    pub(super) stood: f64,
+    /// Seconds that calls were worked on, or will be.
+    pub(super) alone: f64,
 }
 
 impl Server {
     /// Starts before anybody has called.
     pub(super) const fn new(plan: LabSystem) -> Self {
-        Self { plan, busy: 0, waiting: VecDeque::new(), answered: 0, refused: 0, failed: 0 }
+        Self {
+            plan,
+            busy: 0,
+            waiting: VecDeque::new(),
+            answered: 0,
+            refused: 0,
+            failed: 0,
+            stood: 0.0,
+            alone: 0.0,
+        }
     }
 
     /// Returns the name.
@@ -112,14 +125,21 @@ impl Server {
         next
     }
 
+    /// Takes a call out of the queue that was given up; false where it is not there.
+    pub(super) fn forgets(&mut self, call: usize) -> bool {
+        let found = self.waiting.iter().position(|waits| *waits == call);
+        found.is_some_and(|at| self.waiting.remove(at).is_some())
+    }
+
     /// Time at which the work on a call that begins now ends.
-    pub(super) fn worked(&self, stretch: Duration, now: u64, chance: &mut Chance) -> u64 {
+    pub(super) fn worked(&mut self, stretch: Duration, now: u64, chance: &mut Chance) -> u64 {
         now + self.work(self.capacity(now), stretch, chance)
     }
 
-    fn work(&self, capacity: LabCapacity, stretch: Duration, chance: &mut Chance) -> u64 {
-        let seconds =
-            capacity.takes.as_secs_f64() * chance.factor(self.plan.variation) + stretch.as_secs_f64();
+    fn work(&mut self, capacity: LabCapacity, stretch: Duration, chance: &mut Chance) -> u64 {
+        let seconds = capacity.takes.as_secs_f64() * chance.time_factor(self.plan.form, self.plan.variation)
+            + stretch.as_secs_f64();
+        self.alone += seconds;
         ((seconds * 1e6) as u64).max(1)
     }
 }

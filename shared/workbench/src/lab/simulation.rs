@@ -41,6 +41,10 @@ pub(super) enum Happening {
     Claimed(HandOut, u32),
     Calls(usize),
     Works(usize, CallEnd),
+    /// A server ends a call that nobody waits for any more.
+    Frees(usize),
+    /// The caller of that time may give up.
+    GivesUp(usize, u64),
     Ends(usize, CallEnd),
     Again(usize),
     Flush,
@@ -83,6 +87,8 @@ pub(super) struct LabOrder {
     pub(super) ready_at: u64,
     pub(super) began_at: u64,
     pub(super) called_at: u64,
+    /// True while its stage calls the second of its systems.
+    pub(super) is_at_second: bool,
     /// True while it waits for a callback.
     pub(super) is_asking: bool,
     /// Estimate of its start.
@@ -181,6 +187,8 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
             Happening::Claimed(hand_out, epoch) => self.claimed(hand_out, epoch),
             Happening::Calls(order) => self.calls(order),
             Happening::Works(order, end) => self.worked(order, end),
+            Happening::Frees(system) => self.frees(system),
+            Happening::GivesUp(order, called_at) => self.gives_up(order, called_at),
             Happening::Ends(order, end) => self.ends(order, end),
             Happening::Again(order) => {
                 self.orders[order].lane = Lane::Woken;

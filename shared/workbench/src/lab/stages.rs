@@ -15,10 +15,8 @@ use super::forecasts::Forecasts;
 use super::instance::Instance;
 use super::plan::LabFlow;
 use super::server::Offer;
-use super::simulation::{CallEnd, Happening, LabOrder, OrderStand, SECOND, Simulation};
+use super::simulation::{CallEnd, Happening, LabOrder, OrderStand, Simulation};
 
-/// An order whose call failed comes again after this time.
-const RETRY: u64 = SECOND;
 /// Time that it takes to send a request that is answered by callback.
 const SENDING: u64 = 5_000;
 
@@ -52,7 +50,8 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         if self.now > flow.until.as_micros() as u64 {
             return;
         }
-        let next = self.now + (self.chance.gap(flow.rate) * 1e6).max(1.0) as u64;
+        let rate = flow.rate_at(Duration::from_micros(self.now));
+        let next = self.now + (self.chance.gap(rate) * 1e6).max(1.0) as u64;
         self.plan_at(next, Happening::Arrives(instance));
         self.order(instance);
     }
@@ -76,6 +75,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
             ready_at: self.now,
             began_at: 0,
             called_at: 0,
+            is_at_second: false,
             is_asking: false,
             forecasts: None,
         });
@@ -140,6 +140,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         let known = &mut self.orders[order];
         known.state = OrderStand::Running(hand_out.node);
         known.began_at = self.now;
+        known.is_at_second = false;
         let (instance, lane) = (known.flow, known.lane);
         self.starts(order);
         self.instances[instance].ready[lane as usize] -= 1;
@@ -153,15 +154,20 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
 
     pub(super) fn calls(&mut self, order: usize) {
         let Some((system, flow)) = self.system_of(order) else { return };
-        let is_business = self.chance.happens(flow.business_failures);
+        let end = self.end_of_call(system, flow);
         let is_asynchronous = self.plan.systems[system].is_asynchronous;
         self.orders[order].called_at = self.now;
         let stretch = self.orders[order].stretch;
         let offer = self.servers[system].arrives(order, stretch, self.now, &mut self.chance);
-        let end = if is_business { CallEnd::Business } else { CallEnd::Answered };
+        let patience =
+            self.plan.timeout.filter(|_| !is_asynchronous).map(|timeout| timeout.as_micros() as u64);
         match offer {
-            Offer::Starts(until) => self.plan_at(until, Happening::Works(order, end)),
-            Offer::Waits => {}
+            Offer::Starts(until) => self.plan_work(order, until, end),
+            Offer::Waits => {
+                if let Some(patience) = patience {
+                    self.plan_at(self.now + patience, Happening::GivesUp(order, self.now));
+                }
+            }
             Offer::Fails(at, wait) => return self.plan_at(at, Happening::Ends(order, CallEnd::Failed(wait))),
             Offer::Refused(at) => return self.plan_at(at, Happening::Ends(order, CallEnd::Refused)),
         }
@@ -172,13 +178,57 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
 
     /// The system has done its work on a call.
     pub(super) fn worked(&mut self, order: usize, end: CallEnd) {
-        let Some((system, flow)) = self.system_of(order) else { return };
+        let Some((system, _)) = self.system_of(order) else { return };
+        self.frees(system);
+        self.is_worked(order, system, end);
+    }
+
+    /// A server has a place for the next calls.
+    pub(super) fn frees(&mut self, system: usize) {
         for next in self.servers[system].ends(self.now) {
-            let (stretch, part) = (self.orders[next].stretch, flow.business_failures);
-            let end = if self.chance.happens(part) { CallEnd::Business } else { CallEnd::Answered };
+            let Some((_, flow)) = self.system_of(next) else { continue };
+            let stretch = self.orders[next].stretch;
+            let end = self.end_of_call(system, flow);
             let until = self.servers[system].worked(stretch, self.now, &mut self.chance);
-            self.plan_at(until, Happening::Works(next, end));
+            self.plan_work(next, until, end);
         }
+    }
+
+    fn end_of_call(&mut self, system: usize, flow: &LabFlow) -> CallEnd {
+        if self.chance.happens(flow.business_failures) {
+            CallEnd::Business
+        } else if self.chance.happens(self.plan.systems[system].technical_failures) {
+            CallEnd::Failed(None)
+        } else {
+            CallEnd::Answered
+        }
+    }
+
+    /// A call is worked on until then. If its caller gives it up before, the system does not know, and works on.
+    fn plan_work(&mut self, order: usize, until: u64, end: CallEnd) {
+        let Some((system, _)) = self.system_of(order) else { return };
+        let timeout = self.plan.timeout.filter(|_| !self.plan.systems[system].is_asynchronous);
+        let gives_up = timeout.map(|timeout| self.orders[order].called_at + timeout.as_micros() as u64);
+        match gives_up.filter(|at| *at < until) {
+            Some(at) => {
+                self.plan_at(at, Happening::Ends(order, CallEnd::Failed(None)));
+                self.plan_at(until, Happening::Frees(system));
+            }
+            None => self.plan_at(until, Happening::Works(order, end)),
+        }
+    }
+
+    /// The caller gives a call of this time up, if it still waits in the queue of the system.
+    pub(super) fn gives_up(&mut self, order: usize, called_at: u64) {
+        let Some((system, _)) = self.system_of(order) else { return };
+        if self.orders[order].called_at == called_at && self.servers[system].forgets(order) {
+            self.ends(order, CallEnd::Failed(None));
+        }
+    }
+
+    fn is_worked(&mut self, order: usize, system: usize, end: CallEnd) {
+        let called_at = self.orders[order].called_at;
+        self.servers[system].stood += (self.now - called_at) as f64 / 1e6;
         if self.plan.systems[system].is_asynchronous {
             self.sample(order, CallOutcome::Answered, None);
             self.asks(order, false);
@@ -199,6 +249,9 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
             CallEnd::Failed(wait) => self.sample(order, CallOutcome::Failed(Arc::from("away")), wait),
             CallEnd::Refused => self.sample(order, CallOutcome::Failed(Arc::from("throttling")), None),
             CallEnd::None | CallEnd::Business => {}
+        }
+        if end == CallEnd::Answered && self.goes_on(order) {
+            return;
         }
         let comes_again = matches!(end, CallEnd::Failed(_) | CallEnd::Refused);
         let known = &mut self.orders[order];
@@ -224,7 +277,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         self.news.event(DispatchEvent::Ended { no, attempt, left_queue, measured });
         self.tell_soon();
         if comes_again {
-            self.plan_at(self.now + RETRY, Happening::Again(order));
+            self.plan_at(self.now + self.plan.retry.as_micros() as u64, Happening::Again(order));
         }
     }
 
@@ -255,7 +308,20 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
     }
 
     pub(super) fn system_of(&self, order: usize) -> Option<(usize, &'a LabFlow)> {
-        let flow = &self.plan.flows[self.instances[self.orders[order].flow].plan];
-        Some((flow.calls?, flow))
+        let known = &self.orders[order];
+        let flow = &self.plan.flows[self.instances[known.flow].plan];
+        Some((if known.is_at_second { flow.then_calls? } else { flow.calls? }, flow))
+    }
+
+    /// True if a stage calls another system next.
+    fn goes_on(&mut self, order: usize) -> bool {
+        let flow = self.instances[self.orders[order].flow].plan;
+        let known = &mut self.orders[order];
+        let goes_on = self.plan.flows[flow].then_calls.is_some() && !known.is_at_second;
+        if goes_on {
+            known.is_at_second = true;
+            self.plan_at(self.now, Happening::Calls(order));
+        }
+        goes_on
     }
 }

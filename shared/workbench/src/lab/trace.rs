@@ -22,6 +22,10 @@ pub struct SystemLook {
     pub refused: u64,
     /// Calls that failed because it was away.
     pub failed: u64,
+    /// Seconds that answered calls were here.
+    pub stood: f64,
+    /// Seconds that calls were worked on, or will be.
+    pub alone: f64,
     /// Stages in progress and open requests that concern it.
     pub in_use: u32,
     /// Limit; `None` without one.
@@ -75,6 +79,8 @@ impl Trace {
                 answered: server.answered,
                 refused: server.refused,
                 failed: server.failed,
+                stood: server.stood,
+                alone: server.alone,
                 in_use: record.map_or(0, |record| record.in_progress),
                 limit: record.and_then(|record| record.limit),
                 base_ms: record.and_then(|record| record.base_ms),

@@ -8,10 +8,11 @@ use pagurus_domain::flow::{SystemOrder, SystemOverride, SystemRecord, SystemStat
 use pagurus_domain::number::saturated;
 use pagurus_wire::message::{ClosedSystem, SystemsClosed};
 
-/// Interval between two words while any system is closed: workers believe each for three times as long.
-const AGAIN_AFTER: Duration = Duration::from_secs(5);
-/// A system without a time for its reopening is looked at again by workers after this.
-const UNTIL_PROBED: SignedDuration = SignedDuration::from_secs(2);
+/// Interval between two notices while any system is closed.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// A system without a time for its reopening is looked at again by workers after this. Longer than the interval between
+/// two notices, with room for one that is late: a worker whose last notice has run out calls the system.
+const UNTIL_PROBED: SignedDuration = SignedDuration::from_secs(3);
 
 /// The systems that are closed now.
 #[derive(Debug, Default)]
@@ -78,6 +79,15 @@ mod tests {
     }
 
     #[test]
+    fn dsp_16_a_notice_holds_until_the_next_one_where_nobody_knows_when_the_system_opens_again() {
+        let mut systems = ClosedSystems::default();
+        systems.note(&[record("billing", SystemState::Stopped)]);
+        let word = systems.word(Timestamp::UNIX_EPOCH, Instant::now());
+        let holds_ms = word.map_or(0, |word| word.closed[0].left_ms);
+        assert!(u128::from(holds_ms) > 2 * AGAIN_AFTER.as_millis(), "{holds_ms} ms");
+    }
+
+    #[test]
     fn dsp_16_workers_learn_of_closed_systems_when_that_changes_and_again_while_it_holds() {
         let mut systems = ClosedSystems::default();
         let (begin, now) = (Instant::now(), Timestamp::UNIX_EPOCH);
@@ -88,10 +98,10 @@ mod tests {
         assert_eq!(word(&mut systems, 0), None, "nothing is closed");
         systems.note(&[record("billing", SystemState::Stopped), record("crm", SystemState::Healthy)]);
         assert_eq!(word(&mut systems, 0), Some(vec!["billing".to_owned()]));
-        assert_eq!(word(&mut systems, 4), None);
-        assert_eq!(word(&mut systems, 5), Some(vec!["billing".to_owned()]));
+        assert_eq!(word(&mut systems, 0), None);
+        assert_eq!(word(&mut systems, 1), Some(vec!["billing".to_owned()]));
         systems.note(&[record("billing", SystemState::Probing)]);
-        assert_eq!(word(&mut systems, 6), Some(vec![]), "it is open again");
+        assert_eq!(word(&mut systems, 1), Some(vec![]), "it is open again");
         assert_eq!(word(&mut systems, 60), None);
     }
 }

@@ -159,7 +159,7 @@ fn swings(seconds: f64, chance: &mut Chance) -> Vec<RateSwing> {
         ..=0.53 => (4, 1.6, 0.4),
         _ => return Vec::new(),
     };
-    let factor = |part: u32| if part % 2 == 0 { low } else { high };
+    let factor = |part: u32| if part.is_multiple_of(2) { low } else { high };
     let at = |part: u32| span(seconds * f64::from(part) / f64::from(parts));
     (0..parts).map(|part| RateSwing { at: at(part), factor: factor(part) }).collect()
 }

@@ -37,7 +37,7 @@ impl StageRun {
         }
     }
 
-    /// How often an action started its child before in this visit, and its end was refused by a script.
+    /// Number of children that an action started before in this visit, whose ends a script refused.
     pub(super) fn started_before(&self, action: &Action) -> u32 {
         match action {
             Action::Order(order) if order.is_started_again() => self.cursor.visit.hand_out,

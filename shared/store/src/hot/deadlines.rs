@@ -26,7 +26,7 @@ statements! {
 pub(crate) struct Deadline {
     no: i64,
     kind: &'static str,
-    /// Its time; `None` while the order may not start.
+    /// Time of the deadline; `None` while the order may not start.
     at: Option<Timestamp>,
     length: Option<Duration>,
 }

@@ -141,7 +141,7 @@ pub enum TimesForm {
     Pareto,
     /// Two kinds of calls, quick ones and slow ones, evenly mixed.
     TwoHumps,
-    /// One call in ten takes many times as long as the others.
+    /// A tenth of the calls takes many times as long as the others.
     SlowTenth,
 }
 

@@ -223,7 +223,7 @@ fn about(systems: &[LabSystem], flows: &[LabFlow], what: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A sample of the random situations: the same figures whoever runs them, and none that cannot be.
+    /// A sample of the random situations: the same figures in each run, and none that cannot be.
     #[test]
     fn dsp_15_random_situations_have_figures_and_the_same_ones_each_time() {
         let runs: Vec<(u64, Vec<RandomRun>)> = [3, 6].map(|seed| (seed, judge_random(seed, false))).into();

@@ -17,7 +17,7 @@ const STEADY: (f64, f64) = (0.2, 0.4);
 /// Worst situations that the page names.
 const WORST: usize = 10;
 
-/// What is measured of each random situation.
+/// Measure of a random situation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RandomMeasure {
     /// Worked-off calls by capacity while there is work, of the worst system.

@@ -144,8 +144,10 @@ impl StageRun {
             Status::Retry => Then::Retry {
                 at: until,
                 error: rest.error.unwrap_or_else(|| OrderError {
+                    class: None,
                     message: format!("since {}", turn.now),
-                    ..OrderError::default()
+                    system: None,
+                    status: None,
                 }),
             },
             _ if self.cursor.frame().held.is_some() => Then::Hold { until },

@@ -92,7 +92,8 @@ fn read(row: &tokio_postgres::Row) -> StoredCall {
     let error = row.get::<_, Option<String>>("error_message").map(|message| OrderError {
         class: row.get("error_class"),
         message,
-        ..OrderError::default()
+        system: None,
+        status: None,
     });
     StoredCall {
         no: row.get("no"),

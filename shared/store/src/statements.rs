@@ -24,7 +24,6 @@ const MODULES: &[&[Statement]] = &[
     crate::recovery::consistency::marks::STATEMENTS,
     crate::recovery::consistency::repair::STATEMENTS,
     crate::hot::control::STATEMENTS,
-    crate::hot::deadlines::STATEMENTS,
     crate::hot::dependencies::STATEMENTS,
     crate::hot::dependencies::admission::STATEMENTS,
     crate::hot::dependencies::awaiting::STATEMENTS,

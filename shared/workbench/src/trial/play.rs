@@ -203,8 +203,15 @@ impl Play<'_> {
                     }
                     return Ok(Some(end));
                 }
+<<<<<<< HEAD
                 Need::Register { name, visit, action, hand_out, task } => {
                     Answer::Registered(self.requests.register(&name, (visit, action), hand_out, task))
+=======
+                Need::Register { name, visit, action, task } => {
+                    let id = self.requests.register(&name, visit, action, task);
+                    self.registered = Some(id);
+                    Answer::Registered(id)
+>>>>>>> parent of e446323b (stage: make the calls of an each and an awaited order again that a script refused)
                 }
                 Need::Http(call) => self.http(&call, stage.step())?,
                 Need::Parallel(calls) => self.parallel(&calls, stage.step())?,

@@ -106,7 +106,6 @@ impl StageRun {
             body,
             timeout: turn.bounded_timeout(timeout),
             idempotency_key: self.idempotency_key(turn),
-            request: None,
         })
     }
 

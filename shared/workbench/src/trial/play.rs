@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::document::Fault;
+use pagurus_domain::id::RequestId;
 use pagurus_domain::order::stage::{Then, Wake};
 use pagurus_domain::order::{Mode, OrderError};
 use pagurus_scenario::params::params_faults;
@@ -48,6 +49,7 @@ pub(super) fn play(
         world: World::of(trial),
         now: trial.now,
         deadline: process_timeout.map(|timeout| later(trial.now, timeout)),
+        registered: None,
         requests: Requests::default(),
         released: false,
         heard: 0,
@@ -61,7 +63,6 @@ pub(super) fn play(
     play.played.path.push(initial.clone());
     play.tell(format!("the order begins at `{initial}`"));
     let outcome = play.check_params().and_then(|()| play.life(go_on));
-    play.end_calls();
     play.played.broken = outcome.err();
     play.played.unused = play.world.unused().collect();
     play.played
@@ -95,6 +96,8 @@ struct Play<'t> {
     now: Timestamp,
     /// Time at which the time of the whole order is over.
     deadline: Option<Timestamp>,
+    /// The request that was registered last and is not sent yet.
+    registered: Option<RequestId>,
     requests: Requests,
     /// True from the release of the queue to the next sleep, after which the order takes its turn again.
     released: bool,
@@ -203,15 +206,10 @@ impl Play<'_> {
                     }
                     return Ok(Some(end));
                 }
-<<<<<<< HEAD
-                Need::Register { name, visit, action, hand_out, task } => {
-                    Answer::Registered(self.requests.register(&name, (visit, action), hand_out, task))
-=======
                 Need::Register { name, visit, action, task } => {
                     let id = self.requests.register(&name, visit, action, task);
                     self.registered = Some(id);
                     Answer::Registered(id)
->>>>>>> parent of e446323b (stage: make the calls of an each and an awaited order again that a script refused)
                 }
                 Need::Http(call) => self.http(&call, stage.step())?,
                 Need::Parallel(calls) => self.parallel(&calls, stage.step())?,

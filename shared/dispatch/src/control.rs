@@ -13,9 +13,10 @@
 //! says nothing of the load: it is neither good nor bad here.
 
 mod adaptive;
-mod baseline;
 mod collect;
+mod evidence;
 mod failures;
+mod look;
 mod memory;
 mod probing;
 mod rule;
@@ -34,7 +35,7 @@ use pagurus_domain::system::{CallKind, Latencies};
 
 use super::timing::between;
 pub use adaptive::Adaptive;
-use collect::Collected;
+use collect::{Collected, LimitChange};
 use failures::Failures;
 use probing::Probing;
 pub use rule::{LimitRule, LimitWindow, PathTimes};
@@ -167,6 +168,8 @@ pub(super) struct Control {
     was_asked: bool,
     /// True if there was a sample since it began: then growth is learnt from samples, and else from ended stages.
     is_sampled: bool,
+    /// Failed calls that a trial of more explains.
+    pardoned: f64,
     decisions: Vec<Decision>,
 }
 
@@ -186,6 +189,7 @@ impl Control {
             borne: None,
             was_asked: false,
             is_sampled: false,
+            pardoned: 0.0,
             decisions: Vec::new(),
         }
     }
@@ -243,7 +247,8 @@ impl Control {
         match self.phase {
             Phase::Open => {
                 self.is_sampled = true;
-                self.failures.note(calls.good, calls.limiting, calls.times, now);
+                let limiting = self.pardon(calls.limiting);
+                self.failures.note(calls.good, limiting, calls.times, now);
                 self.collected.note(calls, in_use, now);
                 ControlMove::No
             }
@@ -275,26 +280,6 @@ impl Control {
         self.look(in_use, Bounds { adapts: false, ..bounds }, now)
     }
 
-    /// Decides by what was noted, if it is enough.
-    pub(super) fn look(&mut self, in_use: u32, bounds: Bounds, now: Timestamp) -> ControlMove {
-        if self.phase != Phase::Open {
-            return ControlMove::No;
-        }
-        if bounds.stops && self.rule.stops() && self.doubt.is_none() && self.verdict(bounds).is_some() {
-            self.doubt = Some(later(now, self.collected.round().clamp(SHORTEST_DOUBT, LONGEST_DOUBT)));
-            return ControlMove::Yes;
-        }
-        let (is_quick, is_trying) = (self.rule.is_quick(), self.rule.is_trying());
-        let Some(window) = self.collected.take(is_quick, is_trying, bounds, now) else {
-            return ControlMove::No;
-        };
-        let why = self.rule.learn(&window);
-        self.collected.begin(in_use, why.is_some() && !self.rule.is_quick(), now);
-        let Some(why) = why else { return ControlMove::No };
-        self.decide(bounds, now, why);
-        ControlMove::Yes
-    }
-
     /// Time at which it wants to be woken.
     pub(super) fn due(&self) -> Option<Timestamp> {
         match self.phase {
@@ -315,7 +300,7 @@ impl Control {
 
     /// Failed calls and all calls, if it seems to be away.
     fn verdict(&self, bounds: Bounds) -> Option<(u32, u32)> {
-        self.failures.beyond(self.stop_part(bounds))
+        self.failures.beyond(self.stop_part(bounds), self.rule.usual_failed())
     }
 
     fn stop_part(&self, bounds: Bounds) -> f64 {
@@ -358,7 +343,7 @@ impl Control {
         self.failures = Failures::default();
         self.doubt = None;
         self.collected = Collected::default();
-        self.collected.begin(0, false, now);
+        self.collected.begin(0, LimitChange::No, now);
         self.is_sampled = false;
         self.resumed_at = Some(now);
         self.was_asked = false;

@@ -38,7 +38,7 @@ pub use picture::picture;
 pub use plan::{
     LabBound, LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, Measure, Outage, RateSwing, TimesForm,
 };
-pub use random::{RandomMeasure, RandomRun, draw, judge_random, random_page};
+pub use random::{RandomMeasure, RandomRun, RandomValues, draw, judge_random, oracle, random_page};
 pub use read::read;
 use simulation::Simulation;
 pub use trace::{FlowLook, SystemLook, Trace};
@@ -105,10 +105,8 @@ fn run_random(plan: &LabPlan, name: &str, make: fn() -> Box<dyn LimitRule>) -> L
     run_with(plan, name, |settings| Dispatcher::with_rule(settings, make))
 }
 
-/// Runs a situation with a limit that is this factor of the servers of its largest system.
-fn fixed(plan: &LabPlan, factor: f64) -> LabRun {
-    let servers = plan.systems.iter().map(|system| f64::from(system.capacity.servers)).fold(1.0, f64::max);
-    let limit = (servers * factor).ceil();
+/// Runs a situation with a limit that never moves.
+fn fixed(plan: &LabPlan, limit: f64) -> LabRun {
     run_with(plan, "fixed", |settings| {
         Dispatcher::with_rule(settings, move || Box::new(rivals::Fixed(limit)))
     })

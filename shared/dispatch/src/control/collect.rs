@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::system::CallKind;
+use pagurus_domain::system::{CallKind, duration_of};
 
 use super::super::timing::{Spread, between};
-use super::baseline::QUARTILE;
 use super::rule::{LimitWindow, PathTimes};
 use super::{Bounds, Calls, later};
 
@@ -27,39 +26,84 @@ const MANY_FAILED: u32 = 5;
 const OTHERS: &str = "*";
 /// Maximum number of paths that are distinguished.
 const MAX_PATHS: usize = 8;
+/// Quantile that a few calls which take very long by nature do not move.
+const QUARTILE: f64 = 0.25;
+/// Time after which failures of what was let pass are known.
+const NEWS: Duration = Duration::from_millis(300);
 /// The longest time that is waited for a change to show.
 const LONGEST: Duration = Duration::from_secs(60);
+
+/// Pace of the windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WindowPace {
+    /// Until enough is known of times.
+    Steady,
+    /// Until a round of answers came.
+    Quick,
+    /// Until failures would be known.
+    Stepping,
+    /// Until enough is known of times, or something failed.
+    Trying,
+}
+
+/// A change of the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LimitChange {
+    /// None.
+    No,
+    /// More may be in use.
+    Raised,
+    /// Less may be in use: this much.
+    Lowered(u32),
+}
 
 /// Samples of the present window.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     opened: Option<Timestamp>,
-    /// Time at which the limit changed, if the window followed a change.
+    /// Time at which the limit changed last.
     changed_at: Option<Timestamp>,
-    /// Samples from before began under another limit.
-    counts_from: Option<Timestamp>,
+    /// Times of calls from before then began under another limit.
+    times_from: Option<Timestamp>,
+    /// Outcomes from before then are of calls under another limit.
+    outcomes_from: Option<Timestamp>,
+    /// A lower limit that more than that are in use of yet: they began under the former one.
+    draining_to: Option<u32>,
     in_use: u32,
+    /// Sum and number of the readings of the number in use.
+    uses: (f64, f64),
     good: u32,
+    /// The answered calls whose times count.
+    timed: u32,
     accepted: u32,
     limiting: u32,
     paths: Vec<PathTimes>,
-    /// Time that calls took recently, in seconds: a limit shows after so long.
+    /// Time that calls took recently, in seconds: a limit shows in times after so long.
     round: f64,
 }
 
 impl Collected {
-    /// Opens a window while `in_use` are in use; after a change of the limit nothing counts until it can show.
-    pub(super) fn begin(&mut self, in_use: u32, has_changed: bool, now: Timestamp) {
+    /// Opens a window while `in_use` are in use.
+    pub(super) fn begin(&mut self, in_use: u32, change: LimitChange, now: Timestamp) {
         self.opened = Some(now);
-        self.changed_at = has_changed.then_some(now);
-        self.counts_from = has_changed.then(|| later(now, self.round()));
-        (self.in_use, self.good, self.accepted, self.limiting) = (in_use, 0, 0, 0);
+        if change != LimitChange::No {
+            self.changed_at = Some(now);
+            self.times_from = Some(later(now, self.round()));
+            self.draining_to = match change {
+                LimitChange::Lowered(to) => Some(to),
+                LimitChange::No | LimitChange::Raised => None,
+            };
+            self.outcomes_from = self.draining_to.map(|_| later(now, NEWS));
+        }
+        (self.in_use, self.uses) = (in_use, (0.0, 0.0));
+        (self.good, self.timed, self.accepted, self.limiting) = (0, 0, 0, 0);
         self.paths.clear();
     }
 
     /// Notes the number in use.
     pub(super) fn used(&mut self, in_use: u32) {
         self.in_use = self.in_use.max(in_use);
+        self.uses = (self.uses.0 + f64::from(in_use), self.uses.1 + 1.0);
     }
 
     /// Counts calls.
@@ -68,10 +112,11 @@ impl Collected {
             return;
         }
         self.good = self.good.saturating_add(calls.good);
-        self.limiting = self.limiting.saturating_add(calls.limiting);
-        if calls.good == 0 {
+        self.limiting = self.limiting.saturating_add(self.since_change(calls, now));
+        if calls.good == 0 || self.times_from.is_some_and(|from| now < from) {
             return;
         }
+        self.timed = self.timed.saturating_add(calls.good);
         let known =
             |path: &str| self.paths.iter().position(|one| one.kind == calls.kind && *one.path == *path);
         let index = match known(calls.path) {
@@ -101,26 +146,25 @@ impl Collected {
     pub(super) fn note_end(&mut self, in_use: u32, now: Timestamp) {
         if self.counts(in_use, now) {
             self.good = self.good.saturating_add(1);
+            self.timed = self.timed.saturating_add(1);
         }
     }
 
     /// The window, if it is over.
-    pub(super) fn take(
-        &mut self,
-        is_quick: bool,
-        is_trying: bool,
-        bounds: Bounds,
-        now: Timestamp,
-    ) -> Option<LimitWindow> {
+    pub(super) fn take(&mut self, pace: WindowPace, bounds: Bounds, now: Timestamp) -> Option<LimitWindow> {
         let opened = self.opened?;
         let calls = self.good.saturating_add(self.limiting);
-        let open_for = between(self.counts_from.unwrap_or(opened), now);
-        let least = if is_quick { QUICKEST } else { self.round().mul_f64(0.25).max(SHORTEST) };
-        let is_over = if is_quick {
-            open_for >= least && calls > 0
-        } else {
-            (open_for >= least && calls >= ENOUGH) || (open_for >= least * PATIENCE && calls >= FEW)
+        let timed = self.timed.saturating_add(self.limiting);
+        let open_for = between(self.times_from.map_or(opened, |from| from.max(opened)), now);
+        let is_over = match pace {
+            WindowPace::Quick => open_for >= QUICKEST && calls > 0,
+            WindowPace::Stepping => between(opened, now) >= NEWS && calls > 0,
+            WindowPace::Trying | WindowPace::Steady => {
+                let least = self.round().mul_f64(0.25).max(SHORTEST);
+                (open_for >= least && timed >= ENOUGH) || (open_for >= least * PATIENCE && timed >= FEW)
+            }
         };
+        let is_trying = matches!(pace, WindowPace::Stepping | WindowPace::Trying);
         let fails =
             self.limiting > 0 && is_trying || self.limiting >= MANY_FAILED && self.limiting * 4 >= self.good;
         if !is_over && !fails {
@@ -129,13 +173,14 @@ impl Collected {
         if let Some(round) = self.paths.iter().filter_map(round).max_by(f64::total_cmp) {
             self.round = round;
         }
-        if !fails && self.is_too_early() {
+        if !fails && pace != WindowPace::Stepping && self.is_too_early() {
             return None;
         }
         let paths = std::mem::take(&mut self.paths);
         Some(LimitWindow {
             now,
             in_use: f64::from(self.in_use),
+            mean_use: if self.uses.1 > 0.0 { self.uses.0 / self.uses.1 } else { f64::from(self.in_use) },
             good: self.good,
             accepted: self.accepted,
             limiting: self.limiting,
@@ -145,15 +190,14 @@ impl Collected {
         })
     }
 
-    /// True if calls take longer than it was waited for the last change to show: then all begins again, later.
+    /// True if calls take longer than it was waited for the last change to show: then their times are measured later.
     fn is_too_early(&mut self) -> bool {
-        let (Some(changed_at), Some(opened)) = (self.changed_at, self.opened) else { return false };
+        let (Some(changed_at), Some(from)) = (self.changed_at, self.times_from) else { return false };
         let shows_at = later(changed_at, self.round());
-        if shows_at <= opened {
+        if shows_at <= from.max(self.opened.unwrap_or(from)) {
             return false;
         }
-        self.counts_from = Some(shows_at);
-        (self.good, self.accepted, self.limiting) = (0, 0, 0);
+        (self.times_from, self.timed) = (Some(shows_at), 0);
         self.paths.clear();
         true
     }
@@ -163,18 +207,31 @@ impl Collected {
         Duration::try_from_secs_f64(self.round).unwrap_or(LONGEST).min(LONGEST)
     }
 
+    /// Failed calls that began under the present limit: what waited too long in a queue says nothing of it.
+    fn since_change(&self, calls: Calls, now: Timestamp) -> u32 {
+        let Some(since) = self.changed_at.map(|changed_at| between(changed_at, now)) else {
+            return calls.limiting;
+        };
+        let older = calls.times.counts().filter(|(step, _)| duration_of(*step) > since);
+        calls.limiting.saturating_sub(older.map(|(_, count)| count).sum())
+    }
+
     fn counts(&mut self, in_use: u32, now: Timestamp) -> bool {
         if self.opened.is_none() {
-            self.begin(in_use, false, now);
+            self.begin(in_use, LimitChange::No, now);
         }
-        if let Some(from) = self.counts_from {
+        if let Some(from) = self.outcomes_from {
             if now < from {
                 return false;
             }
             // What was in use at the most before is of no account.
-            self.counts_from = None;
-            self.opened = Some(now);
-            self.in_use = in_use;
+            self.outcomes_from = None;
+            (self.opened, self.in_use, self.uses) = (Some(now), in_use, (0.0, 0.0));
+        }
+        if let Some(to) = self.draining_to {
+            self.times_from = Some(later(now, self.round()));
+            self.draining_to = (in_use > to).then_some(to);
+            self.changed_at = Some(now);
         }
         self.used(in_use);
         true

@@ -13,6 +13,9 @@ const ENOUGH: u32 = 5;
 /// limit was a little too high, and a stop would cost more than they do.
 const ENOUGH_AMONG_OLDER: u32 = 20;
 
+/// Probability of failures in a row below which they are not put down to chance.
+const UNLIKELY: f64 = 1e-6;
+
 /// Calls of the last seconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Failures {
@@ -45,14 +48,17 @@ impl Failures {
     }
 
     /// Failed calls and all calls, if the failed ones are enough and at least this part of all.
-    pub(super) fn beyond(&self, part: f64) -> Option<(u32, u32)> {
+    pub(super) fn beyond(&self, part: f64, usual: f64) -> Option<(u32, u32)> {
         let sum = |of: fn(&(u32, u32)) -> u32| self.seconds.iter().map(of).fold(0_u32, u32::saturating_add);
         let (good, failed) = (sum(|second| second.0), sum(|second| second.1));
         let all = good.saturating_add(failed);
-        if failed >= ENOUGH && f64::from(failed) >= f64::from(all) * part {
+        let unusual = f64::from(all) * usual + 4.5 * (f64::from(all) * usual * (1.0 - usual)).sqrt();
+        if failed >= ENOUGH && f64::from(failed) >= unusual && f64::from(failed) >= f64::from(all) * part {
             return Some((failed, all));
         }
-        let rows = [(self.in_a_row, ENOUGH), (self.among_older, ENOUGH_AMONG_OLDER)];
+        // So many in a row are hardly ever chance.
+        let in_a_row = ENOUGH.max((UNLIKELY.ln() / usual.clamp(1e-6, 0.9).ln()).ceil() as u32);
+        let rows = [(self.in_a_row, in_a_row), (self.among_older, ENOUGH_AMONG_OLDER.max(in_a_row))];
         rows.into_iter().find(|(row, enough)| row >= enough).map(|(row, _)| (row, row))
     }
 
@@ -101,17 +107,17 @@ mod tests {
         let mut often = Failures::default();
         often.note(100, 0, &times, at(1));
         often.note(0, 60, &times, at(2));
-        assert_eq!((often.beyond(0.5), often.beyond(0.3)), (Some((60, 60)), Some((60, 160))));
+        assert_eq!((often.beyond(0.5, 0.0), often.beyond(0.3, 0.0)), (Some((60, 60)), Some((60, 160))));
         often.note(100, 0, &times, at(3));
-        assert_eq!(often.beyond(0.5), None, "some calls are answered");
+        assert_eq!(often.beyond(0.5, 0.0), None, "some calls are answered");
         let mut rare = Failures::default();
         for call in 0..5 {
-            assert_eq!(rare.beyond(0.5), None);
+            assert_eq!(rare.beyond(0.5, 0.0), None);
             rare.note(0, 1, &times, at(100 * call));
         }
-        assert_eq!(rare.beyond(0.5), Some((5, 5)));
+        assert_eq!(rare.beyond(0.5, 0.0), Some((5, 5)));
         rare.note(1, 0, &times, at(500));
-        assert_eq!(rare.beyond(0.5), None, "four of the five are long ago");
+        assert_eq!(rare.beyond(0.5, 0.0), None, "four of the five are long ago");
     }
 
     #[test]
@@ -120,17 +126,17 @@ mod tests {
         let mut failures = Failures::default();
         failures.note(2000, 0, &took(100), millis(60_000));
         for round in 1..=5 {
-            assert_eq!(failures.beyond(0.9), None, "{round}");
+            assert_eq!(failures.beyond(0.9, 0.0), None, "{round}");
             failures.note(0, 4, &took(1), millis(60_000 + 10 * round));
             // Begun before the first failure.
             failures.note(4, 0, &took(100), millis(60_000 + 10 * round));
         }
-        assert_eq!(failures.beyond(0.9), Some((20, 20)));
+        assert_eq!(failures.beyond(0.9, 0.0), Some((20, 20)));
         failures.note(1, 0, &took(50), millis(60_100));
-        assert_eq!(failures.beyond(0.9), None, "begun among them, and answered");
+        assert_eq!(failures.beyond(0.9, 0.0), None, "begun among them, and answered");
         failures.note(0, 19, &took(1), millis(60_200));
         failures.note_accepted(1, millis(60_210));
         failures.note(0, 4, &took(1), millis(60_220));
-        assert_eq!(failures.beyond(0.9), None, "a request was taken");
+        assert_eq!(failures.beyond(0.9, 0.0), None, "a request was taken");
     }
 }

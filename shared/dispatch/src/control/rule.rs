@@ -18,10 +18,15 @@ pub struct PathTimes {
     pub path: Arc<str>,
     /// Kind of the answers.
     pub kind: CallKind,
-    pub(in super::super) spread: Spread,
+    pub(super) spread: Spread,
 }
 
 impl PathTimes {
+    /// True if it is of the same path.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.path == other.path
+    }
+
     /// Number of calls that were measured.
     #[must_use]
     pub fn count(&self) -> f64 {
@@ -42,13 +47,15 @@ pub struct LimitWindow {
     pub now: Timestamp,
     /// Stages in progress and open requests, at the most.
     pub in_use: f64,
+    /// Stages in progress and open requests, on average over the news of them.
+    pub mean_use: f64,
     /// Calls that were answered.
     pub good: u32,
     /// Requests that were taken, to be answered later.
     pub accepted: u32,
     /// Calls that failed with a limiting class.
     pub limiting: u32,
-    /// Times of the answered calls.
+    /// Times of the answered calls, from when the present limit can show in them.
     pub paths: Vec<PathTimes>,
     /// A limit from here on bounds nothing.
     pub most: f64,
@@ -84,6 +91,11 @@ pub trait LimitRule: Debug + Send + Sync {
     /// Learns from a window. The reason in words and numbers if the limit has changed.
     fn learn(&mut self, window: &LimitWindow) -> Option<String>;
 
+    /// Part of the calls that fails whatever the limit is, as it was learnt.
+    fn usual_failed(&self) -> f64 {
+        0.0
+    }
+
     /// True while it doubles with each round of answers, so that no window has to wait for the last change to show.
     fn is_quick(&self) -> bool {
         false
@@ -91,6 +103,11 @@ pub trait LimitRule: Debug + Send + Sync {
 
     /// True while it tries more than was borne before: the first failure ends the window.
     fn is_trying(&self) -> bool {
+        false
+    }
+
+    /// True while it goes towards a limit that it tries, step by step: a window ends as soon as failures would be known.
+    fn is_stepping(&self) -> bool {
         false
     }
 

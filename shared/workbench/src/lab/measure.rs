@@ -107,9 +107,7 @@ fn base(plan: &LabPlan, system: usize, looks: &[SystemLook], until: f64) -> Opti
     let at = Duration::from_secs_f64(until);
     let last = system.changes.iter().rfind(|change| change.until <= at);
     let capacity = last.map_or(system.capacity, |change| change.capacity);
-    let variance = (1.0 + system.variation * system.variation).ln();
-    let quartile = (-0.6745 * variance.sqrt() - variance / 2.0).exp();
-    Some(learnt / (capacity.takes.as_secs_f64() * 1e3 * quartile))
+    Some(learnt / (capacity.takes.as_secs_f64() * 1e3))
 }
 
 fn limits<'a>(

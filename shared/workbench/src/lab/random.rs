@@ -24,7 +24,7 @@ use pagurus_domain::order::Priority;
 
 use super::chance::Chance;
 use super::plan::{LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, Outage, RateSwing, TimesForm};
-pub use verdict::{RandomMeasure, RandomRun, judge_random, random_page};
+pub use verdict::{RandomMeasure, RandomRun, RandomValues, judge_random, oracle, random_page};
 
 /// Calls that all systems of a situation answer in a second, at most: else a thousand situations would take hours.
 const MOST_A_SECOND: f64 = 300.0;
@@ -228,10 +228,10 @@ mod tests {
     fn dsp_15_random_situations_have_figures_and_the_same_ones_each_time() {
         let runs: Vec<(u64, Vec<RandomRun>)> = [3, 6].map(|seed| (seed, judge_random(seed, false))).into();
         assert_eq!(format!("{:?}", runs[0].1), format!("{:?}", judge_random(3, false)));
-        for value in runs.iter().flat_map(|(_, runs)| &runs[0].values).flatten() {
+        for value in runs.iter().flat_map(|(_, runs)| &runs[0].systems).flatten().flatten() {
             assert!(value.is_finite() && *value >= 0.0, "{runs:?}");
         }
-        assert!(runs.iter().all(|(_, runs)| runs[0].values[0].is_some()), "{runs:?}");
+        assert!(runs.iter().all(|(_, runs)| runs[0].systems[0][0].is_some()), "{runs:?}");
         assert!(random_page(&runs).contains("| refused | pagurus |"), "{}", random_page(&runs));
     }
 

@@ -4,14 +4,15 @@
 //! twenty calls one after the other at the earliest: calls last up to hours, and a limit cannot be learnt sooner.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
-use super::super::plan::LabPlan;
+use super::super::plan::{LabFlow, LabPlan};
 use super::super::trace::Trace;
 use super::super::{LabRun, fixed, rules, run_random};
 use super::draw;
 
 /// Factors of the servers that the oracle tries as fixed limits.
-const ORACLE: [f64; 4] = [1.0, 1.1, 1.3, 1.6];
+const ORACLE: [f64; 6] = [0.15, 0.4, 0.7, 0.9, 1.0, 1.3];
 /// Part of the time at which the steady state begins, and at which it ends.
 const STEADY: (f64, f64) = (0.2, 0.4);
 /// Worst situations that the page names.
@@ -43,20 +44,23 @@ impl RandomMeasure {
     }
 }
 
-/// Figures of one rule in one situation; none where there was nothing to measure.
+/// Figures of one rule in one situation.
 #[derive(Clone, Debug)]
 pub struct RandomRun {
     /// The rule.
     pub rule: String,
-    /// Values in the order of [`RandomMeasure::ALL`].
-    pub values: [Option<f64>; 4],
+    /// Values of each system, in the order of [`RandomMeasure::ALL`]; none where there was nothing to measure.
+    pub systems: Vec<RandomValues>,
 }
+
+/// Values of one system, in the order of [`RandomMeasure::ALL`].
+pub type RandomValues = [Option<f64>; 4];
 
 /// Runs the situation of a seed with our rule, and with the others if they are wanted.
 #[must_use]
 pub fn judge_random(seed: u64, with_others: bool) -> Vec<RandomRun> {
     let plan = draw(seed);
-    let one = |run: LabRun| RandomRun { values: figures(&plan, &run.trace), rule: run.rule };
+    let one = |run: LabRun| RandomRun { systems: figures(&plan, &run.trace), rule: run.rule };
     let mut runs = vec![one(super::super::run(&plan))];
     if with_others {
         runs.extend(rules().map(|(name, make)| one(run_random(&plan, name, make))));
@@ -65,40 +69,55 @@ pub fn judge_random(seed: u64, with_others: bool) -> Vec<RandomRun> {
     runs
 }
 
-/// The fixed limit, a factor of the servers, with the best of share less refusals. Several systems would need a limit each,
-/// and a rule does not know whose it is: there is no oracle for them.
-fn oracle(plan: &LabPlan) -> RandomRun {
-    if plan.systems.len() > 1 {
-        return RandomRun { rule: "fixed by an oracle".to_owned(), values: [None; 4] };
-    }
-    let runs = ORACLE.map(|factor| figures(plan, &fixed(plan, factor).trace));
-    let worth = |values: &[Option<f64>; 4]| values[0].unwrap_or(1.0) - values[1].unwrap_or(0.0);
+/// Judges the fixed limit, a factor of what occupies all servers, with the best of share less refusals: each system with the
+/// flows that call it, alone.
+#[must_use]
+pub fn oracle(plan: &LabPlan) -> RandomRun {
+    let systems = (0..plan.systems.len()).map(|system| oracle_of(plan, system)).collect();
+    RandomRun { rule: "fixed by an oracle".to_owned(), systems }
+}
+
+fn oracle_of(plan: &LabPlan, system: usize) -> RandomValues {
+    let mine = plan.flows.iter().filter(|flow| flow.calls == Some(system));
+    let alone = |flow: &LabFlow| LabFlow { calls: Some(0), then_calls: None, ..flow.clone() };
+    let steady = plan.duration.mul_f64(STEADY.1) + Duration::from_secs(2);
+    let part = LabPlan {
+        systems: vec![plan.systems[system].clone()],
+        flows: mine.map(alone).collect(),
+        duration: plan.duration.min(steady),
+        take_overs: Vec::new(),
+        ..plan.clone()
+    };
+    let capacity = plan.systems[system].capacity;
+    let takes = capacity.takes.as_secs_f64();
+    // From the end of a call until the next one takes its place, news goes to and fro.
+    let pause = 2.0 * plan.news_delay.as_secs_f64() + 0.01;
+    let busy = f64::from(capacity.servers) * (takes + pause) / takes;
+    let runs = ORACLE.map(|factor| {
+        let trace = fixed(&part, (busy * factor).ceil().max(1.0)).trace;
+        of_system(&part, &trace, 0, span_of(plan, system))
+    });
+    let worth = |values: &RandomValues| values[0].unwrap_or(1.0) - 2.0 * values[1].unwrap_or(0.0);
     let best = runs.into_iter().max_by(|one, other| worth(one).total_cmp(&worth(other)));
-    RandomRun { rule: "fixed by an oracle".to_owned(), values: best.unwrap_or_default() }
+    best.unwrap_or_default()
 }
 
-fn figures(plan: &LabPlan, trace: &Trace) -> [Option<f64>; 4] {
+/// Seconds of the steady state.
+fn span_of(plan: &LabPlan, system: usize) -> (f64, f64) {
     let seconds = plan.duration.as_secs_f64();
-    let mut worst: [Option<f64>; 4] = [None; 4];
-    for (index, system) in plan.systems.iter().enumerate() {
-        let from = (seconds * STEADY.0).max(system.capacity.takes.as_secs_f64() * 20.0);
-        let until = seconds * STEADY.1;
-        if from + 10.0 > until {
-            continue;
-        }
-        let values = of_system(plan, trace, index, (from, until));
-        for (measure, (worst, value)) in RandomMeasure::ALL.iter().zip(worst.iter_mut().zip(values)) {
-            let pick = if measure.is_least() { f64::min } else { f64::max };
-            *worst = match (*worst, value) {
-                (Some(one), Some(other)) => Some(pick(one, other)),
-                (one, other) => one.or(other),
-            };
-        }
-    }
-    worst
+    let from = (seconds * STEADY.0).max(plan.systems[system].capacity.takes.as_secs_f64() * 20.0);
+    (from, seconds * STEADY.1)
 }
 
-fn of_system(plan: &LabPlan, trace: &Trace, system: usize, (from, until): (f64, f64)) -> [Option<f64>; 4] {
+fn figures(plan: &LabPlan, trace: &Trace) -> Vec<RandomValues> {
+    let one = |system| of_system(plan, trace, system, span_of(plan, system));
+    (0..plan.systems.len()).map(one).collect()
+}
+
+fn of_system(plan: &LabPlan, trace: &Trace, system: usize, (from, until): (f64, f64)) -> RandomValues {
+    if from + 10.0 > until {
+        return [None; 4];
+    }
     let looks = &trace.systems[system];
     let [before, after] = [from, until].map(|second| Trace::system_at(looks, second));
     let mine: Vec<usize> =
@@ -138,6 +157,16 @@ fn jain(plan: &LabPlan, trace: &Trace, flows: &[usize], (from, until): (f64, f64
     if squares > 0.0 { parts.iter().sum::<f64>().powi(2) / (parts.len() as f64 * squares) } else { 1.0 }
 }
 
+/// Values of a measure of all systems of all situations, with the seeds.
+fn values_of(runs: &[(u64, Vec<RandomRun>)], rule: usize, at: usize) -> Vec<(f64, u64)> {
+    let one = |(seed, runs): &(u64, Vec<RandomRun>)| {
+        let systems = runs.get(rule).map(|run| run.systems.clone()).unwrap_or_default();
+        let seed = *seed;
+        systems.into_iter().filter_map(move |values| Some((values[at]?, seed)))
+    };
+    runs.iter().flat_map(one).collect()
+}
+
 /// Writes the distribution of each measure for each rule, and the worst situations of ours, as Markdown.
 #[must_use]
 pub fn random_page(runs: &[(u64, Vec<RandomRun>)]) -> String {
@@ -147,8 +176,7 @@ pub fn random_page(runs: &[(u64, Vec<RandomRun>)]) -> String {
     let rules = runs.first().map_or(0, |(_, runs)| runs.len());
     for (at, measure) in RandomMeasure::ALL.iter().enumerate() {
         for rule in 0..rules {
-            let mut values: Vec<(f64, u64)> =
-                runs.iter().filter_map(|(seed, runs)| Some((runs.get(rule)?.values[at]?, *seed))).collect();
+            let mut values: Vec<(f64, u64)> = values_of(runs, rule, at);
             values.sort_by(|one, other| one.0.total_cmp(&other.0));
             if measure.is_least() {
                 values.reverse();
@@ -168,8 +196,7 @@ pub fn random_page(runs: &[(u64, Vec<RandomRun>)]) -> String {
         }
     }
     for (at, measure) in RandomMeasure::ALL.iter().enumerate() {
-        let mut values: Vec<(f64, u64)> =
-            runs.iter().filter_map(|(seed, runs)| Some((runs.first()?.values[at]?, *seed))).collect();
+        let mut values: Vec<(f64, u64)> = values_of(runs, 0, at);
         values.sort_by(|one, other| one.0.total_cmp(&other.0));
         if !measure.is_least() {
             values.reverse();

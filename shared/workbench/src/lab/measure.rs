@@ -100,7 +100,7 @@ fn back(looks: &[SystemLook], from: f64, until: f64) -> Option<f64> {
     })
 }
 
-/// The quartile of log-normal times lies below their mean.
+/// The learnt time of a calm call by the true mean.
 fn base(plan: &LabPlan, system: usize, looks: &[SystemLook], until: f64) -> Option<f64> {
     let learnt = Trace::system_at(looks, until).base_ms?;
     let system = &plan.systems[system];

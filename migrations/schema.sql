@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/architecture, never edited. Why things are as they
--- are stands in the migrations. Of: V1__schema.sql (digest 3d1db927e94879f5)
+-- are stands in the migrations. Of: V1__schema.sql, V3__decisions.sql (digest f8eababdcdba028f)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -152,6 +152,20 @@ CREATE TABLE deadlines (
     kind text NOT NULL,
     at timestamp with time zone NOT NULL,
     CONSTRAINT deadlines_kind_check CHECK ((kind = ANY (ARRAY['start'::text, 'process'::text])))
+);
+
+CREATE TABLE decisions (
+    kind text NOT NULL,
+    name text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    key text NOT NULL,
+    state text NOT NULL,
+    bound bigint,
+    why text NOT NULL,
+    made_by text,
+    numbers text NOT NULL,
+    left_out bigint NOT NULL,
+    CONSTRAINT decisions_kind_check CHECK ((kind = ANY (ARRAY['flow'::text, 'system'::text])))
 );
 
 CREATE TABLE dependencies (
@@ -764,6 +778,9 @@ ALTER TABLE ONLY contexts
 ALTER TABLE ONLY deadlines
     ADD CONSTRAINT deadlines_pkey PRIMARY KEY (order_no, kind);
 
+ALTER TABLE ONLY decisions
+    ADD CONSTRAINT decisions_pkey PRIMARY KEY (kind, name, at, key);
+
 ALTER TABLE ONLY dependencies
     ADD CONSTRAINT dependencies_pkey PRIMARY KEY (order_no, before_id);
 
@@ -926,6 +943,8 @@ CREATE INDEX calls_waiting ON calls USING btree (order_no, no) WHERE (status = '
 CREATE INDEX children_parent ON children USING btree (parent_no);
 
 CREATE INDEX deadlines_at ON deadlines USING btree (at);
+
+CREATE INDEX decisions_at ON decisions USING btree (at);
 
 CREATE INDEX dependencies_before ON dependencies USING btree (before_id);
 

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::flow::{FlowRecord, SystemRecord};
+use pagurus_domain::flow::{DecisionNumbers, DecisionSubject, FlowRecord, SystemRecord};
 use pagurus_domain::id::Epoch;
 use pagurus_domain::maintenance::{Calendar, CalendarRule, WindowTarget};
 use pagurus_store::Client;
+use pagurus_store::upkeep::decisions::{self, DecisionOrigin, DecisionsWanted, NewDecision};
 use pagurus_store::upkeep::flows;
 use pagurus_store::upkeep::stops::{self, NewStop};
 use pagurus_store::upkeep::windows::{self, NewWindow};
@@ -102,4 +103,81 @@ async fn dsp_16_the_orders_of_a_window_are_moved_by_one_node_at_a_time_and_by_on
         Some(7),
         "the hold is over"
     );
+}
+
+fn decision(name: &str, second: i64, key: &str, origin: DecisionOrigin) -> NewDecision {
+    NewDecision {
+        subject: DecisionSubject::Flow,
+        name: name.to_owned(),
+        at: Timestamp::from_second(second).unwrap(),
+        key: key.to_owned(),
+        state: "stopped".to_owned(),
+        limit: None,
+        why: "why".to_owned(),
+        numbers: DecisionNumbers::default(),
+        left_out: 0,
+        origin,
+    }
+}
+
+#[tokio::test]
+async fn dsp_14_a_decision_that_is_written_again_is_one_row_and_pages_go_back_in_time() {
+    let ground = Ground::new("decisions").await;
+    let client = ground.work().await;
+    let engine = |name, second, key| decision(name, second, key, DecisionOrigin::Engine);
+    let rows = [engine("f", 1, "a"), engine("f", 2, "a"), engine("f", 2, "b"), engine("g", 3, "a")];
+    assert_eq!(decisions::write(&client, FIRST_EPOCH, &rows).await.unwrap(), 4);
+    let more = [rows[2].clone(), engine("f", 4, "a")];
+    assert_eq!(decisions::write(&client, FIRST_EPOCH, &more).await.unwrap(), 1, "the rest is there");
+    let old = Epoch(FIRST_EPOCH.0 - 1);
+    assert_eq!(decisions::write(&client, old, &[engine("f", 9, "a")]).await.unwrap(), 0);
+
+    let page = async |since: i64, before: (i64, &str), limit| {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let wanted = DecisionsWanted {
+            subject: DecisionSubject::Flow,
+            name: "f",
+            since: at(since),
+            before: (at(before.0), before.1),
+        };
+        let found = decisions::page(&client, &wanted, limit).await.unwrap();
+        found.iter().map(|one| format!("{}{}", one.view.at.as_second(), one.key)).collect::<Vec<_>>()
+    };
+    assert_eq!(page(0, (100, ""), 10).await, ["4a", "2b", "2a", "1a"]);
+    assert_eq!(page(0, (100, ""), 2).await, ["4a", "2b"]);
+    assert_eq!(page(0, (2, "b"), 10).await, ["2a", "1a"]);
+    assert_eq!(page(2, (4, ""), 10).await, ["2b", "2a"]);
+
+    assert_eq!(decisions::forget(&client, Duration::from_secs(3600), 3).await.unwrap(), 3);
+    assert_eq!(page(0, (100, ""), 10).await, ["4a"], "the oldest go first");
+}
+
+#[tokio::test]
+async fn dsp_14_a_decision_by_hand_says_who_decided_and_the_reason_that_was_given() {
+    let ground = Ground::new("decisions_by_hand").await;
+    let mut client = ground.work().await;
+    let tx = client.transaction().await.unwrap();
+    let (by, now) = (r#"{"name":"ann"}"#, Timestamp::now());
+    let new = NewStop { key: "k", keyword: "f", from: now, until: None, reason: "works", by };
+    let (no, _) = stops::stop(&tx, &new).await.unwrap();
+    stops::lift(&tx, &[no], r#"{"name":"bob"}"#, "done").await.unwrap();
+    tx.commit().await.unwrap();
+    let rows = [
+        decision("f", 1, "stop", DecisionOrigin::Stop(no)),
+        decision("f", 2, "over", DecisionOrigin::StopLifted(no)),
+        decision("f", 3, "own", DecisionOrigin::Engine),
+    ];
+    decisions::write(&client, FIRST_EPOCH, &rows).await.unwrap();
+    let wanted = DecisionsWanted {
+        subject: DecisionSubject::Flow,
+        name: "f",
+        since: Timestamp::UNIX_EPOCH,
+        before: (Timestamp::MAX, ""),
+    };
+    let found = decisions::page(&client, &wanted, 10).await.unwrap();
+    let words: Vec<_> = found.iter().map(|one| (one.key.as_str(), one.view.why.as_str())).collect();
+    assert_eq!(words, [("over", "why: done"), ("own", "why"), ("stop", "why: works")]);
+    let names: Vec<_> = found.iter().map(|one| one.view.by.as_ref().map(|by| by["name"].clone())).collect();
+    assert_eq!(names, [Some("bob".into()), None, Some("ann".into())]);
+    assert!(found[0].view.at >= now.round(jiff::Unit::Second).unwrap() - Duration::from_secs(60));
 }

@@ -1,5 +1,6 @@
 //! What keeps the tables in order beside the work: migrations, deletion, walks, stops and windows.
 
+pub mod decisions;
 pub mod deletion;
 pub mod doctor;
 pub mod first;

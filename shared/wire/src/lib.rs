@@ -7,6 +7,7 @@ pub mod bodies;
 pub mod callbacks;
 pub mod cluster;
 pub mod consistency;
+pub mod decisions;
 pub mod doctor;
 pub mod errors;
 pub mod explain;

@@ -16,7 +16,7 @@ use pagurus_store::lists::stats;
 use pagurus_store::outside::operations;
 use pagurus_store::outside::refused;
 use pagurus_store::recovery::cluster::{self, NodeStatus, RegisteredNode};
-use pagurus_store::upkeep::deletion;
+use pagurus_store::upkeep::{decisions, deletion};
 
 use crate::recover::note;
 
@@ -31,6 +31,8 @@ const ORPHANS: u32 = 1000;
 const OPERATION_ORDERS: u32 = 5000;
 /// Entries of the audit log that one statement removes.
 const AUDIT: u32 = 1000;
+/// Decisions about flows and systems that one statement removes.
+const DECISIONS: u32 = 5000;
 /// Counts of minutes that one statement removes: narrow rows, and as many come in an hour.
 const STATS: u32 = 5000;
 
@@ -48,6 +50,7 @@ pub(crate) struct Upkeep {
     orphans_at: Instant,
     stats_at: Instant,
     audit_at: Instant,
+    decisions_at: Instant,
     refused_at: Instant,
     operations_at: Instant,
 }
@@ -55,7 +58,14 @@ pub(crate) struct Upkeep {
 impl Default for Upkeep {
     fn default() -> Self {
         let now = Instant::now();
-        Self { orphans_at: now, stats_at: now, audit_at: now, refused_at: now, operations_at: now }
+        Self {
+            orphans_at: now,
+            stats_at: now,
+            audit_at: now,
+            decisions_at: now,
+            refused_at: now,
+            operations_at: now,
+        }
     }
 }
 
@@ -74,6 +84,9 @@ impl BackgroundTask for Upkeep {
         }
         if Instant::now() >= self.audit_at {
             self.audit_at = next(host, "audit", old_audit(host).await, AUDIT);
+        }
+        if Instant::now() >= self.decisions_at {
+            self.decisions_at = next(host, "decisions", old_decisions(host).await, DECISIONS);
         }
         if Instant::now() >= self.refused_at {
             self.refused_at = next(host, "refused", old_refused(host).await, REFUSED);
@@ -130,6 +143,11 @@ async fn old_stats(host: &Host) -> Result<u64, Error> {
 async fn old_audit(host: &Host) -> Result<u64, Error> {
     let client = host.store.operations().await?;
     audit::forget(&client, host.settings().records.audit_retention, i64::from(AUDIT)).await
+}
+
+async fn old_decisions(host: &Host) -> Result<u64, Error> {
+    let client = host.store.operations().await?;
+    decisions::forget(&client, host.settings().distribution.decisions_keep, i64::from(DECISIONS)).await
 }
 
 /// Removes refused messages whose time is over, and logs their number: a sender may still wait for them.

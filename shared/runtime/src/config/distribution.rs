@@ -32,6 +32,7 @@ section! {
     ("distribution.flows.limits.policies", Tree("a mapping of names, each with `scenarios` and `params`"), "{}", Live, "Modes and greatest limits of some scenarios.");
     ("distribution.flows.limits.error_handling.built_in_classes", Words(BuiltInClass::WORDS), "[connection, timeout, 429, 502, 503, 504]", Live, "Failures that harden the limits of every scenario, whatever class the rules give them: no connection, no answer in time, and these statuses. `[]` leaves the policies alone.");
     ("distribution.flows.limits.error_handling.policies", Tree("a mapping of names, each with `error_classes` and `scenarios`"), "{}", Live, "Error classes that harden the limits of some scenarios, besides the built-in ones.");
+    decisions_keep: Duration = ("distribution.decisions.keep", Duration, "30d", Live, "How long decisions about flows and called systems are kept, for `pagurus flows history` and `pagurus systems history`.");
     max_backlog_of_flow: Option<u32> = unless_zero("distribution.backlog.max_per_flow", Count { least: 0, most: u32::MAX as u64 }, "0", Live, "Stages of one flow that may wait to run before the API refuses more orders of it with 429; `0` sets no bound. Orders by message are taken all the same.");
     max_backlog_of_queue: Option<u32> = unless_zero("distribution.backlog.max_per_queue", Count { least: 0, most: u32::MAX as u64 }, "0", Live, "Orders of one queue before the API refuses more with 429; `0` sets no bound. Orders by message are taken all the same.");
 

@@ -18,7 +18,7 @@ use pagurus_wire::message::{self, HandOuts, HandedOut, News, news, work};
 use crate::closed::ClosedSystems;
 use crate::heard;
 use crate::journal::Journal;
-use crate::knowledge::{self, Knowledge, Learnt};
+use crate::knowledge::{self, Knowledge, Learnt, Records};
 use crate::lease::Lease;
 use crate::policy::policy;
 use crate::reading::{Reader, queue_heads};
@@ -56,7 +56,8 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
     let policy = policy(&host.settings());
     let mut dispatcher = Dispatcher::new(policy.clone());
     let mut closed = ClosedSystems::default();
-    let knowledge = knowledge::remember(host, lease.epoch, &mut dispatcher, &mut closed).await;
+    let mut journal = Journal::new(Timestamp::now());
+    let knowledge = knowledge::remember(host, lease.epoch, &mut dispatcher, &mut closed, &mut journal).await;
     let knowledge = knowledge.context("reading what the dispatcher before knew")?;
     let mut leader = EventLoop {
         host,
@@ -69,7 +70,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
         fullness: Lasting::noted_after(FULL_FOR),
         knowledge,
         closed,
-        journal: Journal::new(Timestamp::now()),
+        journal,
         workers_changed: false,
     };
     let begun = Instant::now();
@@ -236,6 +237,7 @@ impl EventLoop<'_> {
             Learnt::Rules(rules) => {
                 let revision = rules.revision;
                 self.closed.decided(&rules.overrides, now);
+                self.journal.follow(rules.clone());
                 knowledge::tell(&mut self.dispatcher, rules);
                 self.knowledge.confirm(revision, self.dispatcher.last_serial()).await;
             }
@@ -265,11 +267,11 @@ impl EventLoop<'_> {
         let flows = self.dispatcher.changed_flows(now);
         let systems = self.dispatcher.changed_systems(now);
         shown::show_flows(&self.host.metrics, &flows, &systems);
-        self.journal.note(&flows, &systems);
+        let decisions = self.journal.note(&flows, &systems, now);
         self.closed.note(&systems);
         self.tell_workers(now).await;
-        if !flows.is_empty() || !systems.is_empty() {
-            self.knowledge.write(flows, systems);
+        if !flows.is_empty() || !systems.is_empty() || !decisions.is_empty() {
+            self.knowledge.write(Records { flows, systems, decisions });
         }
     }
 

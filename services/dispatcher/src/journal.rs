@@ -1,68 +1,196 @@
-//! Decisions about flows and called systems in the log of the active dispatcher: a line for each stop, trip, probe, resumption
-//! and change by hand, with the numbers behind it. Never decides anything.
+//! Decisions about flows and called systems in the log of the active dispatcher, and as rows of their history: a line for
+//! each stop, trip, probe, resumption and change by hand, with the numbers behind it. Never decides anything.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
-use pagurus_domain::flow::{Decision, FlowRecord, SystemRecord};
+use pagurus_domain::flow::{
+    Decision, DecisionNumbers, DecisionSubject, FlowRecord, FlowState, SystemRecord, SystemState,
+};
 use pagurus_domain::maintenance::WindowTarget;
+use pagurus_store::upkeep::decisions::NewDecision;
 use pagurus_store::upkeep::stops::OperatorRules;
 
+use crate::history::{About, SubjectHistory};
+use crate::holding::HoldingRules;
+
 /// Flows and systems whose last line is remembered at most. Of more, those whose lines are old are forgotten: each may
-/// repeat its line once.
+/// repeat its line once, and its row is known by its time.
 const MOST: usize = 20_000;
 
 /// Lines that were written.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    /// Decisions from before are in the log of the dispatcher that made them.
+    /// Decisions from before are in the log of the dispatcher that made them, and their rows were written with its records.
     since: Timestamp,
-    /// Time of the last decision that was written, and how many of that moment were, by flow or system.
-    written: HashMap<(Subject, String), (Timestamp, usize)>,
+    subjects: HashMap<(DecisionSubject, String), SubjectMemory>,
+    /// Called systems that are left alone, as of their last records.
+    away: HashSet<String>,
+    rules: OperatorRules,
+    /// True if rules have changed since everything that is remembered was held against them.
+    rules_changed: bool,
 }
 
-/// Kind of thing that a decision is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Subject {
-    Flow,
-    System,
+/// Memory of a flow or a system.
+#[derive(Debug, Default)]
+struct SubjectMemory {
+    /// Time of the last decision that was written, and how many of that moment were.
+    written: Option<(Timestamp, usize)>,
+    history: SubjectHistory,
 }
 
 impl Journal {
     /// Creates a journal that begins now.
     pub fn new(since: Timestamp) -> Self {
-        Self { since, written: HashMap::new() }
+        Self {
+            since,
+            subjects: HashMap::new(),
+            away: HashSet::new(),
+            rules: OperatorRules::default(),
+            rules_changed: false,
+        }
     }
 
-    /// Writes the decisions about these that were not written yet.
-    pub fn note(&mut self, flows: &[FlowRecord], systems: &[SystemRecord]) {
-        for flow in flows {
-            for decision in self.fresh(Subject::Flow, &flow.flow, &flow.decisions) {
-                let Decision { state, limit, why, .. } = decision;
-                let (in_progress, open, ready) = (flow.in_progress, flow.open_requests, flow.ready.sum());
-                if is_step(&decision.state) {
-                    tracing::debug!(flow = flow.flow, state, limit, in_progress, open, ready, "{why}");
-                } else {
-                    tracing::info!(flow = flow.flow, state, limit, in_progress, open, ready, "{why}");
-                }
-            }
+    /// Takes over from the dispatcher before: what its records and these rules say is written already.
+    pub fn remember(
+        &mut self,
+        flows: &[FlowRecord],
+        systems: &[SystemRecord],
+        rules: OperatorRules,
+        now: Timestamp,
+    ) {
+        self.away = systems.iter().filter(|one| is_away(one)).map(|one| one.system.clone()).collect();
+        let holding = HoldingRules::at(&rules, now);
+        for flow in flows.iter().filter(|flow| !goes(flow)) {
+            let held_by = match flow.state {
+                FlowState::DisabledManually => holding.of_flow(&flow.flow),
+                _ => Vec::new(),
+            };
+            let history = SubjectHistory::known(held_by, is_held_by_systems(flow));
+            self.seed(DecisionSubject::Flow, &flow.flow, history);
         }
+        for system in systems.iter().filter(|one| one.state == SystemState::Stopped) {
+            let history = SubjectHistory::known(holding.of_system(&system.system), false);
+            self.seed(DecisionSubject::System, &system.system, history);
+        }
+        self.rules = rules;
+    }
+
+    fn seed(&mut self, subject: DecisionSubject, name: &str, history: SubjectHistory) {
+        self.subjects.insert((subject, name.to_owned()), SubjectMemory { written: None, history });
+    }
+
+    /// Goes by these rules from now on.
+    pub fn follow(&mut self, rules: OperatorRules) {
+        self.rules = rules;
+        self.rules_changed = true;
+    }
+
+    /// Writes the decisions about these that were not written yet; the rows of them.
+    pub fn note(
+        &mut self,
+        flows: &[FlowRecord],
+        systems: &[SystemRecord],
+        now: Timestamp,
+    ) -> Vec<NewDecision> {
+        let rules = self.rules.clone();
+        let holding = HoldingRules::at(&rules, now);
+        let mut rows = Vec::new();
         for system in systems {
-            for decision in self.fresh(Subject::System, &system.system, &system.decisions) {
-                let Decision { state, limit, why, .. } = decision;
-                let (in_progress, open) = (system.in_progress, system.open_requests);
-                if is_step(&decision.state) {
-                    tracing::debug!(system = system.system, state, limit, in_progress, open, "{why}");
-                } else {
-                    tracing::info!(system = system.system, state, limit, in_progress, open, "{why}");
-                }
+            if is_away(system) {
+                self.away.insert(system.system.clone());
+            } else {
+                self.away.remove(&system.system);
+            }
+            self.note_system(system, &holding, &mut rows);
+        }
+        for flow in flows {
+            self.note_flow(flow, &holding, &mut rows);
+        }
+        if std::mem::take(&mut self.rules_changed) {
+            self.note_overlaps(&holding, &mut rows);
+        }
+        self.forget_old();
+        rows
+    }
+
+    fn note_flow(&mut self, flow: &FlowRecord, holding: &HoldingRules<'_>, rows: &mut Vec<NewDecision>) {
+        let name = flow.flow.as_str();
+        let fresh = self.fresh(DecisionSubject::Flow, name, &flow.decisions);
+        for Decision { state, limit, why, .. } in fresh.iter().map(|(_, decision)| *decision) {
+            let (in_progress, open, ready) = (flow.in_progress, flow.open_requests, flow.ready.sum());
+            if is_step(state) {
+                tracing::debug!(flow = name, state, limit, in_progress, open, ready, "{why}");
+            } else {
+                tracing::info!(flow = name, state, limit, in_progress, open, ready, "{why}");
             }
         }
-        if self.written.len() > MOST {
-            let mut times: Vec<Timestamp> = self.written.values().map(|(at, _)| *at).collect();
+        let held_by = holding.of_flow(name);
+        let by_systems = is_held_by_systems(flow);
+        let key = (DecisionSubject::Flow, name.to_owned());
+        if fresh.is_empty() && held_by.is_empty() && !by_systems && !self.subjects.contains_key(&key) {
+            return;
+        }
+        let history = &mut self.subjects.entry(key).or_default().history;
+        let numbers = DecisionNumbers::of_flow(flow);
+        let about =
+            About { subject: DecisionSubject::Flow, name, state: flow.state.as_str(), numbers: &numbers };
+        history.held(&about, held_by, holding.now, rows);
+        let away = || flow.systems.iter().find(|system| self.away.contains(*system)).map(String::as_str);
+        history.left_alone(&about, by_systems, away(), holding.now, rows);
+        history.decided(&about, &fresh, rows);
+    }
+
+    fn note_system(
+        &mut self,
+        system: &SystemRecord,
+        holding: &HoldingRules<'_>,
+        rows: &mut Vec<NewDecision>,
+    ) {
+        let name = system.system.as_str();
+        let fresh = self.fresh(DecisionSubject::System, name, &system.decisions);
+        for Decision { state, limit, why, .. } in fresh.iter().map(|(_, decision)| *decision) {
+            let (in_progress, open) = (system.in_progress, system.open_requests);
+            if is_step(state) {
+                tracing::debug!(system = name, state, limit, in_progress, open, "{why}");
+            } else {
+                tracing::info!(system = name, state, limit, in_progress, open, "{why}");
+            }
+        }
+        let held_by = holding.of_system(name);
+        let key = (DecisionSubject::System, name.to_owned());
+        if fresh.is_empty() && held_by.is_empty() && !self.subjects.contains_key(&key) {
+            return;
+        }
+        let history = &mut self.subjects.entry(key).or_default().history;
+        let numbers = DecisionNumbers::of_system(system);
+        let about =
+            About { subject: DecisionSubject::System, name, state: system.state.as_str(), numbers: &numbers };
+        history.held(&about, held_by, holding.now, rows);
+        history.decided(&about, &fresh, rows);
+    }
+
+    /// Notes rules that came to hold what others hold already: that changes nothing, so no record shows it.
+    fn note_overlaps(&mut self, holding: &HoldingRules<'_>, rows: &mut Vec<NewDecision>) {
+        let numbers = DecisionNumbers::default();
+        for ((subject, name), one) in &mut self.subjects {
+            let (held_by, state) = match subject {
+                DecisionSubject::Flow => (holding.of_flow(name), FlowState::DisabledManually.as_str()),
+                DecisionSubject::System => (holding.of_system(name), SystemState::Stopped.as_str()),
+            };
+            if !held_by.is_empty() && one.history.is_held() {
+                let about = About { subject: *subject, name, state, numbers: &numbers };
+                one.history.held(&about, held_by, holding.now, rows);
+            }
+        }
+    }
+
+    fn forget_old(&mut self) {
+        if self.subjects.len() > MOST {
+            let mut times: Vec<_> = self.subjects.values().map(|one| one.written).collect();
             times.sort_unstable();
             let middle = times[times.len() / 2];
-            self.written.retain(|_, (at, _)| *at > middle);
+            self.subjects.retain(|_, one| one.written > middle);
         }
     }
 
@@ -94,16 +222,24 @@ impl Journal {
         }
     }
 
-    /// Returns the decisions that were not written yet, and marks them as written.
-    fn fresh<'a>(&mut self, subject: Subject, name: &str, decisions: &'a [Decision]) -> &'a [Decision] {
-        let Some(last) = decisions.last().filter(|last| last.at >= self.since) else { return &[] };
-        let key = (subject, name.to_owned());
-        let (at, count) = self.written.get(&key).copied().unwrap_or((self.since, 0));
+    /// Returns the decisions that were not written yet, each with its number among those of its moment, and marks them as
+    /// written.
+    fn fresh<'a>(
+        &mut self,
+        subject: DecisionSubject,
+        name: &str,
+        decisions: &'a [Decision],
+    ) -> Vec<(usize, &'a Decision)> {
+        let Some(last) = decisions.last().filter(|last| last.at >= self.since) else { return Vec::new() };
+        let remembered = self.subjects.entry((subject, name.to_owned())).or_default();
+        let (at, count) = remembered.written.unwrap_or((self.since, 0));
         let known = decisions.iter().filter(|one| one.at < at).count();
         let of_moment = decisions.iter().filter(|one| one.at == at).count().min(count);
-        let same = decisions.iter().filter(|one| one.at == last.at).count();
-        self.written.insert(key, (last.at, same));
-        &decisions[known + of_moment..]
+        let same = |moment: Timestamp| decisions.iter().filter(|one| one.at == moment).count();
+        remembered.written = Some((last.at, same(last.at)));
+        let first_of = |moment: Timestamp| decisions.iter().filter(|one| one.at < moment).count();
+        let fresh = decisions.iter().enumerate().skip(known + of_moment);
+        fresh.map(|(index, one)| (index - first_of(one.at).min(index), one)).collect()
     }
 }
 
@@ -112,34 +248,159 @@ fn is_step(state: &str) -> bool {
     matches!(state, "limited" | "slowing")
 }
 
+const fn is_away(system: &SystemRecord) -> bool {
+    matches!(system.state, SystemState::Stopped | SystemState::Probing)
+}
+
+const fn goes(flow: &FlowRecord) -> bool {
+    matches!(flow.state, FlowState::Enabled | FlowState::Limited)
+}
+
+/// True if a flow does not go because of systems that it calls, and not by its own failures or by a rule.
+fn is_held_by_systems(flow: &FlowRecord) -> bool {
+    let own = flow.decisions.last().is_some_and(|last| matches!(last.state.as_str(), "stopped" | "probing"));
+    matches!(flow.state, FlowState::Stopped | FlowState::Probing) && !own
+}
+
 #[cfg(test)]
 mod tests {
+    use pagurus_domain::flow::FlowStop;
+    use pagurus_store::upkeep::decisions::DecisionOrigin;
+
     use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap_or_default()
+    }
+
+    fn decision(second: i64, state: &str, limit: Option<u32>, why: &str) -> Decision {
+        Decision { at: at(second), state: state.to_owned(), limit, why: why.to_owned() }
+    }
+
+    fn flow(state: FlowState, decisions: &[Decision]) -> FlowRecord {
+        FlowRecord {
+            flow: "tariff".to_owned(),
+            state,
+            decisions: decisions.to_vec(),
+            ..FlowRecord::default()
+        }
+    }
+
+    fn stopped_by(stops: &[(i64, &str, Option<i64>)]) -> OperatorRules {
+        let stops = stops.iter().map(|(no, keyword, until)| FlowStop {
+            no: *no,
+            keyword: (*keyword).to_owned(),
+            from: at(10 + no),
+            until: until.map(at),
+        });
+        OperatorRules { stops: stops.collect(), ..OperatorRules::default() }
+    }
+
+    fn words(rows: &[NewDecision]) -> Vec<(i64, &str, &str)> {
+        rows.iter().map(|row| (row.at.as_second(), row.key.as_str(), row.why.as_str())).collect()
+    }
 
     #[test]
     fn dsp_14_each_decision_is_written_once() {
-        let at = |second| Timestamp::from_second(second).unwrap_or_default();
-        let decision = |second, why: &str| Decision {
-            at: at(second),
-            state: "stopped".into(),
-            limit: None,
-            why: why.into(),
-        };
-        let all = [decision(1, "a"), decision(5, "b"), decision(5, "c"), decision(6, "d"), decision(9, "e")];
+        let all = ["a", "b", "c", "d", "e"].into_iter().zip([1, 5, 5, 6, 9]);
+        let all: Vec<Decision> = all.map(|(why, second)| decision(second, "open", None, why)).collect();
         let mut journal = Journal::new(at(5));
         let mut fresh = |count: usize| {
-            let fresh = journal.fresh(Subject::Flow, "f", &all[..count]);
-            fresh.iter().map(|one| one.why.as_str()).collect::<String>()
+            let fresh = journal.fresh(DecisionSubject::Flow, "f", &all[..count]);
+            fresh.iter().map(|(number, one)| format!("{}{number} ", one.why)).collect::<String>()
         };
         assert_eq!(fresh(1), "", "another dispatcher has written it");
-        assert_eq!(fresh(2), "b");
-        assert_eq!(fresh(3), "c", "two of one moment");
+        assert_eq!(fresh(2), "b0 ");
+        assert_eq!(fresh(3), "c1 ", "two of one moment");
         assert_eq!(fresh(3), "");
-        assert_eq!(fresh(5), "de");
+        assert_eq!(fresh(5), "d0 e0 ");
         assert_eq!(
-            journal.fresh(Subject::System, "f", &all).len(),
+            journal.fresh(DecisionSubject::System, "f", &all).len(),
             4,
             "a system may have the name of a flow"
         );
+    }
+
+    #[test]
+    fn dsp_14_a_stop_by_hand_has_rows_when_it_begins_when_another_joins_it_and_when_each_is_over() {
+        let mut journal = Journal::new(at(0));
+        let held = flow(FlowState::DisabledManually, &[decision(11, "disabled_manually", None, "by hand")]);
+        journal.follow(stopped_by(&[(1, "tar", None)]));
+        let rows = journal.note(&[held.clone()], &[], at(12));
+        assert_eq!(words(&rows), [(11, "stop 1", "stop 1 of flows with `tar`")]);
+        assert_eq!(rows[0].origin, DecisionOrigin::Stop(1));
+        // No record has changed by this one.
+        journal.follow(stopped_by(&[(1, "tar", None), (2, "ff", Some(30))]));
+        assert_eq!(words(&journal.note(&[], &[], at(13))), [(12, "stop 2", "stop 2 of flows with `ff`")]);
+        journal.follow(stopped_by(&[(2, "ff", Some(30))]));
+        let rows = journal.note(&[held], &[], at(20));
+        assert_eq!(words(&rows), [(20, "stop 1 over", "stop 1 of flows with `tar` was lifted")]);
+        assert_eq!(rows[0].origin, DecisionOrigin::StopLifted(1));
+        let open = flow(FlowState::Enabled, &[decision(30, "enabled", None, "it is over: no limit")]);
+        let rows = journal.note(&[open], &[], at(31));
+        assert_eq!(
+            words(&rows),
+            [
+                (30, "stop 2 over", "stop 2 of flows with `ff` is over"),
+                (30, "decision 0", "it is over: no limit")
+            ]
+        );
+        assert_eq!(rows[0].origin, DecisionOrigin::Engine, "nobody lifted it");
+    }
+
+    #[test]
+    fn dsp_14_a_dispatcher_that_takes_over_writes_nothing_that_the_one_before_has_written() {
+        let held = flow(FlowState::DisabledManually, &[decision(11, "disabled_manually", None, "by hand")]);
+        let system = SystemRecord {
+            system: "billing".to_owned(),
+            state: SystemState::Stopped,
+            decisions: vec![decision(12, "stopped", None, "12 of 12 calls failed")],
+            ..SystemRecord::default()
+        };
+        let rules = stopped_by(&[(1, "tar", None)]);
+        let mut journal = Journal::new(at(20));
+        journal.remember(&[held.clone()], &[system.clone()], rules, at(20));
+        assert_eq!(words(&journal.note(&[held.clone()], &[system.clone()], at(21))), []);
+        let mut later = system;
+        later.decisions.push(decision(22, "probing", None, "probes"));
+        assert_eq!(words(&journal.note(&[held], &[later], at(23))), [(22, "decision 0", "probes")]);
+    }
+
+    #[test]
+    fn dsp_14_a_flow_says_which_system_keeps_it_from_going_and_when_it_goes_again() {
+        let of = |state| FlowRecord { systems: vec!["crm".into(), "billing".into()], ..flow(state, &[]) };
+        let system = |state| SystemRecord { system: "billing".to_owned(), state, ..SystemRecord::default() };
+        let mut journal = Journal::new(at(0));
+        let rows = journal.note(&[of(FlowState::Stopped)], &[system(SystemState::Stopped)], at(5));
+        assert_eq!(words(&rows), [(5, "away", "the system `billing` that it calls is left alone")]);
+        let rows = journal.note(&[of(FlowState::Probing)], &[system(SystemState::Probing)], at(6));
+        assert_eq!(words(&rows), [], "probes of a system are in its own history");
+        let rows = journal.note(&[of(FlowState::Enabled)], &[system(SystemState::Healthy)], at(9));
+        assert_eq!(words(&rows), [(9, "back", "no system that it calls holds it any more")]);
+    }
+
+    #[test]
+    fn dsp_14_an_outage_of_an_hour_and_a_restless_limit_leave_few_rows_that_count_the_others() {
+        let mut journal = Journal::new(at(0));
+        let (mut rows, mut decisions) = (Vec::new(), Vec::new());
+        let mut note = |one: Decision| {
+            let second = one.at.as_second();
+            decisions.push(one);
+            let from = decisions.len().saturating_sub(20);
+            rows.extend(journal.note(&[flow(FlowState::Stopped, &decisions[from..])], &[], at(second)));
+        };
+        for second in 0..3600 {
+            note(decision(second, if second % 2 == 0 { "stopped" } else { "probing" }, None, "away"));
+        }
+        for second in 3600..3700 {
+            note(decision(second, "limited", Some(100 + u32::from(second % 2 == 0)), "noise"));
+        }
+        note(decision(3700, "limited", Some(60), "slower"));
+        note(decision(3701, "enabled", None, "free"));
+        let count = rows.len();
+        assert!((60..100).contains(&count), "{count} rows");
+        let left_out: u32 = rows.iter().map(|row| row.left_out).sum();
+        assert_eq!(count + left_out as usize, decisions.len());
+        assert_eq!(words(&rows[count - 2..]), [(3700, "decision 0", "slower"), (3701, "decision 0", "free")]);
     }
 }

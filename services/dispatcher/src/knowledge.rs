@@ -15,6 +15,7 @@ use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
 use pagurus_store::Error;
 use pagurus_store::hot::requests;
+use pagurus_store::upkeep::decisions::{self, NewDecision};
 use pagurus_store::upkeep::flows;
 use pagurus_store::upkeep::stops::{self, OperatorRules};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -34,6 +35,9 @@ const FORGET_EVERY: Duration = Duration::from_secs(600);
 /// Flows and systems that are removed in one go.
 const FORGET_AT_ONCE: i64 = 1000;
 
+/// Decisions that wait to be written at most, while the database is away; of more, the oldest are lost.
+const MOST_DECISIONS: usize = 20_000;
+
 /// Message of the task to the loop.
 #[derive(Debug)]
 pub(crate) enum Learnt {
@@ -47,10 +51,29 @@ pub(crate) enum Learnt {
     Due,
 }
 
+/// Records of flows and systems to be written, with the decisions about them.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    /// Flows that have changed.
+    pub flows: Vec<FlowRecord>,
+    /// Systems that have changed.
+    pub systems: Vec<SystemRecord>,
+    /// Decisions about them.
+    pub decisions: Vec<NewDecision>,
+}
+
+/// Records that could not be written yet, of each flow and system the last.
+#[derive(Debug, Default)]
+struct Unwritten {
+    flows: BTreeMap<String, FlowRecord>,
+    systems: BTreeMap<String, SystemRecord>,
+    decisions: Vec<NewDecision>,
+}
+
 /// Command of the loop to the task.
 #[derive(Debug)]
 enum Command {
-    Records { flows: Vec<FlowRecord>, systems: Vec<SystemRecord> },
+    Records(Records),
     Confirmed { revision: i64, serial: u64 },
 }
 
@@ -69,14 +92,16 @@ pub(crate) async fn remember(
     epoch: Epoch,
     dispatcher: &mut Dispatcher,
     closed: &mut ClosedSystems,
+    journal: &mut Journal,
 ) -> Result<Knowledge, Error> {
     let client = host.store.recovery().await?;
     let limit = saturated::<i64>(host.settings().distribution.flows.max_known);
     let (flows, systems) = flows::all(&client, limit).await?;
     let now = Timestamp::now();
     closed.note(&systems);
-    dispatcher.handle(DispatchEvent::Remembered { flows, systems }, now);
     let rules = stops::rules(&client).await?;
+    journal.remember(&flows, &systems, rules.clone(), now);
+    dispatcher.handle(DispatchEvent::Remembered { flows, systems }, now);
     closed.decided(&rules.overrides, now);
     tell(dispatcher, rules.clone());
     let within = host.settings().distribution.flows.open_requests_within;
@@ -92,7 +117,7 @@ pub(crate) async fn remember(
         host: host.clone(),
         epoch,
         rules,
-        unwritten: Default::default(),
+        unwritten: Unwritten::default(),
         learnt: learnt_sender,
         commands: command_receiver,
         rules_changed: rules_changed.clone(),
@@ -122,8 +147,8 @@ impl Knowledge {
     }
 
     /// Has records written. Those that find no room are written later: they count as changed until then.
-    pub fn write(&self, flows: Vec<FlowRecord>, systems: Vec<SystemRecord>) {
-        let _ = self.commands.try_send(Command::Records { flows, systems });
+    pub fn write(&self, records: Records) {
+        let _ = self.commands.try_send(Command::Records(records));
     }
 
     /// True if records would be taken now.
@@ -147,7 +172,7 @@ struct KnowledgeTask {
     epoch: Epoch,
     rules: OperatorRules,
     /// Records that could not be written yet.
-    unwritten: (BTreeMap<String, FlowRecord>, BTreeMap<String, SystemRecord>),
+    unwritten: Unwritten,
     learnt: mpsc::Sender<Learnt>,
     commands: mpsc::Receiver<Command>,
     /// Signals changed rules; any number of signals leads to one read.
@@ -165,7 +190,7 @@ impl KnowledgeTask {
             let (operation, done) = tokio::select! {
                 () = self.stop.cancelled() => return,
                 command = self.commands.recv() => match command {
-                    Some(Command::Records { flows, systems }) => ("flows", self.write(flows, systems).await),
+                    Some(Command::Records(records)) => ("flows", self.write(records).await),
                     Some(Command::Confirmed { revision, serial }) => {
                         ("confirm", self.confirm(revision, serial).await)
                     }
@@ -192,20 +217,29 @@ impl KnowledgeTask {
         }
     }
 
-    /// Writes records, unless the epoch has changed; the loop hears of its lost lease by itself.
-    async fn write(&mut self, flows: Vec<FlowRecord>, systems: Vec<SystemRecord>) -> Result<(), Error> {
-        let (later_flows, later_systems) = &mut self.unwritten;
-        later_flows.extend(flows.into_iter().map(|one| (one.flow.clone(), one)));
-        later_systems.extend(systems.into_iter().map(|one| (one.system.clone(), one)));
-        let flows: Vec<FlowRecord> = later_flows.values().cloned().collect();
-        let systems: Vec<SystemRecord> = later_systems.values().cloned().collect();
+    /// Writes records, unless the epoch has changed; the loop hears of its lost lease by itself. The decisions first: what
+    /// the next dispatcher finds in a record is in the history already.
+    async fn write(&mut self, records: Records) -> Result<(), Error> {
+        let unwritten = &mut self.unwritten;
+        unwritten.flows.extend(records.flows.into_iter().map(|one| (one.flow.clone(), one)));
+        unwritten.systems.extend(records.systems.into_iter().map(|one| (one.system.clone(), one)));
+        unwritten.decisions.extend(records.decisions);
+        let lost = unwritten.decisions.len().saturating_sub(MOST_DECISIONS);
+        if lost > 0 {
+            tracing::warn!(lost, "decisions have no row in the history: the database took none for long");
+            unwritten.decisions.drain(..lost);
+        }
+        let flows: Vec<FlowRecord> = unwritten.flows.values().cloned().collect();
+        let systems: Vec<SystemRecord> = unwritten.systems.values().cloned().collect();
         let client = self.host.store.recovery().await?;
+        decisions::write(&client, self.epoch, &unwritten.decisions).await?;
+        unwritten.decisions.clear();
         let written = flows::write_flows(&client, self.epoch, &flows).await?
             + flows::write_systems(&client, self.epoch, &systems).await?;
         self.host
             .metrics
             .guard_refused(Guard::Epoch, (flows.len() + systems.len()).saturating_sub(written as usize));
-        self.unwritten = Default::default();
+        self.unwritten = Unwritten::default();
         Ok(())
     }
 

@@ -10,6 +10,8 @@
 mod closed;
 mod event_loop;
 mod heard;
+mod history;
+mod holding;
 mod journal;
 mod knowledge;
 mod lease;

@@ -2,6 +2,7 @@
 
 mod backlog;
 mod counts;
+mod history;
 mod limits;
 mod shipped;
 mod standstill;

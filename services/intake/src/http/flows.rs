@@ -4,8 +4,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::routing::get;
 use pagurus_domain::flow::SystemOrder;
-use pagurus_view::{FlowsQuery, StopsQuery, SystemsQuery};
+use pagurus_view::{DecisionsQuery, FlowsQuery, StopsQuery, SystemsQuery};
 use pagurus_wire::cluster::ResignedView;
+use pagurus_wire::decisions::DecisionView;
 use pagurus_wire::flows::{
     ConfirmationView, FlowView, ResignRequest, ResumeRequest, ShiftOutcome, ShiftRequest, StopOutcome,
     StopRequest, StopView, SystemOrderRequest, SystemView,
@@ -27,6 +28,11 @@ pub(super) fn routes(table: Table) -> Table {
         )
         .get("/v1/flows", list, "Flows by name, as the active dispatcher saw them last.")
         .get("/v1/flows/{flow}", show, "One flow.")
+        .get(
+            "/v1/flows/{flow}/decisions",
+            flow_decisions,
+            "What was decided about a flow, by the engine or by hand, and why, the newest first.",
+        )
         .post("/v1/flows/stop", stop, "Stops every flow whose name contains a keyword.")
         .post("/v1/flows/resume", resume, "Lifts stops.")
         .post("/v1/flows/shift", shift, "Moves in time what waits or retries.")
@@ -37,6 +43,11 @@ pub(super) fn routes(table: Table) -> Table {
         .get("/v1/stops", stops, "Stops by hand.")
         .get("/v1/systems", systems, "Called systems by name, as the active dispatcher saw them last.")
         .get("/v1/systems/{name}", system, "One called system.")
+        .get(
+            "/v1/systems/{name}/decisions",
+            system_decisions,
+            "What was decided about a called system, by the engine or by hand, and why, the newest first.",
+        )
         .post("/v1/systems/{name}/stop", stop_system, "Keeps a called system from being called.")
         .post(
             "/v1/systems/{name}/open",
@@ -62,6 +73,15 @@ async fn list(
 /// `GET /v1/flows/{flow}`
 async fn show(State(intake): State<Intake>, Path(flow): Path<String>) -> HttpResult<Json<FlowView>> {
     Ok(Json(intake.views.flow(&flow).await?))
+}
+
+/// `GET /v1/flows/{flow}/decisions`
+async fn flow_decisions(
+    State(intake): State<Intake>,
+    Path(flow): Path<String>,
+    Query(query): Query<DecisionsQuery>,
+) -> HttpResult<Json<Page<DecisionView>>> {
+    Ok(Json(intake.views.flow_decisions(&flow, &query).await?))
 }
 
 /// `GET /v1/flows/stop`: a flow may have this name, and the door for stops has taken its path.
@@ -125,6 +145,15 @@ async fn systems(
 /// `GET /v1/systems/{name}`
 async fn system(State(intake): State<Intake>, Path(name): Path<String>) -> HttpResult<Json<SystemView>> {
     Ok(Json(intake.views.system(&name).await?))
+}
+
+/// `GET /v1/systems/{name}/decisions`
+async fn system_decisions(
+    State(intake): State<Intake>,
+    Path(name): Path<String>,
+    Query(query): Query<DecisionsQuery>,
+) -> HttpResult<Json<Page<DecisionView>>> {
+    Ok(Json(intake.views.system_decisions(&name, &query).await?))
 }
 
 /// `POST /v1/systems/{name}/stop`

@@ -2,6 +2,7 @@
 //!
 //! Never stops anything without a reason: it stands beside the stop for all who wonder.
 
+pub(crate) mod history;
 pub(crate) mod tables;
 mod watch;
 
@@ -28,6 +29,8 @@ pub(crate) enum Command {
         /// Name of the flow
         flow: String,
     },
+    /// List what was decided about a flow, when, why, with which numbers, and by whom where it was by hand
+    History(history::Arguments),
     /// Show flows, refreshed each second, until interrupted
     Watch(Which),
     /// Stop every flow whose name contains a keyword, also those that appear later
@@ -126,6 +129,7 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
             let reply = client.get(&format!("/v1/flows/{}", percent_encode(&flow)), &[]).await?;
             reply.show(screen, |flow| tables::shown(flow, screen))
         }
+        Command::History(wanted) => history::show("flows", &wanted, client, screen).await,
         Command::Watch(which) => watch::run(&which, client, screen).await,
         Command::Stop(stop) => {
             let mut outcome: StopOutcome = client.post("/v1/flows/stop", &given(&stop)?).await?.read()?;

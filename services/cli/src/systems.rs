@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::client::ApiClient;
 use crate::failure::CliError;
+use crate::flows::history;
 use crate::flows::tables::{class_count, decided, joined, of_limit};
 use crate::input::given;
 use crate::list::{List, moment};
@@ -26,6 +27,8 @@ pub(crate) enum Command {
         /// Name of the system
         system: String,
     },
+    /// List what was decided about a system, when, why, with which numbers, and by whom where it was by hand
+    History(history::Arguments),
     /// Keep a system from being called, whatever it says: orders wait and lose no attempt
     Stop(OverrideArguments),
     /// Have a system called, whatever its failures say
@@ -64,6 +67,7 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
             let reply = client.get(&path(&system, None), &[]).await?;
             reply.show(screen, |system| shown(system, screen))
         }
+        Command::History(wanted) => history::show("systems", &wanted, client, screen).await,
         Command::Stop(order) => give(order, "stop", client, screen).await,
         Command::Open(order) => give(order, "open", client, screen).await,
         Command::Clear { system } => {

@@ -30,10 +30,16 @@ pub(crate) fn only_shows(command: &Command) -> bool {
         }
         Command::Flows(command) => matches!(
             command,
-            flows::Command::List(_) | flows::Command::Show { .. } | flows::Command::Stops { .. }
+            flows::Command::List(_)
+                | flows::Command::Show { .. }
+                | flows::Command::History(_)
+                | flows::Command::Stops { .. }
         ),
         Command::Systems(command) => {
-            matches!(command, systems::Command::List | systems::Command::Show { .. })
+            matches!(
+                command,
+                systems::Command::List | systems::Command::Show { .. } | systems::Command::History(_)
+            )
         }
         Command::Leases(command) => matches!(command, leases::Command::List),
         Command::Queues(command) => matches!(command, queues::Command::List { .. }),

@@ -385,9 +385,10 @@ mod tests {
         let (mut rows, mut decisions) = (Vec::new(), Vec::new());
         let mut note = |one: Decision| {
             let second = one.at.as_second();
+            let state = if second < 3600 { FlowState::Stopped } else { FlowState::Limited };
             decisions.push(one);
             let from = decisions.len().saturating_sub(20);
-            rows.extend(journal.note(&[flow(FlowState::Stopped, &decisions[from..])], &[], at(second)));
+            rows.extend(journal.note(&[flow(state, &decisions[from..])], &[], at(second)));
         };
         for second in 0..3600 {
             note(decision(second, if second % 2 == 0 { "stopped" } else { "probing" }, None, "away"));

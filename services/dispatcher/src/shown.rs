@@ -39,14 +39,20 @@ pub(crate) fn show_flows(metrics: &Metrics, flows: &[FlowRecord], systems: &[Sys
         metrics.level(Level::FlowOldestReady, name, oldest);
         metrics.level(Level::FlowInProgress, name, f64::from(flow.in_progress));
         metrics.level(Level::FlowLimit, name, flow.limit.map_or(f64::NAN, f64::from));
-        for state in FlowState::ALL {
-            metrics.level_of(Level::FlowState, &[name, state.as_str()], one_if(flow.state == *state));
+        metrics.level(Level::FlowAtLimit, name, one_if(flow.at_limit));
+        // The present one first: a reader in between sees two states, and never none.
+        metrics.level_of(Level::FlowState, &[name, flow.state.as_str()], 1.0);
+        for state in FlowState::ALL.iter().filter(|state| **state != flow.state) {
+            metrics.level_of(Level::FlowState, &[name, state.as_str()], 0.0);
         }
         metrics.level(Level::FlowThroughput, name, flow.throughput);
         for (term, times) in [("short", flow.short_term), ("long", flow.long_term)] {
             for (quantile, seconds) in quantiles(times) {
                 metrics.level_of(Level::FlowStage, &[name, term, quantile], seconds);
             }
+        }
+        for (quantile, seconds) in quantiles(flow.successes) {
+            metrics.level_of(Level::FlowSuccess, &[name, quantile], seconds);
         }
         for (quantile, seconds) in quantiles(flow.waits) {
             metrics.level_of(Level::FlowWait, &[name, quantile], seconds);
@@ -57,9 +63,10 @@ pub(crate) fn show_flows(metrics: &Metrics, flows: &[FlowRecord], systems: &[Sys
     for system in systems {
         let name = system.system.as_str();
         metrics.level(Level::SystemLimit, name, system.limit.map_or(f64::NAN, f64::from));
-        for state in SystemState::ALL {
-            let is_so = one_if(system.shown_state() == *state);
-            metrics.level_of(Level::SystemState, &[name, state.as_str()], is_so);
+        let shown = system.shown_state();
+        metrics.level_of(Level::SystemState, &[name, shown.as_str()], 1.0);
+        for state in SystemState::ALL.iter().filter(|state| **state != shown) {
+            metrics.level_of(Level::SystemState, &[name, state.as_str()], 0.0);
         }
         metrics.level(Level::SystemFailedShare, name, system.failed_share.unwrap_or(f64::NAN));
         for (quantile, seconds) in quantiles(system.short_term) {

@@ -81,6 +81,8 @@ pub(super) struct SystemLink {
 pub(super) struct FlowMeasurements {
     /// Times from claimed to ended.
     pub(super) stages: Timing,
+    /// Times of those that ended without an error.
+    pub(super) successes: Timing,
     /// Times from ready to claimed.
     pub(super) waits: Timing,
     /// Stages that ended.
@@ -119,7 +121,10 @@ impl FlowMeasurements {
         self.waits.note(measured.waited);
         self.ended.note(1);
         self.present.note(1);
-        let Some(class) = &measured.class else { return };
+        let Some(class) = &measured.class else {
+            self.successes.note(measured.took);
+            return;
+        };
         if let Some(count) = self.errors.get_mut(class) {
             *count += 1.0;
         } else {
@@ -132,6 +137,7 @@ impl FlowMeasurements {
         let passed = between(self.settled_at, now);
         self.settled_at = now;
         self.stages.settle(passed);
+        self.successes.settle(passed);
         self.waits.settle(passed);
         self.ended.settle(passed);
         self.present.settle_quickly(passed);

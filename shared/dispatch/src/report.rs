@@ -110,6 +110,8 @@ impl Dispatcher {
             throughput,
             short_term: flow.known.stages.short().quantiles(),
             long_term: flow.known.stages.long().quantiles(),
+            successes: flow.known.successes.long().quantiles(),
+            at_limit: state == FlowState::Limited && ready.sum() > 0 && is_at_limit(flow),
             waits: flow.known.waits.short().quantiles(),
             pace: flow.known.pace(),
             queue_pace: flow.known.queue_waits.pace(),
@@ -204,6 +206,11 @@ impl Dispatcher {
             }),
         }
     }
+}
+
+/// True if no more of a flow may go, because of its limit or that of a system.
+fn is_at_limit(flow: &Flow) -> bool {
+    flow.blocked_by.is_some() || !flow.control.admits(flow.in_use(), flow.bounds)
 }
 
 fn system_state(system: &System) -> SystemState {

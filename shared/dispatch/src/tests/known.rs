@@ -1,6 +1,6 @@
 //! Examples of what is known of orders and flows, and for how long.
 
-use super::limits::{measured, rules, with};
+use super::limits::{measured, ready, rules, with};
 use super::*;
 
 #[test]
@@ -43,6 +43,31 @@ fn dsp_14_the_record_of_a_flow_says_since_when_its_oldest_stage_may_run() {
     assert_eq!(oldest(&mut dispatcher, 104), Some(Some(second(99))), "the next one is the oldest now");
     dispatcher.handle(DispatchEvent::OldestReady(Vec::new()), second(105));
     assert_eq!(oldest(&mut dispatcher, 105), Some(None), "nothing of it was ready");
+}
+
+#[test]
+fn dsp_14_the_record_of_a_flow_says_that_its_work_waits_for_its_limit_and_what_took_how_long_and_went_well() {
+    let policy = FlowPolicy {
+        name: "heavy".into(),
+        scenarios: ["order".to_owned()].into(),
+        mode: Some(DistributionMode::LimitedFlows),
+        max_limit: Some(7),
+        weight: None,
+    };
+    let rules = FlowRules { policies: vec![policy], ..rules(DistributionMode::StoppedFlows) };
+    let mut dispatcher = dispatcher(with(rules, &[]));
+    let record = |dispatcher: &mut Dispatcher, at| dispatcher.changed_flows(second(at)).pop().unwrap();
+    ready(&mut dispatcher, 1..=7);
+    assert_eq!(polled(&mut dispatcher, 0).len(), 7);
+    assert!(!record(&mut dispatcher, 0).at_limit, "nothing waits");
+    dispatcher.handle(DispatchEvent::Ready(vec![parallel(8)]), second(0));
+    assert!(record(&mut dispatcher, 0).at_limit);
+    dispatcher.handle(measured(1, Some("business")), second(1));
+    let one_less = record(&mut dispatcher, 1);
+    assert!(!one_less.at_limit, "there is a place for it");
+    assert_eq!((one_less.successes.p99_ms, one_less.short_term.p99_ms.is_some()), (None, true));
+    dispatcher.handle(measured(2, None), second(2));
+    assert!(record(&mut dispatcher, 3).successes.p99_ms.is_some());
 }
 
 #[test]

@@ -155,6 +155,10 @@ pub struct FlowRecord {
     pub short_term: Quantiles,
     /// Time of a stage over hours.
     pub long_term: Quantiles,
+    /// Time of a stage that ended without an error, over hours.
+    pub successes: Quantiles,
+    /// True while stages of it wait for its limit, or for that of a system it calls.
+    pub at_limit: bool,
     /// Time from ready to claimed, recently.
     pub waits: Quantiles,
     /// Stages that start in a second, as it is reckoned with for others: sudden changes show in it at once.

@@ -108,10 +108,14 @@ metrics! {
     FlowInProgress: "flow_in_progress" ["flow"] = "Stages of a flow in progress";
     FlowLimit: "flow_limit" ["flow"] = "Stages that a flow may have in progress; NaN without a limit";
     FlowState: "flow_state" ["flow", "state"] = "1 for the state of a flow";
+    FlowAtLimit: "flow_at_limit" ["flow"]
+        = "1 while stages of a flow wait for its limit, or for that of a system it calls";
     FlowThroughput: "flow_stages_per_second" ["flow"] = "Stages of a flow that ended in a second, recently";
     FlowStage: "flow_stage_seconds" ["flow", "term", "quantile"]
         = "Time of a stage of a flow, of the last minute (short) and over hours (long); NaN while none was \
            measured";
+    FlowSuccess: "flow_success_seconds" ["flow", "quantile"]
+        = "Time of a stage of a flow that ended without an error, over hours; NaN while none was measured";
     FlowWait: "flow_wait_seconds" ["flow", "quantile"]
         = "Time from ready to claimed of the stages of a flow, recently; NaN while none was measured";
     FlowToEmpty: "flow_to_empty_seconds" ["flow"]

@@ -190,6 +190,23 @@ pub struct BacklogFacts {
     pub inconsistent: u64,
     /// Keywords of the flows that operators have stopped.
     pub stops: Vec<String>,
+    /// Flows that do not work.
+    pub stopped_flows: Vec<StandingFacts>,
+    /// Called systems that are left alone.
+    pub away_systems: Vec<StandingFacts>,
+}
+
+/// Facts about a flow or a called system that does not work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandingFacts {
+    /// Name of it.
+    pub name: String,
+    /// State of it.
+    pub state: String,
+    /// Time since which it does not work, where that is known.
+    pub since: Option<Timestamp>,
+    /// Last decision about it.
+    pub why: Option<String>,
 }
 
 /// Facts about the configuration of a process.

@@ -8,15 +8,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::diagnosis::{
     self, BacklogFacts, BrokerFacts, ClusterFacts, ConfigurationFacts, Fact, FindingSeverity,
-    InstallationFacts, InstallationFinding, NodeFacts,
+    InstallationFacts, InstallationFinding, NodeFacts, StandingFacts,
 };
+use pagurus_domain::flow::Decision;
 use pagurus_domain::number::saturated;
 use pagurus_store::Error;
 use pagurus_store::lists::measures;
 use pagurus_store::recovery::cluster::{self, RegisteredNode};
 use pagurus_store::recovery::presence::{self, NodeLoad};
 use pagurus_store::upkeep::doctor;
-use pagurus_store::upkeep::stops;
+use pagurus_store::upkeep::{flows, stops};
 use pagurus_wire::doctor::{DoctorFinding, DoctorView};
 use pagurus_wire::stats::NamedCount;
 
@@ -26,6 +27,8 @@ use crate::Views;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Stops by hand that are read.
 const STOPS: i64 = 100;
+/// Flows that do not work, and systems that are left alone, that are read.
+const STANDING: i64 = 1000;
 
 impl Views {
     /// Verdict over the installation, with the facts about the message broker, which are gathered meanwhile.
@@ -73,6 +76,9 @@ impl Views {
         let client = self.host.store.reports().await?;
         let (_, now) = self.now(&client).await?;
         let stops = stops::list(&client, false, i64::MAX, STOPS).await?;
+        let (stopped, away) = flows::standing(&client, STANDING).await?;
+        let stopped = stopped.into_iter();
+        let away = away.into_iter();
         let waits_for = |name: &str| {
             let found = |one: &&NamedCount| one.name == name;
             now.waiting.iter().find(found).map_or(0, |one| one.count.count)
@@ -86,6 +92,12 @@ impl Views {
             refused: now.refused_messages.count,
             inconsistent: now.inconsistent.count,
             stops: stops.into_iter().map(|stop| stop.rule.keyword).collect(),
+            stopped_flows: stopped
+                .map(|one| standing(one.flow, one.state.as_str(), one.stopped_since, &one.decisions))
+                .collect(),
+            away_systems: away
+                .map(|one| standing(one.system, one.state.as_str(), one.stopped_since, &one.decisions))
+                .collect(),
         })
     }
 }
@@ -95,6 +107,16 @@ async fn patiently<T>(asked: impl Future<Output = Result<T, Error>>) -> Fact<T> 
     match tokio::time::timeout(PATIENCE, asked).await {
         Ok(found) => found.map_err(|error| error.to_string()),
         Err(_) => Err(format!("no answer within {PATIENCE:?}")),
+    }
+}
+
+fn standing(name: String, state: &str, since: Option<Timestamp>, decisions: &[Decision]) -> StandingFacts {
+    let last = decisions.last();
+    StandingFacts {
+        name,
+        state: state.to_owned(),
+        since: since.or(last.map(|last| last.at)),
+        why: last.map(|last| last.why.clone()),
     }
 }
 

@@ -62,6 +62,17 @@ async fn dsp_14_the_history_says_when_and_why_a_system_was_stopped_and_when_it_w
     })
     .await;
 
+    until("the doctor names the system and its flow", PATIENCE, async || {
+        let verdict = engine.get("/v1/doctor").await.unwrap().success().unwrap();
+        let findings = verdict["findings"].as_array().unwrap();
+        let named = |check: &str, name: &str| {
+            let message = |one: &Value| one["message"].as_str().unwrap_or_default().contains(name);
+            findings.iter().any(|one| one["check"] == check && message(one))
+        };
+        named("systems", "`billing`") && named("flows", "`bills`")
+    })
+    .await;
+
     // Another dispatcher goes on with it, and writes nothing twice.
     let before = history(&engine, "systems/billing").await;
     engine.node(Role::Dispatcher).kill().await.unwrap();
@@ -106,7 +117,7 @@ async fn dsp_14_the_history_says_who_stopped_a_flow_or_a_system_and_why() {
     let engine = Installation::configured("dsp_14_by_hand", STOPPING).await;
     engine.actions("bills", &call("/billing/pay")).await;
     engine.run(json!({"id": "before", "scenario": "bills"}), "success").await;
-    until("the flow is known", PATIENCE, async || state_of(&engine, "bills").await != "").await;
+    until("the flow is known", PATIENCE, async || !state_of(&engine, "bills").await.is_empty()).await;
     stop(&engine, "bill", json!({})).await;
     until("the stop is in the history", PATIENCE, async || {
         says(&history(&engine, "flows/bills").await, "disabled_manually", "of flows with `bill`: works")

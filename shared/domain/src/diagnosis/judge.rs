@@ -8,7 +8,7 @@ use std::time::Duration;
 use self::database::of_database;
 use super::{
     BacklogFacts, BrokerFacts, ClusterFacts, ConfigurationFacts, FindingSeverity, InstallationFacts,
-    InstallationFinding, NodeFacts, Shown,
+    InstallationFinding, NodeFacts, Shown, StandingFacts,
 };
 use crate::id::Role;
 
@@ -46,6 +46,8 @@ pub const fn reviewed() -> &'static [&'static str] {
         "refused",
         "consistency",
         "stops",
+        "flows",
+        "systems",
         "configuration",
     ]
 }
@@ -69,7 +71,10 @@ pub fn diagnose(facts: &InstallationFacts) -> Vec<InstallationFinding> {
         Err(why) => findings.unknown("nodes", why),
     }
     match &facts.backlog {
-        Ok(backlog) => of_backlog(backlog, &mut findings),
+        Ok(backlog) => {
+            of_backlog(backlog, &mut findings);
+            of_standing(backlog, &mut findings);
+        }
         Err(why) => findings.unknown("backlog", why),
     }
     of_configuration(&facts.configuration, &mut findings);
@@ -285,6 +290,38 @@ fn of_backlog(facts: &BacklogFacts, findings: &mut InstallationFindings) {
             "`pagurus flows stops` tells who made them and why; `pagurus flows resume` lifts one",
         );
     }
+}
+
+/// Names what does not work: a part of it is enough to begin with.
+fn of_standing(facts: &BacklogFacts, findings: &mut InstallationFindings) {
+    let named = |standing: &[StandingFacts]| {
+        let named: Vec<String> = standing.iter().take(NAMED).map(described).collect();
+        let more = standing.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        format!("{}{more}", named.join("; "))
+    };
+    if !facts.stopped_flows.is_empty() {
+        findings.add(
+            "flows",
+            Warning,
+            format!("{} flows do not work: {}", facts.stopped_flows.len(), named(&facts.stopped_flows)),
+            "`pagurus flows history NAME` tells when and why each was stopped; nothing of them loses an attempt meanwhile",
+        );
+    }
+    if !facts.away_systems.is_empty() {
+        findings.add(
+            "systems",
+            Warning,
+            format!("{} called systems are left alone: {}", facts.away_systems.len(), named(&facts.away_systems)),
+            "`pagurus systems history NAME` tells since when and why; ask those who run the system, or `pagurus systems open` it",
+        );
+    }
+}
+
+fn described(one: &StandingFacts) -> String {
+    let since = one.since.map_or_else(String::new, |since| format!(" since {since:.0}"));
+    let why = one.why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+    format!("`{}` is `{}`{since}{why}", one.name, one.state)
 }
 
 fn of_configuration(facts: &ConfigurationFacts, findings: &mut InstallationFindings) {

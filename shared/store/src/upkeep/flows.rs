@@ -47,6 +47,11 @@ statements! {
         SELECT count(*) AS before FROM (SELECT FROM ready WHERE order_no < $2 AND flow = $1 LIMIT $3) AS earlier";
     BACKLOG = "SELECT flow, ready FROM flow_states WHERE ready >= $1 ORDER BY ready DESC LIMIT $2";
     HELD_BACK = "SELECT record FROM flow_states WHERE state <> 'enabled' ORDER BY ready DESC LIMIT $1";
+    STOPPED_FLOWS = "
+        SELECT record FROM flow_states WHERE state IN ('stopped', 'probing', 'disabled_manually')
+         ORDER BY ready DESC, flow LIMIT $1";
+    AWAY_SYSTEMS = "
+        SELECT record FROM system_states WHERE state IN ('stopped', 'probing') ORDER BY system LIMIT $1";
     FORGET_FLOWS = "
         DELETE FROM flow_states
          WHERE flow = ANY(ARRAY(SELECT flow FROM flow_states
@@ -188,6 +193,17 @@ pub async fn backlog(client: &Client, least: i64, limit: i64) -> Result<Vec<(Str
 pub async fn held_back(client: &Client, limit: i64) -> Result<Vec<FlowRecord>> {
     let rows = client.query(&client.prepare_cached(HELD_BACK).await?, &[&limit]).await?;
     Ok(rows.iter().filter_map(|row| read(row, "flow_states").ok()).collect())
+}
+
+/// Flows that do not work, those with the most ready stages first, and systems that are left alone; at most `limit` of each. A
+/// record that cannot be read is left out.
+pub async fn standing(client: &Client, limit: i64) -> Result<(Vec<FlowRecord>, Vec<SystemRecord>)> {
+    let flows = client.query(&client.prepare_cached(STOPPED_FLOWS).await?, &[&limit]).await?;
+    let systems = client.query(&client.prepare_cached(AWAY_SYSTEMS).await?, &[&limit]).await?;
+    Ok((
+        flows.iter().filter_map(|row| read(row, "flow_states").ok()).collect(),
+        systems.iter().filter_map(|row| read(row, "system_states").ok()).collect(),
+    ))
 }
 
 /// Number of stages of a flow that may run and belong to orders registered before this one; counts at most `most`.

@@ -210,3 +210,22 @@ fn run_errors_stand_before_warnings() {
     });
     assert_eq!(both, [("configuration", Error), ("notifications", Warning), ("configuration", Warning)]);
 }
+
+#[test]
+fn dsp_14_flows_that_do_not_work_and_systems_that_are_left_alone_are_named() {
+    let standing = |name: &str| StandingFacts {
+        name: name.into(),
+        state: "probing".into(),
+        since: Some("2026-01-02T03:04:05Z".parse().unwrap()),
+        why: Some("12 of 12 calls failed".into()),
+    };
+    let all: Vec<StandingFacts> = ["a", "b", "c", "d", "e"].map(standing).into();
+    assert_eq!(backlog(|facts| facts.stopped_flows = all.clone()), [("flows", Warning)]);
+    assert_eq!(backlog(|facts| facts.away_systems = all.clone()), [("systems", Warning)]);
+    let facts = BacklogFacts { stopped_flows: all, ..BacklogFacts::default() };
+    let findings = diagnose(&InstallationFacts { backlog: Ok(facts), ..well() });
+    let message = &findings[0].message;
+    let first =
+        "5 flows do not work: `a` is `probing` since 2026-01-02T03:04:05Z (12 of 12 calls failed); `b`";
+    assert!(message.starts_with(first) && message.ends_with("; and 2 more"), "{message}");
+}

@@ -3,6 +3,7 @@
 
 mod given_up;
 mod python;
+mod seen;
 
 use std::time::{Duration, Instant};
 

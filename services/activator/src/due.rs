@@ -12,6 +12,7 @@ use pagurus_domain::low_water::LowWater;
 use pagurus_domain::number::saturated;
 use pagurus_runtime::metrics::{Count, Level, Span, Work};
 use pagurus_runtime::node::chain;
+use pagurus_runtime::stats::Series;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::{Effects, Host, news};
 use pagurus_store::Error;
@@ -185,6 +186,7 @@ async fn wake(host: &Host, stream: Stream, waker: &mut Waker) -> Result<Duration
         host.metrics.count_by(Count::Activations, &[stream.as_str(), &stage.flow], 1);
         if let Some(task) = overdue {
             host.metrics.count_by(Count::WorkTimeouts, &[&task.scenario, &task.actor], 1);
+            host.stats.count(Series::TasksOverdue, &task.actor);
         }
     }
     Effects::of_ready(woken.iter().map(|woken| &woken.stage)).send(host).await;

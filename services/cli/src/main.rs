@@ -3,6 +3,7 @@
 //! Whatever the API can do goes through the API. Only `dev` starts services, only `migrate` opens
 //! the database.
 
+mod actors;
 mod audit;
 mod bench;
 mod callbacks;
@@ -146,6 +147,9 @@ enum Command {
     /// Show called systems, and keep them stopped or open by hand
     #[command(subcommand)]
     Systems(systems::Command),
+    /// Show actors: programs outside that decide tasks of orders
+    #[command(subcommand)]
+    Actors(actors::Command),
     /// Show maintenance windows of flows and called systems, and set them ahead
     #[command(subcommand)]
     Windows(windows::Command),
@@ -286,6 +290,7 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), C
         Command::Scenario(command) => scenario::run(command, &client()?, config, screen).await,
         Command::Queues(command) => queues::run(command, &client()?, screen).await,
         Command::Flows(command) => flows::run(command, &client()?, screen).await,
+        Command::Actors(command) => actors::run(command, &client()?, screen).await,
         Command::Systems(command) => systems::run(command, &client()?, screen).await,
         Command::Windows(command) => windows::run(command, &client()?, screen).await,
         Command::Leases(command) => leases::run(command, &client()?, screen).await,

@@ -41,6 +41,7 @@ pub(crate) fn only_shows(command: &Command) -> bool {
                 systems::Command::List | systems::Command::Show { .. } | systems::Command::History(_)
             )
         }
+        Command::Actors(_) => true,
         Command::Leases(command) => matches!(command, leases::Command::List),
         Command::Queues(command) => matches!(command, queues::Command::List { .. }),
         Command::Nodes(command) => matches!(command, nodes::Command::List | nodes::Command::Leases),

@@ -10,6 +10,7 @@ use pagurus_domain::id::{RequestId, ScenarioNo};
 use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::secrets::DeploymentSecrets;
+use pagurus_runtime::stats::Series;
 use pagurus_runtime::{Effects, Host, costly};
 use pagurus_scenario::{Concealed, holds_credentials};
 use pagurus_store::outside::answers::{self, Answered, CallbackVerdict, NewCallback};
@@ -102,7 +103,8 @@ impl AnswerRecorder {
         let begun = Instant::now();
         let metrics = &self.host.metrics;
         let stored = self.store(batch, &patience).await.inspect_err(|error| patience.note(error));
-        let Answered { verdicts, woken, unkept, closed } = stored?;
+        let Answered { verdicts, woken, unkept, closed, decided } = stored?;
+        decided.iter().for_each(|actor| self.host.stats.count(Series::TasksDecided, actor));
         let mut effects = Effects::of_ready(&woken);
         effects.answers(closed);
         effects.send(&self.host).await;

@@ -1,5 +1,6 @@
 //! The HTTP door: routes, limits, and how problems are answered.
 
+mod actors;
 mod amendments;
 mod asyncapi;
 mod audit;
@@ -52,7 +53,7 @@ use crate::Intake;
 
 /// Returns all routes of the API, with their description.
 fn table() -> Table {
-    let rooms: [fn(Table) -> Table; 18] = [
+    let rooms: [fn(Table) -> Table; 19] = [
         orders::routes,
         parts::routes,
         amendments::routes,
@@ -62,6 +63,7 @@ fn table() -> Table {
         errors::routes,
         flows::routes,
         windows::routes,
+        actors::routes,
         queues::routes,
         search::routes,
         operations::routes,

@@ -46,10 +46,14 @@ pub enum Series {
     ErrorSystems,
     /// HTTP calls of systems, by host and port, timed.
     Calls,
+    /// Tasks that were decided, by actor.
+    TasksDecided,
+    /// Hand-outs of tasks whose work time-out passed, by actor.
+    TasksOverdue,
 }
 
 impl Series {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Registered,
         Self::Succeeded,
         Self::Failed,
@@ -59,6 +63,8 @@ impl Series {
         Self::ErrorClasses,
         Self::ErrorSystems,
         Self::Calls,
+        Self::TasksDecided,
+        Self::TasksOverdue,
     ];
 
     /// Word under which it is stored.
@@ -74,6 +80,8 @@ impl Series {
             Self::ErrorClasses => "errors.class",
             Self::ErrorSystems => "errors.system",
             Self::Calls => "calls",
+            Self::TasksDecided => "tasks.decided",
+            Self::TasksOverdue => "tasks.overdue",
         }
     }
 

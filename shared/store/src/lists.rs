@@ -1,5 +1,6 @@
 //! What is looked for, counted and shown of many orders.
 
+pub mod actors;
 pub mod audit;
 pub mod errors;
 pub mod measures;

@@ -14,6 +14,7 @@ const MODULES: &[&[Statement]] = &[
     crate::outside::answers::taken::STATEMENTS,
     crate::hot::asking::STATEMENTS,
     crate::hot::attempts::STATEMENTS,
+    crate::lists::actors::STATEMENTS,
     crate::lists::audit::STATEMENTS,
     crate::outside::callbacks::STATEMENTS,
     crate::hot::calls::STATEMENTS,

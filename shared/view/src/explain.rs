@@ -1,5 +1,6 @@
 //! "Why is it not running?", in one plain sentence (ORD-28).
 
+mod actor;
 mod capacity;
 mod eta;
 mod flow;
@@ -7,7 +8,6 @@ mod promise;
 mod system;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::order::Status;
@@ -49,8 +49,11 @@ impl Views {
             let known = self.catalogue.get(&client, ScenarioNo(row.scenario_no)).await?;
             let scenario = known.and_then(Known::readable);
             let cycles = retry::cycles(settings, scenario.as_deref(), &row, jiff::Timestamp::now());
-            let (reason, mut explanation) = sentence(&client, &row, &cycles, settings).await?;
-            explanation.extend(self.unserved(&client, &row).await?);
+            let (mut reason, mut explanation) = sentence(&client, &row, &cycles, settings).await?;
+            if let Some((of_actor, clause)) = self.of_actor(&client, &row, reason).await? {
+                reason = of_actor;
+                explanation.push_str(&clause);
+            }
             explanation.extend(marks::of_order(&client, row.no).await?.map(|mark| marked(&mark)));
             explanation.extend(undelivered(&outbox::shown::of_order(&client, row.no).await?));
             let promise = promise::of_order(&client, &row).await?;
@@ -62,25 +65,6 @@ impl Views {
         let (reason, explanation, eta, promise) = read.await.map_err(self.failed("read"))?;
         let (status, reason) = (row.status.to_string(), reason.to_string());
         Ok(Explanation { id: row.id, status, reason, explanation, eta, promise })
-    }
-}
-
-/// Longest time to wait for the broker to count the consumers of an actor.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-impl Views {
-    /// Returns a further clause if an order waits for the decision of an actor whose tasks no program takes.
-    async fn unserved(&self, client: &Client, row: &Row) -> Result<Option<String>, Error> {
-        if row.status != Status::Wait {
-            return Ok(None);
-        }
-        let awaited = requests::awaited(client, row.no).await?;
-        let mut actors = awaited.iter().filter_map(|name| name.strip_prefix(ACTOR));
-        let Some(actor) = actors.next() else { return Ok(None) };
-        // A broker that does not answer says nothing about the order.
-        let consumers = self.host.broker.consumers_of_actor(actor, PATIENCE).await.unwrap_or(Some(1));
-        let text = format!("; no program takes tasks of actor `{actor}`: start one");
-        Ok((consumers.unwrap_or(0) == 0).then_some(text))
     }
 }
 

@@ -3,6 +3,7 @@
 //! A view changes nothing, and knows no door: it takes a query that a door has read, looks at a bounded number of
 //! rows, leaves out what nobody is shown, and answers with a value or with the problem to answer with.
 
+mod actors;
 mod audit;
 mod callbacks;
 mod calls;

@@ -14,6 +14,8 @@ pub enum WaitReason {
     Sleep,
     /// Waits for callbacks, decisions of actors, children, or calls from outside.
     Wait,
+    /// Waits for an actor whose programs are connected and have other tasks in hand, or take none.
+    ActorBusy,
     /// Polls, and rests between two attempts.
     Polling,
     /// Failed, and is repeated later.
@@ -47,6 +49,7 @@ spelled!(WaitReason {
     Running => "running",
     Sleep => "sleep",
     Wait => "wait",
+    ActorBusy => "actor_busy",
     Polling => "polling",
     Retry => "retry",
     Postponed => "postponed",

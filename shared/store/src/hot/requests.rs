@@ -207,7 +207,7 @@ pub async fn tasks_of_stages(tx: &Tx<'_>, stages: &[(OrderNo, Timestamp)]) -> Re
 }
 
 /// The actor of a request, whose name tells it.
-fn actor_of(request: &str) -> String {
+pub(crate) fn actor_of(request: &str) -> String {
     request.strip_prefix(TASK_PREFIX).unwrap_or(request).to_owned()
 }
 

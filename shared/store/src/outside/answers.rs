@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::columns::columns;
 use crate::hot::due;
+use crate::hot::requests::actor_of;
 use crate::hot::stages::ReadyStage;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
@@ -33,7 +34,7 @@ statements! {
           FROM orders o
          WHERE r.id = ANY($1::uuid[]) AND r.status = 'open'
            AND o.no = ANY(ARRAY[r.order_no]) AND o.life = r.life AND o.finished_at IS NULL
-        RETURNING r.id, r.hand_out > 0 AS is_task, CASE WHEN r.awaited THEN r.system END AS system, o.flow";
+        RETURNING r.id, CASE WHEN r.hand_out > 0 THEN r.name END AS task, CASE WHEN r.awaited THEN r.system END AS system, o.flow";
     // One decision ends a task, whichever of its hand-outs it answers.
     CANCEL_SIBLINGS = "
         UPDATE requests r SET status = 'canceled', closed_at = now()
@@ -116,6 +117,8 @@ pub struct Answered {
     pub unkept: usize,
     /// The requests that are not waited for any more: of which flow, to which called system.
     pub closed: Vec<(String, String)>,
+    /// The actor of each task that was decided.
+    pub decided: Vec<String>,
 }
 
 /// The scenarios of the orders whose requests these callbacks answer, by request; nothing of those for nobody.
@@ -158,7 +161,8 @@ where
     let answer = tx.prepare_cached(ANSWER).await?;
     let rows = tx.query(&answer, &[&asked]).await?;
     let mut fresh: HashSet<Uuid> = rows.iter().map(|row| row.get("id")).collect();
-    let tasks: Vec<Uuid> = rows.iter().filter(|row| row.get("is_task")).map(|row| row.get("id")).collect();
+    let task = |row: &Row| Some((row.get::<_, Uuid>("id"), actor_of(row.get::<_, Option<&str>>("task")?)));
+    let (tasks, decided): (Vec<Uuid>, Vec<String>) = rows.iter().filter_map(task).unzip();
     if !tasks.is_empty() {
         let statement = tx.prepare_cached(CANCEL_SIBLINGS).await?;
         tx.execute(&statement, &[&tasks]).await?;
@@ -193,7 +197,7 @@ where
     });
     store(tx, &kept.collect::<Vec<_>>(), &order_of).await?;
     let woken = if accepted == 0 { Vec::new() } else { due::wake_answered(tx, &orders).await? };
-    Ok(Answered { verdicts, woken, unkept: orphans.saturating_sub(room), closed })
+    Ok(Answered { verdicts, woken, unkept: orphans.saturating_sub(room), closed, decided })
 }
 
 /// Number of callbacks for nobody that may be kept yet.

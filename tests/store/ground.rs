@@ -166,6 +166,7 @@ impl Ground {
             life: claimed.head.life,
             visit: 1,
             action,
+            hand_out: 0,
             name: format!("r{action}"),
             task: None,
         };

@@ -142,7 +142,6 @@ mod tests {
         let closed = Closed::default();
         closed.note(&[asked_for("actor:scoring", 60)], Duration::from_secs(60), Instant::now());
         let terms = TaskTerms {
-            hand_out: 1,
             work_timeout: Duration::from_secs(60),
             accept_first: false,
             task_ends_at: None,
@@ -150,7 +149,7 @@ mod tests {
             wait_ends_at: Timestamp::MAX,
         };
         let held = |name: &str, task: Option<TaskTerms>| {
-            let need = Need::Register { name: name.to_owned(), visit: 1, action: 0, task };
+            let need = Need::Register { name: name.to_owned(), visit: 1, action: 0, hand_out: 0, task };
             closed.holds(&need, &SystemNames::default(), "/", Timestamp::UNIX_EPOCH, 0.0)
         };
         let Some(Answer::Held { until, system }) = held("actor.scoring", Some(terms)) else {

@@ -289,13 +289,14 @@ async fn ask(
     trace: Option<&TraceContext>,
 ) -> Result<Answer, Stale> {
     Ok(match need {
-        Need::Register { name, visit, action, task } => {
+        Need::Register { name, visit, action, hand_out, task } => {
             let request = NewRequest {
                 no: claimed.head.no,
                 pass: claimed.pass,
                 life: claimed.head.life,
                 visit,
                 action,
+                hand_out,
                 name,
                 task,
             };

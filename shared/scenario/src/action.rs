@@ -291,6 +291,14 @@ pub struct OrderAction {
     pub timeout: Option<Lapse>,
 }
 
+impl OrderAction {
+    /// True if a script that refuses the end of the child has another one started: where its end is awaited, and its id
+    /// is the engine's to make.
+    pub(crate) fn is_started_again(&self) -> bool {
+        self.waits_here && self.fields.iter().all(|(name, _)| name != "id")
+    }
+}
+
 /// Most actions for one element: the requests of elements are distinguished by numbers of this base.
 pub(super) const MOST_ACTIONS: usize = 8;
 

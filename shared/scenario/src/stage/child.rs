@@ -5,6 +5,7 @@ use pagurus_domain::id::RequestId;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::stage::Then;
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use super::super::script::RunError;
 use super::super::{Action, OrderAction};
@@ -33,6 +34,14 @@ impl StageRun {
                 self.fail(error, turn);
                 None
             }
+        }
+    }
+
+    /// Number of children that an action started before in this visit, whose ends a script refused.
+    pub(super) fn started_before(&self, action: &Action) -> u32 {
+        match action {
+            Action::Order(order) if order.is_started_again() => self.cursor.visit.hand_out,
+            _ => 0,
         }
     }
 
@@ -65,11 +74,17 @@ impl StageRun {
             if let Some((number, action)) = self.place_in_each() {
                 place.push_str(&format!(".{number}-{action}"));
             }
+            // A script refused the end of the one before it: another one is started (ERR-5).
+            let again = Some(self.cursor.visit.hand_out).filter(|again| *again > 0 && order.waits_here);
+            if let Some(again) = again {
+                place.push_str(&format!(".again-{again}"));
+            }
             let id = format!("{}.{place}", turn.facts.id);
             let id = if id.len() <= pagurus_domain::order::registration::MAX_ID_BYTES {
                 id
             } else {
-                self.idempotency_key(turn).to_string()
+                let key = self.idempotency_key(turn);
+                again.map_or(key, |again| Uuid::new_v5(&key, &again.to_be_bytes())).to_string()
             };
             fields.insert("id".into(), id.into());
         }
@@ -101,6 +116,12 @@ impl StageRun {
         let end = turn.received.iter().find(|callback| callback.name == name);
         let end = end.map_or(Value::Null, |callback| callback.value.value()["body"].clone());
         if end["status"] == "success" {
+            // A child with an id of the scenario's own is started once, whatever is repeated.
+            if order.is_started_again() {
+                self.cursor.visit.hand_out += 1;
+                self.note_answered(turn);
+                self.cursor.visit.hand_out = 0;
+            }
             return self.cursor.advance();
         }
         let text = |value: &Value| value.as_str().map(str::to_owned);

@@ -19,7 +19,7 @@ use super::failing::Failing as _;
 use super::snapshot::{EachProgress, ElementEnd, ElementProgress, FailedElement};
 use super::{Answer, Need, Pending, StageRun, StageTurn, error_value};
 use crate::script::RunError;
-use crate::{EachAction, Folded};
+use crate::{Action, EachAction, Folded};
 use element::ToWorld;
 
 /// Actions of a state before its requests are numbered by element: numbers below are those of its other actions.
@@ -225,19 +225,24 @@ impl StageRun {
 
     /// Ends the repeat if all that it was for has gone through.
     fn end_cycle_of_each(&mut self) {
-        let frame = self.cursor.frame_mut();
-        if frame.each.as_ref().is_some_and(|each| each.is_even()) && frame.retry.take().is_some() {
-            self.cursor.sum_up_retries();
+        let frame = self.cursor.frame();
+        if frame.each.as_ref().is_some_and(|each| each.is_even()) {
+            self.cursor.come_to(self.cursor.visit.number, frame.action + 1);
         }
     }
 
     /// Sets the variables when all elements are over.
     fn settle_each(&mut self, each: &EachAction, turn: &StageTurn<'_>) {
         let vars = self.context.vars.clone();
+        let called = !self.elements().is_empty()
+            && each.actions.iter().any(|action| matches!(action, Action::Http(_)));
         self.set_lists(each);
         if let Err(error) = self.check_vars(turn) {
             self.context.vars = vars;
             return self.fail(error, turn);
+        }
+        if called {
+            self.note_answered(turn);
         }
         self.cursor.advance();
     }

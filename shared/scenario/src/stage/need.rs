@@ -14,7 +14,7 @@ use super::{Reached, StageEnd};
 /// Need of a stage to go on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Need {
-    /// Store a request before it is sent; the same visit and action give the same request.
+    /// Store a request before it is sent; the same visit, action and hand-out give the same request.
     Register {
         /// Name that the scenario gives it.
         name: String,
@@ -22,6 +22,8 @@ pub enum Need {
         visit: u32,
         /// Index of the action.
         action: u32,
+        /// Number of the hand-out of a task, from 1; of a child, how often it was started before; else 0.
+        hand_out: u32,
         /// Set where the request is a task of an actor.
         task: Option<TaskTerms>,
     },
@@ -103,8 +105,6 @@ pub struct Publication {
 /// Terms of a hand-out of a task: how long it may last, and whether earlier ones stay valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskTerms {
-    /// Number of the hand-out, from 1.
-    pub hand_out: u32,
     /// A heartbeat prolongs the hand-out by so much.
     pub work_timeout: Duration,
     /// True if the hand-out may still be answered after its work time-out: there is another one then.

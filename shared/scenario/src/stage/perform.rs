@@ -31,7 +31,7 @@ impl StageRun {
                     self.cursor.advance();
                     return None;
                 }
-                return Some(self.register(name, content));
+                return Some(self.register(action, name, content));
             }
             Action::Parallel(steps) => return self.send_parallel(steps, turn),
             Action::Each(each) => return self.go_through(each, turn),
@@ -74,12 +74,13 @@ impl StageRun {
     }
 
     /// Registers a request before it is sent, so that an answer that comes at once finds it.
-    fn register(&mut self, name: &str, content: Option<Digest>) -> Need {
+    fn register(&mut self, action: &Action, name: &str, content: Option<Digest>) -> Need {
         self.pending = Pending::Registration(name.to_owned(), content);
         Need::Register {
             name: name.to_owned(),
             visit: self.cursor.visit.number,
             action: u32::try_from(self.cursor.frame().action).unwrap_or(u32::MAX),
+            hand_out: self.started_before(action),
             task: None,
         }
     }

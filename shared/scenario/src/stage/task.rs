@@ -68,8 +68,8 @@ impl StageRun {
             name,
             visit: self.cursor.visit.number,
             action: u32::try_from(self.cursor.frame().action).unwrap_or(u32::MAX),
+            hand_out: self.cursor.visit.hand_out,
             task: Some(TaskTerms {
-                hand_out: self.cursor.visit.hand_out,
                 work_timeout: Duration::from_millis(times.work_ms),
                 // Without a restart the time-out is the end of the task.
                 accept_first: actor.accept_first && actor.restart_after_work_timeout,

@@ -100,8 +100,8 @@ struct Play {
 struct Played {
     /// Calls and messages, with visit and action of each.
     calls: Vec<(u32, usize, Need)>,
-    /// Registrations, by visit and action.
-    requests: BTreeMap<(u32, u32), RequestId>,
+    /// Registrations, by visit, action and hand-out.
+    requests: BTreeMap<(u32, u32, u32), RequestId>,
     /// Positions that were saved on the way.
     saved: Vec<Reached>,
     ends: Vec<StageEnd>,
@@ -287,9 +287,9 @@ impl Played {
                         answers.pop_front().and_then(|answer| parse_duration(&answer["held ".len()..]).ok());
                     Answer::Held { until: later(*now, held.unwrap()), system: "actor:scoring".into() }
                 }
-                Need::Register { visit, action, .. } => {
+                Need::Register { visit, action, hand_out, .. } => {
                     let fresh = RequestId(Uuid::from_u128(self.requests.len() as u128 + 1));
-                    Answer::Registered(*self.requests.entry((visit, action)).or_insert(fresh))
+                    Answer::Registered(*self.requests.entry((visit, action, hand_out)).or_insert(fresh))
                 }
                 Need::Release => Answer::Released,
                 call => {

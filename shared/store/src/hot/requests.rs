@@ -119,6 +119,8 @@ pub struct NewRequest {
     pub visit: u32,
     /// Index of the action.
     pub action: u32,
+    /// Number of the hand-out of a task, or of the start of a child.
+    pub hand_out: u32,
     /// Name that the scenario gives it.
     pub name: String,
     /// Set where it is a hand-out of a task.
@@ -134,7 +136,7 @@ pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option
         visit: i32 = count(new.visit),
         action: i32 = count(new.action),
         name: &str = new.name.as_str(),
-        hand_out: i32 = new.task.map_or(0, |task| count(task.hand_out)),
+        hand_out: i32 = count(new.hand_out),
         work_seconds: Option<f64> = new.task.map(|task| task.work_timeout.as_secs_f64()),
         accept_first: bool = new.task.is_some_and(|task| task.accept_first),
         task_ends_at: Option<Timestamp> = new.task.and_then(|task| task.task_ends_at),
@@ -144,8 +146,7 @@ pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option
     let rows = columns.query(tx, REGISTER, &[]).await?;
     // An order runs one stage, and a stage registers one request at a time.
     let ids: HashMap<i64, Uuid> = rows.iter().map(|row| (row.get("order_no"), row.get("id"))).collect();
-    let alone =
-        requests.iter().filter(|r| r.task.is_some_and(|task| !task.accept_first && task.hand_out > 1));
+    let alone = requests.iter().filter(|r| r.hand_out > 1 && r.task.is_some_and(|task| !task.accept_first));
     let alone: Vec<Uuid> = alone.filter_map(|r| ids.get(&r.no.0).copied()).collect();
     if !alone.is_empty() {
         let statement = tx.prepare_cached(SUPERSEDE).await?;

@@ -206,8 +206,8 @@ impl Play<'_> {
                     }
                     return Ok(Some(end));
                 }
-                Need::Register { name, visit, action, task } => {
-                    let id = self.requests.register(&name, visit, action, task);
+                Need::Register { name, visit, action, hand_out, task } => {
+                    let id = self.requests.register(&name, (visit, action), hand_out, task);
                     self.registered = Some(id);
                     Answer::Registered(id)
                 }

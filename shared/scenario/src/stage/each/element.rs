@@ -165,6 +165,7 @@ impl StageRun {
                 name: name_of(name, self.number(index)),
                 visit: self.cursor.visit.number,
                 action: number_of(self.cursor.frame().action, self.number(index), next),
+                hand_out: 0,
                 task: None,
             };
             return Ok(ToWorld::Alone(EachRequest::Registration(index), need));

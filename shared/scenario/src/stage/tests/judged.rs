@@ -48,11 +48,6 @@ fn err_5_what_lies_between_the_call_and_the_script_is_done_again_with_it() {
     let list = format!("{{http: {{url: 'http://h/1'}}}}, {{amqp: {{exchange: e, key: k}}}}, {JUDGE}");
     let played = play(&acting(&list), &["200 busy", "published", "200 fine", "published"]);
     assert_eq!((played.calls.len(), played.path().as_str()), (4, "success done"));
-    // Over a rest in between, too.
-    let list = format!("{{http: {{url: 'http://h/1'}}}}, {{order: {{scenario: c, wait: true}}}}, {JUDGE}");
-    let ended = r#"callback {"order": {"body": {"id": "c", "status": "success"}}}"#;
-    let played = play(&acting(&list), &["200 busy", "started", ended, "200 fine", "started", ended]);
-    assert_eq!((played.paths().as_str(), played.path().as_str()), ("1, 1", "success done"));
 }
 
 #[test]
@@ -117,4 +112,73 @@ fn err_5_an_operation_goes_back_to_its_savepoint_and_with_it_to_the_call() {
     );
     let played = Play::whole(&text).go(&["200", "200 busy", "200 busy", "200 fine"]);
     assert_eq!((played.paths().as_str(), played.delays()), ("0, 1, 1, 1", vec![10, 20]));
+}
+
+#[test]
+fn err_5_the_calls_of_an_each_are_made_again_with_their_keys_and_none_before_them() {
+    let each =
+        "{each: {in: [1, 2], actions: [{http: {url: 'http://h/${item}'}}], save: {got: '${response.body}'}}}";
+    let judge = r#"{script: 'if vars.got[1] == "busy" { fail("it is busy", "busy") }'}"#;
+    let list = format!("{{http: {{url: 'http://h/0'}}}}, {each}, {judge}");
+    let played = play(&acting(&list), &["200", "200 a | 200 busy", "200 a | 200 busy", "200 a | 200 fine"]);
+    assert_eq!((played.paths().as_str(), played.path().as_str()), ("0, 1, 2, 1, 2, 1, 2", "success done"));
+    assert_eq!(played.delays(), [10, 20], "one cycle, though the calls went through in between");
+    let keys: Vec<Uuid> = played.http().iter().map(|call| call.idempotency_key).collect();
+    assert!(keys[1..3] == keys[3..5] && keys[1..3] == keys[5..7]);
+    let refused = ["200", "200 a | 200 busy", "200 a | 200 busy", "200 a | 200 busy", "200 a | 200 busy"];
+    let played = play(&acting(&list), &refused);
+    assert_eq!((played.statuses().as_str(), played.class().as_str()), ("retry, retry, retry, fail", "busy"));
+    // An element that fails in between goes on with the same cycle, as its class is the same.
+    let played =
+        play(&acting(&list), &["200", "200 a | 200 busy", "200 a | 503", "200 busy", "200 a | 200 fine"]);
+    assert_eq!((played.delays(), played.path().as_str()), (vec![10, 20, 40], "success done"));
+}
+
+#[test]
+fn err_5_an_each_without_an_answer_is_not_what_a_script_judged() {
+    for each in
+        ["in: [], actions: [{http: {url: 'http://h/1'}}]", "in: [1], actions: [{script: 'item += 1'}]"]
+    {
+        let list = format!("{{http: {{url: 'http://h/0'}}}}, {{each: {{{each}}}}}, {JUDGE}");
+        let played = play(&acting(&list), &["200 busy", "200 fine"]);
+        assert_eq!((played.paths().as_str(), played.path().as_str()), ("0, 0", "success done"), "{each}");
+    }
+}
+
+#[test]
+fn err_5_a_child_whose_end_a_script_refused_is_followed_by_another() {
+    let judge = r#"{script: 'if callbacks.order.body.result == "busy" { fail("it is busy", "busy") }'}"#;
+    let ended = |result: &str| {
+        format!(
+            r#"callback {{"order": {{"body": {{"id": "c", "status": "success", "result": "{result}"}}}}}}"#
+        )
+    };
+    let (busy, fine) = (ended("busy"), ended("fine"));
+    let answers = ["200", "started", &busy, "started", &busy, "started", &fine];
+    let children = |id: &str| {
+        let list =
+            format!("{{http: {{url: 'http://h/0'}}}}, {{order: {{scenario: c, wait: true{id}}}}}, {judge}");
+        let played = play(&acting(&list), &answers);
+        assert_eq!(played.path(), "success done");
+        let children = played.calls.iter().filter_map(|(_, _, need)| match need {
+            Need::Order(child) => Some((child.registration["id"].clone(), child.request)),
+            _ => None,
+        });
+        (children.collect::<Vec<_>>(), played.http().len())
+    };
+    let (children, calls) = children("");
+    let ids: Vec<&Value> = children.iter().map(|(id, _)| id).collect();
+    assert_eq!(ids, ["o-1.1.1.1", "o-1.1.1.1.again-1", "o-1.1.1.1.again-2"]);
+    assert_eq!(calls, 1, "what lies before the child is not done again");
+    let requests: std::collections::BTreeSet<_> = children.iter().map(|(_, request)| request).collect();
+    assert_eq!(requests.len(), 3, "each is awaited by a request of its own");
+}
+
+#[test]
+fn err_5_a_child_with_an_id_of_the_scenario_s_own_is_started_once_and_the_call_before_it_made_again() {
+    let child = "{order: {scenario: c, wait: true, id: 'o-1-child'}}";
+    let list = format!("{{http: {{url: 'http://h/1'}}}}, {child}, {JUDGE}");
+    let ended = r#"callback {"order": {"body": {"id": "c", "status": "success"}}}"#;
+    let played = play(&acting(&list), &["200 busy", "started", ended, "200 fine", "started", ended]);
+    assert_eq!((played.paths().as_str(), played.path().as_str()), ("1, 1", "success done"));
 }

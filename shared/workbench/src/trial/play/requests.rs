@@ -54,19 +54,19 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Registers a request; the same place gives the same one, each hand-out of a task has its own.
+    /// Registers a request; the same place gives the same one, each hand-out of a task and each start of a child has its own.
     pub(super) fn register(
         &mut self,
         name: &str,
-        visit: u32,
-        action: u32,
+        place: (u32, u32),
+        hand_out: u32,
         task: Option<TaskTerms>,
     ) -> RequestId {
-        let (place, hand_out) = ((visit, action), task.map_or(0, |task| task.hand_out));
+        let (visit, action) = place;
         let number = (u128::from(visit) << 64) | (u128::from(action) << 32) | u128::from(hand_out);
         let id = RequestId(Uuid::from_u128(number));
         // Only the newest hand-out of such a task may still be answered.
-        if task.is_some_and(|task| !task.accept_first && task.hand_out > 1) {
+        if hand_out > 1 && task.is_some_and(|task| !task.accept_first) {
             self.siblings(id, place).for_each(|sibling| sibling.state = State::Closed);
         }
         let state = match self.known.get(&id) {

@@ -62,6 +62,8 @@ pub struct HttpCall {
     pub timeout: Option<Duration>,
     /// Sent as `Idempotency-Key`.
     pub idempotency_key: Uuid,
+    /// The request whose answer comes later, if it is one.
+    pub request: Option<RequestId>,
 }
 
 impl HttpCall {

@@ -154,7 +154,9 @@ impl StageRun {
         }
         self.context.request = request.map(|id| request_value(id, turn));
         let rendered = match action {
-            Action::Http(http) => self.render_http(http, turn).map(Need::Http),
+            Action::Http(http) => {
+                self.render_http(http, turn).map(|call| Need::Http(HttpCall { request, ..call }))
+            }
             Action::Amqp(amqp) => {
                 self.render_amqp(amqp, turn).map(|message| Need::Publish(Publication { request, ..message }))
             }

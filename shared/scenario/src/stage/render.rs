@@ -106,6 +106,7 @@ impl StageRun {
             body,
             timeout: turn.bounded_timeout(timeout),
             idempotency_key: self.idempotency_key(turn),
+            request: None,
         })
     }
 

@@ -1,6 +1,7 @@
 //! Compares the outcome of a test with what was expected. Must never stop at the first difference.
 
 use pagurus_domain::document::{Fault, Position};
+use pagurus_domain::order::OrderError;
 use serde_json::Value;
 
 use super::{Expect, ExpectedAnswer, ExpectedRequest, Made, Played, spelled_duration};
@@ -53,7 +54,7 @@ fn judge_end(expect: &Expect, played: &Played, faults: &mut Vec<Fault>) {
         }
     };
     let error = end.error.as_ref();
-    let class = error.map(|error| error.class.as_deref().unwrap_or("unclassified"));
+    let class = error.map(class_of);
     word("status", expect.status.map(|(one, at)| (one.as_str(), at)), Some(end.status.as_str()));
     let scenario_status = expect.scenario_status.map(|(one, at)| (one.as_str(), at));
     word("scenarioStatus", scenario_status, Some(end.scenario_status.as_str()));
@@ -70,6 +71,11 @@ fn judge_end(expect: &Expect, played: &Played, faults: &mut Vec<Fault>) {
         let (wanted, actual) = (spelled_duration(duration), spelled_duration(end.duration));
         faults.push(placed(at, "duration", format!("expected duration `{wanted}`, but it is `{actual}`")));
     }
+}
+
+/// The class as tests name it.
+fn class_of(error: &OrderError) -> &str {
+    error.class.as_deref().unwrap_or("unclassified")
 }
 
 fn judge_path(wanted: &[String], actual: &[String]) -> Option<String> {
@@ -121,13 +127,13 @@ fn judge_answers(wanted: &[ExpectedAnswer], played: &Played, at: Position, fault
     for (one, actual) in wanted.iter().zip(&played.answers) {
         match actual {
             None => {
-                let text = "the order ended before it answered this call".to_owned();
+                let text = "the order ended before this call came".to_owned();
                 faults.push(placed(one.at, "answers", text));
             }
             Some(Ok(actual)) if one.error.is_none() => {
                 judge_value("answer", one.answer.as_ref().unwrap_or(&Value::Null), actual, one.at, faults);
             }
-            Some(Err(error)) if one.error.is_some() && error.class == one.error => {}
+            Some(Err(error)) if one.error.as_deref() == Some(class_of(error)) => {}
             Some(actual) => {
                 let wanted = one.error.as_deref().unwrap_or("an answer");
                 let text = match actual {

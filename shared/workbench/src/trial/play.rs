@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::document::Fault;
-use pagurus_domain::id::RequestId;
 use pagurus_domain::order::stage::{Then, Wake};
 use pagurus_domain::order::{Mode, OrderError};
 use pagurus_scenario::params::params_faults;
@@ -49,7 +48,6 @@ pub(super) fn play(
         world: World::of(trial),
         now: trial.now,
         deadline: process_timeout.map(|timeout| later(trial.now, timeout)),
-        registered: None,
         requests: Requests::default(),
         released: false,
         heard: 0,
@@ -63,6 +61,7 @@ pub(super) fn play(
     play.played.path.push(initial.clone());
     play.tell(format!("the order begins at `{initial}`"));
     let outcome = play.check_params().and_then(|()| play.life(go_on));
+    play.end_calls();
     play.played.broken = outcome.err();
     play.played.unused = play.world.unused().collect();
     play.played
@@ -96,8 +95,6 @@ struct Play<'t> {
     now: Timestamp,
     /// Time at which the time of the whole order is over.
     deadline: Option<Timestamp>,
-    /// The request that was registered last and is not sent yet.
-    registered: Option<RequestId>,
     requests: Requests,
     /// True from the release of the queue to the next sleep, after which the order takes its turn again.
     released: bool,
@@ -207,9 +204,7 @@ impl Play<'_> {
                     return Ok(Some(end));
                 }
                 Need::Register { name, visit, action, hand_out, task } => {
-                    let id = self.requests.register(&name, (visit, action), hand_out, task);
-                    self.registered = Some(id);
-                    Answer::Registered(id)
+                    Answer::Registered(self.requests.register(&name, (visit, action), hand_out, task))
                 }
                 Need::Http(call) => self.http(&call, stage.step())?,
                 Need::Parallel(calls) => self.parallel(&calls, stage.step())?,

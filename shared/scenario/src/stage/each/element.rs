@@ -190,7 +190,7 @@ impl StageRun {
                 let call = self.render_http(http, turn)?;
                 let asked = asked_by_http(http, &call.url);
                 self.note_asked(asked, request, turn);
-                Ok(ToWorld::Call(Box::new(call)))
+                Ok(ToWorld::Call(Box::new(HttpCall { request, ..call })))
             }
             Action::Amqp(amqp) => {
                 self.conceal_secrets(&amqp.secrets, turn);

@@ -51,10 +51,10 @@ impl Play<'_> {
         };
         if let Some(timeout) = call.timeout.filter(|timeout| rule.after > *timeout) {
             // The other side may have taken the request all the same, and calls back later.
-            self.expect_callback(rule);
+            self.expect_callback(call.request, rule);
             return Ok((Err(failure(&["HttpError", "ReadTimeout"])), timeout));
         }
-        self.expect_callback(rule);
+        self.expect_callback(call.request, rule);
         let outcome = match &rule.reply {
             TrialReply::Response { status, headers, body } => Ok(Response {
                 status: *status,
@@ -88,8 +88,8 @@ impl Play<'_> {
             self.ask(format!("{line}: unroutable"));
             return Ok(Answer::Unpublished("the broker has no queue for it".to_owned()));
         }
-        if let (Some(id), TrialReply::Decides(decision)) = (self.registered.take(), &rule.reply) {
-            self.answer_later(id, rule.after, decision.clone());
+        if let TrialReply::Decides(decision) = &rule.reply {
+            self.answer_later(task.pass, rule.after, decision.clone());
         }
         self.ask(format!("{line}: queued"));
         Ok(Answer::Published)
@@ -108,12 +108,11 @@ impl Play<'_> {
         let Some(rule) = self.world.order(scenario, params) else {
             return Err(self.unanswered(&line, params, step));
         };
-        let request = self.registered.take().filter(|id| Some(*id) == child.request);
         if matches!(rule.reply, TrialReply::Refused) {
             self.ask(format!("{line}: refused"));
             return Ok(Answer::OrderRefused("the test refuses this child order".to_owned()));
         }
-        if let (Some(id), TrialReply::Ends(end)) = (request, &rule.reply) {
+        if let (Some(id), TrialReply::Ends(end)) = (child.request, &rule.reply) {
             let notice = self.end_of_child(&child.registration, end, rule.after);
             self.answer_later(id, rule.after, notice);
         }
@@ -189,7 +188,7 @@ impl Play<'_> {
         let Some(rule) = self.world.amqp(&message.exchange, &message.key, &body) else {
             return Err(self.unanswered(&line, &body, step));
         };
-        self.expect_callback(rule);
+        self.expect_callback(message.request, rule);
         self.pass(rule.after);
         if matches!(rule.reply, TrialReply::Unroutable) {
             self.ask(format!("{line}: unroutable"));
@@ -221,9 +220,9 @@ impl Play<'_> {
         fault.hint("add one under `answers`, or raise `times` of the one that is used up")
     }
 
-    /// The callback of the request that is just sent.
-    fn expect_callback(&mut self, rule: &TrialRule) {
-        let (Some(id), Some(callback)) = (self.registered.take(), &rule.callback) else {
+    /// Expects the callback of a request that is just sent.
+    fn expect_callback(&mut self, request: Option<RequestId>, rule: &TrialRule) {
+        let (Some(id), Some(callback)) = (request, &rule.callback) else {
             return;
         };
         let at = later(self.now, callback.after);

@@ -1,7 +1,7 @@
 //! End of the rest of an order: a timer, an answer, a call, or the time of the whole order.
 
 use jiff::Timestamp;
-use pagurus_domain::classes::PROCESS_TIMEOUT;
+use pagurus_domain::classes::{CALL_ENDED, PROCESS_TIMEOUT};
 use pagurus_domain::id::RequestId;
 use pagurus_domain::order::stage::{Then, Wake};
 use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
@@ -74,6 +74,18 @@ impl Play<'_> {
         let come = self.open_calls(snapshot).filter(|(_, at, _)| *at <= self.now);
         come.map(|(no, _, call)| stage::Call { no, name: call.name.clone(), body: call.body.clone().into() })
             .collect()
+    }
+
+    /// Ends the calls that came before the order ended, and that no stage has handled.
+    pub(super) fn end_calls(&mut self) {
+        if self.played.end.is_none() {
+            return;
+        }
+        let over = self.elapsed();
+        let open = self.trial.calls.iter().zip(&mut self.played.answers);
+        for (_, answer) in open.filter(|(call, answer)| answer.is_none() && call.after <= over) {
+            *answer = Some(Err(OrderError::new(CALL_ENDED, "the order ended before the call was handled")));
+        }
     }
 
     /// Goes on to the time at which the order wakes; what comes by then is there.

@@ -262,3 +262,58 @@ fn scn_13_answers_that_nothing_asked_for_are_reported_and_no_fault() {
     // A test that was broken off would have gone on to others.
     assert!(outcome(operation, &tests.replacen("h/a'", "h/b'", 1)).notes.is_empty());
 }
+
+const ASKS_FOR_EACH: &str = r#"
+scenario: s
+initialState: a
+states:
+  a:
+    actions:
+      - each: {in: [1, 2, 3], actions: [{http: {url: "http://h/${item}", body: {to: "${request.url}"}, request: r}}]}
+      - wait: {timeout: 1m}
+    on: {wait: w, fail: bad}
+  w: {kind: waiting, on: {callback: tell, timeout: bad}}
+  tell: {actions: [{script: "result(callbacks.r.map(|one| one?.body))"}], on: {success: done, fail: bad}}
+  done: {kind: terminal}
+  bad: {kind: terminal, outcome: fail}
+"#;
+
+#[test]
+fn scn_17_the_answer_to_a_call_of_an_element_is_its_own() {
+    let tests = "
+tests:
+  - test: t
+    answers:
+      - {http: 'http://h/1', callback: {after: 3s, body: one}}
+      - {http: 'http://h/2', callback: {after: 1s, body: two}}
+      - {http: 'http://h/3', callback: {after: 2s, body: three}}
+    expect: {status: success, result: [one, two, three], duration: 3s}";
+    passes(ASKS_FOR_EACH, tests);
+    let silent = tests.replace(", callback: {after: 1s, body: two}", "");
+    let expect = "{status: fail, step: bad, duration: 1m}";
+    passes(
+        ASKS_FOR_EACH,
+        &silent.replace("{status: success, result: [one, two, three], duration: 3s}", expect),
+    );
+}
+
+#[test]
+fn scn_9_a_call_that_fails_without_a_class_or_comes_to_an_order_that_ends_is_expected_by_its_class() {
+    let scenario = r#"
+scenario: s
+initialState: a
+calls: {broken: {actions: [{script: 'fail("no")'}]}, slow: {}}
+states:
+  a: {actions: [{sleep: {for: 30s}}], on: {sleep: rest}}
+  rest: {kind: sleeping, on: {timeout: b}}
+  b: {actions: [{http: {url: "http://h/b"}}], on: {success: done, fail: done}}
+  done: {kind: terminal}
+"#;
+    let tests = "
+tests:
+  - test: t
+    answers: [{http: 'http://h/b', after: 3s}]
+    calls: [{after: 1s, name: broken}, {after: 31s, name: slow}]
+    expect: {status: success, answers: [{error: unclassified}, {error: call.ended}]}";
+    passes(scenario, tests);
+}

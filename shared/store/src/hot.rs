@@ -4,6 +4,7 @@ pub mod asking;
 pub mod attempts;
 pub mod calls;
 pub mod control;
+pub(crate) mod deadlines;
 pub mod dependencies;
 pub mod due;
 pub mod history;

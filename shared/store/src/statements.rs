@@ -26,6 +26,7 @@ const MODULES: &[&[Statement]] = &[
     crate::recovery::consistency::repair::STATEMENTS,
     crate::hot::control::STATEMENTS,
     crate::upkeep::decisions::STATEMENTS,
+    crate::hot::deadlines::STATEMENTS,
     crate::hot::dependencies::STATEMENTS,
     crate::hot::dependencies::admission::STATEMENTS,
     crate::hot::dependencies::awaiting::STATEMENTS,

@@ -202,6 +202,13 @@ impl Request {
                 None
             }
         });
+        if let (Some(start), Some(deadline)) = (self.start_at, start_deadline)
+            && deadline < start
+        {
+            let message = format!("ends at {deadline}, before `startAt`: the order could only miss it");
+            let hint = "leave it out, or let it last from the sending of the request to behind `startAt`";
+            faults.push(fault("/lifecycle/periodToStart", message).hint(hint));
+        }
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -373,5 +380,41 @@ mod tests {
         }
         assert_eq!(faults(&json!({"id": "a", "scenario": "s", "params": {"d": deep}})).len(), 1);
         assert_eq!(faults(&json!({"id": "a", "scenario": "s", "params": {"d": "\u{0}"}})).len(), 1);
+    }
+
+    #[test]
+    fn ord_17_a_start_that_could_only_be_missed_is_refused() {
+        let sent: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let check = |lifecycle: Value| {
+            let body = json!({"id": "a", "scenario": "s", "lifecycle": lifecycle});
+            let terms = ScenarioTerms {
+                no: ScenarioNo(1),
+                params_faults: Vec::new(),
+                process_timeout: None,
+                search: &[],
+            };
+            let rules = Rules {
+                flow_attributes: vec!["scenario".to_owned()],
+                notify: AllowList {
+                    prefix: "pagurus".to_owned(),
+                    default_exchange: "n".to_owned(),
+                    patterns: Vec::new(),
+                },
+                process_timeout: None,
+                start_mode: StartMode::Reactive,
+            };
+            Arc::new(Request::read(body).unwrap()).check(terms, &rules, sent)
+        };
+        let start = "2026-01-03T00:00:00Z";
+        let faults = check(json!({"startAt": start, "periodToStart": 3000})).unwrap_err();
+        let [fault] = &faults[..] else { panic!("{faults:?}") };
+        assert_eq!(fault.pointer, "/lifecycle/periodToStart");
+        assert!(
+            fault.message.starts_with("ends at 2026-01-01T00:50:00Z, before `startAt`"),
+            "{}",
+            fault.message
+        );
+        assert!(check(json!({"startAt": start, "periodToStart": 172_800})).is_ok(), "to the second");
+        assert!(check(json!({"startAt": start})).is_ok() && check(json!({"periodToStart": 1})).is_ok());
     }
 }

@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::order::change::{Membership, Waking};
+use pagurus_domain::order::stage::Wake;
 use uuid::Uuid;
 
 use crate::columns::columns;
-use crate::hot::queues;
 use crate::hot::ready::{ReadyStage, read_ready};
+use crate::hot::{deadlines, queues};
 use crate::sql::statements;
 use crate::{Result, Tx};
 
@@ -55,6 +56,10 @@ pub(crate) async fn wake(tx: &Tx<'_>, wakeful: Wakeful<'_>) -> Result<Vec<ReadyS
         pass: Uuid = Uuid::new_v4(),
         since: Option<Timestamp> = *since,
     });
+    if by.wake() == Wake::Start {
+        let nos: Vec<i64> = orders.iter().map(|(no, _)| *no).collect();
+        deadlines::begin(tx, &nos).await?;
+    }
     let stream = by.stream().map(|stream| stream.number());
     let rows =
         columns.query(tx, MAKE_READY, &[&by.wake().as_str(), &stream, &repeat_at, &by.yields()]).await?;

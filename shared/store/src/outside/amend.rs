@@ -17,6 +17,7 @@ use pagurus_domain::order::{Priority, ScenarioStatus};
 
 use crate::columns::columns;
 use crate::hot::control::{Allowed, Locked, Place};
+use crate::hot::deadlines::{self, Deadline};
 use crate::hot::dependencies;
 use crate::hot::history;
 use crate::hot::history::NewEvent;
@@ -44,10 +45,6 @@ statements! {
           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::integer[])
                AS t (no, status, scenario_status, start_deadline, entry_point, scenario)
          WHERE o.no = ANY(ARRAY[t.no])";
-    SET_DEADLINES = "
-        INSERT INTO deadlines (order_no, kind, at)
-        SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[]) AS t (order_no, kind, at)
-        ON CONFLICT (order_no, kind) DO UPDATE SET at = excluded.at";
     DROP_DUE = "DELETE FROM due WHERE order_no = $1";
     DROP_READY = "DELETE FROM ready WHERE order_no = $1";
     REPAIR = "
@@ -144,7 +141,12 @@ pub async fn reopen_all(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) ->
         scenario: Option<i32> = new.scenario.map(|scenario| scenario.0),
     });
     columns.execute(tx, REOPEN, &[]).await?;
-    set_deadlines(tx, orders).await?;
+    let of_lives = orders.iter().flat_map(|(allowed, new)| {
+        let order = allowed.order();
+        let from = new.postponed.is_none().then_some(order.now);
+        Deadline::of_life(order.head.no.0, from, new.start_deadline, new.process_timeout)
+    });
+    deadlines::set(tx, &of_lives.collect::<Vec<_>>()).await?;
     let events: Vec<NewEvent<'_>> =
         orders.iter().map(|(allowed, new)| event(*allowed, new.source, &new.detail)).collect();
     history::append_all(tx, &events).await?;
@@ -196,25 +198,6 @@ async fn replace_params(tx: &Tx<'_>, orders: &[(i64, &ChangedParams)]) -> Result
     let values: Vec<(i64, &[AttributeValue])> =
         orders.iter().map(|(no, params)| (*no, params.attributes.as_slice())).collect();
     search::replace_values(tx, &values).await
-}
-
-async fn set_deadlines(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) -> Result<()> {
-    let mut deadlines = Vec::new();
-    for (allowed, new) in orders {
-        let order = allowed.order();
-        let process = new.process_timeout.and_then(|timeout| order.now.checked_add(timeout).ok());
-        let set = [("start", new.start_deadline), ("process", process)];
-        deadlines.extend(set.into_iter().filter_map(|(kind, at)| Some((order.head.no.0, kind, at?))));
-    }
-    if !deadlines.is_empty() {
-        let columns = columns!((no, kind, at) in &deadlines => {
-            order_no: i64 = *no,
-            kind: &str = *kind,
-            at: Timestamp = *at,
-        });
-        columns.execute(tx, SET_DEADLINES, &[]).await?;
-    }
-    Ok(())
 }
 
 /// The event of the history that a change is.
@@ -343,6 +326,9 @@ pub async fn update(tx: &Tx<'_>, allowed: Allowed<'_>, new: &Updating<'_>) -> Re
     if let Starts::At(at, stream) = new.starts {
         tx.execute(&tx.prepare_cached(DROP_READY).await?, &[&no]).await?;
         queues::leave(tx, &[no]).await?;
+        if stream == Stream::Postponed {
+            deadlines::halt(tx, no).await?;
+        }
         tx.execute(&tx.prepare_cached(POSTPONE).await?, &[&no, &at, &stream.number()]).await?;
         return Ok(Updated { ready: None, gone, due: Some((stream, at)) });
     }

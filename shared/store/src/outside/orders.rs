@@ -17,6 +17,7 @@ use tokio::try_join;
 use uuid::Uuid;
 
 use crate::columns::columns;
+use crate::hot::deadlines::{self, Deadline};
 use crate::hot::dependencies::admission::{self, Admission};
 use crate::hot::dependencies::awaiting;
 use crate::hot::place::insert_due;
@@ -53,9 +54,6 @@ statements! {
         SELECT no, pass, 1, 'start', flow, priority, queue, position, now()
           FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::bigint[])
                AS t (no, pass, flow, priority, queue, position)";
-    INSERT_DEADLINES = "
-        INSERT INTO deadlines (order_no, kind, at)
-        SELECT * FROM unnest($1::bigint[], $2::text[], $3::timestamptz[]) AS t (order_no, kind, at)";
     KNOWN = concat!("
         SELECT o.id, o.digest, ", shown_status!(), " AS status
           FROM orders o
@@ -260,7 +258,7 @@ async fn insert_places(
     inserted: &HashMap<String, Inserted>,
 ) -> Result<()> {
     let (mut payloads, mut ready, mut queued) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut due, mut deadlines) = (Vec::new(), Vec::new());
+    let (mut due, mut deadlines): (_, Vec<Deadline>) = (Vec::new(), Vec::new());
     for ((order, position), waits) in orders.iter().zip(positions).zip(waits) {
         let Some(row) = inserted.get(&order.request.id) else { continue };
         let no = row.no.0;
@@ -274,9 +272,8 @@ async fn insert_places(
         if let (Some(queue), Some(position)) = (order.request.queue.as_deref(), position) {
             queued.push((no, queue, *position));
         }
-        let process = order.process_timeout.and_then(|timeout| row.created_at.checked_add(timeout).ok());
-        let set = [("start", order.start_deadline), ("process", process)];
-        deadlines.extend(set.into_iter().filter_map(|(kind, at)| Some((no, kind, at?))));
+        let from = (row.status != Status::Postponed && !*waits).then_some(row.created_at);
+        deadlines.extend(Deadline::of_life(no, from, order.start_deadline, order.process_timeout));
     }
     let payloads = columns!((no, order) in &payloads => {
         order_no: i64 = *no,
@@ -301,21 +298,9 @@ async fn insert_places(
         beside(ready.execute(tx, INSERT_READY, &[])),
         beside(queues::enqueue(tx, &queued)),
         beside(insert_due(tx, &due)),
-        beside(insert_deadlines(tx, &deadlines)),
+        beside(deadlines::set(tx, &deadlines)),
     )
     .map(|_| ())
-}
-
-async fn insert_deadlines(tx: &Tx<'_>, deadlines: &[(i64, &str, Timestamp)]) -> Result<()> {
-    if !deadlines.is_empty() {
-        let columns = columns!((no, kind, at) in deadlines => {
-            order_no: i64 = *no,
-            kind: &str = *kind,
-            at: Timestamp = *at,
-        });
-        columns.execute(tx, INSERT_DEADLINES, &[]).await?;
-    }
-    Ok(())
 }
 
 /// Digest and status of those of these orders that are registered, by their ids.

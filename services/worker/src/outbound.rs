@@ -54,11 +54,6 @@ impl Outbound {
         present.1.clone()
     }
 
-    /// Returns the longest time of a call.
-    pub fn timeout(&self, call: &HttpCall) -> Duration {
-        call.timeout.unwrap_or_else(|| self.host.settings().worker.timeout)
-    }
-
     /// Makes an HTTP request.
     pub async fn http(&self, call: HttpCall, trace: Option<&TraceContext>, share: &Share) -> Answer {
         self.request(call, trace, share).await.map_or_else(Answer::Failed, Answer::Response)
@@ -76,7 +71,7 @@ impl Outbound {
         let system = call.system();
         let settings = self.host.settings();
         let named = call.system_by(&settings.systems.names);
-        let timeout = call.timeout.unwrap_or(settings.worker.timeout);
+        let timeout = call.timeout;
         let room = CallRoom { share, waits: AtomicBool::new(false) };
         // The deadline holds for the whole call, body included.
         let answered =

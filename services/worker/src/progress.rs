@@ -99,10 +99,8 @@ pub(crate) async fn keep_up(
     clock: &StageClock,
 ) -> Result<(), Stale> {
     let action = match need {
-        Need::Http(call) => worker.outbound.timeout(call),
-        Need::Parallel(calls) => {
-            calls.iter().map(|call| worker.outbound.timeout(call)).max().unwrap_or_default()
-        }
+        Need::Http(call) => call.timeout,
+        Need::Parallel(calls) => calls.iter().map(|call| call.timeout).max().unwrap_or_default(),
         _ => Duration::ZERO,
     };
     let Some(until) = pace.due(clock.now(), action) else { return Ok(()) };

@@ -94,6 +94,7 @@ fn stage_settings(
         secrets,
         vhost: host.broker.vhost().to_owned(),
         callback_base: callback_base.trim_end_matches('/').to_owned(),
+        call_timeout: settings.worker.timeout,
         max_sync_duration: settings.resource_control.max_sync_duration,
         max_acquisition_duration: settings.resource_control.max_acquisition_duration,
         max_wait_sequential: settings.resource_control.max_wait_sequential,

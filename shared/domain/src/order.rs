@@ -133,7 +133,7 @@ pub enum Priority {
 spelled!(Priority { High => "high", Normal => "normal", Low => "low" });
 
 /// Why an order ended `fail`, or waits in `retry`.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct OrderError {
     /// The class: of a rule, of a script, or one of the engine's own (`deadline.exceeded`, …).
     pub class: Option<String>,
@@ -146,13 +146,16 @@ pub struct OrderError {
     /// The status that it answered a call with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
+    /// True if it was repeated by a policy until none of its repeats was left.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exhausted: bool,
 }
 
 impl OrderError {
     /// An error of this class, about no called system.
     #[must_use]
     pub fn new(class: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { class: Some(class.into()), message: message.into(), system: None, status: None }
+        Self { class: Some(class.into()), message: message.into(), ..Self::default() }
     }
 
     /// The same without the one character that the database cannot keep: texts of others are in it.
@@ -162,7 +165,7 @@ impl OrderError {
             class: self.class.map(storable),
             message: storable(self.message),
             system: self.system.map(storable),
-            status: self.status,
+            ..self
         }
     }
 

@@ -13,6 +13,8 @@ const HOUR: Duration = Duration::from_secs(3600);
 pub struct Deployment {
     /// Bounds of scenarios.
     pub bounds: Bounds,
+    /// Longest time of a call whose action sets none.
+    pub call_timeout: Duration,
     /// Longest synchronous part of a sequential order's stage.
     pub max_sync_duration: Duration,
     /// Longest time a sequential order may hold its queue in retries.
@@ -31,6 +33,7 @@ impl Default for Deployment {
     fn default() -> Self {
         Self {
             bounds: Bounds::default(),
+            call_timeout: Duration::from_secs(30),
             max_sync_duration: HOUR / 12,
             max_acquisition_duration: HOUR,
             max_wait_sequential: HOUR,

@@ -116,6 +116,8 @@ struct StageRun {
     end: end::Builder,
     /// Transitions since the start of the stage.
     moves: u32,
+    /// True if the stage has asked the world for anything.
+    has_asked: bool,
     /// True if an entry point was entered and is not saved yet.
     is_unsaved: bool,
     /// End of the rest of the sleeping or waiting state that was just entered.
@@ -173,6 +175,7 @@ impl Stage {
             asked: None,
             judged: Vec::new(),
             moves: 0,
+            has_asked: false,
             is_unsaved: false,
             rest_until: None,
         });

@@ -61,6 +61,7 @@ impl Deployment {
             secrets: Arc::new(NoSecrets),
             callback_base: "http://engine".into(),
             vhost: "/".into(),
+            call_timeout: hour,
             max_sync_duration: hour,
             max_acquisition_duration: hour,
             max_wait_sequential: hour,

@@ -144,10 +144,8 @@ impl StageRun {
             Status::Retry => Then::Retry {
                 at: until,
                 error: rest.error.unwrap_or_else(|| OrderError {
-                    class: None,
                     message: format!("since {}", turn.now),
-                    system: None,
-                    status: None,
+                    ..OrderError::default()
                 }),
             },
             _ if self.cursor.frame().held.is_some() => Then::Hold { until },

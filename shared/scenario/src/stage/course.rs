@@ -1,6 +1,7 @@
 //! The course of an order through its states: what it is woken for, what it enters, where it stands.
 
 use std::borrow::Cow;
+use std::str::FromStr as _;
 
 use jiff::Timestamp;
 use pagurus_domain::classes::{PROCESS_TIMEOUT, SCENARIO_INCOMPLETE, SCENARIO_LOOP};
@@ -8,8 +9,8 @@ use pagurus_domain::order::stage::{Then, Wake};
 use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
 use serde_json::Value;
 
-use super::super::source::reader::LONGEST_DURATION;
-use super::super::{Action, Event, ScenarioKind, State, StateId, StateKind, TerminalOutcome};
+use super::super::source::reader::{LONGEST_CALL, LONGEST_DURATION};
+use super::super::{Action, Event, HttpAction, ScenarioKind, State, StateId, StateKind, TerminalOutcome};
 use super::failing::Failing;
 use super::snapshot::{ActionHold, Answers, EntryPoint, Polling, Savepoint};
 use super::{Need, StageRun, StageTurn, Transition, error_value, later};
@@ -33,7 +34,7 @@ impl StageRun {
     pub(super) fn work(&mut self, turn: &StageTurn<'_>) -> Option<Need> {
         self.cursor.end_hold(turn.now);
         if let Some(action) = self.present(turn) {
-            if action.asks_the_world() && turn.is_over() {
+            if action.asks_the_world() && !self.has_time_for(action, turn) {
                 self.go_on_in_another_stage(turn);
                 return None;
             }
@@ -41,6 +42,26 @@ impl StageRun {
         }
         self.leave_frame(Ok(()), turn);
         None
+    }
+
+    /// True if the stage may last as long as the calls of this action. Those that it begins with are made in any case: no
+    /// stage has more time for them.
+    fn has_time_for(&self, action: &Action, turn: &StageTurn<'_>) -> bool {
+        let has_room = |http: &HttpAction| match http.timeout.as_ref() {
+            None => turn.has_room_for(None),
+            // What is computed of an element is known when that is called.
+            Some(own) => self.lapse(own, LONGEST_CALL, turn).map_or(true, |own| turn.has_room_for(Some(own))),
+        };
+        let have_room = match action {
+            Action::Http(http) => has_room(http),
+            Action::Parallel(steps) => steps.iter().all(has_room),
+            Action::Each(each) => each.actions.iter().all(|action| match action {
+                Action::Http(http) => has_room(http),
+                _ => true,
+            }),
+            _ => true,
+        };
+        !turn.is_over() && (have_room || !self.has_asked)
     }
 
     /// The actions of the frame are over: nothing is left to do, or one has failed for good. What that
@@ -62,7 +83,9 @@ impl StageRun {
     }
 
     /// Notes the error, which is reported if the order ends as failed.
-    pub(super) fn note_failure(&mut self, error: OrderError, turn: &StageTurn<'_>) {
+    pub(super) fn note_failure(&mut self, mut error: OrderError, turn: &StageTurn<'_>) {
+        let repeated = self.cursor.frame().retry.iter().map(|retry| &retry.cycle.class);
+        error.exhausted |= repeated.into_iter().any(|class| Some(class.as_str()) == error.class.as_deref());
         let class = error.class.as_deref().unwrap_or("unclassified");
         self.end.log(turn.now, format!("failed ({class}): {}", error.message));
         let error = error.storable();
@@ -247,6 +270,9 @@ impl StageRun {
     /// Moves the order to another state.
     pub(super) fn go(&mut self, event: Cow<'static, str>, to: StateId, turn: &StageTurn<'_>) {
         let (from, into) = (turn.scenario.state(self.state), turn.scenario.state(to));
+        if self.is_got_over(&event, to, turn) {
+            (self.cursor.error, self.context.error) = (None, None);
+        }
         // The repeat of what failed asynchronously does it again.
         if event != Event::Retry.as_str() {
             self.save_so_far(turn);
@@ -269,6 +295,17 @@ impl StageRun {
         }
         self.enter(to, turn);
         self.is_unsaved |= turn.scenario.state(to).entry_point;
+    }
+
+    /// True if the order got over its last failure, so that it led to nothing that comes from here on (ORD-20): after a success it
+    /// can still reach its target, or a script or a caller decides where it could. What undoes its work does not.
+    fn is_got_over(&self, event: &str, to: StateId, turn: &StageTurn<'_>) -> bool {
+        let reaches_target = |state| turn.scenario.distance_to_target(state).is_some();
+        match Event::from_str(event) {
+            Ok(Event::Success) => reaches_target(to),
+            Ok(_) => false,
+            Err(_) => reaches_target(self.state),
+        }
     }
 
     fn arrive(&mut self, state: &State, turn: &StageTurn<'_>) {

@@ -61,6 +61,8 @@ pub struct StageSettings {
     pub callback_base: String,
     /// The engine's own virtual host at the broker.
     pub vhost: String,
+    /// Longest time of a call whose action sets none.
+    pub call_timeout: Duration,
     /// Longest synchronous part of a sequential order's stage (ORD-12).
     pub max_sync_duration: Duration,
     /// Longest time a sequential order may hold its queue in retries (ORD-12).
@@ -196,19 +198,31 @@ impl<'t> StageTurn<'t> {
         later(begun, longest)
     }
 
-    /// Bounds a time-out: the stage of a sequential order has a bound for its synchronous part (ORD-12).
-    pub fn bounded_timeout(&self, timeout: Option<Duration>) -> Option<Duration> {
-        if self.facts.mode == Mode::Parallel {
-            return timeout;
-        }
-        let left = self.sync_ends_at().as_millisecond().saturating_sub(self.now.as_millisecond());
-        let left = Duration::from_millis(u64::try_from(left).unwrap_or(0).max(1));
-        Some(timeout.map_or(left, |timeout| timeout.min(left)))
+    /// Returns the longest time of a call with this time-out, or with none: the stage of a sequential order has a bound for
+    /// its synchronous part (ORD-12).
+    pub fn call_timeout(&self, timeout: Option<Duration>) -> Duration {
+        let timeout = timeout.unwrap_or(self.settings.call_timeout);
+        self.left_of_stage().map_or(timeout, |left| timeout.min(left.max(Duration::from_millis(1))))
+    }
+
+    /// True if a call with this time-out, or with none, ends before the stage must.
+    pub fn has_room_for(&self, timeout: Option<Duration>) -> bool {
+        let timeout = timeout.unwrap_or(self.settings.call_timeout);
+        self.left_of_stage().is_none_or(|left| timeout <= left)
     }
 
     /// True if the stage has lasted as long as one of a sequential order may.
     pub fn is_over(&self) -> bool {
-        self.facts.mode == Mode::Sequential && self.sync_ends_at() <= self.now
+        self.left_of_stage().is_some_and(|left| left.is_zero())
+    }
+
+    /// Time that the synchronous part of the stage may still take; `None` is any.
+    fn left_of_stage(&self) -> Option<Duration> {
+        if self.facts.mode == Mode::Parallel {
+            return None;
+        }
+        let left = self.sync_ends_at().as_millisecond().saturating_sub(self.now.as_millisecond());
+        Some(Duration::from_millis(u64::try_from(left).unwrap_or(0)))
     }
 
     fn sync_ends_at(&self) -> Timestamp {

@@ -58,8 +58,8 @@ pub struct HttpCall {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Option<HttpBody>,
-    /// Longest time; none means the configured one.
-    pub timeout: Option<Duration>,
+    /// Longest time.
+    pub timeout: Duration,
     /// Sent as `Idempotency-Key`.
     pub idempotency_key: Uuid,
     /// The request whose answer comes later, if it is one.
@@ -192,6 +192,9 @@ pub struct Response {
 /// Name of the failure of a call for whose answer this worker had no room in time: no fault of the called
 /// system.
 pub const NO_ROOM: &str = "NoRoom";
+
+/// Name of the failure of a call whose answer did not come in time.
+pub const READ_TIMEOUT: &str = "ReadTimeout";
 
 /// Reason for which no answer came.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -273,8 +273,12 @@ impl StageRun {
             Some(Raised::Event(name)) => self.raise_named(name, turn),
             Some(Raised::Fail { message, class }) => {
                 let message = message.unwrap_or_else(|| "the scenario said so".into());
-                let error =
-                    OrderError { class, message, system: self.cursor.visit.called.clone(), status: None };
+                let error = OrderError {
+                    class,
+                    message,
+                    system: self.cursor.visit.called.clone(),
+                    ..OrderError::default()
+                };
                 if self.retries(&error, None, turn) {
                     self.back_to_call(turn);
                 } else {

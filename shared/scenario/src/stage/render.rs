@@ -104,7 +104,7 @@ impl StageRun {
             host_of_order,
             headers,
             body,
-            timeout: turn.bounded_timeout(timeout),
+            timeout: turn.call_timeout(timeout),
             idempotency_key: self.idempotency_key(turn),
             request: None,
         })

@@ -14,7 +14,7 @@ use super::super::script::RunError;
 use super::super::value::{Template, body_value};
 use super::super::{Action, Folded, HttpAction, ScenarioKind};
 use super::failing::Failing as _;
-use super::need::{HttpFailure, NO_ROOM, Response};
+use super::need::{HttpFailure, NO_ROOM, READ_TIMEOUT, Response};
 use super::sample::FailureNature;
 use super::snapshot::{AnsweredCall, AsyncRetry, Destination, Polling};
 use super::{StageRun, StageTurn, retry_after};
@@ -168,7 +168,8 @@ impl StageRun {
                 quoted.truncate(quoted.floor_char_boundary(QUOTED_BYTES));
                 let message = format!("{} answered {}: {quoted}", called(http, url), response.status);
                 let class = class.map(|class| class.to_string());
-                let error = OrderError { class, message, system, status: Some(response.status) };
+                let error =
+                    OrderError { class, message, system, status: Some(response.status), exhausted: false };
                 let nature = FailureNature::of_status(response.status);
                 Err(FailedCall { error, nature, retry_after: retry_after::of_response(response, turn.now) })
             }
@@ -177,9 +178,12 @@ impl StageRun {
                 let class = classify(http, url, &answered, turn).map(|class| class.to_string());
                 let chain = failure.chain.join(" > ");
                 let message = format!("{}: {} ({chain})", called(http, url), failure.message);
-                // Nobody is to ask the called system why this worker was full.
-                let system = system.filter(|_| !failure.chain.contains(&NO_ROOM));
-                let error = OrderError { class, message, system, status: None };
+                // Nobody is to ask the called system why this worker was full, or the stage over.
+                let is_cut = turn.is_over() && failure.chain.contains(&READ_TIMEOUT);
+                let system = system.filter(|_| !is_cut && !failure.chain.contains(&NO_ROOM));
+                let bound = ": the stage had to end, by `resource_control.max_sync_duration`";
+                let message = if is_cut { message + bound } else { message };
+                let error = OrderError { class, message, system, ..OrderError::default() };
                 let nature = FailureNature::of_exception(failure);
                 Err(FailedCall { error, nature, retry_after: None })
             }

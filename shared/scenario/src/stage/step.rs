@@ -123,6 +123,7 @@ impl StageRun {
                 return;
             }
         };
+        self.has_asked = true;
         let frame = self.cursor.frame();
         self.asked = Some(AskedWorld {
             state: turn.scenario.state(self.state).name.clone(),

@@ -133,6 +133,7 @@ impl Play {
             secrets: Arc::new(crate::value::NoSecrets),
             callback_base: "http://engine".into(),
             vhost: "/".into(),
+            call_timeout: Duration::from_secs(30),
             max_sync_duration: Duration::from_secs(5 * 60),
             max_acquisition_duration: Duration::from_secs(60 * 60),
             max_wait_sequential: Duration::from_secs(3600),

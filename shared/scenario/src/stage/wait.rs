@@ -53,7 +53,9 @@ impl StageRun {
     }
 
     /// Gives up a failure that has no retry left: its cycle is over, whatever the scenario makes of it.
-    fn give_up(&mut self, error: OrderError, event: Event, turn: &StageTurn<'_>) {
+    fn give_up(&mut self, mut error: OrderError, event: Event, turn: &StageTurn<'_>) {
+        let repeated = self.cursor.asynchronous.as_ref().map(|retry| retry.cycle.class.as_str());
+        error.exhausted |= repeated.is_some() && repeated == error.class.as_deref();
         self.cursor.forget_async_retry();
         self.note_failure(error, turn);
         self.raise(event, turn);
@@ -81,7 +83,7 @@ impl StageRun {
             }
         };
         let system = request.asked.as_ref().map(|asked| turn.system_of(asked));
-        Some(OrderError { class: Some(class.to_string()), message, system, status: None })
+        Some(OrderError { class: Some(class.to_string()), message, system, ..OrderError::default() })
     }
 
     /// Ends the stage with a retry from the last entry point, where each failure has a policy; the
@@ -157,7 +159,10 @@ impl StageRun {
 
     /// Ends a polling whose time is over and whose last attempt was made.
     pub(super) fn end_polling(&mut self, message: String, turn: &StageTurn<'_>) {
-        let error = OrderError::new(POLLING_TIMEOUT, message).about(self.cursor.visit.called.clone());
+        // A call that was repeated to the end of the polling is what ended it.
+        let exhausted = self.cursor.main.retry.is_some();
+        let error = OrderError { exhausted, ..OrderError::new(POLLING_TIMEOUT, message) };
+        let error = error.about(self.cursor.visit.called.clone());
         self.sample_time_out(&error);
         self.cursor.main.retry = None;
         self.cursor.sum_up_retries();

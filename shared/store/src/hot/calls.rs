@@ -92,8 +92,7 @@ fn read(row: &tokio_postgres::Row) -> StoredCall {
     let error = row.get::<_, Option<String>>("error_message").map(|message| OrderError {
         class: row.get("error_class"),
         message,
-        system: None,
-        status: None,
+        ..OrderError::default()
     });
     StoredCall {
         no: row.get("no"),

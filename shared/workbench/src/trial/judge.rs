@@ -127,7 +127,7 @@ fn judge_answers(wanted: &[ExpectedAnswer], played: &Played, at: Position, fault
     for (one, actual) in wanted.iter().zip(&played.answers) {
         match actual {
             None => {
-                let text = "the order ended before this call came".to_owned();
+                let text = "the order ended before it answered this call".to_owned();
                 faults.push(placed(one.at, "answers", text));
             }
             Some(Ok(actual)) if one.error.is_none() => {

@@ -79,6 +79,7 @@ fn settings(deployment: &Deployment, trial: &Trial) -> StageSettings {
         secrets: Arc::new(trial.secrets.clone()),
         vhost: "/".to_owned(),
         callback_base: CALLBACK_BASE.to_owned(),
+        call_timeout: deployment.call_timeout,
         max_sync_duration: deployment.max_sync_duration,
         max_acquisition_duration: deployment.max_acquisition_duration,
         max_wait_sequential: deployment.max_wait_sequential,

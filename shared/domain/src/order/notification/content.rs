@@ -46,7 +46,7 @@ pub struct Content<'a> {
 /// Why an order needs a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParkedReason {
-    /// Ended `fail` although it was repeated, or a stage of it was handed out too often.
+    /// Ended `fail` by a failure that no repeat mended, or a stage of it was handed out too often.
     RetriesExhausted,
     /// Suspended, without a time that its scenario set, for longer than `notify.parked_after`.
     Suspended,
@@ -68,7 +68,7 @@ impl Content<'_> {
         match error.class.as_deref() {
             Some(INCONSISTENT) => Some(ParkedReason::Inconsistent),
             Some(POISON) => Some(ParkedReason::RetriesExhausted),
-            _ => (self.retries > 0).then_some(ParkedReason::RetriesExhausted),
+            _ => error.exhausted.then_some(ParkedReason::RetriesExhausted),
         }
     }
 
@@ -273,15 +273,15 @@ mod tests {
     #[test]
     fn ord_18_an_order_needs_a_person_where_repeats_did_not_help_or_its_rows_are_broken() {
         let order = order();
-        let reason = |status, class: &str, retries| {
-            let error = OrderError::new(class, "m");
-            Content { status, error: Some(&error), retries, ..content(&order) }.parked()
+        let reason = |status, class: &str, exhausted| {
+            let error = OrderError { exhausted, ..OrderError::new(class, "m") };
+            Content { status, error: Some(&error), retries: 2, ..content(&order) }.parked()
         };
-        assert_eq!(reason(Status::Fail, "http.503", 2), Some(ParkedReason::RetriesExhausted));
-        assert_eq!(reason(Status::Fail, "http.503", 0), None, "it was not repeated");
-        assert_eq!(reason(Status::Fail, POISON, 0), Some(ParkedReason::RetriesExhausted));
-        assert_eq!(reason(Status::Fail, INCONSISTENT, 0), Some(ParkedReason::Inconsistent));
-        assert_eq!(reason(Status::Success, "http.503", 2), None);
+        assert_eq!(reason(Status::Fail, "http.503", true), Some(ParkedReason::RetriesExhausted));
+        assert_eq!(reason(Status::Fail, "biz.refused", false), None, "what was repeated was something else");
+        assert_eq!(reason(Status::Fail, POISON, false), Some(ParkedReason::RetriesExhausted));
+        assert_eq!(reason(Status::Fail, INCONSISTENT, false), Some(ParkedReason::Inconsistent));
+        assert_eq!(reason(Status::Success, "http.503", true), None);
         assert_eq!(
             Content { status: Status::Fail, ..content(&order) }.parked(),
             None,

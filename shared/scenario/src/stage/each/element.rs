@@ -140,7 +140,7 @@ impl StageRun {
             Some(Raised::Fail { message, class }) => {
                 let message = message.unwrap_or_else(|| "the scenario said so".into());
                 let system = self.cursor.visit.called.clone();
-                let error = OrderError { class, message, system, status: None };
+                let error = OrderError { class, message, system, ..OrderError::default() };
                 Err(ElementFault { error, repeat: Some(None), by_script: true })
             }
             Some(Raised::Poll | Raised::Event(_)) => {

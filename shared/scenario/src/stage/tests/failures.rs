@@ -278,3 +278,60 @@ fn ord_20_an_error_holds_no_character_that_the_database_refuses() {
     assert_eq!((error.message.as_str(), error.class.as_deref()), ("x\u{fffd}", Some("c\u{fffd}")));
     assert_eq!(said.last().snapshot.message.as_deref(), Some("m\u{fffd}"));
 }
+
+/// A call with another way, which may refuse.
+const BACKUP: &str = "  a: {actions: [{http: {url: 'http://h/1'}}], on: {success: done, fail: backup}}
+  backup: {actions: [{http: {url: 'http://h/2'}}, {script: 'if response.body == \"no\" { event(\"refuse\") }'}], on: {success: tell, refuse: refused, fail: undo}}
+  tell: {actions: [{http: {url: 'http://h/3', body: '${error}'}}, {script: 'if response.body == \"no\" { event(\"refuse\") }'}], on: {success: done, refuse: refused, fail: undo}}
+  undo: {actions: [{http: {url: 'http://h/undo'}}], on: {success: failed, fail: failed}}
+  done: {kind: terminal}
+  refused: {kind: terminal, outcome: fail}
+  failed: {kind: terminal, outcome: fail}\n";
+
+#[test]
+fn ord_20_an_end_has_the_failure_that_led_to_it_and_none_that_was_got_over() {
+    let error = |answers: &[&str]| {
+        let played = play(BACKUP, answers);
+        let Then::End { status: Status::Fail, error, .. } = &played.last().then else { panic!("{played:?}") };
+        (played.path(), error.as_ref().map(|error| error.message.clone()))
+    };
+    let (path, led) = error(&["500", "200 no"]);
+    assert_eq!((path.as_str(), led), ("fail backup, refuse refused", None), "a decision");
+    let (path, led) = error(&["500", "200 yes", "200 no"]);
+    assert_eq!((path.as_str(), led), ("fail backup, success tell, refuse refused", None), "got over");
+    let (_, led) = error(&["500", "500", "200"]);
+    assert!(led.unwrap().contains("h/2"), "undoing what was done is no way around the failure");
+    assert_eq!(play(BACKUP, &["500", "200 yes", "200"]).body(2), Value::Null, "nothing failed that led here");
+}
+
+#[test]
+fn ord_18_a_failure_is_exhausted_where_its_own_repeats_did_not_help() {
+    let text = "  a: {actions: [{http: {url: 'http://h/1'}}, {script: 'if response.body == \"no\" { fail(\"credit refused\", \"biz.refused\") }'}], on: {success: done, fail: failed}}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}\n";
+    let exhausted = |answers: &[&str]| play(text, answers).error().exhausted;
+    assert!(exhausted(&["503", "503", "503", "503"]));
+    assert!(!exhausted(&["503", "200 no"]), "the repeat helped, and the business refused");
+    assert!(!exhausted(&["500"]), "no policy repeats it");
+    assert!(!exhausted(&["503", "500"]), "another failure, which nobody repeated");
+    let polls = "  a: {kind: polling, poll: {interval: 1m, timeout: 15s}, actions: [{http: {url: 'http://h/1'}}, {script: 'poll()'}], on: {success: done, fail: failed, timeout: failed}}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}\n";
+    assert!(
+        play(polls, &["503", "503", "503"]).error().exhausted,
+        "it was repeated until the polling was over"
+    );
+    assert!(!play(polls, &["200", "200"]).error().exhausted);
+}
+
+#[test]
+fn ord_18_an_answer_that_never_came_is_exhausted_after_its_repeats() {
+    let asks = "  a: {entryPoint: true, actions: [{amqp: {exchange: e, key: k, request: r}}, {wait: {timeout: 1m}}], on: {wait: w, fail: failed}}
+  w: {kind: waiting, on: {callback: done, timeout: failed}}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}\n";
+    let repeated = super::asynchronous::with_rules(asks);
+    let played = repeated.go(&["published", "timeout", "published", "timeout", "published", "timeout"]);
+    assert!(played.error().exhausted, "{:?}", played.error());
+    assert!(!play(asks, &["published", "timeout"]).error().exhausted);
+}

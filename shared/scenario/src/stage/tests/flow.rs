@@ -252,20 +252,28 @@ fn ord_12_waits_are_bounded_by_the_mode() {
 }
 
 #[test]
-fn ord_12_calls_of_a_sequential_stage_get_what_is_left_of_its_time() {
+fn ord_12_a_call_of_a_sequential_order_that_what_is_left_of_its_stage_is_too_short_for_begins_the_next() {
     let text = states(
         "  a:
     actions: [{http: {url: 'http://h/1', timeout: 2m}}, {http: {url: 'http://h/2', timeout: 2m}}, {http: {url: 'http://h/3'}}]
     on: {success: done, fail: failed}\n",
     );
     let answers = ["+4m 200", "+1m 200", "200"];
-    let timeouts = |played: &Played| -> Vec<Option<u64>> {
-        played.http().iter().map(|call| call.timeout.map(|timeout| timeout.as_millis() as u64)).collect()
+    let timeouts = |played: &Played| -> Vec<u64> {
+        played.http().iter().map(|call| call.timeout.as_millis() as u64).collect()
     };
-    assert_eq!(timeouts(&Play::of(&text).go(&answers)), [Some(120_000), Some(120_000), None]);
+    let parallel = Play::of(&text).go(&answers);
+    assert_eq!(
+        (timeouts(&parallel), parallel.statuses().as_str()),
+        (vec![120_000, 120_000, 30_000], "success")
+    );
     let sequential = Play::of(&text).sequential().go(&answers);
-    assert_eq!(timeouts(&sequential), [Some(120_000), Some(60_000), Some(300_000)]);
-    assert_eq!(sequential.statuses(), "wait, success", "what comes after it has a stage of its own");
+    assert_eq!(
+        timeouts(&sequential),
+        [120_000, 120_000, 30_000],
+        "none is cut; without one of its own it has that of all"
+    );
+    assert_eq!(sequential.statuses(), "wait, success", "it has a stage of its own");
 }
 
 #[test]

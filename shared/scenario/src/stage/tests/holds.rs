@@ -13,20 +13,26 @@ const UNDOES: &str = "  a:
   failed: {kind: terminal, outcome: fail}
   stuck: {kind: terminal, outcome: fail}\n";
 
+const MINUTE: Duration = Duration::from_secs(60);
+
 fn timeouts(played: &Played) -> Vec<u64> {
-    let timeouts = played.http().into_iter().map(|call| call.timeout.unwrap_or_default());
+    let timeouts = played.http().into_iter().map(|call| call.timeout);
     timeouts.map(|timeout| u64::try_from(timeout.as_millis()).unwrap()).collect()
 }
 
 #[test]
 fn ord_12_a_stage_is_broken_off_once_and_what_follows_has_a_time_of_its_own() {
-    let played = Play::of(UNDOES).sequential().go(&["+3m 200", "+2m dark", "200"]);
+    // Of a stage that is shorter than its first call may be.
+    let short = || Play::of(UNDOES).sequential().set(|settings| settings.max_sync_duration = MINUTE * 2);
+    let played = short().go(&["+2m dark", "200"]);
     assert_eq!(played.path(), "fail undo, success failed");
-    assert_eq!(timeouts(&played), [240_000, 120_000, 120_000], "what is left, and then a bound of its own");
+    assert_eq!(timeouts(&played), [120_000, 120_000], "what there is, and then a bound of its own");
     assert_eq!(played.statuses(), "wait, fail");
     let Then::Hold { until } = played.ends[0].then else { panic!("{:?}", played.ends[0].then) };
-    assert_eq!(until.as_second() - START.parse::<Timestamp>().unwrap().as_second(), 300, "at once");
-    assert_eq!(played.class(), "none", "the time-out of the call is what is reported");
+    assert_eq!(until.as_second() - START.parse::<Timestamp>().unwrap().as_second(), 120, "at once");
+    let error = played.error();
+    assert_eq!((error.class, error.system), (None, None), "the called system is not to blame");
+    assert!(error.message.contains("max_sync_duration"), "{}", error.message);
     // A repeat has a stage of its own anyway.
     let text = UNDOES.replace("timeout: 4m", "timeout: 5m");
     let played = Play::of(&text).sequential().go(&["+5m down", "+5m 200", "200"]);
@@ -128,4 +134,21 @@ fn ord_12_waiting_for_an_actor_is_bounded_over_all_its_hand_outs() {
         .set(|settings| settings.max_wait_parallel = Duration::from_secs(7200))
         .go(&["published", "timeout"]);
     assert_eq!(waited(&played), 7200, "parallel orders have a longer bound");
+}
+
+#[test]
+fn ord_12_a_stage_ends_before_a_call_that_might_not_end_in_it() {
+    let played = Play::of(UNDOES).sequential().go(&["+3m 200", "+3m 200"]);
+    assert_eq!((played.statuses().as_str(), timeouts(&played)), ("wait, success", vec![240_000; 2]));
+    // Many short ones, none of which is cut: 25 elements of 11 s are done in a stage, and the others in the next.
+    let many = "  a: {actions: [{each: {in: '${params.list}', atOnce: 1, actions: [{http: {url: 'http://h/1', timeout: 20s}}]}}], on: {success: done, fail: done}}
+  done: {kind: terminal}\n";
+    let mut play = Play::of(many).sequential();
+    play.params = Arc::new(json!({"list": (0..39).collect::<Vec<_>>()}));
+    let played = play.go(&["+11s 200"; 39]);
+    assert_eq!((played.statuses().as_str(), timeouts(&played)), ("wait, success", vec![20_000; 39]));
+    // The same where the limit is that of the deployment, 30 s.
+    let plain = UNDOES.replace(", timeout: 4m", "");
+    let played = Play::of(&plain).sequential().go(&["+10s 200", "+10s 200"]);
+    assert_eq!((played.statuses().as_str(), timeouts(&played)), ("success", vec![30_000; 2]));
 }

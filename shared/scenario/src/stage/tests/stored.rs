@@ -67,8 +67,14 @@ fn cycles() -> impl Strategy<Value = Cycle> + Clone {
 }
 
 fn errors() -> impl Strategy<Value = OrderError> + Clone {
-    let parts = (option::of(word()), word(), option::of(word()), option::of(100..600_u16));
-    parts.prop_map(|(class, message, system, status)| OrderError { class, message, system, status })
+    let parts = (option::of(word()), word(), option::of(word()), option::of(100..600_u16), any::<bool>());
+    parts.prop_map(|(class, message, system, status, exhausted)| OrderError {
+        class,
+        message,
+        system,
+        status,
+        exhausted,
+    })
 }
 
 fn answers() -> impl Strategy<Value = Answers> + Clone {

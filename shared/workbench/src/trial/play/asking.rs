@@ -49,10 +49,10 @@ impl Play<'_> {
         let Some(rule) = self.world.http(call.method, &call.url, &body) else {
             return Err(self.unanswered(&line, &body, step));
         };
-        if let Some(timeout) = call.timeout.filter(|timeout| rule.after > *timeout) {
+        if rule.after > call.timeout {
             // The other side may have taken the request all the same, and calls back later.
             self.expect_callback(call.request, rule);
-            return Ok((Err(failure(&["HttpError", "ReadTimeout"])), timeout));
+            return Ok((Err(failure(&["HttpError", "ReadTimeout"])), call.timeout));
         }
         self.expect_callback(call.request, rule);
         let outcome = match &rule.reply {

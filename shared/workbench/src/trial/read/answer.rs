@@ -176,12 +176,7 @@ fn end_of_order(reader: &mut TrialReader, fields: &TrialFields<'_>) -> Option<Tr
 fn error_of_child(reader: &mut TrialReader, field: &TrialField<'_>) -> OrderError {
     let fields = reader.fields(field, &ERROR);
     let mut text = |key| fields.get(key).and_then(|field| reader.text(field)).map(str::to_owned);
-    OrderError {
-        class: text("class"),
-        message: text("message").unwrap_or_default(),
-        system: None,
-        status: None,
-    }
+    OrderError { class: text("class"), message: text("message").unwrap_or_default(), ..OrderError::default() }
 }
 
 fn callback(reader: &mut TrialReader, field: &TrialField<'_>) -> Option<TrialCallback> {

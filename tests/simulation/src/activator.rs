@@ -171,8 +171,10 @@ fn act_in_two(core: &mut Core, key: usize) -> Result<Vec<Acted>, Trouble> {
     if core.has(Planted::PieceNotedBefore) {
         let done: Vec<_> = piece.iter().map(|no| (*no, ItemOutcome::Done)).collect();
         core.call("note piece", |tables| tables.note_piece(key, &done))?;
+        core.pass_between("note and act")?;
     }
     let (acted, outcomes) = core.call("act on piece", |tables| tables.act_on(key, &piece))?;
+    core.pass_between("act and note")?;
     core.call("note piece", |tables| tables.note_piece(key, &outcomes))?;
     Ok(acted)
 }

@@ -35,6 +35,8 @@ pub struct DurableQueue {
     unacked: BTreeMap<(ProcessId, u32), Vec<Durable>>,
 }
 
+/// Deaths in a million between two transactions of a planted bug: many, because runs have few of them, and because time passes.
+const DIES_BETWEEN: u64 = 50_000;
 /// Lines of the log that a failure shows.
 const LAST: usize = 60;
 
@@ -236,6 +238,19 @@ impl Core {
             return Err(Trouble::Unknown);
         }
         Ok(done)
+    }
+
+    /// Goes on from one transaction to the next of what should be one: the process whose turn it is may die in between.
+    ///
+    /// # Errors
+    /// It has died.
+    pub fn pass_between(&mut self, name: &str) -> Result<(), Trouble> {
+        if self.faulty && self.chance.happens(DIES_BETWEEN) {
+            self.note(format_args!("{name}: dies in between"));
+            self.died = true;
+            return Err(Trouble::Died);
+        }
+        Ok(())
     }
 
     /// Sends what may be lost, doubled, delayed and overtaken.

@@ -55,9 +55,11 @@ impl QueueWaits {
         Some(QueuePace { turn: self.quantile(0, 0.5), doubt: self.quantile(1, 0.9).max(0.0) })
     }
 
-    /// True if one more may be watched now.
+    /// True if one more may be watched now: while too little is known, also of orders that come at the same time.
     pub(super) fn has_room(&self, now: Timestamp) -> bool {
-        self.watched.len() < WATCHED && self.watched_at.is_none_or(|last| between(last, now) >= SHORTEST_GAP)
+        let is_known = self.pace().is_some();
+        let rests = |last| is_known && between(last, now) < SHORTEST_GAP;
+        self.watched.len() < WATCHED && !self.watched_at.is_some_and(rests)
     }
 
     /// Notes an order that is ready behind `before` others of its queue.
@@ -130,17 +132,31 @@ mod tests {
 
     #[test]
     fn ord_30_of_those_that_left_or_wait_for_a_person_nothing_is_learnt_and_few_are_watched() {
-        let mut waits = QueueWaits::default();
+        let mut waits = waited(|_| 500);
+        let known = waits.last.len();
+        let start = 10_000_000;
         for no in 0..40 {
-            if waits.has_room(at(no * 100)) {
-                waits.ready(OrderNo(no), 1, at(no * 100));
+            if waits.has_room(at(start + no * 100)) {
+                waits.ready(OrderNo(1000 + no), 1, at(start + no * 100));
             }
         }
-        assert!(!waits.has_room(at(10_000)) && waits.watched.len() == WATCHED);
-        waits.leaves(OrderNo(0));
-        assert!(waits.has_room(at(10_000)) && !waits.has_room(at(1_550)), "and not at once");
+        assert!(!waits.has_room(at(start + 10_000)) && waits.watched.len() == WATCHED);
+        waits.leaves(OrderNo(1000));
+        assert!(waits.has_room(at(start + 10_000)) && !waits.has_room(at(start + 1_550)), "and not at once");
         waits.forget_watched();
-        waits.starts(OrderNo(1), at(20_000));
-        assert!(waits.last.is_empty());
+        waits.starts(OrderNo(1001), at(start + 20_000));
+        assert_eq!(waits.last.len(), known);
+    }
+
+    #[test]
+    fn ord_30_a_batch_teaches_the_pace() {
+        let mut waits = QueueWaits::default();
+        for no in 0..40 {
+            if waits.has_room(at(0)) {
+                waits.ready(OrderNo(no), 1, at(0));
+            }
+        }
+        (0..8).for_each(|no| waits.starts(OrderNo(no), at(4_000)));
+        assert_eq!(waits.pace().map(|pace| pace.turn), Some(4.0));
     }
 }

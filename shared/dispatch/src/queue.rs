@@ -145,15 +145,17 @@ impl Queues {
         &self.queues[index].name
     }
 
-    /// Members that are known to go before a position: those that are ready, up to some, and one in progress.
+    /// Members that are known to go before a position: those that are ready, up to some, and one in progress, or one that
+    /// holds the queue while it waits.
     pub(super) fn before(&self, waiting: &ReadyStages, index: QueueIndex, position: i64) -> u32 {
         let Some(queue) = self.queues.get(index) else { return 0 };
+        let holds = queue.in_progress.max(u32::from(matches!(queue.gate, Gate::Held(_))));
         let is_first = queue.front == NONE || waiting.stage(queue.front).position >= position;
         if is_first {
-            return queue.in_progress;
+            return holds;
         }
         let behind = self.behind.range((index, i64::MIN)..(index, position)).take(MOST_COUNTED).count();
-        u32::try_from(behind).unwrap_or(u32::MAX) + queue.in_progress + 1
+        u32::try_from(behind).unwrap_or(u32::MAX) + holds + 1
     }
 
     /// The ready member with the smallest position.

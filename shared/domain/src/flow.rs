@@ -7,7 +7,7 @@ mod record;
 mod rules;
 
 pub use capacity::{Capacity, FlowShare};
-pub use estimate::{StartEstimate, queue_estimate, standstill, start_estimate};
+pub use estimate::{HolderWait, StartEstimate, queue_estimate, standstill, start_estimate};
 pub use history::{DecisionNumbers, DecisionSubject};
 pub use record::{
     ByPriority, CallsState, ControlState, Decision, FlowRecord, FlowState, OpenRequests, Quantiles,

@@ -186,7 +186,7 @@ async fn ready(
 ) -> Result<WaitSentence, Error> {
     if let (Some(queue), Some(position)) = (&row.queue, row.position) {
         let before = queues::before(client, queue, position).await?;
-        if let Some(QueueHolder { id, flow, since }) =
+        if let Some(QueueHolder { id, flow, since, .. }) =
             queues::holder(client, queue).await?.filter(|_| before > 0)
         {
             let place = format!("number {} in queue `{queue}`", before + 1);

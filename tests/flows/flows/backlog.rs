@@ -8,7 +8,7 @@ use pagurus_harness::world::program::Program;
 use serde_json::{Value, json};
 
 use super::{resume, stop};
-use crate::installation::{Installation, PATIENCE, call, until};
+use crate::installation::{Installation, PATIENCE, asking, call, until};
 
 #[tokio::test]
 async fn dsp_17_the_api_refuses_what_would_only_wait_and_messages_are_taken_all_the_same() {
@@ -74,6 +74,27 @@ async fn ord_30_explain_tells_when_an_order_that_waits_will_start() {
     assert!(at("p50") <= at("p90"), "{answer}");
     let off = started.duration_since(at("p50")).as_secs_f64();
     assert!(off.abs() < 8.0, "started {off} s after the middle of what was forecast: {answer}");
+}
+
+#[tokio::test]
+async fn ord_30_behind_a_holder_that_waits_explain_goes_by_the_time_of_its_wait() {
+    let engine = Installation::start("ord_30_holder").await;
+    engine.scenario("asks", &asking("/silent", "10m")).await;
+    for id in ["first", "second", "third"] {
+        let order = json!({"id": id, "scenario": "asks", "mode": "sequential", "queue": "q"});
+        engine.accepted(order).await;
+    }
+    let holder = engine.reach("first", "wait").await;
+    let begun: jiff::Timestamp = holder["startedAt"].as_str().unwrap().parse().unwrap();
+    let after = async |id: &str, name: &str| {
+        let answer = engine.part(id, "explain").await;
+        let at = answer["eta"][name].as_str()?.parse::<jiff::Timestamp>().unwrap();
+        Some(at.duration_since(begun).as_secs_f64() / 60.0)
+    };
+    // It was the dispatcher's record of the flow that is awaited: before that nothing is forecast.
+    until("there is a time", PATIENCE, async || after("second", "p50").await.is_some()).await;
+    let [second, third] = [after("second", "p90").await.unwrap(), after("third", "p90").await.unwrap()];
+    assert!((9.9..11.0).contains(&second) && (19.8..22.0).contains(&third), "{second}, {third} minutes");
 }
 
 // DSP-14: an operator makes the active dispatcher step down, and one that stands by goes on.

@@ -58,29 +58,66 @@ pub fn start_estimate(flow: &FlowRecord, position: u32) -> Option<StartEstimate>
         _ if ahead < SHORT => (ahead.max(own.min(SHORT)), (ahead * doubt).max(own_far.min(SHORT))),
         _ => (ahead, ahead * doubt),
     };
-    let time = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-    Some(StartEstimate { p50: time(middle), p90: time(far.max(middle)) })
+    Some(estimate(middle, far))
+}
+
+/// The wait of the order that holds a queue, between two stages of it: no other member goes on before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HolderWait {
+    /// Time until it goes on, at the latest.
+    pub left: Duration,
+    /// Time for which it has held the queue.
+    pub held: Duration,
+    /// True if an answer may end the wait before its time.
+    pub is_answerable: bool,
 }
 
 /// Estimates the time until an order starts that has `before` others before it in its queue: each of them has a stage, at
-/// least, and they go one by one. `None` while the flow is stopped, or when nothing is known of its stages.
+/// least, and they go one by one. Where the holder of the queue waits, that is the first of them, and those behind it are
+/// taken to wait as long. `None` while the flow is stopped, or when nothing is known of its stages.
 #[must_use]
-pub fn queue_estimate(flow: &FlowRecord, before: u32) -> Option<StartEstimate> {
+pub fn queue_estimate(flow: &FlowRecord, before: u32, holder: Option<HolderWait>) -> Option<StartEstimate> {
     if matches!(flow.state, FlowState::Stopped | FlowState::Probing | FlowState::DisabledManually) {
         return None;
     }
+    let behind = f64::from(before.saturating_sub(1));
     let before = f64::from(before);
-    let time = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
     if let Some(QueuePace { turn, doubt }) = flow.queue_pace {
-        let expected = before * turn;
-        return Some(StartEstimate { p50: time(expected), p90: time(expected + doubt * before.sqrt()) });
+        // What was seen of waits has those of holders in it; a wait that ends at its time only is known better.
+        let expected = match holder.filter(|holder| !holder.is_answerable) {
+            Some(holder) => holder.left.as_secs_f64() + behind * turn,
+            None => before * turn,
+        };
+        return Some(estimate(expected, expected + doubt * before.sqrt()));
     }
     let known = [flow.short_term, flow.long_term].into_iter().find(|times| times.p50_ms.is_some())?;
     let (middle, far) = (known.p50_ms? / 1000.0, known.p99_ms.or(known.p50_ms)? / 1000.0);
     // Sums of many differ less from their middle than one does.
     let doubt = (far - middle).max(0.0) * before.sqrt();
-    let expected = before * middle;
-    Some(StartEstimate { p50: time(expected), p90: time(expected + doubt) })
+    let [wait, far_wait] = holder.map_or([0.0; 2], |holder| waits_of(flow, holder, behind));
+    let expected = before * middle + wait;
+    Some(estimate(expected, before * middle + doubt + far_wait))
+}
+
+fn estimate(middle: f64, far: f64) -> StartEstimate {
+    let time = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+    StartEstimate { p50: time(middle), p90: time(far.max(middle)) }
+}
+
+/// Seconds for which the holder of a queue waits yet, and then as many others as are `behind` it: in the middle, and at most.
+fn waits_of(flow: &FlowRecord, holder: HolderWait, behind: f64) -> [f64; 2] {
+    let (left, held) = (holder.left.as_secs_f64(), holder.held.as_secs_f64());
+    let answered = [flow.answers.p50_ms, flow.answers.p99_ms.or(flow.answers.p50_ms)];
+    answered.map(|ms| match ms.filter(|_| holder.is_answerable) {
+        Some(ms) => {
+            let whole = (ms / 1000.0).min(left + held);
+            // One that has waited for longer than others did may wait to its end.
+            let rest = if whole > held { whole - held } else { left };
+            rest + behind * whole
+        }
+        // Nobody was seen to be answered: waits last to their end.
+        None => left + behind * (left + held),
+    })
 }
 
 /// Returns the stages that start in a second: as many as ended recently; before any has ended, by its stages in progress
@@ -168,10 +205,10 @@ mod tests {
     fn ord_30_in_a_queue_each_before_takes_its_time() {
         let short_term = Quantiles { p50_ms: Some(1000.0), p99_ms: Some(3000.0) };
         let flow = FlowRecord { short_term, ..FlowRecord::default() };
-        let estimate = queue_estimate(&flow, 4).unwrap();
+        let estimate = queue_estimate(&flow, 4, None).unwrap();
         assert_eq!((estimate.p50, estimate.p90), (Duration::from_secs(4), Duration::from_secs(8)));
         let seen = FlowRecord { queue_pace: Some(QueuePace { turn: 2.0, doubt: 1.5 }), ..flow.clone() };
-        let estimate = queue_estimate(&seen, 4).unwrap();
+        let estimate = queue_estimate(&seen, 4, None).unwrap();
         assert_eq!(
             (estimate.p50, estimate.p90),
             (Duration::from_secs(8), Duration::from_secs(11)),
@@ -179,9 +216,37 @@ mod tests {
         );
         // The waits of a flow are those of its queues: none of them is counted for each that goes before.
         let waits = Quantiles { p50_ms: Some(90_000.0), p99_ms: None };
-        assert_eq!(queue_estimate(&FlowRecord { waits, ..flow.clone() }, 4), queue_estimate(&flow, 4));
+        assert_eq!(
+            queue_estimate(&FlowRecord { waits, ..flow.clone() }, 4, None),
+            queue_estimate(&flow, 4, None)
+        );
         let stopped = FlowRecord { state: FlowState::Stopped, ..flow };
-        assert_eq!(queue_estimate(&stopped, 4), None);
-        assert_eq!(queue_estimate(&FlowRecord::default(), 4), None, "nothing is known");
+        assert_eq!(queue_estimate(&stopped, 4, None), None);
+        assert_eq!(queue_estimate(&FlowRecord::default(), 4, None), None, "nothing is known");
+    }
+
+    #[test]
+    fn ord_30_behind_a_holder_that_waits_an_order_is_forecast_by_the_time_of_that_wait() {
+        let seconds = Duration::from_secs;
+        let short_term = Quantiles { p50_ms: Some(1000.0), p99_ms: Some(1000.0) };
+        let flow = FlowRecord { short_term, ..FlowRecord::default() };
+        let times = |flow: &FlowRecord, before, holder| {
+            let estimate = queue_estimate(flow, before, Some(holder)).unwrap();
+            (estimate.p50.as_secs(), estimate.p90.as_secs())
+        };
+        let sleeps = HolderWait { left: seconds(15), held: seconds(5), is_answerable: false };
+        assert_eq!((times(&flow, 1, sleeps), times(&flow, 2, sleeps)), ((16, 16), (37, 37)));
+        // Of a wait for an answer only the latest end is known, until others were answered.
+        let asks = HolderWait { is_answerable: true, ..sleeps };
+        assert_eq!((times(&flow, 1, asks), times(&flow, 2, asks)), ((16, 16), (37, 37)));
+        let answers = Quantiles { p50_ms: Some(8000.0), p99_ms: Some(12_000.0) };
+        let answered = FlowRecord { answers, ..flow.clone() };
+        assert_eq!((times(&answered, 1, asks), times(&answered, 2, asks)), ((4, 8), (13, 21)));
+        assert_eq!(times(&answered, 1, sleeps), (16, 16), "an answer does not end a sleep");
+        let late = HolderWait { left: seconds(100), held: seconds(60), is_answerable: true };
+        assert_eq!(times(&answered, 1, late), (101, 101), "longer than any answer took");
+        // A pace that was seen has the waits in it, but for one that ends at its time only.
+        let seen = FlowRecord { queue_pace: Some(QueuePace { turn: 20.0, doubt: 2.0 }), ..flow };
+        assert_eq!((times(&seen, 2, asks).0, times(&seen, 2, sleeps).0), (40, 35));
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_domain::order::Status;
 
@@ -54,10 +55,11 @@ statements! {
                  WHERE queue = $1 AND position >= coalesce((SELECT u.head FROM queues u WHERE u.name = ANY(ARRAY[$1])), 0)
                  LIMIT $2) AS members";
     HOLDER = "
-        SELECT o.id, o.flow, coalesce(q.held_since, w.started_at) AS since
+        SELECT o.id, o.flow, coalesce(q.held_since, w.started_at) AS since, d.stream, d.due_at
           FROM queued q
           JOIN orders o ON o.no = ANY(ARRAY[q.order_no])
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[q.order_no])
+          LEFT JOIN due d ON d.order_no = ANY(ARRAY[q.order_no])
          WHERE q.queue = $1 ORDER BY q.position LIMIT 1";
     MEMBERS = concat!("
         SELECT q.position, coalesce(q.held_since, w.started_at) AS held_since, o.id, s.name AS scenario, now() AS now, ", shown_status!(), " AS status
@@ -216,12 +218,22 @@ pub struct QueueHolder {
     pub flow: String,
     /// Time since which the order holds the queue; none until a stage of it has run.
     pub since: Option<Timestamp>,
+    /// Wait between its stages, and the time at which it ends at the latest; none while a stage of it may run, or runs.
+    pub waits: Option<(Stream, Timestamp)>,
 }
 
 /// Holder of a queue.
 pub async fn holder(client: &impl Connection, queue: &str) -> Result<Option<QueueHolder>> {
     let row = client.query_opt(&client.prepare_cached(HOLDER).await?, &[&queue]).await?;
-    Ok(row.map(|row| QueueHolder { id: row.get("id"), flow: row.get("flow"), since: row.get("since") }))
+    Ok(row.map(|row| {
+        let stream = row.get::<_, Option<i16>>("stream").and_then(Stream::of_number);
+        QueueHolder {
+            id: row.get("id"),
+            flow: row.get("flow"),
+            since: row.get("since"),
+            waits: stream.zip(row.get("due_at")),
+        }
+    }))
 }
 
 /// A queue, as people see it.

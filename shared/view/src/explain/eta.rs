@@ -1,10 +1,15 @@
 //! Forecast of the start of a waiting order (ORD-30), from its place and the figures of its flow.
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
-use pagurus_domain::flow::{FlowRecord, StartEstimate, queue_estimate, standstill, start_estimate};
+use pagurus_domain::activation::Stream;
+use pagurus_domain::flow::{
+    FlowRecord, HolderWait, StartEstimate, queue_estimate, standstill, start_estimate,
+};
 use pagurus_domain::id::OrderNo;
 use pagurus_runtime::config::Settings;
-use pagurus_store::hot::queues;
+use pagurus_store::hot::queues::{self, QueueHolder};
 use pagurus_store::outside::orders::OrderRow as Row;
 use pagurus_store::upkeep::flows;
 use pagurus_store::upkeep::stops;
@@ -74,8 +79,10 @@ impl FlowOutlook {
             Some((queue, position)) => queues::before(client, queue, position).await?,
             None => 0,
         };
-        let start = if before > 0 {
-            queue_estimate(record, u32::try_from(before).unwrap_or(u32::MAX))
+        let start = if let Some((queue, _)) = stage.queue.filter(|_| before > 0) {
+            let holder = queues::holder(client, queue).await?;
+            let wait = holder.and_then(|holder| wait_of(&holder, Timestamp::now()));
+            queue_estimate(record, u32::try_from(before).unwrap_or(u32::MAX), wait)
         } else if is_bound {
             start_estimate(record, record.ready.sum())
         } else {
@@ -86,6 +93,18 @@ impl FlowOutlook {
         let still_since = start.and_then(still);
         Ok(StartOutlook { stopped_until: None, start: start.filter(|_| still_since.is_none()), still_since })
     }
+}
+
+/// The wait of the holder of a queue, as far as its time is known.
+fn wait_of(holder: &QueueHolder, now: Timestamp) -> Option<HolderWait> {
+    let (stream, until) = holder.waits?;
+    let time =
+        |from: Timestamp, to: Timestamp| Duration::try_from(to.duration_since(from)).unwrap_or_default();
+    Some(HolderWait {
+        left: time(now, until),
+        held: holder.since.map_or(Duration::ZERO, |since| time(since, now)),
+        is_answerable: stream == Stream::Wait,
+    })
 }
 
 /// The stage of an order, where it waits for a worker.

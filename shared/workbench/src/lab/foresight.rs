@@ -20,7 +20,7 @@ impl<F: Fn() -> Dispatcher> Simulation<'_, F> {
         let members = known.queue.map(|queue| &self.queues[queue].1);
         let before = members.and_then(|members| members.iter().position(|member| *member == order));
         match before.filter(|before| *before > 0) {
-            Some(before) => queue_estimate(record, u32::try_from(before).unwrap_or(u32::MAX)),
+            Some(before) => queue_estimate(record, u32::try_from(before).unwrap_or(u32::MAX), None),
             None => {
                 // As the tables tell: what has run before has a smaller number than anything fresh that still waits.
                 let [fresh, woken] = instance.ready;

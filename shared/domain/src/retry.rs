@@ -14,6 +14,7 @@ mod names;
 mod policy;
 mod read;
 pub mod sample;
+mod spelling;
 mod verdict;
 
 use std::fmt;
@@ -27,6 +28,7 @@ pub use explain::{Explained, Question, explain};
 pub use layers::ErrorRules;
 use mask::Glob;
 pub use read::{RULES_OF_DEPLOYMENT, RULES_OF_SCENARIO};
+pub use spelling::UnknownName;
 pub use verdict::{Cycle, Failure, GiveUp, Standing, Verdict, on_async_failure, on_failure, together};
 
 /// Names that the built-in classes have in rules written for CRAB, and their names here.
@@ -235,10 +237,7 @@ impl ErrorPolicy {
     /// True if a failure can come to have this class by these rules, or by the engine itself.
     #[must_use]
     pub fn gives(&self, class: &str) -> bool {
-        let by_engine = [ASYNC_TIMEOUT, POLLING_TIMEOUT].contains(&class);
-        let direct = self.rules.iter().flat_map(|rule| &rule.classes).map(|one| &one.class);
-        let later = self.async_rules.iter().flat_map(|rule| &rule.classes).map(|one| &one.class);
-        by_engine || direct.chain(later).any(|given| given.as_str() == class)
+        self.given_classes().any(|given| given == class)
     }
 
     /// The most specific policy for a scenario and a class, whatever the mode.

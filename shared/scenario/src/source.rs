@@ -132,7 +132,7 @@ fn read_by(mut reader: ScenarioReader<'_>, text: &str, bounds: &Bounds) -> Resul
     let noted = reader.noted.unwrap_or_default();
     let constants = noted.constants();
     let scenario = scenario(head, draft, bounds);
-    let warnings = noted.into_warnings(scenario.params_schema.as_ref(), scenario.releases());
+    let warnings = noted.into_warnings(&scenario);
     Ok(Reading { scenario, warnings, constants })
 }
 

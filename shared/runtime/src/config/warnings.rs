@@ -2,6 +2,7 @@
 //! nothing is filled into.
 
 use pagurus_domain::flow::DistributionMode;
+use pagurus_domain::retry::UnknownName;
 
 use super::Settings;
 
@@ -27,6 +28,13 @@ pub(super) fn of(settings: &Settings) -> Vec<String> {
                  only acts where the scenario itself does"
             ));
         }
+    }
+    for UnknownName { within, name, nearest } in settings.errors.unknown_classes() {
+        let near = nearest.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        warnings.push(format!(
+            "the policy `{within}` repeats failures of class `{name}`: no rule of `execution.error_handling` gives it, so it \
+             only acts where a scenario does{near}"
+        ));
     }
     if !flows.limiting_classes.is_empty() && !flows.mode.stops() {
         warnings.push(format!(
@@ -56,6 +64,27 @@ pub(super) fn of(settings: &Settings) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::super::warnings;
+
+    #[test]
+    fn err_8_a_policy_for_a_class_that_no_rule_gives_is_warned_of() {
+        let rules = "classification: {rules: {shop: {requests: [{path: '/**'}], classes: {shop.down: {responses: [{status_codes: [503]}]}}}}}";
+        let with = |class: &str| {
+            let retry = format!("retry: {{policies: {{p: {{error_classes: ['{class}']}}}}}}");
+            warnings(
+                &format!("execution: {{error_handling: {{sync: {{{rules}, {retry}}}}}}}"),
+                std::iter::empty(),
+            )
+        };
+        for known in ["shop.down", "shop.*", "*", "async.timeout"] {
+            assert_eq!(with(known), [""; 0], "{known}");
+        }
+        let found = with("shop.dwon");
+        let [warning] = &found[..] else { panic!("{found:?}") };
+        assert!(
+            warning.contains("class `shop.dwon`: no rule") && warning.ends_with("did you mean `shop.down`?")
+        );
+        assert!(!with("biz.refused")[0].contains("did you mean"));
+    }
 
     #[test]
     fn dsp_14_a_mode_that_can_never_act_is_warned_of() {

@@ -66,7 +66,10 @@ pub(super) fn is_word(word: &str) -> bool {
 /// Reads one action; `None` if its word is unknown, and so what it would do.
 pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
     match &spot.node.value {
-        Value::String(word) => bare(reader, spot, word).map(|read| draft(spot, read)),
+        Value::String(word) => {
+            reader.note_action(spot, word);
+            bare(reader, spot, word).map(|read| draft(spot, read))
+        }
         Value::Map(_) => with_keys(reader, spot),
         _ => {
             let fault = spot.fault(format!("an action is not {}", spot.node.kind()));
@@ -140,6 +143,7 @@ fn with_keys(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<DraftAc
         reader.push(fault.hint(format!("write it like `{}`", example(word))));
         return None;
     }
+    reader.note_action(spot, word);
     let read = match word {
         "choose" => return Some(choose::read_choose(reader, spot.mark.clone(), &member)),
         "script" => {

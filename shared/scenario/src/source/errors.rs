@@ -20,6 +20,9 @@ pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, scenario: &
     match ErrorPolicy::read(spot.node) {
         Ok(errors) => {
             warn_of_idle_policies(reader, spot, &errors, scenario);
+            if let Some(noted) = reader.noted.as_mut() {
+                noted.errors = Some(spot.mark.clone());
+            }
             errors
         }
         Err(faults) => {

@@ -18,6 +18,11 @@ pub(super) struct Noted {
     pub(super) warnings: Vec<Fault>,
     /// Warnings that hold while the order holds its queue.
     pub(super) held: Vec<Fault>,
+    /// Place of the rules that the scenario brings along.
+    pub(super) errors: Option<Mark>,
+    /// Pointers of actions that leave an answer behind, and of those that rest.
+    pub(super) answering: Vec<String>,
+    pub(super) resting: Vec<String>,
 }
 
 impl Noted {
@@ -39,6 +44,15 @@ impl Noted {
     /// Adds a warning of what only an order does that holds its queue.
     pub(super) fn held_queue(&mut self, warning: Fault) {
         self.held.push(warning);
+    }
+
+    /// Notes what an action does to the last answer.
+    pub(super) fn action(&mut self, word: &str, pointer: &str) {
+        match word {
+            "http" | "actor" | "parallel" | "each" => self.answering.push(pointer.to_owned()),
+            "wait" | "sleep" => self.resting.push(pointer.to_owned()),
+            _ => {}
+        }
     }
 
     /// Constants of the deployment that are named, each with its first place.

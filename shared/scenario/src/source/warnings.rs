@@ -3,12 +3,16 @@
 //! While a file is read, its reader notes the names that expressions and scripts use, with their places, and what gives
 //! values to them. At the end the two are held against each other.
 
+mod answers;
+mod rules;
+
 use pagurus_domain::document::{Fault, nearest};
 use serde_json::Value;
 
 use super::draft::{Mark, Named};
 use super::noted::Noted;
 use super::reader::{Fields, ScenarioReader, Spot, quoted, with_nearest};
+use crate::Scenario;
 use crate::script::ScriptNames;
 use crate::value::{Expression, Template};
 
@@ -92,12 +96,14 @@ const OPEN: &[&str] = &[
 ];
 
 impl Noted {
-    /// All warnings in the order of the file, where the parameters have this schema. A scenario that `releases` its queue may
-    /// hold it no more where it matters.
-    pub(super) fn into_warnings(mut self, schema: Option<&Value>, releases: bool) -> Vec<Fault> {
+    /// All warnings about a scenario, in the order of the file. One that releases its queue may hold it no more where it
+    /// matters.
+    pub(super) fn into_warnings(mut self, scenario: &Scenario) -> Vec<Fault> {
+        let (schema, releases) = (scenario.params_schema.as_ref(), scenario.releases());
+        let mut found = self.of_rules(scenario);
+        found.extend(self.of_answers(scenario));
         let mentions = std::mem::take(&mut self.mentions);
-        let found = mentions.iter().filter_map(|(path, mark)| self.unknown(path, mark, schema));
-        let found: Vec<Fault> = found.collect();
+        found.extend(mentions.iter().filter_map(|(path, mark)| self.unknown(path, mark, schema)));
         let mut warnings = self.warnings;
         warnings.extend(found);
         warnings.extend(self.held.into_iter().filter(|_| !releases));
@@ -185,6 +191,13 @@ impl ScenarioReader<'_> {
         };
         if let Some(noted) = self.noted.as_mut() {
             noted.mentions.push((path, mark));
+        }
+    }
+
+    /// Notes what an action does to the last answer.
+    pub(super) fn note_action(&mut self, spot: &Spot<'_>, word: &str) {
+        if let Some(noted) = self.noted.as_mut() {
+            noted.action(word, &spot.mark.pointer);
         }
     }
 

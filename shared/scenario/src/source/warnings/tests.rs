@@ -64,6 +64,68 @@ fn scn_1_names_that_nothing_gives_a_value_to_are_warned_of() {
 }
 
 #[test]
+fn err_15_classes_and_paths_of_rules_that_are_misspelled_are_warned_of() {
+    let with = |class: &str, path: &str, url: &str| {
+        let rules = format!(
+            "classification: {{rules: {{stock: {{requests: [{{path: '{path}'}}], classes: {{stock.unavailable: {{responses: [{{status_codes: [503]}}]}}}}}}}}}}"
+        );
+        let errors = format!(
+            "errors: {{sync: {{{rules}, retry: {{policies: {{p: {{error_classes: ['{class}']}}}}}}}}}}"
+        );
+        let actions = format!("- http: {{url: '{url}'}}");
+        warnings(&with_actions(&actions).replace("initialState", &format!("{errors}\ninitialState")))
+    };
+    let url = "${config.stock}/stock/${params.sku}?a=1";
+    assert_eq!(
+        with("stock.unavailabel", "/stock/**", url),
+        [
+            "2:9: the policy `p` is for class `stock.unavailabel`, which no rule here gives; did you mean `stock.unavailable`?"
+        ]
+    );
+    assert_eq!(
+        with("stock.unavailable", "/stok/**", url),
+        ["2:9: the rule `stock` is for paths with `stok`, which no action calls; did you mean `stock`?"]
+    );
+    for (class, path, url) in [
+        ("stock.unavailable", "/stock/**", url),
+        ("system.down", "/api/v1/**", url),
+        ("stock.*", "/stok/**", "${vars.url}"),
+        ("stock.unavailable", "/stok/**", "http://stok.example"),
+    ] {
+        assert_eq!(with(class, path, url), [""; 0], "{class} {path} {url}");
+    }
+}
+
+#[test]
+fn scn_5_an_answer_that_is_read_after_a_rest_is_warned_of() {
+    let with = |after: &str| {
+        format!(
+            "scenario: s\ninitialState: ask\nstates:\n  \
+             ask: {{actions: [{{http: {{url: 'http://h', save: {{a: '${{response.body}}'}}}}}}, {{sleep: {{for: 1h}}}}], on: {{sleep: rest, fail: done}}}}\n  \
+             rest: {{kind: sleeping, on: {{timeout: after}}}}\n  \
+             after: {{actions: [{after}], on: {{success: done, fail: done}}}}\n  \
+             done: {{kind: terminal}}\n"
+        )
+    };
+    let found = warnings(&with("{log: 'x ${response.status}'}"));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].contains("it is gone when the order rests; put what is needed later into `vars`"),
+        "{found:?}"
+    );
+    for fine in [
+        "{http: {url: 'http://h'}}, {log: '${response.status}'}",
+        "{choose: [{when: 'params.a', actions: [{http: {url: 'http://h'}}]}]}, {log: '${response.status}'}",
+        "{parallel: [{http: {url: 'http://h', name: a, save: {b: '${response.status}'}}}]}",
+        "{log: '${vars.a}'}",
+    ] {
+        assert_eq!(warnings(&with(fine)), [""; 0], "{fine}");
+    }
+    let twice = with("{log: '${response.status}'}").replace("fail: done}}\n  rest", "fail: after}}\n  rest");
+    assert_eq!(warnings(&twice), [""; 0], "a failed call leads there as well");
+}
+
+#[test]
 fn scn_1_parameters_that_the_schema_does_not_have_are_warned_of() {
     let with = |schema: &str, use_: &str| {
         warnings(

@@ -284,6 +284,9 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), C
         Command::Scenario(scenario::Command::Check { files, strict }) => {
             scenario::check(&files, strict, config, screen)
         }
+        Command::Scenario(scenario::Command::Test { files, wanted }) if global.names_server => {
+            scenario::test_there(&files, &wanted, &client()?, screen).await
+        }
         Command::Scenario(scenario::Command::Test { files, wanted }) => {
             scenario::test(&files, &wanted, config, screen)
         }
@@ -399,6 +402,7 @@ mod tests {
             "pagurus scenario check a.yaml b.yaml --config pagurus.yaml",
             "pagurus scenario test scenarios --json --story",
             "pagurus scenario test scenarios --coverage --min 90",
+            "pagurus scenario test scenarios --server http://x:1",
             "pagurus scenario graph s@2 --format mermaid",
             "pagurus scenario diff old.yaml s@3",
             "pagurus scenario show s@1",

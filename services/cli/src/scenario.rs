@@ -66,7 +66,8 @@ pub(crate) enum Command {
         /// Name of the scenario
         name: String,
     },
-    /// Run scenarios in virtual time against tables of answers, without a server
+    /// Run scenarios in virtual time against tables of answers: here, by the rules for errors of --config, or, with --server,
+    /// there, by its rules
     Test {
         /// Files of tests, or folders with `*.test.yaml` in them
         #[arg(required = true, value_name = "FILE")]
@@ -177,6 +178,16 @@ pub(crate) fn test(
     screen: &Screen,
 ) -> Result<(), CliError> {
     trial::run(files, wanted, &deployment_of(config)?, screen)
+}
+
+/// Has a server run tests, by its own rules and bounds.
+pub(crate) async fn test_there(
+    files: &[PathBuf],
+    wanted: &trial::TrialArguments,
+    client: &ApiClient,
+    screen: &Screen,
+) -> Result<(), CliError> {
+    trial::run_there(files, wanted, client, screen).await
 }
 
 /// Runs a command that may need the server. `check` and `test` never do, and stand above.

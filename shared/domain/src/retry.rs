@@ -25,7 +25,7 @@ use crate::document::{DocumentNode, Fault};
 use asynchronous::AsyncRule;
 use classify::ClassificationRule;
 pub use explain::{Explained, Question, explain};
-pub use layers::ErrorRules;
+pub use layers::{ErrorRules, Overruled};
 use mask::Glob;
 pub use read::{RULES_OF_DEPLOYMENT, RULES_OF_SCENARIO};
 pub use spelling::UnknownName;

@@ -195,6 +195,7 @@ impl Settings {
         let control = &self.resource_control;
         Deployment {
             bounds: self.scenario.clone(),
+            errors: Arc::new(self.errors.clone()),
             call_timeout: self.worker.timeout,
             max_sync_duration: control.max_sync_duration,
             max_acquisition_duration: control.max_acquisition_duration,

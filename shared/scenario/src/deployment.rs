@@ -1,7 +1,9 @@
 //! The bounds of the engine that runs an order, as far as orders notice them; a trial is played by them. Data only.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use pagurus_domain::retry::ErrorPolicy;
 use pagurus_domain::system::MAX_RETRY_AFTER;
 
 use crate::Bounds;
@@ -13,6 +15,8 @@ const HOUR: Duration = Duration::from_secs(3600);
 pub struct Deployment {
     /// Bounds of scenarios.
     pub bounds: Bounds,
+    /// Rules and policies for failures.
+    pub errors: Arc<ErrorPolicy>,
     /// Longest time of a call whose action sets none.
     pub call_timeout: Duration,
     /// Longest synchronous part of a sequential order's stage.
@@ -33,6 +37,7 @@ impl Default for Deployment {
     fn default() -> Self {
         Self {
             bounds: Bounds::default(),
+            errors: Arc::default(),
             call_timeout: Duration::from_secs(30),
             max_sync_duration: HOUR / 12,
             max_acquisition_duration: HOUR,

@@ -5,6 +5,7 @@
 
 mod action;
 pub mod admission;
+mod called;
 mod conceal;
 pub mod consistency;
 mod context;

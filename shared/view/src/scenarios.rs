@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use pagurus_domain::document::Fault;
+use pagurus_domain::retry::{ErrorPolicy, Interaction};
 use pagurus_runtime::aside;
 use pagurus_scenario::Scenario;
 use pagurus_scenario::script::Scripting;
@@ -13,6 +14,7 @@ use pagurus_store::outside::scenarios;
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::scenarios::{ScenarioLine, VersionLine};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::Views;
@@ -84,6 +86,8 @@ impl Views {
         let mut reading = read.map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
         let unknown = self.unknown_here(&reading).await?;
         reading.warnings.extend(unknown);
+        let settings = self.host.settings();
+        reading.warnings.extend(overruled(&reading.scenario, &settings.errors, &settings.constants));
         Ok(reading)
     }
 
@@ -114,4 +118,28 @@ impl Views {
         }
         Ok(unknown)
     }
+}
+
+/// Warnings of failures for which the scenario brings a class along, and the deployment, which is asked first, has another.
+fn overruled(scenario: &Scenario, deployment: &ErrorPolicy, constants: &Value) -> Vec<Fault> {
+    let mut warnings: Vec<Fault> = Vec::new();
+    for (method, url) in scenario.called(constants) {
+        let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let path = path.split(['?', '#']).next().unwrap_or_default();
+        let interaction = Interaction { method, host, path };
+        for taken in scenario.errors.overruled_by(deployment, &interaction) {
+            let message = format!(
+                "the rules of this deployment give the class `{}` where this scenario gives `{}` ({} of {method} {path})",
+                taken.class, taken.own, taken.outcome
+            );
+            let hint =
+                "name that class in the policies, or ask for a rule of the deployment with a narrower path";
+            let warning = Fault::placed(None, "/errors", message).hint(hint);
+            if warnings.iter().all(|other| other.message != warning.message) {
+                warnings.push(warning);
+            }
+        }
+    }
+    warnings
 }

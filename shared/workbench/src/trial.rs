@@ -52,7 +52,8 @@ pub struct Trial {
     now: Timestamp,
     answers: Vec<TrialRule>,
     calls: Vec<TrialCall>,
-    errors: ErrorPolicy,
+    /// Rules in place of those of the deployment.
+    errors: Option<ErrorPolicy>,
     expect: Expect,
 }
 

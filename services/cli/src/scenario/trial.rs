@@ -3,19 +3,22 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use pagurus_domain::document::Fault;
 use pagurus_scenario::Scenario;
 use pagurus_scenario::deployment::Deployment;
 use pagurus_scenario::script::Scripting;
 use pagurus_scenario::source::{explain_faults, read};
 use pagurus_wire::problem::{Problem, Type};
+use pagurus_wire::scenarios::TriedView;
 use pagurus_workbench::trial::{self, TrialOutcome, spelled_duration};
 use serde_json::{Value, json};
 
 use super::coverage::{self, ByScenario};
 use super::files::{files_in, holds_tests};
-use super::report::Report;
-use crate::failure::{CliError, FAILED};
+use super::report::{Report, TriedFault, TriedTest};
+use crate::client::ApiClient;
+use crate::failure::{CliError, FAILED, faults_of};
 use crate::input;
 use crate::screen::{Paint, Screen, harmless};
 
@@ -40,20 +43,45 @@ pub(super) fn run(
     deployment: &Deployment,
     screen: &Screen,
 ) -> Result<(), CliError> {
+    let files = files_of_tests(paths)?;
+    let reports = files.iter().map(|path| try_file(path, deployment)).collect::<Result<Vec<_>, _>>()?;
+    show(&reports, wanted, screen)
+}
+
+/// Has a server run all tests of all files, by the rules for errors and the bounds that hold there.
+pub(super) async fn run_there(
+    paths: &[PathBuf],
+    wanted: &TrialArguments,
+    client: &ApiClient,
+    screen: &Screen,
+) -> Result<(), CliError> {
+    if wanted.coverage {
+        return Err(CliError::Usage("--coverage is of tests that run here: leave --server out".to_owned()));
+    }
+    let mut reports = Vec::new();
+    for path in files_of_tests(paths)? {
+        reports.push(try_file_there(&path, client).await?);
+    }
+    show(&reports, wanted, screen)
+}
+
+fn files_of_tests(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let files = files_in(paths, holds_tests)?;
     if files.is_empty() {
         let message = "there are no files of tests: their names end in `.test.yaml`";
         return Err(CliError::Input(message.to_owned()));
     }
-    let reports: Vec<Report> =
-        files.iter().map(|path| try_file(path, deployment)).collect::<Result<_, _>>()?;
-    let covered = if wanted.coverage { coverage::of(&reports) } else { ByScenario::new() };
+    Ok(files)
+}
+
+fn show(reports: &[Report], wanted: &TrialArguments, screen: &Screen) -> Result<(), CliError> {
+    let covered = if wanted.coverage { coverage::of(reports) } else { ByScenario::new() };
     let too_little = wanted.min.map_or_else(Vec::new, |least| coverage::too_little(&covered, least.into()));
     if screen.json {
         let values: Vec<Value> = reports.iter().map(|report| value_of(report, &covered)).collect();
         screen.value(&values)?;
     } else {
-        screen.line(&summary(&reports, wanted.story, screen))?;
+        screen.line(&summary(reports, wanted.story, screen))?;
         if wanted.coverage {
             screen.line(&format!("\n{}", coverage::summary(&covered, screen)))?;
         }
@@ -63,6 +91,7 @@ pub(super) fn run(
     }
     let good = |report: &Report| match report {
         Report::Run { outcomes, .. } => outcomes.iter().all(TrialOutcome::passed),
+        Report::Tried { tests, .. } => tests.iter().all(|test| test.passed),
         Report::Refused { .. } => false,
     };
     if reports.iter().all(good) && too_little.is_empty() { Ok(()) } else { Err(CliError::Reported(FAILED)) }
@@ -90,6 +119,33 @@ fn try_file(path: &Path, deployment: &Deployment) -> Result<Report, CliError> {
     Ok(Report::Run { file, text, scenario, outcomes })
 }
 
+/// Has a server run the tests of a file. What is wrong with a text is shown with its places.
+async fn try_file_there(path: &Path, client: &ApiClient) -> Result<Report, CliError> {
+    let (file, text) = (input::name_of(path), input::text_of(path)?);
+    let named = match trial::read(&text) {
+        Ok(tests) => tests.scenario,
+        Err(faults) => return Ok(Report::Refused { file, text, faults }),
+    };
+    let beside =
+        named.map_or_else(|| scenario_beside(path), |name| path.parent().unwrap_or(Path::new("")).join(name));
+    let source = input::text_of(&beside)?;
+    let body = json!({"scenario": source, "tests": text});
+    match client.post("/v1/scenarios/test", &body).await {
+        Ok(reply) => {
+            let tried: TriedView = reply.read()?;
+            let tests =
+                TriedTest::read_all(tried.tests).context("the server tells no tests; is it older?")?;
+            Ok(Report::Tried { file, text, tests })
+        }
+        Err(CliError::Problem(problem)) if !problem.errors.is_empty() => {
+            let is_of_tests = problem.errors.iter().all(|error| error.pointer.starts_with("/tests"));
+            let (file, text) = if is_of_tests { (file, text) } else { (input::name_of(&beside), source) };
+            Ok(Report::Refused { file, text, faults: faults_of(&problem) })
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
 fn try_all(scenario: &Arc<Scenario>, deployment: &Deployment, trials: &[trial::Trial]) -> Vec<TrialOutcome> {
     trials.iter().map(|one| trial::run(scenario, deployment, one, &mut || true)).collect()
 }
@@ -111,6 +167,14 @@ fn value_of(report: &Report, covered: &ByScenario) -> Value {
             }
             value
         }
+        Report::Tried { file, tests, .. } => {
+            let passed = tests.iter().all(|test| test.passed);
+            let tests: Vec<Value> = tests
+                .iter()
+                .map(|test| json!({"test": test.test, "passed": test.passed, "duration": test.duration}))
+                .collect();
+            json!({"file": file, "passed": passed, "tests": tests})
+        }
         Report::Refused { file, faults, .. } => {
             let faults = Problem::of_faults(Type::Invalid, faults).errors;
             json!({"file": file, "passed": false, "faults": faults})
@@ -129,20 +193,19 @@ fn summary(reports: &[Report], story: bool, screen: &Screen) -> String {
                 rows.push(["fail".to_owned(), file.clone(), "cannot be read".to_owned(), String::new()]);
                 details.push(explain_faults(text, file, faults));
             }
-            Report::Run { file, text, outcomes, .. } => {
-                for outcome in outcomes {
-                    let good = outcome.passed();
-                    if good {
-                        passed += 1
-                    } else {
-                        failed += 1
-                    }
-                    let word = if good { "success" } else { "fail" };
-                    let lasted = spelled_duration(outcome.duration);
-                    rows.push([word.to_owned(), file.clone(), outcome.name.clone(), lasted]);
-                    notes.extend(outcome.notes.iter().map(|note| noted(file, note)));
-                    if !good || story {
-                        details.push(detail(file, text, outcome));
+            Report::Run { .. } | Report::Tried { .. } => {
+                for test in shown_tests(report) {
+                    *(if test.passed { &mut passed } else { &mut failed }) += 1;
+                    let word = if test.passed { "success" } else { "fail" };
+                    rows.push([
+                        word.to_owned(),
+                        test.file.to_owned(),
+                        test.name.to_owned(),
+                        test.lasted.clone(),
+                    ]);
+                    notes.extend(test.notes.iter().map(|note| noted(test.file, note)));
+                    if !test.passed || story {
+                        details.push(detail(&test));
                     }
                 }
             }
@@ -164,13 +227,61 @@ fn noted(file: &str, note: &Fault) -> String {
     harmless(&format!("note: {file}{place}: {}", note.message))
 }
 
-/// Differences from what was expected, and the story so far.
-fn detail(file: &str, text: &str, outcome: &TrialOutcome) -> String {
-    let mut lines = vec![format!("{}: {}", harmless(file), harmless(&outcome.name))];
-    if !outcome.passed() {
-        lines.push(explain_faults(text, file, &outcome.faults));
+/// A test as it is shown, wherever it was run.
+struct ShownTest<'a> {
+    file: &'a str,
+    text: &'a str,
+    name: &'a str,
+    passed: bool,
+    lasted: String,
+    faults: Vec<Fault>,
+    notes: Vec<Fault>,
+    story: Vec<String>,
+}
+
+fn shown_tests(report: &Report) -> Vec<ShownTest<'_>> {
+    match report {
+        Report::Run { file, text, outcomes, .. } => {
+            let shown = outcomes.iter().map(|outcome| ShownTest {
+                file,
+                text,
+                name: &outcome.name,
+                passed: outcome.passed(),
+                lasted: spelled_duration(outcome.duration),
+                faults: outcome.faults.clone(),
+                notes: outcome.notes.clone(),
+                story: outcome.story.iter().map(ToString::to_string).collect(),
+            });
+            shown.collect()
+        }
+        Report::Tried { file, text, tests } => {
+            let shown = tests.iter().map(|test| ShownTest {
+                file,
+                text,
+                name: &test.test,
+                passed: test.passed,
+                lasted: test.duration.clone(),
+                faults: test.faults(),
+                notes: test.notes.iter().map(TriedFault::to_fault).collect(),
+                story: test
+                    .story
+                    .iter()
+                    .map(|moment| format!("+{}  {}", moment.after, moment.text))
+                    .collect(),
+            });
+            shown.collect()
+        }
+        Report::Refused { .. } => Vec::new(),
     }
-    lines.extend(outcome.story.iter().map(|moment| format!("  {}", harmless(&moment.to_string()))));
+}
+
+/// Differences from what was expected, and the story so far.
+fn detail(test: &ShownTest<'_>) -> String {
+    let mut lines = vec![format!("{}: {}", harmless(test.file), harmless(test.name))];
+    if !test.passed {
+        lines.push(explain_faults(test.text, test.file, &test.faults));
+    }
+    lines.extend(test.story.iter().map(|moment| format!("  {}", harmless(moment))));
     lines.join("\n")
 }
 
@@ -211,6 +322,17 @@ mod tests {
     }
 
     #[test]
+    fn scn_13_a_test_that_a_server_has_run_is_shown_like_one_that_ran_here() {
+        let here = reports(TESTS);
+        let Report::Run { file, text, outcomes, .. } = &here[0] else { panic!("it was run") };
+        let tests = TriedTest::read_all(outcomes.iter().map(TrialOutcome::to_value).collect()).unwrap();
+        let there = [Report::Tried { file: file.clone(), text: text.clone(), tests }];
+        let screen = Screen::plain();
+        assert_eq!(summary(&there, true, &screen), summary(&here, true, &screen));
+        assert_eq!(value_of(&there[0], &ByScenario::new())["tests"][1]["passed"], false);
+    }
+
+    #[test]
     fn scn_13_coverage_is_reported_and_may_be_demanded() {
         let reports = reports(TESTS);
         let covered = coverage::of(&reports);
@@ -227,7 +349,7 @@ mod tests {
                 scenario: scenario.clone(),
                 outcomes: Vec::new(),
             },
-            Report::Refused { .. } => panic!("it was run"),
+            Report::Tried { .. } | Report::Refused { .. } => panic!("it was run"),
         }];
         let covered = coverage::of(&none);
         let text = coverage::summary(&covered, &Screen::plain());

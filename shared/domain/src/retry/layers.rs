@@ -73,6 +73,43 @@ impl<'a> ErrorRules<'a> {
     }
 }
 
+/// A class that a scenario gives a failure, and that the deployment overrules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overruled {
+    /// Class that the scenario gives.
+    pub own: ErrorClass,
+    /// Class that the deployment gives.
+    pub class: ErrorClass,
+    /// The failure in words.
+    pub outcome: String,
+}
+
+impl ErrorPolicy {
+    /// The classes of these rules, for failures of a call that they name by status or by the name of the failure, in whose
+    /// place the deployment gives others.
+    #[must_use]
+    pub fn overruled_by(&self, deployment: &Self, interaction: &Interaction<'_>) -> Vec<Overruled> {
+        let classes = self.rules.iter().flat_map(|rule| &rule.classes);
+        let statuses = classes.clone().flat_map(|class| &class.responses).flat_map(|one| &one.status_codes);
+        let names = classes.flat_map(|class| &class.exceptions).filter_map(|one| one.name_keyword.as_deref());
+        let mut found = Vec::new();
+        let mut compare = |outcome: &Outcome<'_>, words: String| {
+            let classes = self.classify(interaction, outcome).zip(deployment.classify(interaction, outcome));
+            if let Some((own, given)) = classes.filter(|(own, given)| own.class != given.class) {
+                found.push(Overruled { own: own.class, class: given.class, outcome: words });
+            }
+        };
+        for status in statuses {
+            compare(&Outcome::Response { status: *status, body: "" }, format!("status {status}"));
+        }
+        for name in names {
+            let chain = &[name];
+            compare(&Outcome::Exception { chain, message: "" }, format!("`{name}`"));
+        }
+        found
+    }
+}
+
 /// Half of the rules: for failures of calls, or for answers that come later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Half {

@@ -72,7 +72,7 @@ fn settings(deployment: &Deployment, trial: &Trial) -> StageSettings {
     StageSettings {
         scripting: Scripting::new(deployment.bounds.script.clone()),
         bounds: deployment.bounds.clone(),
-        errors: trial.errors.clone(),
+        errors: trial.errors.clone().unwrap_or_else(|| (*deployment.errors).clone()),
         systems: Arc::default(),
         constants: Arc::new(trial.config.clone()),
         secret_constants: Arc::new(Concealed::of_constants(&trial.config)),

@@ -55,7 +55,7 @@ fn trial(reader: &mut TrialReader, spot: &TrialField<'_>) -> Trial {
         calls.sort_by_key(|call| call.after);
         calls
     });
-    let errors = fields.get("errors").and_then(|field| errors(reader, field)).unwrap_or_default();
+    let errors = fields.get("errors").and_then(|field| errors(reader, field));
     let expect = reader.required(spot, &fields, "expect", "expect: {status: success}");
     let expect = expect.map_or_else(Expect::default, |field| expect::read(reader, field));
     Trial {

@@ -118,3 +118,29 @@ fn err_15_a_class_may_come_from_one_layer_and_the_policy_from_the_other_and_it_i
     let alone = super::super::explain(&deployment, &question).unwrap();
     assert_eq!((alone.class, alone.policy), (None, None));
 }
+
+#[test]
+fn err_15_a_class_that_the_deployment_overrules_is_found() {
+    let rule = |class: &str| {
+        let classes = format!(
+            "{{{class}: {{responses: [{{status_codes: [500, 503]}}], exceptions: [{{name_keyword: ConnectError}}]}}}}"
+        );
+        read(&format!(
+            "sync: {{classification: {{rules: {{r: {{requests: [{{path: '/**'}}], classes: {classes}}}}}}}}}"
+        ))
+        .unwrap()
+    };
+    let (own, all) = (rule("stock.unavailable"), rule("system.unavailable"));
+    let interaction = Interaction { method: "GET", host: "h", path: "/stock/1" };
+    let found = own.overruled_by(&all, &interaction);
+    let shown: Vec<String> =
+        found.iter().map(|one| format!("{} {} {}", one.own, one.class, one.outcome)).collect();
+    assert_eq!(
+        shown,
+        ["status 500", "status 503", "`ConnectError`"]
+            .map(|outcome| format!("stock.unavailable system.unavailable {outcome}"))
+    );
+    assert_eq!(own.overruled_by(&own, &interaction), []);
+    assert_eq!(own.overruled_by(&ErrorPolicy::default(), &interaction), []);
+    assert_eq!(ErrorPolicy::default().overruled_by(&all, &interaction), []);
+}

@@ -39,7 +39,7 @@ pub(super) static TRIAL: Keys = Keys::new(&[
     key("now", Form::Matching(r"^\d{4}-\d\d-\d\d"), "When the test begins; left out, `2026-03-01T10:00:00Z`."),
     key("answers", list(&Form::Fields(&ANSWER)), "What requests are answered: the first line that fits counts."),
     key("calls", list(&Form::Fields(&CALL)), "Calls from outside."),
-    key("errors", retry::RULES_OF_DEPLOYMENT, "The rules and policies of the deployment."),
+    key("errors", retry::RULES_OF_DEPLOYMENT, "Rules and policies in place of those of the deployment."),
     required("expect", Form::Fields(&EXPECT), "The expected outcome."),
 ]);
 

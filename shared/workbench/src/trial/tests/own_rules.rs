@@ -24,4 +24,12 @@ states:
     assert_eq!(faults(text, &tests("{}", "4s")), [""; 0]);
     let first = "{sync: {retry: {policies: {first: {error_classes: [busy], parameters: {initial_interval: 9s, jitter: 0}}}}}}";
     assert_eq!(faults(text, &tests(first, "9s")), [""; 0]);
+
+    // Without rules of its own a test meets those of the deployment.
+    let policy = pagurus_domain::document::parse(first, &pagurus_domain::document::DocumentLimits::default());
+    let errors = Arc::new(ErrorPolicy::read(&policy.unwrap()).unwrap());
+    let deployment = Deployment { errors, ..Deployment::default() };
+    let file = read(&tests("{}", "9s").replace("    errors: {}\n", "")).unwrap();
+    let scenario = Arc::new(scenario(text));
+    assert_eq!(run(&scenario, &deployment, &file.trials[0], &mut || true).faults, []);
 }

@@ -1,5 +1,6 @@
 //! Clones: the registration that would make an order again, and the note where a clone came from (ORD-23).
 
+use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::notification::with_whole_url;
 use pagurus_domain::order::principal::Principal;
@@ -7,6 +8,7 @@ use pagurus_domain::order::registration::Request;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::Error;
+use pagurus_store::hot::dependencies::graph::{self, Edge, Expectation, Graph};
 use pagurus_store::hot::history;
 use pagurus_store::lists::audit::AuditEntry;
 use pagurus_store::outside::orders::{self, OrderRow as Row};
@@ -27,6 +29,8 @@ pub struct CloneOrigin {
     /// The id of the clone.
     clone: String,
     detail: Value,
+    /// Remark on what was not taken over from the old order.
+    pub note: Option<String>,
 }
 
 impl Commands {
@@ -44,9 +48,13 @@ impl Commands {
         let Some(mut changes) = changes.as_object().cloned() else {
             return Err(Problem::new(Type::Invalid, "the body of a clone is a JSON object"));
         };
-        let found = async { orders::view(&self.host.store.api().await?, id).await };
-        let found = found.await.map_err(|error| store_problem(&self.host, "clone", &error))?;
-        let row = found.ok_or_else(|| Problem::no_order(id))?;
+        let found = async {
+            let client = self.host.store.api().await?;
+            let Some(row) = orders::view(&client, id).await? else { return Ok(None) };
+            Ok(Some((row, graph::around(&client, id, 1).await?)))
+        };
+        let found = found.await.map_err(|error: Error| store_problem(&self.host, "clone", &error))?;
+        let (row, graph) = found.ok_or_else(|| Problem::no_order(id))?;
         let reason = changes.remove("reason");
         if let Some(notify) = changes.remove("notify") {
             let whole = with_whole_url(notify, row.notify.as_deref());
@@ -54,6 +62,13 @@ impl Commands {
             changes.insert("notify".into(), whole);
         }
         let mut order = pre_filled(&row, &self.host.settings().distribution.flow_attributes);
+        let mut note = None;
+        if !changes.contains_key("lifecycle") {
+            let (lifecycle, passed) = lifecycle_of(&row, &graph, Timestamp::now());
+            order.insert("lifecycle".into(), lifecycle.into());
+            note = (!passed.is_empty())
+                .then(|| format!("not taken over, because it has passed: {}", passed.join(", ")));
+        }
         order.append(&mut changes);
         order.retain(|_, value| !value.is_null());
         if !order.contains_key("id") {
@@ -61,7 +76,8 @@ impl Commands {
         }
         let request = Request::read(Value::Object(order))
             .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
-        let origin = CloneOrigin { clone: request.id.clone(), detail: json!({"from": id, "reason": reason}) };
+        let detail = json!({"from": id, "reason": reason});
+        let origin = CloneOrigin { clone: request.id.clone(), detail, note };
         Ok((request, origin))
     }
 
@@ -89,9 +105,8 @@ impl Commands {
     }
 }
 
-/// A registration that would make the same order again, without its id, and without when it was to
-/// start and what it waited for: that was the old one's. The newest version of the scenario is
-/// taken, as for any new order.
+/// A registration that would make the same order again, without its id. The newest version of the scenario is taken, as for
+/// any new order.
 fn pre_filled(row: &Row, flow_attributes: &[String]) -> Map<String, Value> {
     let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
     let values = [
@@ -103,9 +118,43 @@ fn pre_filled(row: &Row, flow_attributes: &[String]) -> Map<String, Value> {
         ("flow", Value::Object(flow_of(&row.flow, flow_attributes))),
         ("transactionId", json!(row.transaction_id)),
         ("notify", row.notify.as_deref().map_or(Value::Null, parsed)),
-        ("lifecycle", row.start_period.map_or(Value::Null, |period| json!({"periodToStart": period}))),
     ];
     values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// The times and conditions of an order as a clone has them, and the names of those that lie in the past. A period to start
+/// counts from the clone: one that would end before it may start is left out, too.
+fn lifecycle_of(row: &Row, graph: &Graph, now: Timestamp) -> (Map<String, Value>, Vec<&'static str>) {
+    let (mut lifecycle, mut passed) = (Map::new(), Vec::new());
+    let mut time = |name: &'static str, at: Option<Timestamp>| match at {
+        Some(at) if at > now => drop(lifecycle.insert(name.into(), at.to_string().into())),
+        Some(_) => passed.push(name),
+        None => {}
+    };
+    time("startAt", row.start_at);
+    time("promiseAt", row.promise_at);
+    let ends = |period: i64| now.checked_add(SignedDuration::from_secs(period)).unwrap_or(Timestamp::MAX);
+    let start = row.start_at.filter(|at| *at > now);
+    match row.start_period {
+        Some(period) if start.is_none_or(|start| start <= ends(period)) => {
+            lifecycle.insert("periodToStart".into(), period.into());
+        }
+        Some(_) => passed.push("periodToStart"),
+        None => {}
+    }
+    let is_over = |id: &str| graph.nodes.iter().any(|node| node.id == id && node.status.is_final());
+    let edges = graph.edges.iter().filter(|edge| edge.order == row.id);
+    let (over, open): (Vec<_>, Vec<_>) = edges
+        .filter_map(|edge| Some((edge, edge.terms.as_ref()?)))
+        .partition(|(edge, _)| is_over(&edge.before));
+    if !open.is_empty() {
+        let condition = |(edge, terms): &(&Edge, &Expectation)| json!({"order": edge.before, "states": terms.states, "otherwise": terms.otherwise.as_str()});
+        lifecycle.insert("after".into(), open.iter().map(condition).collect());
+    }
+    if !over.is_empty() {
+        passed.push("after");
+    }
+    (lifecycle, passed)
 }
 
 /// The attributes from which a flow marker was made, as far as it still shows them.

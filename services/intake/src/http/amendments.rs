@@ -120,7 +120,7 @@ async fn clone(
 ) -> HttpResult<Response<Body>> {
     let asked = read_json_if_any(&intake, body).await?;
     let (request, origin) = intake.commands.clone_of(&id, &asked, key_of(&headers)?).await?;
-    let answer = register_one(&intake, request, &headers).await?;
+    let answer = register_one(&intake, request, &headers, origin.note.clone()).await?;
     if answer.status() == StatusCode::CREATED {
         intake.commands.note_origin(&origin, &by).await;
     }

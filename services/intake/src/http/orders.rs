@@ -111,7 +111,7 @@ async fn create(
     if query.dry_run {
         return Ok(DryRun::of(&intake, &headers)?.one(request).await?.into_response());
     }
-    register_one(&intake, request, &headers).await
+    register_one(&intake, request, &headers, None).await
 }
 
 /// Query of a long poll.

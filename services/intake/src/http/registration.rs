@@ -18,11 +18,12 @@ use crate::headers::sent_time_of;
 use crate::register::{RegistrationOutcome as Registration, Submission};
 use crate::traced::RegistrationTrace;
 
-/// Registers an order and answers with the outcome.
+/// Registers an order and answers with the outcome, and with a remark if there is one.
 pub(super) async fn register_one(
     intake: &Intake,
     request: Request,
     headers: &HeaderMap,
+    note: Option<String>,
 ) -> HttpResult<Response<Body>> {
     let id = request.id.clone();
     let outcome = submit(intake, request, headers).await?;
@@ -34,7 +35,9 @@ pub(super) async fn register_one(
         _ => StatusCode::OK,
     };
     let location = format!("/v1/orders/{}", percent_encode(&id));
-    let answer = registered(Some(id), &outcome);
+    let mut answer = registered(Some(id), &outcome);
+    let notes: Vec<String> = note.into_iter().chain(answer.note).collect();
+    answer.note = (!notes.is_empty()).then(|| notes.join("; "));
     Ok((status, [(header::LOCATION, location)], Json(answer)).into_response())
 }
 

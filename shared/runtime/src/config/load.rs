@@ -147,10 +147,13 @@ pub(super) fn default_of(setting: &Setting) -> Typed {
         .unwrap_or(Typed::Absent)
 }
 
+/// What stands in front of a key in files of CRAB: in its inventory, and in its own configuration.
+const OF_CRAB: [&str; 2] = ["ps.crab.crab_akka.", "crab."];
+
 fn unknown(key: &DocumentKey, pointer: &str, names: &[&str]) -> Fault {
     let fault = Fault::unknown_key(key, pointer, names.iter().copied());
     // Keys of CRAB, whose names ours are, with its prefix; or several in one with dots.
-    let bare = key.name.strip_prefix("crab.").unwrap_or(&key.name);
+    let bare = OF_CRAB.iter().find_map(|prefix| key.name.strip_prefix(prefix)).unwrap_or(&key.name);
     if pointer.is_empty() && key.name == "crab" {
         return fault.hint("leave `crab` out: what stands under it stands at the top here");
     }

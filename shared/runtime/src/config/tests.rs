@@ -301,7 +301,8 @@ fn the_reference_page_is_fresh() {
 fn err_1_keys_of_crab_are_reported_with_their_spelling_here() {
     let message = faults("crab: {execution: {}}\n").join("\n");
     assert!(message.contains("unknown key `crab`; leave `crab` out"), "{message}");
-    for key in ["execution.error_handling.sync.mode", "crab.execution.error_handling.sync.mode"] {
+    for prefix in ["", "crab.", "ps.crab.crab_akka."] {
+        let key = format!("{prefix}execution.error_handling.sync.mode");
         let message = faults(&format!("{key}: retry\n")).join("\n");
         assert!(
             message.ends_with(

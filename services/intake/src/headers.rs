@@ -25,3 +25,25 @@ pub(crate) fn sent_time_of(headers: &HeaderMap) -> Result<Option<Timestamp>, Pro
 pub(crate) fn unreadable_sent_time(place: &str, value: &str) -> Problem {
     Problem::new(Type::Invalid, format!("{place} {}", time::sending_time_fault(value)))
 }
+
+/// Returns the status of the step that a callback answers.
+pub(crate) fn step_status_of(headers: &HeaderMap) -> Option<&str> {
+    STEP_STATUS.iter().find_map(|name| headers.get(*name)).and_then(|value| value.to_str().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn api_the_older_name_of_the_step_status_is_read_behind_the_newer_one() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(step_status_of(&headers), None);
+        headers.insert("step_status", HeaderValue::from_static("older"));
+        assert_eq!(step_status_of(&headers), Some("older"));
+        headers.insert("step-status", HeaderValue::from_static("newer"));
+        assert_eq!(step_status_of(&headers), Some("newer"));
+    }
+}

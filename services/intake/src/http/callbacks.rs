@@ -23,7 +23,7 @@ use super::query::Path;
 use super::registration::failed_problem;
 use super::{HttpResult, ProblemResponse, body, views};
 use crate::answer::{NewAnswer, new_answer};
-use crate::headers::STEP_STATUS;
+use crate::headers::step_status_of;
 use crate::{Intake, traced};
 
 pub(super) fn routes(table: Table) -> Table {
@@ -63,8 +63,7 @@ async fn take(
 ) -> HttpResult<Json<CallbackTaken>> {
     let mut span = traced::callback(&intake.host, &headers);
     let bytes = body::read(&intake, body).await?;
-    let step_status = STEP_STATUS.iter().find_map(|name| headers.get(*name));
-    let step_status = step_status.and_then(|value| value.to_str().ok());
+    let step_status = step_status_of(&headers);
     let kept: serde_json::Map<String, Value> = headers
         .iter()
         .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into()))

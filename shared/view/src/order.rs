@@ -89,6 +89,7 @@ impl Views {
             created_at: row.created_at,
             started_at: row.started_at.or(row.running.map(|(_, at)| at)),
             finished_at: row.finished_at,
+            duration_ms: duration_ms(row.started_at, row.finished_at),
             updated_at: row.updated_at,
             start_at: row.start_at,
             promise: row.promise_at.map(|at| foresight::promise_view(at, None, late)),
@@ -217,4 +218,10 @@ pub(crate) fn unsent_view(unsent: UnsentView) -> UnsentView {
         _ => shown_url(&unsent.target).into_owned(),
     };
     UnsentView { target, ..unsent }
+}
+
+/// Milliseconds of a life that is over, as its notification has them.
+fn duration_ms(started: Option<Timestamp>, finished: Option<Timestamp>) -> Option<i64> {
+    let (started, finished) = started.zip(finished)?;
+    Some((finished.as_millisecond() - started.as_millisecond()).max(0))
 }

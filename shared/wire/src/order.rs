@@ -235,6 +235,9 @@ pub struct OrderView {
     pub started_at: Option<Timestamp>,
     /// End of this life.
     pub finished_at: Option<Timestamp>,
+    /// Milliseconds of this life that is over, from its first stage to its end.
+    #[serde(default)]
+    pub duration_ms: Option<i64>,
     /// Time of the last change.
     pub updated_at: Timestamp,
     /// Earliest start.

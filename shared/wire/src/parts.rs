@@ -26,6 +26,9 @@ pub struct RequestView {
     pub life: i32,
     /// Number of the stay in a state that asked.
     pub visit: i32,
+    /// Called system that it went to, where that is known.
+    #[serde(default)]
+    pub system: Option<String>,
     /// Time at which it was stored.
     pub registered_at: Timestamp,
     /// Time since which no answer is taken.

@@ -1,10 +1,13 @@
 //! Orders as people read them. Only renders: asks nothing and prints nothing.
 
+use std::time::Duration;
+
 use pagurus_wire::foresight::PromiseView;
 use pagurus_wire::order::{
     ConditionView, DependencyGraph, EventView, GraphNode, OrderLine, OrderView, RegisteredView,
     TransitionView, UnsentView,
 };
+use pagurus_workbench::trial::spelled_duration;
 use serde_json::Value;
 
 use crate::list::{Column, table, text};
@@ -112,6 +115,7 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
         ("ready since", view.ready_since.map(time)),
         ("due", view.due_at.map(time)),
         ("finished", view.finished_at.map(time)),
+        ("duration", view.duration_ms.map(lasted)),
         ("updated", Some(time(view.updated_at))),
     ];
     let parts = [
@@ -196,6 +200,10 @@ pub(super) fn registrations(registered: &[RegisteredView], screen: &Screen) -> S
         })
         .collect();
     screen.table(&["#", "ID", "STATUS", "ORDER STATUS", "WHY"], &rows)
+}
+
+fn lasted(ms: i64) -> String {
+    spelled_duration(Duration::from_millis(ms.unsigned_abs()))
 }
 
 #[cfg(test)]

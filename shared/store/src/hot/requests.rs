@@ -97,7 +97,7 @@ statements! {
         SELECT r.id, r.name,
                CASE WHEN r.status = 'open' AND (o.finished_at IS NOT NULL OR o.life <> r.life)
                     THEN 'canceled' ELSE r.status END AS status,
-               r.awaited, r.life, r.visit, r.registered_at,
+               r.awaited, r.life, r.visit, r.system, r.registered_at,
                coalesce(r.closed_at, CASE WHEN o.life = r.life THEN o.finished_at END) AS closed_at
           FROM requests r JOIN orders o ON o.no = r.order_no
          WHERE r.order_no = $1 ORDER BY r.registered_at, r.id OFFSET $2 LIMIT $3";
@@ -274,7 +274,7 @@ pub async fn of_life(tx: &Tx<'_>, no: OrderNo, life: Life) -> Result<Vec<NamedRe
 pub async fn of_order(client: &Client, no: OrderNo, before: i64, limit: i64) -> Result<Vec<RequestView>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
     let rows = client.query(&statement, &[&no.0, &before, &limit]).await?;
-    let read = |row: &Row| read!(row => RequestView { name, status, awaited, life, visit, registered_at, closed_at });
+    let read = |row: &Row| read!(row => RequestView { name, status, awaited, life, visit, system, registered_at, closed_at });
     Ok(rows.iter().map(read).collect())
 }
 

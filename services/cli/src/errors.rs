@@ -6,6 +6,7 @@ mod list;
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::number::saturated;
+use pagurus_domain::search::UNCLASSIFIED;
 use pagurus_wire::errors::{ErrorGroup, ErrorGroups, ErrorHour};
 
 use crate::client::ApiClient;
@@ -162,7 +163,7 @@ fn listed(groups: &ErrorGroups, now: Timestamp, screen: &Screen) -> String {
         .iter()
         .map(|group| {
             [
-                name(group),
+                name(group, &groups.by),
                 group.failed.to_string(),
                 group.retrying.to_string(),
                 time(group.last_at),
@@ -174,8 +175,9 @@ fn listed(groups: &ErrorGroups, now: Timestamp, screen: &Screen) -> String {
     screen.table(&[&title, "FAILED", "IN RETRY", "LAST", "OVER TIME", "ORDERS"], &rows)
 }
 
-fn name(group: &ErrorGroup) -> String {
-    let key = group.key.as_deref().unwrap_or("(none)");
+fn name(group: &ErrorGroup, by: &str) -> String {
+    let none = if by == "class" { UNCLASSIFIED } else { "(none)" };
+    let key = group.key.as_deref().unwrap_or(none);
     group.scenario.as_ref().map_or_else(|| key.to_owned(), |scenario| format!("{scenario}: {key}"))
 }
 
@@ -213,6 +215,8 @@ mod tests {
             {"key": null, "scenario": "order", "failed": 0, "retrying": 0, "lastAt": "2026-01-02T11:05:00Z", "hours": [], "orders": []}
           ], "next": "2"}"#;
         let groups: ErrorGroups = serde_json::from_str(text).unwrap();
+        let by_class: ErrorGroups = serde_json::from_str(&text.replace("\"state\"", "\"class\"")).unwrap();
+        assert!(listed(&by_class, at("12:10:00"), &Screen::plain()).contains("order: unclassified  "));
         assert_eq!(
             listed(&groups, at("12:10:00"), &Screen::plain()),
             "STATE          FAILED  IN RETRY  LAST                  OVER TIME  ORDERS\n\

@@ -6,6 +6,7 @@ mod orders;
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::retry::{self, ErrorRules};
+use pagurus_domain::search::UNCLASSIFIED;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::lists::errors::{self, By, Filter};
 use pagurus_wire::errors::{ErrorGroups, ExplanationView, QuestionView};
@@ -30,7 +31,7 @@ const MAX_LIMIT: usize = 500;
 pub struct ErrorGroupsQuery {
     /// Field that the groups have in common: `class`, `scenario`, `state` or `system`; left out: `class`.
     by: Option<String>,
-    /// Only orders that failed by this class.
+    /// Only orders that failed by this class; `unclassified` stands for those without one.
     class: Option<String>,
     /// Only orders of this scenario.
     scenario: Option<String>,
@@ -45,6 +46,11 @@ pub struct ErrorGroupsQuery {
     limit: Option<String>,
     /// Word `next` of the page before.
     cursor: Option<String>,
+}
+
+/// The class that is meant by a word of a query: the word for none stands for none.
+fn named_class(class: Option<String>) -> Option<String> {
+    class.map(|class| if class == UNCLASSIFIED { String::new() } else { class })
 }
 
 impl Views {
@@ -107,7 +113,7 @@ impl ParsedErrorGroupsQuery {
         Ok(Self {
             by,
             filter: Filter {
-                class: query.class,
+                class: named_class(query.class),
                 scenario: query.scenario,
                 state: query.state,
                 system: query.system,

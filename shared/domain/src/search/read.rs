@@ -73,6 +73,9 @@ impl Search {
     }
 }
 
+/// Word for the class of an error that no rule gave one.
+pub const UNCLASSIFIED: &str = "unclassified";
+
 /// Reader of an object of conditions.
 pub(super) struct SearchReader<'a> {
     map: &'a Map<String, Value>,
@@ -98,6 +101,7 @@ impl SearchReader<'_> {
             self.fault("scenarioVersion", "needs the name of the scenario in `scenario`");
         }
         search.text = search.text.map(|text| text.to_lowercase());
+        search.classes.iter_mut().filter(|class| class.as_str() == UNCLASSIFIED).for_each(String::clear);
         search
     }
 
@@ -155,6 +159,7 @@ mod tests {
         assert_eq!(Search::of_pairs(pairs, now()).unwrap(), read);
         assert_eq!((read.statuses.len(), read.priority), (2, Some(Priority::High)));
         assert_eq!(Search::of_pairs([("class", "")], now()).unwrap().classes, [""]);
+        assert_eq!(Search::of_pairs([("class", "unclassified")], now()).unwrap().classes, [""]);
         let by_attribute = Search::of_pairs([("attributes.customer", "7")], now()).unwrap();
         assert_eq!(by_attribute, Search::read(&json!({"attributes": {"customer": 7}}), now()).unwrap());
         assert!(Search::of_pairs([], now()).unwrap().is_empty());

@@ -11,7 +11,7 @@ use pagurus_wire::problem::Problem;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::window;
+use super::{named_class, window};
 use crate::Views;
 use crate::query::{invalid, limit, strange_cursor};
 
@@ -28,7 +28,7 @@ const ROWS: i64 = 2000;
 pub struct ErrorOrdersQuery {
     /// Status: `fail` or `retry`; left out: `fail`.
     status: Option<String>,
-    /// Only orders that failed by this class.
+    /// Only orders that failed by this class; `unclassified` stands for those without one.
     class: Option<String>,
     /// Only orders of this scenario.
     scenario: Option<String>,
@@ -74,7 +74,7 @@ impl ParsedErrorOrdersQuery {
         Ok(Self {
             status,
             filter: Filter {
-                class: query.class,
+                class: named_class(query.class),
                 scenario: query.scenario,
                 state: query.state,
                 system: query.system,

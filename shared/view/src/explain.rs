@@ -342,7 +342,7 @@ mod tests {
             attempts: 1,
             parked_because: why.map(str::to_owned),
             last_error: why.map(|_| "nobody listens".to_owned()),
-            next_at: jiff::Timestamp::UNIX_EPOCH,
+            next_at: None,
         };
         assert_eq!(undelivered(&[unsent("final", None)]), None);
         let parked =

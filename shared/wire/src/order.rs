@@ -88,8 +88,9 @@ pub struct UnsentView {
     pub parked_because: Option<String>,
     /// The last error.
     pub last_error: Option<String>,
-    /// Time at which it is tried again.
-    pub next_at: Timestamp,
+    /// Time at which it is tried again; `null` of one that is parked.
+    #[serde(default)]
+    pub next_at: Option<Timestamp>,
 }
 
 /// A parked notification in a list.

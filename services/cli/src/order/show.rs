@@ -61,7 +61,7 @@ const UNSENT: &[Column<UnsentView>] = &[
     ("NOT SENT", |unsent| unsent.kind.clone()),
     ("TO", |unsent| unsent.target.clone()),
     ("TRIES", |unsent| unsent.attempts.to_string()),
-    ("NEXT", |unsent| time(unsent.next_at)),
+    ("NEXT", |unsent| unsent.next_at.map(time).unwrap_or_default()),
     ("BECAUSE", |unsent| text(&unsent.parked_because.clone().or_else(|| unsent.last_error.clone()))),
 ];
 

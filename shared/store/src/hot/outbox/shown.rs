@@ -10,7 +10,8 @@ use crate::{Client, Result, Tx};
 
 statements! {
     OF_ORDER = "
-        SELECT life, kind, target, attempts, parked_because, last_error, next_at, created_at
+        SELECT life, kind, target, attempts, parked_because, last_error, created_at,
+               CASE WHEN parked_because IS NULL THEN next_at END AS next_at
           FROM outbox WHERE order_no = $1 ORDER BY created_at, life, kind LIMIT 1000";
     // What is sent again is tried for as long as a new one.
     RESEND = "
@@ -20,7 +21,7 @@ statements! {
                extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_because IS NULL))::double precision AS age
           FROM outbox";
     PARKED = "
-        SELECT o.id, p.order_no, p.life, p.kind, p.target, p.attempts, p.parked_because, p.last_error, p.next_at, p.created_at
+        SELECT o.id, p.order_no, p.life, p.kind, p.target, p.attempts, p.parked_because, p.last_error, NULL::timestamptz AS next_at, p.created_at
           FROM outbox p JOIN orders o ON o.no = ANY(ARRAY[p.order_no])
          WHERE p.parked_because IS NOT NULL AND (p.order_no, p.life, p.kind) > ($1, $2, $3)
          ORDER BY p.order_no, p.life, p.kind LIMIT $4";

@@ -170,6 +170,8 @@ impl KeptInput {
             "mode": facts.mode.as_str(),
             "queue": facts.queue,
             "holdsQueue": facts.holds_queue,
+            "handOut": facts.attempt,
+            // Scenarios that were stored earlier name it so.
             "attempt": facts.attempt,
             "life": facts.life,
             "createdAt": facts.created_at.to_string(),

@@ -304,3 +304,12 @@ fn ord_13_scn_5_the_name_of_the_queue_stays_readable_and_who_holds_it_is_another
         json!(["false", "false", "false"])
     );
 }
+
+#[test]
+fn scn_5_scripts_know_the_number_of_their_hand_out_by_its_name() {
+    let shows = "{script: 'vars.same = order.handOut == order.attempt && order.handOut >= 1'}";
+    let text = format!(
+        "  a: {{actions: [{shows}, {{sleep: {{for: 1h}}}}], on: {{sleep: s, fail: failed}}}}\n  s: {{kind: sleeping, on: {{timeout: done}}}}\n"
+    );
+    assert_eq!(Play::of(&states(&text)).go(&[]).last().snapshot.vars["same"], true);
+}

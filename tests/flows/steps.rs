@@ -73,4 +73,20 @@ async fn rec_15_tasks_are_the_work_for_an_order_done_and_to_be_done() {
         assert!(listed.contains(&expected), "{tasks}");
     }
     assert!(tasks.as_array().unwrap().iter().all(|task| task["trace"] == trace), "{tasks}");
+    let key = engine.world().calls("/ask")[0].headers["idempotency-key"].trim_matches('"').to_owned();
+    let request = tasks.as_array().unwrap().iter().find(|task| task["kind"] == "request").unwrap();
+    assert_eq!(request["idempotencyKey"], key, "{request}");
+    // Where the request went is known, and how long a life took.
+    let asked = engine.part("a", "requests").await;
+    assert!(asked[0]["system"].as_str().unwrap().starts_with("127.0.0.1:"), "{asked}");
+    assert_eq!(engine.order("a").await.unwrap()["durationMs"], Value::Null);
+    assert_eq!(engine.act("a", "kill", &json!({"reason": "test"})).await.status, 200);
+    let killed = engine.reach("a", "killed").await;
+    assert!(killed["durationMs"].as_i64().unwrap() > 0, "{killed}");
+    let log =
+        engine.env().http().get(format!("{}/v1/orders/a/log", engine.base())).header("accept", "text/plain");
+    let log = log.send().await.unwrap();
+    assert_eq!(log.headers()["content-type"], "text/plain; charset=utf-8");
+    let text = log.text().await.unwrap();
+    assert!(text.lines().count() > 2 && text.lines().all(|line| line.starts_with("20")), "{text}");
 }

@@ -58,7 +58,8 @@ fn number<T: TryFrom<u64>>(step: &Value, key: &str) -> Option<T> {
     step[key].as_u64().and_then(|number| T::try_from(number).ok())
 }
 
-fn moment(step: &Value) -> Option<Timestamp> {
+/// The moment at which a stored step was asked.
+pub(crate) fn moment(step: &Value) -> Option<Timestamp> {
     step["at"].as_str()?.parse().ok()
 }
 

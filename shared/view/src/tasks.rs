@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use jiff::Timestamp;
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::{Mode, Status};
 use pagurus_store::hot::history::HistoryEvent;
@@ -12,10 +13,10 @@ use pagurus_wire::order::{Page, UnsentView};
 use pagurus_wire::parts::{RequestView, TaskView};
 use pagurus_wire::problem::Problem;
 
-use crate::Views;
-use crate::history::{parsed, text};
+use crate::history::{ENTERED, parsed, text};
 use crate::part::{PartQuery, read_on};
 use crate::query::invalid;
+use crate::{Views, steps};
 
 /// Beginning of the names of requests to actors.
 const ACTOR: &str = "actor.";
@@ -38,11 +39,13 @@ impl Views {
         let reach = before + size + 1;
         let (client, row) = self.found(id).await?;
         let mut tasks: Vec<TaskView> = Vec::new();
+        let mut keys = Keys::default();
         let read = async {
             read_on(&client, &row, 0, |event| {
                 if event.kind == "stage" {
                     tasks.push(done(&row, event));
                 }
+                keys.take(event);
                 if tasks.len() < reach { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })
             .await?;
@@ -53,12 +56,41 @@ impl Views {
             ))
         };
         let (asked, unsent) = read.await.map_err(self.failed("read"))?;
-        tasks.extend(asked.iter().map(|one| request(&row, one)));
+        tasks
+            .extend(asked.iter().map(|one| TaskView { idempotency_key: keys.of(one), ..request(&row, one) }));
         tasks.extend(unsent.iter().map(|one| notification(&row, one)));
         tasks.extend(present(&row));
         tasks.sort_by_key(|task| task.scheduled_at.or(task.started_at));
         let next = (tasks.len() > before + size).then(|| (before + size).to_string());
         Ok(Page { items: tasks.into_iter().skip(before).take(size).collect(), next })
+    }
+}
+
+/// Keys under which calls were made that ask something which is answered later.
+#[derive(Default)]
+struct Keys(Vec<(i32, Timestamp, String, String)>);
+
+impl Keys {
+    /// Takes the calls of a stage, or of the part of it up to an entry point.
+    fn take(&mut self, event: &HistoryEvent) {
+        if event.kind != "stage" && event.kind != ENTERED {
+            return;
+        }
+        let detail = parsed(&event.detail);
+        for step in detail["steps"].as_array().into_iter().flatten() {
+            let actor = (step["kind"] == "actor").then(|| format!("{ACTOR}{}", text(step, "target")));
+            let request = step["name"].as_str().map(str::to_owned).or(actor);
+            if let Some(((request, key), at)) = request.zip(step["key"].as_str()).zip(steps::moment(step)) {
+                self.0.push((event.life.0, at, request, key.to_owned()));
+            }
+        }
+    }
+
+    /// The key of the first call that was made for a request.
+    fn of(&self, asked: &RequestView) -> Option<String> {
+        let of_name = self.0.iter().filter(|(life, _, name, _)| *life == asked.life && *name == asked.name);
+        let distance = |at: Timestamp| asked.registered_at.duration_since(at).unsigned_abs();
+        of_name.min_by_key(|(_, at, ..)| distance(*at)).map(|(.., key)| key.clone())
     }
 }
 
@@ -72,6 +104,7 @@ fn task(row: &Row, kind: &str, name: &str, status: &str) -> TaskView {
         scheduled_at: None,
         started_at: None,
         finished_at: None,
+        idempotency_key: None,
         trace: row.trace.clone(),
         node: None,
     }
@@ -145,7 +178,7 @@ fn notification(row: &Row, unsent: &UnsentView) -> TaskView {
     TaskView {
         life: unsent.life,
         attempts: unsent.attempts.into(),
-        scheduled_at: Some(unsent.next_at),
+        scheduled_at: unsent.next_at,
         ..task(row, "notification", &unsent.kind, status)
     }
 }

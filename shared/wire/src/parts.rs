@@ -141,6 +141,9 @@ pub struct TaskView {
     pub started_at: Option<Timestamp>,
     /// End.
     pub finished_at: Option<Timestamp>,
+    /// Key by which the called system knows a repeat of a request or a task.
+    #[serde(default)]
+    pub idempotency_key: Option<String>,
     /// W3C trace context that it goes on with.
     pub trace: Option<String>,
     /// Node that did it.

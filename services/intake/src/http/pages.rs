@@ -3,7 +3,7 @@
 
 use axum::Json;
 use axum::http::Uri;
-use axum::http::header::LINK;
+use axum::http::header::{CONTENT_TYPE, LINK};
 use axum::response::{IntoResponse, Response};
 use pagurus_wire::order::Page;
 use serde::Serialize;
@@ -34,6 +34,15 @@ impl<T: Serialize> IntoResponse for Part<T> {
     fn into_response(self) -> Response {
         let link = self.next.map(|query| [(LINK, format!("<?{query}>; rel=\"next\""))]);
         (link, Json(self.items)).into_response()
+    }
+}
+
+impl<T> Part<T> {
+    /// The page as text, with a line for each item.
+    pub(super) fn into_text(self, line: impl Fn(&T) -> String) -> Response {
+        let link = self.next.map(|query| [(LINK, format!("<?{query}>; rel=\"next\""))]);
+        let text: String = self.items.iter().map(line).collect();
+        (link, [(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
     }
 }
 

@@ -1,8 +1,10 @@
 //! One order, and each part of it.
 
 use axum::Json;
+use axum::body::Body;
 use axum::extract::State;
-use axum::http::Uri;
+use axum::http::{HeaderMap, Response, Uri, header};
+use axum::response::IntoResponse as _;
 use pagurus_view::{EventsQuery, LogQuery, PartQuery};
 use pagurus_wire::explain::Explanation;
 use pagurus_wire::order::{DependencyGraph, EventView, LogLineView, OrderView, StatusView, TransitionView};
@@ -12,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::HttpResult;
-use super::document::Table;
+use super::document::{Table, operation};
 use super::pages::Part;
 use super::query::{Nothing, Path, Query};
 use crate::Intake;
@@ -26,7 +28,14 @@ pub(super) fn routes(table: Table) -> Table {
         .get("/v1/orders/{id}/progress", progress, "Progress from 0 to 1.")
         .get("/v1/orders/{id}/transitions", transitions, "Moves from state to state.")
         .get("/v1/orders/{id}/events", events, "History, event by event.")
-        .get("/v1/orders/{id}/log", log, "Lines that the engine and the scenario wrote.")
+        .get(
+            "/v1/orders/{id}/log",
+            log,
+            operation("Lines that the engine and the scenario wrote.")
+                .more("With `Accept: text/plain` each line is one of text: its time, and what was written.")
+                .gives::<Vec<LogLineView>>(200, "The lines.")
+                .gives_text("text/plain", "The lines as text."),
+        )
         .get("/v1/orders/{id}/steps", steps, "What its actions asked of the world, and the results.")
         .get(
             "/v1/orders/{id}/tasks",
@@ -94,8 +103,24 @@ async fn log(
     Path(id): Path<String>,
     Query(query): Query<LogQuery>,
     uri: Uri,
-) -> HttpResult<Part<LogLineView>> {
-    Ok(Part::of(intake.views.log(&id, &query).await?, &uri, "cursor"))
+    headers: HeaderMap,
+) -> HttpResult<Response<Body>> {
+    let part = Part::of(intake.views.log(&id, &query).await?, &uri, "cursor");
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    Ok(if wants_text(accept) { part.into_text(line) } else { part.into_response() })
+}
+
+/// True if a client asks for text rather than for JSON.
+fn wants_text(accept: &str) -> bool {
+    let first = accept.split([',', ';']).next().unwrap_or_default();
+    first.trim().eq_ignore_ascii_case("text/plain")
+}
+
+/// A line of a log as text; what would break it is a space.
+fn line(line: &LogLineView) -> String {
+    let text: String =
+        line.text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    format!("{} {text}\n", line.at)
 }
 
 async fn steps(
@@ -155,4 +180,17 @@ async fn dependencies(
     Query(query): Query<GraphQuery>,
 ) -> HttpResult<Json<DependencyGraph>> {
     Ok(Json(intake.views.dependencies(&id, query.depth).await?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ord_25_a_line_of_the_log_stays_a_line_as_text() {
+        let said = LogLineView { line: 1, at: "2026-01-01T00:00:00Z".into(), text: "a\nb\u{1b}[2J".into() };
+        assert_eq!(line(&said), "2026-01-01T00:00:00Z a b [2J\n");
+        assert!(wants_text("text/plain;q=0.9, */*") && wants_text("Text/Plain"));
+        assert!(!wants_text("application/json, text/plain") && !wants_text("*/*") && !wants_text(""));
+    }
 }

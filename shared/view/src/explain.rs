@@ -123,7 +123,12 @@ async fn sentence(
         status if status.is_final() => (WaitReason::Ended, ended(row)),
         _ => match (row.ready_since, row.due_at) {
             (Some(since), _) => ready(client, row, since, settings).await?,
-            (None, Some(due)) => suspended(client, row, due, cycles).await?,
+            (None, Some(due)) => {
+                let (reason, text) = suspended(client, row, due, cycles).await?;
+                // What stops the flow now may still stop it then.
+                let stop = flow::stop(client, &row.flow, "its flow").await?;
+                (reason, stop.map_or_else(|| text.clone(), |stop| format!("{text}; {stop}")))
+            }
             (None, None) if row.status == Status::Postponed => {
                 let later = row.start_at.filter(|at| *at > jiff::Timestamp::now());
                 let reasons = waiting(client, row).await?;

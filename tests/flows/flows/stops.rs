@@ -7,6 +7,7 @@ use pagurus_harness::world::program::{Program, Step};
 use serde_json::{Value, json};
 
 use super::{explained, reason, resume, state_of, stop};
+use crate::err::policy;
 use crate::installation::{Installation, PATIENCE, call, until, with_actions};
 
 #[tokio::test]
@@ -220,4 +221,24 @@ async fn dsp_11_what_comes_while_flows_are_stopped_is_moved_behind_the_end_too_a
     assert_eq!(deadline().await, 3600, "nobody moves it again");
     resume(&engine, json!({"keyword": "works"})).await;
     engine.reach("new", "success").await;
+}
+
+#[tokio::test]
+async fn ord_28_an_order_that_waits_for_its_time_names_the_stop_of_its_flow() {
+    let rules = policy(
+        "{initial_interval: 1h, multiplier: 1, max_interval: 1h, jitter: 0, max_attempts: 5, max_duration: 1d}",
+    );
+    let engine = Installation::with("ord_28_stop", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &rules)]).await;
+    engine.world().program(Program::at("/down").fail(1, 503));
+    engine.actions("repeats", &call("/down")).await;
+    engine.accepted(json!({"id": "a", "scenario": "repeats"})).await;
+    engine.reach("a", "retry").await;
+    assert!(!explained(&engine, "a").await.contains("is stopped"));
+    stop(&engine, "repeats", json!({})).await;
+    let text = explained(&engine, "a").await;
+    assert!(
+        text.contains("next attempt at") && text.contains("its flow `repeats` is stopped by hand since"),
+        "{text}"
+    );
+    assert_eq!(reason(&engine, "a").await, "retry");
 }

@@ -13,6 +13,16 @@ use super::WaitSentence;
 use super::system::SystemStand;
 use crate::windows::open_window;
 
+/// Finds the stop or the maintenance window by which a flow is stopped now, if it is. `whose` begins the sentence.
+pub(super) async fn stop(client: &Client, flow: &str, whose: &str) -> Result<Option<String>, Error> {
+    if let Some(stop) = stops::of_flow(client, flow).await?.first() {
+        return Ok(Some(stopped_by_hand(stop, flow, whose)));
+    }
+    let held = windows::held(client).await?;
+    let open = open_window(held.iter().filter(|window| window.rule.target.has_flow(flow)));
+    Ok(open.map(|open| in_window(&open, &format!("{whose} `{flow}` is stopped"))))
+}
+
 /// Finds what holds the orders of a flow back, if anything does. `whose` begins the sentence: its flow, or another's.
 pub(super) async fn hindrance(
     client: &Client,
@@ -20,13 +30,10 @@ pub(super) async fn hindrance(
     whose: &str,
 ) -> Result<Option<WaitSentence>, Error> {
     use WaitReason::{FlowStopped, System};
-    if let Some(stop) = stops::of_flow(client, flow).await?.first() {
-        return Ok(Some((FlowStopped, stopped_by_hand(stop, flow, whose))));
+    if let Some(stop) = stop(client, flow, whose).await? {
+        return Ok(Some((FlowStopped, stop)));
     }
     let held = windows::held(client).await?;
-    if let Some(open) = open_window(held.iter().filter(|window| window.rule.target.has_flow(flow))) {
-        return Ok(Some((FlowStopped, in_window(&open, &format!("{whose} `{flow}` is stopped")))));
-    }
     let Some(known) = flows::one(client, flow).await? else { return Ok(None) };
     let record = &known.record;
     let is_away = matches!(record.state, FlowState::Stopped | FlowState::Probing);

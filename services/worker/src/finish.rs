@@ -28,7 +28,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::samples::Samples;
-use crate::{Worker, stage_trace};
+use crate::{Worker, order_log, stage_trace};
 
 /// A run of a stage, as it is known before its outcome.
 #[derive(Clone, Debug)]
@@ -343,11 +343,11 @@ async fn try_write(host: &Host, batch: &[Arc<StageFinish>]) -> Result<FinishOutc
 /// Sends news to the others, below the commit: all of it hints.
 async fn tell(host: &Host, batch: &[Arc<StageFinish>], written: FinishOutcome) {
     let Followed { ready, mut asked } = written.followed;
-    let mut effects = Effects::of_ready(&ready);
-    let mut samples = Samples::default();
+    let (mut effects, mut samples) = (Effects::of_ready(&ready), Samples::default());
     for (end, _) in batch.iter().zip(&written.applied).filter(|(_, applied)| **applied) {
         let finished = &end.finished;
         count(host, end);
+        order_log::stage_ended(host, &end.claimed, finished, end.run.duration);
         let class = error_of(&finished.then).and_then(|error| error.class.clone());
         effects.ended.push(EndedStage {
             no: finished.no.0,

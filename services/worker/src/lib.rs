@@ -15,6 +15,7 @@ mod finish;
 mod heads;
 mod held;
 mod memory;
+mod order_log;
 mod outbound;
 mod progress;
 mod publish;

@@ -205,10 +205,12 @@ fn sentences(outcome: &StopOutcome, dry_run: bool, done: &str) -> Vec<String> {
         let numbers: Vec<String> = outcome.stops.iter().map(ToString::to_string).collect();
         let numbers = numbers.join(", ");
         lines.push(match (outcome.confirmation.confirmed, outcome.confirmation.serial) {
+            (true, _) if outcome.stops.is_empty() => "no stop by hand was lifted".to_owned(),
+            (true, _) if done == "resumed" => format!("stop {numbers} is lifted"),
             (true, Some(serial)) => {
-                format!("stop {numbers}: the dispatcher goes by it since its hand-out {serial}")
+                format!("stop {numbers} is in force; the last stage was handed out before it as {serial}")
             }
-            (true, None) => format!("stop {numbers}: the dispatcher goes by it"),
+            (true, None) => format!("stop {numbers} is in force"),
             (false, _) => {
                 format!("stop {numbers}: stored; no dispatcher has confirmed it yet: is one active?")
             }
@@ -287,7 +289,7 @@ mod tests {
             stops: vec![7],
             flows: vec!["tariff|200".into(), "tariff|300".into()],
             shift: Some(ShiftOutcome { shift: Some(2), orders: 12, more: false }),
-            confirmation,
+            confirmation: confirmation.clone(),
             ..StopOutcome::default()
         };
         assert_eq!(
@@ -296,7 +298,7 @@ mod tests {
                 "stopped: tariff|200",
                 "stopped: tariff|300",
                 "12 orders were moved behind the end by shift 2",
-                "stop 7: the dispatcher goes by it since its hand-out 41",
+                "stop 7 is in force; the last stage was handed out before it as 41",
             ]
         );
         let none = StopOutcome { stops: vec![8], ..StopOutcome::default() };
@@ -307,6 +309,9 @@ mod tests {
                 "stop 8: stored; no dispatcher has confirmed it yet: is one active?",
             ]
         );
+        let lifted =
+            StopOutcome { stops: vec![7], flows: vec!["a".into()], confirmation, ..StopOutcome::default() };
+        assert_eq!(sentences(&lifted, false, "resumed"), ["resumed: a", "stop 7 is lifted"]);
         let dry = StopOutcome { flows: vec!["a".into()], ..StopOutcome::default() };
         assert_eq!(sentences(&dry, true, "stopped"), ["would be stopped: a"]);
     }

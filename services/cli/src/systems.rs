@@ -96,7 +96,7 @@ fn report(confirmation: &ConfirmationView, system: &str, screen: &Screen) -> Res
     let system = harmless(system);
     screen.show(confirmation, |confirmation| {
         if confirmation.confirmed {
-            format!("the dispatcher goes by it for `{system}`")
+            format!("in force for `{system}`")
         } else {
             format!("stored for `{system}`; no dispatcher has confirmed it yet: is one active?")
         }

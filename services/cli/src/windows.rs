@@ -152,7 +152,7 @@ fn sentences(outcome: &WindowOutcome, open: &str, dry_run: bool) -> Vec<String> 
     if !dry_run {
         let window = outcome.window.unwrap_or_default();
         lines.push(if outcome.confirmation.confirmed {
-            format!("window {window}: the dispatcher goes by it")
+            format!("window {window} is in force")
         } else {
             format!("window {window}: stored; no dispatcher has confirmed it yet: is one active?")
         });
@@ -274,7 +274,7 @@ mod tests {
                 "open: 2026-12-05 21:00:00Z to 2026-12-06 00:00:00Z",
                 "stopped meanwhile: tariff|200",
                 "shift 9 has moved orders behind its end: `pagurus orders shift --undo 9` moves them back",
-                "window 3: the dispatcher goes by it",
+                "window 3 is in force",
             ]
         );
         let rule = CalendarRule {

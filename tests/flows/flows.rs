@@ -4,6 +4,7 @@ mod backlog;
 mod counts;
 mod history;
 mod limits;
+mod shares;
 mod shipped;
 mod standstill;
 mod stops;

@@ -42,7 +42,7 @@ impl DistributionMode {
 pub struct FlowRules {
     /// The general mode.
     pub mode: DistributionMode,
-    /// Part of the capacity in use, in percent, from which on limits give way to shares of time (DSP-8).
+    /// Part of the capacity in use, in percent, from which on flows share it by time; limits and stops hold on (DSP-8).
     pub overload_threshold_percentage: u32,
     /// Limit of a flow that comes back after a stop.
     pub initial_limit: u32,

@@ -19,7 +19,7 @@ section! {
     ("distribution.mode", Choice(&["simple", "rated_flows", "stopped_flows", "limited_flows"]), "stopped_flows", Live, "How capacity is shared among flows: by turns; by the time of workers; by turns, and a flow whose system is away is stopped, probed and resumed; besides, with a limit that follows what its system can take.");
     parallel_count: usize = ("distribution.capacity.parallel_count", POSITIVE, "2000", Live, "Stages of parallel orders in progress at most.");
     sequential_count: usize = ("distribution.capacity.sequential_count", POSITIVE, "2000", Live, "Stages of sequential orders in progress at most.");
-    ("distribution.capacity.overload_threshold_percentage", Count { least: 1, most: 100 }, "90", Live, "Part of the capacity in use from which on limits of flows give way to equal shares of time, until it is less.");
+    ("distribution.capacity.overload_threshold_percentage", Count { least: 1, most: 100 }, "90", Live, "Part of the capacity in use from which on flows of the modes `stopped_flows` and `limited_flows` share it by time, as in `rated_flows`, and not by turns, until it is less; limits and stops hold on all the while.");
     high: u32 = ("distribution.priorities.high", POSITIVE, "70", Live, "Weight of orders of high priority.");
     normal: u32 = ("distribution.priorities.normal", POSITIVE, "25", Live, "Weight of orders of normal priority.");
     low: u32 = ("distribution.priorities.low", POSITIVE, "5", Live, "Weight of orders of low priority.");

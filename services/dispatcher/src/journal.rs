@@ -264,6 +264,8 @@ fn is_held_by_systems(flow: &FlowRecord) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use pagurus_domain::flow::FlowStop;
     use pagurus_store::upkeep::decisions::DecisionOrigin;
 
@@ -326,7 +328,7 @@ mod tests {
         let mut journal = Journal::new(at(0));
         let held = flow(FlowState::DisabledManually, &[decision(11, "disabled_manually", None, "by hand")]);
         journal.follow(stopped_by(&[(1, "tar", None)]));
-        let rows = journal.note(&[held.clone()], &[], at(12));
+        let rows = journal.note(from_ref(&held), &[], at(12));
         assert_eq!(words(&rows), [(11, "stop 1", "stop 1 of flows with `tar`")]);
         assert_eq!(rows[0].origin, DecisionOrigin::Stop(1));
         // No record has changed by this one.
@@ -359,8 +361,8 @@ mod tests {
         };
         let rules = stopped_by(&[(1, "tar", None)]);
         let mut journal = Journal::new(at(20));
-        journal.remember(&[held.clone()], &[system.clone()], rules, at(20));
-        assert_eq!(words(&journal.note(&[held.clone()], &[system.clone()], at(21))), []);
+        journal.remember(from_ref(&held), from_ref(&system), rules, at(20));
+        assert_eq!(words(&journal.note(from_ref(&held), from_ref(&system), at(21))), []);
         let mut later = system;
         later.decisions.push(decision(22, "probing", None, "probes"));
         assert_eq!(words(&journal.note(&[held], &[later], at(23))), [(22, "decision 0", "probes")]);

@@ -2,6 +2,7 @@
 
 mod amend;
 mod awaited;
+mod clones;
 mod dependencies;
 mod dry_run;
 mod explain;

@@ -81,7 +81,7 @@ async fn rec_15_tasks_are_the_work_for_an_order_done_and_to_be_done() {
     assert!(asked[0]["system"].as_str().unwrap().starts_with("127.0.0.1:"), "{asked}");
     assert_eq!(engine.order("a").await.unwrap()["durationMs"], Value::Null);
     assert_eq!(engine.act("a", "kill", &json!({"reason": "test"})).await.status, 200);
-    let killed = engine.reach("a", "killed").await;
+    let killed = engine.reach("a", "canceled").await;
     assert!(killed["durationMs"].as_i64().unwrap() > 0, "{killed}");
     let log =
         engine.env().http().get(format!("{}/v1/orders/a/log", engine.base())).header("accept", "text/plain");

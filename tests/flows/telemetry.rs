@@ -14,7 +14,7 @@ use pagurus_harness::world::program::Program;
 use serde_json::{Value, json};
 
 use crate::err::policy;
-use crate::installation::{Installation, PATIENCE, call, until};
+use crate::installation::{Installation, LOG, PATIENCE, call, until};
 
 /// Reserves, with a retry, sleeps, asks and waits for the answer, and publishes.
 const WHOLE: &str = r#"initialState: reserve
@@ -374,7 +374,7 @@ async fn ord_6_the_end_of_each_stage_is_a_line_of_the_log_with_the_business_tran
         let settings = [("PAGURUS__LOG__FORMAT", "json"), ("PAGURUS__LOG__LEVEL", level)];
         let mut engine = Installation::only(name, &[Role::Intake, Role::Dispatcher], &settings).await;
         let worker = engine.add_with(Role::Worker, "worker-1", &[]).await;
-        engine.actions("one", "- log: said").await;
+        engine.actions("one", LOG).await;
         engine.run(json!({"id": "o-1", "scenario": "one", "transactionId": "t-1"}), "success").await;
         // A node that has stopped has written all its lines.
         worker.stop(PATIENCE).await.unwrap();

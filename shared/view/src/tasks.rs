@@ -39,7 +39,7 @@ impl Views {
         let reach = before + size + 1;
         let (client, row) = self.found(id).await?;
         let mut tasks: Vec<TaskView> = Vec::new();
-        let mut keys = Keys::default();
+        let mut keys = CallKeys::default();
         let read = async {
             read_on(&client, &row, 0, |event| {
                 if event.kind == "stage" {
@@ -68,9 +68,9 @@ impl Views {
 
 /// Keys under which calls were made that ask something which is answered later.
 #[derive(Default)]
-struct Keys(Vec<(i32, Timestamp, String, String)>);
+struct CallKeys(Vec<(i32, Timestamp, String, String)>);
 
-impl Keys {
+impl CallKeys {
     /// Takes the calls of a stage, or of the part of it up to an entry point.
     fn take(&mut self, event: &HistoryEvent) {
         if event.kind != "stage" && event.kind != ENTERED {

@@ -54,7 +54,7 @@ impl TriedTest {
         tests.into_iter().map(serde_json::from_value).collect()
     }
 
-    /// What is wrong, as it is shown beside the text.
+    /// Faults, as they are shown beside the text.
     pub fn faults(&self) -> Vec<Fault> {
         self.faults.iter().map(TriedFault::to_fault).collect()
     }

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use super::evidence::Evidence;
 use super::rule::{LimitRule, LimitWindow};
-use trial::{Trial, TrialKind};
+use trial::{LimitTrial, TrialKind};
 use usual::Usual;
 
 /// Calls that the knowledge of the present limit rests on.
@@ -71,7 +71,7 @@ pub struct Adaptive {
     recent: Evidence,
     /// Calls that fail whatever the limit is, and those that do not.
     usual: Usual,
-    trial: Option<Trial>,
+    trial: Option<LimitTrial>,
     /// Part by which the next trial raises the limit.
     step: f64,
     /// Calls between two trials, and those since the last one.
@@ -272,7 +272,7 @@ impl Adaptive {
             return None;
         }
         let to = (limit * (1.0 + self.step)).max(limit + 1.0).floor();
-        self.trial = Some(Trial {
+        self.trial = Some(LimitTrial {
             kind: TrialKind::Raise(to),
             from: limit,
             before: self.present.clone(),
@@ -282,7 +282,7 @@ impl Adaptive {
         None
     }
 
-    /// What was seen of the limit says nothing of the next one.
+    /// Forgets the calls under the former limit.
     fn changed(&mut self) {
         self.present.clear();
         self.recent.clear();

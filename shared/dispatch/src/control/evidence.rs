@@ -37,14 +37,14 @@ pub(super) struct Evidence {
 
 /// A difference of times, as a part of a mean time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Difference {
+pub(super) struct WaitDifference {
     /// The difference.
     pub(super) part: f64,
-    /// Its standard error.
+    /// Standard error of it.
     pub(super) error: f64,
 }
 
-impl Difference {
+impl WaitDifference {
     /// True if it is more than this beyond chance.
     pub(super) fn exceeds(self, bound: f64, errors: f64) -> bool {
         self.part - bound > self.error * errors
@@ -109,16 +109,17 @@ impl Evidence {
 
     /// Mean time of the path that takes longest, in seconds.
     pub(super) fn longest(&self) -> Option<f64> {
-        let paths = self.paths.iter().filter_map(|path| Some(Times::of(&path.spread)?.mean));
-        paths.max_by(f64::total_cmp).or_else(|| Some(Times::of(&self.all)?.mean))
+        let paths = self.paths.iter().filter_map(|path| Some(TrimmedTimes::of(&path.spread)?.mean));
+        paths.max_by(f64::total_cmp).or_else(|| Some(TrimmedTimes::of(&self.all)?.mean))
     }
 
     /// Time by which these calls took longer than others of the same paths, as a part of the mean time of the others.
-    pub(super) fn longer_than(&self, others: &Self) -> Option<Difference> {
+    pub(super) fn longer_than(&self, others: &Self) -> Option<WaitDifference> {
         let (mut weights, mut parts, mut variances) = (0.0, 0.0, 0.0);
         for path in &self.paths {
             let Some(other) = others.paths.iter().find(|other| other.is_like(path)) else { continue };
-            let (Some(here), Some(there)) = (Times::of(&path.spread), Times::of(&other.spread)) else {
+            let (Some(here), Some(there)) = (TrimmedTimes::of(&path.spread), TrimmedTimes::of(&other.spread))
+            else {
                 continue;
             };
             let weight = path.count().min(other.count());
@@ -129,11 +130,11 @@ impl Evidence {
         }
         // Of many paths with few calls each, all are compared together.
         if weights < 0.5 * self.measured().min(others.measured()) {
-            let (here, there) = (Times::of(&self.all)?, Times::of(&others.all)?);
+            let (here, there) = (TrimmedTimes::of(&self.all)?, TrimmedTimes::of(&others.all)?);
             (weights, parts) = (1.0, (here.faster - there.faster) / there.mean);
             variances = (here.variance + there.variance) / (there.mean * there.mean);
         }
-        (weights > 0.0).then(|| Difference {
+        (weights > 0.0).then(|| WaitDifference {
             part: parts / weights,
             error: (variances.sqrt() / weights).hypot(SCALE_ERROR),
         })
@@ -174,7 +175,7 @@ impl Evidence {
 }
 
 /// Figures of the times of one path, in seconds.
-struct Times {
+struct TrimmedTimes {
     /// Mean of the faster half.
     faster: f64,
     /// Square of the standard error of that mean.
@@ -183,7 +184,7 @@ struct Times {
     mean: f64,
 }
 
-impl Times {
+impl TrimmedTimes {
     fn of(times: &Spread) -> Option<Self> {
         let count = times.total();
         if count < FEW {

@@ -47,8 +47,8 @@ impl Control {
         if has_moved { ControlMove::Yes } else { ControlMove::No }
     }
 
-    /// What fails because more is tried says that it was too much, and not that the system is away. Of so many, they are left
-    /// out of account.
+    /// Returns the failures that a trial of more does not explain: the others say that it was too much, and not that the
+    /// system is away.
     pub(super) fn pardon(&mut self, limiting: u32) -> u32 {
         let pardoned = f64::from(limiting).min(self.pardoned);
         self.pardoned -= pardoned;

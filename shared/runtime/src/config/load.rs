@@ -147,7 +147,7 @@ pub(super) fn default_of(setting: &Setting) -> Typed {
         .unwrap_or(Typed::Absent)
 }
 
-/// What stands in front of a key in files of CRAB: in its inventory, and in its own configuration.
+/// Prefixes of keys in files of CRAB: in its inventory, and in its own configuration.
 const OF_CRAB: [&str; 2] = ["ps.crab.crab_akka.", "crab."];
 
 fn unknown(key: &DocumentKey, pointer: &str, names: &[&str]) -> Fault {

@@ -15,7 +15,7 @@ use super::super::value::{Template, body_value};
 use super::super::{Action, Folded, HttpAction, ScenarioKind};
 use super::failing::Failing as _;
 use super::need::{HttpFailure, NO_ROOM, READ_TIMEOUT, Response};
-use super::sample::FailureNature;
+use super::sample::{FailedCall, FailureNature};
 use super::snapshot::{AnsweredCall, AsyncRetry, Destination, Polling};
 use super::{StageRun, StageTurn, retry_after};
 
@@ -24,13 +24,6 @@ pub(super) const QUOTED_BYTES: usize = 200;
 
 /// Outcome of an HTTP request.
 pub(super) type ResponseResult<'a> = Result<&'a Response, &'a HttpFailure>;
-
-/// A failed call: the error to report, what it says of the called system, and how long that asks to be left alone.
-pub(super) struct FailedCall {
-    pub error: OrderError,
-    pub nature: FailureNature,
-    pub retry_after: Option<Duration>,
-}
 
 impl StageRun {
     /// Takes the outcome of the `http` action under the cursor.

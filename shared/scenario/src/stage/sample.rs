@@ -28,6 +28,13 @@ pub struct CallMade {
     pub retry_after: Option<Duration>,
 }
 
+/// A failed call: the error to report, what it says of the called system, and how long that asks to be left alone.
+pub(super) struct FailedCall {
+    pub error: OrderError,
+    pub nature: FailureNature,
+    pub retry_after: Option<Duration>,
+}
+
 /// Nature of a failed call, whatever class the rules give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FailureNature {

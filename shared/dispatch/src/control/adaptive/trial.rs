@@ -1,6 +1,6 @@
 //! Trials of another limit: for as many calls as it takes to tell, and the outcome decides.
 
-use super::super::evidence::{Difference, Evidence};
+use super::super::evidence::{Evidence, WaitDifference};
 use super::super::rule::LimitWindow;
 use super::usual::Usual;
 use super::{Adaptive, CALM, EARNED, PATIENCE, PRESENT, STEP, SURE, SURGE};
@@ -20,7 +20,7 @@ const FEWER: f64 = 0.35;
 
 /// Another limit, for as many calls as it takes to tell.
 #[derive(Clone, Debug)]
-pub(super) struct Trial {
+pub(super) struct LimitTrial {
     pub(super) kind: TrialKind,
     /// The limit before it.
     pub(super) from: f64,
@@ -63,11 +63,11 @@ impl Adaptive {
             return None;
         }
         self.limit = Some(to);
-        self.trial = Some(Trial { kind, from, before, seen: Evidence::default() });
+        self.trial = Some(LimitTrial { kind, from, before, seen: Evidence::default() });
         Some(format!("{why}: the limit falls from {from:.0} to {to:.0}"))
     }
 
-    pub(super) fn go_on(&mut self, mut trial: Trial, window: &LimitWindow) -> Option<String> {
+    pub(super) fn go_on(&mut self, mut trial: LimitTrial, window: &LimitWindow) -> Option<String> {
         trial.seen.add(window);
         if trial.kind == TrialKind::LowerByTime && trial.seen.fails_more_than(self.usual.failed(), SURGE) {
             // Something else has happened.
@@ -80,7 +80,7 @@ impl Adaptive {
         }
     }
 
-    fn end_raise(&mut self, trial: Trial, to: f64, window: &LimitWindow) -> Option<String> {
+    fn end_raise(&mut self, trial: LimitTrial, to: f64, window: &LimitWindow) -> Option<String> {
         let limit = self.limit?;
         let usual = self.usual.failed();
         let expected = trial.seen.calls() * usual;
@@ -128,7 +128,7 @@ impl Adaptive {
         Some(format!("as many calls are answered in time: the limit grows from {:.0} to {to:.0}", trial.from))
     }
 
-    fn end_by_time(&mut self, trial: Trial) -> Option<String> {
+    fn end_by_time(&mut self, trial: LimitTrial) -> Option<String> {
         let limit = self.limit?;
         let part = 1.0 - limit / trial.from;
         let quicker = trial.before.longer_than(&trial.seen);
@@ -153,7 +153,7 @@ impl Adaptive {
         let is_slower = than_base.is_some_and(|wait| wait.exceeds(CALM, 1.0));
         if is_slower && self.is_base_proven && limit > (trial.from * LEAST).max(1.0) {
             self.limit = Some((trial.from * LEAST).floor().max(1.0));
-            self.trial = Some(Trial { seen: Evidence::default(), ..trial });
+            self.trial = Some(LimitTrial { seen: Evidence::default(), ..trial });
             return None;
         }
         if is_slower || !self.is_base_proven || than_base.is_none_or(|wait| wait.is_below(-0.05, SURE)) {
@@ -165,7 +165,7 @@ impl Adaptive {
         Some(format!("calls take as long with fewer of them: the limit is {:.0} again", trial.from))
     }
 
-    fn end_by_failures(&mut self, trial: Trial) -> Option<String> {
+    fn end_by_failures(&mut self, trial: LimitTrial) -> Option<String> {
         let limit = self.limit?;
         let (before, seen) = (trial.before.failed(), trial.seen.failed());
         // As many calls as let six fail, if nothing has changed.
@@ -187,7 +187,7 @@ impl Adaptive {
         if limit > (trial.from * if before > 0.15 { 0.25 } else { LEAST }).max(1.0) {
             let to = (limit * 0.6).floor().max(1.0);
             self.limit = Some(to);
-            self.trial = Some(Trial { seen: Evidence::default(), ..trial });
+            self.trial = Some(LimitTrial { seen: Evidence::default(), ..trial });
             return None;
         }
         self.give_up(&trial);
@@ -207,7 +207,7 @@ impl Adaptive {
     }
 
     /// The limit before a trial is the present one again.
-    fn give_up(&mut self, trial: &Trial) {
+    fn give_up(&mut self, trial: &LimitTrial) {
         self.limit = Some(trial.from);
         self.changed();
         self.present = trial.before.clone();
@@ -217,7 +217,7 @@ impl Adaptive {
     }
 }
 
-/// The probability of at least this many failures where so many are expected (Poisson).
+/// The probability of at least this number of failures beside the number expected (Poisson).
 fn chance_of(failures: f64, expected: f64) -> f64 {
     let (mut below, mut term) = (0.0, (-expected).exp());
     for count in 0..failures.min(1000.0) as u32 {
@@ -227,8 +227,8 @@ fn chance_of(failures: f64, expected: f64) -> f64 {
     1.0 - below
 }
 
-/// Decides whether a difference is more than a bound; none while that cannot be told.
-fn decide(difference: Option<Difference>, bound: f64, calls: f64) -> Option<bool> {
+/// Decides whether a difference is more than a bound; none while that is open.
+fn decide(difference: Option<WaitDifference>, bound: f64, calls: f64) -> Option<bool> {
     let difference = difference.filter(|_| calls >= 20.0)?;
     if difference.exceeds(bound, DECIDED) {
         return Some(true);

@@ -89,7 +89,7 @@ fn err_15_classes_and_paths_of_rules_that_are_misspelled_are_warned_of() {
     for (class, path, url) in [
         ("stock.unavailable", "/stock/**", url),
         ("system.down", "/api/v1/**", url),
-        ("stock.*", "/stok/**", "${vars.url}"),
+        ("stock.*", "/stok/**", "${params.url}"),
         ("stock.unavailable", "/stok/**", "http://stok.example"),
     ] {
         assert_eq!(with(class, path, url), [""; 0], "{class} {path} {url}");
@@ -110,7 +110,7 @@ fn scn_5_an_answer_that_is_read_after_a_rest_is_warned_of() {
     let found = warnings(&with("{log: 'x ${response.status}'}"));
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
-        found[0].contains("it is gone when the order rests; put what is needed later into `vars`"),
+        found[0].contains("no call has left a `response` here: it is gone when the order rests; put what is needed later into `vars`"),
         "{found:?}"
     );
     for fine in [

@@ -5,7 +5,8 @@ use pagurus_domain::order::OrderError;
 use pagurus_domain::retry::Verdict;
 
 use super::super::need::{HttpFailure, Response};
-use super::super::response::{FailedCall, asked_by_http, response_value};
+use super::super::response::{asked_by_http, response_value};
+use super::super::sample::FailedCall;
 use super::super::snapshot::{AnsweredCall, ElementEnd, ElementProgress, FailedElement};
 use super::super::{Answer, StageRun, StageTurn};
 use super::element::name_of;

@@ -1,4 +1,5 @@
 -- The schema after all migrations; made by tests/architecture, never edited. Why things are as they
+-- are stands in the migrations. Of: V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql (digest 09a05ca168fabb66)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql

@@ -249,8 +249,8 @@ fn reason(edge: &Edge, terms: &Expectation, node: Option<&Node>) -> String {
             "a restart of that order may still satisfy it"
         }
         Otherwise::Wait => {
-            "no restart leads out of that, so it can never be met: cancel this order, or clone it, which takes \
-             no condition over and starts at once"
+            "no restart leads out of that, so it can never be met: cancel this order, or clone it, which leaves \
+             the condition out"
         }
         Otherwise::Fail => "it is about to fail by that",
         Otherwise::Cancel => "it is about to be canceled by that",

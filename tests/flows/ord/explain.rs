@@ -64,7 +64,15 @@ async fn ord_28_of_a_pre_condition_that_was_given_up_no_restart_is_promised() {
     }
     // What it advises can be done.
     assert_eq!(engine.act("after%20canceled", "clone", &json!({"id": "clone"})).await.status, 201);
-    engine.reach("clone", "success").await;
+    let clone = engine.order("clone").await.unwrap();
+    assert_eq!(
+        (&clone["status"], &clone["after"]),
+        (&json!("postponed"), &json!([])),
+        "it keeps its time: {clone}"
+    );
+    let now = json!({"id": "now", "lifecycle": null});
+    assert_eq!(engine.act("after%20canceled", "clone", &now).await.status, 201);
+    engine.reach("now", "success").await;
     assert_eq!(engine.act("after%20canceled", "cancel", &json!({})).await.status, 200);
 }
 

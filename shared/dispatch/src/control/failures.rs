@@ -56,7 +56,7 @@ impl Failures {
         if failed >= ENOUGH && f64::from(failed) >= unusual && f64::from(failed) >= f64::from(all) * part {
             return Some((failed, all));
         }
-        // So many in a row are hardly ever chance.
+        // A longer row is hardly ever chance.
         let in_a_row = ENOUGH.max((UNLIKELY.ln() / usual.clamp(1e-6, 0.9).ln()).ceil() as u32);
         let rows = [(self.in_a_row, in_a_row), (self.among_older, ENOUGH_AMONG_OLDER.max(in_a_row))];
         rows.into_iter().find(|(row, enough)| row >= enough).map(|(row, _)| (row, row))

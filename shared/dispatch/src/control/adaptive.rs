@@ -257,7 +257,13 @@ impl Adaptive {
             );
         }
         let doubt = self.present.longer_than(&self.base).is_some_and(|wait| wait.exceeds(CALM, 2.0));
-        let check = if doubt || self.is_at_edge { self.patience } else { CHECKED };
+        let check = if self.is_at_edge {
+            self.patience
+        } else if doubt {
+            self.patience.max(PRESENT)
+        } else {
+            CHECKED
+        };
         if limit >= 2.0 && self.unchecked >= check {
             let before = self.present.clone();
             return self.lower(

@@ -6,7 +6,7 @@ use super::collect::{LimitChange, WindowPace};
 use super::{Bounds, Control, ControlMove, LONGEST_DOUBT, Phase, SHORTEST_DOUBT, later};
 
 /// Failed calls that each place more explains, while more is tried and just after it.
-const PARDONED: f64 = 3.0;
+const PARDONED: f64 = 1.0;
 
 impl Control {
     /// Decides by what was noted, if it is enough.

@@ -5,6 +5,8 @@ use super::super::rule::LimitWindow;
 use super::usual::Usual;
 use super::{Adaptive, CALM, EARNED, PATIENCE, PRESENT, STEP, SURE, SURGE};
 
+/// Part of the wait that a full system would show, from which on calls wait for each other.
+const WAITING: f64 = 0.5;
 /// Standard errors beyond which a trial is decided.
 const DECIDED: f64 = 1.5;
 /// Calls after which a trial is decided by what is likelier.
@@ -99,7 +101,8 @@ impl Adaptive {
             return None;
         }
         let gain = to / trial.from - 1.0;
-        let Some(verdict) = decide(trial.seen.longer_than(&trial.before), gain / 2.0, trial.seen.measured())
+        let Some(verdict) =
+            decide(trial.seen.longer_than(&trial.before), gain * WAITING, trial.seen.measured())
         else {
             self.trial = Some(trial);
             return None;
@@ -133,7 +136,7 @@ impl Adaptive {
         let part = 1.0 - limit / trial.from;
         let quicker = trial.before.longer_than(&trial.seen);
         // The time of a call before the trial, by that in it.
-        let Some(verdict) = decide(quicker, part / (1.0 - part) / 2.0, trial.seen.measured()) else {
+        let Some(verdict) = decide(quicker, part / (1.0 - part) * WAITING, trial.seen.measured()) else {
             self.trial = Some(trial);
             return None;
         };

@@ -17,8 +17,8 @@ sync:
         classes:
           busy: {responses: [{status_codes: [429, 503]}]}
           lost: {responses: [{status_codes: [500]}]}
+          quota: {responses: [{status_codes: [200], body_keywords: [[quota]]}]}
           down: {exceptions: [{name_keyword: ConnectError}]}
-      answers: {requests: [{path: "/1"}], classes: {quota: {responses: [{status_codes: [200], body_keywords: [[quota]]}]}}}
 "#;
 
 /// Outcome of the only call as a text: `class/built-in`, `declined`, `answered`, or nothing where there is no sample.

@@ -91,6 +91,8 @@ async fn populate(engine: &Installation) {
     engine.run(json!({"id": "known", "scenario": "calls", "transactionId": "t"}), "success").await;
     engine.run(json!({"id": "failed", "scenario": "fails"}), "fail").await;
     engine.run(json!({"id": "waits", "scenario": "asks"}), "wait").await;
+    engine.actions("tasks", "- actor: {name: known, workTimeout: 1m}").await;
+    engine.run(json!({"id": "tasked", "scenario": "tasks"}), "wait").await;
     let order = json!({"id": "queued", "scenario": "asks", "mode": "sequential", "queue": "known"});
     engine.run(order, "wait").await;
     let after = json!({"after": [{"order": "waits", "states": ["done"]}]});

@@ -94,7 +94,10 @@ async fn err_3_a_system_that_hangs_holds_up_its_own_orders_only() {
     let rules =
         policy("{initial_interval: 200ms, multiplier: 1, max_interval: 200ms, jitter: 0, max_attempts: 1}")
             .replace("{name_keyword: ConnectError}", "{name_keyword: ReadTimeout}");
-    let engine = Installation::with("robust_hang", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &rules)]).await;
+    // In another mode its flow is stopped, and its orders wait.
+    let settings =
+        [("PAGURUS__EXECUTION__ERROR_HANDLING", &*rules), ("PAGURUS__DISTRIBUTION__MODE", "simple")];
+    let engine = Installation::with("robust_hang", &settings).await;
     engine.world().program(Program::at("/hang").hang(1000));
     engine.actions("hangs", r#"- http: {url: "${config.demo}/hang", timeout: 700ms}"#).await;
     for n in 0..30 {

@@ -62,7 +62,7 @@ fn dsp_7_a_limit_falls_with_latency_and_with_limiting_failures() {
     let cases = [
         // (milliseconds, good, limiting) -> limit after a window at 40
         ((110, 100, 0), 40..=80),
-        ((125, 100, 0), 32..=32),
+        ((125, 100, 0), 40..=41),
         ((200, 100, 0), 20..=25),
         ((1000, 100, 0), 20..=20),
         ((100, 100, 1), 39..=80),

@@ -240,7 +240,7 @@ fn ord_30_of_what_has_to_wait_nine_of_ten_start_when_it_was_foreseen() {
         let run = run(&read(&std::fs::read_to_string(&path).unwrap()).unwrap());
         let all = run.forecasts.into_iter().sum::<Forecasts>();
         whole = [whole, all].into_iter().sum();
-        if all.orders > 0 {
+        if all.orders >= ENOUGH {
             let (name, foreseeable) = (path.file_stem().unwrap().to_string_lossy(), all.foreseeable());
             println!("{name}: {all:?}, {:.3}, foreseeable {:.3}", all.covered(), foreseeable.covered());
             covered.push(all.covered());

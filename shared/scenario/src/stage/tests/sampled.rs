@@ -13,7 +13,7 @@ sync:
   classification:
     rules:
       any:
-        requests: [{path: "/**"}]
+        requests: [{path: "/1"}]
         classes:
           busy: {responses: [{status_codes: [429, 503]}]}
           lost: {responses: [{status_codes: [500]}]}

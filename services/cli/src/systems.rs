@@ -106,9 +106,12 @@ const SYSTEMS: List<SystemView> = List {
     hint: None,
     columns: &[
         ("SYSTEM", |system| system.record.system.clone()),
-        ("STATE", |system| system.record.state.to_string()),
+        ("CALLS", |system| system.record.calls.to_string()),
+        ("CONTROL", |system| system.record.control.to_string()),
         ("IN PROGRESS", |system| of_limit(system.record.in_progress, system.record.limit)),
         ("CALLS/S", |system| format!("{:.1}", system.record.throughput)),
+        ("FAILED", |system| share(system.record.failed_share)),
+        ("P99 MS", |system| millis(system.record.short_term.p99_ms)),
         ("CLOSED UNTIL", |system| moment(system.record.closed_until)),
         ("ORDER", |SystemView { order, maintenance, .. }| {
             let order = order.as_ref().map(|order| format!("{}: {}", order.order, order.reason));
@@ -117,6 +120,16 @@ const SYSTEMS: List<SystemView> = List {
         }),
     ],
 };
+
+/// Returns a part of calls in percent; nothing where none has ended.
+pub(crate) fn share(part: Option<f64>) -> String {
+    part.map(|part| format!("{:.1} %", part * 100.0)).unwrap_or_default()
+}
+
+/// Returns a time in whole milliseconds; nothing where none was measured.
+pub(crate) fn millis(ms: Option<f64>) -> String {
+    ms.map(|ms| format!("{ms:.0}")).unwrap_or_default()
+}
 
 fn shown(system: &SystemView, screen: &Screen) -> String {
     let SystemView { record, written_at, order, maintenance } = system;
@@ -127,9 +140,14 @@ fn shown(system: &SystemView, screen: &Screen) -> String {
     let mut text = screen.pairs(&[
         ("system", Some(record.system.clone())),
         ("state", Some(record.state.to_string())),
+        ("calls", Some(record.calls.to_string())),
+        ("control", Some(record.control.to_string())),
         ("limit", record.limit.map(|limit| limit.to_string())),
         ("in progress", Some(record.in_progress.to_string())),
         ("calls a second", Some(format!("{:.1}", record.throughput))),
+        ("failed of the recent ones", record.failed_share.map(|part| share(Some(part)))),
+        ("p50 ms", record.short_term.p50_ms.map(|ms| millis(Some(ms)))),
+        ("p99 ms", record.short_term.p99_ms.map(|ms| millis(Some(ms)))),
         ("stopped since", record.stopped_since.map(time)),
         ("closed until", record.closed_until.map(time)),
         ("ordered", order),

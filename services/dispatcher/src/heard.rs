@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pagurus_dispatch::{HandOut, Lane, QueuePosition, Ready, Refusal, RequestsMoved, StageMeasured};
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo, UnknownWord};
-use pagurus_domain::system::{CallKind, CallOutcome, CallSamples, Latencies};
+use pagurus_domain::system::{CallFailure, CallKind, CallOutcome, CallSamples, Latencies};
 use pagurus_runtime::metrics::{Count, Metrics};
 use pagurus_wire::message::{
     CallNews, CallNewsOutcome, EndedStage, ReadyNews, RefusalReason, RefusedHandOut, RequestsNews,
@@ -37,7 +37,14 @@ pub(crate) fn samples(news: CallNews) -> CallSamples {
         outcome: match news.outcome {
             CallNewsOutcome::Sent => CallOutcome::Sent,
             CallNewsOutcome::Answered => CallOutcome::Answered,
-            CallNewsOutcome::Failed => CallOutcome::Failed(news.class.unwrap_or_default().into()),
+            CallNewsOutcome::Failed if news.class.as_deref() == Some("") && news.built_in.is_none() => {
+                CallOutcome::Declined
+            }
+            // A built-in class of a later version is a failure all the same.
+            CallNewsOutcome::Failed => CallOutcome::Failed(CallFailure {
+                class: news.class.filter(|class| !class.is_empty()).map(Into::into),
+                built_in: news.built_in.and_then(|word| word.parse().ok()),
+            }),
         },
         count: news.count,
         latencies: Latencies::of_counts(news.took),

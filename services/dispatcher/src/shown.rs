@@ -58,7 +58,12 @@ pub(crate) fn show_flows(metrics: &Metrics, flows: &[FlowRecord], systems: &[Sys
         let name = system.system.as_str();
         metrics.level(Level::SystemLimit, name, system.limit.map_or(f64::NAN, f64::from));
         for state in SystemState::ALL {
-            metrics.level_of(Level::SystemState, &[name, state.as_str()], one_if(system.state == *state));
+            let is_so = one_if(system.shown_state() == *state);
+            metrics.level_of(Level::SystemState, &[name, state.as_str()], is_so);
+        }
+        metrics.level(Level::SystemFailedShare, name, system.failed_share.unwrap_or(f64::NAN));
+        for (quantile, seconds) in quantiles(system.short_term) {
+            metrics.level_of(Level::SystemRecentCall, &[name, quantile], seconds);
         }
         metrics.level(Level::SystemInProgress, name, f64::from(system.in_progress));
         metrics.level(Level::SystemThroughput, name, system.throughput);

@@ -111,7 +111,7 @@ impl Systems {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use pagurus_domain::system::{CallKind, CallOutcome};
+    use pagurus_domain::system::{CallFailure, CallKind, CallOutcome};
     use pagurus_scenario::stage::TaskTerms;
     use pagurus_wire::message::ClosedSystem;
 
@@ -121,7 +121,7 @@ mod tests {
         CallMade {
             system: system.to_owned(),
             kind: CallKind::Direct,
-            outcome: CallOutcome::Failed("throttling".into()),
+            outcome: CallOutcome::Failed(CallFailure::of_class("throttling")),
             took: None,
             retry_after: Some(Duration::from_secs(seconds)),
         }

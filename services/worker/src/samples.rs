@@ -39,10 +39,14 @@ impl<'a> Samples<'a> {
     pub fn news(self) -> Vec<CallNews> {
         let sums = self.sums.into_iter();
         sums.map(|((flow, scenario, system, kind, outcome), sum)| {
-            let (outcome, class) = match outcome {
-                CallOutcome::Sent => (CallNewsOutcome::Sent, None),
-                CallOutcome::Answered => (CallNewsOutcome::Answered, None),
-                CallOutcome::Failed(class) => (CallNewsOutcome::Failed, Some(class.to_string())),
+            let (outcome, class, built_in) = match outcome {
+                CallOutcome::Sent => (CallNewsOutcome::Sent, None, None),
+                CallOutcome::Answered => (CallNewsOutcome::Answered, None, None),
+                CallOutcome::Failed(failure) => {
+                    let class = failure.class.as_deref().map(str::to_owned);
+                    (CallNewsOutcome::Failed, class, failure.built_in.map(|class| class.to_string()))
+                }
+                CallOutcome::Declined => (CallNewsOutcome::Failed, Some(String::new()), None),
             };
             CallNews {
                 flow: flow.to_owned(),
@@ -51,6 +55,7 @@ impl<'a> Samples<'a> {
                 asynchronous: kind == CallKind::Asynchronous,
                 outcome,
                 class,
+                built_in,
                 count: sum.count,
                 took: sum.took.counts().collect(),
                 retry_after_ms: sum.retry_after_ms,
@@ -63,6 +68,8 @@ impl<'a> Samples<'a> {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use pagurus_domain::system::{BuiltInClass, CallFailure};
 
     use super::*;
 
@@ -77,9 +84,12 @@ mod tests {
         };
         let answered =
             [call(CallOutcome::Answered, Some(5), None), call(CallOutcome::Answered, Some(5), None)];
-        let throttled = || CallOutcome::Failed("throttling".into());
+        let built_in = Some(BuiltInClass::TooManyRequests);
+        let throttled = || CallOutcome::Failed(CallFailure { class: Some("throttling".into()), built_in });
         let failed = [call(throttled(), None, Some(3)), call(throttled(), None, Some(60))];
+        let declined = [call(CallOutcome::Declined, None, Some(9))];
         let mut samples = Samples::default();
+        samples.add("tariff", "tariff", &declined);
         samples.add("tariff", "tariff", &answered);
         samples.add("tariff", "tariff", &failed);
         samples.add("card", "card", &answered[..1]);
@@ -94,8 +104,11 @@ mod tests {
                 ("card", CallNewsOutcome::Answered, None, 1, None),
                 ("tariff", CallNewsOutcome::Answered, None, 2, None),
                 ("tariff", CallNewsOutcome::Failed, Some("throttling"), 2, Some(60_000)),
+                ("tariff", CallNewsOutcome::Failed, Some(""), 1, Some(9_000)),
             ]
         );
+        let built_in: Vec<_> = news.iter().map(|one| one.built_in.as_deref()).collect();
+        assert_eq!(built_in, [None, None, Some("429"), None]);
         assert_eq!(news[1].took.iter().map(|(_, count)| count).sum::<u32>(), 2);
     }
 }

@@ -8,13 +8,14 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::flow::SystemOrder;
 use pagurus_domain::flow::{FlowRecord, FlowState, SystemRecord, SystemState};
-use pagurus_domain::system::{CallKind, CallOutcome, CallSamples, UNCLASSIFIED};
+use pagurus_domain::system::{CallFailure, CallKind, CallOutcome, CallSamples};
 
 use super::Dispatcher;
 use super::control::{Calls, Phase};
 use super::event::StageMeasured;
 use super::flow::{FlowMeasurements, SystemLink};
 use super::gate::ControlSubject;
+use super::health::FailedPart;
 use super::index::{FlowIndex, SystemIndex};
 use super::patience::QueueWaits;
 use super::tally::OpenTally;
@@ -51,8 +52,7 @@ impl Dispatcher {
             let Some(system) = self.enter_system(&one.system) else { continue };
             self.link(flow, system);
             self.accepted(flow, system, one);
-            let says_nothing = matches!(&one.outcome, CallOutcome::Failed(class) if &**class == UNCLASSIFIED);
-            if one.outcome != CallOutcome::Sent && !says_nothing {
+            if !matches!(one.outcome, CallOutcome::Sent | CallOutcome::Declined) {
                 concerned.insert(self.learn(flow, system, one));
             }
             if let Some(wait) = one.retry_after {
@@ -109,6 +109,7 @@ impl Dispatcher {
             system.calls = Timing::recall(&record.memory["calls"]);
             system.answers = Timing::recall(&record.memory["answers"]);
             system.ended = Rate::of(record.throughput);
+            system.failed = FailedPart::recall(&record.memory["failed"]);
             system.errors =
                 record.errors.iter().map(|(class, count)| (Arc::from(&**class), *count as f64)).collect();
             system.seen_at = record.seen_at;
@@ -258,7 +259,7 @@ impl Dispatcher {
     fn learn(&mut self, index: FlowIndex, system: SystemIndex, samples: &CallSamples) -> ControlSubject {
         let now = self.now;
         let limiting = match &samples.outcome {
-            CallOutcome::Failed(class) if self.is_limiting(class, &samples.scenario) => samples.count,
+            CallOutcome::Failed(failure) if self.is_limiting(failure, &samples.scenario) => samples.count,
             _ => 0,
         };
         let good = if samples.outcome == CallOutcome::Answered { samples.count } else { 0 };
@@ -288,9 +289,13 @@ impl Dispatcher {
         ControlSubject::Flow(index)
     }
 
-    fn is_limiting(&self, class: &str, scenario: &str) -> bool {
-        let classes = &self.settings.flows.limiting_classes;
-        !classes.is_empty() && classes.contains(&(class.to_owned(), scenario.to_owned()))
+    fn is_limiting(&self, failure: &CallFailure, scenario: &str) -> bool {
+        let (built_in, classes) =
+            (&self.settings.flows.built_in_classes, &self.settings.flows.limiting_classes);
+        failure.built_in.is_some_and(|class| built_in.contains(&class))
+            || failure.class.as_ref().is_some_and(|class| {
+                !classes.is_empty() && classes.contains(&(class.to_string(), scenario.to_owned()))
+            })
     }
 
     /// A system said that it is to be called again after this time.

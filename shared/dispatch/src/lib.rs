@@ -41,6 +41,7 @@ mod due;
 mod event;
 mod flow;
 mod gate;
+mod health;
 mod hear;
 mod index;
 mod line;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use pagurus_domain::flow::SystemOrder;
 use pagurus_domain::flow::{
-    ByPriority, Decision, FlowRecord, FlowState, Quantiles, SystemRecord, SystemState,
+    ByPriority, CallsState, ControlState, Decision, FlowRecord, FlowState, Quantiles, SystemRecord,
+    SystemState,
 };
 use serde_json::json;
 
@@ -179,6 +180,9 @@ impl Dispatcher {
         SystemRecord {
             system: system.name.to_string(),
             state: system_state(system),
+            calls: calls_state(system),
+            control: control_state(system),
+            failed_share: system.failed.part(),
             limit: system.limit(),
             in_progress: system.in_use(),
             open_requests: system.open.all.value(),
@@ -192,19 +196,43 @@ impl Dispatcher {
             flows: names.take(MAX_NAMED).map(|flow| flow.name.to_string()).collect(),
             decisions: last_decisions(system.control.decisions(), system_word),
             seen_at: system.seen_at,
-            memory: json!({"control": system.control.remember(), "calls": system.calls.remember(), "answers": system.answers.remember()}),
+            memory: json!({
+                "control": system.control.remember(),
+                "calls": system.calls.remember(),
+                "answers": system.answers.remember(),
+                "failed": system.failed.remember(),
+            }),
         }
     }
 }
 
 fn system_state(system: &System) -> SystemState {
+    match control_state(system) {
+        ControlState::Stopped | ControlState::KeptStopped => SystemState::Stopped,
+        ControlState::Probing => SystemState::Probing,
+        ControlState::Recovering => SystemState::Recovering,
+        ControlState::Limited => SystemState::Slowing,
+        ControlState::Open | ControlState::ForcedOpen => SystemState::Healthy,
+    }
+}
+
+fn calls_state(system: &System) -> CallsState {
+    match system.failed.fails() {
+        None => CallsState::Unknown,
+        Some(false) => CallsState::Healthy,
+        Some(true) => CallsState::Failing,
+    }
+}
+
+fn control_state(system: &System) -> ControlState {
     match (system.order, system.control.phase()) {
-        (Some((SystemOrder::KeepStopped, _)), _) | (None, Phase::Stopped(_)) => SystemState::Stopped,
-        (Some((SystemOrder::ForceOpen, _)), _) => SystemState::Healthy,
-        (None, Phase::Probing(_)) => SystemState::Probing,
-        (None, Phase::Open) if system.limit().is_none() => SystemState::Healthy,
-        (None, Phase::Open) if system.control.is_recovering() => SystemState::Recovering,
-        (None, Phase::Open) => SystemState::Slowing,
+        (Some((SystemOrder::KeepStopped, _)), _) => ControlState::KeptStopped,
+        (Some((SystemOrder::ForceOpen, _)), _) => ControlState::ForcedOpen,
+        (None, Phase::Stopped(_)) => ControlState::Stopped,
+        (None, Phase::Probing(_)) => ControlState::Probing,
+        (None, Phase::Open) if system.limit().is_none() => ControlState::Open,
+        (None, Phase::Open) if system.control.is_recovering() => ControlState::Recovering,
+        (None, Phase::Open) => ControlState::Limited,
     }
 }
 

@@ -10,6 +10,7 @@ use pagurus_domain::order::Priority;
 use pagurus_domain::system::{CallKind, CallOutcome, CallSamples};
 
 use super::control::{Bounds, Control, Phase, Rule};
+use super::health::FailedPart;
 use super::index::{FlowIndex, SystemIndex};
 use super::slab::Slab;
 use super::tally::{OpenTally, Promptness};
@@ -57,6 +58,8 @@ pub(super) struct System {
     pub(super) answers: Timing,
     /// Calls that ended.
     pub(super) ended: Rate,
+    /// Part of them that failed.
+    pub(super) failed: FailedPart,
     /// Calls that failed, by class.
     pub(super) errors: BTreeMap<Arc<str>, f64>,
     /// Time at which a call ended last.
@@ -138,10 +141,12 @@ impl System {
         if (samples.kind, &samples.outcome) == (CallKind::Asynchronous, &CallOutcome::Answered) {
             self.answers.merge(samples.latencies.counts());
         }
-        if let CallOutcome::Failed(class) = &samples.outcome
-            && (self.errors.len() < MAX_CLASSES || self.errors.contains_key(class))
-        {
-            *self.errors.entry(Arc::clone(class)).or_default() += f64::from(samples.count);
+        self.failed.note(samples.count, matches!(samples.outcome, CallOutcome::Failed(_)));
+        if let CallOutcome::Failed(failure) = &samples.outcome {
+            let word = failure.word();
+            if self.errors.len() < MAX_CLASSES || self.errors.contains_key(&word) {
+                *self.errors.entry(word).or_default() += f64::from(samples.count);
+            }
         }
     }
 
@@ -191,6 +196,7 @@ impl System {
         self.calls.settle(passed);
         self.answers.settle(passed);
         self.ended.settle(passed);
+        self.failed.settle(passed);
         let left = f64::from(faded(passed, ERRORS_HALF_LIFE));
         self.errors.values_mut().for_each(|count| *count *= left);
         self.errors.retain(|_, count| *count >= 0.5);
@@ -236,6 +242,7 @@ impl CalledSystems {
             calls: Timing::default(),
             answers: Timing::default(),
             ended: Rate::default(),
+            failed: FailedPart::default(),
             errors: BTreeMap::new(),
             seen_at: None,
             is_changed: false,

@@ -10,6 +10,7 @@ mod parts;
 mod policy;
 mod property;
 mod requests;
+mod shipped;
 mod step;
 mod weights;
 mod windows;
@@ -18,6 +19,7 @@ mod wishes;
 use pagurus_domain::{flow::*, id::*, order::Priority, system::*};
 
 use super::*;
+use limits::settings;
 
 const NODE: Incarnation = Incarnation(1);
 const OTHER: Incarnation = Incarnation(2);
@@ -25,11 +27,6 @@ const NOBODY: [i64; 0] = [];
 
 fn second(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
-}
-
-fn settings(parallel: u32, sequential: u32) -> DispatchSettings {
-    let capacity = Capacity { parallel, sequential };
-    DispatchSettings { capacity, flow_share: FlowShare { percentage: 100 }, ..DispatchSettings::default() }
 }
 
 fn parallel(no: i64) -> Ready {

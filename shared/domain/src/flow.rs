@@ -8,8 +8,8 @@ mod rules;
 pub use capacity::{Capacity, FlowShare};
 pub use estimate::{StartEstimate, queue_estimate, standstill, start_estimate};
 pub use record::{
-    ByPriority, Decision, FlowRecord, FlowState, OpenRequests, Quantiles, QueuePace, SystemRecord,
-    SystemState,
+    ByPriority, CallsState, ControlState, Decision, FlowRecord, FlowState, OpenRequests, Quantiles,
+    QueuePace, SystemRecord, SystemState,
 };
 pub use rules::{
     DistributionMode, FlowPolicy, FlowRules, FlowStop, SystemOrder, SystemOverride, SystemRules,

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use crate::retry::mask::{Glob, PathMask};
 
-pub use sample::{CallKind, CallOutcome, CallSamples, Latencies, UNCLASSIFIED, duration_of, step_of};
+pub use sample::{
+    BuiltInClass, CallFailure, CallKind, CallOutcome, CallSamples, Latencies, duration_of, step_of,
+};
 
 /// Longest time for which a called system is believed that says when it is to be called again; the default of
 /// `systems.max_retry_after`, which a test of the settings holds against it.

@@ -175,6 +175,7 @@ fn system_view(
 ) -> SystemView {
     let flows::Written { mut record, at } = written;
     record.memory = Value::Null;
+    record.state = record.shown_state();
     let (order, maintenance) = (decided.order_about(&record.system), decided.window_of(&record.system));
     SystemView { record, written_at: at, order, maintenance }
 }

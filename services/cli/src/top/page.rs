@@ -10,6 +10,7 @@ use pagurus_wire::stats::{NamedCount, StatsCount, StatsStep, StatsView};
 
 use super::Sight;
 use crate::screen::{Paint, Screen, bars, harmless, time};
+use crate::systems::{millis, share};
 
 /// Minutes of the pictures.
 const MINUTES: i64 = 20;
@@ -164,15 +165,21 @@ fn systems(systems: &[SystemView], rows: usize, screen: &Screen) -> Option<Strin
         let record = &system.record;
         std::cmp::Reverse((record.state != SystemState::Healthy, record.in_progress))
     });
-    let shown: Vec<[String; 3]> = systems
+    let shown: Vec<[String; 5]> = systems
         .into_iter()
         .take(rows)
         .map(|SystemView { record, .. }| {
             let limit = record.limit.map_or_else(String::new, |limit| format!(" / {limit}"));
-            [record.system.clone(), record.state.to_string(), format!("{}{limit}", record.in_progress)]
+            [
+                record.system.clone(),
+                record.state.to_string(),
+                format!("{}{limit}", record.in_progress),
+                share(record.failed_share),
+                millis(record.short_term.p99_ms),
+            ]
         })
         .collect();
-    (!shown.is_empty()).then(|| screen.table(&["SYSTEM", "STATE", "IN PROGRESS"], &shown))
+    (!shown.is_empty()).then(|| screen.table(&["SYSTEM", "STATE", "IN PROGRESS", "FAILED", "P99 MS"], &shown))
 }
 
 /// The living nodes.

@@ -3,6 +3,14 @@
 use super::super::*;
 use super::*;
 
+/// A deployment in which nothing is learnt.
+pub(super) fn settings(parallel: u32, sequential: u32) -> DispatchSettings {
+    let capacity = Capacity { parallel, sequential };
+    let flows = Arc::new(FlowRules { mode: DistributionMode::Simple, ..FlowRules::default() });
+    let flow_share = FlowShare { percentage: 100 };
+    DispatchSettings { capacity, flow_share, flows, ..DispatchSettings::default() }
+}
+
 pub(super) fn rules(mode: DistributionMode) -> FlowRules {
     let limiting = ["throttling", "away"].map(|class| (class.to_owned(), "order".to_owned()));
     FlowRules { mode, limiting_classes: limiting.into(), ..FlowRules::default() }
@@ -33,7 +41,7 @@ pub(super) fn calls(flow: &str, system: &str, outcome: CallOutcome, count: u32) 
 }
 
 pub(super) fn failed(class: &str) -> CallOutcome {
-    CallOutcome::Failed(Arc::from(class))
+    CallOutcome::Failed(CallFailure::of_class(class))
 }
 
 pub(super) fn tell(dispatcher: &mut Dispatcher, samples: CallSamples, at: i64) {

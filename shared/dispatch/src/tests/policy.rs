@@ -158,7 +158,7 @@ impl World {
                 self.tell(DispatchEvent::SystemOverrides(Vec::new()));
             }
             Step::RetryAfter(system, time) => {
-                let mut calls = calls("a|1", system, CallOutcome::Failed(Arc::from("away")));
+                let mut calls = calls("a|1", system, CallOutcome::Failed(CallFailure::of_class("away")));
                 calls.retry_after = Some(Duration::from_secs(u64::from(time)));
                 self.tell(DispatchEvent::Called(vec![calls]));
             }
@@ -212,8 +212,8 @@ impl World {
         for row in ending {
             let system = FLOWS.iter().position(|flow| **flow == *row.flow).unwrap() % 3;
             let outcome = match how {
-                0..=1 => CallOutcome::Failed(Arc::from("away")),
-                2 => CallOutcome::Failed(Arc::from("parse")),
+                0..=1 => CallOutcome::Failed(CallFailure::of_class("away")),
+                2 => CallOutcome::Failed(CallFailure::of_class("parse")),
                 _ => CallOutcome::Answered,
             };
             let class = matches!(outcome, CallOutcome::Failed(_)).then(|| Arc::from("away"));

@@ -3,7 +3,7 @@
 use pagurus_domain::system::CallKind;
 
 use super::super::*;
-use super::limits::{calls, failed, measured, tell};
+use super::limits::{calls, measured, tell};
 use super::requests::asks;
 use super::*;
 
@@ -29,7 +29,7 @@ fn dsp_16_callbacks_and_actors_close_a_system_too_and_nothing_else_is_learnt_fro
 
     let decision = CallSamples {
         retry_after: Some(Duration::from_secs(30)),
-        ..calls("third", "actor:scoring", failed(""), 1)
+        ..calls("third", "actor:scoring", CallOutcome::Declined, 1)
     };
     tell(&mut dispatcher, decision, 3);
     let systems = dispatcher.changed_systems(second(3));

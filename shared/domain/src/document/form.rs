@@ -72,6 +72,8 @@ pub enum Form {
     Written(&'static str),
     /// A word of this list.
     Word(&'static [&'static str]),
+    /// A list of words out of these, also of none; a word that is a number may be written as one.
+    WordList(&'static [&'static str]),
     /// A word of the list that the function returns.
     Words(fn() -> Vec<&'static str>),
     /// `true` or `false`.

@@ -45,9 +45,12 @@ spelled!(FlowState {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum SystemState {
-    /// Answers as fast as ever.
+    /// Is called without a limit, and answers.
     #[default]
     Healthy,
+    /// Is called without a limit, although calls of it fail: of no limiting class, in a mode that does not stop, or by the
+    /// order of an operator. Shown, and never stored: processes of version 0.1 do not know the word.
+    Failing,
     /// Answers slower, and is called less.
     Slowing,
     /// Not called.
@@ -60,10 +63,65 @@ pub enum SystemState {
 
 spelled!(SystemState {
     Healthy => "healthy",
+    Failing => "failing",
     Slowing => "slowing",
     Stopped => "stopped",
     Probing => "probing",
     Recovering => "recovering",
+});
+
+/// State of the calls of a system, whatever the control makes of them.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum CallsState {
+    /// No call has ended yet.
+    #[default]
+    Unknown,
+    /// Hardly any fails.
+    Healthy,
+    /// A tenth of them or more fails.
+    Failing,
+}
+
+spelled!(CallsState {
+    Unknown => "unknown",
+    Healthy => "healthy",
+    Failing => "failing",
+});
+
+/// State of the control of a system: how much it may be called.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ControlState {
+    /// Without a limit.
+    #[default]
+    Open,
+    /// Up to a limit.
+    Limited,
+    /// Up to a limit that grows back after a stop.
+    Recovering,
+    /// Not at all for a pause, after failures or at its own request.
+    Stopped,
+    /// By a few, to try.
+    Probing,
+    /// Not at all, by an operator or a maintenance window.
+    KeptStopped,
+    /// Without a limit, by an operator.
+    ForcedOpen,
+}
+
+spelled!(ControlState {
+    Open => "open",
+    Limited => "limited",
+    Recovering => "recovering",
+    Stopped => "stopped",
+    Probing => "probing",
+    KeptStopped => "kept_stopped",
+    ForcedOpen => "forced_open",
 });
 
 /// A flow.
@@ -130,8 +188,15 @@ pub struct FlowRecord {
 pub struct SystemRecord {
     /// Name of the system.
     pub system: String,
-    /// State.
+    /// State of its control, where that acts; else of its calls.
     pub state: SystemState,
+    /// State of its calls.
+    pub calls: CallsState,
+    /// State of its control.
+    pub control: ControlState,
+    /// Part of the recent calls that failed for a technical reason; none while none has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_share: Option<f64>,
     /// Stages in progress and open requests that may concern it at a time; none without a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -166,6 +231,17 @@ pub struct SystemRecord {
     /// Knowledge of its controller, for the next dispatcher.
     #[serde(skip_serializing_if = "serde_json::Value::is_null")]
     pub memory: serde_json::Value,
+}
+
+impl SystemRecord {
+    /// Returns the state that people see: no system whose calls fail is healthy.
+    #[must_use]
+    pub fn shown_state(&self) -> SystemState {
+        match (self.state, self.calls) {
+            (SystemState::Healthy, CallsState::Failing) => SystemState::Failing,
+            (state, _) => state,
+        }
+    }
 }
 
 /// A number for each priority.

@@ -6,17 +6,17 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::id::spelled;
-use crate::system::MAX_RETRY_AFTER;
+use crate::system::{BuiltInClass, MAX_RETRY_AFTER};
 
 /// Ways to share capacity among flows (DSP-4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DistributionMode {
     /// Flows take turns; nothing is learnt.
-    #[default]
     Simple,
     /// Flows get equal time of workers (DSP-5).
     RatedFlows,
     /// A flow whose system is away is stopped, probed and resumed (DSP-6).
+    #[default]
     StoppedFlows,
     /// Besides, the limit of a flow follows what its system can take (DSP-7).
     LimitedFlows,
@@ -55,20 +55,23 @@ pub struct FlowRules {
     pub scenario_attribute: Option<usize>,
     /// Policies by scenario.
     pub policies: Vec<FlowPolicy>,
-    /// Pairs of error class and scenario that harden the limit.
+    /// Built-in classes that harden the limit of every scenario.
+    pub built_in_classes: BTreeSet<BuiltInClass>,
+    /// Pairs of error class and scenario that harden the limit, too.
     pub limiting_classes: BTreeSet<(String, String)>,
 }
 
 impl Default for FlowRules {
     fn default() -> Self {
         Self {
-            mode: DistributionMode::Simple,
+            mode: DistributionMode::default(),
             overload_threshold_percentage: 90,
             initial_limit: 5,
             open_requests_within: Duration::from_secs(60),
             max_known: 10_000,
             scenario_attribute: Some(0),
             policies: Vec::new(),
+            built_in_classes: BuiltInClass::ALL.iter().copied().collect(),
             limiting_classes: BTreeSet::new(),
         }
     }

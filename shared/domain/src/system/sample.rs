@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::id::spelled;
+
 /// Calls of one kind to one system, of one flow, that had the same outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallSamples {
@@ -41,13 +43,79 @@ pub enum CallOutcome {
     Sent,
     /// Answered as the scenario hoped.
     Answered,
-    /// Failed for a technical reason, of this error class.
-    Failed(Arc<str>),
+    /// Failed for a technical reason.
+    Failed(CallFailure),
+    /// Answered in a way from which nothing is learnt. Reported only where the system said when it is to be called again.
+    Declined,
 }
 
-/// Class of what failed and that no rule gives a class. Nothing is learnt from it: it only tells after which time the
-/// system is to be called again.
-pub const UNCLASSIFIED: &str = "";
+/// Technical failure of a call: by the rules of operators and scenarios, and whatever they say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallFailure {
+    /// The error class that a rule gives it.
+    pub class: Option<Arc<str>>,
+    /// The built-in class that it belongs to besides.
+    pub built_in: Option<BuiltInClass>,
+}
+
+impl CallFailure {
+    /// Creates a failure that has this error class, and no built-in one.
+    #[must_use]
+    pub fn of_class(class: impl Into<Arc<str>>) -> Self {
+        Self { class: Some(class.into()), built_in: None }
+    }
+
+    /// Returns the word under which it is counted: its error class, else its built-in one, else
+    /// [`CallFailure::UNCLASSIFIED`].
+    #[must_use]
+    pub fn word(&self) -> Arc<str> {
+        let built_in = || self.built_in.map_or(Self::UNCLASSIFIED, BuiltInClass::as_str);
+        self.class.clone().unwrap_or_else(|| Arc::from(built_in()))
+    }
+
+    /// Stands for failures of no class.
+    pub const UNCLASSIFIED: &'static str = "unclassified";
+}
+
+/// Failures that speak against the load of a system without any rule (DSP-4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum BuiltInClass {
+    /// Nobody accepted the connection, or it broke.
+    Connection,
+    /// No answer came in time.
+    Timeout,
+    /// Answer 429: too many requests.
+    TooManyRequests,
+    /// Answer 502: what stands before the system does not reach it.
+    BadGateway,
+    /// Answer 503: not available.
+    Unavailable,
+    /// Answer 504: what stands before the system waited in vain.
+    GatewayTimeout,
+}
+
+spelled!(BuiltInClass {
+    Connection => "connection",
+    Timeout => "timeout",
+    TooManyRequests => "429",
+    BadGateway => "502",
+    Unavailable => "503",
+    GatewayTimeout => "504",
+});
+
+impl BuiltInClass {
+    /// Returns the class of an answer with this status.
+    #[must_use]
+    pub const fn of_status(status: u16) -> Option<Self> {
+        match status {
+            429 => Some(Self::TooManyRequests),
+            502 => Some(Self::BadGateway),
+            503 => Some(Self::Unavailable),
+            504 => Some(Self::GatewayTimeout),
+            _ => None,
+        }
+    }
+}
 
 /// Steps of the scale within one doubling.
 const STEPS: u32 = 8;

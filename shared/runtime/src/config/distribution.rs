@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pagurus_domain::flow::{FlowRules, SystemRules};
-use pagurus_domain::system::SystemNames;
+use pagurus_domain::id::Vocabulary;
+use pagurus_domain::system::{BuiltInClass, SystemNames};
 
 use super::builder::SettingsBuilder;
 use super::kind::Kind::*;
@@ -15,7 +16,7 @@ section! {
     #[derive(Clone, Debug)]
     pub struct DistributionSettings;
 
-    ("distribution.mode", Choice(&["simple", "rated_flows", "stopped_flows", "limited_flows"]), "simple", Live, "How capacity is shared among flows: by turns; by the time of workers; by turns, and a flow whose system is away is stopped, probed and resumed; besides, with a limit that follows what its system can take.");
+    ("distribution.mode", Choice(&["simple", "rated_flows", "stopped_flows", "limited_flows"]), "stopped_flows", Live, "How capacity is shared among flows: by turns; by the time of workers; by turns, and a flow whose system is away is stopped, probed and resumed; besides, with a limit that follows what its system can take.");
     parallel_count: usize = ("distribution.capacity.parallel_count", POSITIVE, "2000", Live, "Stages of parallel orders in progress at most.");
     sequential_count: usize = ("distribution.capacity.sequential_count", POSITIVE, "2000", Live, "Stages of sequential orders in progress at most.");
     ("distribution.capacity.overload_threshold_percentage", Count { least: 1, most: 100 }, "90", Live, "Part of the capacity in use from which on limits of flows give way to equal shares of time, until it is less.");
@@ -29,7 +30,8 @@ section! {
     ("distribution.flows.limits.recovery.initial_limit", POSITIVE, "5", Live, "Stages that a flow may have in progress when it comes back after a stop; from there it grows.");
     ("distribution.flows.limits.open_requests_within", Duration, "1m", Live, "Where the mode is `limited_flows`, requests that wait for a callback count against limits at systems that answer half of them within this time, and for this time each; answers that take longer throttle nothing.");
     ("distribution.flows.limits.policies", Tree("a mapping of names, each with `scenarios` and `params`"), "{}", Live, "Modes and greatest limits of some scenarios.");
-    ("distribution.flows.limits.error_handling.policies", Tree("a mapping of names, each with `error_classes` and `scenarios`"), "{}", Live, "Error classes that harden the limits of some scenarios.");
+    ("distribution.flows.limits.error_handling.built_in_classes", Words(BuiltInClass::WORDS), "[connection, timeout, 429, 502, 503, 504]", Live, "Failures that harden the limits of every scenario, whatever class the rules give them: no connection, no answer in time, and these statuses. `[]` leaves the policies alone.");
+    ("distribution.flows.limits.error_handling.policies", Tree("a mapping of names, each with `error_classes` and `scenarios`"), "{}", Live, "Error classes that harden the limits of some scenarios, besides the built-in ones.");
     max_backlog_of_flow: Option<u32> = unless_zero("distribution.backlog.max_per_flow", Count { least: 0, most: u32::MAX as u64 }, "0", Live, "Stages of one flow that may wait to run before the API refuses more orders of it with 429; `0` sets no bound. Orders by message are taken all the same.");
     max_backlog_of_queue: Option<u32> = unless_zero("distribution.backlog.max_per_queue", Count { least: 0, most: u32::MAX as u64 }, "0", Live, "Orders of one queue before the API refuses more with 429; `0` sets no bound. Orders by message are taken all the same.");
 

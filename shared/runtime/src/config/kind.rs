@@ -49,6 +49,8 @@ pub enum Kind {
     },
     /// A list of texts with at least one.
     Texts,
+    /// A list of words out of these; it may be empty.
+    Words(&'static [&'static str]),
     /// A list of names of hosts; `*` is any, and `*.` before a name any below it.
     Hosts,
     /// A list of hosts and networks.
@@ -87,6 +89,7 @@ impl Kind {
             Self::Address => "IP address and port".into(),
             Self::Choice(words) | Self::Later { now: words, .. } => listed(words),
             Self::Texts => "list of texts".into(),
+            Self::Words(words) => format!("list of {}", listed(words)),
             Self::Hosts => "list of names of hosts".into(),
             Self::Calls => "list of hosts and networks".into(),
             Self::Tree(what) => what.into(),
@@ -119,6 +122,11 @@ impl Kind {
             Self::Choice(words) => choice(node, words, &[]).map(Typed::Text),
             Self::Later { now, later } => choice(node, now, later).map(Typed::Text),
             Self::Texts => texts(node).map(Typed::Texts),
+            Self::Words(words) => {
+                let list = node.as_list().ok_or_else(|| expected("a list", node))?;
+                let chosen = list.iter().map(|item| choice(item, words, &[]));
+                chosen.collect::<Result<_, _>>().map(Typed::Texts)
+            }
             Self::Hosts => {
                 let list = node.as_list().ok_or_else(|| expected("a list", node))?;
                 list.iter().map(host).collect::<Result<_, _>>().map(Typed::Texts)

@@ -69,6 +69,7 @@ fn form(setting: &Setting) -> Form {
         Kind::Address => Form::Matching(r"^(\d{1,3}(\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\]):\d{1,5}$"),
         Kind::Choice(words) | Kind::Later { now: words, .. } => Form::Word(words),
         Kind::Texts => TEXTS,
+        Kind::Words(words) => Form::WordList(words),
         Kind::Hosts => HOSTS,
         Kind::Calls => CALLS,
         Kind::Tree(_) => tree(setting.path).unwrap_or(Form::Anything),

@@ -267,7 +267,8 @@ fn err_1_rules_of_the_file_classify() {
 #[test]
 fn words_of_the_table_are_those_of_the_types() {
     for mode in ActivationMode::ALL {
-        let settings = with(&format!("activation: {{mode: {mode}}}"), &[]).unwrap();
+        let settings =
+            with(&format!("activation: {{mode: {mode}}}\ndistribution: {{mode: simple}}"), &[]).unwrap();
         assert_eq!(settings.activation.mode, *mode);
     }
     for mode in StartMode::ALL {

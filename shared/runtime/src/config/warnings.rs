@@ -9,14 +9,14 @@ use super::Settings;
 pub(super) fn of(settings: &Settings) -> Vec<String> {
     let flows = &settings.distribution.flows;
     let mut warnings = Vec::new();
-    if flows.mode.stops() && flows.limiting_classes.is_empty() {
+    if flows.mode.stops() && flows.limiting_classes.is_empty() && flows.built_in_classes.is_empty() {
         let still = match flows.mode {
             DistributionMode::LimitedFlows => "limits follow the time of calls alone",
             _ => "so the mode does what `simple` does",
         };
         warnings.push(format!(
             "`distribution.mode: {}`: no error class is limiting, and no flow is ever stopped by failures; {still}: name \
-             classes in `distribution.flows.limits.error_handling.policies`",
+             classes in `distribution.flows.limits.error_handling.built_in_classes` or `.policies`",
             flows.mode
         ));
     }
@@ -34,7 +34,7 @@ pub(super) fn of(settings: &Settings) -> Vec<String> {
             flows.mode
         ));
     }
-    if flows.mode.stops() && settings.scenario.target_steps.is_empty() {
+    if flows.mode == DistributionMode::LimitedFlows && settings.scenario.target_steps.is_empty() {
         warnings.push(
             "`execution.state_classification.target` names no state: in scenarios without `targetStates` every end is taken \
              for off target"
@@ -63,10 +63,17 @@ mod tests {
         let with = |mode: &str, class: &str| {
             format!("distribution: {{mode: {mode}, {}}}", limiting.replace("CLASS", class))
         };
+        let without_built_in = |mode: &str| {
+            format!(
+                "distribution: {{mode: {mode}, flows: {{limits: {{error_handling: {{built_in_classes: []}}}}}}}}"
+            )
+        };
         let cases = [
             ("distribution: {mode: rated_flows}".to_owned(), None),
-            ("distribution: {mode: stopped_flows}".to_owned(), Some("no error class is limiting")),
-            ("distribution: {mode: limited_flows}".to_owned(), Some("follow the time of calls alone")),
+            ("{}".to_owned(), None),
+            ("distribution: {mode: stopped_flows}".to_owned(), None),
+            (without_built_in("stopped_flows"), Some("no error class is limiting")),
+            (without_built_in("limited_flows"), Some("follow the time of calls alone")),
             (with("stopped_flows", "down"), Some("no rule of `execution.error_handling` gives it")),
             (with("stopped_flows", "async.timeout"), None),
             (with("simple", "async.timeout"), Some("have no effect in this mode")),

@@ -121,6 +121,10 @@ metrics! {
     SystemLimit: "system_limit" ["system"]
         = "Stages in progress and open requests that may concern a called system; NaN without a limit";
     SystemState: "system_state" ["system", "state"] = "1 for the state of a called system";
+    SystemFailedShare: "system_failed_share" ["system"]
+        = "Part of the recent calls of a system that failed for a technical reason; NaN while none has ended";
+    SystemRecentCall: "system_recent_call_seconds" ["system", "quantile"]
+        = "Time of a call of a system over the last minute or so; NaN while none was measured";
     SystemInProgress: "system_in_progress" ["system"]
         = "Stages in progress of flows that call a system, and open requests to it";
     SystemThroughput: "system_calls_per_second" ["system"]

@@ -15,6 +15,7 @@ use super::super::value::{Template, body_value};
 use super::super::{Action, Folded, HttpAction, ScenarioKind};
 use super::failing::Failing as _;
 use super::need::{HttpFailure, NO_ROOM, Response};
+use super::sample::FailureNature;
 use super::snapshot::{AnsweredCall, AsyncRetry, Destination, Polling};
 use super::{StageRun, StageTurn, retry_after};
 
@@ -24,9 +25,10 @@ pub(super) const QUOTED_BYTES: usize = 200;
 /// Outcome of an HTTP request.
 pub(super) type ResponseResult<'a> = Result<&'a Response, &'a HttpFailure>;
 
-/// A failed call: the error to report, and how long the called system asks to be left alone.
+/// A failed call: the error to report, what it says of the called system, and how long that asks to be left alone.
 pub(super) struct FailedCall {
     pub error: OrderError,
+    pub nature: FailureNature,
     pub retry_after: Option<Duration>,
 }
 
@@ -93,7 +95,7 @@ impl StageRun {
         }
         let verdicts = failures
             .iter()
-            .map(|FailedCall { error, retry_after }| self.verdict(error, *retry_after, turn))
+            .map(|FailedCall { error, retry_after, .. }| self.verdict(error, *retry_after, turn))
             .collect();
         match retry::together(verdicts) {
             None => {}
@@ -139,7 +141,7 @@ impl StageRun {
         self.judged.push(verdict);
         match judged {
             Ok(response) => self.sample_answer(asked, response, turn),
-            Err(FailedCall { error, retry_after }) => self.sample_failure(error, *retry_after),
+            Err(failed) => self.sample_failure(&failed.error, failed.nature, failed.retry_after),
         }
     }
 
@@ -167,7 +169,8 @@ impl StageRun {
                 let message = format!("{} answered {}: {quoted}", called(http, url), response.status);
                 let class = class.map(|class| class.to_string());
                 let error = OrderError { class, message, system, status: Some(response.status) };
-                Err(FailedCall { error, retry_after: retry_after::of_response(response, turn.now) })
+                let nature = FailureNature::of_status(response.status);
+                Err(FailedCall { error, nature, retry_after: retry_after::of_response(response, turn.now) })
             }
             Err(failure) => {
                 let answered = Answered::Exception { chain: &failure.chain, message: &failure.message };
@@ -177,7 +180,8 @@ impl StageRun {
                 // Nobody is to ask the called system why this worker was full.
                 let system = system.filter(|_| !failure.chain.contains(&NO_ROOM));
                 let error = OrderError { class, message, system, status: None };
-                Err(FailedCall { error, retry_after: None })
+                let nature = FailureNature::of_exception(failure);
+                Err(FailedCall { error, nature, retry_after: None })
             }
         }
     }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::stage::Then;
-use pagurus_domain::system::{CallKind, CallOutcome, SystemNames, UNCLASSIFIED, host_and_path};
+use pagurus_domain::system::{BuiltInClass, CallFailure, CallKind, CallOutcome, SystemNames, host_and_path};
 
+use super::need::{HttpFailure, NO_ROOM};
 use super::snapshot::{Destination, OpenRequest};
 use super::{Callback, HttpCall, Publication, Response, Stage, StageEnd, StageRun, StageTurn};
 
@@ -25,6 +26,42 @@ pub struct CallMade {
     pub took: Option<Duration>,
     /// Time for which the system asked to be left alone.
     pub retry_after: Option<Duration>,
+}
+
+/// Nature of a failed call, whatever class the rules give it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FailureNature {
+    /// Limiting without any rule.
+    BuiltIn(BuiltInClass),
+    /// Technical; it says nothing of the load.
+    Technical,
+    /// An answer that only the scenario does not want, or a fault of this side: no sample, unless a rule gives it a class.
+    Business,
+}
+
+impl FailureNature {
+    /// Returns the nature of an answer.
+    pub(super) fn of_status(status: u16) -> Self {
+        match BuiltInClass::of_status(status) {
+            Some(class) => Self::BuiltIn(class),
+            None if status >= 500 => Self::Technical,
+            None => Self::Business,
+        }
+    }
+
+    /// Returns the nature of a call without an answer, by the names of its failure.
+    pub(super) fn of_exception(failure: &HttpFailure) -> Self {
+        let is = |name: &str| failure.chain.contains(&name);
+        if is(NO_ROOM) || is("UrlError") || is("Forbidden") {
+            Self::Business
+        } else if is("ConnectError") || is("ConnectionReset") || is("ConnectionClosed") {
+            Self::BuiltIn(BuiltInClass::Connection)
+        } else if is("ReadTimeout") {
+            Self::BuiltIn(BuiltInClass::Timeout)
+        } else {
+            Self::Technical
+        }
+    }
 }
 
 impl Stage {
@@ -94,8 +131,13 @@ impl StageRun {
 
     /// Samples a failed call. A business failure, which no rule gives a class, is no sample, unless the system asks to be left
     /// alone.
-    pub(super) fn sample_failure(&mut self, error: &OrderError, retry_after: Option<Duration>) {
-        self.sample_failed(error, CallKind::Direct, retry_after);
+    pub(super) fn sample_failure(
+        &mut self,
+        error: &OrderError,
+        nature: FailureNature,
+        retry_after: Option<Duration>,
+    ) {
+        self.sample_failed(error, CallKind::Direct, nature, retry_after);
     }
 
     /// Samples a request that was sent and whose answer comes by callback.
@@ -120,7 +162,7 @@ impl StageRun {
         let Some(asked) = &request.asked else { return };
         let retry_after = received.and_then(|callback| callback.retry_after(turn.now));
         if let Some(error) = failure {
-            return self.sample_failed(error, CallKind::Asynchronous, retry_after);
+            return self.sample_failed(error, CallKind::Asynchronous, FailureNature::Business, retry_after);
         }
         let received_at = received.and_then(|callback| callback.received_at);
         let took = request.sent_at.zip(received_at).map(|(sent, received)| {
@@ -141,23 +183,34 @@ impl StageRun {
         if retry_after.is_none() {
             return;
         }
-        let outcome = CallOutcome::Failed(UNCLASSIFIED.into());
-        self.sample(CallMade { system, kind: CallKind::Direct, outcome, took: None, retry_after });
+        let (kind, outcome) = (CallKind::Direct, CallOutcome::Declined);
+        self.sample(CallMade { system, kind, outcome, took: None, retry_after });
     }
 
     /// Samples a failure without an answer: a time-out of polling.
     pub(super) fn sample_time_out(&mut self, error: &OrderError) {
-        self.sample_failed(error, CallKind::Direct, None);
+        self.sample_failed(error, CallKind::Direct, FailureNature::Business, None);
     }
 
-    fn sample_failed(&mut self, error: &OrderError, kind: CallKind, retry_after: Option<Duration>) {
+    fn sample_failed(
+        &mut self,
+        error: &OrderError,
+        kind: CallKind,
+        nature: FailureNature,
+        retry_after: Option<Duration>,
+    ) {
         let Some(system) = error.system.clone() else { return };
-        let class = match &error.class {
-            Some(class) => class,
-            None if retry_after.is_some() => UNCLASSIFIED,
-            None => return,
+        let class = error.class.as_deref().map(Into::into);
+        let outcome = match nature {
+            FailureNature::BuiltIn(built_in) => {
+                CallOutcome::Failed(CallFailure { class, built_in: Some(built_in) })
+            }
+            FailureNature::Business if class.is_none() && retry_after.is_none() => return,
+            FailureNature::Business if class.is_none() => CallOutcome::Declined,
+            FailureNature::Business | FailureNature::Technical => {
+                CallOutcome::Failed(CallFailure { class, built_in: None })
+            }
         };
-        let outcome = CallOutcome::Failed(class.into());
         self.sample(CallMade { system, kind, outcome, took: None, retry_after });
     }
 

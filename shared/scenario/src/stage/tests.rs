@@ -28,6 +28,7 @@ mod places;
 mod polling;
 mod property;
 mod reported;
+mod sampled;
 mod secrets;
 mod stored;
 mod tasks;

@@ -1,6 +1,8 @@
 //! End of the rest of a waiting or polling state: what came and what did not is classified, and
 //! repeated from the last entry point where a policy says so (ERR-6, 7, 11…13).
 
+use std::time::Duration;
+
 use pagurus_domain::classes::{ASYNC_TIMEOUT, POLLING_TIMEOUT, SCENARIO_INCOMPLETE};
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::stage::Then;
@@ -8,7 +10,7 @@ use pagurus_domain::retry::{self, ErrorClass, Interaction, Reply};
 
 use super::super::Event;
 use super::super::source::reader::LONGEST_DURATION;
-use super::response::{FailedCall, QUOTED_BYTES};
+use super::response::QUOTED_BYTES;
 use super::snapshot::awaited;
 use super::snapshot::{Destination, OpenRequest};
 use super::{StageRun, StageTurn, later};
@@ -28,7 +30,7 @@ impl StageRun {
             match failure {
                 Some(error) => {
                     let retry_after = received.and_then(|callback| callback.retry_after(turn.now));
-                    failures.push(FailedCall { error, retry_after });
+                    failures.push((error, retry_after));
                 }
                 None => good.push(request),
             }
@@ -84,9 +86,13 @@ impl StageRun {
 
     /// Ends the stage with a retry from the last entry point, where each failure has a policy; the
     /// longest of the waits counts (ERR-13). Else the failure that has no retry left.
-    fn repeat_later(&mut self, failures: &[FailedCall], turn: &StageTurn<'_>) -> Result<(), OrderError> {
+    fn repeat_later(
+        &mut self,
+        failures: &[(OrderError, Option<Duration>)],
+        turn: &StageTurn<'_>,
+    ) -> Result<(), OrderError> {
         let before = self.cursor.asynchronous.as_ref().map(|retry| &retry.cycle);
-        let judged = |FailedCall { error, retry_after }: &FailedCall| {
+        let judged = |(error, retry_after): &(OrderError, Option<Duration>)| {
             let class = error.class.as_deref().map(ErrorClass::from);
             let retry_after = retry_after.map(|wish| wish.min(turn.settings.max_retry_after));
             let failure = retry::Failure { retry_after, ..self.failure(class.as_ref(), turn) };
@@ -94,10 +100,10 @@ impl StageRun {
         };
         let (place, at, cycle) = match retry::together(failures.iter().map(judged).collect()) {
             None => return Ok(()),
-            Some(Err(place)) => return Err(failures[place].error.clone()),
+            Some(Err(place)) => return Err(failures[place].0.clone()),
             Some(Ok(repeat)) => repeat,
         };
-        let error = failures[place].error.clone();
+        let error = failures[place].0.clone();
         let text = format!(
             "{}; class `{}`, attempt {} of cycle {}, again from the entry point at {at}",
             error.message, cycle.class, cycle.attempts, cycle.number
@@ -155,7 +161,7 @@ impl StageRun {
         self.sample_time_out(&error);
         self.cursor.main.retry = None;
         self.cursor.sum_up_retries();
-        if let Err(error) = self.repeat_later(&[FailedCall { error, retry_after: None }], turn) {
+        if let Err(error) = self.repeat_later(&[(error, None)], turn) {
             self.give_up(error, Event::Timeout, turn);
         }
     }

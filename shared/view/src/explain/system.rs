@@ -74,7 +74,9 @@ impl SystemStand {
         match record.state {
             SystemState::Stopped => Some(Closure::Stopped { since, until: record.closed_until, why }),
             SystemState::Probing => Some(Closure::Probing { since, why }),
-            SystemState::Healthy | SystemState::Slowing | SystemState::Recovering => None,
+            SystemState::Healthy | SystemState::Failing | SystemState::Slowing | SystemState::Recovering => {
+                None
+            }
         }
     }
 }

@@ -17,9 +17,13 @@ pub struct CallNews {
     pub asynchronous: bool,
     /// Outcome of these calls.
     pub outcome: CallNewsOutcome,
-    /// Class of the failure, for failed ones.
+    /// Class of the failure, for failed ones. The empty one says that nothing is learnt from them but the time for which the
+    /// system asked to be left alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// Built-in limiting class of the failure, whatever class the rules give it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub built_in: Option<String>,
     /// Number of them.
     pub count: u32,
     /// Time that they took: counts by the step of a logarithmic scale.

@@ -43,9 +43,9 @@ impl LabNews {
         retry_after: Option<Duration>,
     ) {
         let (number, class) = match &outcome {
-            CallOutcome::Sent => (0, None),
+            CallOutcome::Sent | CallOutcome::Declined => (0, None),
             CallOutcome::Answered => (1, None),
-            CallOutcome::Failed(class) => (2, Some(Arc::clone(class))),
+            CallOutcome::Failed(failure) => (2, failure.class.clone()),
         };
         let key = (Arc::clone(flow), Arc::from(system), kind == CallKind::Direct, number, class);
         let system = Arc::clone(&key.1);

@@ -9,7 +9,7 @@ use pagurus_dispatch::{
     DispatchEvent, Dispatcher, HandOut, Lane, QueuePosition, Ready, Refusal, RequestsMoved, StageMeasured,
 };
 use pagurus_domain::id::{Attempt, OrderNo};
-use pagurus_domain::system::{CallKind, CallOutcome};
+use pagurus_domain::system::{CallFailure, CallKind, CallOutcome};
 
 use super::forecasts::Forecasts;
 use super::instance::Instance;
@@ -246,8 +246,12 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
                 self.sample(order, CallOutcome::Sent, None);
                 self.asks(order, true);
             }
-            CallEnd::Failed(wait) => self.sample(order, CallOutcome::Failed(Arc::from("away")), wait),
-            CallEnd::Refused => self.sample(order, CallOutcome::Failed(Arc::from("throttling")), None),
+            CallEnd::Failed(wait) => {
+                self.sample(order, CallOutcome::Failed(CallFailure::of_class("away")), wait)
+            }
+            CallEnd::Refused => {
+                self.sample(order, CallOutcome::Failed(CallFailure::of_class("throttling")), None)
+            }
             CallEnd::None | CallEnd::Business => {}
         }
         if end == CallEnd::Answered && self.goes_on(order) {

@@ -45,6 +45,11 @@ pub fn schema(form: &Form, definitions: &mut Map<String, Value>) -> Value {
         Form::NotEmpty => json!({"type": ["string", "number", "boolean"], "minLength": 1}),
         Form::Written(pattern) => json!({"type": ["string", "number", "boolean"], "pattern": pattern}),
         Form::Word(words) => json!({"enum": words}),
+        Form::WordList(words) => {
+            let numbers = words.iter().filter_map(|word| word.parse::<u64>().ok().map(Value::from));
+            let words: Vec<Value> = words.iter().map(|word| Value::from(*word)).chain(numbers).collect();
+            list(json!({"enum": words}), 0, None)
+        }
         Form::Words(words) => json!({"enum": words()}),
         Form::Flag => json!({"type": "boolean"}),
         Form::Bare => json!({"enum": [true, null]}),

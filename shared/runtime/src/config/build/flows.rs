@@ -7,7 +7,7 @@ use pagurus_domain::document::form::Keys;
 use pagurus_domain::document::{DocumentKey, DocumentNode, Fault, pointer_to};
 use pagurus_domain::flow::{DistributionMode, FlowPolicy, FlowRules, SystemRules};
 use pagurus_domain::retry::ErrorClass;
-use pagurus_domain::system::{SystemMask, SystemNames};
+use pagurus_domain::system::{BuiltInClass, SystemMask, SystemNames};
 
 use super::super::SystemSettings;
 use super::keys;
@@ -15,6 +15,7 @@ use crate::config::builder::SettingsBuilder;
 
 const LIMITS: &str = "distribution.flows.limits.policies";
 const ERRORS: &str = "distribution.flows.limits.error_handling.policies";
+const BUILT_IN: &str = "distribution.flows.limits.error_handling.built_in_classes";
 const NAMED: &str = "systems.named";
 
 /// Longest name of a policy, an error class, a scenario or a system, in characters (DSP-9).
@@ -63,6 +64,7 @@ impl SettingsBuilder {
             max_known: self.value("distribution.flows.max_known")?,
             scenario_attribute: attributes.iter().position(|attribute| attribute == "scenario"),
             policies: self.limit_policies()?,
+            built_in_classes: self.built_in_classes()?,
             limiting_classes: self.limiting_classes()?,
         };
         self.check_flow_rules(&rules);
@@ -128,6 +130,12 @@ impl SettingsBuilder {
             };
             self.values.push(LIMITS, fault);
         }
+    }
+
+    fn built_in_classes(&mut self) -> Result<BTreeSet<BuiltInClass>, Fault> {
+        let words: Vec<String> = self.value(BUILT_IN)?;
+        // The kind of the key takes no other words.
+        Ok(words.iter().filter_map(|word| word.parse().ok()).collect())
     }
 
     fn limiting_classes(&mut self) -> Result<BTreeSet<(String, String)>, Fault> {

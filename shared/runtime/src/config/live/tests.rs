@@ -69,6 +69,7 @@ fn other(setting: &super::super::section::Setting) -> Option<String> {
         Kind::Address => "127.0.0.1:1".into(),
         Kind::Choice(words) => (*words.iter().find(|word| **word != setting.default)?).to_owned(),
         Kind::Texts => "[scenario, region]".into(),
+        Kind::Words(words) => format!("[{}]", words.first()?),
         Kind::Hosts => "['*.other.example', api]".into(),
         Kind::Calls => "['*', other.example]".into(),
         Kind::Later { .. } | Kind::Secret | Kind::Tree(_) => return None,

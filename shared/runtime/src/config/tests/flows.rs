@@ -1,6 +1,7 @@
 //! Policies of flows, and names of called systems.
 
 use pagurus_domain::flow::DistributionMode;
+use pagurus_domain::system::BuiltInClass;
 
 use super::*;
 
@@ -41,6 +42,22 @@ systems:
 }
 
 #[test]
+fn dsp_4_flows_stop_as_shipped_and_the_built_in_classes_can_be_taken_away() {
+    let read = |classes: &str| {
+        let key = "distribution: {flows: {limits: {error_handling: {built_in_classes: ";
+        let settings = with(&format!("{key}{classes}}}}}}}}}"), &[]).unwrap();
+        settings.distribution.flows.built_in_classes.iter().map(|class| class.as_str()).collect::<Vec<_>>()
+    };
+    let shipped = &with("{}", &[]).unwrap().distribution.flows;
+    assert_eq!(shipped.mode, DistributionMode::StoppedFlows);
+    assert_eq!(shipped.built_in_classes, BuiltInClass::ALL.iter().copied().collect());
+    assert_eq!(read("[429, timeout]"), ["timeout", "429"]);
+    assert!(read("[]").is_empty());
+    let found = faults("distribution: {flows: {limits: {error_handling: {built_in_classes: [501]}}}}");
+    assert!(found.iter().any(|fault| fault.contains("`501`")), "{found:?}");
+}
+
+#[test]
 fn dsp_9_what_contradicts_itself_among_policies_is_refused_with_its_place() {
     let limits =
         |inner: &str| format!("distribution:\n  mode: limited_flows\n  flows:\n    limits: {{{inner}}}\n");
@@ -76,7 +93,7 @@ fn dsp_9_what_contradicts_itself_among_policies_is_refused_with_its_place() {
             "the class `c` of the scenario `s` stands here twice",
         ),
         (
-            "distribution: {flows: {limits: {policies: {p: {scenarios: [{name: s}], params: {mode: stopped_flows}}}}}}"
+            "distribution: {mode: simple, flows: {limits: {policies: {p: {scenarios: [{name: s}], params: {mode: stopped_flows}}}}}}"
                 .to_owned(),
             "only where `distribution.mode` is `stopped_flows` or `limited_flows`",
         ),

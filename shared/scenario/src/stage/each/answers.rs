@@ -70,7 +70,7 @@ impl StageRun {
                         is_judged.then_some(AnsweredCall { action: next, before, hand_out: 0 });
                     element.advance();
                 }
-                Err(FailedCall { error, retry_after }) => {
+                Err(FailedCall { error, retry_after, .. }) => {
                     let fault = ElementFault { error, repeat: Some(retry_after), by_script: false };
                     if let Some(failure) = self.element_fails(each, *index, fault, turn) {
                         let last = outcome.as_ref().ok().map(|response| response_value(response).folded());

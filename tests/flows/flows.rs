@@ -3,6 +3,7 @@
 mod backlog;
 mod counts;
 mod limits;
+mod rare;
 mod shipped;
 mod standstill;
 mod stops;

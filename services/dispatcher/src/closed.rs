@@ -1,6 +1,6 @@
 //! Notices to the workers about closed systems: sent on each change, and repeated as long as a system is closed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
@@ -18,8 +18,9 @@ const UNTIL_PROBED: SignedDuration = SignedDuration::from_secs(3);
 #[derive(Debug, Default)]
 pub(crate) struct ClosedSystems {
     closed: BTreeMap<String, Option<Timestamp>>,
+    probed: BTreeSet<String>,
     open: Vec<String>,
-    said: Option<(Instant, Vec<String>, Vec<String>)>,
+    said: Option<(Instant, [Vec<String>; 3])>,
 }
 
 impl ClosedSystems {
@@ -30,6 +31,11 @@ impl ClosedSystems {
                 self.closed.insert(system.system.clone(), system.closed_until);
             } else {
                 self.closed.remove(&system.system);
+            }
+            if system.state == SystemState::Probing {
+                self.probed.insert(system.system.clone());
+            } else {
+                self.probed.remove(&system.system);
             }
         }
     }
@@ -46,19 +52,18 @@ impl ClosedSystems {
 
     /// Returns the notice that is to be sent now; `None` if nothing has changed and it is not time to repeat it.
     pub fn word(&mut self, now: Timestamp, at: Instant) -> Option<SystemsClosed> {
-        let names: Vec<String> = self.closed.keys().cloned().collect();
+        let closed: Vec<String> = self.closed.keys().cloned().collect();
+        let probed: Vec<String> = self.probed.iter().cloned().collect();
+        let repeats = !closed.is_empty() || !probed.is_empty();
+        let names = [closed, probed.clone(), self.open.clone()];
         let is_said = match &self.said {
-            Some((said, closed, open)) => {
-                *closed == names
-                    && *open == self.open
-                    && (names.is_empty() || at.duration_since(*said) < AGAIN_AFTER)
-            }
-            None => names.is_empty() && self.open.is_empty(),
+            Some((said, before)) => *before == names && (!repeats || at.duration_since(*said) < AGAIN_AFTER),
+            None => names.iter().all(Vec::is_empty),
         };
         if is_said {
             return None;
         }
-        self.said = Some((at, names, self.open.clone()));
+        self.said = Some((at, names));
         let left = |until: Option<Timestamp>| {
             let left = until.map_or(UNTIL_PROBED, |until| until.duration_since(now));
             saturated::<u64>(left.as_millis())
@@ -66,7 +71,7 @@ impl ClosedSystems {
         let closed = self.closed.iter();
         let closed =
             closed.map(|(system, until)| ClosedSystem { system: system.clone(), left_ms: left(*until) });
-        Some(SystemsClosed { closed: closed.collect(), open: self.open.clone() })
+        Some(SystemsClosed { closed: closed.collect(), probed, open: self.open.clone() })
     }
 }
 
@@ -101,7 +106,10 @@ mod tests {
         assert_eq!(word(&mut systems, 0), None);
         assert_eq!(word(&mut systems, 1), Some(vec!["billing".to_owned()]));
         systems.note(&[record("billing", SystemState::Probing)]);
-        assert_eq!(word(&mut systems, 1), Some(vec![]), "it is open again");
+        assert_eq!(word(&mut systems, 1), Some(vec![]), "a few may try it");
+        assert_eq!(word(&mut systems, 2), Some(vec![]), "still");
+        systems.note(&[record("billing", SystemState::Recovering)]);
+        assert_eq!(word(&mut systems, 2), Some(vec![]), "it is open again");
         assert_eq!(word(&mut systems, 60), None);
     }
 }

@@ -29,7 +29,9 @@ pub(crate) fn ready_news(metrics: &Metrics, news: ReadyNews) -> Option<Ready> {
 
 /// Sums of calls as news tells them.
 pub(crate) fn samples(news: CallNews) -> CallSamples {
+    let calls = !news.asynchronous || news.outcome == CallNewsOutcome::Sent;
     CallSamples {
+        stages: news.stages.unwrap_or(if calls { news.count } else { 0 }),
         flow: news.flow.into(),
         scenario: news.scenario.into(),
         system: news.system.into(),

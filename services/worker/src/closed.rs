@@ -13,6 +13,10 @@ use pagurus_wire::message::SystemsClosed;
 
 /// Orders that rest for one system come back spread over this time.
 const SPREAD: Duration = Duration::from_secs(1);
+/// Calls of each worker in [`PROBE_PERIOD`] that may try a system while the dispatcher has it tried. All others rest.
+const PROBES: u32 = 3;
+/// Time after which a few more may.
+const PROBE_PERIOD: Duration = Duration::from_secs(1);
 /// Time for which the word of the dispatcher is good: it repeats it as long as it holds.
 const WORD_LASTS: Duration = Duration::from_secs(15);
 
@@ -30,8 +34,21 @@ struct Systems {
     by_answer: HashMap<String, Instant>,
     /// Systems closed by the dispatcher.
     by_dispatcher: HashMap<String, Instant>,
+    /// Systems that a few calls may try, by the word of the dispatcher.
+    probed: HashMap<String, Probed>,
     /// Systems that the dispatcher lets be called whatever they answer.
     open: Vec<String>,
+}
+
+/// Calls that try a system.
+#[derive(Clone, Copy, Debug)]
+struct Probed {
+    /// Time until which the word of the dispatcher is good.
+    until: Instant,
+    /// Start of the present period.
+    since: Instant,
+    /// Number that have gone since.
+    gone: u32,
 }
 
 impl Closed {
@@ -41,6 +58,12 @@ impl Closed {
         let until = |left_ms| now + Duration::from_millis(left_ms).min(WORD_LASTS);
         systems.by_dispatcher =
             word.closed.into_iter().map(|closed| (closed.system, until(closed.left_ms))).collect();
+        let known = std::mem::take(&mut systems.probed);
+        let probed = word.probed.into_iter().map(|system| {
+            let begun = known.get(&system).map_or((now, 0), |probed| (probed.since, probed.gone));
+            (system, Probed { until: now + WORD_LASTS, since: begun.0, gone: begun.1 })
+        });
+        systems.probed = probed.collect();
         systems.by_answer.retain(|system, until| *until > now && !word.open.contains(system));
         systems.open = word.open;
         self.any.store(!systems.is_empty(), Ordering::Relaxed);
@@ -88,9 +111,25 @@ impl Closed {
         Some(Answer::Held { until: until?, system })
     }
 
-    /// Returns how long a system is still closed, with its name.
+    /// Returns how long a call of a system must rest, with its name.
     fn left_of(&self, system: String) -> Option<(Duration, String)> {
-        Some((self.left(&system)?, system))
+        let left = self.left(&system).or_else(|| self.left_to_try(&system, Instant::now()));
+        Some((left?, system))
+    }
+
+    /// Returns how long a call of a system must rest that a few others try; `None` for one that goes.
+    fn left_to_try(&self, system: &str, now: Instant) -> Option<Duration> {
+        // Hardly any system is tried at a time.
+        if !self.systems.read().unwrap_or_else(PoisonError::into_inner).probed.contains_key(system) {
+            return None;
+        }
+        let mut systems = self.systems.write().unwrap_or_else(PoisonError::into_inner);
+        let probed = systems.probed.get_mut(system).filter(|probed| now < probed.until)?;
+        if now.saturating_duration_since(probed.since) >= PROBE_PERIOD {
+            (probed.since, probed.gone) = (now, 0);
+        }
+        probed.gone = probed.gone.saturating_add(1);
+        (probed.gone > PROBES).then_some(PROBE_PERIOD)
     }
 
     /// Returns how long a system is still closed.
@@ -104,7 +143,7 @@ impl Closed {
 
 impl Systems {
     fn is_empty(&self) -> bool {
-        self.by_answer.is_empty() && self.by_dispatcher.is_empty()
+        self.by_answer.is_empty() && self.by_dispatcher.is_empty() && self.probed.is_empty()
     }
 }
 
@@ -124,6 +163,7 @@ mod tests {
             outcome: CallOutcome::Failed(CallFailure::of_class("throttling")),
             took: None,
             retry_after: Some(Duration::from_secs(seconds)),
+            is_repeat: false,
         }
     }
 
@@ -166,14 +206,34 @@ mod tests {
         let closed = Closed::default();
         let now = Instant::now();
         let one = |system: &str| ClosedSystem { system: system.to_owned(), left_ms: 5_000 };
-        closed.replace(SystemsClosed { closed: vec![one("billing"), one("crm")], open: vec![] }, now);
+        closed.replace(
+            SystemsClosed { closed: vec![one("billing"), one("crm")], ..SystemsClosed::default() },
+            now,
+        );
         assert!(closed.left("billing").is_some() && closed.left("crm").is_some());
         closed.note(&[asked_for("stock", 60)], Duration::from_secs(60), now);
-        closed.replace(SystemsClosed { closed: vec![one("crm")], open: vec!["stock".to_owned()] }, now);
+        let open = vec!["stock".to_owned()];
+        closed.replace(SystemsClosed { closed: vec![one("crm")], open, ..SystemsClosed::default() }, now);
         assert_eq!((closed.left("billing"), closed.left("stock")), (None, None));
         closed.note(&[asked_for("stock", 60)], Duration::from_secs(60), now);
         assert_eq!(closed.left("stock"), None, "an operator had it opened");
         closed.replace(SystemsClosed::default(), now);
         assert!(!closed.any.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn dsp_16_while_a_system_is_tried_a_few_calls_go_and_all_others_rest() {
+        let closed = Closed::default();
+        let begun = Instant::now();
+        let word = || SystemsClosed { probed: vec!["billing".to_owned()], ..SystemsClosed::default() };
+        let went = |now: Instant| (0..10).filter(|_| closed.left_to_try("billing", now).is_none()).count();
+        assert_eq!(went(begun), 10, "nobody said that it is tried");
+        closed.replace(word(), begun);
+        assert_eq!(went(begun), 3);
+        closed.replace(word(), begun);
+        assert_eq!(went(begun), 0, "the same word again says nothing new");
+        assert_eq!(went(begun + PROBE_PERIOD), 3);
+        assert_eq!(closed.left_to_try("crm", begun), None);
+        assert_eq!(went(begun + WORD_LASTS), 10, "a dispatcher that is silent holds nobody");
     }
 }

@@ -355,7 +355,8 @@ async fn tell(host: &Host, batch: &[Arc<StageFinish>], written: FinishOutcome) {
             node: host.node.0,
             left_queue: finished.queue.clone().filter(|_| finished.leaves_queue()),
             duration_ms: saturated::<u64>(end.run.duration.as_millis()),
-            waited_ms: Some(end.claimed.waited_ms()),
+            // A stage that rests before a call says nothing of how long its kind takes, nor that the system is back.
+            waited_ms: Some(end.claimed.waited_ms()).filter(|_| !matches!(finished.then, Then::Hold { .. })),
             class,
         });
         let scenario = end.run.scenario.as_ref().map_or("", |scenario| &scenario.name);

@@ -19,6 +19,7 @@ type SampleKey<'a> = (&'a str, &'a str, &'a str, CallKind, &'a CallOutcome);
 #[derive(Debug, Default)]
 struct SampleSum {
     count: u32,
+    stages: u32,
     took: Latencies,
     retry_after_ms: Option<u64>,
 }
@@ -26,9 +27,13 @@ struct SampleSum {
 impl<'a> Samples<'a> {
     /// Adds the calls of a stage.
     pub fn add(&mut self, flow: &'a str, scenario: &'a str, calls: &'a [CallMade]) {
-        for call in calls {
+        for (at, call) in calls.iter().enumerate() {
             let sum = self.sums.entry((flow, scenario, &call.system, call.kind, &call.outcome)).or_default();
             sum.count = sum.count.saturating_add(1);
+            let is_new = !is_answer(call)
+                && !call.is_repeat
+                && !calls[..at].iter().any(|earlier| earlier.system == call.system && !is_answer(earlier));
+            sum.stages = sum.stages.saturating_add(u32::from(is_new));
             call.took.into_iter().for_each(|took| sum.took.note(took));
             let after = call.retry_after.map(|after| saturated::<u64>(after.as_millis()));
             sum.retry_after_ms = sum.retry_after_ms.max(after);
@@ -57,12 +62,19 @@ impl<'a> Samples<'a> {
                 class,
                 built_in,
                 count: sum.count,
+                stages: Some(sum.stages),
                 took: sum.took.counts().collect(),
                 retry_after_ms: sum.retry_after_ms,
             }
         })
         .collect()
     }
+}
+
+/// True for what a request of an earlier stage came to, and for the word of an actor: the stage itself calls nothing by it.
+fn is_answer(call: &CallMade) -> bool {
+    (call.kind == CallKind::Asynchronous && call.outcome != CallOutcome::Sent)
+        || call.outcome == CallOutcome::Declined
 }
 
 #[cfg(test)]
@@ -81,6 +93,7 @@ mod tests {
             outcome,
             took: ms.map(Duration::from_millis),
             retry_after: after.map(Duration::from_secs),
+            is_repeat: false,
         };
         let answered =
             [call(CallOutcome::Answered, Some(5), None), call(CallOutcome::Answered, Some(5), None)];

@@ -200,6 +200,11 @@ impl Control {
         self.stopped_since
     }
 
+    /// True if it is stopped because somebody said so, and not by its failures.
+    pub(super) const fn was_asked(&self) -> bool {
+        self.was_asked
+    }
+
     /// Number that may be in use while it is open; none without a limit.
     pub(super) fn limit(&self, bounds: Bounds) -> Option<u32> {
         let learnt = self.rule.limit().map(|limit| limit as u32);
@@ -216,11 +221,6 @@ impl Control {
         self.phase == Phase::Open
             && self.doubt.is_none()
             && self.limit(bounds).is_none_or(|limit| in_use < limit)
-    }
-
-    /// True where nothing can bound it.
-    pub(super) fn is_free(&self, bounds: Bounds) -> bool {
-        self.phase == Phase::Open && bounds.max.is_none() && self.rule.limit().is_none()
     }
 
     /// The time in seconds that a call takes when the system is not pressed.

@@ -9,6 +9,7 @@
 use pagurus_domain::order::Priority;
 
 use super::Dispatcher;
+use super::calling::WHOLE;
 use super::flow::{Flow, SystemLink};
 use super::index::{FlowIndex, StageSlot, SystemIndex};
 use super::ready::DispatchStage;
@@ -103,11 +104,11 @@ impl Dispatcher {
         let Some(flow) = self.flows.get_mut(index) else { return micros };
         let cost = flow.bounds.weighed(i64::try_from(micros).unwrap_or(i64::MAX)).unsigned_abs();
         for place in 0..flow.links.len() {
-            let at = flow.links[place].system;
+            let (at, part) = (flow.links[place].system, flow.links[place].calling.part());
             let Some(system) = self.systems.get_mut(at) else { continue };
             let begin = key_of(flow, at, system).0;
             system.present = begin.max(system.present);
-            flow.links[place].paid = begin.saturating_add(cost);
+            flow.links[place].paid = begin.saturating_add(cost * u64::from(part) / u64::from(WHOLE));
         }
         cost
     }
@@ -116,7 +117,10 @@ impl Dispatcher {
     pub(super) fn charge(&mut self, stage: &DispatchStage, micros: i64) {
         let Some(flow) = self.flows.get_mut(stage.flow) else { return };
         let more = flow.bounds.weighed(micros);
-        flow.links.iter_mut().for_each(|link| link.paid = link.paid.saturating_add_signed(more));
+        for link in &mut flow.links {
+            let more = more * i64::from(link.calling.part()) / i64::from(WHOLE);
+            link.paid = link.paid.saturating_add_signed(more);
+        }
         self.waiting.lines().charge(stage.flow, stage.priority, more);
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::order::{Mode, Priority};
 
+use super::calling::Calling;
 use super::control::{Bounds, Control, Rule};
 use super::event::StageMeasured;
 use super::index::{FlowIndex, SystemIndex};
@@ -37,6 +38,8 @@ pub(super) struct Flow {
     pub(super) in_progress: [u32; 2],
     /// The systems that its stages call.
     pub(super) links: Vec<SystemLink>,
+    /// Orders whose first stage has ended: up to a number from which on more say no more.
+    pub(super) orders_begun: f64,
     /// True while a stop by hand holds.
     pub(super) is_stopped: bool,
     /// The system because of whose limit it stands aside.
@@ -65,6 +68,8 @@ pub(super) struct Flow {
 pub(super) struct SystemLink {
     /// The system.
     pub(super) system: SystemIndex,
+    /// Part of the orders of the flow that call it.
+    pub(super) calling: Calling,
     /// Requests of the flow that are unanswered there.
     pub(super) open: OpenTally,
     /// Time in which the system answers requests.
@@ -227,6 +232,7 @@ impl Flows {
             waiting: [0; 3],
             in_progress: [0; 2],
             links: Vec::new(),
+            orders_begun: 0.0,
             is_stopped: false,
             blocked_by: None,
             rank: None,

@@ -112,7 +112,8 @@ impl Dispatcher {
         known.control.used(load);
         for link in &known.links {
             if let Some(system) = self.systems.get_mut(link.system) {
-                system.stages = system.stages.saturating_add_signed(by);
+                let parts = i64::from(link.calling.part()) * i64::from(by);
+                system.parts = system.parts.saturating_add_signed(parts);
                 let load = system.load();
                 system.control.used(load);
             }
@@ -179,6 +180,12 @@ impl Dispatcher {
     /// Hands out the oldest stages of what is probing.
     pub(super) fn send_probes(&mut self, now: Timestamp, max: usize, hand_outs: &mut Vec<HandOut>) {
         for subject in self.probing.clone() {
+            if let ControlSubject::System(index) = subject
+                && self.is_called_by_the_way(index)
+            {
+                self.let_held_try(index, now);
+                continue;
+            }
             while hand_outs.len() < max && self.nodes.any_open() {
                 let Some(slot) = self.oldest_of(subject) else { break };
                 let Some(hand_out) = self.hand_out(slot, now) else { break };
@@ -204,6 +211,23 @@ impl Dispatcher {
         }
     }
 
+    /// True if no flow is held by a stop of a system: those who call it are held one by one by workers.
+    fn is_called_by_the_way(&self, index: SystemIndex) -> bool {
+        let Some(system) = self.systems.get(index) else { return false };
+        let mut links =
+            system.flows.iter().filter_map(|flow| self.flows.get(*flow)).flat_map(|flow| &flow.links);
+        !links.any(|link| link.system == index && link.calling.holds())
+    }
+
+    /// Workers let a few of those go that they hold, since the system is probing: the next calls are the probes.
+    fn let_held_try(&mut self, index: SystemIndex, now: Timestamp) {
+        let Some(system) = self.systems.get_mut(index) else { return };
+        while system.control.probes_left() > 0 {
+            system.control.probe_sent(now);
+        }
+        self.moved_system(index);
+    }
+
     /// True if nothing of a flow goes, not even what was handed out already and may be lost.
     pub(super) fn is_halted(&self, index: FlowIndex) -> bool {
         self.flows.get(index).is_some_and(|flow| {
@@ -224,11 +248,16 @@ impl Dispatcher {
                 self.set_probing(ControlSubject::Flow(index), false);
             }
         }
-        let systems: Vec<_> =
-            self.systems.iter().map(|(index, system)| (index, self.system_bounds(&system.name))).collect();
+        let systems: Vec<_> = self.systems.iter().map(|(index, _)| (index, self.system_bounds())).collect();
         for (index, bounds) in systems {
-            if let Some(system) = self.systems.get_mut(index) {
-                system.bounds = bounds;
+            let Some(system) = self.systems.get_mut(index) else { continue };
+            let mut flows = system.flows.iter().filter_map(|flow| self.flows.get(*flow));
+            let adapts = bounds.adapts || flows.any(|flow| flow.bounds.adapts);
+            system.bounds = Bounds { adapts, ..bounds };
+            // What it asked for itself holds in every mode.
+            if !bounds.stops && system.order.is_none() && !system.control.was_asked() {
+                system.control.release(system.bounds, now, "the mode stops no system any more");
+                self.moved_system(index);
             }
         }
     }
@@ -244,17 +273,10 @@ impl Dispatcher {
         self.bounds(mode, policy.and_then(|policy| policy.max_limit), weight)
     }
 
-    /// Bounds that the rules set to a system.
-    pub(super) fn system_bounds(&self, name: &str) -> Bounds {
-        let rules = &self.settings.flows;
-        let is_limited = |mode: DistributionMode| mode == DistributionMode::LimitedFlows;
-        let by_policy = rules.policies.iter().any(|policy| policy.mode.is_some_and(is_limited));
-        let mode = match self.settings.systems.named.contains(name) {
-            false => DistributionMode::Simple,
-            true if rules.mode.stops() && by_policy => DistributionMode::LimitedFlows,
-            true => rules.mode,
-        };
-        self.bounds(mode, None, 1)
+    /// Bounds that the rules set to a system before it is known who calls it: where one of its flows has a limit that
+    /// follows what it can take, so has the system.
+    pub(super) fn system_bounds(&self) -> Bounds {
+        self.bounds(self.settings.flows.mode, None, 1)
     }
 
     fn bounds(&self, mode: DistributionMode, max: Option<u32>, weight: u32) -> Bounds {
@@ -275,13 +297,17 @@ impl Dispatcher {
             let flow = self.flows.get(index)?;
             // Of two that are probing, each may be tried by what calls both: else neither would be.
             let is_stopped = |system: &System| system.is_away() && !system.is_probing();
-            let others = flow.links.iter().any(|link| {
+            let holds = flow.links.iter().filter(|link| link.calling.holds());
+            let is_held = |by| holds.clone().any(|link| ControlSubject::System(link.system) == by);
+            let others = holds.clone().any(|link| {
                 ControlSubject::System(link.system) != subject
                     && self.systems.get(link.system).is_some_and(is_stopped)
             });
             let own = match subject {
                 ControlSubject::Flow(_) => true,
-                ControlSubject::System(_) => flow.control.admits(flow.in_use(), flow.bounds),
+                ControlSubject::System(_) => {
+                    is_held(subject) && flow.control.admits(flow.in_use(), flow.bounds)
+                }
             };
             if flow.is_stopped || others || !own {
                 return None;
@@ -310,13 +336,16 @@ impl Dispatcher {
     }
 
     fn is_away(&self, flow: &Flow) -> bool {
-        !self.away.is_empty() && flow.links.iter().any(|link| self.away.contains(&link.system))
+        let holds = |link: &SystemLink| link.calling.holds() && self.away.contains(&link.system);
+        !self.away.is_empty() && flow.links.iter().any(holds)
     }
 
     /// A system that a flow calls and that has no place for it: it has its limit, or another flow is due.
     fn full_system(&self, index: FlowIndex, flow: &Flow) -> Option<SystemIndex> {
         let has_place = |link: &&SystemLink| {
-            self.systems.get(link.system).is_none_or(System::has_room) && self.is_due(index, flow, link)
+            link.calling.part() == 0
+                || self.systems.get(link.system).is_none_or(System::has_room)
+                    && self.is_due(index, flow, link)
         };
         flow.links.iter().find(|link| !has_place(link)).map(|link| link.system)
     }

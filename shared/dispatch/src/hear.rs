@@ -11,6 +11,7 @@ use pagurus_domain::flow::{FlowRecord, FlowState, SystemRecord, SystemState};
 use pagurus_domain::system::{CallFailure, CallKind, CallOutcome, CallSamples};
 
 use super::Dispatcher;
+use super::calling::Calling;
 use super::control::{Calls, Phase};
 use super::event::StageMeasured;
 use super::flow::{FlowMeasurements, SystemLink};
@@ -51,32 +52,24 @@ impl Dispatcher {
             let flow = self.enter_flow(&one.flow);
             let Some(system) = self.enter_system(&one.system) else { continue };
             self.link(flow, system);
-            self.accepted(flow, system, one);
+            self.orders_called(flow, system, one.stages);
+            self.accepted(system, one);
             if !matches!(one.outcome, CallOutcome::Sent | CallOutcome::Declined) {
-                concerned.insert(self.learn(flow, system, one));
+                self.learn(flow, system, one);
+                concerned.insert(system);
             }
             if let Some(wait) = one.retry_after {
                 self.close(system, wait);
             }
         }
         let now = self.now;
-        for subject in concerned {
-            match subject {
-                ControlSubject::Flow(index) => {
-                    let Some(flow) = self.flows.get_mut(index) else { continue };
-                    let (in_use, bounds) = (flow.load(), flow.bounds);
-                    flow.control.look(in_use, bounds, now);
-                    self.moved_flow(index);
-                }
-                ControlSubject::System(index) => {
-                    let Some(system) = self.systems.get_mut(index) else { continue };
-                    let (in_use, bounds) = (system.load(), system.bounds);
-                    if system.order.is_none() {
-                        system.control.look(in_use, bounds, now);
-                    }
-                    self.moved_system(index);
-                }
+        for index in concerned {
+            let Some(system) = self.systems.get_mut(index) else { continue };
+            let (in_use, bounds) = (system.load(), system.bounds);
+            if system.order.is_none() {
+                system.control.look(in_use, bounds, now);
             }
+            self.moved_system(index);
         }
     }
 
@@ -134,6 +127,7 @@ impl Dispatcher {
         for name in &record.systems {
             if let Some(system) = self.enter_system(&Arc::from(&**name)) {
                 self.link(index, system);
+                self.recall_calling(index, system, record.memory["calling"][&**name].as_f64());
             }
         }
         let Some(flow) = self.flows.get_mut(index) else { return };
@@ -165,7 +159,8 @@ impl Dispatcher {
             self.moved_flow(index);
         }
         let links = self.flows.get(index).map(|flow| flow.links.clone()).unwrap_or_default();
-        for link in links {
+        // A stage that ends well says nothing of what it hardly ever calls.
+        for link in links.iter().filter(|link| link.calling.holds()) {
             let Some(system) = self.systems.get_mut(link.system) else { continue };
             let (in_use, bounds) = (system.load(), system.bounds);
             if system.control.stage_ended(in_use, bounds, now) == super::control::ControlMove::Yes {
@@ -195,8 +190,8 @@ impl Dispatcher {
         if let Some(system) = self.systems.find(name) {
             return Some(system);
         }
-        let bounds = self.system_bounds(name);
-        self.systems.insert(name, bounds, self.now)
+        let bounds = self.system_bounds();
+        self.systems.insert(name, bounds, &self.settings.systems.named, self.now)
     }
 
     /// A flow calls a system. All that it has in progress concerns that system from now on.
@@ -208,17 +203,21 @@ impl Dispatcher {
         } else if flow.links.len() < MAX_LINKS {
             let promptness =
                 self.systems.get(system).map_or_else(Default::default, |system| system.promptness);
+            let calling = Calling::default();
             flow.links.push(SystemLink {
                 system,
+                calling,
                 open: OpenTally::default(),
                 promptness,
                 paid: 0,
                 seen_at: now,
             });
             let in_progress = flow.stages_in_progress();
+            let adapts = flow.bounds.adapts;
             if let Some(system) = self.systems.get_mut(system) {
-                system.stages = system.stages.saturating_add(in_progress);
+                system.parts += u64::from(in_progress) * u64::from(calling.part());
                 system.flows.insert(index);
+                system.bounds.adapts |= adapts;
             }
             self.freed(index);
         }
@@ -227,7 +226,7 @@ impl Dispatcher {
         if let Some(at) = flow.links.iter().position(old) {
             let (link, in_progress) = (flow.links.remove(at), flow.stages_in_progress());
             if let Some(system) = self.systems.get_mut(link.system) {
-                system.stages = system.stages.saturating_sub(in_progress);
+                system.parts -= u64::from(in_progress) * u64::from(link.calling.part());
                 system.forget(index);
             }
             if flow.blocked_by == Some(link.system) {
@@ -239,24 +238,19 @@ impl Dispatcher {
     }
 
     /// Requests were taken: the system is there, though its answers come later.
-    fn accepted(&mut self, index: FlowIndex, system: SystemIndex, samples: &CallSamples) {
+    fn accepted(&mut self, system: SystemIndex, samples: &CallSamples) {
         if samples.kind != CallKind::Asynchronous || samples.outcome != CallOutcome::Sent {
             return;
         }
         let now = self.now;
-        let is_named = self.settings.systems.named.contains(&*samples.system);
-        if let Some(flow) = self.flows.get_mut(index).filter(|_| !is_named) {
-            let load = flow.load();
-            flow.control.accepted(samples.count, load, now);
-        }
         if let Some(system) = self.systems.get_mut(system) {
             let load = system.load();
             system.control.accepted(samples.count, load, now);
         }
     }
 
-    /// Gives the samples to the control that they are for.
-    fn learn(&mut self, index: FlowIndex, system: SystemIndex, samples: &CallSamples) -> ControlSubject {
+    /// Gives the samples to the control of the system.
+    fn learn(&mut self, index: FlowIndex, system: SystemIndex, samples: &CallSamples) {
         let now = self.now;
         let limiting = match &samples.outcome {
             CallOutcome::Failed(failure) if self.is_limiting(failure, &samples.scenario) => samples.count,
@@ -264,29 +258,18 @@ impl Dispatcher {
         };
         let good = if samples.outcome == CallOutcome::Answered { samples.count } else { 0 };
         let (kind, times) = (samples.kind, &samples.latencies);
-        let is_named = self.settings.systems.named.contains(&*samples.system);
         if let Some(known) = self.systems.get_mut(system) {
-            known.note(samples, now);
             // Calls of one scenario are alike, whatever flow they are of.
             let calls = Calls { path: &samples.scenario, kind, good, limiting, times };
-            // What is closed is probed by its calls, whether it has a limit of its own or not.
-            if is_named || !known.control.is_free(known.bounds) {
-                known.control.note(calls, known.load(), known.bounds, now);
-                if !is_named {
-                    known.control.look(known.load(), known.bounds, now);
-                }
+            let was_probing = known.is_probing();
+            known.control.note(calls, known.load(), known.bounds, now);
+            if was_probing && known.control.phase() == Phase::Open {
+                // What failed before it was back says nothing of it any more.
+                known.failed = FailedPart::default();
             }
+            known.note(samples, now);
         }
         self.flow_changed(index);
-        if is_named {
-            return ControlSubject::System(system);
-        }
-        self.moved_system(system);
-        if let Some(flow) = self.flows.get_mut(index) {
-            let calls = Calls { path: &samples.system, kind, good, limiting, times };
-            flow.control.note(calls, flow.load(), flow.bounds, now);
-        }
-        ControlSubject::Flow(index)
     }
 
     fn is_limiting(&self, failure: &CallFailure, scenario: &str) -> bool {

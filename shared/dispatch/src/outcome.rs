@@ -12,7 +12,9 @@ use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
 use pagurus_domain::order::Mode;
 
 use super::Dispatcher;
-use super::event::{HandOut, InProgress, QueueHead, QueueMember, Ready, Refusal, Running, StageMeasured};
+use super::event::{
+    HandOut, InProgress, Lane, QueueHead, QueueMember, Ready, Refusal, Running, StageMeasured,
+};
 use super::index::StageSlot;
 use super::progress::{Record, SentStage, StageStanding};
 use super::queue::Gate;
@@ -115,6 +117,9 @@ impl Dispatcher {
                     self.woken.spent(since.saturating_sub(measured.took));
                 }
                 self.measured(stage.flow, measured);
+                if stage.lane == Lane::Fresh {
+                    self.order_began(stage.flow);
+                }
                 if expected > 0 {
                     let took = i64::try_from(measured.took.as_micros()).unwrap_or(i64::MAX);
                     let more = took.saturating_sub_unsigned(expected);

@@ -94,8 +94,11 @@ impl Dispatcher {
         let state = self.flow_state(flow);
         let throughput = flow.known.ended.per_second();
         let goes = !matches!(state, FlowState::Stopped | FlowState::DisabledManually) && throughput > 0.01;
-        let systems = flow.links.iter().filter_map(|link| self.systems.get(link.system));
-        let of_systems = systems.clone().filter_map(System::limit);
+        let called =
+            flow.links.iter().filter_map(|link| Some((link.calling, self.systems.get(link.system)?)));
+        let of_systems = called.clone().filter_map(|(calling, system)| calling.share_of(system.limit()?));
+        let systems = called.clone().map(|(_, system)| system);
+        let calling = called.map(|(calling, system)| (system.name.to_string(), json!(calling.share())));
         let own = flow.control.limit(flow.bounds);
         FlowRecord {
             flow: flow.name.to_string(),
@@ -125,13 +128,15 @@ impl Dispatcher {
                 "control": flow.control.remember(),
                 "stages": flow.known.stages.remember(),
                 "waits": flow.known.waits.remember(),
+                "calling": calling.collect::<serde_json::Map<_, _>>(),
             }),
         }
     }
 
-    /// The systems that a flow calls and that are left alone now.
+    /// The systems that most orders of a flow call and that are left alone now.
     fn away_systems(&self, flow: &Flow) -> impl Iterator<Item = &System> {
-        flow.links.iter().filter_map(|link| self.systems.get(link.system)).filter(|system| system.is_away())
+        let holding = flow.links.iter().filter(|link| link.calling.holds());
+        holding.filter_map(|link| self.systems.get(link.system)).filter(|system| system.is_away())
     }
 
     /// Time of the slowest of the systems whose open requests count against the limit of a flow.
@@ -148,7 +153,8 @@ impl Dispatcher {
     }
 
     fn flow_state(&self, flow: &Flow) -> FlowState {
-        let systems = || flow.links.iter().filter_map(|link| self.systems.get(link.system));
+        let counted = || flow.links.iter().filter(|link| link.calling.part() > 0);
+        let systems = || counted().filter_map(|link| self.systems.get(link.system));
         let away = || self.away_systems(flow);
         let tries = |phase| matches!(phase, Phase::Probing(_));
         if flow.is_stopped {

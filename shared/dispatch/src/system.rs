@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::flow::SystemOrder;
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::Priority;
 use pagurus_domain::system::{CallKind, CallOutcome, CallSamples};
 
+use super::calling::WHOLE;
 use super::control::{Bounds, Control, Phase, Rule};
 use super::health::FailedPart;
 use super::index::{FlowIndex, SystemIndex};
@@ -16,7 +18,8 @@ use super::slab::Slab;
 use super::tally::{OpenTally, Promptness};
 use super::timing::{Rate, Timing, between, faded};
 
-/// Systems that are known at most. Calls of further ones are no samples.
+/// Systems that are known at most. Beyond them the one is forgotten that nothing has called for the longest time; calls of
+/// further ones are no samples.
 const MAX_SYSTEMS: usize = 2000;
 /// Errors count half after this time.
 const ERRORS_HALF_LIFE: Duration = Duration::from_secs(300);
@@ -38,8 +41,8 @@ pub(super) struct System {
     pub(super) bounds: Bounds,
     /// The operator's order that holds now, with its end.
     pub(super) order: Option<(SystemOrder, Option<Timestamp>)>,
-    /// Stages in progress of the flows that call it.
-    pub(super) stages: u32,
+    /// Stages in progress of the flows that call it, each by the part of its flow that does, of [`WHOLE`].
+    pub(super) parts: u64,
     /// Requests that are unanswered here.
     pub(super) open: OpenTally,
     /// Time in which it answers requests.
@@ -70,14 +73,19 @@ pub(super) struct System {
 }
 
 impl System {
+    /// Returns how many of the stages in progress probably call it.
+    fn stages(&self) -> u32 {
+        saturated(self.parts.div_ceil(u64::from(WHOLE)))
+    }
+
     /// Stages in progress of the flows that call it, and the open requests that count against its limit.
     pub(super) fn in_use(&self) -> u32 {
-        self.stages.saturating_add(self.counted_requests())
+        self.stages().saturating_add(self.counted_requests())
     }
 
     /// Stages in progress of the flows that call it, and the open requests that it may be at work on.
     pub(super) fn load(&self) -> u32 {
-        self.stages.saturating_add(self.pressing_requests())
+        self.stages().saturating_add(self.pressing_requests())
     }
 
     /// The open requests that count against its limit.
@@ -222,9 +230,15 @@ impl CalledSystems {
         self.by_name.get(name).copied()
     }
 
-    /// A system that is not known yet; none if there are too many.
-    pub(super) fn insert(&mut self, name: &Arc<str>, bounds: Bounds, now: Timestamp) -> Option<SystemIndex> {
-        if self.systems.len() >= MAX_SYSTEMS {
+    /// A system that is not known yet; none if there are too many. Those with a name are not forgotten for it.
+    pub(super) fn insert(
+        &mut self,
+        name: &Arc<str>,
+        bounds: Bounds,
+        named: &BTreeSet<String>,
+        now: Timestamp,
+    ) -> Option<SystemIndex> {
+        if self.systems.len() >= MAX_SYSTEMS && !self.forget_oldest(named) {
             return None;
         }
         let system = System {
@@ -232,7 +246,7 @@ impl CalledSystems {
             control: Control::new(self.rule.make()),
             bounds,
             order: None,
-            stages: 0,
+            parts: 0,
             open: OpenTally::default(),
             promptness: Promptness::default(),
             flows: BTreeSet::new(),
@@ -251,6 +265,20 @@ impl CalledSystems {
         let index = self.systems.insert(system);
         self.by_name.insert(Arc::clone(name), index);
         Some(index)
+    }
+
+    /// Forgets the system that nothing has called for the longest time; false if all are in use.
+    fn forget_oldest(&mut self, named: &BTreeSet<String>) -> bool {
+        let is_idle = |system: &System| {
+            let is_unused = system.flows.is_empty() && !named.contains(&*system.name);
+            is_unused && system.order.is_none() && system.control.phase() == Phase::Open
+        };
+        let idle = self.systems.iter().filter(|(_, system)| is_idle(system));
+        let Some((index, _)) = idle.min_by_key(|(_, system)| system.seen_at) else { return false };
+        if let Some(system) = self.systems.remove(index) {
+            self.by_name.remove(&system.name);
+        }
+        true
     }
 
     /// A system.

@@ -9,6 +9,7 @@ mod model;
 mod parts;
 mod policy;
 mod property;
+mod rare;
 mod requests;
 mod shipped;
 mod step;

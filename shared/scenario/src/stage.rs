@@ -106,6 +106,8 @@ struct StageRun {
     vars: Option<Folded>,
     /// Calls that wait.
     calls: VecDeque<Call>,
+    /// True if an earlier stage did, or was about to do, what this one begins with.
+    repeats: bool,
     /// Set as long as the order has not left the suspension that it was woken from.
     resting: Option<Wake>,
     pending: Pending,
@@ -162,6 +164,7 @@ impl Stage {
         let suspended = snapshot.main.rest.is_some() || scenario.state(state).is_rest();
         let given = KeptInput { scenario, settings, facts, received: callbacks, started_at: now, dice };
         let mut run = Box::new(StageRun {
+            repeats: matches!(wake, Wake::Retry | Wake::Poll) || snapshot.hold().is_some(),
             end: end::Builder::default(),
             resting: (snapshot.visit.number > 0 && suspended).then_some(wake),
             context: given.context(params, &mut snapshot),

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use super::state_of;
 use crate::installation::{Installation, PATIENCE, call, until};
 
-/// Two scenarios call the same path; the class of its failures is limiting for the first.
+/// The system of one of two scenarios fails. Without names, all paths of the world would be one system.
 const STOPPING: &str = "
+systems: {named: [{name: fragile, path: '/fragile'}, {name: billing, path: '/billing/**'}]}
 distribution:
   mode: stopped_flows
   flows:
@@ -67,7 +68,8 @@ async fn dsp_6_a_flow_whose_system_is_away_is_stopped_probed_and_resumed() {
     }
     assert!(back.elapsed() < Duration::from_secs(60), "it took {:?} to come back", back.elapsed());
     let flow = engine.get("/v1/flows/fragile").await.unwrap().success().unwrap();
-    assert!(flow["decisions"].to_string().contains("calls failed"), "{flow}");
+    let system = engine.get("/v1/systems/fragile").await.unwrap().success().unwrap();
+    assert!(system["decisions"].to_string().contains("calls failed"), "{system}");
     assert!(flow["errors"]["down"].as_i64().unwrap_or(0) > 0, "{flow}");
 }
 
@@ -140,9 +142,7 @@ async fn dsp_7_the_limit_of_a_flow_follows_what_its_system_can_take() {
 
 #[tokio::test]
 async fn dsp_16_limits_that_were_learnt_and_orders_about_systems_survive_the_death_of_every_process() {
-    let settings =
-        format!("{}systems: {{named: [{{name: billing, path: '/billing/**'}}]}}\n", limiting().trim_start());
-    let mut engine = Installation::configured("dsp_16_death", &settings).await;
+    let mut engine = Installation::configured("dsp_16_death", &limiting()).await;
     engine.actions("fragile", &call("/fragile")).await;
     engine.actions("bills", &call("/billing/pay")).await;
     engine.run(json!({"id": "before", "scenario": "bills"}), "success").await;
@@ -187,7 +187,8 @@ async fn dsp_16_limits_that_were_learnt_and_orders_about_systems_survive_the_dea
     let state = after["state"].as_str().unwrap();
     let limit = after["limit"].as_u64();
     assert!(limit.is_some_and(|limit| limit < 100) || ["stopped", "probing"].contains(&state), "{after}");
-    assert!(after["decisions"].as_array().unwrap().len() > 1, "what was decided before is there: {after}");
+    let system = engine.get("/v1/systems/fragile").await.unwrap().success().unwrap();
+    assert!(system["decisions"].as_array().unwrap().len() > 1, "what was decided before is there: {system}");
     let system = engine.get("/v1/systems/billing").await.unwrap().success().unwrap();
     assert_eq!(
         (&system["order"]["order"], &system["state"]),

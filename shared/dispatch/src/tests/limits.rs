@@ -35,6 +35,7 @@ pub(super) fn calls(flow: &str, system: &str, outcome: CallOutcome, count: u32) 
         kind: CallKind::Direct,
         outcome,
         count,
+        stages: count,
         latencies: Latencies::of_counts([(step, count)]),
         retry_after: None,
     }
@@ -300,8 +301,13 @@ fn dsp_16_the_order_of_an_operator_goes_before_what_was_learnt() {
 }
 
 #[test]
-fn dsp_16_flows_that_call_one_system_share_its_limit() {
-    let mut dispatcher = dispatcher(with(rules(DistributionMode::LimitedFlows), &["stock"]));
+fn dsp_16_flows_that_call_one_system_share_its_limit_whether_it_has_a_name_or_not() {
+    let named: [&[&str]; 2] = [&["stock"], &[]];
+    named.into_iter().for_each(limit_is_shared);
+}
+
+fn limit_is_shared(named: &[&str]) {
+    let mut dispatcher = dispatcher(with(rules(DistributionMode::LimitedFlows), named));
     for flow in ["order", "other", "third"] {
         tell(&mut dispatcher, calls(flow, "stock", CallOutcome::Answered, 1), 0);
     }
@@ -339,7 +345,7 @@ fn dsp_16_limits_and_stops_outlive_the_dispatcher() {
     assert_eq!(state(&mut second_one, 2).0, FlowState::Stopped);
     assert_eq!(polled(&mut second_one, 2), NOBODY);
     assert_eq!(polled(&mut second_one, 3), [101, 102, 103]);
-    let decisions = second_one.changed_flows(second(3)).pop().unwrap().decisions;
+    let decisions = second_one.changed_systems(second(3)).pop().unwrap().decisions;
     assert!(decisions.iter().any(|one| one.why == "5 of 5 calls failed"), "{decisions:?}");
 }
 

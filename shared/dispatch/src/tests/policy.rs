@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use super::super::control::Phase;
 use super::super::*;
+use super::rare::parts_of;
 use super::{NODE, nothing, second};
 
 pub(super) const FLOWS: [&str; 4] = ["a|1", "a|2", "b|1", "c"];
@@ -276,12 +277,8 @@ impl World {
             }
         }
         self.judge_systems();
-        for (_, system) in self.dispatcher.systems.iter() {
-            let in_use = system
-                .flows
-                .iter()
-                .map(|flow| self.dispatcher.flows.get(*flow).unwrap().stages_in_progress());
-            assert_eq!(system.stages, in_use.sum::<u32>(), "{}", system.name);
+        for (index, system) in self.dispatcher.systems.iter() {
+            assert_eq!(system.parts, parts_of(&self.dispatcher, index), "{}", system.name);
         }
         for (_, system) in self.dispatcher.systems.iter().filter(|(_, system)| system.has_room()) {
             for priority in Priority::ALL.iter().filter(|priority| system.first_due(**priority).is_some()) {
@@ -333,6 +330,7 @@ pub(super) fn calls(flow: &str, system: usize, outcome: CallOutcome) -> CallSamp
         kind: CallKind::Direct,
         outcome,
         count: 1,
+        stages: 1,
         latencies,
         retry_after: None,
     }

@@ -68,6 +68,7 @@ fn leading(flows: &[Busy], limit: u32) -> Dispatcher {
         kind: CallKind::Direct,
         outcome: CallOutcome::Answered,
         count: 1,
+        stages: 1,
         latencies: Latencies::of_counts([(step_of(Duration::from_millis(100)), 1)]),
         retry_after: None,
     };

@@ -29,6 +29,7 @@ fn dsp_16_callbacks_and_actors_close_a_system_too_and_nothing_else_is_learnt_fro
 
     let decision = CallSamples {
         retry_after: Some(Duration::from_secs(30)),
+        stages: 0,
         ..calls("third", "actor:scoring", CallOutcome::Declined, 1)
     };
     tell(&mut dispatcher, decision, 3);

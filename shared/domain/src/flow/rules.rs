@@ -97,7 +97,7 @@ pub struct FlowPolicy {
 pub struct SystemRules {
     /// A called system that says when it is to be called again is believed up to so long.
     pub max_retry_after: Duration,
-    /// The systems that the configuration names. These have a limit of their own; any other can be closed only.
+    /// The systems that the configuration names: what is known of them is never forgotten for the sake of others.
     pub named: BTreeSet<String>,
 }
 

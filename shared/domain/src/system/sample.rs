@@ -21,6 +21,8 @@ pub struct CallSamples {
     pub outcome: CallOutcome,
     /// Number of calls.
     pub count: u32,
+    /// Stages whose first call of the system is among them, but for those that repeat a call.
+    pub stages: u32,
     /// Time that they took: of asynchronous ones, from the sending to the callback.
     pub latencies: Latencies,
     /// The longest time after which the system said that it is to be called again.

@@ -42,7 +42,7 @@ section! {
 /// Keys of called systems.
 pub(super) const SYSTEMS: &[Setting] = rows! {
     ("systems.max_retry_after", Duration, "15m", Live, "Longest time for which a called system is believed that says when it is to be called again.");
-    ("systems.named", Tree("a list of `name` with `host` and `path`, or with `exchange`"), "[]", Live, "Names of called systems, by masks; the first that fits counts. A system with a name has a limit and a state of its own, which all flows that call it share.");
+    ("systems.named", Tree("a list of `name` with `host` and `path`, or with `exchange`"), "[]", Live, "Names of called systems, by masks; the first that fits counts. What has no name here goes by its host and port. Each system has a state and a limit of its own, which all flows that call it share.");
 };
 
 /// `systems`

@@ -26,6 +26,8 @@ pub struct CallMade {
     pub took: Option<Duration>,
     /// Time for which the system asked to be left alone.
     pub retry_after: Option<Duration>,
+    /// True if the stage repeats what an earlier one did or was about to do: a retry, a further poll, the end of a hold.
+    pub is_repeat: bool,
 }
 
 /// Nature of a failed call, whatever class the rules give it.
@@ -126,6 +128,7 @@ impl StageRun {
             outcome: CallOutcome::Answered,
             took: Some(response.duration),
             retry_after: None,
+            is_repeat: self.repeats,
         });
     }
 
@@ -148,6 +151,7 @@ impl StageRun {
             outcome: CallOutcome::Sent,
             took: None,
             retry_after: None,
+            is_repeat: self.repeats,
         });
     }
 
@@ -175,6 +179,7 @@ impl StageRun {
             outcome: CallOutcome::Answered,
             took,
             retry_after,
+            is_repeat: self.repeats,
         });
     }
 
@@ -184,7 +189,8 @@ impl StageRun {
             return;
         }
         let (kind, outcome) = (CallKind::Direct, CallOutcome::Declined);
-        self.sample(CallMade { system, kind, outcome, took: None, retry_after });
+        let is_repeat = self.repeats;
+        self.sample(CallMade { system, kind, outcome, took: None, retry_after, is_repeat });
     }
 
     /// Samples a failure without an answer: a time-out of polling.
@@ -211,7 +217,8 @@ impl StageRun {
                 CallOutcome::Failed(CallFailure { class, built_in: None })
             }
         };
-        self.sample(CallMade { system, kind, outcome, took: None, retry_after });
+        let is_repeat = self.repeats;
+        self.sample(CallMade { system, kind, outcome, took: None, retry_after, is_repeat });
     }
 
     fn sample(&mut self, call: CallMade) {

@@ -26,6 +26,9 @@ pub struct CallNews {
     pub built_in: Option<String>,
     /// Number of them.
     pub count: u32,
+    /// Stages whose first call of the system is among them, but for those that repeat a call. Left out by version 0.1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<u32>,
     /// Time that they took: counts by the step of a logarithmic scale.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub took: Vec<(u16, u32)>,
@@ -60,6 +63,9 @@ pub struct ClosedSystem {
 pub struct SystemsClosed {
     /// Systems that are to be left alone.
     pub closed: Vec<ClosedSystem>,
+    /// Systems that a few calls may try.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probed: Vec<String>,
     /// Systems that are to be called whatever they answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<String>,

@@ -56,10 +56,12 @@ impl LabNews {
             kind,
             outcome,
             count: 0,
+            stages: 0,
             latencies: Latencies::default(),
             retry_after: None,
         });
         samples.count += 1;
+        samples.stages += u32::from(kind == CallKind::Direct || samples.outcome == CallOutcome::Sent);
         samples.latencies.note(took);
         samples.retry_after = samples.retry_after.max(retry_after);
     }

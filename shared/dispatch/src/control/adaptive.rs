@@ -224,7 +224,7 @@ impl Adaptive {
                 (self.limit.is_some() && self.present.measured() >= KNOWN, self.recent.clone());
             let fallen = self.lower(TrialKind::LowerByTime, before, in_use, part, &why);
             if !is_settled {
-                // What calls take at the former limit was not seen yet: compared is with the next one.
+                // The times at the former limit are not known yet, so nothing can be compared with them.
                 self.trial = None;
                 self.changed();
                 self.unchecked = f64::MAX;

@@ -128,7 +128,7 @@ impl Evidence {
             let variance = here.variance + there.variance;
             variances += weight * weight * variance / (there.mean * there.mean);
         }
-        // Of many paths with few calls each, all are compared together.
+        // Many paths with few calls each are compared as one.
         if weights < 0.5 * self.measured().min(others.measured()) {
             let (here, there) = (TrimmedTimes::of(&self.all)?, TrimmedTimes::of(&others.all)?);
             (weights, parts) = (1.0, (here.faster - there.faster) / there.mean);

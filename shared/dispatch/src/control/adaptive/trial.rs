@@ -194,7 +194,7 @@ impl Adaptive {
             return None;
         }
         self.give_up(&trial);
-        // Of what was counted before, chance may have chosen the worst.
+        // Both counts together: the first alone was looked at because it was high.
         let chance =
             (trial.before.limiting + trial.seen.limiting) / (trial.before.calls() + trial.seen.calls());
         self.usual = Usual::of(chance);

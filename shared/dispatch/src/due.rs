@@ -66,7 +66,7 @@ impl Dispatcher {
         // Who tried in vain keeps its place until it has gone.
         self.ranks += 1;
         let (of, key) = flow.rank.unwrap_or((at, (0, self.ranks)));
-        let key = if of == at && flow.rank.is_some() { key } else { (begin(flow, at, system), key.1) };
+        let key = if of == at && flow.rank.is_some() { key } else { (lift(flow, at, system), key.1) };
         flow.rank = Some((at, key));
         system.block(index, most_urgent(flow), key);
     }
@@ -106,8 +106,10 @@ impl Dispatcher {
             let at = flow.links[place].system;
             let Some(system) = self.systems.get_mut(at) else { continue };
             let begin = key_of(flow, at, system).0;
+            // What it was charged since it has its place in the row stays charged.
+            let paid = if is_ranked(flow, at) { flow.links[place].paid } else { begin };
             system.present = begin.max(system.present);
-            flow.links[place].paid = begin.saturating_add(cost);
+            flow.links[place].paid = paid.saturating_add(cost);
         }
         cost
     }
@@ -159,6 +161,17 @@ fn key_of(flow: &Flow, at: SystemIndex, system: &System) -> DueKey {
 fn begin(flow: &Flow, at: SystemIndex, system: &System) -> u64 {
     let paid = flow.links.iter().find(|link| link.system == at).map_or(0, |link| link.paid);
     paid.max(system.present)
+}
+
+/// The same, for a flow that takes its place in the row from now on: it has no claim to a time that has passed.
+fn lift(flow: &mut Flow, at: SystemIndex, system: &System) -> u64 {
+    let begin = begin(flow, at, system);
+    flow.links.iter_mut().filter(|link| link.system == at).for_each(|link| link.paid = begin);
+    begin
+}
+
+fn is_ranked(flow: &Flow, at: SystemIndex) -> bool {
+    flow.rank.is_some_and(|(of, _)| of == at)
 }
 
 fn most_urgent(flow: &Flow) -> Priority {

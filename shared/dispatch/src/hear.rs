@@ -16,6 +16,7 @@ use super::event::StageMeasured;
 use super::flow::{FlowMeasurements, SystemLink};
 use super::gate::ControlSubject;
 use super::health::FailedPart;
+use super::held::HeldPlaces;
 use super::index::{FlowIndex, SystemIndex};
 use super::patience::QueueWaits;
 use super::tally::OpenTally;
@@ -213,6 +214,7 @@ impl Dispatcher {
                 open: OpenTally::default(),
                 promptness,
                 paid: 0,
+                held: HeldPlaces::new(now),
                 seen_at: now,
             });
             let in_progress = flow.stages_in_progress();

@@ -43,6 +43,7 @@ mod flow;
 mod gate;
 mod health;
 mod hear;
+mod held;
 mod index;
 mod line;
 mod node;

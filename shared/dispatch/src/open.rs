@@ -18,6 +18,7 @@ use super::Dispatcher;
 use super::event::RequestsMoved;
 use super::flow::SystemLink;
 use super::index::{FlowIndex, SystemIndex};
+use super::tally::Promptness;
 
 impl Dispatcher {
     /// The rows begin to be counted.
@@ -67,12 +68,12 @@ impl Dispatcher {
             let flow = self.enter_flow(&moved.flow);
             let Some(system) = self.enter_system(&moved.system) else { continue };
             self.link(flow, system);
+            self.pay_for_requests(flow, system, moved.by);
             let Some(link) = self.link_of(flow, system) else { continue };
             let by = i64::from(moved.by);
             link.open.all.add(by);
             link.open.recent.add(by);
             self.move_system(system, by, by);
-            self.pay_for_requests(flow, system, moved.by);
             self.requests_changed(flow, system);
         }
     }
@@ -119,17 +120,22 @@ impl Dispatcher {
         }
     }
 
-    /// Each request holds its place until it is answered, which nobody knows before.
+    /// Charges the places that requests hold, where a limit looks at them.
     fn pay_for_requests(&mut self, flow: FlowIndex, system: SystemIndex, by: i32) {
-        let Some(known) = self.systems.get(system).filter(|_| by > 0) else {
-            return;
-        };
-        let median = known.answers.short().quantile(0.5);
-        let held = median.map_or(0.0, |seconds| seconds * 1e6 * f64::from(by));
+        let Some(known) = self.systems.get(system) else { return };
+        let usual = known.answers.short().quantile(0.5).unwrap_or_default() * 1e6;
         let Some(bounds) = self.flows.get(flow).map(|flow| flow.bounds) else { return };
-        if let Some(link) = self.link_of(flow, system) {
-            link.paid = link.paid.saturating_add_signed(bounds.weighed(held as i64));
-        }
+        let now = self.now;
+        let Some(link) = self.link_of(flow, system) else { return };
+        let counts = link.promptness == Promptness::Prompt;
+        let open = if counts { link.open.recent.value() } else { 0 };
+        link.held.pass(open, now);
+        let more = match by {
+            ..0 => link.held.answered(by.unsigned_abs(), open),
+            _ if counts => link.held.sent(by.unsigned_abs(), usual),
+            _ => 0.0,
+        };
+        link.paid = link.paid.saturating_add_signed(bounds.weighed(more as i64));
     }
 
     fn requests_changed(&mut self, index: FlowIndex, system: SystemIndex) {

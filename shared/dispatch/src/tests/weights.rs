@@ -33,14 +33,18 @@ struct Busy {
     weight: u32,
     /// Tenths of a second that its stages take.
     takes: u64,
+    /// Tenths of a second after which its requests are answered; zero where its calls are direct.
+    answers: u64,
     mode: Mode,
     priority: Priority,
 }
 
 fn busy() -> impl Strategy<Value = Busy> {
-    (1..6_u32, 1..12_u64, any::<bool>()).prop_map(|(weight, takes, in_queue)| Busy {
+    let answers = prop_oneof![Just(0), 2..30_u64];
+    (1..6_u32, 1..12_u64, answers, any::<bool>()).prop_map(|(weight, takes, answers, in_queue)| Busy {
         weight,
         takes,
+        answers,
         mode: if in_queue { Mode::Sequential } else { Mode::Parallel },
         priority: Priority::Normal,
     })
@@ -61,18 +65,30 @@ fn leading(flows: &[Busy], limit: u32) -> Dispatcher {
     dispatcher.handle(DispatchEvent::Stops(Vec::new()), second(0));
     dispatcher.handle(DispatchEvent::NodeUp { node: NODE, concurrency: 1000 }, second(0));
     dispatcher.handle(DispatchEvent::InProgress(nothing()), second(0));
-    let link = |flow: usize| CallSamples {
-        flow: Arc::from(flow.to_string()),
-        scenario: Arc::from(flow.to_string()),
-        system: Arc::from("stock"),
-        kind: CallKind::Direct,
-        outcome: CallOutcome::Answered,
-        count: 1,
-        latencies: Latencies::of_counts([(step_of(Duration::from_millis(100)), 1)]),
-        retry_after: None,
-    };
+    let link = |flow: usize| called(flow, flows[flow]);
     dispatcher.handle(DispatchEvent::Called((0..flows.len()).map(link).collect()), second(0));
     dispatcher
+}
+
+/// A sample of a call of a flow, or of an answer to its request.
+fn called(number: usize, flow: Busy) -> CallSamples {
+    let is_direct = flow.answers == 0;
+    let took = Duration::from_millis(100 * if is_direct { 1 } else { flow.answers });
+    CallSamples {
+        flow: Arc::from(number.to_string()),
+        scenario: Arc::from(number.to_string()),
+        system: Arc::from("stock"),
+        kind: if is_direct { CallKind::Direct } else { CallKind::Asynchronous },
+        outcome: CallOutcome::Answered,
+        count: 1,
+        latencies: Latencies::of_counts([(step_of(took), 1)]),
+        retry_after: None,
+    }
+}
+
+fn moved(number: usize, by: i32) -> DispatchEvent {
+    let flow = Arc::from(number.to_string());
+    DispatchEvent::RequestsMoved(vec![RequestsMoved { flow, system: Arc::from("stock"), by }])
 }
 
 /// The time of places that each of these flows had in `tenths` tenths of seconds. `batch` tenths pass between two words of
@@ -99,12 +115,19 @@ fn shared(flows: &[Busy], limit: u32, batch: u64, tenths: u64) -> Vec<u64> {
     }
     dispatcher.handle(DispatchEvent::Ready(ready), second(0));
     let mut running: Vec<(u64, OrderNo)> = Vec::new();
+    let mut open: Vec<(u64, usize)> = Vec::new();
     let mut had = vec![0; flows.len()];
     for tenth in 0..tenths {
         let now = Timestamp::from_millisecond(tenth as i64 * 100).unwrap();
         if tenth % batch == 0 {
             let (over, rest): (Vec<_>, Vec<_>) = running.into_iter().partition(|(end, _)| *end <= tenth);
             running = rest;
+            let (answered, rest): (Vec<_>, Vec<_>) = open.into_iter().partition(|(end, _)| *end <= tenth);
+            open = rest;
+            for (_, flow) in answered {
+                dispatcher.handle(DispatchEvent::Called(vec![called(flow, flows[flow])]), now);
+                dispatcher.handle(moved(flow, -1), now);
+            }
             for (_, no) in over {
                 let flow = of[&no];
                 let measured = StageMeasured {
@@ -120,6 +143,10 @@ fn shared(flows: &[Busy], limit: u32, batch: u64, tenths: u64) -> Vec<u64> {
                     measured: Some(measured),
                 };
                 dispatcher.handle(event, now);
+                if flows[flow].answers > 0 {
+                    dispatcher.handle(moved(flow, 1), now);
+                    open.push((tenth + flows[flow].answers, flow));
+                }
                 let row = row(flow);
                 of.insert(row.no, flow);
                 dispatcher.handle(DispatchEvent::Ready(vec![row]), now);
@@ -127,10 +154,12 @@ fn shared(flows: &[Busy], limit: u32, batch: u64, tenths: u64) -> Vec<u64> {
         }
         for hand_out in dispatcher.poll(now, 1000) {
             let flow = of[&hand_out.no];
-            had[flow] += flows[flow].takes;
+            had[flow] += flows[flow].takes + flows[flow].answers;
             running.push((tenth + flows[flow].takes, hand_out.no));
         }
-        assert!(running.len() <= limit as usize, "{} of {limit}", running.len());
+        // Until the first look at the times of answers, requests hold nobody back.
+        let used = running.len() + if tenth > 100 { open.len() } else { 0 };
+        assert!(used <= limit as usize, "{used} of {limit}");
     }
     had
 }
@@ -142,7 +171,8 @@ fn fairness(flows: &[Busy], had: &[u64]) -> f64 {
     parts.iter().sum::<f64>().powi(2) / (parts.len() as f64 * squares)
 }
 
-const PLAIN: Busy = Busy { weight: 1, takes: 2, mode: Mode::Parallel, priority: Priority::Normal };
+const PLAIN: Busy =
+    Busy { weight: 1, takes: 2, answers: 0, mode: Mode::Parallel, priority: Priority::Normal };
 
 #[test]
 fn dsp_16_flows_share_the_limit_of_a_system_by_weight() {
@@ -158,6 +188,14 @@ fn dsp_16_flows_share_the_limit_of_a_system_by_weight() {
             );
         }
     }
+}
+
+#[test]
+fn dsp_16_a_flow_that_waits_for_callbacks_starves_none_that_began_with_it() {
+    // What is open when a flow has to wait is charged while it waits.
+    let flows: Vec<Busy> = (1..=8).map(|weight| Busy { weight, takes: 1, answers: 40, ..PLAIN }).collect();
+    let had = shared(&flows, 40, 1, 6000);
+    assert!(fairness(&flows, &had) >= 0.99, "{had:?}");
 }
 
 #[test]

@@ -118,6 +118,7 @@ const EXAMPLES: &[&str] = &[
     "pagurus lab outage.yaml --out report.html --compare",
     "pagurus lab outage.yaml --seed 7",
     "pagurus lab examples/lab --report laboratory.md",
+    "pagurus lab --random 100 --seed 901 --compare",
     "pagurus migrate --config pagurus.yaml",
     "pagurus recover --config pagurus.yaml --reason 'restored from the backup of the night'",
     "pagurus topology --prefix pagurus",

@@ -1,6 +1,9 @@
 //! `pagurus lab`: runs a situation of the laboratory, and says whether its bounds hold. Needs no server.
 
+mod random;
+
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context as _;
 use clap::Args;
@@ -10,25 +13,25 @@ use serde_json::{Value, json};
 
 use crate::failure::{CliError, FAILED};
 use crate::input;
-use crate::screen::{Paint, Screen};
-
-/// Situations that run at the same time, each on a thread of its own.
-const AT_ONCE: usize = 4;
+use crate::screen::{Paint, ProgressMeter, Screen};
 
 /// Work that is to be run.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The situation: flows, called systems, what happens to them, and bounds. With `--report`, the folder of many
-    #[arg(value_name = "FLOWS.yaml")]
-    file: PathBuf,
-    /// Write the report with its pictures into this file
+    #[arg(value_name = "FLOWS.yaml", required_unless_present = "random")]
+    file: Option<PathBuf>,
+    /// Draw this many situations instead, and show the distribution of each measure over all of them
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000), conflicts_with_all = ["file", "report"])]
+    random: Option<u64>,
+    /// Write the report with its pictures into this file; with `--random`, a page in Markdown
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Run all situations of the folder, with other rules too, and write one page in Markdown, with the pictures in
     /// `pictures/lab` beside it
     #[arg(long, value_name = "FILE.md", conflicts_with_all = ["out", "compare", "seed"])]
     report: Option<PathBuf>,
-    /// Draw chance from here, whatever the file says
+    /// Draw chance from here, whatever the file says; with `--random`, the seed of the first situation (default 1)
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// Run it with three fixed limits, AIMD, Gradient2 and ARC, too
@@ -38,16 +41,21 @@ pub(crate) struct Arguments {
 
 /// Runs the situation, and fails if a bound does not hold of which nobody said so.
 pub(crate) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), CliError> {
-    if let Some(page) = &arguments.report {
-        return report(&arguments.file, page, screen);
+    let out = arguments.out.as_deref();
+    if let Some(count) = arguments.random {
+        return random::run(count, arguments.seed.unwrap_or(1), arguments.compare, out, screen);
     }
-    let mut plan = plan_of(&arguments.file)?;
+    let file = arguments.file.as_deref().unwrap_or(Path::new("-"));
+    if let Some(page) = &arguments.report {
+        return report(file, page, screen);
+    }
+    let mut plan = plan_of(file)?;
     plan.seed = arguments.seed.unwrap_or(plan.seed);
     let mut runs = vec![lab::run(&plan)];
     if arguments.compare {
         runs.extend(lab::compare(&plan));
     }
-    if let Some(out) = &arguments.out {
+    if let Some(out) = out {
         write(out, &lab::page(&plan, &runs))?;
     }
     if screen.json {
@@ -75,26 +83,44 @@ fn report(folder: &Path, page: &Path, screen: &Screen) -> Result<(), CliError> {
         let name = file.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         plans.push((name, plan_of(&file)?));
     }
+    let runs = on_all_cores(&plans, screen, |(name, plan)| situation(name, plan))?;
     let mut situations = Vec::new();
-    for some in plans.chunks(AT_ONCE) {
-        let begun: Vec<&str> = some.iter().map(|(name, _)| name.as_str()).collect();
-        screen.line(&begun.join(", "))?;
-        let run = std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                some.iter().map(|(name, plan)| scope.spawn(|| situation(name, plan))).collect();
-            threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
-        });
-        for outcome in run {
-            let Ok((situation, picture)) = outcome else {
-                return Err(
-                    anyhow::anyhow!("a simulation broke off: this is a fault of the laboratory").into()
-                );
-            };
-            write(&pictures.join(format!("{}.svg", situation.name)), &picture)?;
-            situations.push(situation);
-        }
+    for (situation, picture) in runs {
+        write(&pictures.join(format!("{}.svg", situation.name)), &picture)?;
+        situations.push(situation);
     }
     Ok(write(page, &lab::library(&situations, PICTURES))?)
+}
+
+/// Runs simulations, one on each core at a time, and returns what came out in the order of `what`.
+fn on_all_cores<T: Sync, O: Send>(
+    what: &[T],
+    screen: &Screen,
+    run: impl Fn(&T) -> O + Sync,
+) -> Result<Vec<O>, CliError> {
+    let (next, meter) = (AtomicUsize::new(0), ProgressMeter::new(what.len() as u64, screen));
+    let take_turns = || {
+        let mut done = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(one) = what.get(place) else { return done };
+            done.push((place, run(one)));
+            meter.step();
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut outcomes = Vec::new();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads.min(what.len())).map(|_| scope.spawn(take_turns)).collect();
+        for thread in threads {
+            let broke = |_| anyhow::anyhow!("a simulation broke off: this is a fault of the laboratory");
+            outcomes.extend(thread.join().map_err(broke)?);
+        }
+        anyhow::Ok(())
+    })?;
+    meter.end();
+    outcomes.sort_by_key(|(place, _)| *place);
+    Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
 fn situations_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {

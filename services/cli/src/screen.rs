@@ -290,6 +290,11 @@ impl ProgressMeter {
         self.0.set_position(done);
     }
 
+    /// Adds a done step.
+    pub fn step(&self) {
+        self.0.inc(1);
+    }
+
     /// Ends the progress, and leaves nothing on the screen.
     pub fn end(self) {
         self.0.finish_and_clear();

@@ -38,7 +38,9 @@ pub use picture::picture;
 pub use plan::{
     LabBound, LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, Measure, Outage, RateSwing, TimesForm,
 };
-pub use random::{RandomMeasure, RandomRun, RandomValues, draw, judge_random, oracle, random_page};
+pub use random::{
+    RandomFigures, RandomMeasure, RandomRun, RandomSituation, draw, judge_random, oracle, random_page,
+};
 pub use read::read;
 use simulation::Simulation;
 pub use trace::{FlowLook, SystemLook, Trace};

@@ -1,20 +1,8 @@
 //! Situations drawn from a seed: what nobody here has thought of. Must never know which rule will be tried: the same seed
-//! is the same situation for all of them.
-//!
-//! | what | drawn from |
-//! |---|---|
-//! | servers | 1 to 500, any power of ten as likely as the other, and no more than answer [`MOST_A_SECOND`] calls |
-//! | mean time of a call | 2 ms to 60 s, likewise; of several systems within a factor of three |
-//! | variation, form | 0 to 3, evenly; log-normal, Pareto, two humps, a slow tenth |
-//! | queue of the system | a third each: none; 1 to four times the servers; as good as endless |
-//! | load | 0.2 to 4 times the capacity; a third with bursts, a fifth with day and night |
-//! | flows | 1 to 200, likewise, each with a weight of 1 to 10; 1 to 5 systems; one in five calls two |
-//! | failures by chance | technical: none for half, else up to 30 %, mostly few; business: one in four, up to 30 % |
-//! | callbacks | one situation in six: its mean time is that to the answer, 1 s to 10 min |
-//! | patience of callers | half have none; else 3 to 30 mean calls, a second at least |
-//! | news | delay 2 to 100 ms; one in five loses up to 5 % of samples and news |
-//! | in the middle | half nothing; else a step down, a ramp, a flapping system, an outage, a hang, or a herd; one in ten a take-over |
+//! is the same situation for all of them. The guide of the laboratory says what is drawn from which distributions.
 
+mod figures;
+mod page;
 mod verdict;
 
 use std::time::Duration;
@@ -24,7 +12,9 @@ use pagurus_domain::order::Priority;
 
 use super::chance::Chance;
 use super::plan::{LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, Outage, RateSwing, TimesForm};
-pub use verdict::{RandomMeasure, RandomRun, RandomValues, judge_random, oracle, random_page};
+pub use figures::{RandomFigures, RandomMeasure};
+pub use page::random_page;
+pub use verdict::{RandomRun, RandomSituation, judge_random, oracle};
 
 /// Calls that all systems of a situation answer in a second, at most: else a thousand situations would take hours.
 const MOST_A_SECOND: f64 = 300.0;
@@ -226,13 +216,16 @@ mod tests {
     /// A sample of the random situations: the same figures in each run, and none that cannot be.
     #[test]
     fn dsp_15_random_situations_have_figures_and_the_same_ones_each_time() {
-        let runs: Vec<(u64, Vec<RandomRun>)> = [3, 6].map(|seed| (seed, judge_random(seed, false))).into();
-        assert_eq!(format!("{:?}", runs[0].1), format!("{:?}", judge_random(3, false)));
-        for value in runs.iter().flat_map(|(_, runs)| &runs[0].systems).flatten().flatten() {
-            assert!(value.is_finite() && *value >= 0.0, "{runs:?}");
+        let situations = [3, 6].map(|seed| judge_random(seed, false));
+        assert_eq!(format!("{:?}", situations[0]), format!("{:?}", judge_random(3, false)));
+        for figures in situations.iter().flat_map(|situation| &situation.runs[0].systems) {
+            for value in RandomMeasure::ALL.iter().filter_map(|measure| figures.of(*measure)) {
+                assert!(value.is_finite() && value >= 0.0, "{figures:?}");
+            }
         }
-        assert!(runs.iter().all(|(_, runs)| runs[0].systems[0][0].is_some()), "{runs:?}");
-        assert!(random_page(&runs).contains("| refused | pagurus |"), "{}", random_page(&runs));
+        assert!(situations.iter().all(|situation| situation.runs[0].systems[0].any_share().is_some()));
+        let page = random_page(&situations);
+        assert!(page.contains("| refused | pagurus |"), "{page}");
     }
 
     #[test]

@@ -30,8 +30,10 @@ pub(super) struct Server {
     plan: LabSystem,
     busy: u32,
     waiting: VecDeque<usize>,
-    /// Calls that were answered.
+    /// Calls that were answered while their caller waited.
     pub(super) answered: u64,
+    /// Calls that their caller gave up, in the queue or at work.
+    pub(super) given_up: u64,
     /// Calls that were refused because they were too many.
     pub(super) refused: u64,
     /// Calls that failed because it was away.
@@ -50,6 +52,7 @@ impl Server {
             busy: 0,
             waiting: VecDeque::new(),
             answered: 0,
+            given_up: 0,
             refused: 0,
             failed: 0,
             stood: 0.0,
@@ -114,9 +117,9 @@ impl Server {
         Offer::Refused(now + REFUSAL)
     }
 
-    /// A call was answered: the next ones that are worked on.
-    pub(super) fn ends(&mut self, now: u64) -> Vec<usize> {
-        self.answered += 1;
+    /// The work on a call ends; `is_awaited` if its caller has not given it up. The next ones that are worked on.
+    pub(super) fn ends(&mut self, is_awaited: bool, now: u64) -> Vec<usize> {
+        *if is_awaited { &mut self.answered } else { &mut self.given_up } += 1;
         self.busy = self.busy.saturating_sub(1);
         let servers = self.capacity(now).servers;
         let free = servers.saturating_sub(self.busy) as usize;
@@ -127,8 +130,9 @@ impl Server {
 
     /// Takes a call out of the queue that was given up; false where it is not there.
     pub(super) fn forgets(&mut self, call: usize) -> bool {
-        let found = self.waiting.iter().position(|waits| *waits == call);
-        found.is_some_and(|at| self.waiting.remove(at).is_some())
+        let Some(at) = self.waiting.iter().position(|waits| *waits == call) else { return false };
+        self.given_up += 1;
+        self.waiting.remove(at).is_some()
     }
 
     /// Time at which the work on a call that begins now ends.

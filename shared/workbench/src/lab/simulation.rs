@@ -187,7 +187,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
             Happening::Claimed(hand_out, epoch) => self.claimed(hand_out, epoch),
             Happening::Calls(order) => self.calls(order),
             Happening::Works(order, end) => self.worked(order, end),
-            Happening::Frees(system) => self.frees(system),
+            Happening::Frees(system) => self.frees(system, false),
             Happening::GivesUp(order, called_at) => self.gives_up(order, called_at),
             Happening::Ends(order, end) => self.ends(order, end),
             Happening::Again(order) => {
@@ -202,7 +202,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
             }
             Happening::Look => self.look(),
             Happening::Read => {
-                self.read();
+                self.read(false);
                 self.plan_at(self.now + READING, Happening::Read);
             }
             Happening::TakeOver => {
@@ -305,10 +305,11 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
             let (node, concurrency) = (Incarnation(i64::from(node)), self.plan.concurrency);
             self.dispatcher.handle(DispatchEvent::NodeUp { node, concurrency }, now);
         }
-        self.read();
+        self.read(true);
     }
 
-    fn read(&mut self) {
+    /// Reads the tables: a dispatcher that `is_first` to do so goes by them alone.
+    fn read(&mut self, is_first: bool) {
         let now = self.time();
         let doubtful = self.dispatcher.doubtful(now);
         let mut running = Vec::new();
@@ -343,7 +344,9 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         let ready = doubtful.iter().filter_map(is_ready).collect();
         self.dispatcher.handle(DispatchEvent::Ready(rows), now);
         self.dispatcher.handle(DispatchEvent::InProgress(InProgress { running, ready }), now);
-        self.dispatcher.handle(DispatchEvent::RequestsMarked, now);
+        if !is_first {
+            self.dispatcher.handle(DispatchEvent::RequestsMarked, now);
+        }
         self.dispatcher.handle(DispatchEvent::OpenRequests(open.into_values().collect()), now);
         self.turn();
     }

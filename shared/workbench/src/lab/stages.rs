@@ -179,13 +179,13 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
     /// The system has done its work on a call.
     pub(super) fn worked(&mut self, order: usize, end: CallEnd) {
         let Some((system, _)) = self.system_of(order) else { return };
-        self.frees(system);
+        self.frees(system, true);
         self.is_worked(order, system, end);
     }
 
-    /// A server has a place for the next calls.
-    pub(super) fn frees(&mut self, system: usize) {
-        for next in self.servers[system].ends(self.now) {
+    /// A server has done its work on a call, `is_awaited` or given up, and has a place for the next ones.
+    pub(super) fn frees(&mut self, system: usize, is_awaited: bool) {
+        for next in self.servers[system].ends(is_awaited, self.now) {
             let Some((_, flow)) = self.system_of(next) else { continue };
             let stretch = self.orders[next].stretch;
             let end = self.end_of_call(system, flow);

@@ -16,8 +16,10 @@ pub(super) const LOOKS_A_SECOND: u64 = 4;
 pub struct SystemLook {
     /// Calls that it could answer in a second.
     pub capacity: f64,
-    /// Calls that were answered.
+    /// Calls that were answered while their caller waited.
     pub answered: u64,
+    /// Calls that their caller gave up.
+    pub given_up: u64,
     /// Calls that were refused because they were too many.
     pub refused: u64,
     /// Calls that failed because it was away.
@@ -30,6 +32,8 @@ pub struct SystemLook {
     pub in_use: u32,
     /// Limit; `None` without one.
     pub limit: Option<u32>,
+    /// True while it is only probed.
+    pub is_stopped: bool,
     /// The base latency that was learnt, in milliseconds.
     pub base_ms: Option<f64>,
 }
@@ -77,12 +81,14 @@ impl Trace {
             looks.push(SystemLook {
                 capacity: server.capacity(now).per_second(),
                 answered: server.answered,
+                given_up: server.given_up,
                 refused: server.refused,
                 failed: server.failed,
                 stood: server.stood,
                 alone: server.alone,
                 in_use: record.map_or(0, |record| record.in_progress),
                 limit: record.and_then(|record| record.limit),
+                is_stopped: record.is_some_and(|record| record.stopped_since.is_some()),
                 base_ms: record.and_then(|record| record.base_ms),
             });
         }

@@ -9,6 +9,7 @@ mod shipped;
 mod standstill;
 mod stops;
 mod systems;
+mod uneven;
 mod windows;
 
 use serde_json::{Value, json};

@@ -24,6 +24,11 @@
 //! | child | tasks, wide | wide (2) | pairs, wide | wide | |
 //! | call | calls, wide | polling, wide | holds, wide | pairs, calls, wide | calls |
 //!
+//! | | restart | repair | retry | savepoint | sleep | wait | polling | queue | child | call |
+//! |---|---|---|---|---|---|---|---|---|---|---|
+//! | each | wide | wide | each, judged, wide | each | wide | each, wide | wide | each, wide | each, wide | each, wide |
+//! | release | wide | wide | wide | wide_operation | wide, wide_operation | wide, wide_operation | wide | ord/sequence | wide, wide_operation | wide |
+//!
 //! 1. Savepoints are those of operations, and operations have no states that could poll.
 //! 2. From one state to the next only: a polling state asks and is answered at once.
 

@@ -23,6 +23,9 @@ const OFTEN: usize = 6;
 const RESTS: [&str; 6] = ["child", "polling", "retry", "retry from the entry point", "sleep", "wait"];
 const COMES: [&str; 5] = ["call", "queue", "repair", "repeated", "restart"];
 
+/// Actions that come before a rest or behind it.
+const ACTS: [&str; 2] = ["each", "release"];
+
 type Numbers = BTreeMap<(&'static str, &'static str), usize>;
 
 /// Counts in how many of these lives each pair met.
@@ -72,7 +75,8 @@ fn every_pair_of_features_meets_in_the_random_lives_of_workflows() {
         let repair = repair.map(|(rest, to)| (rest, to % states.len()));
         Walk::through(&Life { begin, repair, longest, ..Life::of(&states, &world) }).1
     });
-    assert_often(&numbers, of_rests(&RESTS).into_iter());
+    let acts = RESTS.into_iter().flat_map(|rest| ACTS.map(|act| (rest.min(act), rest.max(act))));
+    assert_often(&numbers, of_rests(&RESTS).into_iter().chain(acts).chain([("each", "release")]));
 }
 
 #[test]
@@ -97,5 +101,6 @@ fn every_pair_of_features_meets_in_the_random_lives_of_operations() {
     // What a wait repeats is over with its part, which neither sleeps nor awaits a child before the wait.
     let never = [("child", "repeated"), ("sleep", "repeated")];
     let pairs = of_rests(&rests).into_iter().filter(|pair| !never.contains(pair));
-    assert_often(&numbers, pairs.chain(behind));
+    let released = rests.iter().map(|rest| (*rest.min(&"release"), *rest.max(&"release")));
+    assert_often(&numbers, pairs.chain(behind).chain(released));
 }

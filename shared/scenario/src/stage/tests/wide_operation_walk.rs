@@ -169,7 +169,12 @@ impl<'a> Walk<'a> {
         }
         match step {
             Step::Add => self.vars.own += 1,
-            Step::Release => self.seen.released += u32::from(self.queue.release()),
+            Step::Release => {
+                if self.queue.release() {
+                    self.seen.released += 1;
+                    self.met.comes("release");
+                }
+            }
             Step::Http { .. } | Step::Ask | Step::Wait => {
                 let status = self.call(index, Some(sent));
                 if status != 200 {

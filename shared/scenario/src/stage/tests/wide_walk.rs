@@ -138,6 +138,13 @@ impl<'a> Walk<'a> {
         Ok(place(self.states, at))
     }
 
+    fn released(&mut self) {
+        if self.queue.release() {
+            self.seen.released += 1;
+            self.met.comes("release");
+        }
+    }
+
     /// True if all went through.
     fn acts(&mut self, acts: &[Act]) -> Result<bool, Left> {
         let mut earlier = None;
@@ -146,10 +153,15 @@ impl<'a> Walk<'a> {
                 Act::Http | Act::Choose { first: true } => &[0],
                 Act::Choose { first: false } => &[1],
                 Act::Parallel => &[0, 1],
-                Act::Each if self.each([slot * 10, slot * 10 + 1, slot * 10 + 2])? => continue,
-                Act::Each => return Ok(false),
+                Act::Each => {
+                    self.met.comes("each");
+                    if self.each([slot * 10, slot * 10 + 1, slot * 10 + 2])? {
+                        continue;
+                    }
+                    return Ok(false);
+                }
                 Act::Release => {
-                    self.seen.released += u32::from(self.queue.release());
+                    self.released();
                     continue;
                 }
             };

@@ -31,25 +31,25 @@ impl Rest {
     }
 }
 
-/// Pairs of features: rests that came one behind the other in one life, and what came to a rest.
+/// Pairs of features: rests and actions that came one behind the other in one life, and what came to a rest.
 #[derive(Debug)]
 pub struct Met {
     pub pairs: BTreeSet<(&'static str, &'static str)>,
-    rests: BTreeSet<&'static str>,
+    /// Rests and actions so far.
+    before: BTreeSet<&'static str>,
     is_restarted: bool,
     is_operation: bool,
 }
 
 impl Met {
     pub fn new(is_restarted: bool, is_operation: bool) -> Self {
-        Self { pairs: BTreeSet::new(), rests: BTreeSet::new(), is_restarted, is_operation }
+        Self { pairs: BTreeSet::new(), before: BTreeSet::new(), is_restarted, is_operation }
     }
 
     /// Notes a rest: the order was called, holds a queue, repeats something from its entry point.
     pub fn rest(&mut self, rest: Rest, is_called: bool, is_queued: bool, is_repeated: bool) {
         let name = rest.name();
-        self.pairs.extend(self.rests.iter().map(|before| (*before.min(&name), *before.max(&name))));
-        self.rests.insert(name);
+        self.comes(name);
         let with = [
             ("call", is_called),
             ("queue", is_queued),
@@ -61,6 +61,12 @@ impl Met {
             self.behind_savepoint(with);
         }
         self.behind_savepoint(name);
+    }
+
+    /// Notes an action, by its keyword, behind what there was before it.
+    pub fn comes(&mut self, name: &'static str) {
+        self.pairs.extend(self.before.iter().map(|before| (*before.min(&name), *before.max(&name))));
+        self.before.insert(name);
     }
 
     /// Notes that an operator repairs the order in this rest.

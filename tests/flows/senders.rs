@@ -48,7 +48,9 @@ async fn demand(name: &str, program: impl Fn() -> Command) {
     assert!(sent && printed.contains("duplicate"), "{printed}");
     assert!(begun.elapsed() < PATIENCE / 3, "{:?}", begun.elapsed());
     let (sent, printed) = run(&engine, program(), "b", "unknown").await;
-    assert!(!sent && printed.contains("there is no scenario"), "{printed}");
+    assert!(!sent && printed.contains("there is no scenario `unknown`"), "{printed}");
+    let (sent, printed) = run(&engine, program(), "c", "gret").await;
+    assert!(!sent && printed.contains("did you mean `greet`?"), "{printed}");
 }
 
 #[tokio::test]

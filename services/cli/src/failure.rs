@@ -69,6 +69,8 @@ impl CliError {
     /// The exit code.
     pub fn code(&self) -> u8 {
         match self {
+            // What an order asks for is not there, though its body is at fault.
+            Self::Problem(problem) if problem.kind() == Some(Type::UnknownScenario) => NOT_FOUND,
             Self::Problem(problem) => code_of(problem.status),
             Self::Away { .. } => AWAY,
             Self::Usage(_) => USAGE,
@@ -136,7 +138,7 @@ mod tests {
         let cases = [
             (Type::Malformed, FAILED),
             (Type::Invalid, FAILED),
-            (Type::UnknownScenario, FAILED),
+            (Type::UnknownScenario, NOT_FOUND),
             (Type::Conflict, REFUSED),
             (Type::Refused, REFUSED),
             (Type::NotFound, NOT_FOUND),

@@ -1,8 +1,8 @@
 //! Failures as people and programs see them: texts on standard error, problems on standard output.
 
-use pagurus_wire::problem::{Detail, Problem};
+use pagurus_wire::problem::Problem;
 
-use crate::failure::CliError;
+use crate::failure::{CliError, fault_of};
 use crate::screen::{Paint, Screen, harmless};
 
 /// Reports the failure: to people on standard error, to programs as a problem on standard output.
@@ -43,7 +43,7 @@ pub(crate) fn problem_text(problem: &Problem) -> String {
     let alone = matches!(&problem.errors[..], [only] if only.hint.is_none());
     for detail in problem.errors.iter().filter(|_| !alone) {
         text.push_str("\n  ");
-        text.push_str(&detail_text(detail));
+        text.push_str(&harmless(&fault_of(detail).to_string()));
     }
     if let Some(status) = &problem.order_status
         && !problem.detail.contains(&format!("`{status}`"))
@@ -51,16 +51,6 @@ pub(crate) fn problem_text(problem: &Problem) -> String {
         text.push_str(&format!("\nThe order is in status `{}`.", harmless(status)));
     }
     text
-}
-
-fn detail_text(detail: &Detail) -> String {
-    let place = match (detail.line, detail.column) {
-        (Some(line), Some(column)) => format!("{line}:{column}: "),
-        _ if detail.pointer.is_empty() => String::new(),
-        _ => format!("{}: ", detail.pointer),
-    };
-    let hint = detail.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
-    harmless(&format!("{place}{}{hint}", detail.message))
 }
 
 #[cfg(test)]
@@ -82,7 +72,7 @@ mod tests {
         let text = problem_text(&problem);
         assert_eq!(
             text,
-            "/id is missing (and 1 more)\n  /id: is missing\n  2:5: is unknown; did you mean `priority`?"
+            "id is missing (and 1 more)\n  id is missing\n  2:5: is unknown; did you mean `priority`?"
         );
         assert_eq!(faults_of(&problem), faults);
     }
@@ -90,7 +80,7 @@ mod tests {
     #[test]
     fn one_fault_is_said_once_and_the_status_is_named() {
         let problem = Problem::of_faults(Type::Invalid, &[Fault::placed(None, "/id", "is missing")]);
-        assert_eq!(problem_text(&problem), "/id is missing");
+        assert_eq!(problem_text(&problem), "id is missing");
         let problem = Problem::new(Type::Conflict, "taken").with_status("running");
         assert_eq!(problem_text(&problem), "taken\nThe order is in status `running`.");
     }

@@ -114,7 +114,7 @@ impl RefusedMessages {
 
     async fn begin(&self, id: &str, reason: &str) -> Result<(Client, Uuid), Problem> {
         if reason.trim().is_empty() || reason.contains('\0') {
-            return Err(Problem::new(Type::Invalid, "/reason is missing: say why").at("/reason"));
+            return Err(Problem::of_field("/reason", "is missing: say why"));
         }
         let no = read_id(id)?;
         Ok((self.host.store.operations().await.map_err(self.failed())?, no))

@@ -186,7 +186,9 @@ impl Registrar {
             .iter()
             .zip(known)
             .map(|(submission, known)| {
-                costly::run(is_costly(submission, known.as_ref()), || check(submission, known, &rules))
+                costly::run(is_costly(submission, known.as_ref()), || {
+                    check(submission, known, &self.catalogue, &rules)
+                })
             })
             .collect();
         after::check(&client, &self.catalogue, &mut checked).await?;
@@ -256,14 +258,14 @@ impl Registrar {
 }
 
 /// Returns the order that a submission asks for, checked against its scenario.
-fn check(submission: &Submission, known: Option<Known>, rules: &Rules) -> Result<NewOrder, Problem> {
+fn check(
+    submission: &Submission,
+    known: Option<Known>,
+    catalogue: &Catalogue,
+    rules: &Rules,
+) -> Result<NewOrder, Problem> {
     let request = &submission.request;
-    let Some(known) = known else {
-        let version =
-            request.scenario_version.map_or_else(String::new, |version| format!(" version {version}"));
-        let text = format!("there is no scenario `{}`{version}; apply it first", request.scenario);
-        return Err(Problem::new(Type::UnknownScenario, text).at("/scenario"));
-    };
+    let Some(known) = known else { return Err(unknown_scenario(request, catalogue)) };
     let scenario = known.scenario.map_err(|why| {
         let text =
             format!("scenario `{}` cannot be read by this version of the engine: {why}", request.scenario);
@@ -275,6 +277,17 @@ fn check(submission: &Submission, known: Option<Known>, rules: &Rules) -> Result
         .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
     order.trace = submission.trace.stored();
     Ok(order)
+}
+
+fn unknown_scenario(request: &Request, catalogue: &Catalogue) -> Problem {
+    let name = &request.scenario;
+    let near = catalogue.nearest(name);
+    let text = match (request.scenario_version, near) {
+        (Some(version), Some(near)) if near == *name => format!("scenario `{name}` has no version {version}"),
+        (_, Some(near)) => format!("there is no scenario `{name}`; did you mean `{near}`?"),
+        (_, None) => format!("there is no scenario `{name}`; apply it first"),
+    };
+    Problem::new(Type::UnknownScenario, text).at("/scenario")
 }
 
 /// Notifies the activators that conditions of orders that wait for others should be looked at.

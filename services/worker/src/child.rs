@@ -149,8 +149,7 @@ fn check(known: Option<Known>, rules: &Rules, wanted: &ChildRequest) -> Result<N
 }
 
 fn summary(faults: &[pagurus_domain::document::Fault]) -> String {
-    let faults: Vec<String> =
-        faults.iter().map(|fault| format!("{}: {}", fault.pointer, fault.message)).collect();
+    let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
     faults.join("; ")
 }
 

@@ -43,9 +43,7 @@ impl NewCall {
     /// # Errors
     /// The problem to answer with.
     pub fn read(asked: &Value, key_beside: Option<&str>) -> Result<Self, Problem> {
-        let invalid = |pointer: &str, message: &str| {
-            Problem::new(Type::Invalid, format!("{pointer} {message}")).at(pointer)
-        };
+        let invalid = |pointer: &str, message: &str| Problem::of_field(pointer, message);
         let Some(map) = asked.as_object() else {
             return Err(invalid("", "the body of a call is a JSON object"));
         };

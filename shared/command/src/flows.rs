@@ -51,8 +51,8 @@ impl Commands {
         let from = asked.from.unwrap_or(now).max(now);
         let end = end_of(from, asked.duration.as_deref())?;
         if asked.resume && end.is_none() {
-            let message = "/for is missing: say how long, if the flows are to go on by themselves";
-            return Err(Problem::new(Type::Invalid, message).at("/for"));
+            let message = "is missing: say how long, if the flows are to go on by themselves";
+            return Err(Problem::of_field("/for", message));
         }
         let mut outcome = self.hit_by(&asked.keyword).await?;
         if let Some(end) = end {
@@ -283,7 +283,7 @@ impl Commands {
 /// End of something that starts at `from` and lasts for `duration`.
 fn end_of(from: Timestamp, duration: Option<&str>) -> Result<Option<Timestamp>, Problem> {
     let Some(text) = duration else { return Ok(None) };
-    let bad = |message: String| Problem::new(Type::Invalid, format!("/for: {message}")).at("/for");
+    let bad = |message: String| Problem::of_field("/for", message);
     let duration = parse_duration(text).map_err(bad)?;
     if duration.is_zero() {
         return Err(bad("the duration must be longer than 0".to_owned()));

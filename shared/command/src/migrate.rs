@@ -53,9 +53,7 @@ impl Migration {
     /// # Errors
     /// The problem to answer with.
     pub fn read(body: &Value) -> Result<Self, Problem> {
-        let invalid = |pointer: &str, message: &str| {
-            Problem::new(Type::Invalid, format!("{pointer} {message}")).at(pointer)
-        };
+        let invalid = |pointer: &str, message: &str| Problem::of_field(pointer, message);
         let version = |key: &str| {
             let number = body.get(key).and_then(Value::as_i64).and_then(|number| i32::try_from(number).ok());
             number

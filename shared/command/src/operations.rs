@@ -158,11 +158,10 @@ impl Commands {
             return Err(Problem::new(Type::Invalid, message).at("/search"));
         }
         let urgency = asked.urgency.as_deref().map_or(Ok(Priority::Normal), str::parse);
-        let urgency = urgency
-            .map_err(|unknown| Problem::new(Type::Invalid, format!("/urgency: {unknown}")).at("/urgency"))?;
+        let urgency = urgency.map_err(|unknown| Problem::of_field("/urgency", unknown.to_string()))?;
         if asked.rate.is_some_and(|rate| !(0.001..=1_000_000.0).contains(&rate)) {
-            let message = "/rate is a number of orders a second from 0.001 to 1000000";
-            return Err(Problem::new(Type::Invalid, message).at("/rate"));
+            let message = "is a number of orders a second from 0.001 to 1000000";
+            return Err(Problem::of_field("/rate", message));
         }
         let follow_until = asked.follow.as_deref().map(|text| end_of_following(text, now)).transpose()?;
         Ok(Understood { search, action, urgency, ramp: ramp(asked.ramp.as_ref())?, follow_until })
@@ -285,10 +284,8 @@ fn parsed(text: &str) -> Value {
 fn ramp(asked: Option<&Value>) -> Result<Option<String>, Problem> {
     let Some(value) = asked.filter(|value| !value.is_null()) else { return Ok(None) };
     let read: Ramp = serde_json::from_value(value.clone())
-        .map_err(|error| Problem::new(Type::Invalid, format!("/ramp: {error}")).at("/ramp"))?;
-    read.check().map_err(|(field, message)| {
-        Problem::new(Type::Invalid, format!("/ramp/{field} {message}")).at(format!("/ramp/{field}"))
-    })?;
+        .map_err(|error| Problem::of_field("/ramp", error.to_string()))?;
+    read.check().map_err(|(field, message)| Problem::of_field(&format!("/ramp/{field}"), message))?;
     Ok(serde_json::to_string(&read).ok())
 }
 
@@ -296,7 +293,7 @@ fn ramp(asked: Option<&Value>) -> Result<Option<String>, Problem> {
 const MAX_FOLLOW: Duration = Duration::from_hours(31 * 24);
 
 fn end_of_following(text: &str, now: Timestamp) -> Result<Timestamp, Problem> {
-    let bad = |message: &str| Problem::new(Type::Invalid, format!("/follow: {message}")).at("/follow");
+    let bad = |message: &str| Problem::of_field("/follow", message);
     let duration = parse_duration(text).map_err(|message| bad(&message))?;
     if duration.is_zero() || duration > MAX_FOLLOW {
         return Err(bad("the duration is longer than 0, and 31 days at most"));

@@ -65,7 +65,7 @@ impl Commands {
         let rule = MaintenanceWindow { no: 0, target, calendar, void_until: None };
         let mut outcome = self.outcome_of(&rule, now).await?;
         if outcome.next.is_empty() {
-            return Err(Problem::new(Type::Invalid, "/from: the window is over already").at("/from"));
+            return Err(Problem::of_field("/from", "the window is over already"));
         }
         if asked.dry_run {
             return Ok(outcome);
@@ -262,8 +262,8 @@ fn target_of(asked: &WindowRequest) -> Result<WindowTarget, Problem> {
         }
         (None, Some(_)) if asked.shift => {
             let message =
-                "/shift: it is for flows; orders that wait for a system lose neither an attempt nor time";
-            Err(Problem::new(Type::Invalid, message).at("/shift"))
+                "it is for flows; orders that wait for a system lose neither an attempt nor time";
+            Err(Problem::of_field("/shift", message))
         }
         (None, Some(system)) => {
             checked("system", system, MAX_TEXT)?;

@@ -115,14 +115,49 @@ impl Fault {
     }
 }
 
+/// First words of messages that go on from the name of the field.
+const VERBS: &[&str] = &[
+    "are", "cannot", "contains", "ends", "has", "holds", "is", "lies", "may", "must", "names", "needs",
+    "stands", "would",
+];
+
+impl Fault {
+    /// The field and its fault as a person says it: `id is missing`, ``notify.url: `x` is no address``.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let (name, message) = (name_of(&self.pointer), &self.message);
+        let first = message.split([' ', ':', ',']).next().unwrap_or_default();
+        match (VERBS.contains(&first), name.is_empty()) {
+            (true, true) => format!("the body {message}"),
+            (true, false) => format!("{name} {message}"),
+            (false, false) if first != name => format!("{name}: {message}"),
+            (false, _) => message.clone(),
+        }
+    }
+}
+
+/// The name of the field at a JSON pointer as a person writes it: `notify.url`, `after[0].order`.
+pub fn name_of(pointer: &str) -> String {
+    let mut name = String::with_capacity(pointer.len());
+    for part in pointer.strip_prefix('/').unwrap_or(pointer).split('/').filter(|part| !part.is_empty()) {
+        let part = part.replace("~1", "/").replace("~0", "~");
+        if part.bytes().all(|byte| byte.is_ascii_digit()) {
+            name.push_str(&format!("[{part}]"));
+        } else {
+            let dot = if name.is_empty() { "" } else { "." };
+            name.push_str(dot);
+            name.push_str(&part);
+        }
+    }
+    name
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(at) = self.at {
-            write!(formatter, "{at}: ")?;
-        } else if !self.pointer.is_empty() {
-            write!(formatter, "{}: ", self.pointer)?;
+        match self.at {
+            Some(at) => write!(formatter, "{at}: {}", self.message)?,
+            None => formatter.write_str(&self.sentence())?,
         }
-        formatter.write_str(&self.message)?;
         match &self.hint {
             Some(hint) => write!(formatter, "; {hint}"),
             None => Ok(()),

@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
+use pagurus_domain::document::nearest;
 use pagurus_domain::id::{ScenarioNo, ScenarioRef};
 use pagurus_scenario::script::Scripting;
 use pagurus_scenario::{Bounds, Mask, Scenario, source};
@@ -146,6 +147,12 @@ impl Catalogue {
             (None, Some(version)) => Ok(self.add(scenarios::find(client, name, version).await?, 0)),
             (None, None) => Ok(None),
         }
+    }
+
+    /// The name of a scenario that was most probably meant by this one.
+    #[must_use]
+    pub fn nearest(&self, name: &str) -> Option<String> {
+        nearest(name, self.read().newest.keys().map(|known| &**known)).map(str::to_owned)
     }
 
     /// Parts that any version hides that was ever read.

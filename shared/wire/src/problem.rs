@@ -202,8 +202,8 @@ impl Problem {
                 more if more < MAX_ERRORS => format!(" (and {more} more)"),
                 more => format!(" (and {more} more; the first {MAX_ERRORS} are listed)"),
             };
-            let place = if fault.pointer.is_empty() { "the body" } else { &fault.pointer };
-            format!("{} {}{more}", cut(place), cut(&fault.message))
+            let fault = Fault::placed(None, cut(&fault.pointer), cut(&fault.message));
+            format!("{}{more}", fault.sentence())
         });
         let errors = faults
             .iter()
@@ -217,6 +217,12 @@ impl Problem {
             })
             .collect();
         Self { pointer: first.map(|fault| cut(&fault.pointer).to_owned()), errors, ..Self::new(kind, detail) }
+    }
+
+    /// A problem of one field, which its sentence names.
+    #[must_use]
+    pub fn of_field(pointer: &str, message: impl Into<String>) -> Self {
+        Self::new(Type::Invalid, Fault::placed(None, pointer, message).sentence()).at(pointer)
     }
 
     /// Type of the problem; none where a version that is yet to come has made it.
@@ -284,9 +290,9 @@ mod tests {
             (0..8_400).map(|n| Fault::placed(None, format!("/{n}"), "is not known")).collect();
         let problem = Problem::of_faults(Type::Invalid, &faults);
         assert_eq!(problem.errors.len(), MAX_ERRORS);
-        assert_eq!(problem.detail, "/0 is not known (and 8399 more; the first 100 are listed)");
+        assert_eq!(problem.detail, "[0] is not known (and 8399 more; the first 100 are listed)");
         let problem = Problem::of_faults(Type::Invalid, &faults[..MAX_ERRORS]);
-        assert_eq!(problem.detail, "/0 is not known (and 99 more)");
+        assert_eq!(problem.detail, "[0] is not known (and 99 more)");
         assert_eq!(problem.errors.len(), MAX_ERRORS);
     }
 

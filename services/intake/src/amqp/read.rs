@@ -211,9 +211,7 @@ fn unknown(delivery: &Delivery, word: &str) -> Problem {
 
 /// Returns the order that a message names.
 fn id_of(value: &Value) -> Result<String, Problem> {
-    registration::named_id(value).map_err(|fault| {
-        Problem::new(Type::Invalid, format!("{} {}", fault.pointer, fault.message)).at(fault.pointer)
-    })
+    registration::named_id(value).map_err(|fault| Problem::of_field(&fault.pointer, fault.message))
 }
 
 /// Returns the time at which the client says it sent the message: a header, or the property of AMQP. One that cannot be

@@ -185,7 +185,7 @@ impl<T: DeserializeOwned> FromRequest<Intake> for Sent<T> {
                 Segment::Map { key } => pointer_to(&pointer, key),
                 _ => pointer,
             });
-            Problem::new(Type::Invalid, error.inner().to_string()).at(pointer).into()
+            Problem::of_field(&pointer, error.inner().to_string()).into()
         })
     }
 }

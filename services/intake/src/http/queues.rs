@@ -6,7 +6,7 @@ use axum::extract::State;
 use pagurus_view::QueueQuery;
 use pagurus_wire::bodies::ReasonBody;
 use pagurus_wire::cluster::{QueueDetail, ReleasedView};
-use pagurus_wire::problem::{Problem, Type};
+use pagurus_wire::problem::Problem;
 use serde_json::Value;
 
 use super::body::read_json;
@@ -50,8 +50,7 @@ async fn release(
 ) -> HttpResult<Json<ReleasedView>> {
     let asked = read_json(&intake, body).await?;
     let Some(reason) = asked.get("reason").and_then(Value::as_str).filter(|reason| !reason.is_empty()) else {
-        let detail = "/reason is missing: say why the queue is released";
-        return Err(Problem::new(Type::Invalid, detail).at("/reason").into());
+        return Err(Problem::of_field("/reason", "is missing: say why the queue is released").into());
     };
     let released = intake.commands.release_queue(&name, &by, reason).await?;
     Ok(Json(ReleasedView { queue: name, released }))

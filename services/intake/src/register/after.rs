@@ -81,9 +81,7 @@ fn faults(order: &NewOrder, scenarios: &HashMap<String, Arc<Scenario>>) -> Vec<F
 
 /// Returns the problem of an order that would wait for itself.
 pub(super) fn of_cycle(way: &[String]) -> Problem {
-    let detail = format!(
-        "/lifecycle/after would make the order wait for itself: {}; each waits for the next",
-        way.join(" → ")
-    );
-    Problem::new(Type::Invalid, detail).at("/lifecycle/after")
+    let message =
+        format!("would make the order wait for itself: {}; each waits for the next", way.join(" → "));
+    Problem::of_field("/lifecycle/after", message)
 }

@@ -60,7 +60,7 @@ impl BulkAction {
     fn read_fields(word: &str, fields: &Map<String, Value>, reason: &str) -> Result<Self, Problem> {
         let kind: BulkKind = word.parse().map_err(|_| {
             let words = BulkKind::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
-            Problem::new(Type::Invalid, format!("/action is one of {words}")).at("/action")
+            Problem::of_field("/action", format!("is one of {words}"))
         })?;
         let bare = Value::Object(fields.clone());
         let mut with_reason = fields.clone();

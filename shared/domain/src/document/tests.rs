@@ -170,7 +170,24 @@ fn a_fault_says_where_what_and_how() {
     assert_eq!(fault.pointer, "/a~b/retires");
     assert_eq!(Fault::new(value, "/x", "too small").to_string(), "1:10: too small");
     assert_eq!(pointer_to("/a", "b/c~d"), "/a/b~1c~0d");
-    assert_eq!(Fault::placed(None, "/x", "bad").to_string(), "/x: bad");
+    assert_eq!(Fault::placed(None, "/x", "bad").to_string(), "x: bad");
+}
+
+#[test]
+fn qlt_8_a_fault_names_its_field_as_a_person_writes_it() {
+    let cases = [
+        ("/scenario", "is missing", "scenario is missing"),
+        ("/notify/url", "queue `x` is not allowed here", "notify.url: queue `x` is not allowed here"),
+        ("/after/0/order", "must be text", "after[0].order must be text"),
+        ("/params/a~1b~0c", "is not known", "params.a/b~c is not known"),
+        ("/since", "since is a time", "since is a time"),
+        ("", "must be a JSON object", "the body must be a JSON object"),
+        ("", "an order is a JSON object", "an order is a JSON object"),
+        ("PAGURUS__X", "PAGURUS__X: no text", "PAGURUS__X: no text"),
+    ];
+    for (pointer, message, wanted) in cases {
+        assert_eq!(Fault::placed(None, pointer, message).sentence(), wanted);
+    }
 }
 
 // SCN-1: the place is the reader's, the remedy names what most probably led there.

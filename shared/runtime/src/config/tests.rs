@@ -153,7 +153,7 @@ fn limits_that_contradict_each_other_are_refused() {
             "3:23: must not be less than `notify.retry.initial`",
             "4:32: must not be less than `intake.max_body_bytes`",
             "4:50: must begin with `http://` or `https://`",
-            "/node/lost_after: must be at least three times `node.heartbeat`",
+            "node.lost_after must be at least three times `node.heartbeat`",
         ]
     );
 }
@@ -214,11 +214,11 @@ fn faults_of_the_environment_name_the_variable() {
     assert_eq!(found[2], "PAGURUS__ELEPHANT: unknown key in the environment");
     assert_eq!(
         found[3],
-        "/worker/http/timeout: `9` is not a duration; write it like `500ms`, `5s`, `1h30m`, `2d` (PAGURUS__WORKER__HTTP__TIMEOUT)"
+        "worker.http.timeout: `9` is not a duration; write it like `500ms`, `5s`, `1h30m`, `2d` (PAGURUS__WORKER__HTTP__TIMEOUT)"
     );
     assert_eq!(
         found[4],
-        "/execution/error_handling/sync/mode: `maybe` is not one of `retry`, `none` (PAGURUS__EXECUTION__ERROR_HANDLING__SYNC__MODE)"
+        "execution.error_handling.sync.mode: `maybe` is not one of `retry`, `none` (PAGURUS__EXECUTION__ERROR_HANDLING__SYNC__MODE)"
     );
 }
 

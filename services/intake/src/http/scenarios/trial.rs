@@ -31,8 +31,7 @@ pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> H
     let text = |key: &str| match asked.get(key).and_then(Value::as_str) {
         Some(text) => Ok(text.to_owned()),
         None => {
-            let detail = format!("/{key} must be the text of a file");
-            Err(ProblemResponse(Problem::new(Type::Invalid, detail).at(format!("/{key}"))))
+            Err(ProblemResponse(Problem::of_field(&format!("/{key}"), "must be the text of a file")))
         }
     };
     let (scenario, tests) = (text("scenario")?, text("tests")?);

@@ -106,21 +106,21 @@ fn err_14_a_question_says_where_and_how_once() {
     let path = Question { path: Some("/a"), ..Question::default() };
     let amqp = Question { amqp: Some("/a"), ..Question::default() };
     let cases = [
-        (Question { status: Some(500), ..Question::default() }, "/path: where the request went is missing; "),
+        (Question { status: Some(500), ..Question::default() }, "path: where the request went is missing; "),
         (path, "how the request ended is missing; "),
         (amqp, "how the request ended is missing; "),
         (Question { status: Some(500), exception: Some("x"), ..path }, "a request ends in one way; "),
         (Question { status: Some(500), timeout: true, ..path }, "a request ends in one way; "),
         (Question { body: Some(""), timeout: true, ..amqp }, "a request ends in one way; "),
-        (Question { status: Some(500), ..amqp }, "/amqp: messages have neither a status nor an exception; "),
-        (Question { path: Some("/a"), timeout: true, ..amqp }, "/amqp: a request goes by HTTP or by AMQP; "),
+        (Question { status: Some(500), ..amqp }, "amqp: messages have neither a status nor an exception; "),
+        (Question { path: Some("/a"), timeout: true, ..amqp }, "amqp: a request goes by HTTP or by AMQP; "),
         (
             Question { path: Some("a"), status: Some(500), ..path },
-            "/path: the path `a` must begin with `/`; ",
+            "path: the path `a` must begin with `/`; ",
         ),
         (
             Question { amqp: Some("/a?kye=b"), timeout: true, ..amqp },
-            "/amqp: unknown part `kye`; did you mean `key`?",
+            "amqp: unknown part `kye`; did you mean `key`?",
         ),
     ];
     for (question, expected) in cases {

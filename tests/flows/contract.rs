@@ -75,10 +75,31 @@ impl Contract {
             let schema = json!({"allOf": [content["schema"]], "components": components});
             jsonschema::draft202012::new(&schema).unwrap()
         });
-        schema
+        let unlike = schema
             .iter_errors(&body)
-            .map(|error| format!("{method} {path} {status} {}: {error}", error.instance_path()))
-            .collect()
+            .map(|error| format!("{method} {path} {status} {}: {error}", error.instance_path()));
+        let odd = odd_times(&body).into_iter().map(|time| format!("{method} {path} {status}: time {time}"));
+        unlike.chain(odd).collect()
+    }
+}
+
+/// Texts that begin like a time and are not written as every time of ours is.
+fn odd_times(value: &Value) -> Vec<String> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(odd_times).collect(),
+        Value::Object(members) => {
+            // What clients sent is shown as they wrote it.
+            members
+                .iter()
+                .filter(|(key, _)| *key != "params")
+                .flat_map(|(_, value)| odd_times(value))
+                .collect()
+        }
+        Value::String(text) if text.parse::<jiff::Timestamp>().is_ok() => {
+            let is_ours = text.len() == "2026-01-01T00:00:00.000Z".len() && text.ends_with('Z');
+            if is_ours { Vec::new() } else { vec![text.clone()] }
+        }
+        _ => Vec::new(),
     }
 }
 

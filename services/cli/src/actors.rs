@@ -86,6 +86,9 @@ mod tests {
         let words: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(words, ["scoring", "busy", "1", "4", "2", "2026-01-01", "00:00:00Z", "9", "3"]);
         let shown = shown(&actor, &Screen::plain());
-        assert!(shown.contains("tasks in its queue") && shown.contains("2026-01-01 00:00:00Z"), "{shown}");
+        assert!(
+            shown.contains("tasks in its queue") && shown.contains("2026-01-01T00:00:00.000Z"),
+            "{shown}"
+        );
     }
 }

@@ -77,7 +77,7 @@ mod tests {
         let line = table.lines().nth(1).unwrap();
         assert_eq!(
             line,
-            "2026-01-02 11:05:00Z  restart  order o-1  http 10.0.0.7:41000  mended  {\"from\":\"fail\"}"
+            "2026-01-02T11:05:00.000Z  restart  order o-1  http 10.0.0.7:41000  mended  {\"from\":\"fail\"}"
         );
     }
 }

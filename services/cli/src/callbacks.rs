@@ -94,9 +94,9 @@ mod tests {
         assert_eq!(
             table(CALLBACKS.columns, &[late, orphan], &Screen::plain()),
             format!(
-                "RECEIVED              VERDICT  ORDER  NAMED   STEP STATUS  BODY\n\
-                 2026-01-02 11:05:00Z  late     o-1    r-1     ok           {}…\n\
-                 2026-01-02 11:05:00Z  orphan          nobody               {{}}",
+                "RECEIVED                  VERDICT  ORDER  NAMED   STEP STATUS  BODY\n\
+                 2026-01-02T11:05:00.000Z  late     o-1    r-1     ok           {}…\n\
+                 2026-01-02T11:05:00.000Z  orphan          nobody               {{}}",
                 "x".repeat(SHOWN)
             )
         );

@@ -334,7 +334,9 @@ mod tests {
         let shown = table_of(&serde_json::from_value(value).unwrap(), &Screen::plain());
         assert_eq!(
             shown.lines().last(),
-            Some("ba7816bf8f01  2         2026-01-01 00:00:00Z  yes: see its log  broker.prefix, node.name")
+            Some(
+                "ba7816bf8f01  2         2026-01-01T00:00:00.000Z  yes: see its log  broker.prefix, node.name"
+            )
         );
     }
 

@@ -219,13 +219,13 @@ mod tests {
         assert!(listed(&by_class, at("12:10:00"), &Screen::plain()).contains("order: unclassified  "));
         assert_eq!(
             listed(&groups, at("12:10:00"), &Screen::plain()),
-            "STATE          FAILED  IN RETRY  LAST                  OVER TIME  ORDERS\n\
-             order: pay     9       1         2026-01-02 11:05:00Z  ▁··█·      a b\n\
-             order: (none)  0       0         2026-01-02 11:05:00Z  ·····"
+            "STATE          FAILED  IN RETRY  LAST                      OVER TIME  ORDERS\n\
+             order: pay     9       1         2026-01-02T11:05:00.000Z  ▁··█·      a b\n\
+             order: (none)  0       0         2026-01-02T11:05:00.000Z  ·····"
         );
         assert_eq!(
             summary(&groups),
-            "9 failed since 2026-01-02 08:30:00Z, 1 in retry now; there are more, only the newest were counted"
+            "9 failed since 2026-01-02T08:30:00.000Z, 1 in retry now; there are more, only the newest were counted"
         );
     }
 

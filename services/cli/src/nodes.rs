@@ -133,7 +133,7 @@ mod tests {
         let shown = nodes(&items.items, &Screen::plain());
         let lines: Vec<&str> = shown.lines().collect();
         assert!(
-            lines[1].starts_with("worker-1  worker  active   2026-01-01 00:00:01Z")
+            lines[1].starts_with("worker-1  worker  active   2026-01-01T00:00:01.000Z")
                 && lines[1].ends_with("00:00:09Z  12 / 1000"),
             "{shown}"
         );
@@ -143,12 +143,12 @@ mod tests {
             lines[6].starts_with("worker-0  worker  lost") && lines[6].ends_with("00:00:07Z  3 left"),
             "{shown}"
         );
-        assert!(lines[10].starts_with("worker/worker-2  2026-01-01 00:00:01Z  ann  new disk"), "{shown}");
+        assert!(lines[10].starts_with("worker/worker-2  2026-01-01T00:00:01.000Z  ann  new disk"), "{shown}");
         let text = r#"{"items": [{"name": "dispatcher", "holder": null, "until": "2026-01-01T00:00:00Z", "epoch": 2}]}"#;
         let items: Page<LeaseLine> = serde_json::from_str(text).unwrap();
         assert_eq!(
             table(LEASES, &items.items, &Screen::plain()),
-            "LEASE       HELD BY  EPOCH  UNTIL\ndispatcher           2      2026-01-01 00:00:00Z"
+            "LEASE       HELD BY  EPOCH  UNTIL\ndispatcher           2      2026-01-01T00:00:00.000Z"
         );
     }
 }

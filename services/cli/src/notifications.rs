@@ -61,8 +61,8 @@ mod tests {
         };
         assert_eq!(
             table(NOTIFICATIONS.columns, &[line], &Screen::plain()),
-            "ORDER  TELLS  TO                       SINCE                 ATTEMPTS  PARKED    LAST ERROR\n\
-             o-1    final  https://hooks.example/a  2026-01-02 11:05:00Z  9         given_up  no answer"
+            "ORDER  TELLS  TO                       SINCE                     ATTEMPTS  PARKED    LAST ERROR\n\
+             o-1    final  https://hooks.example/a  2026-01-02T11:05:00.000Z  9         given_up  no answer"
         );
     }
 }

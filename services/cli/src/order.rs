@@ -26,7 +26,7 @@ use crate::failure::{CliError, FAILED};
 use crate::flows;
 use crate::input::{self, given, object_field};
 use crate::list::table;
-use crate::screen::{Screen, exact_time, harmless, time};
+use crate::screen::{Screen, harmless, sent_time, time};
 use crate::search::{self, SearchOrSaved};
 
 /// Lines of a log in one answer.
@@ -273,7 +273,7 @@ async fn log(
         return screen.value(&lines);
     }
     for line in &lines {
-        screen.line(&format!("{}  {}", exact_time(&line.at), harmless(&line.text)))?;
+        screen.line(&format!("{}  {}", sent_time(&line.at), harmless(&line.text)))?;
     }
     Ok(())
 }

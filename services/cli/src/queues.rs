@@ -133,7 +133,7 @@ mod tests {
         let queues: Page<QueueLine> = serde_json::from_str(text).unwrap();
         assert_eq!(
             table(QUEUES.columns, &queues.items, &Screen::plain()),
-            "QUEUE  ORDERS  HELD BY  SINCE\nq      3       o-1      2026-01-01 00:00:00Z\nnew    1       o-2"
+            "QUEUE  ORDERS  HELD BY  SINCE\nq      3       o-1      2026-01-01T00:00:00.000Z\nnew    1       o-2"
         );
     }
 
@@ -156,9 +156,9 @@ mod tests {
         };
         assert_eq!(
             members(&queue, &Screen::plain()),
-            "ORDER  SCENARIO  STATUS  IN IT SINCE           STANDS\n\
-             a      s         new     2026-01-01 00:00:00Z  holds it since 2026-01-01 00:00:07Z\n\
-             b      s         new     2026-01-01 00:00:00Z  waits behind 1"
+            "ORDER  SCENARIO  STATUS  IN IT SINCE               STANDS\n\
+             a      s         new     2026-01-01T00:00:00.000Z  holds it since 2026-01-01T00:00:07.000Z\n\
+             b      s         new     2026-01-01T00:00:00.000Z  waits behind 1"
         );
     }
 }

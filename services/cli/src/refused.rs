@@ -228,8 +228,8 @@ mod tests {
         };
         assert_eq!(
             table(REFUSED.columns, &[line], &Screen::plain()),
-            "ID   REFUSED               EXCHANGE        KEY           BYTES  REASON\n\
-             r-1  2026-01-02 03:04:05Z  pagurus.orders  order.create  7      malformed: not JSON"
+            "ID   REFUSED                   EXCHANGE        KEY           BYTES  REASON\n\
+             r-1  2026-01-02T03:04:05.000Z  pagurus.orders  order.create  7      malformed: not JSON"
         );
     }
 }

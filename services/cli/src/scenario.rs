@@ -283,7 +283,7 @@ mod tests {
         let text = r#"{"items": [{"scenario": "s", "version": 2, "createdAt": "2026-01-01T00:00:00Z"}]}"#;
         let versions: Versions = serde_json::from_str(text).unwrap();
         let shown = listed(&versions.items, &Screen::plain());
-        assert_eq!(shown, "SCENARIO  VERSION  APPLIED\ns         2        2026-01-01 00:00:00Z");
+        assert_eq!(shown, "SCENARIO  VERSION  APPLIED\ns         2        2026-01-01T00:00:00.000Z");
         let versions: Versions =
             serde_json::from_str(r#"{"items": [{"version": 2, "createdAt": null}]}"#).unwrap();
         assert_eq!(listed(&versions.items, &Screen::plain()), "VERSION  APPLIED\n2");

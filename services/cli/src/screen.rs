@@ -10,8 +10,8 @@ use clap::builder::styling::{AnsiColor, Style};
 use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use jiff::Timestamp;
 use pagurus_domain::number::saturated;
+pub(crate) use pagurus_domain::time::shown as time;
 use serde::Serialize;
 
 use crate::failure::CliError;
@@ -335,17 +335,9 @@ pub(crate) fn bars(counts: &[i64]) -> String {
     counts.iter().map(bar).collect()
 }
 
-/// A time for people, to the second.
-pub(crate) fn time(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
-}
-
-/// A time for people, to the millisecond; what is no time is shown as it is.
-pub(crate) fn exact_time(at: &str) -> String {
-    match at.parse::<Timestamp>() {
-        Ok(at) => at.strftime("%Y-%m-%d %H:%M:%S%.3fZ").to_string(),
-        Err(_) => harmless(at),
-    }
+/// A time of an answer, which was sent as text; what is no time is shown as it is.
+pub(crate) fn sent_time(at: &str) -> String {
+    at.parse().map_or_else(|_| harmless(at), time)
 }
 
 #[cfg(test)]
@@ -388,9 +380,9 @@ mod tests {
     #[test]
     fn times_are_utc() {
         let at = "2026-01-01T03:00:00.1239+03:00";
-        assert_eq!(time(at.parse().unwrap()), "2026-01-01 00:00:00Z");
-        assert_eq!(exact_time(at), "2026-01-01 00:00:00.123Z");
-        assert_eq!(exact_time("soon"), "soon");
+        assert_eq!(time(at.parse().unwrap()), "2026-01-01T00:00:00.000Z");
+        assert_eq!(sent_time(at), "2026-01-01T00:00:00.123Z");
+        assert_eq!(sent_time("soon"), "soon");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use pagurus_broker::refused::{NewRefusal, replayed_message, stored_form};
 use pagurus_broker::{ConsumeSpec, Delivery, Message, Published, QueueSource};
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::principal::Principal;
+use pagurus_domain::time;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
@@ -234,7 +235,7 @@ fn stored(refusal: NewRefusal) -> NewRefused {
     NewRefused {
         id: refusal.id,
         reason: text(refusal.reason),
-        refused_at: text(refusal.refused_at.unwrap_or_else(|| Timestamp::now().to_string())),
+        refused_at: text(refusal.refused_at.unwrap_or_else(|| time::shown(Timestamp::now()))),
         exchange: text(refusal.exchange),
         key: text(refusal.key),
         properties: refusal.properties.to_string(),

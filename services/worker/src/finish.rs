@@ -12,6 +12,7 @@ use pagurus_domain::number::saturated;
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::{Content, Moved, Occasion, StoredNotify};
 use pagurus_domain::order::{OrderError, ScenarioStatus, stage::Then};
+use pagurus_domain::time;
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Guard, Work};
 use pagurus_runtime::node::chain;
@@ -197,8 +198,9 @@ pub(crate) fn moves(
 struct StageRecord<'a> {
     attempt: i32,
     wake: &'static str,
+    #[serde(serialize_with = "time::serialize")]
     started_at: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     ended_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,

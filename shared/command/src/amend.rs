@@ -12,6 +12,7 @@ use pagurus_domain::order::notification::{self, Moved};
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::transition::{Cause, Refused};
 use pagurus_domain::order::{ScenarioStatus, Status};
+use pagurus_domain::time;
 use pagurus_runtime::Effects;
 use pagurus_runtime::costly;
 use pagurus_scenario::Scenario;
@@ -348,7 +349,7 @@ fn changes(order: &Locked, asked: &Update, former_params: Option<&str>, key: &Re
     let parsed = |text: Option<&str>| {
         text.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or(Value::Null)
     };
-    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+    let time = |at: Option<Timestamp>| at.map(time::shown);
     let mut changed = serde_json::Map::new();
     if let Some(params) = &asked.params {
         changed.insert("params".into(), json!({"was": parsed(former_params), "is": params}));

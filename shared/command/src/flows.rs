@@ -9,6 +9,7 @@ use pagurus_domain::document::parse_duration;
 use pagurus_domain::flow::{SystemOrder, SystemOverride};
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::principal::Principal;
+use pagurus_domain::time;
 use pagurus_runtime::Effects;
 use pagurus_store::lists::audit::AuditEntry;
 use pagurus_store::recovery::leases;
@@ -84,7 +85,7 @@ impl Commands {
                     None => None,
                 };
                 AuditEntry::new("stop", (AuditKind::Flow, &asked.keyword), by, Some(&asked.reason))
-                    .with(&json!({"stop": made.0, "from": from, "until": stop.until}))
+                    .with(&json!({"stop": made.0, "from": time::shown(from), "until": stop.until.map(time::shown)}))
                     .record(&tx)
                     .await?;
                 tx.commit().await?;
@@ -173,7 +174,7 @@ impl Commands {
                 let tx = client.transaction().await?;
                 let revision = stops::override_system(&tx, &rule, &asked.reason, &made_by).await?;
                 AuditEntry::new(order.as_str(), (AuditKind::System, system), by, Some(&asked.reason))
-                    .with(&json!({"from": from, "until": until}))
+                    .with(&json!({"from": time::shown(from), "until": until.map(time::shown)}))
                     .record(&tx)
                     .await?;
                 tx.commit().await?;

@@ -2,6 +2,7 @@
 //! notification. The expectation is the caller's.
 
 use pagurus_domain::order::notification::Jeopardy;
+use pagurus_domain::time;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::Error;
@@ -58,7 +59,8 @@ fn note(host: &Host, order: &Locked, one: &NewJeopardy) {
 }
 
 fn detail(one: &NewJeopardy) -> String {
-    json!({"promiseAt": one.promise_at, "expectedAt": one.expected_at, "cause": one.cause}).to_string()
+    let (promise_at, expected_at) = (time::shown(one.promise_at), time::shown(one.expected_at));
+    json!({"promiseAt": promise_at, "expectedAt": expected_at, "cause": one.cause}).to_string()
 }
 
 fn notification(order: &Locked, one: &NewJeopardy) -> Option<NewNotification> {

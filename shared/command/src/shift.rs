@@ -13,6 +13,7 @@ use pagurus_domain::id::OrderNo;
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::principal::Principal;
+use pagurus_domain::time;
 use pagurus_runtime::Effects;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::hot::control;
@@ -316,7 +317,7 @@ impl Commands {
                 let detail = json!({
                     "shift": batch.shift,
                     "seconds": batch.distance.as_secs(),
-                    "dueAt": order.due_at,
+                    "dueAt": time::shown(order.due_at),
                     "reason": batch.reason,
                 });
                 caused(detail, batch.by).to_string()

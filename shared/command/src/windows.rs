@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::maintenance::{Calendar, MaintenanceWindow, Occurrence, WindowTarget};
 use pagurus_domain::order::principal::Principal;
+use pagurus_domain::time;
 use pagurus_store::lists::audit::AuditEntry;
 use pagurus_store::upkeep::shift;
 use pagurus_store::upkeep::shift::{Shift, Window};
@@ -261,8 +262,7 @@ fn target_of(asked: &WindowRequest) -> Result<WindowTarget, Problem> {
             Ok(WindowTarget::Flows(keyword.clone()))
         }
         (None, Some(_)) if asked.shift => {
-            let message =
-                "it is for flows; orders that wait for a system lose neither an attempt nor time";
+            let message = "it is for flows; orders that wait for a system lose neither an attempt nor time";
             Err(Problem::of_field("/shift", message))
         }
         (None, Some(system)) => {
@@ -296,7 +296,9 @@ async fn audit(
     by: &Principal,
     meant: Option<Occurrence>,
 ) -> Result<(), Error> {
-    let detail = meant.map(|one| json!({"from": one.begin, "until": one.end})).unwrap_or_else(|| json!({}));
+    let detail = meant
+        .map(|one| json!({"from": time::shown(one.begin), "until": time::shown(one.end)}))
+        .unwrap_or_else(|| json!({}));
     AuditEntry::new(action.word(), (AuditKind::Window, &no.to_string()), by, Some(reason))
         .with(&detail)
         .record(tx)

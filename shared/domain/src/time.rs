@@ -3,6 +3,39 @@
 //! before 1970 is a mistake of its sender, and refused where it comes in.
 
 use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+
+/// A time as people and programs see it: ISO 8601 in UTC, to the millisecond, as `2026-12-01T00:00:00.000Z`.
+#[must_use]
+pub fn shown(at: Timestamp) -> String {
+    format!("{at:.3}")
+}
+
+/// Writes times in answers and messages as [`shown`] does: one, some, or none.
+///
+/// # Errors
+/// The serializer fails.
+pub fn serialize<T: ShownTime, S: Serializer>(time: &T, to: S) -> Result<S::Ok, S::Error> {
+    time.to_shown().serialize(to)
+}
+
+/// A value whose times [`serialize`] writes.
+pub trait ShownTime {
+    /// The value with texts in place of its times.
+    fn to_shown(&self) -> impl Serialize;
+}
+
+impl ShownTime for Timestamp {
+    fn to_shown(&self) -> impl Serialize {
+        shown(*self)
+    }
+}
+
+impl ShownTime for Option<Timestamp> {
+    fn to_shown(&self) -> impl Serialize {
+        self.map(shown)
+    }
+}
 
 /// Description of the times that are taken, for the texts of faults.
 pub const RANGE: &str = "a time with offset from 1970 to 9999, like 2026-12-01T00:00:00+03:00";
@@ -74,6 +107,24 @@ mod tests {
             assert_eq!(read_sending_time(&bad.to_string()), None, "{bad}");
         }
         assert!(read("1970-01-01T00:00:00Z").is_some() && read("9999-12-30T00:00:00Z").is_some());
+    }
+
+    #[test]
+    fn ui_8_times_are_shown_in_utc_to_the_millisecond() {
+        #[derive(Serialize)]
+        struct Times {
+            #[serde(serialize_with = "serialize")]
+            at: Timestamp,
+            #[serde(serialize_with = "serialize")]
+            until: Option<Timestamp>,
+            #[serde(serialize_with = "serialize")]
+            since: Option<Timestamp>,
+        }
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let (at, until) = (at("2026-01-01T00:00:00Z"), at("2026-01-01T03:00:00.123999999+03:00"));
+        let times = serde_json::to_string(&Times { at, until: Some(until), since: None }).unwrap();
+        let wanted = r#"{"at":"2026-01-01T00:00:00.000Z","until":"2026-01-01T00:00:00.123Z","since":null}"#;
+        assert_eq!(times, wanted);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
 use pagurus_domain::order::transition::{self, Cause};
 use pagurus_domain::order::wait_reason::WaitReason;
+use pagurus_domain::time;
 use pagurus_runtime::config::Settings;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::hot::dependencies::graph::{self, Edge, Expectation, Node};
@@ -134,7 +135,7 @@ async fn sentence(
                 let reasons = waiting(client, row).await?;
                 let text = later.map_or_else(
                     || reasons.clone(),
-                    |at| format!("{reasons}; and it is not to start before {at}"),
+                    |at| format!("{reasons}; and it is not to start before {at:.3}"),
                 );
                 (WaitReason::Dependent, text)
             }
@@ -150,7 +151,7 @@ async fn sentence(
 fn waits_for_answer(asking: &AskingView) -> String {
     let again = if asking.attempt > 1 { format!(", attempt {}", asking.attempt) } else { String::new() };
     format!(
-        "; in state `{}` it waits for the answer of {} since {}{again}",
+        "; in state `{}` it waits for the answer of {} since {:.3}{again}",
         asking.state, asking.target, asking.since
     )
 }
@@ -158,11 +159,11 @@ fn waits_for_answer(asking: &AskingView) -> String {
 fn running(row: &Row) -> String {
     match (&row.running, &row.node) {
         (Some((attempt, since)), Some(node)) => {
-            format!("handed out to node {node} at {since}, hand-out {attempt}")
+            format!("handed out to node {node} at {since:.3}, hand-out {attempt}")
         }
         (Some((attempt, since)), None) => {
             format!(
-                "handed out at {since}, hand-out {attempt}, to a node that is gone; it will fail over soon"
+                "handed out at {since:.3}, hand-out {attempt}, to a node that is gone; it will fail over soon"
             )
         }
         (None, _) => format!(
@@ -173,7 +174,7 @@ fn running(row: &Row) -> String {
 }
 
 fn ended(row: &Row) -> String {
-    let at = row.finished_at.map(|at| at.to_string()).unwrap_or_default();
+    let at = row.finished_at.map(time::shown).unwrap_or_default();
     match &row.error_message {
         Some(message) => {
             let class = row.error_class.as_deref().unwrap_or("unclassified");
@@ -196,7 +197,7 @@ async fn ready(
         {
             let place = format!("number {} in queue `{queue}`", before + 1);
             let place = match since {
-                Some(since) => format!("{place}, which order `{id}` holds since {since}"),
+                Some(since) => format!("{place}, which order `{id}` holds since {since:.3}"),
                 None => format!("{place}, of which order `{id}` is the next"),
             };
             // Whatever its own flow is: the queue does not move before its head does.
@@ -210,10 +211,10 @@ async fn ready(
         hindrance => hindrance,
     };
     Ok(match hindrance {
-        Some((reason, hindrance)) => (reason, format!("it may run since {since}, and {hindrance}")),
+        Some((reason, hindrance)) => (reason, format!("it may run since {since:.3}, and {hindrance}")),
         None => {
             let text =
-                format!("it may run since {since} and waits for the dispatcher to hand it to a worker");
+                format!("it may run since {since:.3} and waits for the dispatcher to hand it to a worker");
             (WaitReason::Worker, text)
         }
     })
@@ -273,7 +274,7 @@ async fn suspended(
             }
             let open = requests::awaited(client, row.no).await?;
             let children = children::awaited(client, row.no).await?;
-            (WaitReason::Wait, format!("waits for {} until {due}", awaited(&open, &children)))
+            (WaitReason::Wait, format!("waits for {} until {due:.3}", awaited(&open, &children)))
         }
         Status::Polling => (WaitReason::Polling, polling(row, due)),
         Status::Retry => {
@@ -283,11 +284,12 @@ async fn suspended(
                 .waiting
                 .as_ref()
                 .map_or_else(String::new, |view| format!(", {}", retry::summary(view)));
-            let text = format!("waits to repeat after `{class}` ({message}); next attempt at {due}{cycle}");
+            let text =
+                format!("waits to repeat after `{class}` ({message}); next attempt at {due:.3}{cycle}");
             (WaitReason::Retry, text)
         }
         Status::Postponed => (WaitReason::Postponed, format!("it is not to start before {due}")),
-        _ => (WaitReason::Sleep, format!("it sleeps until {due}")),
+        _ => (WaitReason::Sleep, format!("it sleeps until {due:.3}")),
     })
 }
 
@@ -327,10 +329,10 @@ fn polling(row: &Row, due: jiff::Timestamp) -> String {
     let step = row.step.as_deref().map_or_else(String::new, |step| format!(" in state `{step}`"));
     match snapshot(row).and_then(|snapshot| snapshot.visit.poll) {
         Some(polling) => format!(
-            "polls{step}: attempt {} is due at {due}; it gives up at {}",
+            "polls{step}: attempt {} is due at {due:.3}; it gives up at {}",
             polling.attempt, polling.ends_at
         ),
-        None => format!("polls{step}: the next attempt is due at {due}"),
+        None => format!("polls{step}: the next attempt is due at {due:.3}"),
     }
 }
 

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::notification::shown_url;
+use pagurus_domain::time;
 use pagurus_scenario::Mask;
 use pagurus_store::hot::history::HistoryEvent;
 use pagurus_store::outside::orders::OrderRow as Row;
@@ -116,7 +117,7 @@ fn moves(event: &HistoryEvent, page: &mut PageCollector<TransitionView>) -> Cont
         "stage" | ENTERED => detail.get("transitions").and_then(Value::as_array).cloned().unwrap_or_default(),
         // By hand, but a move all the same (ORD-23).
         "repaired" => vec![json!({
-            "from": detail["formerState"], "event": "repair", "to": detail["state"], "at": event.at.to_string(),
+            "from": detail["formerState"], "event": "repair", "to": detail["state"], "at": time::shown(event.at),
         })],
         _ => Vec::new(),
     };
@@ -128,7 +129,7 @@ fn moves(event: &HistoryEvent, page: &mut PageCollector<TransitionView>) -> Cont
             from: text(moved, "from"),
             event: text(moved, "event"),
             to: text(moved, "to"),
-            at: text(moved, "at"),
+            at: time_text(moved, "at"),
             hand_out,
             node: event.source.clone(),
         }
@@ -139,6 +140,12 @@ fn moves(event: &HistoryEvent, page: &mut PageCollector<TransitionView>) -> Cont
 /// A text among the members of a stored value; empty where there is none.
 pub(crate) fn text(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// A time among the members of a stored value, as times are shown.
+pub(crate) fn time_text(value: &Value, key: &str) -> String {
+    let stored = text(value, key);
+    stored.parse().map_or(stored, time::shown)
 }
 
 /// Detail of an event, with the word of outsiders for the number of a hand-out: where it is stored, it is
@@ -158,7 +165,7 @@ fn registered(row: &Row) -> EventView {
         number: 1,
         life: 1,
         kind: "registered".into(),
-        at: row.created_at.to_string(),
+        at: time::shown(row.created_at),
         source: "client".into(),
         payload: json!({"scenario": row.scenario, "scenarioVersion": row.scenario_version}),
     }
@@ -177,8 +184,8 @@ fn event_views(event: &HistoryEvent) -> Vec<EventView> {
     };
     if event.kind == "stage" {
         let started = json!({"handOut": payload.get("handOut"), "wake": payload.get("wake")});
-        let begun = view(event.number, "stage_started", text(&payload, "startedAt"), started);
-        return vec![begun, view(event.number + 1, "stage_ended", event.at.to_string(), payload)];
+        let begun = view(event.number, "stage_started", time_text(&payload, "startedAt"), started);
+        return vec![begun, view(event.number + 1, "stage_ended", time::shown(event.at), payload)];
     }
-    vec![view(event.number, &event.kind, event.at.to_string(), payload)]
+    vec![view(event.number, &event.kind, time::shown(event.at), payload)]
 }

@@ -4,6 +4,7 @@
 use std::ops::ControlFlow;
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use pagurus_store::hot::history::HistoryEvent;
 use pagurus_store::outside::orders::OrderRow as Row;
 use pagurus_wire::order::{LogLineView, Page};
@@ -12,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::history::{ENTERED, parsed, text};
+use crate::history::{ENTERED, parsed, text, time_text};
 use crate::part::{self, PageCollector, PartCursor, read_on};
 use crate::query::cursor;
 use crate::{Views, steps};
@@ -61,7 +62,7 @@ struct LogLines<'a> {
 impl LogLines<'_> {
     /// The first line of all, of a row that no event has.
     fn begin(&mut self) -> ControlFlow<()> {
-        self.add(0, vec![(self.row.created_at.to_string(), "registered".to_owned())])
+        self.add(0, vec![(time::shown(self.row.created_at), "registered".to_owned())])
     }
 
     fn add(&mut self, row: i32, lines: Vec<(String, String)>) -> ControlFlow<()> {
@@ -83,7 +84,7 @@ impl LogLines<'_> {
     }
 
     fn tell(&mut self, event: &HistoryEvent, detail: &Value) -> ControlFlow<()> {
-        let at = event.at.to_string();
+        let at = time::shown(event.at);
         if matches!(event.kind.as_str(), "stage" | ENTERED) {
             let attempt = detail.get("attempt").and_then(Value::as_i64).unwrap_or_default();
             let mut lines = Vec::new();
@@ -91,7 +92,7 @@ impl LogLines<'_> {
             let stage = Some((event.life, attempt));
             if self.page.point.stage != stage {
                 let line = format!("stage begun by {}, hand-out {attempt}", event.source);
-                lines.push((text(detail, "startedAt"), line));
+                lines.push((time_text(detail, "startedAt"), line));
             }
             lines.extend(of_stage(detail));
             if event.kind == "stage" {
@@ -147,7 +148,7 @@ fn of_stage(detail: &Value) -> Vec<(String, String)> {
         let line = text(&said[*next], "text");
         *failures += usize::from(line.starts_with(FAILED));
         *next += 1;
-        (text(&said[*next - 1], "at"), line)
+        (time_text(&said[*next - 1], "at"), line)
     };
     for (index, moved) in moves.iter().enumerate() {
         let at = moment(moved);
@@ -167,7 +168,7 @@ fn of_stage(detail: &Value) -> Vec<(String, String)> {
         }
         failures = failures.saturating_sub(usize::from(fails));
         let line = format!("{} --{}--> {}", text(moved, "from"), text(moved, "event"), text(moved, "to"));
-        lines.push((text(moved, "at"), line));
+        lines.push((time_text(moved, "at"), line));
     }
     while next < said.len() {
         lines.push(say(&mut next, &mut failures));
@@ -182,7 +183,7 @@ fn with_steps(mut lines: Vec<(String, String)>, steps: &[Value]) -> Vec<(String,
         let is_before =
             |line: &&(String, String)| line.0.parse::<Timestamp>().is_ok_and(|moment| moment < at);
         from += lines[from..].iter().take_while(is_before).count();
-        lines.insert(from, (at.to_string(), line));
+        lines.insert(from, (time::shown(at), line));
         from += 1;
     }
     lines
@@ -238,7 +239,7 @@ fn in_words(kind: &str, source: &str, detail: &Value) -> String {
             scalar(detail.get("attempt")),
             detail.get("nodeName").and_then(Value::as_str).unwrap_or("an unknown node"),
             scalar(detail.get("node")),
-            of("startedAt")
+            time_text(detail, "startedAt")
         ),
         "queue_released" => because(format!("queue `{}` released by {source}", of("queue"))),
         "resent" => {
@@ -254,8 +255,8 @@ fn in_words(kind: &str, source: &str, detail: &Value) -> String {
         "checked" => because(format!("{} by {source}", checked(detail))),
         "jeopardy" => format!(
             "in jeopardy: promised for {}, expected by {}: {}",
-            of("promiseAt"),
-            of("expectedAt"),
+            time_text(detail, "promiseAt"),
+            time_text(detail, "expectedAt"),
             of("cause")
         ),
         "idle" => format!("stood still, found by {source}: {}", of("cause")),
@@ -286,7 +287,7 @@ fn failover(detail: &Value, to: Option<&str>) -> String {
         scalar(detail.get("node")),
         to.unwrap_or("the next worker that is free"),
         scalar(detail.get("attempt")),
-        text(detail, "startedAt")
+        time_text(detail, "startedAt")
     )
 }
 

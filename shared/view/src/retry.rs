@@ -77,7 +77,7 @@ fn read(errors: ErrorRules<'_>, order: &RetryOrder<'_>, stored: &Value, now: Tim
 /// The cycle in words, after a semicolon: `attempt 2 of 20 of cycle 1 by policy `shop``.
 pub(crate) fn summary(view: &RetryView) -> String {
     let of = view.max_attempts.map_or_else(String::new, |most| format!(" of {most}"));
-    let end = view.ends_at.map_or_else(String::new, |end| format!("; none begins after {end}"));
+    let end = view.ends_at.map_or_else(String::new, |end| format!("; none begins after {end:.3}"));
     format!("attempt {}{of} of cycle {} by policy `{}`{end}", view.attempt, view.cycle, view.policy)
 }
 

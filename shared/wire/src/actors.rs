@@ -1,6 +1,7 @@
 //! Bodies of `/v1/actors`.
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,11 +26,11 @@ pub struct ActorView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_hand: Option<u32>,
     /// Time since which the oldest hand-out waits or is in hand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub oldest_since: Option<Timestamp>,
     /// Latest time since which a program is known to have taken a task: the newest task in hand was queued then, or one was decided
     /// in that minute. Left out where none is known within a day.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub last_taken_at: Option<Timestamp>,
     /// Tasks that were decided within a day.
     pub decided: u64,

@@ -1,6 +1,7 @@
 //! The audit log, as the API shows it.
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +13,7 @@ pub struct AuditView {
     /// Number of the entry.
     pub no: i64,
     /// Time of the action.
+    #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
     /// Name of the action.
     pub action: String,

@@ -1,6 +1,7 @@
 //! Bodies of `/v1/callbacks`.
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,7 @@ pub struct CallbackLine {
     /// Number of the callback; a later one has a larger.
     pub no: i64,
     /// Time at which it came.
+    #[serde(serialize_with = "time::serialize")]
     pub received_at: Timestamp,
     /// `accepted`, `duplicate`, `late` or `orphan`.
     pub verdict: String,

@@ -1,6 +1,7 @@
 //! Bodies of `/v1/leases` and `/v1/queues`.
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,7 @@ pub struct LeaseLine {
     /// Name of the holder; none while nobody holds it.
     pub holder: Option<String>,
     /// End of the right, unless it is renewed.
+    #[serde(serialize_with = "time::serialize")]
     pub until: Timestamp,
     /// Number that grows with each new holder.
     pub epoch: i64,
@@ -28,9 +30,10 @@ pub struct QueueLine {
     /// Orders in it, with the holder.
     pub orders: i64,
     /// Time since which the holder owns it; none until a stage of it has run.
-    #[serde(default)]
+    #[serde(default, serialize_with = "time::serialize")]
     pub held_since: Option<Timestamp>,
     /// Registration of the holder, or its last return to the queue.
+    #[serde(serialize_with = "time::serialize")]
     pub holder_registered_at: Option<Timestamp>,
 }
 
@@ -63,8 +66,10 @@ pub struct QueueMemberLine {
     /// Orders that go before it, with the holder.
     pub before: i64,
     /// Time since which it is in the queue: its registration, or its last return.
+    #[serde(serialize_with = "time::serialize")]
     pub since: Option<Timestamp>,
     /// Time since which it owns the queue; none where no stage of it has run.
+    #[serde(serialize_with = "time::serialize")]
     pub held_since: Option<Timestamp>,
 }
 

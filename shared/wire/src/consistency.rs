@@ -1,6 +1,7 @@
 //! Findings that the consistency check left for a person, as outsiders see them.
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,5 +12,6 @@ pub struct InconsistencyView {
     /// Names of what was found.
     pub findings: Vec<String>,
     /// Time at which it was found.
+    #[serde(serialize_with = "time::serialize")]
     pub found_at: Timestamp,
 }

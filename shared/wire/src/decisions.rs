@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::flow::DecisionNumbers;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,6 +12,7 @@ use serde_json::Value;
 #[serde(rename_all = "camelCase")]
 pub struct DecisionView {
     /// When.
+    #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
     /// The state after it.
     pub state: String,

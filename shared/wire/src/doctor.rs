@@ -1,6 +1,7 @@
 //! Bodies of `/v1/doctor`.
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 pub struct DoctorView {
     /// Time at which it was looked at.
+    #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
     /// `ok` where nothing is wrong, `warning`, or `error`: the worst of the findings.
     #[schemars(extend("enum" = ["ok", "warning", "error"]))]

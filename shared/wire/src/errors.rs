@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::retry;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +97,7 @@ pub struct ErrorGroups {
     /// `class`, `scenario`, `state` or `system`.
     pub by: String,
     /// Start of the time in which failures are counted.
+    #[serde(serialize_with = "time::serialize")]
     pub since: Timestamp,
     /// True if all are counted; otherwise there were too many, and only the newest are.
     pub complete: bool,
@@ -124,6 +126,7 @@ pub struct ErrorGroup {
     /// Orders that wait for their next attempt now.
     pub retrying: i64,
     /// Time at which the last of them failed or came into retry.
+    #[serde(serialize_with = "time::serialize")]
     pub last_at: Timestamp,
     /// The hours of the window in which any did, the first one first.
     pub hours: Vec<ErrorHour>,
@@ -135,6 +138,7 @@ pub struct ErrorGroup {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorHour {
     /// Time at which it begins.
+    #[serde(serialize_with = "time::serialize")]
     pub from: Timestamp,
     /// Orders that ended `fail` in it.
     pub failed: i64,
@@ -160,6 +164,7 @@ pub struct ErrorOrder {
     /// `fail` or `retry`.
     pub status: String,
     /// Time at which it failed, or at which its next attempt is due.
+    #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
     /// Scenario of the order.
     pub scenario: String,

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::flow::{FlowRecord, SystemRecord};
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,6 +15,7 @@ pub struct FlowView {
     #[serde(flatten)]
     pub record: FlowRecord,
     /// Time at which the dispatcher wrote them. It writes changes once a second.
+    #[serde(serialize_with = "time::serialize")]
     pub written_at: Timestamp,
     /// The maintenance window that stops it now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,6 +30,7 @@ pub struct SystemView {
     #[serde(flatten)]
     pub record: SystemRecord,
     /// Time at which the dispatcher wrote them.
+    #[serde(serialize_with = "time::serialize")]
     pub written_at: Timestamp,
     /// Order of an operator about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,8 +46,10 @@ pub struct OpenWindowView {
     /// Number of the window.
     pub window: i64,
     /// Start.
+    #[serde(serialize_with = "time::serialize")]
     pub from: Timestamp,
     /// End.
+    #[serde(serialize_with = "time::serialize")]
     pub until: Timestamp,
     /// Reason.
     pub reason: String,
@@ -59,19 +64,22 @@ pub struct StopView {
     /// Keyword: every flow whose name contains it is stopped.
     pub keyword: String,
     /// Start.
+    #[serde(serialize_with = "time::serialize")]
     pub from: Timestamp,
     /// Time at which it ends by itself; none if only by hand.
+    #[serde(serialize_with = "time::serialize")]
     pub until: Option<Timestamp>,
     /// Reason.
     pub reason: String,
     /// Principal who asked for it.
     pub by: Value,
     /// Time at which it was asked.
+    #[serde(serialize_with = "time::serialize")]
     pub made_at: Timestamp,
     /// True while it holds, or will.
     pub holds: bool,
     /// Time at which it was lifted by hand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub lifted_at: Option<Timestamp>,
     /// Principal who lifted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,8 +96,10 @@ pub struct SystemOrderView {
     /// `keep_stopped` or `force_open`.
     pub order: String,
     /// Start.
+    #[serde(serialize_with = "time::serialize")]
     pub from: Timestamp,
     /// Time at which it ends by itself; none if only by hand.
+    #[serde(serialize_with = "time::serialize")]
     pub until: Option<Timestamp>,
     /// Reason.
     pub reason: String,
@@ -107,7 +117,7 @@ pub struct StopRequest {
     #[serde(default)]
     pub reason: String,
     /// Start; left out: at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub from: Option<Timestamp>,
     /// Duration, such as `3h`. Orders that wait or retry until a time within it are moved behind its end.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
@@ -179,7 +189,7 @@ pub struct SystemOrderRequest {
     #[serde(default)]
     pub reason: String,
     /// Start; left out: at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub from: Option<Timestamp>,
     /// Duration, such as `3h`; left out: until it is withdrawn.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]

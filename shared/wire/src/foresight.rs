@@ -1,6 +1,7 @@
 //! Forecasts: when an order will start, and whether its client will be served in time.
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,9 +19,10 @@ pub struct EtaView {
 #[serde(rename_all = "camelCase")]
 pub struct PromiseView {
     /// Time at which the client must be served.
+    #[serde(serialize_with = "time::serialize")]
     pub promise_at: Timestamp,
     /// Time by which nine of ten orders like it would have ended; in `explain`, if the orders of its scenario allow a forecast.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub expected_at: Option<Timestamp>,
     /// Set while the order will probably be late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,8 +34,10 @@ pub struct PromiseView {
 #[serde(rename_all = "camelCase")]
 pub struct JeopardyView {
     /// Time at which it was marked.
+    #[serde(serialize_with = "time::serialize")]
     pub since: Timestamp,
     /// Time by which nine of ten orders like it would have ended, as forecast then.
+    #[serde(serialize_with = "time::serialize")]
     pub expected_at: Timestamp,
     /// Reason, in words.
     pub cause: String,

@@ -7,6 +7,7 @@
 mod systems;
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -123,9 +124,10 @@ pub struct CallView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<CallError>,
     /// Time at which it came.
+    #[serde(serialize_with = "time::serialize")]
     pub received_at: Timestamp,
     /// Time at which it was answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub answered_at: Option<Timestamp>,
 }
 

@@ -1,6 +1,7 @@
 //! Bodies of `/v1/nodes`.
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,12 +23,16 @@ pub struct NodeView {
     /// `starting`, `active`, `standby`, `offline`, `stopping`, `stopped` or `lost`.
     pub status: String,
     /// Time since which it has that status.
+    #[serde(serialize_with = "time::serialize")]
     pub status_since: Timestamp,
     /// Start of its life.
+    #[serde(serialize_with = "time::serialize")]
     pub started_at: Timestamp,
     /// End of its life.
+    #[serde(serialize_with = "time::serialize")]
     pub ended_at: Option<Timestamp>,
     /// Last sign of life.
+    #[serde(serialize_with = "time::serialize")]
     pub seen_at: Option<Timestamp>,
     /// Stages it takes at most; 0 for all but workers.
     pub concurrency: i32,
@@ -54,6 +59,7 @@ impl NodeView {
 #[serde(rename_all = "camelCase")]
 pub struct OfflineView {
     /// Time at which it was taken out of service.
+    #[serde(serialize_with = "time::serialize")]
     pub since: Timestamp,
     /// Reason.
     pub reason: String,

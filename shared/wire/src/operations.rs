@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::operation::BulkKind;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -83,6 +84,7 @@ pub struct OperationView {
     /// Principal who asked for it.
     pub by: Value,
     /// Time at which it was asked for.
+    #[serde(serialize_with = "time::serialize")]
     pub made_at: Timestamp,
     /// Urgency among operations.
     pub urgency: String,
@@ -93,7 +95,7 @@ pub struct OperationView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Value>,
     /// Time until which orders that come to match are also taken.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub follow_until: Option<Timestamp>,
     /// `running`, `paused`, `done` or `aborted`.
     pub state: String,
@@ -119,7 +121,7 @@ pub struct OperationView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<f64>,
     /// Time at which it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub ended_at: Option<Timestamp>,
     /// Reasons for which orders were passed over or refused; only where one operation is shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,6 +1,7 @@
 //! Bodies of the order API.
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,12 +61,13 @@ pub struct RetryView {
     #[serde(default)]
     pub max_attempts: Option<u32>,
     /// The first failure of the cycle.
-    #[serde(default)]
+    #[serde(default, serialize_with = "time::serialize")]
     pub started_at: Option<Timestamp>,
     /// Time at which the next one is due.
+    #[serde(serialize_with = "time::serialize")]
     pub next_at: Option<Timestamp>,
     /// No attempt begins after that.
-    #[serde(default)]
+    #[serde(default, serialize_with = "time::serialize")]
     pub ends_at: Option<Timestamp>,
     /// Time left until then, in milliseconds.
     #[serde(default)]
@@ -89,7 +91,7 @@ pub struct UnsentView {
     /// The last error.
     pub last_error: Option<String>,
     /// Time at which it is tried again; `null` of one that is parked.
-    #[serde(default)]
+    #[serde(default, serialize_with = "time::serialize")]
     pub next_at: Option<Timestamp>,
 }
 
@@ -100,6 +102,7 @@ pub struct NotificationLine {
     /// The order.
     pub order: String,
     /// Time at which it was stored.
+    #[serde(serialize_with = "time::serialize")]
     pub created_at: Timestamp,
     /// The notification.
     #[serde(flatten)]
@@ -231,23 +234,31 @@ pub struct OrderView {
     /// The node that runs its stage.
     pub node: Option<String>,
     /// Time of registration.
+    #[serde(serialize_with = "time::serialize")]
     pub created_at: Timestamp,
     /// Start of the first stage of this life.
+    #[serde(serialize_with = "time::serialize")]
     pub started_at: Option<Timestamp>,
     /// End of this life.
+    #[serde(serialize_with = "time::serialize")]
     pub finished_at: Option<Timestamp>,
     /// Milliseconds of this life that is over, from its first stage to its end.
     #[serde(default)]
     pub duration_ms: Option<i64>,
     /// Time of the last change.
+    #[serde(serialize_with = "time::serialize")]
     pub updated_at: Timestamp,
     /// Earliest start.
+    #[serde(serialize_with = "time::serialize")]
     pub start_at: Option<Timestamp>,
     /// Latest start.
+    #[serde(serialize_with = "time::serialize")]
     pub start_deadline: Option<Timestamp>,
     /// End of its suspension.
+    #[serde(serialize_with = "time::serialize")]
     pub due_at: Option<Timestamp>,
     /// Time since which a stage of it waits for a worker.
+    #[serde(serialize_with = "time::serialize")]
     pub ready_since: Option<Timestamp>,
     /// Share of the way, from 0 to 1.
     pub progress: f64,
@@ -290,6 +301,7 @@ pub struct ConditionView {
     /// `unknown` (not registered yet), `found`, `open`, `met`, `missed`, `closed`.
     pub stand: String,
     /// Time since which it is met or missed.
+    #[serde(serialize_with = "time::serialize")]
     pub settled_at: Option<Timestamp>,
 }
 
@@ -349,8 +361,10 @@ pub struct OrderLine {
     /// Class of the error.
     pub error_class: Option<String>,
     /// Time of registration.
+    #[serde(serialize_with = "time::serialize")]
     pub created_at: Timestamp,
     /// Time of the last change.
+    #[serde(serialize_with = "time::serialize")]
     pub updated_at: Timestamp,
     /// True where its rows contradict each other, and a person has to look.
     #[serde(default, skip_serializing_if = "is_false")]

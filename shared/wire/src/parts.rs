@@ -1,6 +1,7 @@
 //! Parts of an order that have an address of their own.
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,8 +31,10 @@ pub struct RequestView {
     #[serde(default)]
     pub system: Option<String>,
     /// Time at which it was stored.
+    #[serde(serialize_with = "time::serialize")]
     pub registered_at: Timestamp,
     /// Time since which no answer is taken.
+    #[serde(serialize_with = "time::serialize")]
     pub closed_at: Option<Timestamp>,
 }
 
@@ -51,6 +54,7 @@ pub struct AskingView {
     /// Number of the attempt, from 1.
     pub attempt: u32,
     /// Time at which it was asked.
+    #[serde(serialize_with = "time::serialize")]
     pub since: Timestamp,
 }
 
@@ -71,6 +75,7 @@ pub struct CallbackView {
     /// Headers, with `***` in place of what is masked.
     pub headers: Value,
     /// Time at which it came.
+    #[serde(serialize_with = "time::serialize")]
     pub received_at: Timestamp,
 }
 
@@ -78,6 +83,7 @@ pub struct CallbackView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeartbeatView {
     /// Time until which the task is the actor's, unless it beats again.
+    #[serde(serialize_with = "time::serialize")]
     pub until: Timestamp,
 }
 
@@ -106,6 +112,7 @@ pub struct StepView {
     /// `Idempotency-Key` of the call, or id of the message: the same over its repeats.
     pub key: Option<String>,
     /// Time at which it was asked.
+    #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
     /// Milliseconds until the answer, or until somebody else was answerable for it.
     pub duration_ms: u64,
@@ -136,10 +143,13 @@ pub struct TaskView {
     /// Tries so far; of a stage the number of its hand-out.
     pub attempts: i64,
     /// Time from which it may be done, or at which it was stored.
+    #[serde(serialize_with = "time::serialize")]
     pub scheduled_at: Option<Timestamp>,
     /// Start.
+    #[serde(serialize_with = "time::serialize")]
     pub started_at: Option<Timestamp>,
     /// End.
+    #[serde(serialize_with = "time::serialize")]
     pub finished_at: Option<Timestamp>,
     /// Key by which the called system knows a repeat of a request or a task.
     #[serde(default)]

@@ -1,6 +1,7 @@
 //! Bodies of `/v1/refused`.
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,6 +23,7 @@ pub struct RefusedLine {
     /// Length of its body.
     pub bytes: i32,
     /// Time at which it was taken out of its broker queue.
+    #[serde(serialize_with = "time::serialize")]
     pub taken_at: Timestamp,
 }
 

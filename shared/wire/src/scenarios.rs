@@ -1,6 +1,7 @@
 //! Bodies of `/v1/scenarios`.
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,6 +17,7 @@ pub struct ScenarioLine {
     /// Newest version.
     pub version: i32,
     /// Time at which that version was applied.
+    #[serde(serialize_with = "time::serialize")]
     pub created_at: Timestamp,
 }
 
@@ -26,6 +28,7 @@ pub struct VersionLine {
     /// Number of the version.
     pub version: i32,
     /// Time at which it was applied.
+    #[serde(serialize_with = "time::serialize")]
     pub created_at: Timestamp,
 }
 

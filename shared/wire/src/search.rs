@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use pagurus_domain::search::{CONDITIONS, ConditionKind, SearchCondition};
+use pagurus_domain::time;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -46,6 +47,7 @@ pub struct SavedSearch {
     /// Person or program that saved it last.
     pub by: Value,
     /// Time at which it was saved.
+    #[serde(serialize_with = "time::serialize")]
     pub made_at: Timestamp,
 }
 

@@ -1,6 +1,7 @@
 //! Bodies of `/v1/stats`.
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +10,11 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 pub struct StatsView {
     /// Time at which `now` was looked at; one look serves all who ask within two seconds.
+    #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
     /// Start of the time that everything but `now` is about: the minute of the time that was asked for, or a later one
     /// where more was counted since than one answer looks at.
+    #[serde(serialize_with = "time::serialize")]
     pub since: Timestamp,
     /// Length of each of the `steps`, in seconds.
     pub step_seconds: u64,
@@ -112,6 +115,7 @@ pub struct StatsRates {
 #[serde(rename_all = "camelCase")]
 pub struct StatsStep {
     /// Start of the step.
+    #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
     /// Orders that were registered.
     pub registered: i64,

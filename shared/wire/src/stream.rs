@@ -1,6 +1,7 @@
 //! Events of `/v1/stream`.
 
 use jiff::Timestamp;
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,7 @@ pub struct StreamedEvent {
     /// Kind of the event: `registered`, `stage_started`, `stage_ended`, `restarted`, `killed`, …
     pub kind: String,
     /// Time of the event.
+    #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
     /// Person, program or node that caused it.
     pub source: String,

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::maintenance::{CalendarRule, Occurrence, Period};
+use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,10 +20,10 @@ pub struct WindowRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     /// Start of a single window; with `every`, the time before which none begins. Left out: at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub from: Option<Timestamp>,
     /// Time after which none begins; only with `every`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub until: Option<Timestamp>,
     /// `day`, `week` or `month`; left out: once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,8 +80,10 @@ pub struct WindowActionRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OccurrenceView {
     /// Start.
+    #[serde(serialize_with = "time::serialize")]
     pub from: Timestamp,
     /// End.
+    #[serde(serialize_with = "time::serialize")]
     pub until: Timestamp,
 }
 
@@ -113,16 +116,17 @@ pub struct WindowView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<OccurrenceView>,
     /// Times that begin then or earlier were called off.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub void_until: Option<Timestamp>,
     /// Reason.
     pub reason: String,
     /// Principal who asked for it.
     pub by: Value,
     /// Time at which it was asked.
+    #[serde(serialize_with = "time::serialize")]
     pub made_at: Timestamp,
     /// Time at which it was removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub removed_at: Option<Timestamp>,
     /// Principal who removed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

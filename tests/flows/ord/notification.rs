@@ -75,7 +75,7 @@ async fn ord_18_20_a_notification_says_everything_in_the_zone_asked_for() {
     assert!(body["durationMs"].as_i64().unwrap() >= 0);
     let bad = received.iter().find(|message| message.key == "ps.other").unwrap();
     assert_eq!(bad.body["error"], json!({"class": "shop.closed", "message": "no luck"}));
-    assert!(bad.body["finishedAt"].as_str().unwrap().ends_with("+00:00"));
+    assert!(bad.body["finishedAt"].as_str().unwrap().ends_with('Z'));
 }
 
 #[tokio::test]

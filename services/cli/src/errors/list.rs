@@ -71,8 +71,8 @@ mod tests {
         };
         assert_eq!(
             table(RETRYING.columns, &[order], &Screen::plain()),
-            "ORDER  NEXT ATTEMPT          SCENARIO  STATE  CLASS  SYSTEM     MESSAGE\n\
-             o-1    2026-01-02 11:05:00Z  order     pay           bank:8443  no answer"
+            "ORDER  NEXT ATTEMPT              SCENARIO  STATE  CLASS  SYSTEM     MESSAGE\n\
+             o-1    2026-01-02T11:05:00.000Z  order     pay           bank:8443  no answer"
         );
     }
 }

@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(
             lines[0].split("  ").filter(|cell| !cell.is_empty()).map(str::trim).collect::<Vec<_>>(),
             [
-                "2026-01-02 03:05:00Z",
+                "2026-01-02T03:05:00.000Z",
                 "stopped",
                 "engine",
                 "12 of 12 calls failed (and 3 like it before)",

@@ -119,7 +119,7 @@ mod tests {
         assert!(row.starts_with("tariff  limited  18 / 20") && row.contains("5.2 / 120"), "{table}");
         let shown = shown(&flow, &Screen::plain());
         for part in
-            ["1 high, 40 normal, 0 low", "throttling 4", "billing", "2026-01-01 00:00:00Z  limited  20"]
+            ["1 high, 40 normal, 0 low", "throttling 4", "billing", "2026-01-01T00:00:00.000Z  limited  20"]
         {
             assert!(shown.contains(part), "{part}: {shown}");
         }

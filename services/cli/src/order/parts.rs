@@ -7,11 +7,11 @@ use serde::de::DeserializeOwned;
 use crate::client::ApiClient;
 use crate::failure::CliError;
 use crate::list::{Column, moment, table, text};
-use crate::screen::{Screen, exact_time};
+use crate::screen::{Screen, time};
 
 /// Steps of an order.
 pub(super) const STEPS: &[Column<StepView>] = &[
-    ("AT", |step| exact_time(&step.at.to_string())),
+    ("AT", |step| time(step.at)),
     ("ACTION", |step| format!("{}[{}]", step.state, step.action)),
     ("NAME", |step| step.name.clone().unwrap_or_else(|| step.kind.clone())),
     ("TARGET", |step| step.target.clone()),

@@ -11,7 +11,7 @@ use pagurus_workbench::trial::spelled_duration;
 use serde_json::Value;
 
 use crate::list::{Column, table, text};
-use crate::screen::{Screen, exact_time, harmless, time};
+use crate::screen::{Screen, harmless, sent_time, time};
 
 /// Orders in a list.
 pub(super) const ORDERS: &[Column<OrderLine>] = &[
@@ -50,7 +50,7 @@ const EDGES: &[Column<ConditionView>] = &[
 const TRANSITIONS: &[Column<TransitionView>] = &[
     ("#", |moved| moved.number.to_string()),
     ("LIFE", |moved| moved.life.to_string()),
-    ("AT", |moved| exact_time(&moved.at)),
+    ("AT", |moved| sent_time(&moved.at)),
     ("FROM", |moved| moved.from.clone()),
     ("EVENT", |moved| moved.event.clone()),
     ("TO", |moved| moved.to.clone()),
@@ -173,7 +173,7 @@ pub(super) fn event(event: &EventView) -> String {
     format!(
         "{:>4}  {}  {} by {}{}",
         event.number,
-        exact_time(&event.at),
+        sent_time(&event.at),
         harmless(&event.kind),
         harmless(&event.source),
         harmless(&payload)
@@ -248,7 +248,7 @@ pub(super) mod tests {
             "mode         sequential, queue q, position 3",
             "params       {\"a\":1}",
             "error        unclassified: no\u{fffd}[2J",
-            "1  1     2026-01-01 00:00:02.500Z  call  success  done  worker-1",
+            "1  1     2026-01-01T00:00:02.500Z  call  success  done  worker-1",
         ] {
             assert!(shown.contains(part), "{part} in\n{shown}");
         }
@@ -263,7 +263,7 @@ pub(super) mod tests {
         }}));
         assert_eq!(
             retry(&view).unwrap(),
-            "net by policy fast, cycle 1, attempt 3 of 20, next at 2026-01-01 00:01:00Z, none after 2026-01-02 00:00:00Z"
+            "net by policy fast, cycle 1, attempt 3 of 20, next at 2026-01-01T00:01:00.000Z, none after 2026-01-02T00:00:00.000Z"
         );
     }
 
@@ -277,6 +277,6 @@ pub(super) mod tests {
             source: "api".into(),
             payload: json!({"reason": "a\nb"}),
         });
-        assert_eq!(text, "   2  2026-01-01 00:00:00.000Z  killed by api  {\"reason\":\"a\\nb\"}");
+        assert_eq!(text, "   2  2026-01-01T00:00:00.000Z  killed by api  {\"reason\":\"a\\nb\"}");
     }
 }

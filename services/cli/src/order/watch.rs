@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{outcome, show, view_of};
 use crate::client::ApiClient;
 use crate::failure::{CliError, NOT_YET};
-use crate::screen::{Paint, Screen, exact_time, harmless};
+use crate::screen::{Paint, Screen, harmless, sent_time, time};
 
 /// Interval between two readings; the end of the order is seen at once.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -82,10 +82,10 @@ impl OrderUpdate<'_> {
         match self {
             Self::Moved(moved) => {
                 let text = format!("{} --{}--> {}", moved.from, moved.event, moved.to);
-                format!("{}  {}", screen.paint(Paint::Dim, &exact_time(&moved.at)), harmless(&text))
+                format!("{}  {}", screen.paint(Paint::Dim, &sent_time(&moved.at)), harmless(&text))
             }
             Self::Status => {
-                let at = screen.paint(Paint::Dim, &exact_time(&now.updated_at.to_string()));
+                let at = screen.paint(Paint::Dim, &time(now.updated_at));
                 format!("{at}  {}{}", screen.status(&now.status), harmless(&circumstances(now)))
             }
         }
@@ -155,8 +155,8 @@ mod tests {
         assert_eq!(
             lines(None, &now),
             [
-                "2026-01-01 00:00:02.000Z  a --success--> b",
-                "2026-01-01 00:00:02.000Z  running in call on worker-1",
+                "2026-01-01T00:00:02.000Z  a --success--> b",
+                "2026-01-01T00:00:02.000Z  running in call on worker-1",
             ]
         );
     }
@@ -172,8 +172,8 @@ mod tests {
         assert_eq!(
             lines(Some(&now), &later),
             [
-                "2026-01-01 00:00:02.000Z  a --success--> done",
-                "2026-01-01 00:00:02.000Z  success in done: fine, result {\"code\":0}",
+                "2026-01-01T00:00:02.000Z  a --success--> done",
+                "2026-01-01T00:00:02.000Z  success in done: fine, result {\"code\":0}",
             ]
         );
     }
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_suspension_says_until_when_and_a_failure_why() {
         let asleep = sample(json!({"status": "sleep", "dueAt": "2026-01-01T00:01:00Z", "node": null}));
-        assert_eq!(circumstances(&asleep), " in call until 2026-01-01 00:01:00Z");
+        assert_eq!(circumstances(&asleep), " in call until 2026-01-01T00:01:00.000Z");
         let failed = sample(json!({"status": "fail", "error": {"class": "net", "message": "no answer"}}));
         assert_eq!(circumstances(&failed), " in call: net: no answer");
     }

@@ -235,7 +235,7 @@ mod tests {
     fn ui_the_page_tells_rates_waits_flows_and_nodes() {
         let shown = page(&sight(), 2, &Screen::plain());
         let lines: Vec<&str> = shown.lines().collect();
-        assert_eq!(lines[0], "2026-01-01 12:20:30Z  1 worker; no dispatcher leads");
+        assert_eq!(lines[0], "2026-01-01T12:20:30.000Z  1 worker; no dispatcher leads");
         for line in [
             "a second   registered 2.5  ended 2.0  failed 0.0  stages 4.0  calls 4.0",
             "waiting    worker 12 (oldest 90 s)  running 3",

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use pagurus_broker::refused::refused_message;
 use pagurus_broker::{Delivery, DeliveryTag, Message};
 use pagurus_command::Acted;
+use pagurus_domain::time;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
@@ -74,7 +75,7 @@ impl Handled {
     }
 
     fn kept(self, host: &Host, delivery: &Delivery, reason: &str) -> Self {
-        let at = Timestamp::now().to_string();
+        let at = time::shown(Timestamp::now());
         Self { refused: Some(refused_message(host.broker.names(), delivery, reason, &at)), ..self }
     }
 

@@ -208,7 +208,7 @@ fn of_cluster(facts: &ClusterFacts, findings: &mut InstallationFindings) {
         findings.add(
             "nodes",
             Warning,
-            format!("{}/{} is out of service since {since}", node.role, node.name),
+            format!("{}/{} is out of service since {since:.3}", node.role, node.name),
             format!(
                 "`pagurus nodes online {}/{}` puts it back, when it may work again",
                 node.role, node.name
@@ -319,7 +319,7 @@ fn of_standing(facts: &BacklogFacts, findings: &mut InstallationFindings) {
 }
 
 fn described(one: &StandingFacts) -> String {
-    let since = one.since.map_or_else(String::new, |since| format!(" since {since:.0}"));
+    let since = one.since.map_or_else(String::new, |since| format!(" since {since:.3}"));
     let why = one.why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
     format!("`{}` is `{}`{since}{why}", one.name, one.state)
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::time;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -147,7 +148,7 @@ pub struct FlowRecord {
     /// Ready stages by priority.
     pub ready: ByPriority,
     /// Time since which its oldest ready stage may run, as of the last round over all that may; none while nothing waits.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub oldest_ready_since: Option<Timestamp>,
     /// Stages that ended in a second, recently.
     pub throughput: f64,
@@ -176,10 +177,10 @@ pub struct FlowRecord {
     /// The last changes of state and limit, the newest last.
     pub decisions: Vec<Decision>,
     /// Start of the time for which nothing of it goes except probes; `null` while it goes on.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub stopped_since: Option<Timestamp>,
     /// Time at which a stage of it ended last.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub seen_at: Option<Timestamp>,
     /// Knowledge of its controller, for the next dispatcher.
     #[serde(skip_serializing_if = "serde_json::Value::is_null")]
@@ -209,10 +210,10 @@ pub struct SystemRecord {
     /// Requests that were sent to it and whose callback has not come.
     pub open_requests: u32,
     /// Time before which it is not called, because it said so or an operator did.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub closed_until: Option<Timestamp>,
     /// Start of the time for which it is only probed, after failures or at its own request; `null` while it is called.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub stopped_since: Option<Timestamp>,
     /// Calls that ended in a second, recently.
     pub throughput: f64,
@@ -230,7 +231,7 @@ pub struct SystemRecord {
     /// The last changes of state and limit, the newest last.
     pub decisions: Vec<Decision>,
     /// Time at which a call of it ended last.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub seen_at: Option<Timestamp>,
     /// Knowledge of its controller, for the next dispatcher.
     #[serde(skip_serializing_if = "serde_json::Value::is_null")]
@@ -303,6 +304,7 @@ impl Quantiles {
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
     /// When.
+    #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
     /// The state after it.
     pub state: String,

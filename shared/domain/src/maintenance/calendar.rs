@@ -1,6 +1,7 @@
 //! The calendar of a maintenance window: once, or again and again by days of a zone. Times are those of a clock on the
 //! wall there, so that "at 22:00" stays at 22:00 when the clocks change. Must never be asked what is held back by it.
 
+use crate::time;
 use jiff::civil::{Date, Time, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, Timestamp};
@@ -41,10 +42,10 @@ spelled!(Period { Day => "day", Week => "week", Month => "month" });
 #[serde(rename_all = "camelCase", default)]
 pub struct CalendarRule {
     /// Start of the only occurrence; of a calendar with `every` the time before which none begins.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub from: Option<Timestamp>,
     /// Time from which on none begins any more; only with `every`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub until: Option<Timestamp>,
     /// `day`, `week` or `month`; left out: once.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -181,7 +181,7 @@ impl ConditionValue for Option<Timestamp> {
     }
 
     fn kept(&self) -> Value {
-        self.map(|at| at.to_string()).into()
+        self.map(time::shown).into()
     }
 }
 

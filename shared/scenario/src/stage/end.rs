@@ -8,6 +8,7 @@ use pagurus_domain::classes::PANIC;
 use pagurus_domain::id::RequestId;
 use pagurus_domain::order::stage::Then;
 use pagurus_domain::order::{OrderError, ScenarioStatus};
+use pagurus_domain::time;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -29,6 +30,7 @@ pub struct Transition {
     /// The state that was entered.
     pub to: String,
     /// Time of the event.
+    #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
     /// Number of lines of the same stage, or since its position was saved last, that were said before.
     #[serde(skip)]
@@ -39,6 +41,7 @@ pub struct Transition {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LogLine {
     /// Time of the event.
+    #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
     /// Text of the engine or the scenario.
     pub text: String,

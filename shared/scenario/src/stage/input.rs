@@ -9,6 +9,7 @@ use pagurus_domain::order::Mode;
 use pagurus_domain::order::stage::Wake;
 use pagurus_domain::retry::{ErrorPolicy, ErrorRules};
 use pagurus_domain::system::SystemNames;
+use pagurus_domain::time;
 use serde_json::{Value, json};
 
 use super::super::script::Scripting;
@@ -174,7 +175,7 @@ impl KeptInput {
             // Scenarios that were stored earlier name it so.
             "attempt": facts.attempt,
             "life": facts.life,
-            "createdAt": facts.created_at.to_string(),
+            "createdAt": time::shown(facts.created_at),
         })
     }
 }

@@ -248,7 +248,7 @@ impl StageRun {
             at = at.min(*ends_at);
         }
         let text = format!(
-            "{}; class `{}`, attempt {} of cycle {}, next at {at}",
+            "{}; class `{}`, attempt {} of cycle {}, next at {at:.3}",
             error.message,
             error.class.as_deref().unwrap_or_default(),
             cycle.attempts,

@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use pagurus_domain::classes::{AMQP_UNROUTABLE, ORDER_REFUSED};
 use pagurus_domain::system::host_and_path;
+use pagurus_domain::time;
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
@@ -33,6 +34,7 @@ pub struct StepMade {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
     pub key: Option<Uuid>,
     /// Moment at which it was asked.
+    #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
     /// Milliseconds until the answer.
     pub ms: u64,

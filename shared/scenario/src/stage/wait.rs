@@ -107,7 +107,7 @@ impl StageRun {
         };
         let error = failures[place].0.clone();
         let text = format!(
-            "{}; class `{}`, attempt {} of cycle {}, again from the entry point at {at}",
+            "{}; class `{}`, attempt {} of cycle {}, again from the entry point at {at:.3}",
             error.message, cycle.class, cycle.attempts, cycle.number
         );
         self.end.log(turn.now, text);

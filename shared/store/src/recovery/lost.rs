@@ -8,6 +8,7 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::change::Waking;
 use pagurus_domain::order::stage::Wake;
 use pagurus_domain::order::transition::Cause;
+use pagurus_domain::time;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -245,7 +246,7 @@ pub async fn reissue(
 fn detail(stuck: &Stuck, finding: &str) -> Value {
     json!({
         "finding": finding, "attempt": stuck.attempt.0, "node": stuck.node.0, "nodeName": stuck.node_name,
-        "startedAt": stuck.started_at.to_string(),
+        "startedAt": time::shown(stuck.started_at),
     })
 }
 

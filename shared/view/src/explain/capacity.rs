@@ -83,7 +83,7 @@ impl CapacityConditions {
             None => Some("there is no active dispatcher, and never was one: start one".to_owned()),
             Some(Leader { is_held: true, .. }) => None,
             Some(Leader { until, .. }) => Some(format!(
-                "there is no active dispatcher (the lease of the last one ended at {until}): start one"
+                "there is no active dispatcher (the lease of the last one ended at {until:.3}): start one"
             )),
         }
     }
@@ -92,7 +92,8 @@ impl CapacityConditions {
         let alive = self.workers.iter().filter(|worker| worker.is_alive).count();
         if alive == 0 {
             let seen: Option<Timestamp> = self.workers.iter().map(|worker| worker.seen_at).max();
-            let seen = seen.map_or_else(|| "there never was one".to_owned(), |at| format!("last seen {at}"));
+            let seen =
+                seen.map_or_else(|| "there never was one".to_owned(), |at| format!("last seen {at:.3}"));
             return Some(format!("no worker is alive ({seen}): start one"));
         }
         let none = self.takers().next().is_none();

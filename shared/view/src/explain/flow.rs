@@ -47,15 +47,15 @@ pub(super) async fn hindrance(
 
 fn in_window(open: &OpenWindowView, start: &str) -> String {
     let OpenWindowView { window, from, until, reason } = open;
-    format!("{start} by maintenance window {window} since {from} until {until}: {reason}")
+    format!("{start} by maintenance window {window} since {from:.3} until {until:.3}: {reason}")
 }
 
 fn stopped_by_hand(stop: &StoredStop, flow: &str, whose: &str) -> String {
     let until = match stop.rule.until {
-        Some(until) => format!("until {until}"),
+        Some(until) => format!("until {until:.3}"),
         None => format!("until stop {} is lifted", stop.rule.no),
     };
-    format!("{whose} `{flow}` is stopped by hand since {} {until}: {}", stop.rule.from, stop.reason)
+    format!("{whose} `{flow}` is stopped by hand since {:.3} {until}: {}", stop.rule.from, stop.reason)
 }
 
 fn held_back(record: &FlowRecord, whose: &str) -> Option<WaitSentence> {
@@ -65,7 +65,7 @@ fn held_back(record: &FlowRecord, whose: &str) -> Option<WaitSentence> {
     let why = decided.map_or_else(String::new, |decision| format!(": {}", decision.why));
     // The last decision may be but one more pause of a longer stop.
     let since = record.stopped_since.or(decided.map(|decision| decision.at));
-    let since = since.map_or_else(String::new, |at| format!(" since {at}"));
+    let since = since.map_or_else(String::new, |at| format!(" since {at:.3}"));
     match record.state {
         FlowState::Stopped => Some((FlowStopped, format!("{whose} `{flow}` is stopped{since}{why}"))),
         FlowState::Probing => {

@@ -84,22 +84,22 @@ impl SystemStand {
 impl Closure {
     fn clause(&self, system: &str) -> String {
         let since_of =
-            |since: &Option<Timestamp>| since.map_or_else(String::new, |at| format!(" since {at}"));
+            |since: &Option<Timestamp>| since.map_or_else(String::new, |at| format!(" since {at:.3}"));
         let why_of = |why: &str| if why.is_empty() { String::new() } else { format!(" ({why})") };
         match self {
             Self::ByOperator { since, until: Some(until), reason } => format!(
-                "which an operator keeps stopped since {since} until {until}: {reason} \
+                "which an operator keeps stopped since {since:.3} until {until:.3}: {reason} \
                  (`pagurus systems clear {system}` lets it be called before)"
             ),
             Self::ByOperator { since, until: None, reason } => format!(
-                "which an operator keeps stopped since {since}, until `pagurus systems clear {system}`: {reason}"
+                "which an operator keeps stopped since {since:.3}, until `pagurus systems clear {system}`: {reason}"
             ),
             Self::InWindow(OpenWindowView { window, from, until, reason }) => format!(
-                "which is left alone by maintenance window {window} since {from} until {until}: {reason} \
+                "which is left alone by maintenance window {window} since {from:.3} until {until:.3}: {reason} \
                  (`pagurus windows end {window}` ends it now)"
             ),
             Self::Stopped { since, until, why } => {
-                let from = until.map_or_else(String::new, |at| format!(" from {at} on"));
+                let from = until.map_or_else(String::new, |at| format!(" from {at:.3} on"));
                 format!(
                     "which is stopped{}{}: a few orders try it{from}, and all go on once it answers \
                      (see to the system; `pagurus systems open {system}` if it is well)",
@@ -145,13 +145,13 @@ fn resting(
     let state = state.map_or_else(String::new, |state| format!(" in state `{state}`"));
     let counted = "no attempt and no time of a retry is counted";
     match system {
-        None => format!("{whose}{state} between two stages, and goes on at {due}"),
+        None => format!("{whose}{state} between two stages, and goes on at {due:.3}"),
         Some((system, Some(closed))) => format!(
-            "{whose}{state} before it calls the system `{system}`, {closed}; it looks again at {due}, and {counted}"
+            "{whose}{state} before it calls the system `{system}`, {closed}; it looks again at {due:.3}, and {counted}"
         ),
         Some((system, None)) => format!(
             "{whose}{state} before it calls the system `{system}`, which was left alone and may be called again: \
-             it goes on at {due}, and {counted}"
+             it goes on at {due:.3}, and {counted}"
         ),
     }
 }

@@ -30,9 +30,7 @@ pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> H
     let asked = read_json(&intake, body).await?;
     let text = |key: &str| match asked.get(key).and_then(Value::as_str) {
         Some(text) => Ok(text.to_owned()),
-        None => {
-            Err(ProblemResponse(Problem::of_field(&format!("/{key}"), "must be the text of a file")))
-        }
+        None => Err(ProblemResponse(Problem::of_field(&format!("/{key}"), "must be the text of a file"))),
     };
     let (scenario, tests) = (text("scenario")?, text("tests")?);
     let Ok(permit) = TRIED.try_acquire() else {

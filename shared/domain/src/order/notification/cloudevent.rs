@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn ord_18_an_event_has_the_attributes_of_its_notification() {
-        let body = json!({"id": "o-1", "scenario": "s", "transactionId": "t-1", "finishedAt": "2026-01-01T00:00:00.000+00:00"});
+        let body = json!({"id": "o-1", "scenario": "s", "transactionId": "t-1", "finishedAt": "2026-01-01T00:00:00.000Z"});
         let body = body.to_string();
         let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         let event = CloudEvent {
@@ -92,7 +92,7 @@ mod tests {
             written,
             json!({
                 "specversion": "1.0", "id": "m-1", "source": "/pagurus/test/scenarios/s",
-                "type": "io.pagurus.order.ended.v1", "subject": "o-1", "time": "2026-01-01T00:00:00.000+00:00",
+                "type": "io.pagurus.order.ended.v1", "subject": "o-1", "time": "2026-01-01T00:00:00.000Z",
                 "correlationid": "t-1", "sequence": "00000000000000000042", "traceparent": trace,
                 "datacontenttype": "application/json", "data": serde_json::from_str::<Value>(&body).unwrap(),
             })

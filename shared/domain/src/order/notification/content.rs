@@ -204,7 +204,7 @@ impl Zone {
     fn write(&self, time: Timestamp) -> String {
         match &self.0 {
             Some(zone) => time.to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
-            None => format!("{time:.3}").replace('Z', "+00:00"),
+            None => crate::time::shown(time),
         }
     }
 }
@@ -295,7 +295,7 @@ mod tests {
         let content = Content { status: Status::Wait, ..content(&order) };
         let body = content.render_parked(ParkedReason::Suspended, None, None);
         let body: Value = serde_json::from_str(&body).unwrap();
-        let since = "2026-01-01T00:00:01.500+00:00";
+        let since = "2026-01-01T00:00:01.500Z";
         assert_eq!(body["parked"], serde_json::json!({"reason": "suspended", "since": since}));
         assert_eq!((&body["finishedAt"], &body["durationMs"]), (&Value::Null, &Value::Null));
         assert_eq!(body["status"], "wait");

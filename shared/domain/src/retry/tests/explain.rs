@@ -114,10 +114,7 @@ fn err_14_a_question_says_where_and_how_once() {
         (Question { body: Some(""), timeout: true, ..amqp }, "a request ends in one way; "),
         (Question { status: Some(500), ..amqp }, "amqp: messages have neither a status nor an exception; "),
         (Question { path: Some("/a"), timeout: true, ..amqp }, "amqp: a request goes by HTTP or by AMQP; "),
-        (
-            Question { path: Some("a"), status: Some(500), ..path },
-            "path: the path `a` must begin with `/`; ",
-        ),
+        (Question { path: Some("a"), status: Some(500), ..path }, "path: the path `a` must begin with `/`; "),
         (
             Question { amqp: Some("/a?kye=b"), timeout: true, ..amqp },
             "amqp: unknown part `kye`; did you mean `key`?",

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use pagurus_domain::folded::Folded;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::number::saturated;
+use pagurus_domain::time;
 use pagurus_scenario::stage::Callback;
 use pagurus_scenario::value;
 use pagurus_wire::parts::CallbackView;
@@ -82,7 +83,7 @@ impl Accepted {
         let mut value = json!({
             "headers": self.headers,
             "stepStatus": self.step_status,
-            "receivedAt": self.received_at.to_string(),
+            "receivedAt": time::shown(self.received_at),
         });
         // Moved, not copied: the tree of a long answer is large.
         if let Value::Object(map) = &mut value {

@@ -8,6 +8,7 @@ use pagurus_domain::id::{Life, OrderNo, RequestId, ScenarioNo};
 use pagurus_domain::order::dependency::{around_child, behind_holder, cycle};
 use pagurus_domain::order::notification::Content;
 use pagurus_domain::order::{Mode, OrderHead, ScenarioStatus, Status};
+use pagurus_domain::time;
 use pagurus_scenario::stage::{Answer, ChildOrder, HttpCall, HttpFailure, Publication, Response, Task};
 use serde_json::{Value, json};
 
@@ -177,7 +178,7 @@ impl Play<'_> {
     /// Schedules the later answer of a task or of a child order.
     fn answer_later(&mut self, id: RequestId, after: Duration, body: Value) {
         let at = later(self.now, after);
-        let value = json!({"body": body, "headers": {}, "stepStatus": null, "receivedAt": at.to_string()});
+        let value = json!({"body": body, "headers": {}, "stepStatus": null, "receivedAt": time::shown(at)});
         self.requests.expect(id, at, value);
     }
 
@@ -230,7 +231,7 @@ impl Play<'_> {
             "body": callback.body,
             "headers": callback.headers,
             "stepStatus": callback.step_status,
-            "receivedAt": at.to_string(),
+            "receivedAt": time::shown(at),
         });
         self.requests.expect(id, at, value);
     }

@@ -15,21 +15,21 @@ impl Play<'_> {
     pub(super) fn next_wake(&mut self, end: &StageEnd) -> (Wake, Timestamp) {
         let (wake, due) = match &end.then {
             Then::Sleep { until } => {
-                self.tell(format!("sleeps until {until}"));
+                self.tell(format!("sleeps until {until:.3}"));
                 self.released = false;
                 (Wake::Timer, *until)
             }
             Then::Retry { at, error } => {
                 let class = error.class.as_deref().unwrap_or("unclassified");
-                self.tell(format!("retries at {at} ({class}: {})", error.message));
+                self.tell(format!("retries at {at:.3} ({class}: {})", error.message));
                 (Wake::Retry, *at)
             }
             Then::Poll { at } => {
-                self.tell(format!("polls again at {at}"));
+                self.tell(format!("polls again at {at:.3}"));
                 (Wake::Poll, *at)
             }
             Then::Wait { until, requests } => {
-                self.tell(format!("waits until {until}"));
+                self.tell(format!("waits until {until:.3}"));
                 self.wait(*until, requests)
             }
             Then::Hold { until } => (Wake::Timer, *until),

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::client::ApiClient;
 use crate::failure::CliError;
-use crate::input::given;
+use crate::input::{self, given};
 use crate::list::{List, who};
 use crate::screen::{Screen, harmless, time};
 
@@ -70,8 +70,8 @@ pub(crate) struct Stop {
     #[arg(long = "for", value_name = "DURATION")]
     #[serde(rename = "for")]
     duration: Option<String>,
-    /// From when on; left out: at once
-    #[arg(long, value_name = "TIME")]
+    /// From when on, or `now`; left out: at once
+    #[arg(long, value_name = "TIME", value_parser = input::parse_time)]
     from: Option<Timestamp>,
     /// Go on by itself at the end of --for
     #[arg(long, requires = "duration")]
@@ -186,14 +186,15 @@ fn report(outcome: &StopOutcome, dry_run: bool, done: &str, screen: &Screen) -> 
 }
 
 fn sentences(outcome: &StopOutcome, dry_run: bool, done: &str) -> Vec<String> {
-    let would = if dry_run { "would be " } else { "" };
+    let (would, is) = if dry_run { ("would be ", "would be ") } else { ("", "is ") };
     let mut lines: Vec<String> =
         outcome.flows.iter().map(|flow| format!("{would}{done}: {}", harmless(flow))).collect();
     if outcome.more_flows {
         lines.push("… and more".to_owned());
     }
     if outcome.flows.is_empty() {
-        lines.push(format!("no flow that is known by now {would}{done}; those that appear later are"));
+        let later = if done == "stopped" { "; those that appear later are" } else { "" };
+        lines.push(format!("no flow that is known by now {is}{done}{later}"));
     }
     if let Some(shift) = &outcome.shift {
         lines.push(match shift.shift {
@@ -207,6 +208,9 @@ fn sentences(outcome: &StopOutcome, dry_run: bool, done: &str) -> Vec<String> {
         lines.push(match (outcome.confirmation.confirmed, outcome.confirmation.serial) {
             (true, _) if outcome.stops.is_empty() => "no stop by hand was lifted".to_owned(),
             (true, _) if done == "resumed" => format!("stop {numbers} is lifted"),
+            (false, _) if done == "resumed" => {
+                format!("stop {numbers} is lifted; no dispatcher has confirmed it yet: is one active?")
+            }
             (true, Some(serial)) => {
                 format!("stop {numbers} is in force; the last stage was handed out before it as {serial}")
             }
@@ -305,13 +309,21 @@ mod tests {
         assert_eq!(
             sentences(&none, false, "stopped"),
             [
-                "no flow that is known by now stopped; those that appear later are",
+                "no flow that is known by now is stopped; those that appear later are",
                 "stop 8: stored; no dispatcher has confirmed it yet: is one active?",
             ]
         );
         let lifted =
             StopOutcome { stops: vec![7], flows: vec!["a".into()], confirmation, ..StopOutcome::default() };
         assert_eq!(sentences(&lifted, false, "resumed"), ["resumed: a", "stop 7 is lifted"]);
+        let unconfirmed = StopOutcome { stops: vec![7], ..StopOutcome::default() };
+        assert_eq!(
+            sentences(&unconfirmed, false, "resumed"),
+            [
+                "no flow that is known by now is resumed",
+                "stop 7 is lifted; no dispatcher has confirmed it yet: is one active?",
+            ]
+        );
         let dry = StopOutcome { flows: vec!["a".into()], ..StopOutcome::default() };
         assert_eq!(sentences(&dry, true, "stopped"), ["would be stopped: a"]);
     }

@@ -6,7 +6,9 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use pagurus_domain::document;
+use pagurus_domain::time;
 use pagurus_wire::json;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -85,6 +87,14 @@ pub(crate) fn object_of_pairs(flag: &str, pairs: &[(String, Value)]) -> Result<M
     Ok(object)
 }
 
+/// A time, as an argument: of RFC 3339, or `now`.
+pub(crate) fn parse_time(argument: &str) -> Result<Timestamp, String> {
+    match argument {
+        "now" => Ok(Timestamp::now()),
+        text => time::read(text).ok_or_else(|| format!("write {}, or now", time::RANGE)),
+    }
+}
+
 /// A duration, as an argument.
 pub(crate) fn parse_duration(argument: &str) -> Result<Duration, String> {
     document::parse_duration(argument)
@@ -133,6 +143,15 @@ pub(crate) fn value_of(flag: &str, argument: &str) -> Result<Value, CliError> {
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dsp_16_a_time_on_the_command_line_may_be_now() {
+        let before = Timestamp::now();
+        assert!((before..=Timestamp::now()).contains(&parse_time("now").unwrap()));
+        let at = parse_time("2026-12-01T00:00:00+03:00").unwrap();
+        assert_eq!(time::shown(at), "2026-11-30T21:00:00.000Z");
+        assert!(parse_time("tomorrow").unwrap_err().ends_with("or now"));
+    }
 
     #[test]
     fn a_pair_is_text_or_json() {

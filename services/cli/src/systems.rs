@@ -12,7 +12,7 @@ use crate::client::ApiClient;
 use crate::failure::CliError;
 use crate::flows::history;
 use crate::flows::tables::{class_count, decided, joined, of_limit};
-use crate::input::given;
+use crate::input::{self, given};
 use crate::list::{List, moment};
 use crate::screen::{Screen, harmless, time};
 use crate::windows::held_by;
@@ -54,8 +54,8 @@ pub(crate) struct OverrideArguments {
     #[arg(long = "for", value_name = "DURATION")]
     #[serde(rename = "for")]
     duration: Option<String>,
-    /// From when on; left out: at once
-    #[arg(long, value_name = "TIME")]
+    /// From when on, or `now`; left out: at once
+    #[arg(long, value_name = "TIME", value_parser = input::parse_time)]
     from: Option<Timestamp>,
 }
 
@@ -72,7 +72,9 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
         Command::Open(order) => give(order, "open", client, screen).await,
         Command::Clear { system } => {
             let reply = client.post(&path(&system, Some("clear")), &json!({})).await?;
-            report(&reply.read()?, &system, screen)
+            screen.show(&reply.read::<ConfirmationView>()?, |confirmation| {
+                confirmed(&format!("`{}` has no order any more", harmless(&system)), confirmation)
+            })
         }
     }
 }
@@ -84,7 +86,17 @@ async fn give(
     screen: &Screen,
 ) -> Result<(), CliError> {
     let reply = client.post(&path(&order.system, Some(word)), &given(&order)?).await?;
-    report(&reply.read()?, &order.system, screen)
+    screen.show(&reply.read::<ConfirmationView>()?, |confirmation| {
+        confirmed(&stand(&order, word == "stop"), confirmation)
+    })
+}
+
+/// The state in which an order puts its system.
+fn stand(order: &OverrideArguments, stopped: bool) -> String {
+    let from = order.from.map_or_else(String::new, |from| format!(" from {} on", time(from)));
+    let length = order.duration.as_ref().map_or_else(String::new, |length| format!(" for {length}"));
+    let state = if stopped { "is stopped" } else { "is open, however its calls end" };
+    harmless(&format!("`{}` {state}{from}{length}", order.system))
 }
 
 fn path(system: &str, order: Option<&str>) -> String {
@@ -92,15 +104,9 @@ fn path(system: &str, order: Option<&str>) -> String {
     order.map_or_else(|| format!("/v1/systems/{system}"), |order| format!("/v1/systems/{system}/{order}"))
 }
 
-fn report(confirmation: &ConfirmationView, system: &str, screen: &Screen) -> Result<(), CliError> {
-    let system = harmless(system);
-    screen.show(confirmation, |confirmation| {
-        if confirmation.confirmed {
-            format!("in force for `{system}`")
-        } else {
-            format!("stored for `{system}`; no dispatcher has confirmed it yet: is one active?")
-        }
-    })
+fn confirmed(sentence: &str, confirmation: &ConfirmationView) -> String {
+    let doubt = "; no dispatcher has confirmed it yet: is one active?";
+    format!("{sentence}{}", if confirmation.confirmed { "" } else { doubt })
 }
 
 /// Called systems, how they fare, and what was ordered for them.
@@ -162,4 +168,30 @@ fn shown(system: &SystemView, screen: &Screen) -> String {
     ]);
     text.push_str(&decided(&record.decisions, screen));
     text
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dsp_10_the_answer_to_an_order_says_how_its_system_stands() {
+        let order = |duration: Option<&str>, from: Option<&str>| OverrideArguments {
+            system: "billing".into(),
+            reason: "r".into(),
+            duration: duration.map(str::to_owned),
+            from: from.map(|from| from.parse().unwrap()),
+        };
+        let taken = ConfirmationView { confirmed: true, ..ConfirmationView::default() };
+        assert_eq!(
+            confirmed(&stand(&order(None, None), false), &taken),
+            "`billing` is open, however its calls end"
+        );
+        let later = order(Some("2h"), Some("2026-12-01T00:00:00Z"));
+        assert_eq!(
+            confirmed(&stand(&later, true), &ConfirmationView::default()),
+            "`billing` is stopped from 2026-12-01T00:00:00.000Z on for 2h; no dispatcher has confirmed it yet: is one active?"
+        );
+    }
 }

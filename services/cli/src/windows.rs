@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::client::ApiClient;
 use crate::failure::CliError;
-use crate::input::given;
+use crate::input::{self, given};
 use crate::list::{List, who};
 use crate::screen::{Screen, harmless, time};
 
@@ -50,11 +50,11 @@ pub(crate) struct Add {
     /// Leave the called system of this name alone
     #[arg(long, value_parser = Text::new())]
     system: Option<String>,
-    /// Begin of a window that is once; with --every the time before which none begins
-    #[arg(long, value_name = "TIME", required_unless_present = "every")]
+    /// Start of a window that is once, or `now`; with --every the time before which none begins
+    #[arg(long, value_name = "TIME", value_parser = input::parse_time, required_unless_present = "every")]
     from: Option<Timestamp>,
     /// Time from which on none begins any more
-    #[arg(long, value_name = "TIME", requires = "every")]
+    #[arg(long, value_name = "TIME", value_parser = input::parse_time, requires = "every")]
     until: Option<Timestamp>,
     /// Period: day, week or month
     #[arg(long, requires = "at")]
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(
             sentences(&outcome, "open", false),
             [
-                "open: 2026-12-05 21:00:00Z to 2026-12-06 00:00:00Z",
+                "open: 2026-12-05T21:00:00.000Z to 2026-12-06T00:00:00.000Z",
                 "stopped meanwhile: tariff|200",
                 "shift 9 has moved orders behind its end: `pagurus orders shift --undo 9` moves them back",
                 "window 3 is in force",

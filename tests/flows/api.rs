@@ -137,7 +137,7 @@ const QUERIES: [(Method, &str, Wrong); 20] = [
     (Method::GET, "/v1/errors/orders", &[("status", "x"), ("since", "x"), ("limit", "x"), ("cursor", "x")]),
     (Method::GET, "/v1/errors/orders", &[("class", "a&class=b")]),
     // An action knows no dry run: it must not be carried out as if it had not been asked for one.
-    (Method::POST, "/v1/orders/a/restart", &[("dryRun", "true")]),
+    (Method::POST, "/v1/orders/a/resend", &[("dryRun", "true")]),
     (Method::POST, "/v1/orders", &[("dry_run", "1")]),
     (Method::DELETE, "/v1/searches/mine", &[("dryRun", "true")]),
 ];

@@ -104,7 +104,8 @@ async fn restart_all(env: &Env) -> Vec<String> {
                 name: "operation-1".to_owned(),
                 digest: String::new(),
             };
-            let terms = Terms { by: &by, reason: Some("the bank is back"), if_status: None, key: Some(&key) };
+            let reason = Some("the bank is back");
+            let terms = Terms { by: &by, reason, if_status: None, key: Some(&key), dry_run: false };
             let ids: Vec<String> = (0..=FAILED).map(|number| format!("o-{number}")).collect();
             for batch in ids.chunks(BATCH) {
                 let batch: Vec<&str> = batch.iter().map(String::as_str).collect();

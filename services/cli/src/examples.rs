@@ -20,6 +20,7 @@ const EXAMPLES: &[&str] = &[
     "pagurus order cancel o-1 --reason 'the client has left'",
     "pagurus order interrupt o-1 --reason 'registered by mistake'",
     "pagurus order kill o-1 --reason 'the shop has closed'",
+    "pagurus order kill o-1 --dry-run",
     "pagurus order restart o-1 --reason 'the system is back'",
     "pagurus order restart o-1 --from initial --params '{\"tariff\": \"new\"}' --reason 'the tariff was misspelt'",
     "pagurus order call o-1 status",

@@ -55,11 +55,11 @@ pub(crate) enum Command {
         timeout: Option<Duration>,
     },
     /// Give an order up for good
-    Cancel(ActionArguments),
+    Cancel(EndArguments),
     /// Stop an order before it begins
-    Interrupt(ActionArguments),
+    Interrupt(EndArguments),
     /// Stop an order that runs or waits
-    Kill(ActionArguments),
+    Kill(EndArguments),
     /// Begin a new life of an order that has ended
     Restart(RestartArguments),
     /// Call a live order, and show what it answers
@@ -145,6 +145,39 @@ pub(crate) struct ActionArguments {
     reason: Option<String>,
 }
 
+/// An action that ends the life of an order, or begins one.
+#[derive(Debug, Args)]
+pub(crate) struct EndArguments {
+    #[command(flatten)]
+    action: ActionArguments,
+    #[command(flatten)]
+    run: Run,
+}
+
+/// Whether an action is carried out, or only tried.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct Run {
+    /// Only tell the status that would follow, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Run {
+    /// The path of an action on an order.
+    fn path(self, id: &str, action: &str) -> String {
+        let query = if self.dry_run { "?dryRun=true" } else { "" };
+        format!("{}{query}", order_path(id, action))
+    }
+
+    /// Status that an order has after an action, or would have.
+    fn standing(self, view: &StatusView, screen: &Screen) -> String {
+        let (id, status) = (harmless(&view.id), screen.status(&view.status));
+        let note = view.note.as_ref().map_or_else(String::new, |note| format!(": {}", harmless(note)));
+        let is = if self.dry_run { "would be" } else { "is" };
+        format!("{id} {is} in status {status}{note}")
+    }
+}
+
 /// A new life of an order.
 #[derive(Debug, Args, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -152,6 +185,9 @@ pub(crate) struct RestartArguments {
     #[command(flatten)]
     #[serde(skip)]
     action: ActionArguments,
+    #[command(flatten)]
+    #[serde(skip)]
+    run: Run,
     /// The state to begin at, or `initial`; left out: the last entry point
     #[arg(long, value_name = "STATE")]
     from: Option<String>,
@@ -177,15 +213,19 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
         Command::Watch { id, timeout } => watch::run(&id, timeout, client, screen).await,
         Command::Shift(shift) => flows::shift(shift, client, screen).await,
         Command::Call(arguments) => call::run(&arguments, client, screen).await,
-        Command::Cancel(action) => act("cancel", &action, Map::new(), client, screen).await,
-        Command::Interrupt(action) => act("interrupt", &action, Map::new(), client, screen).await,
-        Command::Kill(action) => act("kill", &action, Map::new(), client, screen).await,
-        Command::Resend(action) => act("resend", &action, Map::new(), client, screen).await,
-        Command::Check(action) => act("check", &action, Map::new(), client, screen).await,
+        Command::Cancel(action) => {
+            act("cancel", (&action.action, action.run), Map::new(), client, screen).await
+        }
+        Command::Interrupt(action) => {
+            act("interrupt", (&action.action, action.run), Map::new(), client, screen).await
+        }
+        Command::Kill(action) => act("kill", (&action.action, action.run), Map::new(), client, screen).await,
+        Command::Resend(action) => act("resend", (&action, Run::default()), Map::new(), client, screen).await,
+        Command::Check(action) => act("check", (&action, Run::default()), Map::new(), client, screen).await,
         Command::Restart(restart) => {
             let mut body = given(&restart)?;
             body.extend(object_field("params", restart.params.as_ref())?);
-            act("restart", &restart.action, body, client, screen).await
+            act("restart", (&restart.action, restart.run), body, client, screen).await
         }
         Command::Export(arguments) => export::run(&arguments, client, screen).await,
         Command::Answer(arguments) => answer::run(&arguments, client, screen).await,
@@ -242,17 +282,14 @@ async fn list(arguments: OrderListArguments, client: &ApiClient, screen: &Screen
 
 async fn act(
     action: &str,
-    arguments: &ActionArguments,
+    (arguments, run): (&ActionArguments, Run),
     mut body: Map<String, Value>,
     client: &ApiClient,
     screen: &Screen,
 ) -> Result<(), CliError> {
     body.extend(given(arguments)?);
-    let reply = client.post(&order_path(&arguments.id, action), &body).await?;
-    reply.show(screen, |view: &StatusView| {
-        let note = view.note.as_ref().map_or_else(String::new, |note| format!(": {}", harmless(note)));
-        format!("{}{note}", standing(&view.id, &view.status, screen))
-    })
+    let reply = client.post(&run.path(&arguments.id, action), &body).await?;
+    reply.show(screen, |view: &StatusView| run.standing(view, screen))
 }
 
 /// Status that an order has after an action.

@@ -241,9 +241,13 @@ impl Commands {
             .chain(reopening.iter().map(|(allowed, _)| allowed.order()))
             .collect();
         audited(&tx, action.word(), &acted, terms).await?;
-        tx.commit().await?;
-        drop(client);
-        self.tell(action, terms.by, ending.len() + reopening.len(), effects).await;
+        if terms.dry_run {
+            tx.rollback().await?;
+        } else {
+            tx.commit().await?;
+            drop(client);
+            self.tell(action, terms.by, ending.len() + reopening.len(), effects).await;
+        }
         Ok(ids
             .iter()
             .map(|id| outcomes.get(id).cloned().unwrap_or_else(|| Err(Problem::no_order(id))))

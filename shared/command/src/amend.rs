@@ -43,7 +43,8 @@ enum Amendment<'a> {
 }
 
 impl Commands {
-    /// Lets a stuck order go on from another state. Under a key, a repeat that was carried out before does nothing.
+    /// Lets a stuck order go on from another state, and returns the status that follows; all of it is taken back in a dry
+    /// run. Under a key, a repeat that was carried out before does nothing.
     ///
     /// # Errors
     /// The problem to answer with: not found, refused by the law, or invalid.
@@ -53,8 +54,10 @@ impl Commands {
         repair: &Repair,
         by: &Principal,
         key: Option<&RequestKey>,
-    ) -> Result<(), Problem> {
-        self.amend(id, Amendment::Repair(repair), AmendmentAuthor::new(by, key)).await
+        dry_run: bool,
+    ) -> Result<Status, Problem> {
+        let author = AmendmentAuthor { dry_run, ..AmendmentAuthor::new(by, key) };
+        self.amend(id, Amendment::Repair(repair), author).await
     }
 
     /// Changes an order that does not run. Under a key, a repeat that was carried out before does nothing.
@@ -68,7 +71,7 @@ impl Commands {
         by: &Principal,
         key: Option<&RequestKey>,
     ) -> Result<(), Problem> {
-        self.amend(id, Amendment::Update(update), AmendmentAuthor::new(by, key)).await
+        self.amend(id, Amendment::Update(update), AmendmentAuthor::new(by, key)).await.map(drop)
     }
 
     async fn amend(
@@ -76,9 +79,9 @@ impl Commands {
         id: &str,
         amendment: Amendment<'_>,
         mut by: AmendmentAuthor<'_>,
-    ) -> Result<(), Problem> {
+    ) -> Result<Status, Problem> {
         let mut tries = Tries::default();
-        let effects = loop {
+        let (status, effects) = loop {
             let (operation, cause, outcome) = match amendment {
                 Amendment::Repair(repair) => {
                     ("repair", Cause::Repaired, self.try_repair(id, repair, &by).await)
@@ -89,13 +92,16 @@ impl Commands {
             };
             by.may_be_done = true;
             if let Some(done) = tries.judge(&self.host, operation, outcome).await {
-                let effects = done?;
+                let done = done?;
+                if by.dry_run {
+                    return Ok(done.0);
+                }
                 self.note(cause.as_str(), by.principal.door, 1);
-                break effects;
+                break done;
             }
         };
         effects.send(&self.host).await;
-        Ok(())
+        Ok(status)
     }
 
     async fn try_repair(
@@ -103,13 +109,13 @@ impl Commands {
         id: &str,
         asked: &Repair,
         by: &AmendmentAuthor<'_>,
-    ) -> Result<Result<Effects, Problem>, Error> {
+    ) -> Result<Result<(Status, Effects), Problem>, Error> {
         let mut client = self.host.store.recovery().await?;
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
         let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(Problem::no_order(id))) };
         if let Some(done) = by.done_before(&tx, &order, &[Cause::Repaired]).await? {
-            return Ok(done.map(|()| Effects::default()));
+            return Ok(done.map(|()| (order.status, Effects::default())));
         }
         let bounds = &self.host.settings().scenario;
         let chosen = self.chosen(&tx, &order, asked.scenario_version).await?;
@@ -132,14 +138,19 @@ impl Commands {
             .with(&json!({"state": asked.state}))
             .record(&tx)
             .await?;
-        tx.commit().await?;
+        if by.dry_run {
+            tx.rollback().await?;
+        } else {
+            tx.commit().await?;
+        }
         let left = order.ready_attempt().map(|gone| Left {
             no: order.head.no.0,
             attempt: Some(gone.0),
             queue: None,
         });
         let left = left.into_iter().collect();
-        Ok(Ok(Effects { left, notifications, ..Effects::of_ready([&ready]) }))
+        let status = allowed.change().to;
+        Ok(Ok((status, Effects { left, notifications, ..Effects::of_ready([&ready]) })))
     }
 
     /// Makes the order go on: a failed one in a new life, because its end was notified; a suspended one in the present life.
@@ -196,14 +207,14 @@ impl Commands {
         id: &str,
         asked: &Update,
         by: &AmendmentAuthor<'_>,
-    ) -> Result<Result<Effects, Problem>, Error> {
+    ) -> Result<Result<(Status, Effects), Problem>, Error> {
         let mut client = self.host.store.recovery().await?;
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
         let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(Problem::no_order(id))) };
         // With a start in the future, the event is that the order was deferred.
         if let Some(done) = by.done_before(&tx, &order, &[Cause::Updated, Cause::Deferred]).await? {
-            return Ok(done.map(|()| Effects::default()));
+            return Ok(done.map(|()| (order.status, Effects::default())));
         }
         let asked = match asked.completed(order.head.notify.as_deref()) {
             Ok(asked) => asked,
@@ -265,7 +276,7 @@ impl Commands {
         if let Some((stream, at)) = due {
             effects.timer(stream, at);
         }
-        Ok(Ok(effects))
+        Ok(Ok((order.status, effects)))
     }
 }
 
@@ -274,12 +285,13 @@ struct AmendmentAuthor<'a> {
     principal: &'a Principal,
     key: RequestKey,
     may_be_done: bool,
+    dry_run: bool,
 }
 
 impl<'a> AmendmentAuthor<'a> {
     fn new(principal: &'a Principal, key: Option<&RequestKey>) -> Self {
         let own = || RequestKey::of_our_own();
-        Self { principal, key: key.cloned().unwrap_or_else(own), may_be_done: key.is_some() }
+        Self { principal, key: key.cloned().unwrap_or_else(own), may_be_done: key.is_some(), dry_run: false }
     }
 
     /// The answer to a request that was carried out before; none where it was not.

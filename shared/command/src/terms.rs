@@ -18,6 +18,8 @@ pub struct Terms<'a> {
     pub if_status: Option<Status>,
     /// Key by which a repeat is known.
     pub key: Option<&'a RequestKey>,
+    /// True where all is taken back in the end: only the outcome is wanted.
+    pub dry_run: bool,
 }
 
 impl Terms<'_> {

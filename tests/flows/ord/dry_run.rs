@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::err::pagurus;
-use crate::installation::{Installation, LOG};
+use crate::installation::{Installation, LOG, asking};
 
 /// Status of the answer to a dry run, and its body.
 async fn tried(engine: &Installation, path: &str, body: &Value) -> (u16, Value) {
@@ -80,4 +80,38 @@ async fn ord_1_a_dry_run_tells_what_a_registration_would_and_registers_nothing()
 
     assert_eq!(orders(&engine).await, 1, "nothing was registered");
     assert_eq!(engine.submit(&order("new")).await.status, 201, "and nothing stands in the way");
+}
+
+#[tokio::test]
+async fn ord_24_a_dry_run_of_an_action_tells_the_status_that_follows_and_changes_nothing() {
+    let engine = Installation::start("ord_24_dry_run").await;
+    engine.actions("fails", "- script: 'fail(\"there is none\", \"no.stock\")'").await;
+    engine.scenario("asks", &asking("/ask", "10m")).await;
+    engine.run(json!({"id": "failed", "scenario": "fails"}), "fail").await;
+    engine.run(json!({"id": "waits", "scenario": "asks"}), "wait").await;
+    let rows = "SELECT (SELECT count(*) FROM history) + (SELECT count(*) FROM audit) + (SELECT count(*) FROM outbox)";
+    let database = engine.database().await;
+    let count = async || database.query_one(rows, &[]).await.unwrap().get::<_, i64>(0);
+    let before = count().await;
+
+    let repair = json!({"state": "ask", "reason": "r"});
+    for (id, action, body, expected) in [
+        ("failed", "cancel", json!({"reason": "r"}), "canceled"),
+        ("failed", "restart", json!({}), "reopen"),
+        ("waits", "kill", json!({}), "canceled"),
+        ("waits", "repair", repair, "reopen"),
+    ] {
+        let (status, answer) = tried(&engine, &format!("/v1/orders/{id}/{action}"), &body).await;
+        assert_eq!((status, answer["status"].as_str()), (200, Some(expected)), "{action}: {answer}");
+    }
+    // What is refused is refused as ever.
+    assert_eq!(tried(&engine, "/v1/orders/failed/kill", &json!({})).await.0, 409);
+    assert_eq!(tried(&engine, "/v1/orders/waits/repair", &json!({"state": "x", "reason": "r"})).await.0, 422);
+    assert_eq!(count().await, before);
+    assert_eq!(engine.order("failed").await.unwrap()["status"], "fail");
+    assert_eq!(engine.order("waits").await.unwrap()["status"], "wait");
+
+    let output = pagurus(&["--server", engine.base(), "order", "kill", "waits", "--dry-run"]).await;
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && shown.contains("waits would be in status canceled"), "{shown}");
 }

@@ -6,7 +6,7 @@ use pagurus_wire::order::{DependencyGraph, OrderView, RegisteredView, StatusView
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{show, standing};
+use super::{Run, show, standing};
 use crate::client::{ApiClient, order_path};
 use crate::failure::CliError;
 use crate::input;
@@ -56,6 +56,9 @@ pub(crate) struct RepairArguments {
     /// Why, for the history
     #[arg(long)]
     reason: String,
+    #[command(flatten)]
+    #[serde(skip)]
+    run: Run,
 }
 
 /// Change of an order that has not gone on yet.
@@ -118,8 +121,8 @@ pub(super) async fn repair(
 ) -> Result<(), CliError> {
     let mut body = input::given(arguments)?;
     body.extend(input::object_field("vars", arguments.vars.as_ref())?);
-    let reply = client.post(&order_path(&arguments.id, "repair"), &body).await?;
-    reply.show(screen, |view: &StatusView| standing(&view.id, &view.status, screen))
+    let reply = client.post(&arguments.run.path(&arguments.id, "repair"), &body).await?;
+    reply.show(screen, |view: &StatusView| arguments.run.standing(view, screen))
 }
 
 pub(super) async fn update(

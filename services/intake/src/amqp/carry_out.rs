@@ -94,6 +94,7 @@ impl EntryDoor {
             reason: act.asked.reason.as_deref(),
             if_status: act.asked.if_status,
             key: Some(&act.key),
+            dry_run: false,
         };
         let may_be_done = again || !act.is_own_key;
         let outcome = self.intake.commands.act_at_once(&act.id, &act.action, terms, may_be_done).await?;

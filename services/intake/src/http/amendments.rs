@@ -17,7 +17,8 @@ use super::body::read_json_if_any;
 use super::caller::Caller;
 use super::document::{Table, operation};
 use super::idempotency::key_of;
-use super::query::Path;
+use super::orders::ActionQuery;
+use super::query::{Path, Query};
 use super::registration::register_one;
 use super::{HttpResult, ProblemResponse};
 use crate::Intake;
@@ -87,6 +88,7 @@ pub(super) async fn update_named_batch(
 async fn repair(
     State(intake): State<Intake>,
     Path(id): Path<String>,
+    Query(query): Query<ActionQuery>,
     Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
@@ -94,8 +96,12 @@ async fn repair(
     let body = read_json_if_any(&intake, body).await?;
     let key = RequestKey::read(key_of(&headers)?, &body)?;
     let asked = Repair::read(&body).map_err(invalid)?;
-    intake.commands.repair(&id, &asked, &by, key.as_ref()).await?;
-    Ok(Json(intake.views.status(&id).await?))
+    let status = intake.commands.repair(&id, &asked, &by, key.as_ref(), query.dry_run).await?;
+    let view = intake.views.status(&id).await?;
+    if !query.dry_run {
+        return Ok(Json(view));
+    }
+    Ok(Json(StatusView { status: status.to_string(), is_final: status.is_final(), ..view }))
 }
 
 /// `POST /v1/orders/{id}/requests/{request}/answer`: what the called system would have answered, by hand.

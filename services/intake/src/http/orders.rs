@@ -37,9 +37,12 @@ macro_rules! act_on {
     ($action:expr) => {
         |State(intake): State<Intake>,
          Path(id): Path<String>,
+         Query(query): Query<ActionQuery>,
          Caller(by): Caller,
          headers: HeaderMap,
-         body: Body| async move { act(&intake, id, $action, OF_OTHERS, (&by, &headers, body)).await }
+         body: Body| async move {
+            act(&intake, id, $action, (OF_OTHERS, query.dry_run), (&by, &headers, body)).await
+        }
     };
 }
 
@@ -148,16 +151,26 @@ async fn wait(
     }
 }
 
+/// Query of an action on one order.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ActionQuery {
+    /// True for a dry run: everything is checked and tried, and taken back. The answer has the status that would follow.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
 /// `POST /v1/orders/{id}/restart`
 async fn restart(
     State(intake): State<Intake>,
     Path(id): Path<String>,
+    Query(query): Query<ActionQuery>,
     Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
 ) -> HttpResult<Json<StatusView>> {
     let restart = Restart { sent_at: sent_time_of(&headers)?, ..Restart::default() };
-    act(&intake, id, LifeAction::Restart(restart), OF_RESTART, (&by, &headers, body)).await
+    act(&intake, id, LifeAction::Restart(restart), (OF_RESTART, query.dry_run), (&by, &headers, body)).await
 }
 
 /// `POST /v1/orders/{id}/resend`
@@ -197,13 +210,14 @@ async fn act(
     intake: &Intake,
     id: String,
     action: LifeAction,
-    fields: &[&str],
+    (fields, dry_run): (&[&str], bool),
     (by, headers, body): (&Principal, &HeaderMap, Body),
 ) -> HttpResult<Json<StatusView>> {
     let asked = read_json_if_any(intake, body).await?;
     let key = RequestKey::read(key_of(headers)?, &asked)?;
     let asked = ActionRequest::read(&asked, fields)?.of_path(&id)?;
-    let terms = Terms { by, reason: asked.reason.as_deref(), if_status: asked.if_status, key: key.as_ref() };
+    let (reason, if_status) = (asked.reason.as_deref(), asked.if_status);
+    let terms = Terms { by, reason, if_status, key: key.as_ref(), dry_run };
     let Acted { status, life, note } = intake.commands.act(&id, &action.with(&asked), terms).await?;
     Ok(Json(StatusView { id, status: status.to_string(), is_final: status.is_final(), life, note }))
 }

@@ -135,8 +135,13 @@ impl Commands {
         });
         let mut came: Vec<ActedOrder<'a>> = gone.collect();
         if let BulkAction::Life(life, if_status) = action {
-            let terms =
-                Terms { by: &by, reason: Some(&operation.reason), if_status: *if_status, key: Some(&key) };
+            let terms = Terms {
+                by: &by,
+                reason: Some(&operation.reason),
+                if_status: *if_status,
+                key: Some(&key),
+                dry_run: false,
+            };
             let ids: Vec<&str> = there.iter().map(|(_, id)| *id).collect();
             let outcomes = self.act_all(&ids, life, terms).await;
             came.extend(there.iter().zip(outcomes).map(|((order, _), outcome)| ActedOrder {
@@ -185,7 +190,7 @@ impl Commands {
     ) -> Result<Option<i32>, Problem> {
         match action {
             BulkAction::Repair(repair) => {
-                self.repair(id, repair, by, Some(key)).await?;
+                self.repair(id, repair, by, Some(key), false).await?;
                 // What had ended goes on in a new life.
                 Ok(Some(order.life + i32::from(order.is_final)))
             }

@@ -84,7 +84,7 @@ mod tests {
         let actor: ActorView = serde_json::from_str(text).unwrap();
         let line = table(ACTORS.columns, [&actor], &Screen::plain()).lines().nth(1).unwrap().to_owned();
         let words: Vec<&str> = line.split_whitespace().collect();
-        assert_eq!(words, ["scoring", "busy", "1", "4", "2", "2026-01-01", "00:00:00Z", "9", "3"]);
+        assert_eq!(words, ["scoring", "busy", "1", "4", "2", "2026-01-01T00:00:00.000Z", "9", "3"]);
         let shown = shown(&actor, &Screen::plain());
         assert!(
             shown.contains("tasks in its queue") && shown.contains("2026-01-01T00:00:00.000Z"),

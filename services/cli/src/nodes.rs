@@ -134,13 +134,13 @@ mod tests {
         let lines: Vec<&str> = shown.lines().collect();
         assert!(
             lines[1].starts_with("worker-1  worker  active   2026-01-01T00:00:01.000Z")
-                && lines[1].ends_with("00:00:09Z  12 / 1000"),
+                && lines[1].ends_with("00:00:09.000Z  12 / 1000"),
             "{shown}"
         );
-        assert!(lines[2].ends_with("00:00:09Z  2 left"), "{shown}");
+        assert!(lines[2].ends_with("00:00:09.000Z  2 left"), "{shown}");
         assert_eq!(lines[3..5], ["", "ended within the last hour, or out of service:"], "{shown}");
         assert!(
-            lines[6].starts_with("worker-0  worker  lost") && lines[6].ends_with("00:00:07Z  3 left"),
+            lines[6].starts_with("worker-0  worker  lost") && lines[6].ends_with("00:00:07.000Z  3 left"),
             "{shown}"
         );
         assert!(lines[10].starts_with("worker/worker-2  2026-01-01T00:00:01.000Z  ann  new disk"), "{shown}");

@@ -117,8 +117,20 @@ impl Fault {
 
 /// First words of messages that go on from the name of the field.
 const VERBS: &[&str] = &[
-    "are", "cannot", "contains", "ends", "has", "holds", "is", "lies", "may", "must", "names", "needs",
-    "stands", "would",
+    "are",
+    "cannot be",
+    "contains",
+    "ends",
+    "has",
+    "holds",
+    "is",
+    "lies",
+    "may",
+    "must",
+    "names",
+    "needs",
+    "stands",
+    "would",
 ];
 
 impl Fault {
@@ -126,11 +138,12 @@ impl Fault {
     #[must_use]
     pub fn sentence(&self) -> String {
         let (name, message) = (name_of(&self.pointer), &self.message);
-        let first = message.split([' ', ':', ',']).next().unwrap_or_default();
-        match (VERBS.contains(&first), name.is_empty()) {
+        let begins_with =
+            |words: &str| message.strip_prefix(words).is_some_and(|rest| rest.starts_with([' ', ':']));
+        match (VERBS.iter().any(|verb| begins_with(verb)), name.is_empty()) {
             (true, true) => format!("the body {message}"),
             (true, false) => format!("{name} {message}"),
-            (false, false) if first != name => format!("{name}: {message}"),
+            (false, false) if !begins_with(&name) => format!("{name}: {message}"),
             (false, _) => message.clone(),
         }
     }

@@ -143,7 +143,7 @@ async: {retry: {max_cycle_duration: 6h, policies: {a: {error_classes: [async.tim
         assert_eq!(shown.time_left_ms, Some(3_600_000));
         assert_eq!(
             summary(&shown),
-            "attempt 2 of 20 of cycle 1 by policy `s`; none begins after 2026-01-02T13:00:00Z"
+            "attempt 2 of 20 of cycle 1 by policy `s`; none begins after 2026-01-02T13:00:00.000Z"
         );
         let sequential =
             RetryOrder { max_acquisition: Some(Duration::from_secs(2 * 3600)), ..order(Status::Retry) };

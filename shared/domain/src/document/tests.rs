@@ -183,6 +183,7 @@ fn qlt_8_a_fault_names_its_field_as_a_person_writes_it() {
         ("/since", "since is a time", "since is a time"),
         ("", "must be a JSON object", "the body must be a JSON object"),
         ("", "an order is a JSON object", "an order is a JSON object"),
+        ("", "cannot read `x`: gone", "cannot read `x`: gone"),
         ("PAGURUS__X", "PAGURUS__X: no text", "PAGURUS__X: no text"),
     ];
     for (pointer, message, wanted) in cases {

@@ -212,7 +212,7 @@ mod tests {
             (_, ConditionKind::List) => json!(["a", "b"]),
             (_, ConditionKind::Flag) => json!(true),
             (_, ConditionKind::Number) => json!(1),
-            (_, ConditionKind::Time) => json!("2026-01-02T00:00:00Z"),
+            (_, ConditionKind::Time) => json!("2026-01-02T00:00:00.000Z"),
             (_, ConditionKind::Values) => json!({"a": "b"}),
         };
         let given: Map<String, Value> =

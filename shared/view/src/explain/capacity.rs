@@ -184,12 +184,12 @@ mod tests {
             (|scene| scene.leader = None, "there is no active dispatcher, and never was one: start one"),
             (
                 |scene| scene.leader = Some(Leader { until: at(60), is_held: false }),
-                "there is no active dispatcher (the lease of the last one ended at 1970-01-01T00:01:00Z): start one",
+                "there is no active dispatcher (the lease of the last one ended at 1970-01-01T00:01:00.000Z): start one",
             ),
             (|scene| scene.workers.clear(), "no worker is alive (there never was one): start one"),
             (
                 |scene| scene.workers[0].is_alive = false,
-                "no worker is alive (last seen 1970-01-01T00:01:40Z): start one",
+                "no worker is alive (last seen 1970-01-01T00:01:40.000Z): start one",
             ),
             (
                 |scene| scene.workers[0].takes = false,

@@ -124,7 +124,7 @@ mod tests {
         );
         assert_eq!(
             text(&record(FlowState::Stopped, 0, None)).as_deref(),
-            Some("its flow `f` is stopped since 1970-01-01T00:00:00Z: slower")
+            Some("its flow `f` is stopped since 1970-01-01T00:00:00.000Z: slower")
         );
         let open = OpenWindowView {
             window: 4,
@@ -134,7 +134,7 @@ mod tests {
         };
         assert_eq!(
             in_window(&open, "its flow `f` is stopped"),
-            "its flow `f` is stopped by maintenance window 4 since 1970-01-01T00:00:00Z until 1970-01-01T00:00:00Z: works"
+            "its flow `f` is stopped by maintenance window 4 since 1970-01-01T00:00:00.000Z until 1970-01-01T00:00:00.000Z: works"
         );
         let stop = StoredStop {
             rule: FlowStop { no: 3, keyword: "f".into(), from: Timestamp::UNIX_EPOCH, until: None },
@@ -146,7 +146,7 @@ mod tests {
         };
         assert_eq!(
             stopped_by_hand(&stop, "f", "its flow"),
-            "its flow `f` is stopped by hand since 1970-01-01T00:00:00Z until stop 3 is lifted: works"
+            "its flow `f` is stopped by hand since 1970-01-01T00:00:00.000Z until stop 3 is lifted: works"
         );
     }
 }

@@ -220,7 +220,7 @@ mod tests {
             (
                 |stand| stand.record = Some(record(SystemState::Stopped)),
                 Some(
-                    "which is stopped since 1970-01-01T00:00:10Z (5 of 5 calls failed): a few orders try it from \
+                    "which is stopped since 1970-01-01T00:00:10.000Z (5 of 5 calls failed): a few orders try it from \
                      1970-01-01T00:00:40Z on, and all go on once it answers (see to the system; `pagurus systems open \
                      billing` if it is well)",
                 ),
@@ -228,7 +228,7 @@ mod tests {
             (
                 |stand| stand.record = Some(record(SystemState::Probing)),
                 Some(
-                    "which was stopped since 1970-01-01T00:00:10Z (5 of 5 calls failed): a few orders try it now, and \
+                    "which was stopped since 1970-01-01T00:00:10.000Z (5 of 5 calls failed): a few orders try it now, and \
                      all go on once it answers (see to the system)",
                 ),
             ),
@@ -258,14 +258,14 @@ mod tests {
                     stand.window = window(30);
                 },
                 Some(
-                    "which an operator keeps stopped since 1970-01-01T00:00:20Z, until `pagurus systems clear billing`: \
+                    "which an operator keeps stopped since 1970-01-01T00:00:20.000Z, until `pagurus systems clear billing`: \
                      works",
                 ),
             ),
             (
                 |stand| stand.order = order(SystemOrder::KeepStopped, Some(at(60))),
                 Some(
-                    "which an operator keeps stopped since 1970-01-01T00:00:20Z until 1970-01-01T00:01:00Z: works \
+                    "which an operator keeps stopped since 1970-01-01T00:00:20.000Z until 1970-01-01T00:01:00.000Z: works \
                      (`pagurus systems clear billing` lets it be called before)",
                 ),
             ),
@@ -275,7 +275,7 @@ mod tests {
                     stand.order = order(SystemOrder::ForceOpen, None);
                 },
                 Some(
-                    "which is left alone by maintenance window 4 since 1970-01-01T00:00:30Z until 1970-01-01T00:01:30Z: \
+                    "which is left alone by maintenance window 4 since 1970-01-01T00:00:30.000Z until 1970-01-01T00:01:30.000Z: \
                      weekly (`pagurus windows end 4` ends it now)",
                 ),
             ),
@@ -310,7 +310,7 @@ mod tests {
         );
         assert_eq!(
             resting(Some("pay"), None, None, due),
-            "it rests in state `pay` between two stages, and goes on at 1970-01-01T00:01:00Z"
+            "it rests in state `pay` between two stages, and goes on at 1970-01-01T00:01:00.000Z"
         );
     }
 }

@@ -42,10 +42,33 @@ async fn rec_15_each_call_of_an_order_is_a_step_and_a_line_of_its_log() {
     assert_eq!(first["key"], keys[0].trim_matches('"'), "{keys:?}");
     let log = engine.part("a", "log").await;
     let lines: Vec<&str> = log.as_array().unwrap().iter().filter_map(|line| line["text"].as_str()).collect();
-    let answered =
-        |status: &str| lines.iter().filter(|line| line.contains(&format!("/stock: {status} in "))).count();
-    assert_eq!((answered("503"), answered("200")), (1, 1), "{lines:?}");
+    let told = |status: &str| {
+        let is_about = |line: &&&str| line.contains("/stock") && line.contains(status);
+        lines.iter().filter(is_about).count()
+    };
+    assert_eq!((told("503"), told("200 in ")), (1, 1), "one line for each attempt: {lines:?}");
     assert!(!steps.to_string().contains("\"order\":"), "no body is kept: {steps}");
+}
+
+#[tokio::test]
+async fn rec_15_what_brought_no_answer_is_said_as_what_it_is_in_one_line() {
+    let engine = Installation::start("rec_15_no_answer").await;
+    // Nothing listens at the port of a listener that is gone.
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    engine.actions("calls", &format!("- http: {{method: POST, url: 'http://{gone}/x', body: {{}}}}")).await;
+    engine.actions("sends", "- amqp: {exchange: nobody.made.this, key: k, body: {}}").await;
+    for (scenario, expected) in [("calls", "Connection refused"), ("sends", "nobody.made.this")] {
+        engine.run(json!({"id": scenario, "scenario": scenario}), "fail").await;
+        let steps = engine.part(scenario, "steps").await;
+        assert!(steps[0]["error"].as_str().is_some_and(|error| error.contains(expected)), "{steps}");
+        let log = engine.part(scenario, "log").await;
+        let lines: Vec<&str> =
+            log.as_array().unwrap().iter().filter_map(|line| line["text"].as_str()).collect();
+        assert_eq!(lines.iter().filter(|line| line.contains(expected)).count(), 1, "{lines:?}");
+        assert!(!log.to_string().contains("no answer"), "{lines:?}");
+        let place = |part: &str| lines.iter().position(|line| line.contains(part));
+        assert!(place(expected) < place("--fail-->"), "{lines:?}");
+    }
 }
 
 #[tokio::test]

@@ -18,9 +18,6 @@ use crate::part::{self, PageCollector, PartCursor, read_on};
 use crate::query::cursor;
 use crate::{Views, steps};
 
-/// Start of the line by which an action says that it failed for good.
-const FAILED: &str = "failed (";
-
 /// Query of a log.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct LogQuery {
@@ -135,62 +132,46 @@ fn moment(item: &Value) -> Timestamp {
     text(item, "at").parse().unwrap_or(Timestamp::MIN)
 }
 
-/// Lines and moves of one stage by their time. What a stage does without waiting for anybody
-/// happens at one moment; there a move comes before what the state that it leads to says, and after
-/// what it follows from.
+/// Lines, moves and answers of one stage in the order in which they came. Each move says how many lines came before it, and
+/// each answer how many lines and moves; in rows of former versions, which do not, their times decide.
 fn of_stage(detail: &Value) -> Vec<(String, String)> {
     let (said, moves) = (items(detail, "log"), items(detail, "transitions"));
-    let begins = text(detail, "wake") == "start";
-    let moves_on_at_its_end = !matches!(text(detail, "status").as_str(), "polling" | "retry");
-    let mut lines = Vec::with_capacity(said.len() + moves.len());
-    let (mut next, mut failures) = (0, 0);
-    let say = |next: &mut usize, failures: &mut usize| {
-        let line = text(&said[*next], "text");
-        *failures += usize::from(line.starts_with(FAILED));
-        *next += 1;
-        (time_text(&said[*next - 1], "at"), line)
-    };
-    for (index, moved) in moves.iter().enumerate() {
+    let said_before = |moved: &Value| {
         let at = moment(moved);
-        let fails = text(moved, "event") == "fail";
-        let is_last = index + 1 == moves.len()
-            && moves_on_at_its_end
-            && said.last().is_none_or(|line| moment(line) <= at);
-        while let Some(line) = said.get(next).filter(|line| moment(line) <= at) {
-            let tied = moment(line) == at;
-            let of_failure = fails && failures == 0 && tells_failure_at(&said[next..], at);
-            let first_of_all = begins && index == 0 && next == 0;
-            let said_before = !tied || is_last || of_failure || first_of_all;
-            if !said_before {
-                break;
-            }
-            lines.push(say(&mut next, &mut failures));
+        count(moved, "saidBefore", || said.iter().take_while(|line| moment(line) <= at).count())
+    };
+    let answers = items(detail, "steps").iter().filter_map(|step| {
+        let (at, line) = steps::line(step)?;
+        let earlier = |items: &[Value]| items.iter().take_while(|item| moment(item) < at).count();
+        let place = (
+            count(step, "saidBefore", || earlier(said)).min(said.len()),
+            count(step, "movedBefore", || earlier(moves)).min(moves.len()),
+        );
+        Some((place, (time::shown(at), line)))
+    });
+    let mut answers = answers.peekable();
+    let (mut lines, mut place) = (Vec::with_capacity(said.len() + moves.len()), (0, 0));
+    loop {
+        if let Some((_, answer)) = answers.next_if(|((said, moved), _)| *said <= place.0 && *moved <= place.1)
+        {
+            lines.push(answer);
+        } else if let Some(moved) = moves.get(place.1)
+            && said_before(moved).min(said.len()) <= place.0
+        {
+            let line = format!("{} --{}--> {}", text(moved, "from"), text(moved, "event"), text(moved, "to"));
+            lines.push((time_text(moved, "at"), line));
+            place.1 += 1;
+        } else if let Some(line) = said.get(place.0) {
+            lines.push((time_text(line, "at"), text(line, "text")));
+            place.0 += 1;
+        } else {
+            return lines;
         }
-        failures = failures.saturating_sub(usize::from(fails));
-        let line = format!("{} --{}--> {}", text(moved, "from"), text(moved, "event"), text(moved, "to"));
-        lines.push((time_text(moved, "at"), line));
     }
-    while next < said.len() {
-        lines.push(say(&mut next, &mut failures));
-    }
-    with_steps(lines, items(detail, "steps"))
 }
 
-/// Adds a line for each answer from outside, before what was said and done because of it.
-fn with_steps(mut lines: Vec<(String, String)>, steps: &[Value]) -> Vec<(String, String)> {
-    let mut from = 0;
-    for (at, line) in steps.iter().filter_map(steps::line) {
-        let is_before =
-            |line: &&(String, String)| line.0.parse::<Timestamp>().is_ok_and(|moment| moment < at);
-        from += lines[from..].iter().take_while(is_before).count();
-        lines.insert(from, (time::shown(at), line));
-        from += 1;
-    }
-    lines
-}
-
-fn tells_failure_at(said: &[Value], at: Timestamp) -> bool {
-    said.iter().take_while(|line| moment(line) <= at).any(|line| text(line, "text").starts_with(FAILED))
+fn count(item: &Value, key: &str, otherwise: impl FnOnce() -> usize) -> usize {
+    item[key].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or_else(otherwise)
 }
 
 /// Words for what happened outside of the stages.
@@ -357,41 +338,56 @@ mod tests {
 
     use super::*;
 
-    /// Lines and moves are given as the second of their time and their text, moves as `FROM EVENT TO`.
-    fn stage(wake: &str, status: &str, said: &[(u8, &str)], moves: &[(u8, &str)]) -> Vec<String> {
-        let at = |second: &u8| format!("2026-01-01T00:00:{second:02}Z");
-        let said: Vec<Value> = said.iter().map(|(at_, text)| json!({"at": at(at_), "text": text})).collect();
-        let moves: Vec<Value> = moves
-            .iter()
-            .map(|(second, moved)| {
-                let words: Vec<&str> = moved.split(' ').collect();
-                json!({"at": at(second), "from": words[0], "event": words[1], "to": words[2]})
-            })
-            .collect();
-        let detail = json!({"wake": wake, "status": status, "log": said, "transitions": moves});
+    const AT: &str = "2026-01-01T00:00:00.000Z";
+
+    /// Lines and moves of a stage; moves are given as `FROM EVENT TO`, with the lines before each, and answers with the lines
+    /// and moves before each.
+    fn stage(said: &[&str], moves: &[(&str, usize)], answers: &[(&str, usize, usize)]) -> Vec<String> {
+        let said: Vec<Value> = said.iter().map(|text| json!({"at": AT, "text": text})).collect();
+        let moves = moves.iter().map(|(moved, said)| {
+            let words: Vec<&str> = moved.split(' ').collect();
+            json!({"at": AT, "from": words[0], "event": words[1], "to": words[2], "saidBefore": said})
+        });
+        let steps = answers.iter().map(|(target, said, moved)| {
+            json!({"kind": "amqp", "target": target, "at": AT, "ms": 0, "outcome": "sent", "saidBefore": said, "movedBefore": moved})
+        });
+        let (moves, steps): (Vec<Value>, Vec<Value>) = (moves.collect(), steps.collect());
+        let detail = json!({"log": said, "transitions": moves, "steps": steps});
         of_stage(&detail).into_iter().map(|(_, text)| text).collect()
     }
 
     #[test]
-    fn ord_25_lines_and_moves_of_a_stage_stand_in_the_order_of_their_time() {
-        let said = [(1, "in a"), (2, "in b"), (3, "last words"), (3, "failed (x.y): no")];
-        let lines = stage("start", "fail", &said, &[(2, "a success b"), (3, "b fail failed")]);
-        let expected =
-            ["in a", "a --success--> b", "in b", "last words", "failed (x.y): no", "b --fail--> failed"];
+    fn ord_25_lines_moves_and_answers_of_one_moment_stand_in_the_order_in_which_they_came() {
+        let lines = stage(
+            &["in a", "in b", "failed (x.y): no"],
+            &[("a success b", 1), ("b fail c", 3), ("c success d", 3)],
+            &[("first", 0, 0), ("asked", 2, 1), ("last", 3, 2)],
+        );
+        let expected = [
+            "message to first: taken in 0 ms",
+            "in a",
+            "a --success--> b",
+            "in b",
+            "message to asked: taken in 0 ms",
+            "failed (x.y): no",
+            "b --fail--> c",
+            "message to last: taken in 0 ms",
+            "c --success--> d",
+        ];
         assert_eq!(lines, expected);
+        assert_eq!(stage(&[], &[("a success b", 7)], &[("x", 7, 7)]).len(), 2, "beyond what there is");
     }
 
     #[test]
-    fn ord_25_at_one_moment_a_move_comes_between_what_it_follows_from_and_what_follows() {
-        let lines =
-            stage("start", "success", &[(1, "in a"), (1, "in b")], &[(1, "a success b"), (1, "b success c")]);
-        assert_eq!(lines, ["in a", "a --success--> b", "in b", "b --success--> c"]);
-        let lines = stage("timer", "polling", &[(1, "in p")], &[(1, "s timeout p")]);
-        assert_eq!(lines, ["s --timeout--> p", "in p"]);
-        let said = [(1, "failed (one): 1"), (1, "failed (two): 2")];
-        let lines = stage("timer", "fail", &said, &[(1, "a fail b"), (1, "b fail c")]);
-        assert_eq!(lines, ["failed (one): 1", "a --fail--> b", "failed (two): 2", "b --fail--> c"]);
-        assert_eq!(stage("timer", "retry", &[(1, "x"), (2, "y")], &[]), ["x", "y"]);
+    fn ord_25_lines_and_moves_of_former_versions_stand_in_the_order_of_their_time() {
+        let at = |second: u8| format!("2026-01-01T00:00:{second:02}Z");
+        let detail = json!({
+            "log": [{"at": at(1), "text": "in a"}, {"at": at(3), "text": "in b"}],
+            "transitions": [{"at": at(2), "from": "a", "event": "success", "to": "b"}],
+            "steps": [{"kind": "http", "target": "GET x/y", "at": at(2), "ms": 500, "outcome": "answered", "status": 200}],
+        });
+        let lines: Vec<String> = of_stage(&detail).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(lines, ["in a", "a --success--> b", "GET x/y: 200 in 500 ms", "in b"]);
     }
 
     #[test]

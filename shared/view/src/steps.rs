@@ -49,6 +49,7 @@ fn steps_of(event: &HistoryEvent, page: &mut PageCollector<StepView>) -> Control
             attempt: number(step, "attempt").unwrap_or(1),
             outcome: text(step, "outcome"),
             class: step["class"].as_str().map(str::to_owned),
+            error: step["error"].as_str().map(str::to_owned),
         }
     });
     page.add(event.number, views)
@@ -63,8 +64,11 @@ pub(crate) fn moment(step: &Value) -> Option<Timestamp> {
     step["at"].as_str()?.parse().ok()
 }
 
-/// The moment at which a stored step had its answer, and its line in the log.
+/// The moment at which a stored step had its answer, and its line in the log; none of a failure that another line tells.
 pub(crate) fn line(step: &Value) -> Option<(Timestamp, String)> {
+    if step["told"] == true {
+        return None;
+    }
     let took = step["ms"].as_i64().unwrap_or_default();
     let ended = moment(step)?.checked_add(jiff::SignedDuration::from_millis(took)).ok()?;
     let asked = match step["kind"].as_str() {
@@ -76,7 +80,7 @@ pub(crate) fn line(step: &Value) -> Option<(Timestamp, String)> {
     let answer = match (step["outcome"].as_str(), step["status"].as_u64()) {
         (_, Some(status)) => status.to_string(),
         (Some("sent"), None) => "taken".to_owned(),
-        _ => "no answer".to_owned(),
+        _ => step["error"].as_str().unwrap_or("no answer").to_owned(),
     };
     let class = step["class"].as_str().map_or_else(String::new, |class| format!(", {class}"));
     Some((ended, format!("{asked}: {answer} in {took} ms{class}")))
@@ -106,6 +110,9 @@ mod tests {
             line_of(json!({"outcome": "failed", "class": "network"})),
             "POST hlr/x: no answer in 43 ms, network"
         );
+        let refused = json!({"outcome": "failed", "error": "Connection refused"});
+        assert_eq!(line_of(refused), "POST hlr/x: Connection refused in 43 ms");
+        assert_eq!(line(&json!({"at": "2026-01-01T00:00:00Z", "told": true})), None);
         assert_eq!(
             line_of(json!({"kind": "actor", "target": "scoring", "outcome": "sent"})),
             "task for scoring: taken in 43 ms"

@@ -126,6 +126,9 @@ pub struct StepView {
     pub outcome: String,
     /// Class of the failure.
     pub class: Option<String>,
+    /// Why there was no answer.
+    #[serde(default)]
+    pub error: Option<String>,
 }
 
 /// A piece of work for an order: a stage, a request that is answered later, or a notification.

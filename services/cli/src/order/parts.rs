@@ -17,7 +17,7 @@ pub(super) const STEPS: &[Column<StepView>] = &[
     ("TARGET", |step| step.target.clone()),
     ("ANSWER", |step| match step.status {
         Some(status) => format!("{status} {}", step.outcome),
-        None => step.outcome.clone(),
+        None => step.error.as_ref().unwrap_or(&step.outcome).clone(),
     }),
     ("TOOK", |step| format!("{} ms", step.duration_ms)),
     ("ATTEMPT", |step| step.attempt.to_string()),

@@ -33,7 +33,7 @@ pub struct Transition {
     #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
     /// Number of lines of the same stage, or since its position was saved last, that were said before.
-    #[serde(skip)]
+    #[serde(rename = "saidBefore")]
     pub said_before: usize,
 }
 
@@ -261,7 +261,10 @@ impl Builder {
 
     /// Keeps out of targets the secrets that were used after they were asked.
     fn conceal_steps(&self, steps: &mut [StepMade]) {
-        steps.iter_mut().for_each(|step| step.target = self.secrets.text(&step.target));
+        for step in steps {
+            step.target = self.secrets.text(&step.target);
+            step.error.iter_mut().for_each(|error| *error = self.secrets.excerpt(error));
+        }
     }
 
     /// Keeps the secrets that were used out of everything that is reported and kept: a called system may

@@ -130,7 +130,8 @@ impl StageRun {
         judged: &Result<&Response, FailedCall>,
         turn: &StageTurn<'_>,
     ) {
-        let verdict = judged.as_ref().map(|_| ()).map_err(|failed| failed.error.class.clone());
+        let verdict = judged.as_ref().map(|_| ());
+        let verdict = verdict.map_err(|failed| (failed.error.class.clone(), failed.error.message.clone()));
         self.judged.push(verdict);
         match judged {
             Ok(response) => self.sample_answer(asked, response, turn),

@@ -51,6 +51,18 @@ pub struct StepMade {
     /// Class of its failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// Why there was no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// True if a line of the log tells of its failure.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub told: bool,
+    /// Lines and moves that came before its answer, as [`Transition::said_before`](super::Transition) counts.
+    #[serde(rename = "saidBefore")]
+    pub said_before: usize,
+    /// Number of moves that came before its answer.
+    #[serde(rename = "movedBefore")]
+    pub moved_before: usize,
 }
 
 fn as_text<S: Serializer>(key: &Option<Uuid>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -103,8 +115,8 @@ pub(super) struct AskedWorld {
 /// A place that was asked, and the key of the question.
 type StepTarget = (String, Option<Uuid>);
 
-/// Verdict on an answer over HTTP: the class of a failure, where it has one.
-pub(super) type Judged = Result<(), Option<String>>;
+/// Verdict on an answer over HTTP: the class of a failure, where it has one, and its message.
+pub(super) type Judged = Result<(), (Option<String>, String)>;
 
 impl StageRun {
     /// Keeps what is asked now.
@@ -177,6 +189,14 @@ impl StageRun {
             attempt: asked.attempt,
             outcome,
             class: class.map(str::to_owned),
+            error: None,
+            told: false,
+            said_before: self.end.log.len(),
+            moved_before: self.end.transitions.len(),
+        };
+        let failed = |target: &StepTarget, class: Option<&str>, error: &str| StepMade {
+            error: Some(error.to_owned()),
+            ..made(target, StepOutcome::Failed, class)
         };
         let called = |target: &StepTarget, outcome: Result<&Response, &HttpFailure>| match outcome {
             Ok(response) => StepMade {
@@ -185,7 +205,7 @@ impl StageRun {
                 ms: u64::try_from(response.duration.as_millis()).unwrap_or(u64::MAX),
                 ..made(target, StepOutcome::Answered, None)
             },
-            Err(_) => made(target, StepOutcome::Failed, None),
+            Err(failure) => failed(target, None, &failure.message),
         };
         let targets = asked.targets.iter();
         match answer {
@@ -197,11 +217,11 @@ impl StageRun {
             Answer::Published | Answer::OrderStarted => {
                 targets.map(|target| made(target, StepOutcome::Sent, None)).collect()
             }
-            Answer::Unpublished(_) => {
-                targets.map(|target| made(target, StepOutcome::Failed, Some(AMQP_UNROUTABLE))).collect()
+            Answer::Unpublished(why) => {
+                targets.map(|target| failed(target, Some(AMQP_UNROUTABLE), why)).collect()
             }
-            Answer::OrderRefused(_) => {
-                targets.map(|target| made(target, StepOutcome::Failed, Some(ORDER_REFUSED))).collect()
+            Answer::OrderRefused(why) => {
+                targets.map(|target| failed(target, Some(ORDER_REFUSED), why)).collect()
             }
             // Nothing was asked of anybody.
             _ => Vec::new(),
@@ -212,17 +232,31 @@ impl StageRun {
     pub(super) fn note_steps(&mut self, steps: Vec<StepMade>) {
         let mut judged = std::mem::take(&mut self.judged).into_iter();
         for mut step in steps {
+            let mut message = step.error.clone();
             if step.kind == "http"
-                && let Some(Err(class)) = judged.next()
+                && let Some(Err((class, why))) = judged.next()
             {
-                (step.outcome, step.class) = (StepOutcome::Failed, class);
+                (step.outcome, step.class, message) = (StepOutcome::Failed, class, Some(why));
             }
+            step.told = message.is_some_and(|message| self.is_told(&message, step.said_before));
             step.target = self.end.secrets.text(&step.target);
             step.target.truncate(step.target.floor_char_boundary(MAX_TARGET_BYTES));
+            if let Some(error) = &mut step.error {
+                *error = self.end.secrets.excerpt(error);
+                error.truncate(error.floor_char_boundary(MAX_TARGET_BYTES));
+            }
             if self.end.steps.len() < MOST {
                 self.end.steps.push(step);
             }
         }
+    }
+}
+
+impl StageRun {
+    /// True if a line that was logged since tells of this failure.
+    fn is_told(&self, message: &str, since: usize) -> bool {
+        let message = self.end.secrets.excerpt(message);
+        self.end.log.iter().skip(since).any(|line| line.text.contains(&message))
     }
 }
 

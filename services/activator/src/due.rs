@@ -18,6 +18,7 @@ use pagurus_runtime::{Effects, Host, news};
 use pagurus_store::Error;
 use pagurus_store::hot::due;
 use pagurus_store::hot::due::Woken;
+use pagurus_store::outside::orders;
 use pagurus_store::upkeep::first::{self, First, TimedList};
 use pagurus_wire::message::{DueNews, news as key};
 use tokio::sync::Notify;
@@ -190,7 +191,20 @@ async fn wake(host: &Host, stream: Stream, waker: &mut Waker) -> Result<Duration
         }
     }
     Effects::of_ready(woken.iter().map(|woken| &woken.stage)).send(host).await;
+    log_woken(host, stream, &woken).await?;
     Ok(rest)
+}
+
+/// Writes a line for each order that was woken, below the commit (ORD-6). Their names are read for that alone.
+async fn log_woken(host: &Host, stream: Stream, woken: &[Woken]) -> Result<(), Error> {
+    if woken.is_empty() || !tracing::enabled!(target: "orders", tracing::Level::DEBUG) {
+        return Ok(());
+    }
+    let nos: Vec<i64> = woken.iter().map(|woken| woken.stage.no.0).collect();
+    for (order, transaction) in orders::names(&host.store.recovery().await?, &nos).await? {
+        tracing::debug!(target: "orders", order, transaction, stream = stream.as_str(), "an order was woken");
+    }
+    Ok(())
 }
 
 /// Repetition of commands that nobody followed (ACT-3). The dispatcher counts those that it did not know.

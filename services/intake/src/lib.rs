@@ -10,6 +10,7 @@ mod calls;
 mod doctor;
 mod headers;
 mod http;
+mod order_log;
 mod refused;
 mod register;
 mod stream;

@@ -27,6 +27,7 @@ use serde_json::Value;
 
 pub(crate) use self::dry_run::Earlier;
 pub(crate) use self::outcome::RegistrationOutcome;
+use crate::order_log;
 use crate::traced::RegistrationTrace;
 
 /// A registration that was read.
@@ -165,6 +166,7 @@ impl Registrar {
             self.host.metrics.count(Count::Registrations, outcome.word(), 1);
             let Request { id, scenario, .. } = &*submission.request;
             submission.trace.record(id, scenario, outcome.word(), outcome.problem().as_ref());
+            order_log::registered(submission, outcome);
             if matches!(outcome, RegistrationOutcome::Accepted { .. }) {
                 self.host.stats.count(Series::Registered, &submission.request.scenario);
             }

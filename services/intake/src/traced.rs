@@ -54,6 +54,11 @@ impl RegistrationTrace {
         self.context.as_ref().map(TraceContext::stored)
     }
 
+    /// Returns the id of the trace, for the log.
+    pub fn trace_id(&self) -> Option<String> {
+        self.context.as_ref().map(TraceContext::trace_id)
+    }
+
     /// Records the outcome of the registration.
     pub fn record(&self, id: &str, scenario: &str, outcome: &str, problem: Option<&Problem>) {
         let Some(span) = &self.span else { return };

@@ -23,7 +23,7 @@ use pagurus_wire::message::{OutboxNews, OutboxRow};
 
 use crate::form::{EncodedNotification, type_of};
 use crate::webhooks::Webhooks;
-use crate::{note, order_of, traced};
+use crate::{log_kept, log_sent, note, order_of, traced};
 
 /// Loops for new notifications: one, and the other beside it where a window takes long.
 pub(crate) const LANES: usize = 2;
@@ -194,7 +194,10 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
     let mut sent = Vec::with_capacity(given);
     for ((notification, mut span), published) in addressed.into_iter().zip(published) {
         match published {
-            Published::Confirmed => sent.push(notification),
+            Published::Confirmed => {
+                log_sent(notification);
+                sent.push(notification);
+            }
             Published::Unroutable { text, .. } => {
                 span.fail("unroutable", &text);
                 failed.push((notification, DeliveryFailure::Parked("unroutable", text)));
@@ -250,6 +253,7 @@ async fn keep(
                 }
                 DeliveryFailure::Later(error) => {
                     host.metrics.count(Count::Notifications, "failed", 1);
+                    log_kept(notification, &error);
                     FailedNotification { notification, error, delay, parked: None }
                 }
             }

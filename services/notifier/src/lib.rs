@@ -51,6 +51,33 @@ fn note<E: std::borrow::Borrow<Error>>(host: &Host, what: &str, outcome: Result<
     }
 }
 
+/// Writes that a notification was delivered (ORD-6).
+fn log_sent(notification: &Notification) {
+    if tracing::enabled!(target: "orders", tracing::Level::DEBUG) {
+        tracing::debug!(
+            target: "orders",
+            order = order_of(notification),
+            transaction = notification.transaction_id,
+            occasion = notification.kind,
+            "a notification was delivered"
+        );
+    }
+}
+
+/// Writes that a notification will be sent again.
+fn log_kept(notification: &Notification, error: &str) {
+    if tracing::enabled!(target: "orders", tracing::Level::DEBUG) {
+        tracing::debug!(
+            target: "orders",
+            order = order_of(notification),
+            transaction = notification.transaction_id,
+            occasion = notification.kind,
+            error,
+            "a notification was not delivered yet"
+        );
+    }
+}
+
 /// The id of the order, as its own message tells it.
 fn order_of(notification: &Notification) -> String {
     let body = serde_json::from_str::<serde_json::Value>(&notification.body).ok();

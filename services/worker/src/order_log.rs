@@ -5,6 +5,7 @@ use std::time::Duration;
 use pagurus_runtime::Host;
 use pagurus_store::hot::stages::{Claimed, Finished};
 
+use crate::finish::error_of;
 use crate::stage_trace;
 
 /// Writes that a stage has ended, below its commit.
@@ -20,6 +21,7 @@ pub(crate) fn stage_ended(host: &Host, claimed: &Claimed, finished: &Finished, d
         attempt = finished.attempt.0,
         step = finished.step,
         status = finished.then.status().as_str(),
+        class = error_of(&finished.then).and_then(|error| error.class.as_deref()),
         ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         "a stage has ended"
     );

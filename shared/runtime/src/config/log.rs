@@ -28,7 +28,7 @@ section! {
     pub struct LogSettings;
 
     format: LogFormat = log_format("log.format", Choice(&["text", "json"]), "text", Restart, "Form of log lines.");
-    level: String = ("log.level", Text, "info", Live, "Least level that is logged, or a filter such as `info,pagurus_worker=debug`. The target `orders` has a line at `info` for each end of a stage; `info,orders=off` leaves them out.");
+    level: String = ("log.level", Text, "info", Live, "Least level that is logged, or a filter such as `info,pagurus_worker=debug`. The target `orders` has a line at `info` for each registration and each end of a stage, and more at `debug`; `info,orders=off` leaves them out.");
 }
 
 impl LogSettings {

@@ -28,7 +28,7 @@ use crate::row::word;
 use crate::sql::{shown_status, statements};
 use crate::{Connection, Error, Result, Tx, beside};
 pub(crate) use view::STATEMENTS as VIEW_STATEMENTS;
-pub use view::{OrderRow, status, view};
+pub use view::{OrderRow, names, status, view};
 
 statements! {
     // The law says both statuses; which of them holds is a matter of the database's clock.

@@ -34,6 +34,7 @@ statements! {
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
          WHERE o.id = $1");
+    NAMES = "SELECT id, transaction_id FROM orders WHERE no = ANY($1::bigint[])";
 }
 
 /// An order with everything a reader may want of its own rows.
@@ -123,6 +124,12 @@ pub struct OrderRow {
     pub start_period: Option<i64>,
     /// W3C trace context of the registration.
     pub trace: Option<String>,
+}
+
+/// Ids and business transactions of orders.
+pub async fn names(client: &Client, nos: &[i64]) -> Result<Vec<(String, Option<String>)>> {
+    let rows = client.query(&client.prepare_cached(NAMES).await?, &[&nos]).await?;
+    Ok(rows.iter().map(|row| (row.get("id"), row.get("transaction_id"))).collect())
 }
 
 /// Reads one order.

@@ -262,6 +262,17 @@ async fn rec_10_the_work_of_a_lost_node_goes_on_elsewhere_or_is_canceled_and_can
             log.contains(&format!("FAILOVER from worker-1 (life {life}) to worker-2: hand-out 1")),
             "{log}"
         );
+        let order = engine.order("a").await.unwrap();
+        assert_eq!(order["failedOver"]["times"], 1, "{order}");
+        engine.run(json!({"id": "b", "scenario": "hang"}), "success").await;
+        for (wanted, expected) in [("true", "a"), ("false", "b")] {
+            let found = engine.get(&format!("/v1/orders?failedOver={wanted}&createdSince=1h")).await.unwrap();
+            let found = found.success().unwrap();
+            let ids: Vec<&Value> =
+                found["items"].as_array().unwrap().iter().map(|line| &line["id"]).collect();
+            assert_eq!(ids, [expected], "{found}");
+        }
+        assert_eq!(engine.get("/v1/orders?failedOver=true").await.unwrap().status, 422, "not narrowed");
     }
 }
 

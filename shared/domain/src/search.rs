@@ -124,6 +124,7 @@ impl Search {
             ("params", !self.params.is_empty()),
             ("vars", !self.vars.is_empty()),
             ("source", self.source.is_some()),
+            ("failedOver", self.failed_over.is_some()),
         ];
         fields.into_iter().find_map(|(field, is_given)| is_given.then_some(field))
     }
@@ -147,7 +148,7 @@ impl Search {
             let narrower =
                 "add `createdSince`, a status of orders that have not ended, `fail`, or an `idPrefix`";
             let declared = match field {
-                "source" => "",
+                "source" | "failedOver" => "",
                 _ => "; or let the scenario declare it under `search`",
             };
             return Err(
@@ -252,6 +253,8 @@ mod tests {
         let source = Search { source: Some("api".into()), ..Search::default() };
         assert_eq!(source.check_path().unwrap_err().pointer, "/source");
         assert!(Search { ids: vec!["a".into()], ..source }.check_path().is_ok());
+        let taken_over = Search { failed_over: Some(true), ..Search::default() };
+        assert_eq!(taken_over.check_path().unwrap_err().pointer, "/failedOver");
     }
 
     #[test]

@@ -31,3 +31,11 @@ macro_rules! shown_status {
     };
 }
 pub(crate) use shown_status;
+
+/// Events of `history` that tell of a stage that was taken over from a node that was lost, as SQL.
+macro_rules! taken_over {
+    () => {
+        r#"kind = 'reissued' AND detail LIKE '%"finding":"node_lost"%'"#
+    };
+}
+pub(crate) use taken_over;

@@ -1,7 +1,7 @@
 //! An order with all its parts.
 
 use jiff::Timestamp;
-use pagurus_domain::id::ScenarioNo;
+use pagurus_domain::id::{Attempt, ScenarioNo};
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::notification::{self, Target, shown_url};
 use pagurus_runtime::scenarios::Known;
@@ -9,6 +9,7 @@ use pagurus_scenario::stage::Snapshot;
 use pagurus_scenario::{Mask, holds_credentials};
 use pagurus_store::hot::asking;
 use pagurus_store::hot::dependencies::graph;
+use pagurus_store::hot::history;
 use pagurus_store::hot::outbox;
 use pagurus_store::hot::requests;
 use pagurus_store::lists::promises;
@@ -18,7 +19,7 @@ use pagurus_store::outside::orders::{self, OrderRow as Row};
 use pagurus_store::recovery::consistency::marks::{self, InconsistencyMark};
 use pagurus_store::{Client, Error};
 use pagurus_wire::consistency::InconsistencyView;
-use pagurus_wire::order::{ChildView, ErrorView, OrderView, Page, StatusView, UnsentView};
+use pagurus_wire::order::{ChildView, ErrorView, FailedOverView, OrderView, Page, StatusView, UnsentView};
 use pagurus_wire::parts::{AskingView, CallbackView, ProgressView, RequestView};
 use pagurus_wire::problem::Problem;
 use serde_json::Value;
@@ -44,9 +45,10 @@ impl Views {
                 marks::of_order(&client, row.no).await?,
                 promises::of_order(&client, row.no).await?,
                 asking_of(&client, &row).await?,
+                failed_over(&client, &row).await?,
             ))
         };
-        let (hidden, known, moves, unsent, after, (parent, children), mark, late, asking) =
+        let (hidden, known, moves, unsent, after, (parent, children), mark, late, asking, failed_over) =
             read.await.map_err(self.failed("read"))?;
         drop(client);
         let vars = vars(hidden.as_ref(), &row);
@@ -98,6 +100,7 @@ impl Views {
             ready_since: row.ready_since,
             entry_point: row.entry_point,
             asking,
+            failed_over,
         })
     }
 
@@ -166,6 +169,15 @@ impl Views {
     pub(crate) async fn hidden_in(&self, client: &Client, row: &Row) -> Result<Option<HiddenParts>, Error> {
         self.hidden_by(client, Some(ScenarioNo(row.scenario_no))).await
     }
+}
+
+/// How often stages of an order were taken over from nodes that were lost. One that was handed out once never was.
+async fn failed_over(client: &Client, row: &Row) -> Result<Option<FailedOverView>, Error> {
+    if row.attempt == Attempt::FIRST {
+        return Ok(None);
+    }
+    let (times, last_at) = history::failovers(client, row.no).await?;
+    Ok(last_at.map(|last_at| FailedOverView { times, last_at }))
 }
 
 /// Question that the running stage of an order waits for, where that takes its time.

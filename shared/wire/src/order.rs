@@ -233,6 +233,9 @@ pub struct OrderView {
     pub retries: i32,
     /// The node that runs its stage.
     pub node: Option<String>,
+    /// How often stages of it were taken over from nodes that were lost; left out where none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_over: Option<FailedOverView>,
     /// Time of registration.
     #[serde(serialize_with = "time::serialize")]
     pub created_at: Timestamp,
@@ -279,6 +282,17 @@ pub struct OrderView {
     pub transitions: Vec<TransitionView>,
     /// Notifications that are not confirmed yet.
     pub unsent_notifications: Vec<UnsentView>,
+}
+
+/// Stages of an order that were taken over from nodes that were lost (REC-10).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FailedOverView {
+    /// How often, in all lives.
+    pub times: i64,
+    /// The last time.
+    #[serde(serialize_with = "time::serialize")]
+    pub last_at: Timestamp,
 }
 
 /// Condition by which an order waits for another (ORD-16).

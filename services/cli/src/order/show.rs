@@ -100,6 +100,12 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
         ("notify", view.notify.as_ref().and_then(|notify| notify["url"].as_str()).map(str::to_owned)),
         ("life", Some(format!("{}, stages {}, retries {}", view.life, view.stages, view.retries))),
         ("node", view.node.clone()),
+        (
+            "failed over",
+            view.failed_over
+                .as_ref()
+                .map(|over| format!("times {}, last at {}", over.times, time(over.last_at))),
+        ),
         ("entry point", view.entry_point.clone()),
         (
             "waits for",

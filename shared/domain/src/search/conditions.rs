@@ -98,6 +98,8 @@ conditions! {
     jeopardy: Option<bool> = "jeopardy";
     /// Orders that are marked as inconsistent: their rows contradict each other, and need a person.
     inconsistent: Option<bool> = "inconsistent";
+    /// Orders of which a stage was taken over from a node that was lost.
+    failed_over: Option<bool> = "failedOver";
     /// Orders whose message, or error, contains this text, in upper or lower case.
     text: Option<String> = "text";
     /// Orders registered then or later.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use pagurus_domain::id::{Life, OrderNo};
 
 use crate::columns::columns;
-use crate::sql::statements;
+use crate::sql::{statements, taken_over};
 use crate::{Client, Result, Tx};
 
 statements! {
@@ -25,6 +25,10 @@ statements! {
     OF_ORDER = "
         SELECT number, life, kind, at, source, detail FROM history
          WHERE order_no = $1 AND number > $2 ORDER BY number LIMIT $3";
+    FAILOVERS = concat!(
+        "SELECT count(*) AS times, max(at) AS last_at FROM history WHERE order_no = $1 AND ",
+        taken_over!()
+    );
 }
 
 /// An event to be appended.
@@ -106,4 +110,10 @@ pub async fn of_order(client: &Client, no: OrderNo, after: i32, limit: i64) -> R
     let statement = client.prepare_cached(OF_ORDER).await?;
     let rows = client.query(&statement, &[&no.0, &after, &limit]).await?;
     Ok(rows.iter().map(read_event).collect())
+}
+
+/// How often stages of an order were taken over from nodes that were lost, and when last.
+pub async fn failovers(client: &Client, no: OrderNo) -> Result<(i64, Option<Timestamp>)> {
+    let row = client.query_one(&client.prepare_cached(FAILOVERS).await?, &[&no.0]).await?;
+    Ok((row.get("times"), row.get("last_at")))
 }

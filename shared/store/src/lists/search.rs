@@ -235,6 +235,7 @@ impl SearchWalk {
             Box::new(search.mode.map(|mode| mode.as_str())),
             Box::new(search.source.clone()),
             Box::new(search.inconsistent),
+            Box::new(search.failed_over),
         ];
         parameters.extend(conditions);
         match search.path() {

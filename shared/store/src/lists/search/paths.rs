@@ -3,21 +3,21 @@
 
 use pagurus_domain::search::AccessPath;
 
-use crate::sql::{shown_status, statements};
+use crate::sql::{shown_status, statements, taken_over};
 
 /// Parameters behind those of the conditions: those of the access path first, then the keys of a count.
 macro_rules! behind {
     (1) => {
-        "$26"
-    };
-    (2) => {
         "$27"
     };
-    (3) => {
+    (2) => {
         "$28"
     };
-    (4) => {
+    (3) => {
         "$29"
+    };
+    (4) => {
+        "$30"
     };
 }
 
@@ -110,7 +110,11 @@ macro_rules! wanted {
                AND ($24::text IS NULL OR EXISTS (
                     SELECT FROM history h WHERE h.order_no = ANY(ARRAY[o.no]) AND h.source = $24))
                AND ($25::boolean IS NULL OR $25 = EXISTS (
-                    SELECT FROM inconsistencies x WHERE x.order_no = ANY(ARRAY[o.no])))"
+                    SELECT FROM inconsistencies x WHERE x.order_no = ANY(ARRAY[o.no])))
+               AND ($26::boolean IS NULL OR $26 = EXISTS (
+                    SELECT FROM history f WHERE f.order_no = ANY(ARRAY[o.no]) AND ",
+            taken_over!(),
+            "))"
         )
     };
 }

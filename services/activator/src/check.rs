@@ -19,8 +19,7 @@ use pagurus_store::upkeep::walks::{self, Step};
 
 use crate::recover::note;
 
-/// Names of the walks: over all orders, and over the unfinished ones of the scenarios that come first.
-const ALL: &str = "check";
+/// Name of the walk over the unfinished orders of the scenarios that come first.
 const FIRST: &str = "check-first";
 /// Numbers of one page: their facts are in memory together, the longest of them some hundred KiB each.
 const PAGE: i64 = 200;
@@ -109,7 +108,7 @@ impl BackgroundTask for Checker {
         let settings = host.settings().recovery.check.clone();
         self.confirm(settings.confirm_after).await;
         if let Some(rate) = settings.rate.filter(|_| self.suspects.len() < MOST_SUSPECTS) {
-            note(host, "check", self.page(ALL, rate, &settings).await);
+            note(host, "check", self.page(walks::CHECK, rate, &settings).await);
             if !settings.first.is_empty() {
                 note(host, "check", self.page(FIRST, rate, &settings).await);
             }
@@ -126,9 +125,10 @@ async fn show(host: &Host) -> Result<(), Error> {
     let client = host.store.operations().await?;
     let marks = consistency::marks::count(&client).await?;
     host.metrics.level(Level::Inconsistent, "", marks as f64);
-    let Some(walk) = walks::view(&client, ALL).await? else { return Ok(()) };
+    let Some(walk) = walks::view(&client, walks::CHECK).await? else { return Ok(()) };
     let since = walk.ended_at.unwrap_or(walk.begun_at);
     let age = jiff::Timestamp::now().duration_since(since).as_secs_f64();
     host.metrics.level(Level::CheckAge, "", age.max(0.0));
+    host.metrics.level(Level::CheckShare, "", walk.share());
     Ok(())
 }

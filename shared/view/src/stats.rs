@@ -17,11 +17,12 @@ use pagurus_store::hot::outbox;
 use pagurus_store::lists::measures::{self, Measured};
 use pagurus_store::lists::stats::{self, Totals};
 use pagurus_store::upkeep::first::{self, TimedList};
+use pagurus_store::upkeep::walks;
 use pagurus_store::{Client, Error};
 use pagurus_wire::problem::Problem;
 use pagurus_wire::stats::{
-    ActivationStats, EndedLives, ErrorStats, NamedCount, ScenarioStats, StatsCount, StatsNow, StatsRates,
-    StatsStep, StatsView, SystemStats,
+    ActivationStats, CheckStats, EndedLives, ErrorStats, NamedCount, ScenarioStats, StatsCount, StatsNow,
+    StatsRates, StatsStep, StatsView, SystemStats,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -170,6 +171,12 @@ async fn look(client: &Client, present: &mut StatsCache) -> Result<StatsNow, Err
         parked_notifications: exact(parked),
         refused_messages: count(measures::refused(client).await?),
         inconsistent: count(measures::inconsistent(client).await?),
+        consistency_check: walks::view(client, walks::CHECK).await?.map(|walk| CheckStats {
+            rounds: walk.rounds,
+            share: walk.share(),
+            begun_at: walk.begun_at,
+            ended_at: walk.ended_at,
+        }),
         oldest_ready_seconds: measures::oldest_ready_seconds(client, &mut present.ready).await?,
         oldest_notification_seconds: age,
     })

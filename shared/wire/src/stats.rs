@@ -54,6 +54,9 @@ pub struct StatsNow {
     pub refused_messages: StatsCount,
     /// Orders that are marked as inconsistent.
     pub inconsistent: StatsCount,
+    /// The consistency check in the background; none before its first look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consistency_check: Option<CheckStats>,
     /// Seconds for which the oldest stage could have run that stands in no queue, among the thousand orders with the
     /// smallest numbers that may run; none while nothing may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,6 +64,22 @@ pub struct StatsNow {
     /// Age of the oldest notification that is on its way, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_notification_seconds: Option<f64>,
+}
+
+/// The round of the consistency check over all orders (REC-6).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckStats {
+    /// Rounds that have come to their end.
+    pub rounds: i64,
+    /// Share of the present round that is done, from 0 to 1.
+    pub share: f64,
+    /// Start of the present round.
+    #[serde(serialize_with = "time::serialize")]
+    pub begun_at: Timestamp,
+    /// End of the last one.
+    #[serde(serialize_with = "time::serialize")]
+    pub ended_at: Option<Timestamp>,
 }
 
 /// Waking of suspended orders of one group.

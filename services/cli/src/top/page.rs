@@ -81,6 +81,12 @@ fn figures(stats: &StatsView, screen: &Screen) -> String {
         format!("{} {}", harmless(class), one.count)
     });
     let errors: Vec<String> = errors.collect();
+    let check = now.consistency_check.map(|check| {
+        let last =
+            check.ended_at.map_or_else(String::new, |at| format!(" (the last one ended {})", time(at)));
+        format!("{:.0} % of round {}{last}", check.share * 100.0, check.rounds + 1)
+    });
+    let check: Vec<String> = check.into_iter().collect();
     let line = |title: &str, words: &[String]| {
         let words = if words.is_empty() { "-".to_owned() } else { words.join("  ") };
         format!("{title:<11}{words}")
@@ -96,6 +102,7 @@ fn figures(stats: &StatsView, screen: &Screen) -> String {
             &[picture("registered", |step| step.registered), picture("ended", |step| step.ended.total())],
         ),
         line("errors", &errors),
+        line("check", &check),
     ]
     .join("\n")
 }
@@ -209,7 +216,8 @@ mod tests {
             "now": {"statuses": [{"name": "success", "count": 7000, "estimated": true}],
                 "waiting": [{"name": "worker", "count": 12}, {"name": "wait", "count": 0}, {"name": "running", "count": 3}],
                 "openRequests": {"count": 4}, "unsentNotifications": {"count": 1}, "parkedNotifications": {"count": 2},
-                "refusedMessages": {"count": 0}, "inconsistent": {"count": 0}, "oldestReadySeconds": 90.4},
+                "refusedMessages": {"count": 0}, "inconsistent": {"count": 0}, "oldestReadySeconds": 90.4,
+                "consistencyCheck": {"rounds": 6, "share": 0.42, "begunAt": "2026-01-01T12:00:00Z", "endedAt": "2026-01-01T12:00:00Z"}},
             "rates": {"registered": 2.5, "ended": 2.0, "failed": 0.0, "stages": 4.0, "calls": 4.0},
             "steps": [{"at": "2026-01-01T12:20:00Z", "registered": 8, "success": 4, "fail": 0, "interrupted": 0,
                 "canceled": 0, "stages": 4, "calls": 4}],
@@ -243,6 +251,7 @@ mod tests {
             "orders     success ~7000",
             "20 minutes registered ···················█  ended ···················█",
             "errors     (unclassified) 3",
+            "check      42 % of round 7 (the last one ended 2026-01-01T12:00:00.000Z)",
             "held  stopped  1            1      0     0.0",
             "worker/w-1  active  3 / 1000  0.1.0",
         ] {

@@ -155,6 +155,7 @@ metrics! {
         = "Keys with another value that takes effect with a restart";
     Inconsistent: "inconsistent" [] = "Orders that are marked as inconsistent, which need a person";
     CheckAge: "check_age_seconds" [] = "Time since the consistency check has come round";
+    CheckShare: "check_share" [] = "Share of its round that the consistency check has done, from 0 to 1";
     InJeopardy: "in_jeopardy" [] = "Orders that will probably miss what was promised";
     StreamClients: "stream_clients" [] = "Clients that follow the stream of orders' news at this intake";
     MaintenanceWindows: "maintenance_windows" ["state"]

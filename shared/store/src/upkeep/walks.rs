@@ -19,8 +19,14 @@ statements! {
                rounds = rounds + $5::boolean::integer,
                ended_at = CASE WHEN $5 THEN clock_timestamp() ELSE ended_at END
          WHERE name = $1";
-    OF_NAME = "SELECT after_no, begun_at, rounds, ended_at FROM walks WHERE name = $1";
+    OF_NAME = "
+        SELECT after_no, begun_at, rounds, ended_at,
+               (SELECT no FROM orders ORDER BY no LIMIT 1) AS first_no, (SELECT no FROM orders ORDER BY no DESC LIMIT 1) AS last_no
+          FROM walks WHERE name = $1";
 }
+
+/// Name of the walk of the consistency check over all orders.
+pub const CHECK: &str = "check";
 
 /// Point at which a walk goes on: behind a number, or a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,6 +66,19 @@ pub struct WalkView {
     pub rounds: i64,
     /// End of the last of them.
     pub ended_at: Option<Timestamp>,
+    /// The lowest and the highest number of an order, where there is one.
+    pub bounds: Option<(i64, i64)>,
+}
+
+impl WalkView {
+    /// Share of this round that is done, from 0 to 1, by the numbers of orders.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        let Some((first, last)) = self.bounds else { return 0.0 };
+        let (done, all) = (self.after_no.saturating_sub(first) + 1, last.saturating_sub(first) + 1);
+        // Numbers of orders are far below 2^53, where the conversion would round.
+        (done as f64 / all as f64).clamp(0.0, 1.0)
+    }
 }
 
 /// Progress of a walk; none where nobody ever began it.
@@ -70,5 +89,23 @@ pub async fn view(client: &Client, walk: &str) -> Result<Option<WalkView>> {
         begun_at: row.get("begun_at"),
         rounds: row.get("rounds"),
         ended_at: row.get("ended_at"),
+        bounds: Option::zip(row.get("first_no"), row.get("last_no")),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rec_6_the_share_of_a_round_counts_from_the_lowest_number_that_is_left() {
+        let share = |after_no: i64, bounds: Option<(i64, i64)>| {
+            WalkView { after_no, begun_at: Timestamp::UNIX_EPOCH, rounds: 0, ended_at: None, bounds }.share()
+        };
+        assert_eq!(share(0, Some((901, 1000))), 0.0);
+        assert_eq!(share(925, Some((901, 1000))), 0.25);
+        assert_eq!(share(1000, Some((901, 1000))), 1.0);
+        assert_eq!(share(7, Some((7, 7))), 1.0);
+        assert_eq!((share(0, None), share(5000, Some((901, 1000)))), (0.0, 1.0));
+    }
 }

@@ -223,6 +223,7 @@ async fn http_every_action_answers_as_the_document_says() {
         ("POST", "/v1/queues/none/release", &reason, 404),
         ("POST", "/v1/leases/none/resign", &reason, 404),
         ("POST", &format!("/v1/refused/{message}/drop"), &reason, 200),
+        ("POST", "/v1/refused/drop", &json!({"status": "answered", "reason": "a test"}), 200),
     ];
     let mut wrong = Vec::new();
     for (method, path, body, expected) in asked {

@@ -154,3 +154,66 @@ async fn amqp_1_refused_messages_are_listed_in_pages() {
     let wrong = engine.get("/v1/refused?limit=0").await.unwrap();
     assert_eq!((wrong.status, &wrong.body["pointer"]), (422, &json!("/limit")), "{wrong:?}");
 }
+
+#[tokio::test]
+async fn amqp_1_a_refused_message_whose_sender_got_a_receipt_waits_for_nobody() {
+    let engine = Installation::start("amqp_1_answered").await;
+    let client = engine.env().amqp().await.unwrap();
+    let receipts = client.listen_directly().await.unwrap();
+    let exchange = format!("{}.orders", engine.env().prefix());
+    let unheard = br#"{"id": "late", "scenario": "unheard-of"}"#;
+    let addressed = BasicProperties::default().with_reply_to(receipts.queue().into());
+    client.publish(&exchange, "order.create", unheard, &addressed).await.unwrap();
+    receipts.wait(PATIENCE, |all| !all.is_empty()).await.unwrap();
+    // Nobody has asked for the messages yet: the verdict itself finds out whether they wait for a decision.
+    let warnings = async || {
+        let verdict = engine.get("/v1/doctor").await.unwrap().success().unwrap();
+        let findings = verdict["findings"].as_array().unwrap().iter();
+        findings.filter(|finding| finding["check"] == "refused").cloned().collect::<Vec<_>>()
+    };
+    let of = async |query: &str| {
+        let page = engine.get(&format!("/v1/refused?{query}")).await.unwrap().success().unwrap();
+        page["items"].as_array().unwrap().clone()
+    };
+    until("the answered message is taken", PATIENCE, async || {
+        assert_eq!(warnings().await, Vec::<Value>::new());
+        of("status=answered").await.len() == 1
+    })
+    .await;
+    assert_eq!(of("").await, Vec::<Value>::new());
+
+    let nobody =
+        BasicProperties::default().with_reply_to(format!("{}.reply.gone", engine.env().prefix()).into());
+    client.publish(&exchange, "order.create", unheard, &nobody).await.unwrap();
+    client.publish(&exchange, "order.create", b"no JSON", &BasicProperties::default()).await.unwrap();
+    let open = listed(&engine, 2).await;
+    assert!(open.iter().all(|item| item["answered"] == false), "{open:?}");
+    assert_eq!(warnings().await.len(), 1);
+    assert_eq!(of("status=all").await.len(), 3);
+    assert_eq!(of("status=all&reasonType=unknown-scenario").await.len(), 2);
+    assert_eq!(of("refusedBefore=1h").await.len(), 0);
+    engine.until_metric(&engine.nodes[0], "pagurus_refused_unanswered_total", |count| count == 2.0).await;
+
+    let drop = async |body: Value| engine.post("/v1/refused/drop", &body).await.unwrap();
+    assert_eq!(
+        drop(json!({"reason": "all?"})).await.status,
+        422,
+        "nothing is chosen by leaving everything out"
+    );
+    assert_eq!(drop(json!({"reason": "x", "refusedBefore": "soon"})).await.status, 422);
+    let young = drop(json!({"reason": "old", "refusedBefore": "1h"})).await;
+    assert_eq!((young.status, &young.body), (200, &json!({"dropped": 0, "more": false})));
+    let line =
+        ["refused", "drop", "--reason-type", "malformed", "--reason", "noise", "--server", engine.base()];
+    let output = pagurus(&line).await;
+    assert!(output.status.success() && output.stdout == b"1 dropped\n", "{output:?}");
+    assert_eq!((of("").await.len(), of("status=all").await.len()), (1, 2));
+    let all = drop(json!({"reason": "the sender knows", "status": "all"})).await;
+    assert_eq!(all.body["dropped"], 2);
+    let audit = engine.get("/v1/audit?kind=message").await.unwrap().success().unwrap();
+    assert_eq!(
+        (audit["items"].as_array().unwrap().len(), &audit["items"][1]["detail"]["reasonType"]),
+        (2, &json!("malformed")),
+        "{audit}"
+    );
+}

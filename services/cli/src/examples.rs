@@ -105,6 +105,7 @@ const EXAMPLES: &[&str] = &[
     "pagurus refused replay 5a1f4c1e-4b0e-4a5e-8a29-0d6a1a0c7a11 --reason 'the scenario is there now'",
     "pagurus refused replay 5a1f4c1e-4b0e-4a5e-8a29-0d6a1a0c7a11 --edit --reason 'the tariff was misspelt'",
     "pagurus refused drop 5a1f4c1e-4b0e-4a5e-8a29-0d6a1a0c7a11 --reason 'line noise'",
+    "pagurus refused drop --reason-type conflict --refused-before 7d --reason 'sent twice'",
     "pagurus audit --kind order --subject o-1 --since 7d",
     "pagurus classify --config pagurus.yaml --path /shop/items --status 503 --scenario order-1",
     "pagurus classify --path /shop/items --exception ConnectionRefused --message 'Connection refused'",

@@ -6,7 +6,7 @@ use std::process::Command as Program;
 
 use clap::{Args, Subcommand};
 use pagurus_scenario::value::percent_encode;
-use pagurus_wire::refused::{RefusedDecision, RefusedLine, RefusedView};
+use pagurus_wire::refused::{RefusedDecision, RefusedDropped, RefusedLine, RefusedView};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -28,20 +28,41 @@ pub(crate) enum Command {
     },
     /// Send a refused message again to where it had been published, and remove it
     Replay(ReplayArguments),
-    /// Remove refused messages that nobody needs
+    /// Remove refused messages that nobody needs: those of the given ids, or all that meet the conditions
     Drop {
         /// Ids of the messages
-        #[arg(required = true)]
+        #[arg(required_unless_present = "conditions", conflicts_with = "conditions")]
         ids: Vec<String>,
+        #[command(flatten)]
+        conditions: RefusedConditions,
         /// Why, for the audit log
         #[arg(long)]
         reason: String,
     },
 }
 
+/// Conditions on refused messages; a message meets each that is given.
+#[derive(Debug, Args, Serialize)]
+#[group(id = "conditions", multiple = true)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RefusedConditions {
+    /// Messages that wait for a decision: open; whose senders got a receipt: answered; or all; left out: open
+    #[arg(long, value_parser = ["open", "answered", "all"])]
+    status: Option<String>,
+    /// Messages whose reasons begin with this word, like conflict
+    #[arg(long)]
+    reason_type: Option<String>,
+    /// Messages that were refused before this time, or so long ago, like 7d
+    #[arg(long)]
+    refused_before: Option<String>,
+}
+
 /// Messages to list.
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct RefusedArguments {
+    #[command(flatten)]
+    #[serde(flatten)]
+    conditions: RefusedConditions,
     /// Messages to show, 500 at most
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
@@ -82,7 +103,10 @@ pub(crate) async fn run(command: &Command, client: &ApiClient, screen: &Screen) 
         Command::List(arguments) => REFUSED.page(arguments, client, screen).await,
         Command::Show { id } => show(id, client, screen).await,
         Command::Replay(arguments) => replay(arguments, client, screen).await,
-        Command::Drop { ids, reason } => {
+        Command::Drop { ids, conditions, reason } if ids.is_empty() => {
+            drop_selected(conditions, reason, client, screen).await
+        }
+        Command::Drop { ids, reason, .. } => {
             for id in ids {
                 decide(&path(id, "/drop"), &json!({"reason": reason}), client, screen).await?;
             }
@@ -103,7 +127,7 @@ fn moment(text: &str) -> String {
 /// Messages that can never be handled as they are.
 const REFUSED: List<RefusedLine> = List {
     path: "/v1/refused",
-    none: "no message was refused, or somebody has decided about each",
+    none: "no refused message waits for a decision; `--status all` shows those whose senders got a receipt, too",
     hint: None,
     columns: &[
         ("ID", |line| line.id.clone()),
@@ -111,6 +135,7 @@ const REFUSED: List<RefusedLine> = List {
         ("EXCHANGE", |line| line.exchange.clone()),
         ("KEY", |line| line.key.clone()),
         ("BYTES", |line| line.bytes.to_string()),
+        ("ANSWERED", |line| if line.answered { "yes" } else { "" }.to_owned()),
         ("REASON", |line| line.reason.clone()),
     ],
 };
@@ -126,6 +151,7 @@ async fn show(id: &str, client: &ApiClient, screen: &Screen) -> Result<(), CliEr
         ("id", Some(line.id.clone())),
         ("reason", Some(line.reason.clone())),
         ("refused", Some(moment(&line.refused_at))),
+        ("receipt", Some(if line.answered { "sent" } else { "none" }.to_owned())),
         ("exchange", Some(line.exchange.clone())),
         ("key", Some(line.key.clone())),
         ("properties", Some(view.properties.to_string())),
@@ -157,6 +183,29 @@ async fn decide(path: &str, asked: &Value, client: &ApiClient, screen: &Screen) 
     client.post(path, asked).await?.show(screen, |decision: &RefusedDecision| {
         format!("{}: {}", harmless(&decision.id), harmless(&decision.status))
     })
+}
+
+/// Drops what meets the conditions, as many requests as it takes.
+async fn drop_selected(
+    conditions: &RefusedConditions,
+    reason: &str,
+    client: &ApiClient,
+    screen: &Screen,
+) -> Result<(), CliError> {
+    let mut asked = input::given(conditions)?;
+    asked.insert("reason".to_owned(), json!(reason));
+    let (asked, mut dropped) = (Value::Object(asked), 0);
+    loop {
+        let part: RefusedDropped = client.post("/v1/refused/drop", &asked).await?.read()?;
+        dropped += part.dropped;
+        if !part.more {
+            break;
+        }
+    }
+    if screen.json {
+        return screen.document(&json!({"dropped": dropped, "more": false}).to_string());
+    }
+    screen.line(&format!("{dropped} dropped"))
 }
 
 /// The body of a message after a person has changed it.
@@ -224,12 +273,13 @@ mod tests {
             exchange: "pagurus.orders".into(),
             key: "order.create".into(),
             bytes: 7,
+            answered: true,
             taken_at: jiff::Timestamp::UNIX_EPOCH,
         };
         assert_eq!(
             table(REFUSED.columns, &[line], &Screen::plain()),
-            "ID   REFUSED                   EXCHANGE        KEY           BYTES  REASON\n\
-             r-1  2026-01-02T03:04:05.000Z  pagurus.orders  order.create  7      malformed: not JSON"
+            "ID   REFUSED                   EXCHANGE        KEY           BYTES  ANSWERED  REASON\n\
+             r-1  2026-01-02T03:04:05.000Z  pagurus.orders  order.create  7      yes       malformed: not JSON"
         );
     }
 }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use pagurus_broker::refused::{NewRefusal, replayed_message, stored_form};
 use pagurus_broker::{ConsumeSpec, Delivery, Message, Published, QueueSource};
 use pagurus_domain::audit::AuditKind;
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::time;
 use pagurus_runtime::Host;
@@ -17,11 +18,11 @@ use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::lists::audit::AuditEntry;
-use pagurus_store::outside::refused::{self, NewRefused, StoredRefused};
+use pagurus_store::outside::refused::{self, NewRefused, RefusedSelection, StoredRefused};
 use pagurus_store::{Client, Error, Tx};
 use pagurus_view::refused_view;
 use pagurus_wire::problem::{Problem, Type};
-use pagurus_wire::refused::{RefusedDecision, RefusedLine, RefusedView, ReplayBody};
+use pagurus_wire::refused::{RefusedDecision, RefusedDropped, RefusedLine, RefusedView, ReplayBody};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use uuid::Uuid;
@@ -30,6 +31,8 @@ use uuid::Uuid;
 const BATCH: u16 = 100;
 /// Messages that one request takes; the next one takes more.
 const MOST: usize = 5_000;
+/// Messages of a selection that one request drops, in one transaction.
+const AT_ONCE: i64 = 1_000;
 /// Bytes that are stored before the oldest are removed: as much more than the bound is kept for a moment.
 const TRIM_AFTER: usize = 64 * 1024 * 1024;
 /// Silence after which a queue counts as empty; the first message may need a connection.
@@ -49,11 +52,29 @@ impl RefusedMessages {
         Self { host, taking: Arc::default() }
     }
 
-    /// Returns messages with smaller numbers than this, the newest first, and their numbers.
-    pub(crate) async fn list(&self, below: i64, limit: i64) -> Result<Vec<(i64, RefusedLine)>, Problem> {
+    /// Returns messages of a selection with smaller numbers than this, the newest first, and their numbers.
+    pub(crate) async fn list(
+        &self,
+        selection: &RefusedSelection,
+        below: i64,
+        limit: i64,
+    ) -> Result<Vec<(i64, RefusedLine)>, Problem> {
         self.take().await?;
-        let found = async { refused::list(&self.host.store.api().await?, below, limit).await };
+        let found = async { refused::list(&self.host.store.api().await?, selection, below, limit).await };
         found.await.map_err(self.failed())
+    }
+
+    /// Takes what lies in the broker queue, if there is anything: only then it is known which of it waits for a decision.
+    /// A verdict does not wait longer than this; what could not be taken stays where it is.
+    pub(crate) async fn take_within(&self, patience: Duration) {
+        let take = async {
+            let depth = self.host.broker.depth_of(&self.host.broker.names().refused_queue, patience).await;
+            if depth.is_ok_and(|depth| depth.is_some_and(|(messages, _)| messages > 0)) {
+                // A failure of the database is in the verdict.
+                let _ = self.take().await;
+            }
+        };
+        let _ = tokio::time::timeout(patience, take).await;
     }
 
     /// Returns one message.
@@ -113,10 +134,34 @@ impl RefusedMessages {
         Ok(RefusedDecision { id: id.to_owned(), status: "dropped".to_owned() })
     }
 
+    /// Drops the oldest messages of a selection, a bounded number: the same request again drops more.
+    pub(crate) async fn drop_selected(
+        &self,
+        selection: &RefusedSelection,
+        reason: &str,
+        by: &Principal,
+    ) -> Result<RefusedDropped, Problem> {
+        must_have(reason)?;
+        self.take().await?;
+        let drop = async {
+            let mut client = self.host.store.operations().await?;
+            let tx = client.transaction().await?;
+            let dropped = refused::drop_selected(&tx, selection, AT_ONCE).await?;
+            if dropped > 0 {
+                let detail = json!({"dropped": dropped, "answered": selection.answered,
+                    "reasonType": selection.reason_type, "refusedBefore": selection.before});
+                let entry = AuditEntry::new("drop", (AuditKind::Message, "a selection"), by, Some(reason))
+                    .with(&detail);
+                entry.record(&tx).await?;
+            }
+            tx.commit().await?;
+            Ok(RefusedDropped { dropped, more: dropped == saturated::<u64>(AT_ONCE) })
+        };
+        drop.await.map_err(self.failed())
+    }
+
     async fn begin(&self, id: &str, reason: &str) -> Result<(Client, Uuid), Problem> {
-        if reason.trim().is_empty() || reason.contains('\0') {
-            return Err(Problem::of_field("/reason", "is missing: say why"));
-        }
+        must_have(reason)?;
         let no = read_id(id)?;
         Ok((self.host.store.operations().await.map_err(self.failed())?, no))
     }
@@ -229,6 +274,13 @@ impl RefusedMessages {
     }
 }
 
+fn must_have(reason: &str) -> Result<(), Problem> {
+    if reason.trim().is_empty() || reason.contains('\0') {
+        return Err(Problem::of_field("/reason", "is missing: say why"));
+    }
+    Ok(())
+}
+
 fn stored(refusal: NewRefusal) -> NewRefused {
     // The database holds no NUL in texts; the body is bytes.
     let text = |text: String| text.replace('\0', "\u{fffd}");
@@ -236,6 +288,7 @@ fn stored(refusal: NewRefusal) -> NewRefused {
         id: refusal.id,
         reason: text(refusal.reason),
         refused_at: text(refusal.refused_at.unwrap_or_else(|| time::shown(Timestamp::now()))),
+        answered: refusal.answered,
         exchange: text(refusal.exchange),
         key: text(refusal.key),
         properties: refusal.properties.to_string(),

@@ -32,6 +32,8 @@ pub const AT: &str = "refused-at";
 pub const EXCHANGE: &str = "refused-exchange";
 /// Header with the key with which the message had been published.
 pub const KEY: &str = "refused-key";
+/// Header that says that the broker confirmed the receipt to the sender of the message.
+pub const ANSWERED: &str = "refused-answered";
 /// First part of the headers that hold the original properties.
 pub const ORIGINAL: &str = "x-orig-";
 /// Header that says that something did not fit.
@@ -57,6 +59,13 @@ pub fn refused_message(names: &Names, delivery: &Delivery, reason: &str, at: &st
         useful_for: None,
         properties: Properties { persistent: true, headers, ..Properties::default() },
     }
+}
+
+/// The same for a message whose sender got a receipt.
+#[must_use]
+pub fn answered(mut refused: Message) -> Message {
+    refused.properties.headers.push((ANSWERED.to_owned(), "true".into()));
+    refused
 }
 
 fn original(properties: &Properties) -> Vec<(String, HeaderValue)> {

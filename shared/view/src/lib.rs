@@ -62,7 +62,7 @@ pub use notifications::NotificationsQuery;
 pub use operations::{OperationOrdersQuery, OperationsQuery};
 pub use orders::{CountsFields, OrdersFields, OrdersQuery};
 pub use part::PartQuery;
-pub use query::ListQuery;
+pub use query::{ListQuery, moment};
 pub use queues::QueueQuery;
 pub use refused::refused_view;
 pub use searches::SearchesQuery;

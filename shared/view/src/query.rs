@@ -66,7 +66,7 @@ pub(crate) fn strange_cursor() -> Problem {
 }
 
 /// A time, or a duration back from now.
-pub(crate) fn moment(text: &str, now: Timestamp) -> Option<Timestamp> {
+pub fn moment(text: &str, now: Timestamp) -> Option<Timestamp> {
     let back = || now.checked_sub(SignedDuration::try_from(parse_duration(text).ok()?).ok()?).ok();
     time::read(text).or_else(|| back().and_then(time::within_range))
 }

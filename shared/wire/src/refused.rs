@@ -16,6 +16,9 @@ pub struct RefusedLine {
     pub reason: String,
     /// Time of the refusal.
     pub refused_at: String,
+    /// True if its sender got a receipt that says why, so that it waits for nobody's decision.
+    #[serde(default)]
+    pub answered: bool,
     /// Exchange to which it had been published.
     pub exchange: String,
     /// Key with which it had been published.
@@ -58,6 +61,46 @@ pub struct ReplayBody {
     /// True to send it without its `reply_to`: nobody gets a receipt.
     #[serde(default, rename = "withoutReceipt", skip_serializing_if = "std::ops::Not::not")]
     pub without_receipt: bool,
+}
+
+/// Refused messages by whether they wait for a decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RefusedStatus {
+    /// Messages that wait for a decision.
+    #[default]
+    Open,
+    /// Messages whose senders got a receipt.
+    Answered,
+    /// Both.
+    All,
+}
+
+/// Refused messages that are to be dropped: those that meet each condition that is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RefusedDropBody {
+    /// Reason, for the audit log.
+    #[schemars(length(min = 1))]
+    pub reason: String,
+    /// Status: `open`, `answered` or `all`; left out: `open`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<RefusedStatus>,
+    /// First word of their reasons, like `conflict`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_type: Option<String>,
+    /// Time before which they were refused, or a duration back from now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_before: Option<String>,
+}
+
+/// Refused messages that were dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RefusedDropped {
+    /// Number of them.
+    pub dropped: u64,
+    /// True if there may be more: the same request drops those.
+    pub more: bool,
 }
 
 /// Decision about a refused message.

@@ -69,6 +69,12 @@ impl Handled {
         Self { tag: delivery.tag, reply: None, refused: None }
     }
 
+    /// True if the receipt tells the sender what to change; a failure of the engine is for its operators.
+    pub fn is_for_sender(&self) -> bool {
+        let error = self.reply.as_ref().and_then(|reply| reply.receipt.error.as_ref());
+        error.is_some_and(|problem| problem.status != Type::Internal.status())
+    }
+
     fn answered(delivery: &Delivery, receipt: Receipt) -> Self {
         let reply = ReplyTo::of(delivery).map(|to| AddressedReceipt { to, receipt });
         Self { reply, ..Self::silently(delivery) }

@@ -2,58 +2,84 @@
 
 use std::time::Duration;
 
-use pagurus_broker::{Consumer, Message, Published};
+use pagurus_broker::refused::answered;
+use pagurus_broker::{Consumer, DeliveryTag, Message, Published};
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Count;
 
 use super::handled::{AddressedReceipt, Handled};
 
-/// Puts refused messages aside, acknowledges, and sends receipts. What could not be put aside goes
-/// back to its queue: it must not be lost.
+/// Acknowledges, sends receipts, and puts refused messages aside.
 pub(super) async fn settle(host: &Host, consumer: &Consumer, handled: Vec<Handled>) {
-    let mut done = Vec::with_capacity(handled.len());
-    let (mut refused, mut refusals) = (Vec::new(), Vec::new());
-    let mut replies = Vec::new();
-    for one in handled {
-        match one.refused {
-            None => done.push(one.tag),
-            Some(message) => {
-                refused.push(one.tag);
-                refusals.push(message);
-            }
-        }
-        replies.extend(one.reply);
-    }
-    let mut back = Vec::new();
+    let (refused, done): (Vec<_>, Vec<_>) = handled.into_iter().partition(|one| one.refused.is_some());
+    acknowledge(host, consumer, done.iter().map(|one| one.tag).collect()).await;
+    send(host, done.into_iter().filter_map(|one| one.reply).collect()).await;
     if !refused.is_empty() {
-        for (tag, published) in refused.into_iter().zip(host.broker.publish_many(refusals).await) {
-            match published {
-                Published::Confirmed => done.push(tag),
-                Published::Unroutable { .. } | Published::Failed(_) => back.push(tag),
-            }
-        }
+        put_aside(host, consumer, refused).await;
     }
+}
+
+async fn acknowledge(host: &Host, consumer: &Consumer, mut done: Vec<DeliveryTag>) {
     done.sort_unstable();
     let acknowledged = consumer.ack_many(&done).await;
     host.metrics.count(Count::StaleAcknowledgements, "", acknowledged.stale as u64);
+}
+
+/// Puts messages aside, each with the mark whether its sender knows: the receipt goes first, and may go again if this process
+/// dies before the acknowledgement. What could not be put aside goes back to its queue: it must not be lost.
+async fn put_aside(host: &Host, consumer: &Consumer, refused: Vec<Handled>) {
+    let (mut tags, mut messages) = (Vec::new(), Vec::new());
+    let (mut addressed, mut receipts) = (Vec::new(), Vec::new());
+    for one in refused {
+        let is_for_sender = one.is_for_sender();
+        if let Some(reply) = one.reply {
+            addressed.push((messages.len(), is_for_sender));
+            receipts.push(reply);
+        }
+        tags.push(one.tag);
+        messages.extend(one.refused);
+    }
+    let mut is_answered = vec![false; messages.len()];
+    for ((index, is_for_sender), arrived) in addressed.into_iter().zip(send(host, receipts).await) {
+        is_answered[index] = is_for_sender && arrived;
+    }
+    let unanswered = is_answered.iter().filter(|answered| !**answered).count();
+    host.metrics.count(Count::RefusedUnanswered, "", unanswered as u64);
+    let marked = messages.into_iter().zip(is_answered);
+    let marked = marked.map(|(message, known)| if known { answered(message) } else { message }).collect();
+    let (mut done, mut back) = (Vec::new(), Vec::new());
+    for (tag, published) in tags.into_iter().zip(host.broker.publish_many(marked).await) {
+        match published {
+            Published::Confirmed => done.push(tag),
+            Published::Unroutable { .. } | Published::Failed(_) => back.push(tag),
+        }
+    }
+    acknowledge(host, consumer, done).await;
     if !back.is_empty() {
         host.metrics.count(Count::BrokerErrors, "refuse", back.len() as u64);
         tokio::time::sleep(Duration::from_millis(500)).await;
         consumer.put_back(&back).await;
     }
-    send(host, replies).await;
 }
 
 /// Sends receipts to queues that the allow list permits, and to no others: `reply_to` is a client's word, and the message would
 /// go out with our rights. Checked again here: the list may have changed, or a message may be refused for its `reply_to`.
-pub(super) async fn send(host: &Host, replies: Vec<AddressedReceipt>) {
-    let messages: Vec<Message> = replies.into_iter().filter_map(|reply| message(host, reply)).collect();
+/// Returns for each whether a queue has it.
+pub(super) async fn send(host: &Host, replies: Vec<AddressedReceipt>) -> Vec<bool> {
+    let messages: Vec<Option<Message>> = replies.into_iter().map(|reply| message(host, reply)).collect();
+    let mut arrived: Vec<bool> = messages.iter().map(Option::is_some).collect();
+    let messages: Vec<Message> = messages.into_iter().flatten().collect();
     if messages.is_empty() {
-        return;
+        return arrived;
     }
     let published = host.broker.publish_many_foreign(messages).await;
-    let lost = published.iter().filter(|published| !matches!(published, Published::Confirmed)).count();
-    host.metrics.count(Count::ReceiptsLost, "", lost as u64);
+    let mut lost = 0;
+    for (arrived, published) in arrived.iter_mut().filter(|sent| **sent).zip(published) {
+        *arrived = matches!(published, Published::Confirmed);
+        lost += u64::from(!*arrived);
+    }
+    host.metrics.count(Count::ReceiptsLost, "", lost);
+    arrived
 }
 
 /// Returns the message of a receipt, if it may go out.

@@ -2,10 +2,15 @@
 
 use axum::Json;
 use axum::extract::State;
+use jiff::Timestamp;
+use pagurus_store::outside::refused::RefusedSelection;
+use pagurus_view::moment;
 use pagurus_wire::bodies::ReasonBody;
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
-use pagurus_wire::refused::{RefusedDecision, RefusedLine, RefusedView, ReplayBody};
+use pagurus_wire::refused::{
+    RefusedDecision, RefusedDropBody, RefusedDropped, RefusedLine, RefusedStatus, RefusedView, ReplayBody,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -30,18 +35,49 @@ pub(super) fn routes(table: Table) -> Table {
                 .more("What lies in the broker queue of refused messages is taken out of it and kept in the database."),
         )
         .get("/v1/refused/{message}", show, "One refused message, with its properties and its body.")
+        .post(
+            "/v1/refused/drop",
+            drop_selected,
+            operation("Drops the oldest refused messages that meet each of the given conditions.")
+                .more("A thousand at most; `more` says that the same request would drop others."),
+        )
         .post("/v1/refused/{message}/replay", replay, "Sends a refused message again, as it was or with another body.")
         .post("/v1/refused/{message}/drop", drop_one, "Drops a refused message.")
 }
 
 /// Query of a list of refused messages.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 struct RefusedQuery {
     /// Messages of the page; left out: 50.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<i64>,
     /// Word `next` of the page before.
     cursor: Option<i64>,
+    /// Status: `open`, `answered` or `all`; left out: `open`.
+    status: Option<RefusedStatus>,
+    /// Only messages whose reasons begin with this word, like `conflict`.
+    reason_type: Option<String>,
+    /// Only messages that were refused before: a time, or a duration back from now.
+    refused_before: Option<String>,
+}
+
+fn selection(
+    status: Option<RefusedStatus>,
+    reason_type: Option<String>,
+    before: Option<&str>,
+) -> Result<RefusedSelection, Problem> {
+    let read = |text| {
+        moment(text, Timestamp::now()).ok_or_else(|| {
+            Problem::new(Type::Invalid, "refusedBefore is neither a time nor a duration").at("/refusedBefore")
+        })
+    };
+    let answered = match status.unwrap_or_default() {
+        RefusedStatus::Open => Some(false),
+        RefusedStatus::Answered => Some(true),
+        RefusedStatus::All => None,
+    };
+    Ok(RefusedSelection { answered, reason_type, before: before.map(read).transpose()? })
 }
 
 async fn list(
@@ -54,7 +90,8 @@ async fn list(
             .at("/limit")
             .into());
     }
-    let found = intake.refused.list(query.cursor.unwrap_or(i64::MAX), limit).await?;
+    let selection = selection(query.status, query.reason_type, query.refused_before.as_deref())?;
+    let found = intake.refused.list(&selection, query.cursor.unwrap_or(i64::MAX), limit).await?;
     let is_full = i64::try_from(found.len()).is_ok_and(|count| count == limit);
     let next = found.last().filter(|_| is_full).map(|(no, _)| no.to_string());
     Ok(Json(Page { items: found.into_iter().map(|(_, line)| line).collect(), next }))
@@ -80,4 +117,17 @@ async fn drop_one(
     Sent(asked): Sent<ReasonBody>,
 ) -> HttpResult<Json<RefusedDecision>> {
     Ok(Json(intake.refused.drop_one(&message, &asked.reason, &by).await?))
+}
+
+async fn drop_selected(
+    State(intake): State<Intake>,
+    Caller(by): Caller,
+    Sent(asked): Sent<RefusedDropBody>,
+) -> HttpResult<Json<RefusedDropped>> {
+    if asked.status.is_none() && asked.reason_type.is_none() && asked.refused_before.is_none() {
+        let text = "name at least one condition: status, reasonType or refusedBefore; status `all` means every message";
+        return Err(Problem::new(Type::Invalid, text).into());
+    }
+    let selection = selection(asked.status, asked.reason_type, asked.refused_before.as_deref())?;
+    Ok(Json(intake.refused.drop_selected(&selection, &asked.reason, &by).await?))
 }

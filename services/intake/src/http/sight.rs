@@ -1,5 +1,7 @@
 //! The engine as a whole over HTTP: its figures, and a verdict over it.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use pagurus_view::StatsQuery;
@@ -11,6 +13,9 @@ use super::document::{Table, operation};
 use super::query::{Nothing, Query};
 use crate::Intake;
 use crate::doctor::broker_facts;
+
+/// Longest time for refused messages to be taken out of their broker queue.
+const TAKING: Duration = Duration::from_secs(2);
 
 pub(super) fn routes(table: Table) -> Table {
     table
@@ -28,13 +33,15 @@ pub(super) fn routes(table: Table) -> Table {
             "/v1/doctor",
             doctor,
             operation("One verdict over servers, nodes and backlog, with what to do about each finding.").more(
-                "Answered with 200 whatever is found. A server that does not answer is a finding, reported after five seconds at most.",
+                "Answered with 200 whatever is found. A server that does not answer is a finding, reported after seven seconds at most. Refused messages are \
+                 taken out of their broker queue, because only then it is known which of them wait for a decision.",
             ),
         )
 }
 
 /// `GET /v1/doctor`
 async fn doctor(State(intake): State<Intake>, _: Query<Nothing>) -> HttpResult<Json<DoctorView>> {
+    intake.refused.take_within(TAKING).await;
     Ok(Json(intake.views.doctor(broker_facts(&intake.host)).await))
 }
 

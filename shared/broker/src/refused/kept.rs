@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{AT, EXCHANGE, ID, KEY, ORIGINAL, REASON, original};
+use super::{ANSWERED, AT, EXCHANGE, ID, KEY, ORIGINAL, REASON, original};
 use crate::delivery::Delivery;
 use crate::illegible::is_broken;
 use crate::message::{HeaderValue, Message, Properties};
@@ -24,6 +24,8 @@ pub struct NewRefusal {
     pub reason: String,
     /// Time of the refusal; none where the broker gave it up.
     pub refused_at: Option<String>,
+    /// True if its sender got a receipt.
+    pub answered: bool,
     /// Exchange to which it had been published.
     pub exchange: String,
     /// Key with which it had been published.
@@ -57,6 +59,7 @@ pub fn stored_form(names: &Names, delivery: &Delivery) -> NewRefusal {
         id,
         reason,
         refused_at: text(AT),
+        answered: text(ANSWERED).is_some(),
         exchange: text(EXCHANGE).unwrap_or_else(|| match text(GIVEN_UP_IN) {
             Some(queue) if queue == names.callbacks_in => names.callbacks.clone(),
             _ => names.orders.clone(),

@@ -31,6 +31,8 @@ metrics! {
 
     Registrations: "registrations" ["result"] = "Registrations by outcome";
     Refused: "refused" ["reason"] = "Messages put aside by reason";
+    RefusedUnanswered: "refused_unanswered" []
+        = "Messages put aside that wait for a decision: their senders got no receipt, or the engine itself failed";
     ReceiptsLost: "receipts_lost" [] = "Receipts that could not be delivered";
     Callbacks: "callbacks" ["verdict"] = "Callbacks by verdict";
     OrphansUnkept: "orphans_unkept" []

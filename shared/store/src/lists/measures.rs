@@ -34,7 +34,7 @@ statements! {
           JOIN pg_stats s ON s.schemaname = current_schema() AND s.tablename = $1 AND s.attname = 'status'
          CROSS JOIN LATERAL unnest(s.most_common_vals::text::text[], s.most_common_freqs) AS known (word, part)
          WHERE c.oid = $1::text::regclass";
-    COUNT_REFUSED = "SELECT count(*)::float8 AS counted FROM (SELECT FROM refused LIMIT $1) AS first";
+    COUNT_REFUSED = "SELECT count(*)::float8 AS counted FROM (SELECT FROM refused WHERE NOT answered LIMIT $1) AS first";
     COUNT_INCONSISTENT = "SELECT count(*)::float8 AS counted FROM (SELECT FROM inconsistencies LIMIT $1) AS first";
     // What stands in no queue: a member of a queue waits for those before it.
     OLDEST_READY = "

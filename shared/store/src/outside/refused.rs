@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use pagurus_domain::number::saturated;
 use pagurus_wire::refused::RefusedLine;
 use tokio_postgres::Row;
@@ -14,18 +15,36 @@ use crate::{Client, Result, Tx};
 
 statements! {
     TAKE = "
-        INSERT INTO refused (id, reason, refused_at, exchange, key, properties, body)
-        SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[])
-               AS t (id, reason, refused_at, exchange, key, properties, body)
+        INSERT INTO refused (id, reason, refused_at, answered, exchange, key, properties, body)
+        SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bool[], $5::text[], $6::text[], $7::text[], $8::bytea[])
+               AS t (id, reason, refused_at, answered, exchange, key, properties, body)
         ON CONFLICT (id) DO NOTHING";
-    LIST = "
-        SELECT no, id, reason, refused_at, exchange, key, octet_length(body) AS bytes, taken_at
-          FROM refused WHERE no < $1 ORDER BY no DESC LIMIT $2";
+    // Each status by itself: those that wait for a decision have an index of their own. Times are texts of one form, which
+    // sort as they follow each other; what a stranger wrote there is only compared.
+    LIST_OPEN = r#"
+        SELECT no, id, reason, refused_at, answered, exchange, key, octet_length(body) AS bytes, taken_at
+          FROM refused
+         WHERE NOT answered AND no < $1 AND ($3::text IS NULL OR split_part(reason, ':', 1) = $3)
+           AND ($4::text IS NULL OR refused_at COLLATE "C" < $4)
+         ORDER BY no DESC LIMIT $2"#;
+    LIST = r#"
+        SELECT no, id, reason, refused_at, answered, exchange, key, octet_length(body) AS bytes, taken_at
+          FROM refused
+         WHERE (answered OR $5) AND no < $1 AND ($3::text IS NULL OR split_part(reason, ':', 1) = $3)
+           AND ($4::text IS NULL OR refused_at COLLATE "C" < $4)
+         ORDER BY no DESC LIMIT $2"#;
+    DROP_SELECTED = r#"
+        DELETE FROM refused
+         WHERE no = ANY(ARRAY(
+               SELECT no FROM refused
+                WHERE (answered = $4 OR $4 IS NULL) AND ($2::text IS NULL OR split_part(reason, ':', 1) = $2)
+                  AND ($3::text IS NULL OR refused_at COLLATE "C" < $3)
+                ORDER BY no LIMIT $1 FOR UPDATE SKIP LOCKED))"#;
     SHOW = "
-        SELECT no, id, reason, refused_at, exchange, key, properties, body, octet_length(body) AS bytes, taken_at
+        SELECT no, id, reason, refused_at, answered, exchange, key, properties, body, octet_length(body) AS bytes, taken_at
           FROM refused WHERE id = $1";
     LOCK = "
-        SELECT no, id, reason, refused_at, exchange, key, properties, body, octet_length(body) AS bytes, taken_at
+        SELECT no, id, reason, refused_at, answered, exchange, key, properties, body, octet_length(body) AS bytes, taken_at
           FROM refused WHERE id = $1 FOR UPDATE";
     // Of the oldest only: whatever there is, no more rows are read than may be deleted.
     FORGET = "
@@ -56,6 +75,8 @@ pub struct NewRefused {
     pub reason: String,
     /// Time of the refusal, as it was written then.
     pub refused_at: String,
+    /// True if its sender got a receipt.
+    pub answered: bool,
     /// Exchange to which it had been published.
     pub exchange: String,
     /// Key with which it had been published.
@@ -83,6 +104,7 @@ pub async fn take(tx: &Tx<'_>, messages: &[NewRefused]) -> Result<()> {
         id: Uuid = one.id,
         reason: &str = one.reason.as_str(),
         refused_at: &str = one.refused_at.as_str(),
+        answered: bool = one.answered,
         exchange: &str = one.exchange.as_str(),
         key: &str = one.key.as_str(),
         properties: &str = one.properties.as_str(),
@@ -92,10 +114,50 @@ pub async fn take(tx: &Tx<'_>, messages: &[NewRefused]) -> Result<()> {
     Ok(())
 }
 
+/// Messages to list or to drop: those that meet each condition.
+#[derive(Clone, Debug)]
+pub struct RefusedSelection {
+    /// True for those whose senders got a receipt, false for those that wait for a decision; none for both.
+    pub answered: Option<bool>,
+    /// First word of the reason: the type of the problem.
+    pub reason_type: Option<String>,
+    /// Time before which they were refused.
+    pub before: Option<Timestamp>,
+}
+
+impl RefusedSelection {
+    /// The bound as the text of a whole second, which sorts before all times of that second.
+    fn before(&self) -> Option<String> {
+        self.before.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S").to_string())
+    }
+}
+
 /// Messages with smaller numbers than this, the newest first, and their numbers.
-pub async fn list(client: &Client, below: i64, limit: i64) -> Result<Vec<(i64, RefusedLine)>> {
-    let rows = client.query(&client.prepare_cached(LIST).await?, &[&below, &limit]).await?;
+pub async fn list(
+    client: &Client,
+    selection: &RefusedSelection,
+    below: i64,
+    limit: i64,
+) -> Result<Vec<(i64, RefusedLine)>> {
+    let (reason, before) = (&selection.reason_type, selection.before());
+    let rows = match selection.answered {
+        Some(false) => {
+            let statement = client.prepare_cached(LIST_OPEN).await?;
+            client.query(&statement, &[&below, &limit, reason, &before]).await?
+        }
+        answered => {
+            let statement = client.prepare_cached(LIST).await?;
+            client.query(&statement, &[&below, &limit, reason, &before, &answered.is_none()]).await?
+        }
+    };
     Ok(rows.iter().map(|row| (row.get("no"), line(row))).collect())
+}
+
+/// Removes the oldest messages of a selection, at most `limit`; returns their number.
+pub async fn drop_selected(tx: &Tx<'_>, selection: &RefusedSelection, limit: i64) -> Result<u64> {
+    let statement = tx.prepare_cached(DROP_SELECTED).await?;
+    let before = selection.before();
+    Ok(tx.execute(&statement, &[&limit, &selection.reason_type, &before, &selection.answered]).await?)
 }
 
 /// Reads a message.
@@ -141,7 +203,7 @@ pub async fn forget(client: &Client, older_than: Duration, limit: i64) -> Result
 
 fn line(row: &Row) -> RefusedLine {
     read!(row => RefusedLine {
-        reason, refused_at, exchange, key, bytes, taken_at;
+        reason, refused_at, answered, exchange, key, bytes, taken_at;
         id: row.get::<_, Uuid>("id").to_string()
     })
 }

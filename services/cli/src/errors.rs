@@ -58,9 +58,12 @@ struct ErrorFilter {
     /// Only this scenario
     #[arg(long)]
     scenario: Option<String>,
-    /// Only this state
+    /// Only errors that arose in this state
     #[arg(long)]
     state: Option<String>,
+    /// Only orders that are in this state: of failed ones the terminal state
+    #[arg(long)]
+    step: Option<String>,
     /// Only this called system, as `--by system` shows it
     #[arg(long)]
     system: Option<String>,
@@ -71,8 +74,9 @@ struct ErrorFilter {
 
 impl ErrorFilter {
     fn query(&self) -> Vec<(&'static str, String)> {
-        let Self { class, scenario, state, system, since } = self;
-        let fields = [("class", class), ("scenario", scenario), ("state", state), ("system", system)];
+        let Self { class, scenario, state, step, system, since } = self;
+        let fields =
+            [("class", class), ("scenario", scenario), ("state", state), ("step", step), ("system", system)];
         let given = fields.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
         given.chain([("since", since.clone())]).collect()
     }
@@ -100,8 +104,10 @@ enum GroupBy {
     Class,
     /// The scenario
     Scenario,
-    /// The state of a scenario
+    /// The state in which the error arose
     State,
+    /// The state in which the order is
+    Step,
     /// The called system
     System,
 }
@@ -112,6 +118,7 @@ impl GroupBy {
             Self::Class => "class",
             Self::Scenario => "scenario",
             Self::State => "state",
+            Self::Step => "step",
             Self::System => "system",
         }
     }

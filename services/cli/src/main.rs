@@ -163,7 +163,7 @@ enum Command {
     #[command(subcommand)]
     Nodes(nodes::Command),
     /// Show failed and retrying orders in groups, with their counts over time, and act on a group
-    Errors(errors::Arguments),
+    Errors(Box<errors::Arguments>),
     /// Do something to many orders: in the background, with progress, to be paused and resumed
     #[command(subcommand, visible_alias = "operations")]
     Operation(operation::Command),
@@ -298,7 +298,7 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), C
         Command::Windows(command) => windows::run(command, &client()?, screen).await,
         Command::Leases(command) => leases::run(command, &client()?, screen).await,
         Command::Nodes(command) => nodes::run(command, &client()?, screen).await,
-        Command::Errors(arguments) => errors::run(arguments, &client()?, screen).await,
+        Command::Errors(arguments) => errors::run(*arguments, &client()?, screen).await,
         Command::Callbacks(arguments) => callbacks::run(&arguments, &client()?, screen).await,
         Command::Notifications(arguments) => NOTIFICATIONS.page(&arguments, &client()?, screen).await,
         Command::Operation(command) => operation::run(command, &client()?, screen).await,
@@ -393,7 +393,6 @@ mod tests {
             "pagurus refused show r",
             "pagurus refused replay r --body {} --key order.create --reason mended",
             "pagurus refused drop r s --reason nobody",
-            "pagurus refused drop --status answered --reason-type conflict --refused-before 7d --reason nobody",
             "pagurus order steps a",
             "pagurus order tasks a",
             "pagurus audit --action restart --kind order --subject a --since 2h --limit 7",

@@ -143,6 +143,9 @@ pub struct OrderError {
     /// exchange (or, without one, the queue) of a message, `actor:` with the name of an actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
+    /// The state in which it arose, where the scenario went on from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
     /// The status that it answered a call with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,

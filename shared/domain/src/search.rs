@@ -109,6 +109,7 @@ impl Search {
             statuses: vec![Status::Fail],
             scenario: self.scenario.clone(),
             states: self.states.clone(),
+            error_states: self.error_states.clone(),
             classes: self.classes.clone(),
             systems: self.systems.clone(),
             finished_since: self.finished_since,

@@ -29,14 +29,16 @@ const MAX_LIMIT: usize = 500;
 /// Query of the groups of failed and retrying orders.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ErrorGroupsQuery {
-    /// Field that the groups have in common: `class`, `scenario`, `state` or `system`; left out: `class`.
+    /// Field that the groups have in common: `class`, `scenario`, `state` where the error arose, `step` where the order is, or `system`; left out: `class`.
     by: Option<String>,
     /// Only orders that failed by this class; `unclassified` stands for those without one.
     class: Option<String>,
     /// Only orders of this scenario.
     scenario: Option<String>,
-    /// Only orders that failed in this state.
+    /// Only orders whose error arose in this state.
     state: Option<String>,
+    /// Only orders that are in this state: of failed ones the terminal state.
+    step: Option<String>,
     /// Only orders that failed by this called system.
     system: Option<String>,
     /// Start of the time that is looked back over: a time, or a duration back from now; left out: a day, at most 31 days.
@@ -106,7 +108,7 @@ struct ParsedErrorGroupsQuery {
 impl ParsedErrorGroupsQuery {
     fn read(query: ErrorGroupsQuery, now: Timestamp) -> Result<Self, Problem> {
         let by = By::of(query.by.as_deref().unwrap_or("class"));
-        let by = by.ok_or_else(|| invalid("/by", "by is class, scenario, state or system"))?;
+        let by = by.ok_or_else(|| invalid("/by", "by is class, scenario, state, step or system"))?;
         let since = window(query.since.as_deref(), now)?;
         let limit = limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?;
         let from = cursor(query.cursor.as_deref(), 0)?;
@@ -116,6 +118,7 @@ impl ParsedErrorGroupsQuery {
                 class: named_class(query.class),
                 scenario: query.scenario,
                 state: query.state,
+                step: query.step,
                 system: query.system,
             },
             since,
@@ -155,6 +158,7 @@ mod tests {
                 class: None,
                 scenario: None,
                 state: None,
+                step: None,
                 system: None,
                 since: since.map(str::to_owned),
                 limit: None,

@@ -94,7 +94,7 @@ impl From<retry::Explained> for ExplanationView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorGroups {
-    /// `class`, `scenario`, `state` or `system`.
+    /// `class`, `scenario`, `state`, `step` or `system`.
     pub by: String,
     /// Start of the time in which failures are counted.
     #[serde(serialize_with = "time::serialize")]
@@ -116,7 +116,7 @@ pub struct ErrorGroups {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorGroup {
-    /// The class, scenario, state or system; none where the orders have none.
+    /// The class, scenario, state, step or system; none where the orders have none.
     pub key: Option<String>,
     /// The scenario of a state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,8 +168,11 @@ pub struct ErrorOrder {
     pub at: Timestamp,
     /// Scenario of the order.
     pub scenario: String,
-    /// The state in which it is.
+    /// The state in which its error arose.
     pub state: Option<String>,
+    /// The state in which it is: of a failed order the terminal state.
+    #[serde(default)]
+    pub step: Option<String>,
     /// The class of its error.
     pub class: Option<String>,
     /// The called system that the error is about.

@@ -80,7 +80,13 @@ fn request(action: &GroupAction, filter: &ErrorFilter) -> OperationRequest {
                 search.insert(name.to_owned(), value.into());
             }
             _ => {
-                search.insert(name.to_owned(), json!([value]));
+                // A search calls the state in which an order is its state.
+                let condition = match name {
+                    "state" => "errorState",
+                    "step" => "state",
+                    other => other,
+                };
+                search.insert(condition.to_owned(), json!([value]));
             }
         }
     }
@@ -101,7 +107,8 @@ mod tests {
         let filter = ErrorFilter {
             class: Some(String::new()),
             scenario: Some("s".to_owned()),
-            state: None,
+            state: Some("pay".to_owned()),
+            step: None,
             system: None,
             since: "24h".to_owned(),
         };
@@ -109,9 +116,15 @@ mod tests {
         assert_eq!(Value::Object(asked.with), json!({"ifStatus": "fail", "from": "x"}));
         assert_eq!(
             asked.search,
-            Some(json!({"status": ["fail"], "class": [""], "scenario": "s", "finishedSince": "24h"}))
+            Some(
+                json!({"status": ["fail"], "class": [""], "scenario": "s", "errorState": ["pay"], "finishedSince": "24h"})
+            )
         );
+        let filter = ErrorFilter { state: None, step: Some("failed".to_owned()), ..filter };
         let asked = request(&GroupAction::Kill, &filter);
-        assert_eq!(asked.search, Some(json!({"status": ["retry"], "class": [""], "scenario": "s"})));
+        assert_eq!(
+            asked.search,
+            Some(json!({"status": ["retry"], "class": [""], "scenario": "s", "state": ["failed"]}))
+        );
     }
 }

@@ -65,6 +65,7 @@ mod tests {
             at: "2026-01-02T11:05:00Z".parse().unwrap(),
             scenario: "order".into(),
             state: Some("pay".into()),
+            step: Some("pay".into()),
             class: None,
             system: Some("bank:8443".into()),
             message: Some("no answer".into()),

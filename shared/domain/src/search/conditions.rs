@@ -78,6 +78,8 @@ conditions! {
     scenario_version: Option<i32> = "scenarioVersion";
     /// Orders in one of these states, or that ended in it; an empty text stands for those that have none.
     states: Vec<String> = "state";
+    /// Orders that failed, or have an error, whose error arose in one of these states.
+    error_states: Vec<String> = "errorState";
     /// Orders with one of these classes of error; an empty text stands for those without an error.
     classes: Vec<String> = "class";
     /// Orders whose error is about one of these called systems; an empty text stands for those where it is about none.

@@ -88,6 +88,7 @@ impl StageRun {
         error.exhausted |= repeated.into_iter().any(|class| Some(class.as_str()) == error.class.as_deref());
         let class = error.class.as_deref().unwrap_or("unclassified");
         self.end.log(turn.now, format!("failed ({class}): {}", error.message));
+        error.state = Some(turn.scenario.state(self.state).name.clone());
         let error = error.storable();
         self.context.error = Some(error_value(&error));
         self.cursor.error = Some(error);

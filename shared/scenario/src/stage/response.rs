@@ -162,8 +162,8 @@ impl StageRun {
                 quoted.truncate(quoted.floor_char_boundary(QUOTED_BYTES));
                 let message = format!("{} answered {}: {quoted}", called(http, url), response.status);
                 let class = class.map(|class| class.to_string());
-                let error =
-                    OrderError { class, message, system, status: Some(response.status), exhausted: false };
+                let status = Some(response.status);
+                let error = OrderError { class, message, system, status, ..OrderError::default() };
                 let nature = FailureNature::of_status(response.status);
                 Err(FailedCall { error, nature, retry_after: retry_after::of_response(response, turn.now) })
             }

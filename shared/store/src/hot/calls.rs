@@ -113,7 +113,7 @@ pub enum Submitted {
     /// The call waits for its turn; the order is ready for it, if it rested.
     Waiting(Option<ReadyStage>),
     /// A call with this key was there before.
-    Known(StoredCall),
+    Known(Box<StoredCall>),
 }
 
 /// Stores a call for a locked order that is not final, and wakes the order if it rests. One that
@@ -125,7 +125,7 @@ pub async fn submit(tx: &Tx<'_>, order: &Locked, key: &str, name: &str, body: &V
     if stored.is_none() {
         let by_key = tx.prepare_cached(BY_KEY).await?;
         let row = tx.query_one(&by_key, &[&order.head.no.0, &key]).await?;
-        return Ok(Submitted::Known(read(&row)));
+        return Ok(Submitted::Known(Box::new(read(&row))));
     }
     if order.place != Place::Due || order.status == Status::Postponed {
         return Ok(Submitted::Waiting(None));

@@ -16,20 +16,22 @@ use crate::{Client, Result};
 
 statements! {
     FAILED = "
-        SELECT CASE $1::text WHEN 'class' THEN f.class WHEN 'scenario' THEN s.name WHEN 'system' THEN f.system ELSE f.step END AS key,
-               CASE $1::text WHEN 'state' THEN s.name END AS scenario,
+        SELECT CASE $1::text WHEN 'class' THEN f.class WHEN 'scenario' THEN s.name WHEN 'system' THEN f.system
+                             WHEN 'step' THEN f.step ELSE coalesce(f.state, f.step) END AS key,
+               CASE WHEN $1::text IN ('state', 'step') THEN s.name END AS scenario,
                date_trunc('hour', f.at) AS hour, count(*) AS orders, min(f.at) AS first, max(f.at) AS last,
                (array_agg(f.order_no ORDER BY f.at DESC))[1:5] AS sample
-          FROM (SELECT order_no, at, scenario, class, step, system FROM failures
+          FROM (SELECT order_no, at, scenario, class, step, system, state FROM failures
                  WHERE at >= $2 ORDER BY at DESC LIMIT $3) AS f
           JOIN scenarios s ON s.no = f.scenario
          WHERE ($4::text IS NULL OR coalesce(f.class, '') = $4) AND ($5::text IS NULL OR s.name = $5)
-           AND ($6::text IS NULL OR coalesce(f.step, '') = $6) AND ($7::text IS NULL OR coalesce(f.system, '') = $7)
+           AND ($6::text IS NULL OR coalesce(f.state, f.step, '') = $6) AND ($7::text IS NULL OR coalesce(f.system, '') = $7)
+           AND ($8::text IS NULL OR coalesce(f.step, '') = $8)
          GROUP BY 1, 2, 3";
     RETRYING = "
         SELECT CASE $1::text WHEN 'class' THEN o.error_class WHEN 'scenario' THEN s.name
-                             WHEN 'system' THEN o.error_system ELSE o.step END AS key,
-               CASE $1::text WHEN 'state' THEN s.name END AS scenario,
+                             WHEN 'system' THEN o.error_system WHEN 'step' THEN o.step ELSE coalesce(o.error_state, o.step) END AS key,
+               CASE WHEN $1::text IN ('state', 'step') THEN s.name END AS scenario,
                date_trunc('hour', o.updated_at) AS hour, count(*) AS orders, min(o.updated_at) AS first, max(o.updated_at) AS last,
                (array_agg(o.no ORDER BY o.updated_at DESC))[1:5] AS sample
           FROM ((SELECT order_no FROM due WHERE stream = $2 ORDER BY due_at LIMIT $3)
@@ -38,18 +40,19 @@ statements! {
           JOIN orders o ON o.no = ANY(ARRAY[waiting.order_no]) AND o.status = 'retry'
           JOIN scenarios s ON s.no = o.scenario
          WHERE ($4::text IS NULL OR coalesce(o.error_class, '') = $4) AND ($5::text IS NULL OR s.name = $5)
-           AND ($6::text IS NULL OR coalesce(o.step, '') = $6) AND ($7::text IS NULL OR coalesce(o.error_system, '') = $7)
+           AND ($6::text IS NULL OR coalesce(o.error_state, o.step, '') = $6) AND ($7::text IS NULL OR coalesce(o.error_system, '') = $7)
+           AND ($8::text IS NULL OR coalesce(o.step, '') = $8)
          GROUP BY 1, 2, 3";
     FAILED_ORDERS = "
-        SELECT f.order_no, f.at, o.id, s.name AS scenario, f.step, f.class, f.system, o.error_message
-          FROM (SELECT order_no, at, scenario, class, step, system FROM failures
+        SELECT f.order_no, f.at, o.id, s.name AS scenario, coalesce(f.state, f.step) AS state, f.step, f.class, f.system, o.error_message
+          FROM (SELECT order_no, at, scenario, class, step, system, state FROM failures
                  WHERE at >= $1 AND (at, order_no) < ($2, $3) ORDER BY at DESC, order_no DESC LIMIT $4) AS f
           JOIN orders o ON o.no = ANY(ARRAY[f.order_no])
           JOIN scenarios s ON s.no = f.scenario
          ORDER BY f.at DESC, f.order_no DESC";
     RETRYING_ORDERS = "
-        SELECT waiting.order_no, waiting.at, o.id, s.name AS scenario, o.step, o.error_class AS class, o.error_system AS system,
-               o.error_message
+        SELECT waiting.order_no, waiting.at, o.id, s.name AS scenario, coalesce(o.error_state, o.step) AS state, o.step,
+               o.error_class AS class, o.error_system AS system, o.error_message
           FROM ((SELECT order_no, due_at AS at FROM due
                   WHERE stream = $1 AND (due_at, order_no) > ($2, $3) ORDER BY due_at, order_no LIMIT $4)
                 UNION ALL
@@ -74,8 +77,10 @@ pub enum By {
     Class,
     /// The scenario, all its versions.
     Scenario,
-    /// The state of a scenario.
+    /// The state in which the error arose.
     State,
+    /// The state in which the order is: of a failed one the terminal state.
+    Step,
     /// The called system.
     System,
 }
@@ -88,6 +93,7 @@ impl By {
             Self::Class => "class",
             Self::Scenario => "scenario",
             Self::State => "state",
+            Self::Step => "step",
             Self::System => "system",
         }
     }
@@ -95,11 +101,12 @@ impl By {
     /// The one with this word.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
-        [Self::Class, Self::Scenario, Self::State, Self::System].into_iter().find(|by| by.as_str() == word)
+        let all = [Self::Class, Self::Scenario, Self::State, Self::Step, Self::System];
+        all.into_iter().find(|by| by.as_str() == word)
     }
 }
 
-/// Orders that are wanted: of this class, scenario, state and system. A field that is left out is any; an
+/// Orders that are wanted: of this class, scenario, state, step and system. A field that is left out is any; an
 /// empty text means the orders that have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
@@ -107,8 +114,10 @@ pub struct Filter {
     pub class: Option<String>,
     /// The scenario, all its versions.
     pub scenario: Option<String>,
-    /// The state.
+    /// The state in which the error arose.
     pub state: Option<String>,
+    /// The state in which the order is.
+    pub step: Option<String>,
     /// The called system.
     pub system: Option<String>,
 }
@@ -123,6 +132,7 @@ impl Filter {
         same(&self.class, order.class.as_deref())
             && same(&self.scenario, Some(&order.scenario))
             && same(&self.state, order.state.as_deref())
+            && same(&self.step, order.step.as_deref())
             && same(&self.system, order.system.as_deref())
     }
 }
@@ -149,21 +159,23 @@ pub struct Hour {
 /// Orders that ended `fail` since a moment, of the newest [`MOST`] of them those that the filter
 /// lets through.
 pub async fn failed(client: &Client, by: By, since: Timestamp, filter: &Filter) -> Result<Vec<Hour>> {
-    let Filter { class, scenario, state, system } = filter;
+    let Filter { class, scenario, state, step, system } = filter;
     let statement = client.prepare_cached(FAILED).await?;
-    let rows =
-        client.query(&statement, &[&by.as_str(), &since, &MOST, class, scenario, state, system]).await?;
+    let rows = client
+        .query(&statement, &[&by.as_str(), &since, &MOST, class, scenario, state, system, step])
+        .await?;
     Ok(rows.iter().map(read_hour).collect())
 }
 
 /// Orders that wait for their next attempt, of the [`MOST`] that are due first those that the
 /// filter lets through. One whose attempt is running at this moment is not among them.
 pub async fn retrying(client: &Client, by: By, filter: &Filter) -> Result<Vec<Hour>> {
-    let Filter { class, scenario, state, system } = filter;
+    let Filter { class, scenario, state, step, system } = filter;
     let stream = Stream::Retry.number();
     let statement = client.prepare_cached(RETRYING).await?;
-    let rows =
-        client.query(&statement, &[&by.as_str(), &stream, &MOST, class, scenario, state, system]).await?;
+    let rows = client
+        .query(&statement, &[&by.as_str(), &stream, &MOST, class, scenario, state, system, step])
+        .await?;
     Ok(rows.iter().map(read_hour).collect())
 }
 
@@ -214,9 +226,8 @@ fn read_hour(row: &Row) -> Hour {
 
 fn read_member(row: &Row, status: Status) -> (OrderNo, ErrorOrder) {
     let order = read!(row => ErrorOrder {
-        at, id, scenario, class, system;
+        at, id, scenario, state, step, class, system;
         status: status.to_string(),
-        state: row.get("step"),
         message: row.get("error_message")
     });
     (OrderNo(row.get("order_no")), order)

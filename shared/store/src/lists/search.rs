@@ -196,7 +196,7 @@ impl SearchWalk {
         let search = &self.search;
         let mut parameters = Vec::from(self.place(rows));
         parameters.push(Box::new(self.scenarios.clone()));
-        let words = [&search.states, &search.classes, &search.systems];
+        let words = [&search.states, &search.classes, &search.systems, &search.error_states];
         parameters.extend(words.map(|words| Box::new(given(words)) as Parameter));
         let times = [search.finished_since, search.finished_until];
         parameters.extend(times.map(|time| Box::new(time) as Parameter));
@@ -236,6 +236,7 @@ impl SearchWalk {
             Box::new(search.source.clone()),
             Box::new(search.inconsistent),
             Box::new(search.failed_over),
+            Box::new(given(&search.error_states)),
         ];
         parameters.extend(conditions);
         match search.path() {

@@ -40,7 +40,7 @@ statements! {
         UPDATE orders o
            SET status = t.status, scenario_status = t.scenario_status, life = o.life + 1, stages = 0, retries = 0, visited = 0, distance = NULL,
                started_at = NULL, finished_at = NULL, updated_at = now(), result = NULL, message = NULL,
-               error_class = NULL, error_message = NULL, error_system = NULL, start_deadline = t.start_deadline, step = NULL,
+               error_class = NULL, error_message = NULL, error_system = NULL, error_state = NULL, start_deadline = t.start_deadline, step = NULL,
                entry_point = t.entry_point, scenario = coalesce(t.scenario, o.scenario)
           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::integer[])
                AS t (no, status, scenario_status, start_deadline, entry_point, scenario)
@@ -51,7 +51,7 @@ statements! {
         UPDATE orders
            SET status = $7, scenario_status = $2, step = $3, entry_point = $3,
                visited = $4, distance = $5, attempt = $6, updated_at = now(), error_class = NULL, error_message = NULL,
-               error_system = NULL, scenario = coalesce($8, scenario)
+               error_system = NULL, error_state = NULL, scenario = coalesce($8, scenario)
          WHERE no = $1";
     REPLACE_PARAMS = "
         UPDATE payloads p SET params = t.params

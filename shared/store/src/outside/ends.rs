@@ -34,6 +34,7 @@ statements! {
                error_class = CASE WHEN t.keeps_error THEN o.error_class ELSE t.class END,
                error_message = CASE WHEN t.keeps_error THEN o.error_message ELSE t.message END,
                error_system = CASE WHEN t.keeps_error THEN o.error_system END,
+               error_state = CASE WHEN t.keeps_error THEN o.error_state END,
                started_at = coalesce(o.started_at, t.started_at), step = coalesce(o.step, t.step)
           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::text[], $7::boolean[], $8::timestamptz[], $9::text[])
                AS t (no, status, scenario_status, attempt, class, message, keeps_error, started_at, step)

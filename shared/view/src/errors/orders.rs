@@ -32,8 +32,10 @@ pub struct ErrorOrdersQuery {
     class: Option<String>,
     /// Only orders of this scenario.
     scenario: Option<String>,
-    /// Only orders that failed in this state.
+    /// Only orders whose error arose in this state.
     state: Option<String>,
+    /// Only orders that are in this state: of failed ones the terminal state.
+    step: Option<String>,
     /// Only orders that failed by this called system.
     system: Option<String>,
     /// Only orders that failed then or later: a time, or a duration back from now; left out: a day, at most 31 days.
@@ -77,6 +79,7 @@ impl ParsedErrorOrdersQuery {
                 class: named_class(query.class),
                 scenario: query.scenario,
                 state: query.state,
+                step: query.step,
                 system: query.system,
             },
             since: window(query.since.as_deref(), now)?,

@@ -67,11 +67,13 @@ fn cycles() -> impl Strategy<Value = Cycle> + Clone {
 }
 
 fn errors() -> impl Strategy<Value = OrderError> + Clone {
-    let parts = (option::of(word()), word(), option::of(word()), option::of(100..600_u16), any::<bool>());
-    parts.prop_map(|(class, message, system, status, exhausted)| OrderError {
+    let (class, system, state) = (option::of(word()), option::of(word()), option::of(word()));
+    let parts = (class, word(), system, state, option::of(100..600_u16), any::<bool>());
+    parts.prop_map(|(class, message, system, state, status, exhausted)| OrderError {
         class,
         message,
         system,
+        state,
         status,
         exhausted,
     })

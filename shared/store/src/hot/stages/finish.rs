@@ -44,18 +44,18 @@ statements! {
                started_at = coalesce(o.started_at, f.started_at),
                finished_at = CASE WHEN f.ended THEN now() END,
                result = f.result, message = f.message, error_class = f.error_class, error_message = f.error_message,
-               error_system = f.error_system, updated_at = now()
+               error_system = f.error_system, error_state = f.error_state, updated_at = now()
           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::integer[], $8::integer[],
                       $9::timestamptz[], $10::boolean[], $11::text[], $12::text[], $13::text[], $14::text[],
-                      $15::text[], $16::integer[], $17::integer[], $18::integer[], $19::text[])
+                      $15::text[], $16::text[], $17::integer[], $18::integer[], $19::integer[], $20::text[])
                AS f (no, status, scenario_status, step, entry_point, attempt, visited, distance,
-                     started_at, ended, result, message, error_class, error_message, error_system, stages, retries,
+                     started_at, ended, result, message, error_class, error_message, error_system, error_state, stages, retries,
                      life, detail)
          WHERE o.no = ANY(ARRAY[f.no])
         RETURNING o.no, f.ended AND o.awaited AS awaited, o.events, f.life, f.detail),
         noted AS (
         INSERT INTO history (order_no, number, life, kind, source, detail)
-        SELECT no, events - 1, life, 'stage', $20, detail FROM finished)
+        SELECT no, events - 1, life, 'stage', $21, detail FROM finished)
         SELECT no FROM finished WHERE awaited";
     SAVE_CONTEXTS = "
         INSERT INTO contexts (order_no, snapshot)
@@ -255,6 +255,7 @@ async fn update_orders(tx: &Tx<'_>, node: &str, finished: &[&Finished]) -> Resul
         error_class: Option<&str> = end.error().and_then(|error| error.class.as_deref()),
         error_message: Option<&str> = end.error().map(|error| error.message.as_str()),
         error_system: Option<&str> = end.error().and_then(|error| error.system.as_deref()),
+        error_state: Option<&str> = end.error().and_then(|error| error.state.as_deref()),
         stages: i32 = i32::from(end.ran()),
         retries: i32 = i32::from(end.repeated()),
         life: i32 = end.life.0,

@@ -8,16 +8,16 @@ use crate::sql::{shown_status, statements, taken_over};
 /// Parameters behind those of the conditions: those of the access path first, then the keys of a count.
 macro_rules! behind {
     (1) => {
-        "$27"
-    };
-    (2) => {
         "$28"
     };
-    (3) => {
+    (2) => {
         "$29"
     };
-    (4) => {
+    (3) => {
         "$30"
+    };
+    (4) => {
+        "$31"
     };
 }
 
@@ -114,7 +114,9 @@ macro_rules! wanted {
                AND ($26::boolean IS NULL OR $26 = EXISTS (
                     SELECT FROM history f WHERE f.order_no = ANY(ARRAY[o.no]) AND ",
             taken_over!(),
-            "))"
+            "))
+               AND ($27::text[] IS NULL OR (o.status = 'fail' OR o.error_message IS NOT NULL)
+                    AND coalesce(o.error_state, o.step, '') = ANY($27))"
         )
     };
 }
@@ -174,15 +176,16 @@ statements! {
     // The same conditions, held against what a failure tells of its order.
     STEP_FAILURES = "
         WITH looked AS MATERIALIZED (
-            SELECT order_no AS no, scenario, class, step, system, at FROM failures WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2)
+            SELECT order_no AS no, scenario, class, step, system, state, at FROM failures WHERE order_no < $1 ORDER BY order_no DESC LIMIT $2)
         SELECT min(no) AS lowest, count(*) AS looked,
                coalesce(array_agg(no ORDER BY no DESC) FILTER (
                     WHERE ($3::integer[] IS NULL OR scenario = ANY($3))
                       AND ($4::text[] IS NULL OR coalesce(step, '') = ANY($4))
                       AND ($5::text[] IS NULL OR coalesce(class, '') = ANY($5))
                       AND ($6::text[] IS NULL OR coalesce(system, '') = ANY($6))
-                      AND ($7::timestamptz IS NULL OR at >= $7)
-                      AND ($8::timestamptz IS NULL OR at < $8)), '{}') AS found
+                      AND ($7::text[] IS NULL OR coalesce(state, step, '') = ANY($7))
+                      AND ($8::timestamptz IS NULL OR at >= $8)
+                      AND ($9::timestamptz IS NULL OR at < $9)), '{}') AS found
           FROM looked";
     STEP_UNFINISHED = step!(unfinished);
     STEP_QUEUE = step!(queue);

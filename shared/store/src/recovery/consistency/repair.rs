@@ -57,8 +57,8 @@ statements! {
         RETURNING r.order_no, r.attempt, r.flow, r.priority, r.queue, r.position, r.woken";
     DROP_FAILURE = "DELETE FROM failures WHERE order_no = $1";
     WRITE_FAILURE = "
-        INSERT INTO failures (order_no, at, scenario, class, step, system)
-        SELECT no, finished_at, scenario, error_class, step, error_system FROM orders WHERE no = $1 AND status = 'fail'";
+        INSERT INTO failures (order_no, at, scenario, class, step, system, state)
+        SELECT no, finished_at, scenario, error_class, step, error_system, error_state FROM orders WHERE no = $1 AND status = 'fail'";
     WATCH_START = "
         INSERT INTO deadlines (order_no, kind, at)
         SELECT no, 'start', start_deadline FROM orders WHERE no = $1 AND start_deadline IS NOT NULL

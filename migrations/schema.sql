@@ -1,16 +1,16 @@
 -- The schema after all migrations; made by tests/architecture, never edited. Why things are as they
--- are stands in the migrations. Of: V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql (digest 09a05ca168fabb66)
+-- are stands in the migrations. Of: V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql (digest 098c4beca9be8ad2)
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
     IF NEW.status = 'fail' THEN
-        INSERT INTO failures (order_no, at, scenario, class, step, system)
-        VALUES (NEW.no, NEW.finished_at, NEW.scenario, NEW.error_class, NEW.step, NEW.error_system)
+        INSERT INTO failures (order_no, at, scenario, class, step, system, state)
+        VALUES (NEW.no, NEW.finished_at, NEW.scenario, NEW.error_class, NEW.step, NEW.error_system, NEW.error_state)
         ON CONFLICT (order_no) DO UPDATE
            SET at = excluded.at, scenario = excluded.scenario, class = excluded.class, step = excluded.step,
-               system = excluded.system;
+               system = excluded.system, state = excluded.state;
 
     ELSE
         DELETE FROM failures WHERE order_no = NEW.no;
@@ -201,7 +201,8 @@ CREATE TABLE failures (
     scenario integer NOT NULL,
     class text,
     step text,
-    system text
+    system text,
+    state text
 )
 WITH (autovacuum_vacuum_scale_factor='0.05', autovacuum_analyze_scale_factor='0.02');
 
@@ -459,6 +460,7 @@ CREATE TABLE orders (
     retries integer DEFAULT 0 NOT NULL,
     answers uuid,
     promise_at timestamp with time zone,
+    error_state text,
     CONSTRAINT orders_check CHECK (((mode = 'sequential'::text) = (queue IS NOT NULL))),
     CONSTRAINT orders_check1 CHECK (((status = ANY (ARRAY['success'::text, 'fail'::text, 'interrupted'::text, 'canceled'::text])) = (finished_at IS NOT NULL))),
     CONSTRAINT orders_mode_check CHECK ((mode = ANY (ARRAY['parallel'::text, 'sequential'::text]))),
@@ -569,7 +571,8 @@ CREATE TABLE refused (
     key text NOT NULL,
     properties text NOT NULL,
     body bytea NOT NULL,
-    taken_at timestamp with time zone DEFAULT now() NOT NULL
+    taken_at timestamp with time zone DEFAULT now() NOT NULL,
+    answered boolean DEFAULT false NOT NULL
 );
 
 ALTER TABLE refused ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
@@ -989,6 +992,8 @@ CREATE INDEX promises_jeopardy ON promises USING btree (order_no) WHERE ((marked
 CREATE INDEX promises_look ON promises USING btree (look_at);
 
 CREATE INDEX ready_repeat ON ready USING btree (repeat_at) WHERE (repeat_at IS NOT NULL);
+
+CREATE INDEX refused_open ON refused USING btree (no) WHERE (NOT answered);
 
 CREATE INDEX running_deadline ON running USING btree (deadline_at);
 

@@ -307,3 +307,68 @@ async fn ord_24_every_action_of_an_operator_is_written_down_with_who_and_why() {
     assert_eq!(of_order["items"][0]["detail"]["from"], "fail");
     assert_eq!(engine.get("/v1/audit?kind=moon").await.unwrap().status, 422);
 }
+
+#[tokio::test]
+async fn ord_24_orders_that_a_search_finds_are_cloned_once_each_and_no_clone_is() {
+    let engine = Installation::start("ord_24_clones").await;
+    failed_orders(&engine, 30).await;
+    engine.world().program(Program::at("/pay"));
+    let search = json!({"idPrefix": "o-", "scenario": "pay"});
+    let with = json!({"priority": "low", "transactionId": "T"});
+    let asked = json!({"action": "clone", "search": search, "with": with, "reason": "once more", "rate": 20});
+    let dry = json!({"action": "clone", "search": search, "reason": "r", "dryRun": true});
+    let dry = engine.post("/v1/operations", &dry).await.unwrap().success().unwrap();
+    assert_eq!(dry["orders"], 30, "{dry}");
+    let no = operate(&engine, asked).await;
+    let done = in_state(&engine, no, "done").await;
+    assert_eq!(counts(&done), [30, 30, 0, 0], "{done}");
+    let clones = get(&engine, "/v1/orders?transactionId=T&limit=100").await;
+    let clones = clones["items"].as_array().unwrap();
+    assert_eq!(clones.len(), 30);
+    let id = clones[0]["id"].as_str().unwrap();
+    let clone = engine.reach(id, "success").await;
+    assert_eq!((&clone["priority"], &clone["scenario"]), (&json!("low"), &json!("pay")), "{clone}");
+    let events = get(&engine, &format!("/v1/orders/{id}/events")).await;
+    let event = events.as_array().unwrap().iter().find(|event| event["kind"] == "cloned").unwrap();
+    assert_eq!(
+        (&event["source"], &event["payload"]["reason"]),
+        (&json!(format!("operation:{no}")), &json!("once more")),
+        "{event}"
+    );
+    let audit = get(&engine, "/v1/audit?kind=operation").await;
+    let entry = &audit["items"][0];
+    assert_eq!((&entry["action"], &entry["reason"]), (&json!("clone"), &json!("once more")), "{audit}");
+    let one_for_all = json!({"action": "clone", "search": search, "with": {"id": "x"}, "reason": "r"});
+    let refused = engine.post("/v1/operations", &one_for_all).await.unwrap();
+    assert_eq!((refused.status, &refused.body["pointer"]), (422, &json!("/with/id")), "{refused:?}");
+}
+
+#[tokio::test]
+async fn ord_24_queues_of_orders_that_a_search_finds_are_released() {
+    let engine = Installation::start("ord_24_release").await;
+    engine.scenario("asks", &crate::installation::asking("/open", "10m")).await;
+    engine.actions("quick", &call("/do")).await;
+    for queue in ["A", "B"] {
+        let order = |id: &str, scenario: &str| json!({"id": format!("{id}-{queue}"), "scenario": scenario, "mode": "sequential", "queue": queue});
+        engine.run(order("stuck", "asks"), "wait").await;
+        engine.accepted(order("next", "quick")).await;
+    }
+    let search = json!({"status": ["wait", "new"]});
+    let asked = json!({"action": "release", "search": search, "reason": "the network is down"});
+    let no = operate(&engine, asked).await;
+    let done = in_state(&engine, no, "done").await;
+    let counts = counts(&done);
+    // Those behind may have been looked at before they owned their queues, or while they did.
+    assert!(counts[0] == 4 && counts[1] >= 2 && counts[3] == 0, "{done}");
+    for queue in ["A", "B"] {
+        engine.reach(&format!("next-{queue}"), "success").await;
+        let events = get(&engine, &format!("/v1/orders/stuck-{queue}/events")).await;
+        let event =
+            events.as_array().unwrap().iter().find(|event| event["kind"] == "queue_released").unwrap();
+        assert_eq!(
+            (&event["source"], &event["payload"]["reason"]),
+            (&json!(format!("operation:{no}")), &json!("the network is down")),
+            "{event}"
+        );
+    }
+}

@@ -1,21 +1,26 @@
 //! Clones: the registration that would make an order again, and the note where a clone came from (ORD-23).
 
+mod bulk;
+
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::audit::AuditKind;
+use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::Status;
 use pagurus_domain::order::notification::with_whole_url;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration::Request;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::trouble::store_problem;
-use pagurus_store::Error;
 use pagurus_store::hot::dependencies::graph::{self, Edge, Expectation, Graph};
 use pagurus_store::hot::history;
 use pagurus_store::lists::audit::AuditEntry;
 use pagurus_store::outside::orders::{self, OrderRow as Row};
+use pagurus_store::{Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use crate::request::RequestKey;
 use crate::{Commands, caused};
 
 /// Kind of the event that a clone has in its history.
@@ -34,6 +39,32 @@ pub struct CloneOrigin {
 }
 
 impl Commands {
+    /// The clone that a request under the same key has made before, and its present status. What it was made from, and
+    /// the times that have not passed, may be others by now: a second registration would be no repeat of the first.
+    ///
+    /// # Errors
+    /// The problem to answer with: the key was used for a request with another content, or not available.
+    pub async fn cloned_before(
+        &self,
+        id: &str,
+        changes: &Value,
+        key: Option<&RequestKey>,
+    ) -> Result<Option<(String, Status)>, Problem> {
+        let Some(key) = key else { return Ok(None) };
+        let clone = changes["id"].as_str().map_or_else(|| generated(id, Some(key)), str::to_owned);
+        let found = async {
+            let mut client = self.host.store.api().await?;
+            let Some(row) = orders::view(&client, &clone).await? else { return Ok(None) };
+            let tx = client.transaction().await?;
+            let made = history::of_key(&tx, &[row.no.0], &[EVENT], &key.name).await?.remove(&row.no);
+            Ok::<_, Error>(made.map(|made| (made, row.status)))
+        };
+        let found = found.await.map_err(|error| store_problem(&self.host, "clone", &error))?;
+        let Some((made, status)) = found else { return Ok(None) };
+        key.check(&made)?;
+        Ok(Some((clone, status)))
+    }
+
     /// The registration of a clone of an order: the changes are laid over what that one was registered with, and
     /// what they name as null is taken away.
     ///
@@ -43,7 +74,7 @@ impl Commands {
         &self,
         id: &str,
         changes: &Value,
-        key: Option<&str>,
+        key: Option<&RequestKey>,
     ) -> Result<(Request, CloneOrigin), Problem> {
         let Some(mut changes) = changes.as_object().cloned() else {
             return Err(Problem::new(Type::Invalid, "the body of a clone is a JSON object"));
@@ -76,7 +107,10 @@ impl Commands {
         }
         let request = Request::read(Value::Object(order))
             .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
-        let detail = json!({"from": id, "reason": reason});
+        let mut detail = json!({"from": id, "reason": reason});
+        if let Some(key) = key {
+            (detail["key"], detail["request"]) = (json!(key.name), json!(key.digest));
+        }
         let origin = CloneOrigin { clone: request.id.clone(), detail, note };
         Ok((request, origin))
     }
@@ -95,13 +129,18 @@ impl Commands {
         let mut client = self.host.store.api().await?;
         let Some(row) = orders::view(&client, &origin.clone).await? else { return Ok(()) };
         let tx = client.transaction().await?;
-        let detail = caused(origin.detail.clone(), by).to_string();
-        history::append(&tx, row.no, EVENT, by.source(), &detail).await?;
-        AuditEntry::new(EVENT, (AuditKind::Order, &origin.clone), by, None)
-            .with(&origin.detail)
-            .record(&tx)
-            .await?;
+        origin.record(&tx, row.no, by).await?;
         Ok(tx.commit().await?)
+    }
+}
+
+impl CloneOrigin {
+    /// Writes it into the history of the clone, and the audit log.
+    async fn record(&self, tx: &Tx<'_>, no: OrderNo, by: &Principal) -> Result<(), Error> {
+        let detail = caused(self.detail.clone(), by).to_string();
+        history::append(tx, no, EVENT, by.source(), &detail).await?;
+        let entry = AuditEntry::new(EVENT, (AuditKind::Order, &self.clone), by, None);
+        entry.with(&self.detail).record(tx).await
     }
 }
 
@@ -173,10 +212,10 @@ fn flow_of(marker: &str, attributes: &[String]) -> Map<String, Value> {
 }
 
 /// An id of its own for a clone; a request that is repeated under its key means the same clone.
-fn generated(id: &str, key: Option<&str>) -> String {
+fn generated(id: &str, key: Option<&RequestKey>) -> String {
     let stem = &id[..id.floor_char_boundary(MAX_STEM_BYTES)];
     let own = key.map_or_else(Uuid::new_v4, |key| {
-        Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{id}\0clone\0{key}").as_bytes())
+        Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{id}\0clone\0{}", key.name).as_bytes())
     });
     format!("{stem}-{own}")
 }
@@ -190,9 +229,10 @@ mod tests {
         for id in ["a", &"x".repeat(255), &"é".repeat(127)] {
             let made = generated(id, None);
             assert!(made.len() <= 255 && made != generated(id, None), "{made}");
-            let keyed = generated(id, Some("k"));
-            assert_eq!(keyed, generated(id, Some("k")));
-            assert!(keyed.len() <= 255 && keyed != generated(id, Some("l")), "{keyed}");
+            let key = |name: &str| RequestKey { name: name.to_owned(), digest: String::new() };
+            let keyed = generated(id, Some(&key("k")));
+            assert_eq!(keyed, generated(id, Some(&key("k"))));
+            assert!(keyed.len() <= 255 && keyed != generated(id, Some(&key("l"))), "{keyed}");
         }
     }
 

@@ -4,12 +4,12 @@ use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::Mode;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Effects;
-use pagurus_store::Error;
-use pagurus_store::hot::control;
+use pagurus_store::hot::control::{self, Locked};
 use pagurus_store::hot::history;
 use pagurus_store::hot::queues;
 use pagurus_store::hot::stages;
 use pagurus_store::lists::audit::AuditEntry;
+use pagurus_store::{Error, Tx};
 use pagurus_wire::message::Left;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
@@ -57,7 +57,7 @@ impl Commands {
         release: &Release<'_>,
         former: &mut Option<String>,
     ) -> Result<Result<(String, i64), Problem>, Error> {
-        let Release { queue, by, reason, key } = release;
+        let Release { queue, key, .. } = release;
         let mut client = self.host.store.recovery().await?;
         // A release whose answer was lost is not to cost the next owner the queue.
         if let Some(id) = former.clone() {
@@ -79,16 +79,77 @@ impl Commands {
         if queues::holder(&tx, queue).await?.is_none_or(|holder| holder.id != id) {
             return Err(Error::Contended);
         }
-        debug_assert!(order.head.mode == Mode::Sequential, "only sequential orders are in queues");
-        stages::leave_queue(&tx, order.head.no).await?;
-        queues::leave(&tx, &[order.head.no.0]).await?;
+        release.take(tx, &order).await?;
+        Ok(Ok((id, order.head.no.0)))
+    }
+
+    /// Takes its queue from an order, if it owns it now, once under this key.
+    ///
+    /// # Errors
+    /// The problem to answer with.
+    pub(crate) async fn release_order(
+        &self,
+        id: &str,
+        by: &Principal,
+        reason: &str,
+        key: &RequestKey,
+    ) -> Result<(), Problem> {
+        let mut tries = Tries::default();
+        let released = loop {
+            let outcome = self.try_release_order(id, by, reason, key).await;
+            if let Some(done) = tries.judge(&self.host, "release", outcome).await {
+                break done?;
+            }
+        };
+        if let Some(left) = released {
+            self.note("released", by.door, 1);
+            Effects { left: vec![left], ..Effects::default() }.send(&self.host).await;
+        }
+        Ok(())
+    }
+
+    /// Tries once; `None` if it was done before.
+    async fn try_release_order(
+        &self,
+        id: &str,
+        by: &Principal,
+        reason: &str,
+        key: &RequestKey,
+    ) -> Result<Result<Option<Left>, Problem>, Error> {
+        let mut client = self.host.store.recovery().await?;
+        let tx = client.transaction().await?;
+        let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(Problem::no_order(id))) };
+        let no = order.head.no.0;
+        if !history::of_key(&tx, &[no], &[EVENT], &key.name).await?.is_empty() {
+            return Ok(Ok(None));
+        }
+        let holder = match &order.queue {
+            Some(queue) => queues::holder(&tx, queue).await?.map(|holder| (queue, holder.id)),
+            None => None,
+        };
+        let Some((queue, _)) = holder.filter(|(_, holder)| holder == id) else {
+            return Ok(Err(Problem::new(Type::Refused, "the order owns no queue now")));
+        };
+        let release = Release { queue, by, reason, key: key.clone() };
+        release.take(tx, &order).await?;
+        Ok(Ok(Some(Left { no, attempt: None, queue: Some(queue.clone()) })))
+    }
+}
+
+impl Release<'_> {
+    /// Takes the queue from the locked order that owns it, and commits.
+    async fn take(&self, tx: Tx<'_>, order: &Locked) -> Result<(), Error> {
+        let Self { queue, by, reason, key } = self;
+        let head = &order.head;
+        debug_assert!(head.mode == Mode::Sequential, "only sequential orders are in queues");
+        stages::leave_queue(&tx, head.no).await?;
+        queues::leave(&tx, &[head.no.0]).await?;
         let detail = caused(json!({"queue": queue, "reason": reason, "key": key.name}), by);
-        history::append(&tx, order.head.no, EVENT, by.source(), &detail.to_string()).await?;
+        history::append(&tx, head.no, EVENT, by.source(), &detail.to_string()).await?;
         AuditEntry::new("release", (AuditKind::Queue, queue), by, Some(reason))
-            .with(&json!({"order": id}))
+            .with(&json!({"order": head.id}))
             .record(&tx)
             .await?;
-        tx.commit().await?;
-        Ok(Ok((id, order.head.no.0)))
+        Ok(tx.commit().await?)
     }
 }

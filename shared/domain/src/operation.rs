@@ -55,11 +55,15 @@ pub enum BulkKind {
     Shift,
     /// Looks for contradictions between the rows of an order.
     Check,
+    /// Registers an order like it.
+    Clone,
+    /// Takes its sequential queue from an order that owns it.
+    Release,
 }
 
 spelled!(BulkKind {
     Restart => "restart", Cancel => "cancel", Interrupt => "interrupt", Kill => "kill", Repair => "repair",
-    Update => "update", Resend => "resend", Shift => "shift", Check => "check",
+    Update => "update", Resend => "resend", Shift => "shift", Check => "check", Clone => "clone", Release => "release",
 });
 
 impl BulkKind {

@@ -40,3 +40,26 @@ async fn ord_23_a_clone_keeps_the_times_and_conditions_that_have_not_passed() {
     engine.run(json!({"id": "later", "scenario": "quick"}), "success").await;
     engine.reach("past", "success").await;
 }
+
+#[tokio::test]
+async fn ord_23_a_clone_asked_for_again_under_its_key_is_the_first_one_though_times_have_passed() {
+    let engine = Installation::start("ord_23_clone_again").await;
+    engine.actions("quick", &call("/do")).await;
+    let lifecycle = json!({"startAt": "2090-01-01T00:00:00Z"});
+    engine.accepted(json!({"id": "old", "scenario": "quick", "lifecycle": lifecycle})).await;
+    let clone = async |body: Value| {
+        let request = reqwest::Client::new().post(format!("{}/v1/orders/old/clone", engine.base()));
+        let answer = request.header("idempotency-key", "once").json(&body).send().await.unwrap();
+        (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
+    };
+    let first = clone(json!({"reason": "again"})).await;
+    assert_eq!((first.0, &first.1["orderStatus"]), (201, &json!("postponed")), "{first:?}");
+    let passed = "UPDATE orders SET start_at = '2020-01-01' WHERE id = 'old'";
+    engine.database().await.execute(passed, &[]).await.unwrap();
+    let again = clone(json!({"reason": "again"})).await;
+    assert_eq!((again.0, &again.1["id"]), (200, &first.1["id"]), "{again:?}");
+    let other = clone(json!({"priority": "high"})).await;
+    assert_eq!((other.0, &other.1["type"]), (422, &json!("urn:pagurus:problem:invalid")), "{other:?}");
+    let audit = engine.get("/v1/audit?action=cloned").await.unwrap().success().unwrap();
+    assert_eq!(audit["items"].as_array().unwrap().len(), 1, "{audit}");
+}

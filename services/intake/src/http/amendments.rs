@@ -19,9 +19,10 @@ use super::document::{Table, operation};
 use super::idempotency::key_of;
 use super::orders::ActionQuery;
 use super::query::{Path, Query};
-use super::registration::register_one;
+use super::registration::{answer_with, register_one};
 use super::{HttpResult, ProblemResponse};
 use crate::Intake;
+use crate::register::RegistrationOutcome;
 
 pub(super) fn routes(table: Table) -> Table {
     table
@@ -125,9 +126,15 @@ async fn clone(
     body: Body,
 ) -> HttpResult<Response<Body>> {
     let asked = read_json_if_any(&intake, body).await?;
-    let (request, origin) = intake.commands.clone_of(&id, &asked, key_of(&headers)?).await?;
+    let key = RequestKey::read(key_of(&headers)?, &asked)?;
+    if let Some((clone, status)) = intake.commands.cloned_before(&id, &asked, key.as_ref()).await? {
+        return answer_with(clone, &RegistrationOutcome::Duplicate(status), None);
+    }
+    let (request, origin) = intake.commands.clone_of(&id, &asked, key.as_ref()).await?;
     let answer = register_one(&intake, request, &headers, origin.note.clone()).await?;
-    if answer.status() == StatusCode::CREATED {
+    // An id that was made from the key is of no other order: a process may have died before it was noted.
+    let is_repeat = key.is_some() && asked["id"].is_null();
+    if answer.status() == StatusCode::CREATED || is_repeat {
         intake.commands.note_origin(&origin, &by).await;
     }
     Ok(answer)

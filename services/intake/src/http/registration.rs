@@ -27,6 +27,15 @@ pub(super) async fn register_one(
 ) -> HttpResult<Response<Body>> {
     let id = request.id.clone();
     let outcome = submit(intake, request, headers).await?;
+    answer_with(id, &outcome, note)
+}
+
+/// Answers with the outcome of a registration.
+pub(super) fn answer_with(
+    id: String,
+    outcome: &Registration,
+    note: Option<String>,
+) -> HttpResult<Response<Body>> {
     if let Some(problem) = outcome.problem() {
         return Err(ProblemResponse(problem));
     }
@@ -35,7 +44,7 @@ pub(super) async fn register_one(
         _ => StatusCode::OK,
     };
     let location = format!("/v1/orders/{}", percent_encode(&id));
-    let mut answer = registered(Some(id), &outcome);
+    let mut answer = registered(Some(id), outcome);
     let notes: Vec<String> = note.into_iter().chain(answer.note).collect();
     answer.note = (!notes.is_empty()).then(|| notes.join("; "));
     Ok((status, [(header::LOCATION, location)], Json(answer)).into_response())

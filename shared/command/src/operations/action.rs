@@ -9,6 +9,7 @@ use pagurus_domain::operation::BulkKind;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::amendment::{Repair, Update};
 use pagurus_domain::order::principal::Principal;
+use pagurus_domain::order::registration::KEYS;
 use pagurus_store::outside::operations::StoredOperation;
 use pagurus_store::outside::operations::items::TakenOrder;
 use pagurus_wire::problem::{Problem, Type};
@@ -16,7 +17,7 @@ use serde_json::{Map, Value};
 
 use crate::Commands;
 use crate::act::LifeAction;
-use crate::request::{ActionRequest, OF_OTHERS, OF_RESTART, RequestKey};
+use crate::request::{ActionRequest, OF_OTHERS, OF_RESTART, RequestKey, unknown};
 use crate::restart::Restart;
 use crate::terms::Terms;
 
@@ -38,6 +39,10 @@ pub enum BulkAction {
     Shift(SignedDuration),
     /// Looks for contradictions between the rows of an order, and repairs what has one right repair.
     Check,
+    /// Registers an order like it, but for these fields.
+    Clone(Value),
+    /// Takes its queue from an order that owns it.
+    Release,
 }
 
 impl BulkAction {
@@ -85,7 +90,20 @@ impl BulkAction {
             BulkKind::Resend => without_fields(Self::Resend),
             BulkKind::Shift => distance(fields).map(Self::Shift),
             BulkKind::Check => without_fields(Self::Check),
+            BulkKind::Clone => {
+                let known: Vec<&str> = KEYS.iter().copied().filter(|key| *key != "id").collect();
+                let strange = fields.keys().filter(|key| !known.contains(&key.as_str()));
+                let faults: Vec<_> = strange.map(|key| unknown(key, &known)).collect();
+                if faults.is_empty() { Ok(Self::Clone(with_reason)) } else { Err(of_faults(faults)) }
+            }
+            BulkKind::Release => without_fields(Self::Release),
         }
+    }
+
+    /// True if it makes work for the flows of the orders, which therefore set its pace.
+    #[must_use]
+    pub const fn adds_work(&self) -> bool {
+        self.awaits_ends() || matches!(self, Self::Clone(_))
     }
 
     /// True if the orders go on afterwards, so that their ends show the result.
@@ -212,6 +230,8 @@ impl Commands {
                     ))
                 }
             }
+            BulkAction::Clone(changes) => self.clone_order(id, changes, by, key).await.map(|()| None),
+            BulkAction::Release => self.release_order(id, by, &operation.reason, key).await.map(|()| None),
             // Done for many at once.
             BulkAction::Life(..) | BulkAction::Check => Ok(None),
         }
@@ -244,6 +264,9 @@ mod tests {
         );
         assert!(matches!(read("resend", json!({})).unwrap(), BulkAction::Resend));
         assert!(matches!(read("check", json!({})).unwrap(), BulkAction::Check));
+        assert!(matches!(read("release", json!({})).unwrap(), BulkAction::Release));
+        let clone = read("clone", json!({"priority": "low", "queue": null})).unwrap();
+        assert!(clone.adds_work() && !clone.awaits_ends());
     }
 
     #[test]
@@ -256,6 +279,8 @@ mod tests {
         assert_eq!(pointer("update", json!({"priority": "urgent"})), "/with/priority");
         assert_eq!(pointer("shift", json!({"by": "soon"})), "/with/by");
         assert_eq!(pointer("resend", json!({"x": 1})), "/with/x");
+        assert_eq!(pointer("clone", json!({"id": "one for all"})), "/with/id");
+        assert_eq!(pointer("release", json!({"queue": "q"})), "/with/queue");
         assert_eq!(pointer("explode", json!({})), "/action");
     }
 }

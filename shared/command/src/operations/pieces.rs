@@ -79,7 +79,7 @@ impl Commands {
         let Some(to) = items::last_ahead(&tx, no, after, AHEAD).await? else {
             return Ok(OperationPiece::NothingNow { last: None });
         };
-        let adds_work = action.awaits_ends();
+        let adds_work = action.adds_work();
         let without: Vec<String> = match adds_work {
             true => full.iter().cloned().chain(pace.full().map(str::to_owned)).collect(),
             false => Vec::new(),

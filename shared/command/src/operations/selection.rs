@@ -2,7 +2,8 @@
 //! one goes on.
 
 use pagurus_domain::number::saturated;
-use pagurus_domain::operation::OperationState;
+use pagurus_domain::operation::{BulkKind, OperationState};
+use pagurus_domain::search::Search;
 use pagurus_store::lists::search::SearchWalk;
 use pagurus_store::outside::operations::{self, StoredOperation, items};
 use pagurus_store::{Client, Error};
@@ -65,8 +66,13 @@ impl Commands {
         operation: &StoredOperation,
         place: &str,
     ) -> Result<(Option<String>, usize, Vec<i64>), Error> {
-        let search = serde_json::from_str(&operation.search)
+        let mut search: Search = serde_json::from_str(&operation.search)
             .map_err(|error| Error::Broken { what: "operations.search", found: error.to_string() })?;
+        if operation.action == BulkKind::Clone.as_str() {
+            // Else it would come upon its own clones.
+            let until = search.created_until.map_or(operation.made_at, |until| until.min(operation.made_at));
+            search.created_until = Some(until);
+        }
         let cursor = Some(place).filter(|place| !place.is_empty());
         let Some(mut walk) = SearchWalk::begin(client, search, cursor).await? else {
             return Ok((None, 0, Vec::new()));

@@ -37,7 +37,8 @@ const MAX_NAME_BYTES: usize = 255;
 /// Longest flow marker, in bytes; a longer one is cut, because it only groups.
 const MAX_FLOW_BYTES: usize = 255;
 
-const KEYS: &[&str] = &[
+/// Fields of an order, as clients write it.
+pub const KEYS: &[&str] = &[
     "id",
     "scenario",
     "scenarioVersion",

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use pagurus_domain::document::Fault;
 
 use super::draft::{Draft, DraftAction, DraftState, Mark, Named};
-use super::reader::{quoted, with_nearest};
+use super::reader::{HINTED, quoted, with_nearest};
 use crate::nearest::nearest;
 use crate::{Bounds, Event, StateKind};
 
@@ -62,9 +62,15 @@ pub(super) fn check(draft: &Draft, bounds: &Bounds, report: FaultSink<'_>) {
 fn resolve<'d>(draft: &'d Draft, report: FaultSink<'_>) -> DraftGraph<'d> {
     let names = draft.states.iter().enumerate();
     let index: HashMap<&str, usize> = names.map(|(at, state)| (state.name.name.as_str(), at)).collect();
+    let mut unknown = 0;
     let mut find = |named: &Named| {
         let found = index.get(named.name.as_str()).copied();
         found.or_else(|| {
+            unknown += 1;
+            if unknown > HINTED {
+                report(no_state(named));
+                return None;
+            }
             report(unknown_state(draft, named));
             let names = draft.states.iter().map(|state| state.name.name.as_str());
             let meant = nearest(&named.name, names)?;
@@ -79,10 +85,12 @@ fn resolve<'d>(draft: &'d Draft, report: FaultSink<'_>) -> DraftGraph<'d> {
     DraftGraph { draft, edges: edges.collect(), initial }
 }
 
+fn no_state(named: &Named) -> Fault {
+    named.mark.fault(format!("there is no state {}", quoted(&named.name)))
+}
+
 fn unknown_state(draft: &Draft, named: &Named) -> Fault {
-    let fault = named.mark.fault(format!("there is no state {}", quoted(&named.name)));
-    let names = draft.states.iter().map(|state| state.name.name.as_str());
-    with_nearest(fault, &named.name, names)
+    with_nearest(no_state(named), &named.name, draft.states.iter().map(|state| state.name.name.as_str()))
 }
 
 fn check_initial(graph: &DraftGraph<'_>, report: FaultSink<'_>) {
@@ -98,11 +106,13 @@ fn check_initial(graph: &DraftGraph<'_>, report: FaultSink<'_>) {
 
 fn check_targets(draft: &Draft, report: FaultSink<'_>) {
     let targets = draft.targets.as_deref().unwrap_or_default();
+    let mut unknown = 0;
     for (position, named) in targets.iter().enumerate() {
         let mut states = draft.states.iter();
         let Some(state) = states.find(|state| state.name.name == named.name) else {
+            unknown += 1;
             if !draft.states.is_empty() {
-                report(unknown_state(draft, named));
+                report(if unknown > HINTED { no_state(named) } else { unknown_state(draft, named) });
             }
             continue;
         };

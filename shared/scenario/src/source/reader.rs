@@ -19,6 +19,10 @@ use crate::script::{CompileError, Scripting};
 /// that without a bound a file of one megabyte could keep a server busy for minutes.
 const MAX_FAULTS: usize = 1000;
 
+/// Faults of one file that say which known name was probably meant: finding it compares with all of them, and nobody reads
+/// more.
+pub(super) const HINTED: usize = 100;
+
 /// The longest name that may be given, and that is shown in full.
 const LONGEST_NAME: usize = 64;
 
@@ -203,7 +207,9 @@ impl ScenarioReader<'_> {
             let name = member.label.as_str();
             if !keys.has(name) {
                 let fault = mark.fault(format!("unknown key {}", quoted(name)));
-                self.push(if RETRIES.contains(&name) {
+                self.push(if self.fault_count() >= HINTED {
+                    fault
+                } else if RETRIES.contains(&name) {
                     fault.hint("what is repeated, and how often, is said by rules: those of the scenario under `errors`, and those of the deployment; see docs/guides/errors.md")
                 } else {
                     with_nearest(fault, name, keys.names())

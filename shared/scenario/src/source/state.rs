@@ -7,7 +7,7 @@ use pagurus_domain::document::form::{Form, KeyRule, Keys, key, list, required};
 
 use super::action;
 use super::draft::{DraftAction, DraftState, DraftTransition, Mark, Named};
-use super::reader::{Fields, LONGEST_DURATION, ScenarioReader, Spot, quoted, with_nearest};
+use super::reader::{Fields, HINTED, LONGEST_DURATION, ScenarioReader, Spot, quoted, with_nearest};
 use crate::nearest::nearest;
 use crate::{Action, Event, Lapse, Poll, StateKind, TerminalOutcome};
 
@@ -310,7 +310,8 @@ fn event(
         (None, word) => {
             let fault = mark.fault(format!("there is no event {}", quoted(word)));
             let known = EVENTS.iter().map(|event| event.as_str()).chain(raised.iter().map(String::as_str));
-            reader.push(match nearest(word, known) {
+            let is_hinted = reader.fault_count() < HINTED;
+            reader.push(match is_hinted.then(|| nearest(word, known)).flatten() {
                 Some(near) => fault.hint(format!("did you mean `{near}`?")),
                 None => fault.hint(format!(
                     "there are: {}; an event of its own is raised by a script of the state: `event(\"NAME\")`",

@@ -103,7 +103,8 @@ impl Noted {
         let mut found = self.of_rules(scenario);
         found.extend(self.of_answers(scenario));
         let mentions = std::mem::take(&mut self.mentions);
-        found.extend(mentions.iter().filter_map(|(path, mark)| self.unknown(path, mark, schema)));
+        let unknown = mentions.iter().filter_map(|(path, mark)| self.unknown(path, mark, schema));
+        found.extend(unknown.take(MAX_WARNINGS));
         let mut warnings = self.warnings;
         warnings.extend(found);
         warnings.extend(self.held.into_iter().filter(|_| !releases));

@@ -22,6 +22,11 @@ fn scn_1_texts_made_to_burden_the_reader_are_refused_fast() {
     let one_line = format!("{{\"states\": [{}]}}", "\"${x.y}\",".repeat(50_000));
     let many_states: String = (0..30_000).map(|n| format!("  s{n}: {{on: {{x{n}: y{n}}}}}\n")).collect();
     let many_states = format!("scenario: s\ninitialState: s1\nstates:\n{many_states}");
+    let unknown_keys: String = (0..20_000).map(|n| format!("unknown{n}: 1\n")).collect();
+    let near_states: String = (0..250).map(|n| format!("  state{n}: {{kind: terminal}}\n")).collect();
+    let near_targets: String = (0..50_000).map(|n| format!("stste{n}, ")).collect();
+    let near_targets =
+        format!("scenario: s\ninitialState: state1\ntargetStates: [{near_targets}]\nstates:\n{near_states}");
     let long_key = format!("scenario: s\n{}: {{{}}}", "k".repeat(1000), "a: 1, b: 2");
     let long_name = with_actions("- log: x").replace("a:\n", &format!("{}:\n", "a".repeat(200)));
     for text in [
@@ -30,6 +35,8 @@ fn scn_1_texts_made_to_burden_the_reader_are_refused_fast() {
         many_faults,
         one_line,
         many_states,
+        unknown_keys,
+        near_targets,
         long_key,
         long_name,
         "x".repeat(2 << 20),

@@ -33,6 +33,7 @@ mod mass;
 mod memory;
 mod neighbours;
 mod nodes;
+mod odd_systems;
 mod operations;
 mod ord;
 mod outside;

@@ -15,6 +15,7 @@ mod pages;
 mod repeat;
 mod reported;
 mod sequence;
+mod service_log;
 mod webhook;
 
 use std::time::Duration;

@@ -42,11 +42,11 @@ async fn rec_15_each_call_of_an_order_is_a_step_and_a_line_of_its_log() {
     assert_eq!(first["key"], keys[0].trim_matches('"'), "{keys:?}");
     let log = engine.part("a", "log").await;
     let lines: Vec<&str> = log.as_array().unwrap().iter().filter_map(|line| line["text"].as_str()).collect();
-    let told = |status: &str| {
+    let lines_about = |status: &str| {
         let is_about = |line: &&&str| line.contains("/stock") && line.contains(status);
         lines.iter().filter(is_about).count()
     };
-    assert_eq!((told("503"), told("200 in ")), (1, 1), "one line for each attempt: {lines:?}");
+    assert_eq!((lines_about("503"), lines_about("200 in ")), (1, 1), "one line for each attempt: {lines:?}");
     assert!(!steps.to_string().contains("\"order\":"), "no body is kept: {steps}");
 }
 

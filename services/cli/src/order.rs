@@ -151,18 +151,18 @@ pub(crate) struct EndArguments {
     #[command(flatten)]
     action: ActionArguments,
     #[command(flatten)]
-    run: Run,
+    run: ActionRun,
 }
 
-/// Whether an action is carried out, or only tried.
+/// Choice between carrying an action out and trying it.
 #[derive(Clone, Copy, Debug, Default, Args)]
-pub(crate) struct Run {
+pub(crate) struct ActionRun {
     /// Only tell the status that would follow, and change nothing
     #[arg(long)]
     dry_run: bool,
 }
 
-impl Run {
+impl ActionRun {
     /// The path of an action on an order.
     fn path(self, id: &str, action: &str) -> String {
         let query = if self.dry_run { "?dryRun=true" } else { "" };
@@ -187,7 +187,7 @@ pub(crate) struct RestartArguments {
     action: ActionArguments,
     #[command(flatten)]
     #[serde(skip)]
-    run: Run,
+    run: ActionRun,
     /// The state to begin at, or `initial`; left out: the last entry point
     #[arg(long, value_name = "STATE")]
     from: Option<String>,
@@ -220,8 +220,12 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
             act("interrupt", (&action.action, action.run), Map::new(), client, screen).await
         }
         Command::Kill(action) => act("kill", (&action.action, action.run), Map::new(), client, screen).await,
-        Command::Resend(action) => act("resend", (&action, Run::default()), Map::new(), client, screen).await,
-        Command::Check(action) => act("check", (&action, Run::default()), Map::new(), client, screen).await,
+        Command::Resend(action) => {
+            act("resend", (&action, ActionRun::default()), Map::new(), client, screen).await
+        }
+        Command::Check(action) => {
+            act("check", (&action, ActionRun::default()), Map::new(), client, screen).await
+        }
         Command::Restart(restart) => {
             let mut body = given(&restart)?;
             body.extend(object_field("params", restart.params.as_ref())?);
@@ -282,7 +286,7 @@ async fn list(arguments: OrderListArguments, client: &ApiClient, screen: &Screen
 
 async fn act(
     action: &str,
-    (arguments, run): (&ActionArguments, Run),
+    (arguments, run): (&ActionArguments, ActionRun),
     mut body: Map<String, Value>,
     client: &ApiClient,
     screen: &Screen,

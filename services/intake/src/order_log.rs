@@ -1,16 +1,18 @@
 //! Lines of the log about orders that came in, in a target of their own: `orders` (ORD-6).
 
-use crate::register::{RegistrationOutcome, Submission};
+use pagurus_domain::order::registration::Request;
+use pagurus_wire::problem::Problem;
 
-/// Writes that an order was registered; at `debug` why it was not.
-pub(crate) fn registered(submission: &Submission, outcome: &RegistrationOutcome) {
-    let request = &submission.request;
-    if let RegistrationOutcome::Accepted { .. } = outcome {
+use crate::traced::RegistrationTrace;
+
+/// Writes that an order was registered; at `debug` another outcome, which has a problem where it was refused.
+pub(crate) fn outcome(request: &Request, trace: &RegistrationTrace, word: &str, problem: Option<&Problem>) {
+    if word == "accepted" {
         tracing::info!(
             target: "orders",
             order = request.id,
             transaction = request.transaction_id,
-            trace = submission.trace.trace_id(),
+            trace = trace.trace_id(),
             scenario = request.scenario,
             "an order was registered"
         );
@@ -20,10 +22,10 @@ pub(crate) fn registered(submission: &Submission, outcome: &RegistrationOutcome)
         target: "orders",
         order = request.id,
         transaction = request.transaction_id,
-        trace = submission.trace.trace_id(),
+        trace = trace.trace_id(),
         scenario = request.scenario,
-        outcome = outcome.word(),
-        problem = outcome.problem().map(|problem| problem.detail),
+        outcome = word,
+        problem = problem.map(|problem| problem.detail.as_str()),
         "an order was not registered"
     );
 }

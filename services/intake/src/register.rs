@@ -165,8 +165,9 @@ impl Registrar {
         for (outcome, submission) in outcomes.iter().zip(batch) {
             self.host.metrics.count(Count::Registrations, outcome.word(), 1);
             let Request { id, scenario, .. } = &*submission.request;
-            submission.trace.record(id, scenario, outcome.word(), outcome.problem().as_ref());
-            order_log::registered(submission, outcome);
+            let (word, problem) = (outcome.word(), outcome.problem());
+            submission.trace.record(id, scenario, word, problem.as_ref());
+            order_log::outcome(&submission.request, &submission.trace, word, problem.as_ref());
             if matches!(outcome, RegistrationOutcome::Accepted { .. }) {
                 self.host.stats.count(Series::Registered, &submission.request.scenario);
             }

@@ -28,6 +28,7 @@ use pagurus_wire::message::EndedStage;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::order_log::error_of;
 use crate::samples::Samples;
 use crate::{Worker, order_log, stage_trace};
 
@@ -385,14 +386,6 @@ fn count(host: &Host, end: &StageFinish) {
         host.metrics.count_by(Count::StageErrors, &[&end.claimed.flow, class], 1);
     }
     host.count_end(end.run.scenario.as_ref().map_or("", |scenario| &scenario.name), status);
-}
-
-/// Returns the error that a stage left behind.
-pub(crate) const fn error_of(then: &Then) -> Option<&OrderError> {
-    match then {
-        Then::Retry { error, .. } | Then::End { error: Some(error), .. } => Some(error),
-        _ => None,
-    }
 }
 
 fn timer(finished: &Finished, host: &Host) -> Option<(Stream, Timestamp)> {

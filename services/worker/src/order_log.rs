@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use pagurus_domain::order::OrderError;
+use pagurus_domain::order::stage::Then;
 use pagurus_runtime::Host;
 use pagurus_store::hot::stages::{Claimed, Finished};
 
-use crate::finish::error_of;
 use crate::stage_trace;
 
 /// Writes that a stage has ended, below its commit.
@@ -25,4 +26,12 @@ pub(crate) fn stage_ended(host: &Host, claimed: &Claimed, finished: &Finished, d
         ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         "a stage has ended"
     );
+}
+
+/// Returns the error that a stage left behind.
+pub(crate) const fn error_of(then: &Then) -> Option<&OrderError> {
+    match then {
+        Then::Retry { error, .. } | Then::End { error: Some(error), .. } => Some(error),
+        _ => None,
+    }
 }

@@ -13,7 +13,8 @@ use pagurus_scenario::stage::{Answer, HttpCall, HttpFailure, Response};
 use pagurus_store::hot::stages::Claimed;
 
 use crate::claim::ClaimedStage;
-use crate::finish::{StageFinish, error_of};
+use crate::finish::StageFinish;
+use crate::order_log::error_of;
 use crate::stage_trace::{registration_of, traced_order};
 
 /// Starts the root span of a stage, with links to what was before it. If nothing is recorded, the context of the order's

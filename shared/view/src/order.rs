@@ -51,13 +51,12 @@ impl Views {
         let (hidden, known, moves, unsent, after, (parent, children), mark, late, asking, failed_over) =
             read.await.map_err(self.failed("read"))?;
         drop(client);
-        let vars = vars(hidden.as_ref(), &row);
         let cycles = retry::cycles(&self.host.settings(), known.as_deref(), &row, Timestamp::now());
         let (step, scenario_status) = stand::stand(&row, known.as_deref());
         Ok(OrderView {
             progress: stand::progress(&row),
             transitions: moves.items,
-            vars,
+            vars: vars(hidden.as_ref(), &row),
             retry: cycles.waiting,
             async_retry: cycles.asynchronous,
             inconsistent: mark
@@ -171,7 +170,7 @@ impl Views {
     }
 }
 
-/// How often stages of an order were taken over from nodes that were lost. One that was handed out once never was.
+/// Stages of an order that were taken over from nodes that were lost; an order that was handed out once has none.
 async fn failed_over(client: &Client, row: &Row) -> Result<Option<FailedOverView>, Error> {
     if row.attempt == Attempt::FIRST {
         return Ok(None);

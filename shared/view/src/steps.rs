@@ -66,7 +66,7 @@ pub(crate) fn moment(step: &Value) -> Option<Timestamp> {
 
 /// The moment at which a stored step had its answer, and its line in the log; none of a failure that another line tells.
 pub(crate) fn line(step: &Value) -> Option<(Timestamp, String)> {
-    if step["told"] == true {
+    if step["logged"] == true {
         return None;
     }
     let took = step["ms"].as_i64().unwrap_or_default();
@@ -112,7 +112,7 @@ mod tests {
         );
         let refused = json!({"outcome": "failed", "error": "Connection refused"});
         assert_eq!(line_of(refused), "POST hlr/x: Connection refused in 43 ms");
-        assert_eq!(line(&json!({"at": "2026-01-01T00:00:00Z", "told": true})), None);
+        assert_eq!(line(&json!({"at": "2026-01-01T00:00:00Z", "logged": true})), None);
         assert_eq!(
             line_of(json!({"kind": "actor", "target": "scoring", "outcome": "sent"})),
             "task for scoring: taken in 43 ms"

@@ -9,6 +9,7 @@ pub mod callbacks;
 pub mod cluster;
 pub mod consistency;
 pub mod decisions;
+mod dependencies;
 pub mod doctor;
 pub mod errors;
 pub mod explain;

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use crate::dependencies::{ConditionView, DependencyGraph, GraphNode};
+
 use crate::Problem;
 use crate::consistency::InconsistencyView;
 use crate::foresight::PromiseView;
@@ -233,7 +235,7 @@ pub struct OrderView {
     pub retries: i32,
     /// The node that runs its stage.
     pub node: Option<String>,
-    /// How often stages of it were taken over from nodes that were lost; left out where none was.
+    /// Stages of it that were taken over from nodes that were lost; left out where none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_over: Option<FailedOverView>,
     /// Time of registration.
@@ -288,72 +290,11 @@ pub struct OrderView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailedOverView {
-    /// How often, in all lives.
+    /// Number of times, in all lives.
     pub times: i64,
     /// The last time.
     #[serde(serialize_with = "time::serialize")]
     pub last_at: Timestamp,
-}
-
-/// Condition by which an order waits for another (ORD-16).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ConditionView {
-    /// `condition` (of `lifecycle.after`), or `child`: the order awaits the end of an order that it has started.
-    #[serde(default = "ConditionView::kind_of_old")]
-    pub kind: String,
-    /// The order that waits.
-    pub order: String,
-    /// The one it waits for.
-    pub after: String,
-    /// The terminal states that would do; none of a child.
-    pub states: Vec<String>,
-    /// `wait`, `fail` or `cancel`: what happens when it ends in another; of a child `scenario`, which decides that.
-    pub otherwise: String,
-    /// `reactive` or `polling`: how it is noticed.
-    pub mode: String,
-    /// `unknown` (not registered yet), `found`, `open`, `met`, `missed`, `closed`.
-    pub stand: String,
-    /// Time since which it is met or missed.
-    #[serde(serialize_with = "time::serialize")]
-    pub settled_at: Option<Timestamp>,
-}
-
-impl ConditionView {
-    /// Kind of the edges of an earlier version, which had no other.
-    fn kind_of_old() -> String {
-        "condition".to_owned()
-    }
-}
-
-/// An order of a graph.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct GraphNode {
-    /// The client's id.
-    pub id: String,
-    /// True if it is registered; of one that is not, nothing else is known.
-    pub registered: bool,
-    /// Name of the scenario.
-    pub scenario: Option<String>,
-    /// Present status.
-    pub status: Option<String>,
-    /// Present state.
-    pub step: Option<String>,
-}
-
-/// Orders that an order waits for and that wait for it, with what those wait for in turn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DependencyGraph {
-    /// The order in the middle.
-    pub id: String,
-    /// All orders that are named.
-    pub nodes: Vec<GraphNode>,
-    /// Edges: which order waits for which.
-    pub edges: Vec<ConditionView>,
-    /// True if there is more, further away or too much for one answer.
-    pub truncated: bool,
 }
 
 /// An order in a list.

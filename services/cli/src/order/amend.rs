@@ -6,7 +6,7 @@ use pagurus_wire::order::{DependencyGraph, OrderView, RegisteredView, StatusView
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Run, show, standing};
+use super::{ActionRun, show, standing};
 use crate::client::{ApiClient, order_path};
 use crate::failure::CliError;
 use crate::input;
@@ -58,7 +58,7 @@ pub(crate) struct RepairArguments {
     reason: String,
     #[command(flatten)]
     #[serde(skip)]
-    run: Run,
+    run: ActionRun,
 }
 
 /// Change of an order that has not gone on yet.

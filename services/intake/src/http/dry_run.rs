@@ -30,6 +30,15 @@ pub(super) struct RegistrationQuery {
     pub dry_run: bool,
 }
 
+/// Query of an action on one order.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ActionQuery {
+    /// True for a dry run: everything is checked and tried, and taken back. The answer has the status that would follow.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
 /// A dry run of one request, part by part.
 pub(super) struct DryRun<'r> {
     intake: &'r Intake,

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use super::body::{read_json_if_any, read_order};
 use super::caller::Caller;
 use super::document::{Table, operation};
-use super::dry_run::{DryRun, RegistrationQuery};
+use super::dry_run::{ActionQuery, DryRun, RegistrationQuery};
 use super::idempotency::key_of;
 use super::query::{Path, Query, duration};
 use super::registration::register_one;
@@ -149,15 +149,6 @@ async fn wait(
         }
         pause = (pause * 3 / 2).min(Duration::from_millis(500));
     }
-}
-
-/// Query of an action on one order.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ActionQuery {
-    /// True for a dry run: everything is checked and tried, and taken back. The answer has the status that would follow.
-    #[serde(default)]
-    pub dry_run: bool,
 }
 
 /// `POST /v1/orders/{id}/restart`

@@ -56,7 +56,7 @@ pub struct StepMade {
     pub error: Option<String>,
     /// True if a line of the log tells of its failure.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub told: bool,
+    pub logged: bool,
     /// Lines and moves that came before its answer, as [`Transition::said_before`](super::Transition) counts.
     #[serde(rename = "saidBefore")]
     pub said_before: usize,
@@ -190,7 +190,7 @@ impl StageRun {
             outcome,
             class: class.map(str::to_owned),
             error: None,
-            told: false,
+            logged: false,
             said_before: self.end.log.len(),
             moved_before: self.end.transitions.len(),
         };
@@ -238,7 +238,7 @@ impl StageRun {
             {
                 (step.outcome, step.class, message) = (StepOutcome::Failed, class, Some(why));
             }
-            step.told = message.is_some_and(|message| self.is_told(&message, step.said_before));
+            step.logged = message.is_some_and(|message| self.is_logged(&message, step.said_before));
             step.target = self.end.secrets.text(&step.target);
             step.target.truncate(step.target.floor_char_boundary(MAX_TARGET_BYTES));
             if let Some(error) = &mut step.error {
@@ -254,7 +254,7 @@ impl StageRun {
 
 impl StageRun {
     /// True if a line that was logged since tells of this failure.
-    fn is_told(&self, message: &str, since: usize) -> bool {
+    fn is_logged(&self, message: &str, since: usize) -> bool {
         let message = self.end.secrets.excerpt(message);
         self.end.log.iter().skip(since).any(|line| line.text.contains(&message))
     }

@@ -112,7 +112,7 @@ pub async fn of_order(client: &Client, no: OrderNo, after: i32, limit: i64) -> R
     Ok(rows.iter().map(read_event).collect())
 }
 
-/// How often stages of an order were taken over from nodes that were lost, and when last.
+/// Number of times that stages of an order were taken over from nodes that were lost, with the last of them.
 pub async fn failovers(client: &Client, no: OrderNo) -> Result<(i64, Option<Timestamp>)> {
     let row = client.query_one(&client.prepare_cached(FAILOVERS).await?, &[&no.0]).await?;
     Ok((row.get("times"), row.get("last_at")))

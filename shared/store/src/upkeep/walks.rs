@@ -21,7 +21,8 @@ statements! {
          WHERE name = $1";
     OF_NAME = "
         SELECT after_no, begun_at, rounds, ended_at,
-               (SELECT no FROM orders ORDER BY no LIMIT 1) AS first_no, (SELECT no FROM orders ORDER BY no DESC LIMIT 1) AS last_no
+               (SELECT no FROM orders WHERE no > 0 ORDER BY no LIMIT 1) AS first_no,
+               coalesce((SELECT no FROM orders WHERE no > walks.after_no ORDER BY no DESC LIMIT 1), after_no) AS last_no
           FROM walks WHERE name = $1";
 }
 

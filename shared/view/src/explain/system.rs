@@ -221,7 +221,7 @@ mod tests {
                 |stand| stand.record = Some(record(SystemState::Stopped)),
                 Some(
                     "which is stopped since 1970-01-01T00:00:10.000Z (5 of 5 calls failed): a few orders try it from \
-                     1970-01-01T00:00:40Z on, and all go on once it answers (see to the system; `pagurus systems open \
+                     1970-01-01T00:00:40.000Z on, and all go on once it answers (see to the system; `pagurus systems open \
                      billing` if it is well)",
                 ),
             ),
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(
             resting(Some("pay"), None, Some(("billing", Some("which is stopped"))), due),
             "it rests in state `pay` before it calls the system `billing`, which is stopped; it looks again at \
-             1970-01-01T00:01:00Z, and no attempt and no time of a retry is counted"
+             1970-01-01T00:01:00.000Z, and no attempt and no time of a retry is counted"
         );
         assert!(
             resting(None, Some("ask"), Some(("billing", None)), due)

@@ -89,6 +89,7 @@ pub fn read_sending_time(text: &str) -> Option<Timestamp> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 

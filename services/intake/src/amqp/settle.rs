@@ -9,13 +9,28 @@ use pagurus_runtime::metrics::Count;
 
 use super::handled::{AddressedReceipt, Handled};
 
-/// Acknowledges, sends receipts, and puts refused messages aside.
+/// Acknowledges, sends receipts in the order of the messages, and puts refused messages aside.
 pub(super) async fn settle(host: &Host, consumer: &Consumer, handled: Vec<Handled>) {
-    let (refused, done): (Vec<_>, Vec<_>) = handled.into_iter().partition(|one| one.refused.is_some());
-    acknowledge(host, consumer, done.iter().map(|one| one.tag).collect()).await;
-    send(host, done.into_iter().filter_map(|one| one.reply).collect()).await;
+    let done = handled.iter().filter(|one| one.refused.is_none()).map(|one| one.tag);
+    acknowledge(host, consumer, done.collect()).await;
+    let (mut receipts, mut places, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    for one in handled {
+        let place = one.is_for_sender().then_some(refused.len());
+        let is_refused = one.refused.is_some();
+        refused.extend(one.refused.map(|message| (one.tag, message)));
+        if let Some(reply) = one.reply {
+            receipts.push(reply);
+            places.push(place.filter(|_| is_refused));
+        }
+    }
+    let mut is_answered = vec![false; refused.len()];
+    for (place, arrived) in places.into_iter().zip(send(host, receipts).await) {
+        if let Some(place) = place {
+            is_answered[place] = arrived;
+        }
+    }
     if !refused.is_empty() {
-        put_aside(host, consumer, refused).await;
+        put_aside(host, consumer, refused, is_answered).await;
     }
 }
 
@@ -25,24 +40,15 @@ async fn acknowledge(host: &Host, consumer: &Consumer, mut done: Vec<DeliveryTag
     host.metrics.count(Count::StaleAcknowledgements, "", acknowledged.stale as u64);
 }
 
-/// Puts messages aside, each with the mark whether its sender knows: the receipt goes first, and may go again if this process
+/// Puts messages aside, each with the mark whether its sender knows: the receipt went first, and may go again if this process
 /// dies before the acknowledgement. What could not be put aside goes back to its queue: it must not be lost.
-async fn put_aside(host: &Host, consumer: &Consumer, refused: Vec<Handled>) {
-    let (mut tags, mut messages) = (Vec::new(), Vec::new());
-    let (mut addressed, mut receipts) = (Vec::new(), Vec::new());
-    for one in refused {
-        let is_for_sender = one.is_for_sender();
-        if let Some(reply) = one.reply {
-            addressed.push((messages.len(), is_for_sender));
-            receipts.push(reply);
-        }
-        tags.push(one.tag);
-        messages.extend(one.refused);
-    }
-    let mut is_answered = vec![false; messages.len()];
-    for ((index, is_for_sender), arrived) in addressed.into_iter().zip(send(host, receipts).await) {
-        is_answered[index] = is_for_sender && arrived;
-    }
+async fn put_aside(
+    host: &Host,
+    consumer: &Consumer,
+    refused: Vec<(DeliveryTag, Message)>,
+    is_answered: Vec<bool>,
+) {
+    let (tags, messages): (Vec<_>, Vec<_>) = refused.into_iter().unzip();
     let unanswered = is_answered.iter().filter(|answered| !**answered).count();
     host.metrics.count(Count::RefusedUnanswered, "", unanswered as u64);
     let marked = messages.into_iter().zip(is_answered);

@@ -50,7 +50,7 @@ async fn ui_a_measurement_tells_how_many_orders_were_accepted_and_ended() {
 
     // A batch that is refused as a whole is the last one.
     let (code, figures) = bench(&engine, "--scenario nobody --orders 5000 --parallel 1 --batch 10").await;
-    assert_eq!((code, &figures["sent"], &figures["accepted"]), (1, &json!(10), &json!(0)), "{figures}");
+    assert_eq!((code, &figures["sent"], &figures["accepted"]), (4, &json!(10), &json!(0)), "{figures}");
     assert_eq!(figures["failures"], json!([{"class": "not registered: unknown-scenario", "orders": 10}]));
 }
 

@@ -122,7 +122,7 @@ async fn ord_17_qlt_8_times_that_the_database_cannot_hold_are_refused_at_every_d
         assert_eq!((answer.status, &answer.body["pointer"]), (422, &json!("/lifecycle/startAt")), "{at}");
         publish(&client, "order.create", order("over-amqp", at)).await;
         let (_, headers) = refused(&engine, &client).await;
-        assert!(headers["refused-reason"].starts_with("invalid: /lifecycle/startAt"), "{headers:?}");
+        assert!(headers["refused-reason"].starts_with("invalid: lifecycle.startAt"), "{headers:?}");
         canary(&engine, &client, &format!("start-{index}")).await;
     }
     let sent = ["-377705023201000", "-004713-01-01T00:00:00Z", "99999999999999999", "yesterday", ""];

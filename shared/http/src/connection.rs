@@ -41,6 +41,12 @@ impl Connector {
         Self { rules, timeout, names: NameResolver::of_system(), tls: tls() }
     }
 
+    /// The same with other names.
+    #[cfg(test)]
+    pub fn with_names(self, names: NameResolver) -> Self {
+        Self { names, ..self }
+    }
+
     /// Connects, names and TLS included.
     pub async fn connect(&self, authority: &Authority) -> Result<HttpConnection, Broken> {
         let connected = tokio::time::timeout(self.timeout, async {

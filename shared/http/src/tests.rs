@@ -3,13 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pagurus_runtime::config::AllowedDestination;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
+use super::names::NameResolver;
 use super::*;
 
 /// Far more than anything here takes.
@@ -284,4 +285,31 @@ async fn an_address_that_may_not_be_called_is_not_dialled_by_its_name() {
     let found = chain(&HttpClient::new(deny, PATIENCE), &named).await;
     assert_eq!(found, ["HttpError", "ConnectError", "DnsError"]);
     assert_eq!(made.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn qlt_8_a_name_that_means_another_address_at_each_look_up_leads_to_none_that_may_not_be_called() {
+    let rules = CallRules {
+        allow: vec![AllowedDestination::parse("*").unwrap()],
+        deny: vec![AllowedDestination::parse("127.0.0.2/32").unwrap()],
+    };
+    // Each answer ends its connection, so that each call looks the name up.
+    let (url, made) = counted(Duration::ZERO, 1).await;
+    let port = HttpClient::new(CallRules::default(), PATIENCE).address(&url).unwrap().authority.port;
+    let inside = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
+    let look_ups = Arc::new(AtomicUsize::new(0));
+    let counter = look_ups.clone();
+    let names = NameResolver::looked_up_by(move |_, port| {
+        let last = [1, 2][counter.fetch_add(1, Ordering::Relaxed) % 2];
+        Ok(vec![SocketAddr::from(([127, 0, 0, last], port))])
+    });
+    let connector = Connector::new(rules, PATIENCE).with_names(names);
+    let client = HttpClient { connector, pools: Mutex::default() };
+    let named = url.replace("127.0.0.1", "partner.example");
+    asked(&client, &named).await.unwrap();
+    assert_eq!(chain(&client, &named).await, ["HttpError", "ConnectError", "DnsError"]);
+    asked(&client, &named).await.unwrap();
+    assert_eq!((made.load(Ordering::Relaxed), look_ups.load(Ordering::Relaxed)), (2, 3));
+    let knocked = tokio::time::timeout(Duration::from_millis(50), inside.accept()).await;
+    assert!(knocked.is_err(), "the address behind the wall was dialled");
 }

@@ -47,6 +47,13 @@ fn log_of(node: &Node) -> String {
     std::fs::read_to_string(&node.spec.log).unwrap()
 }
 
+/// Waits for a line of a node's log: it says something in its state a moment before it does so in its log.
+async fn logged(node: &Node, text: &str) -> String {
+    let found = || log_of(node).lines().find(|line| line.contains(text)).map(str::to_owned);
+    until(text, PATIENCE, async || found().is_some()).await;
+    found().unwrap()
+}
+
 /// A file with one limit, rule or mode of each service.
 fn file(word: &str, body: &str, parallel: u32, rules: &str, deny: &str, level: &str) -> String {
     format!(
@@ -131,6 +138,9 @@ async fn config_a_changed_setting_takes_effect_in_every_service_without_a_restar
     assert!((page - 3.0).abs() < 0.1, "{page}");
 }
 
+/// Line of the log about a file that is refused.
+const INVALID: &str = "the configuration is not valid";
+
 #[tokio::test]
 async fn config_a_faulty_file_is_refused_and_the_old_one_stays() {
     let engine = Installation::configured("reload_faulty", "config: {word: good}\n").await;
@@ -147,8 +157,7 @@ async fn config_a_faulty_file_is_refused_and_the_old_one_stays() {
     hang_up(&engine);
     all_say(&engine, "the file is refused", |state| state["refused"] == true && state["snapshot"] == 1).await;
     for node in &engine.nodes {
-        let log = log_of(node);
-        let line = log.lines().find(|line| line.contains("the configuration is not valid")).expect(&log);
+        let line = logged(node, INVALID).await;
         assert!(line.contains("2:17: unknown key `timeot`; did you mean `timeout`?"), "{line}");
         assert!(line.contains("3:19: 0 is not between 1 and 4294967295"), "{line}");
     }
@@ -171,14 +180,10 @@ async fn config_a_faulty_file_is_refused_and_the_old_one_stays() {
     engine.run(json!({"id": "mended", "scenario": "says"}), "success").await;
     assert_eq!(engine.calls("/says", 1).await[0].body["word"], "better");
     for node in &engine.nodes {
+        let line = logged(node, "when the process starts again").await;
+        assert!(line.contains("broker.prefetch"), "{line}");
         let log = log_of(node);
-        assert!(
-            log.lines().any(
-                |line| line.contains("when the process starts again") && line.contains("broker.prefetch")
-            ),
-            "{log}"
-        );
-        let count = log.matches("the configuration is not valid").count();
+        let count = log.matches(INVALID).count();
         assert_eq!(count, 1, "a file with a fault is reported once: {log}");
     }
 }

@@ -138,7 +138,7 @@ async fn scn_15_a_secret_whose_file_goes_away_fails_the_orders_that_name_it_unti
     engine.actions("canary", LOG).await;
     engine.run(json!({"id": "with", "scenario": "secretive"}), "success").await;
     std::fs::remove_file(&file).unwrap();
-    // What was read is good for a moment.
+    // A secret that was read is good for a moment.
     let (mut number, mut failed) = (0, Value::Null);
     until("an order misses the secret", PATIENCE, async || {
         number += 1;

@@ -69,7 +69,7 @@ impl CliError {
     /// The exit code.
     pub fn code(&self) -> u8 {
         match self {
-            // What an order asks for is not there, though its body is at fault.
+            // The scenario of an order is not there, though its body is at fault.
             Self::Problem(problem) if problem.kind() == Some(Type::UnknownScenario) => NOT_FOUND,
             Self::Problem(problem) => code_of(problem.status),
             Self::Away { .. } => AWAY,

@@ -23,7 +23,7 @@ use pagurus_wire::message::{OutboxNews, OutboxRow};
 
 use crate::form::{EncodedNotification, type_of};
 use crate::webhooks::Webhooks;
-use crate::{log_kept, log_sent, note, order_of, traced};
+use crate::{log_tried, note, order_of, traced};
 
 /// Loops for new notifications: one, and the other beside it where a window takes long.
 pub(crate) const LANES: usize = 2;
@@ -195,7 +195,7 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
     for ((notification, mut span), published) in addressed.into_iter().zip(published) {
         match published {
             Published::Confirmed => {
-                log_sent(notification);
+                log_tried(notification, None);
                 sent.push(notification);
             }
             Published::Unroutable { text, .. } => {
@@ -253,7 +253,7 @@ async fn keep(
                 }
                 DeliveryFailure::Later(error) => {
                     host.metrics.count(Count::Notifications, "failed", 1);
-                    log_kept(notification, &error);
+                    log_tried(notification, Some(&error));
                     FailedNotification { notification, error, delay, parked: None }
                 }
             }

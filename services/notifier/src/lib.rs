@@ -51,29 +51,18 @@ fn note<E: std::borrow::Borrow<Error>>(host: &Host, what: &str, outcome: Result<
     }
 }
 
-/// Writes that a notification was delivered (ORD-6).
-fn log_sent(notification: &Notification) {
+/// Writes that a notification was delivered, or will be sent again because of an error (ORD-6).
+fn log_tried(notification: &Notification, error: Option<&str>) {
     if tracing::enabled!(target: "orders", tracing::Level::DEBUG) {
-        tracing::debug!(
-            target: "orders",
-            order = order_of(notification),
-            transaction = notification.transaction_id,
-            occasion = notification.kind,
-            "a notification was delivered"
-        );
-    }
-}
-
-/// Writes that a notification will be sent again.
-fn log_kept(notification: &Notification, error: &str) {
-    if tracing::enabled!(target: "orders", tracing::Level::DEBUG) {
+        let outcome =
+            error.map_or("a notification was delivered", |_| "a notification was not delivered yet");
         tracing::debug!(
             target: "orders",
             order = order_of(notification),
             transaction = notification.transaction_id,
             occasion = notification.kind,
             error,
-            "a notification was not delivered yet"
+            "{outcome}"
         );
     }
 }

@@ -106,7 +106,7 @@ impl Dispatcher {
             let at = flow.links[place].system;
             let Some(system) = self.systems.get_mut(at) else { continue };
             let begin = key_of(flow, at, system).0;
-            // What it was charged since it has its place in the row stays charged.
+            // Charges since it took its place in the row stay.
             let paid = if is_ranked(flow, at) { flow.links[place].paid } else { begin };
             system.present = begin.max(system.present);
             flow.links[place].paid = paid.saturating_add(cost);

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use pagurus_domain::order::{Mode, Priority};
 
 use super::control::{Bounds, Control, Rule};
+use super::cost::RequestCost;
 use super::event::StageMeasured;
-use super::held::HeldPlaces;
 use super::index::{FlowIndex, SystemIndex};
 use super::patience::QueueWaits;
 use super::slab::Slab;
@@ -73,8 +73,8 @@ pub(super) struct SystemLink {
     /// Position of the flow among those that share the limit of the system: the time of its places, in microseconds,
     /// divided by its weight.
     pub(super) paid: u64,
-    /// Places that its open requests hold.
-    pub(super) held: HeldPlaces,
+    /// Cost of its open requests.
+    pub(super) cost: RequestCost,
     /// Time at which a call was heard of last.
     pub(super) seen_at: Timestamp,
 }

@@ -12,11 +12,11 @@ use pagurus_domain::system::{CallFailure, CallKind, CallOutcome, CallSamples};
 
 use super::Dispatcher;
 use super::control::{Calls, Phase};
+use super::cost::RequestCost;
 use super::event::StageMeasured;
 use super::flow::{FlowMeasurements, SystemLink};
 use super::gate::ControlSubject;
 use super::health::FailedPart;
-use super::held::HeldPlaces;
 use super::index::{FlowIndex, SystemIndex};
 use super::patience::QueueWaits;
 use super::tally::OpenTally;
@@ -214,7 +214,7 @@ impl Dispatcher {
                 open: OpenTally::default(),
                 promptness,
                 paid: 0,
-                held: HeldPlaces::new(now),
+                cost: RequestCost::new(now),
                 seen_at: now,
             });
             let in_progress = flow.stages_in_progress();

@@ -36,6 +36,7 @@
 //! been read: a capacity unused for a moment is cheaper than one exceeded.
 
 mod control;
+mod cost;
 mod decided;
 mod due;
 mod event;
@@ -43,7 +44,6 @@ mod flow;
 mod gate;
 mod health;
 mod hear;
-mod held;
 mod index;
 mod line;
 mod node;

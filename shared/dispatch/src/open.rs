@@ -129,10 +129,10 @@ impl Dispatcher {
         let Some(link) = self.link_of(flow, system) else { return };
         let counts = link.promptness == Promptness::Prompt;
         let open = if counts { link.open.recent.value() } else { 0 };
-        link.held.pass(open, now);
+        link.cost.pass(open, now);
         let more = match by {
-            ..0 => link.held.answered(by.unsigned_abs(), open),
-            _ if counts => link.held.sent(by.unsigned_abs(), usual),
+            ..0 => link.cost.answered(by.unsigned_abs(), open),
+            _ if counts => link.cost.sent(by.unsigned_abs(), usual),
             _ => 0.0,
         };
         link.paid = link.paid.saturating_add_signed(bounds.weighed(more as i64));

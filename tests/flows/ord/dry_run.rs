@@ -104,7 +104,7 @@ async fn ord_24_a_dry_run_of_an_action_tells_the_status_that_follows_and_changes
         let (status, answer) = tried(&engine, &format!("/v1/orders/{id}/{action}"), &body).await;
         assert_eq!((status, answer["status"].as_str()), (200, Some(expected)), "{action}: {answer}");
     }
-    // What is refused is refused as ever.
+    // A refusal is the same as without a dry run.
     assert_eq!(tried(&engine, "/v1/orders/failed/kill", &json!({})).await.0, 409);
     assert_eq!(tried(&engine, "/v1/orders/waits/repair", &json!({"state": "x", "reason": "r"})).await.0, 422);
     assert_eq!(count().await, before);

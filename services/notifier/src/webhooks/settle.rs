@@ -14,7 +14,7 @@ use pagurus_store::hot::outbox::sending::{self, FailedNotification, Notification
 use pagurus_store::hot::outbox::webhooks;
 
 use super::WebhookOutcome;
-use crate::{log_kept, log_sent, order_of};
+use crate::{log_tried, order_of};
 
 /// Bounds within which outcomes are gathered.
 const GATHER: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_millis(2) };
@@ -47,7 +47,7 @@ async fn write(host: &Host, batch: &[Settled]) -> Result<Vec<()>, Error> {
     let (delivered, kept): (Vec<&Settled>, Vec<&Settled>) =
         batch.iter().partition(|settled| settled.1 == WebhookOutcome::Delivered);
     let delivered: Vec<&Notification> = delivered.iter().map(|settled| &*settled.0).collect();
-    delivered.iter().for_each(|notification| log_sent(notification));
+    delivered.iter().for_each(|notification| log_tried(notification, None));
     if !delivered.is_empty() {
         let removed = sending::sent(&client, &delivered).await?;
         host.metrics.guard_refused(Guard::Outbox, delivered.len().saturating_sub(removed as usize));
@@ -86,7 +86,7 @@ fn failed<'a>(host: &Host, settled: &'a Settled) -> FailedNotification<'a> {
         );
     }
     if parked.is_none() {
-        log_kept(notification, &error);
+        log_tried(notification, Some(&error));
     }
     let delay = delay(notification.attempts, settings.retry_initial, settings.retry_max, rand::random());
     FailedNotification { notification, error, delay, parked }

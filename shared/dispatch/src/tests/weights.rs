@@ -192,7 +192,7 @@ fn dsp_16_flows_share_the_limit_of_a_system_by_weight() {
 
 #[test]
 fn dsp_16_a_flow_that_waits_for_callbacks_starves_none_that_began_with_it() {
-    // What is open when a flow has to wait is charged while it waits.
+    // Requests that are open when a flow has to wait are charged while it waits.
     let flows: Vec<Busy> = (1..=8).map(|weight| Busy { weight, takes: 1, answers: 40, ..PLAIN }).collect();
     let had = shared(&flows, 40, 1, 6000);
     assert!(fairness(&flows, &had) >= 0.99, "{had:?}");

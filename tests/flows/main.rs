@@ -6,6 +6,7 @@
 
 mod act;
 mod actors;
+mod alike;
 mod amqp;
 mod api;
 mod asyncapi;

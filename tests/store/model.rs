@@ -275,7 +275,7 @@ impl Both {
         assert_eq!(callbacks.len(), verdicts.len());
         self.tables.now = Timestamp::now();
         let (words, awake) =
-            self.tables.answer(&[model::NewCallback { request: model.0, step_status: String::new() }]);
+            self.tables.answer(&[model::NewCallback { request: model.0, content: "".into() }]);
         self.same("answer", (verdicts[0].as_str(), of_real(&woken)), (words[0], of_model(&awake)));
     }
 

@@ -51,6 +51,7 @@ pub struct Core {
     pub now: Millis,
     agenda: BinaryHeap<Reverse<(Millis, u64, Slot)>>,
     numbered: u64,
+    questions: u32,
     /// Chance of faults, of the world, of everything.
     pub chance: Chance,
     /// The store.
@@ -125,6 +126,7 @@ impl Core {
             now: 0,
             agenda: BinaryHeap::new(),
             numbered: 0,
+            questions: 0,
             chance: Chance::of(seed, 2),
             tables: Tables::new(seed, planted),
             turn: (usize::MAX, 0),
@@ -172,6 +174,13 @@ impl Core {
     pub fn later(&mut self, after: Millis, input: Input) {
         let (process, life) = self.turn;
         self.schedule(after, Event::To { process, life, input });
+    }
+
+    /// The number of a question to the world, which no other has: a stage may be with its worker a second time when the answer to
+    /// its first time comes.
+    pub const fn question(&mut self) -> u32 {
+        self.questions += 1;
+        self.questions
     }
 
     /// The next event; the clock goes on to it.

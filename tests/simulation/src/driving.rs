@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use pagurus_domain::activation::AgeGroups;
 use pagurus_domain::classes::{DEADLINE_EXCEEDED, INCONSISTENT, SCENARIO_UNREADABLE};
 use pagurus_domain::folded::Folded;
-use pagurus_domain::id::RequestId;
 use pagurus_domain::order::stage::Then;
 use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
 use pagurus_scenario::stage::{
@@ -20,7 +19,7 @@ use crate::message::Input;
 use crate::outside::World;
 use crate::plan::WORK;
 use crate::scenarios::Library;
-use crate::store::{Claimed, Finished, is_suspended};
+use crate::store::{CallbackContent, Claimed, Finished, is_suspended};
 use meeting::Met;
 
 /// Rest after trouble with the store.
@@ -49,8 +48,6 @@ pub struct Driven {
     doing: Doing,
     begun: Millis,
     question: u32,
-    /// The request that was registered last.
-    request: Option<RequestId>,
     /// Visit at its begin, and transitions that were saved on the way.
     visit: u32,
     saved_moves: u32,
@@ -68,7 +65,6 @@ impl Driven {
             doing: Doing::Nothing,
             begun: now,
             question: 0,
-            request: None,
             visit: 1,
             saved_moves: 0,
             poll: 1,
@@ -281,14 +277,16 @@ impl Driven {
 }
 
 /// The callback as a stage gets it.
-fn callback((name, step_status): (String, String)) -> Callback {
+fn callback((name, content): (String, CallbackContent)) -> Callback {
+    let CallbackContent { step_status, class } = content;
     Callback {
         name,
         // That of a child tells how it ended.
-        value: json!({"stepStatus": step_status, "body": {"status": step_status}}).into(),
+        value: json!({"stepStatus": step_status, "body": {"status": step_status, "error": {"class": class}}})
+            .into(),
         received_at: None,
         body: String::new(),
-        step_status: Some(step_status),
+        step_status: Some(step_status.to_owned()),
     }
 }
 

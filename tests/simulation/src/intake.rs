@@ -37,7 +37,7 @@ impl Intake {
                 }
             }
             Input::Answered(request, step_status) => {
-                let kept = answer(core, vec![NewCallback { request, step_status: step_status.to_owned() }]);
+                let kept = answer(core, vec![NewCallback { request, content: step_status.into() }]);
                 kept.map_or_else(drop, |()| clients.kept(request));
             }
             Input::Act(action, no) => act(core, action, no),
@@ -96,8 +96,8 @@ fn consume_orders(core: &mut Core, clients: &mut Clients, deliveries: &[Durable]
 
 fn consume_callbacks(core: &mut Core, deliveries: &[Durable]) {
     let callback = |one: &Durable| match one {
-        Durable::Callback { request, step_status } => {
-            Some(NewCallback { request: *request, step_status: (*step_status).to_owned() })
+        Durable::Callback { request, content } => {
+            Some(NewCallback { request: *request, content: content.clone() })
         }
         Durable::Order(_) => None,
     };

@@ -12,6 +12,7 @@
 
 pub mod activator;
 pub mod chance;
+pub mod constant;
 pub mod core;
 pub mod dispatcher;
 pub mod driving;

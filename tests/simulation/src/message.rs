@@ -11,7 +11,7 @@ use pagurus_scenario::stage::Answer;
 use uuid::Uuid;
 
 use crate::moment::ProcessId;
-use crate::store::ReadyStage;
+use crate::store::{CallbackContent, ReadyStage};
 
 /// News for dispatchers.
 #[derive(Clone, Debug, Default)]
@@ -52,8 +52,8 @@ pub enum Durable {
     Callback {
         /// The request.
         request: Uuid,
-        /// Status of the step.
-        step_status: &'static str,
+        /// Content of the answer.
+        content: CallbackContent,
     },
 }
 

@@ -83,8 +83,8 @@ fn deliver(core: &mut Core, rows: &[OutboxRow]) {
 
 /// The end of a child goes to its parent as any answer goes to a request.
 fn tell_parent(core: &mut Core, row: &OutboxRow) {
-    if let Some((request, status)) = row.answers
-        && core.publish(Durable::Callback { request: request.0, step_status: status.as_str() })
+    if let Some((request, content)) = row.answers.clone()
+        && core.publish(Durable::Callback { request: request.0, content })
     {
         *core.reported_to_parents.entry(request.0).or_default() += 1;
         core.tables.witness.saw("the end of a child was reported to its parent");

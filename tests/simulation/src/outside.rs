@@ -9,11 +9,12 @@ use pagurus_domain::id::{RequestId, Role, ScenarioNo};
 use pagurus_domain::invariants::{Invariant, Violation};
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::registration::{NewOrder, Request};
-use pagurus_scenario::stage::{HttpCall, HttpFailure, Response};
+use pagurus_scenario::stage::{HttpCall, HttpFailure, Publication, Response};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::chance::{Chance, mix};
+use crate::constant::ConstantWorld;
 use crate::core::{Core, Millis, millis, stamp};
 use crate::message::{Durable, Event, Input};
 use crate::plan::{CALL_TIMEOUT, Plan};
@@ -33,6 +34,8 @@ pub struct Clients {
     /// Contents that were confirmed to them, by id.
     pub confirmed: BTreeMap<String, Vec<u8>>,
     accepted: BTreeMap<String, u32>,
+    /// True if called systems answer again until they are confirmed.
+    insists: bool,
     /// Answers of called systems that were confirmed, by request.
     pub answers: BTreeMap<Uuid, usize>,
 }
@@ -51,6 +54,22 @@ impl Clients {
             let contents = clients.sent.entry(order.request.id.clone()).or_default();
             contents.push(order.request.digest.to_vec());
             clients.orders.push((Arc::new(order), chance.happens(300_000)));
+            clients.done.push(false);
+        }
+        Ok(clients)
+    }
+
+    /// Clients that send these orders, and called systems that answer until they are confirmed; the orders are of scenarios whose names end with their numbers.
+    ///
+    /// # Errors
+    /// An order cannot be read.
+    pub fn with(seed: u64, orders: Vec<Value>) -> Result<Self, String> {
+        let mut chance = Chance::of(seed, 4);
+        let mut clients = Self { insists: true, ..Self::default() };
+        for order in orders {
+            let request = Request::read(order).map_err(|faults| format!("{faults:?}"))?;
+            clients.sent.insert(request.id.clone(), vec![request.digest.to_vec()]);
+            clients.orders.push((Arc::new(new_order(request, None)), chance.happens(300_000)));
             clients.done.push(false);
         }
         Ok(clients)
@@ -129,13 +148,19 @@ impl Clients {
 
     /// A called system answers a request, through one of the two doors.
     pub fn call_back(&mut self, core: &mut Core, request: Uuid, step_status: &'static str) {
+        if self.insists && self.answers.contains_key(&request) {
+            return;
+        }
         if mix(request.as_u128() as u64).is_multiple_of(3) {
+            if self.insists {
+                core.schedule(2_000, Event::Callback(request, step_status));
+            }
             if let Some(process) = core.any_of(Role::Intake)
                 && let Some((_, life)) = core.living.get(&process).copied()
             {
                 core.schedule(2, Event::To { process, life, input: Input::Answered(request, step_status) });
             }
-        } else if core.publish(Durable::Callback { request, step_status }) {
+        } else if core.publish(Durable::Callback { request, content: step_status.into() }) {
             self.kept(request);
         } else {
             core.schedule(1_000, Event::Callback(request, step_status));
@@ -199,6 +224,23 @@ fn order(
     })
 }
 
+/// The order of a registration, of the scenario with the number in its name.
+#[must_use]
+pub fn new_order(request: Request, answers: Option<RequestId>) -> NewOrder {
+    let number = request.scenario.trim_start_matches('s').parse().unwrap_or(0);
+    NewOrder {
+        flow: request.scenario.clone(),
+        request: Arc::new(request),
+        scenario: ScenarioNo(number),
+        start_deadline: None,
+        process_timeout: None,
+        start_mode: StartMode::Reactive,
+        trace: None,
+        answers,
+        attributes: Vec::new(),
+    }
+}
+
 /// Draws the conditions of an order: one or two orders that were sent before it, so that no wait is endless.
 fn conditions(
     (own, number): (&mut Chance, u64),
@@ -229,6 +271,8 @@ fn conditions(
 #[derive(Debug)]
 pub struct World {
     seed: u64,
+    /// Set where a request is answered the same way however often it is made.
+    constant: Option<ConstantWorld>,
     /// Number of times that each key was asked.
     asked: BTreeMap<Uuid, u32>,
 }
@@ -237,7 +281,13 @@ impl World {
     /// Creates the world of a seed.
     #[must_use]
     pub const fn of(seed: u64) -> Self {
-        Self { seed, asked: BTreeMap::new() }
+        Self { seed, constant: None, asked: BTreeMap::new() }
+    }
+
+    /// Creates the world of a seed in which a request is answered the same way however often it is made.
+    #[must_use]
+    pub const fn constant(seed: u64) -> Self {
+        Self { seed, constant: Some(ConstantWorld(seed)), asked: BTreeMap::new() }
     }
 
     /// Makes a call; returns the outcome, and the time that it takes. It follows from the key and from how often the order was
@@ -247,15 +297,17 @@ impl World {
         core: &mut Core,
         (retries, poll): (i32, u32),
         call: &HttpCall,
-        request: Option<RequestId>,
     ) -> (Result<Response, HttpFailure>, Millis) {
         let key = call.idempotency_key;
         *self.asked.entry(key).or_default() += 1;
         let name = u64::from(retries.unsigned_abs()) << 32 | u64::from(poll);
         let (high, low) = key.as_u64_pair();
         let mut dice = Chance::of(self.seed ^ mix(high) ^ low, name);
-        if let Some(request) = request {
-            self.asked(core, request.0, key);
+        let constant = self.constant.map(|world| world.answer(&call.url));
+        match (call.request, constant) {
+            (None, _) => {}
+            (Some(request), None) => self.asked(core, request.0, key),
+            (Some(request), Some(answer)) => call_back_soon(core, request.0, answer.callback),
         }
         let after = if dice.happens(core.plan.slow) {
             dice.between(200, core.plan.slow_ms)
@@ -263,6 +315,10 @@ impl World {
             dice.between(1, 30)
         };
         let failed = |name: &'static str| Err(HttpFailure { chain: vec![name], message: name.to_owned() });
+        if let Some(answer) = constant {
+            let outcome = answer.status.map(|status| response(status, answer.number));
+            return (outcome.map_or_else(|| failed("ConnectionClosed"), Ok), after);
+        }
         let number = dice.below(100);
         match dice.below(100) {
             0..=84 => (Ok(response(200, number)), after),
@@ -273,8 +329,18 @@ impl World {
         }
     }
 
+    /// A system got a message that it answers later.
+    pub fn published(&self, core: &mut Core, request: Uuid, message: &Publication) {
+        match self.constant {
+            None => self.asked(core, request, message.message_id),
+            Some(world) => {
+                call_back_soon(core, request, (!world.is_silent(&message.key)).then_some("fine"));
+            }
+        }
+    }
+
     /// A system was asked something that it answers later: early, in time, late, twice, or never.
-    pub fn asked(&self, core: &mut Core, request: Uuid, key: Uuid) {
+    fn asked(&self, core: &mut Core, request: Uuid, key: Uuid) {
         let (high, low) = key.as_u64_pair();
         let mut dice = Chance::of(self.seed ^ mix(low) ^ high, 6);
         let status =
@@ -289,6 +355,14 @@ impl World {
         if dice.happens(150_000) {
             core.schedule(after + dice.between(0, 3_000), Event::Callback(request, "fine"));
         }
+    }
+}
+
+/// Answers a request early or a little later, if at all.
+fn call_back_soon(core: &mut Core, request: Uuid, status: Option<&'static str>) {
+    let after = core.chance.between(0, 500);
+    if let Some(status) = status {
+        core.schedule(after, Event::Callback(request, status));
     }
 }
 

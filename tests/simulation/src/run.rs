@@ -76,10 +76,21 @@ pub fn run(
     let clients = Clients::of(seed, &plan, library.count())?;
     let mut core = Core::new(seed, plan, planted);
     core.verbose = verbose;
-    let mut run = Run { core, processes: Vec::new(), clients, world: World::of(seed), library: &library };
+    Ok(play(seed, core, clients, World::of(seed), &library).0)
+}
+
+/// Plays a run to its end; returns its outcome, and what is left of it.
+pub(crate) fn play(
+    seed: u64,
+    core: Core,
+    clients: Clients,
+    world: World,
+    library: &Library,
+) -> (Outcome, Core) {
+    let mut run = Run { core, processes: Vec::new(), clients, world, library };
     run.prepare(seed);
     run.play();
-    Ok(run.end(seed))
+    run.end(seed)
 }
 
 impl Run<'_> {
@@ -387,10 +398,10 @@ impl Run<'_> {
         self.core.note(format_args!("faults are over"));
     }
 
-    fn end(mut self, seed: u64) -> Outcome {
+    fn end(mut self, seed: u64) -> (Outcome, Core) {
         if self.core.tables.witness.violations.is_empty() {
             judge::at_the_end(&mut self.core, &self.clients);
         }
-        Outcome::of(seed, &mut self.core)
+        (Outcome::of(seed, &mut self.core), self.core)
     }
 }

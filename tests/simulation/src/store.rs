@@ -32,7 +32,7 @@ use uuid::Uuid;
 
 use crate::chance::Chance;
 use crate::planted::Planted;
-pub use answers::{NewCallback, Verdict};
+pub use answers::{CallbackContent, NewCallback, Verdict};
 pub use cluster::{NodeRow, NodeStatus};
 pub use control::{Acted, Ending, LockedOrder};
 pub use dependencies::{DependencyRow, Settled};

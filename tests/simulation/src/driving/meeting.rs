@@ -1,11 +1,7 @@
 //! Needs of a stage, and the answers of the world: requests are stored, calls are made, positions are saved.
 
-use std::sync::Arc;
-
-use pagurus_domain::id::{RequestId, ScenarioNo};
 use pagurus_domain::invariants::traffic::ObservedCall;
-use pagurus_domain::order::dependency::StartMode;
-use pagurus_domain::order::registration::{NewOrder, Request};
+use pagurus_domain::order::registration::Request;
 use pagurus_scenario::stage::{Answer, ChildOrder, Happened, HttpCall, HttpFailure, Need, Response};
 use uuid::Uuid;
 
@@ -13,7 +9,7 @@ use super::Driven;
 use crate::core::{Core, Millis, Trouble, millis, stamp};
 use crate::effects::Effects;
 use crate::message::Input;
-use crate::outside::{DEADLY, World};
+use crate::outside::{DEADLY, World, new_order};
 use crate::plan::{CALL_TIMEOUT, WORK};
 use crate::planted::Planted;
 use crate::store::{Finished, Registered};
@@ -43,9 +39,6 @@ impl Driven {
                 let done = core.call("request", |tables| {
                     tables.register_request((no, pass), life, (visit, action), name)
                 });
-                if let Ok(Some(id)) = done {
-                    self.request = Some(id);
-                }
                 answered(done.map(|id| id.map(Answer::Registered)), need)
             }
             Need::Release => {
@@ -69,16 +62,23 @@ impl Driven {
                 answered(done.map(|ours| ours.then_some(Answer::Saved)), Need::Save(reached))
             }
             Need::Done(end) => Met::Ended(Box::new(self.of_end(*end))),
-            Need::Http(call) => self.ask(core, world, &[call], |mut answers| {
-                answers.pop().map_or(Answer::Saved, |one| match one {
-                    Ok(response) => Answer::Response(response),
-                    Err(failure) => Answer::Failed(failure),
-                })
-            }),
-            Need::Parallel(calls) => self.ask(core, world, &calls, Answer::Parallel),
+            Need::Http(call) => {
+                let answer = |mut answers: Vec<Result<Response, HttpFailure>>| {
+                    answers.pop().map_or(Answer::Saved, |one| match one {
+                        Ok(response) => Answer::Response(response),
+                        Err(failure) => Answer::Failed(failure),
+                    })
+                };
+                let asked = self.ask(core, world, std::slice::from_ref(&call), answer);
+                asked.unwrap_or_else(|| Met::Trouble(Box::new(Need::Http(call))))
+            }
+            Need::Parallel(calls) => {
+                let asked = self.ask(core, world, &calls, Answer::Parallel);
+                asked.unwrap_or_else(|| Met::Trouble(Box::new(Need::Parallel(calls))))
+            }
             Need::Publish(message) => {
                 if let Some(request) = message.request {
-                    world.asked(core, request.0, message.message_id);
+                    world.published(core, request.0, &message);
                 }
                 self.asks(core, 3, Answer::Published)
             }
@@ -95,7 +95,7 @@ impl Driven {
             child.registration["id"] = id.into();
         }
         let order = match Request::read(child.registration.clone()) {
-            Ok(request) => new_child(request, child.request),
+            Ok(request) => new_order(request, child.request),
             Err(faults) => return Met::Answered(Answer::OrderRefused(format!("{faults:?}"))),
         };
         let (id, digest) = (order.request.id.clone(), order.request.digest.to_vec());
@@ -125,57 +125,49 @@ impl Driven {
         }
     }
 
-    /// Keeps its own time-out in mind, and makes calls.
+    /// Keeps its own time-out in mind, and makes calls; `None` where the store gave no answer.
     fn ask(
         &mut self,
         core: &mut Core,
         world: &mut World,
         calls: &[HttpCall],
         answer: impl FnOnce(Vec<Result<Response, HttpFailure>>) -> Answer,
-    ) -> Met {
+    ) -> Option<Met> {
         if core.faulty && core.chance.happens(10_000) {
             let wait = core.chance.between(500, 4_000);
             core.tables.witness.saw("a call was held back");
             let until = stamp(core.now + wait);
-            return Met::Answered(Answer::Held { until, system: "called".into() });
+            return Some(Met::Answered(Answer::Held { until, system: "called".into() }));
         }
         let wanted = core.now + millis(WORK).max(millis(CALL_TIMEOUT) + 30_000);
         if self.until + millis(WORK) / 4 < wanted {
             let advance = Finished { until: stamp(wanted), ..self.finished() };
             match core.call("prolong", |tables| tables.advance(std::slice::from_ref(&advance))[0]) {
                 Ok(true) => self.until = wanted,
-                Ok(false) => return Met::Stale,
-                Err(Trouble::Died) => return Met::Dead,
-                Err(_) => {
-                    let need = if let [call] = calls {
-                        Need::Http(call.clone())
-                    } else {
-                        Need::Parallel(calls.to_vec())
-                    };
-                    return Met::Trouble(Box::new(need));
-                }
+                Ok(false) => return Some(Met::Stale),
+                Err(Trouble::Died) => return Some(Met::Dead),
+                Err(_) => return None,
             }
         }
         if self.claimed.order.params["n"] == DEADLY {
             core.note(format_args!("order {} kills its worker", self.claimed.no));
             core.died = true;
-            return Met::Dead;
+            return Some(Met::Dead);
         }
         let mut answers = Vec::with_capacity(calls.len());
         let mut takes = 1;
         for call in calls {
             self.observe(core, call);
-            let request = self.request.take();
-            let (answer, after) = world.http(core, (self.claimed.order.retries, self.poll), call, request);
+            let (answer, after) = world.http(core, (self.claimed.order.retries, self.poll), call);
             takes = takes.max(after);
             answers.push(answer);
         }
         let answer = answer(answers);
-        self.asks(core, takes, answer)
+        Some(self.asks(core, takes, answer))
     }
 
     fn asks(&mut self, core: &mut Core, takes: Millis, answer: Answer) -> Met {
-        self.question += 1;
+        self.question = core.question();
         let key = (self.claimed.no, self.claimed.attempt);
         core.later(takes, Input::GoOn(key, self.question, Box::new(answer)));
         Met::Asked
@@ -205,21 +197,5 @@ impl Driven {
         };
         core.note(format_args!("order {}.{} calls {}", observed.no, observed.attempt, observed.action));
         core.calls.push(observed);
-    }
-}
-
-/// The order of a child, of the scenario with its number.
-fn new_child(request: Request, answers: Option<RequestId>) -> NewOrder {
-    let number = request.scenario.trim_start_matches('s').parse().unwrap_or(0);
-    NewOrder {
-        flow: request.scenario.clone(),
-        request: Arc::new(request),
-        scenario: ScenarioNo(number),
-        start_deadline: None,
-        process_timeout: None,
-        start_mode: StartMode::Reactive,
-        trace: None,
-        answers,
-        attributes: Vec::new(),
     }
 }

@@ -15,8 +15,23 @@ use crate::planted::Planted;
 pub struct NewCallback {
     /// The request that it names.
     pub request: Uuid,
-    /// Status of the called system's step.
-    pub step_status: String,
+    /// Content of the answer.
+    pub content: CallbackContent,
+}
+
+/// Content of an answer from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallbackContent {
+    /// Status of the called system's step; of a child, its status.
+    pub step_status: &'static str,
+    /// Class of the error by which a child failed.
+    pub class: Option<String>,
+}
+
+impl From<&'static str> for CallbackContent {
+    fn from(step_status: &'static str) -> Self {
+        Self { step_status, class: None }
+    }
 }
 
 /// Outcome of a callback, as one word.
@@ -67,7 +82,7 @@ impl Tables {
             let verdict = self.judge(callback.request, &mut orders);
             let request =
                 self.requests.contains_key(&callback.request).then_some(RequestId(callback.request));
-            self.callbacks.push(CallbackRow { request, verdict, step_status: callback.step_status.clone() });
+            self.callbacks.push(CallbackRow { request, verdict, content: callback.content.clone() });
             verdicts.push(verdict);
         }
         orders.sort_unstable();
@@ -117,7 +132,7 @@ impl Tables {
 
     /// The accepted answers of an order in its present life, to the last request of each name: name and step status.
     #[must_use]
-    pub fn results(&self, no: OrderNo) -> Vec<(String, String)> {
+    pub fn results(&self, no: OrderNo) -> Vec<(String, CallbackContent)> {
         let Some(order) = self.orders.get(&no) else { return Vec::new() };
         let mut last: BTreeMap<&str, ((u32, u32), Uuid)> = BTreeMap::new();
         let of_life = self.requests_of(no).filter(|(_, request)| {
@@ -131,7 +146,7 @@ impl Tables {
         let answer = |id: Uuid| {
             let of_request =
                 |row: &&CallbackRow| row.request == Some(RequestId(id)) && row.verdict == "accepted";
-            self.callbacks.iter().rev().find(of_request).map(|row| row.step_status.clone())
+            self.callbacks.iter().rev().find(of_request).map(|row| row.content.clone())
         };
         last.into_iter().filter_map(|(name, (_, id))| Some((name.to_owned(), answer(id)?))).collect()
     }

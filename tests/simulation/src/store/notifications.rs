@@ -8,7 +8,7 @@ use pagurus_domain::order::Status;
 use pagurus_domain::order::change::LifeEnd;
 use uuid::Uuid;
 
-use super::Tables;
+use super::{CallbackContent, Tables};
 use crate::planted::Planted;
 
 /// A notification.
@@ -23,7 +23,7 @@ pub struct OutboxRow {
     /// Kind of the end.
     pub kind: String,
     /// For a parent: its request, and how the child ended.
-    pub answers: Option<(RequestId, Status)>,
+    pub answers: Option<(RequestId, CallbackContent)>,
     /// Id of the message.
     pub message_id: Uuid,
     /// Content of the message.
@@ -60,12 +60,15 @@ impl Tables {
         let name = format!("{id}\0{life}\0{kind}");
         let body = format!("{} {} {:?} {:?}", order.status, order.scenario_status, order.step, order.result);
         self.witness.note_notification(&id, life, kind);
+        let class = order.error.as_ref().filter(|_| order.status == Status::Fail);
+        let class = class.and_then(|error| error.class.clone());
         let row = OutboxRow {
             no,
             id,
             life,
             kind: kind.to_owned(),
-            answers: answers.map(|request| (request, order.status)),
+            answers: answers
+                .map(|request| (request, CallbackContent { step_status: order.status.as_str(), class })),
             message_id: Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
             body,
             next_at: later(self.now, Duration::from_secs(5)),

@@ -10,6 +10,8 @@ use pagurus_domain::order::stage::Wake;
 use pagurus_domain::order::{Mode, OrderError, Priority, ScenarioStatus, Status};
 use serde_json::Value;
 
+use super::CallbackContent;
+
 /// An order.
 #[derive(Clone, Debug)]
 pub struct OrderRow {
@@ -178,8 +180,8 @@ pub struct CallbackRow {
     pub request: Option<RequestId>,
     /// Outcome of the answer.
     pub verdict: &'static str,
-    /// Status of the called system's step.
-    pub step_status: String,
+    /// Content of the answer.
+    pub content: CallbackContent,
 }
 
 /// A stage that may run, as the dispatcher learns of it.

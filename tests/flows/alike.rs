@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pagurus_domain::classes::UNCLASSIFIED;
 use pagurus_domain::document::{DocumentLimits, parse};
 use pagurus_domain::order::Status;
-use pagurus_domain::search::UNCLASSIFIED;
 use pagurus_harness::nodes::Role;
 use pagurus_harness::random::play::ended;
 use pagurus_harness::world::amqp::{Answer, Question, Responder};
@@ -22,15 +22,15 @@ use serde_json::{Value, json};
 use crate::installation::Installation;
 
 /// Seeds whose orders run in the simulation and in the offline runner.
-const SEEDS: u64 = 30;
+const SEEDS: u64 = 40;
 /// Seeds whose orders run on the real services, too.
-const LIVE: std::ops::Range<u64> = 0..3;
+const LIVE: std::ops::Range<u64> = 0..2;
 /// Orders of a seed.
 const ORDERS: usize = 20;
 /// Numbers that actions have in their URLs, per state; and states.
 const PLACES: (usize, usize) = (4, 33);
 /// Waits in vain take seconds, and a few of them follow each other; a busy machine may take its time.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(150);
 
 fn seeds() -> u64 {
     std::env::var("PAGURUS_TEST_SEEDS").map_or(SEEDS, |seeds| seeds.parse().expect("a number"))
@@ -60,7 +60,7 @@ fn scn_13_rec_10_random_orders_end_alike_in_the_simulation_and_in_the_offline_ru
     let count = |what: &dyn Fn(&ConstantEnd) -> bool| seen.iter().filter(|one| what(one)).count();
     let classes = ["busy", "refused", "odd", "async.timeout", "polling.timeout", UNCLASSIFIED];
     for class in classes {
-        assert!(count(&|one| one.class.as_deref() == Some(class)) >= 5, "hardly one fails by `{class}`");
+        assert!(count(&|one| one.class.as_deref() == Some(class)) >= 3, "hardly one fails by `{class}`");
     }
     assert!(count(&|one| one.status == Status::Success && one.result.is_some()) >= 200);
     assert!(count(&|one| one.path.len() >= 5) >= 100);

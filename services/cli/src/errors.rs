@@ -5,8 +5,8 @@ mod list;
 
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::classes::UNCLASSIFIED;
 use pagurus_domain::number::saturated;
-use pagurus_domain::search::UNCLASSIFIED;
 use pagurus_wire::errors::{ErrorGroup, ErrorGroups, ErrorHour};
 
 use crate::client::ApiClient;

@@ -84,7 +84,7 @@ pub(crate) fn ended(span: &mut TraceSpan, end: &StageFinish) {
         span.set_text(names::STEP, step);
     }
     if let Some(error) = error_of(&end.finished.then) {
-        span.fail(error.class.as_deref().unwrap_or("unclassified"), &error.message);
+        span.fail(error.class_word(), &error.message);
     }
 }
 

@@ -1,5 +1,8 @@
 //! Classes of the errors that the engine itself finds, each with the sentence that documents it.
 
+/// Word for the class of an error that no rule gave one.
+pub const UNCLASSIFIED: &str = "unclassified";
+
 /// Makes a constant of each class, and the table of all of them, for the documents.
 ///
 /// `LOST = "parcel.lost", "The parcel is lost.";` makes the constant `LOST` and a row of [`ALL`].

@@ -17,6 +17,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::activation::{AgeGroups, Stream};
+use crate::classes::UNCLASSIFIED;
 use crate::id::{Life, OrderNo, RequestId, ScenarioNo, spelled};
 
 /// Status of an order in its life.
@@ -159,6 +160,12 @@ impl OrderError {
     #[must_use]
     pub fn new(class: impl Into<String>, message: impl Into<String>) -> Self {
         Self { class: Some(class.into()), message: message.into(), ..Self::default() }
+    }
+
+    /// The class as people read it.
+    #[must_use]
+    pub fn class_word(&self) -> &str {
+        self.class.as_deref().unwrap_or(UNCLASSIFIED)
     }
 
     /// The same without the one character that the database cannot keep: texts of others are in it.

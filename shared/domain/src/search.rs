@@ -18,7 +18,6 @@ use crate::document::Fault;
 use crate::order::Status;
 
 pub use conditions::{CONDITIONS, Search, SearchCondition};
-pub use read::UNCLASSIFIED;
 pub use value::ConditionKind;
 
 /// Ids that one search names at most.

@@ -4,9 +4,9 @@ mod groups;
 mod orders;
 
 use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::classes::UNCLASSIFIED;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::retry::{self, ErrorRules};
-use pagurus_domain::search::UNCLASSIFIED;
 use pagurus_runtime::scenarios::Known;
 use pagurus_store::lists::errors::{self, By, Filter};
 use pagurus_wire::errors::{ErrorGroups, ExplanationView, QuestionView};

@@ -9,6 +9,7 @@ mod system;
 
 use std::collections::BTreeSet;
 
+use pagurus_domain::classes::UNCLASSIFIED;
 use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::{Otherwise, Stand};
@@ -177,7 +178,7 @@ fn ended(row: &Row) -> String {
     let at = row.finished_at.map(time::shown).unwrap_or_default();
     match &row.error_message {
         Some(message) => {
-            let class = row.error_class.as_deref().unwrap_or("unclassified");
+            let class = row.error_class.as_deref().unwrap_or(UNCLASSIFIED);
             format!("it ended `{}` at {at}: {class}: {message}", row.status)
         }
         None => format!("it ended `{}` at {at}", row.status),
@@ -278,7 +279,7 @@ async fn suspended(
         }
         Status::Polling => (WaitReason::Polling, polling(row, due)),
         Status::Retry => {
-            let class = row.error_class.as_deref().unwrap_or("unclassified");
+            let class = row.error_class.as_deref().unwrap_or(UNCLASSIFIED);
             let message = row.error_message.as_deref().unwrap_or_default();
             let cycle = cycles
                 .waiting

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use pagurus_domain::order::{OrderError, Status};
-use pagurus_domain::search::UNCLASSIFIED;
 use serde_json::{Value, json};
 
 use crate::chance::{Chance, mix};
@@ -16,7 +15,7 @@ use crate::run;
 use crate::scenarios::{Deployment, Library, constant_names};
 use crate::store::OrderRow;
 
-/// What stands before the place of a request in the path of its URL.
+/// Beginning of the paths of URLs, before the place of the request.
 const PREFIX: &str = "/constant/";
 /// The place that is polled in vain: whether a poll is over would depend on times elsewhere.
 pub const IN_VAIN: &str = "vain";
@@ -102,13 +101,13 @@ pub fn orders(seed: u64, count: usize, scenarios: &[String]) -> Vec<Value> {
 /// End of an order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConstantEnd {
-    /// Its id.
+    /// Id of the order.
     pub id: String,
     /// Status in which it ended.
     pub status: Status,
     /// States that it stood in, in their order.
     pub path: Vec<String>,
-    /// Its result.
+    /// Result of the order.
     pub result: Option<Value>,
     /// Class of its error; `unclassified` if the error has none.
     pub class: Option<String>,
@@ -119,7 +118,7 @@ pub struct ConstantEnd {
 pub struct ConstantChild {
     /// Parameters of the child.
     pub params: Arc<Value>,
-    /// Its end.
+    /// End of the child.
     pub end: ConstantEnd,
 }
 
@@ -156,7 +155,7 @@ pub fn run(seed: u64, count: usize, deployment: &Deployment) -> Result<ConstantO
 
 fn end(order: &OrderRow) -> ConstantEnd {
     let begin = order.begin.clone().unwrap_or_else(|| "s0".to_owned());
-    let class = |error: &OrderError| error.class.clone().unwrap_or_else(|| UNCLASSIFIED.to_owned());
+    let class = |error: &OrderError| error.class_word().to_owned();
     ConstantEnd {
         id: order.id.clone(),
         status: order.status,

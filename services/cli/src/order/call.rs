@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use pagurus_domain::classes::UNCLASSIFIED;
 use pagurus_wire::message::CallView;
 use serde::Serialize;
 
@@ -49,7 +50,7 @@ pub(super) async fn run(
     match (&call.answer, &call.error) {
         (Some(answer), _) => screen.line(&harmless(&answer.to_string()))?,
         (None, Some(error)) => {
-            let class = error.class.as_deref().unwrap_or("unclassified");
+            let class = error.class.as_deref().unwrap_or(UNCLASSIFIED);
             screen.line(&format!("failed ({}): {}", harmless(class), harmless(&error.message)))?;
         }
         (None, None) => screen.note(&format!("no answer yet; ask again with --key {}", harmless(&call.key))),

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use pagurus_domain::classes::UNCLASSIFIED;
 use pagurus_domain::order::Status;
 use pagurus_wire::order::{OrderView, TransitionView};
 use serde_json::{Value, json};
@@ -121,7 +122,7 @@ fn circumstances(now: &OrderView) -> String {
         _ => {}
     }
     if let Some(error) = &now.error {
-        let class = error.class.as_deref().unwrap_or("unclassified");
+        let class = error.class.as_deref().unwrap_or(UNCLASSIFIED);
         text.push_str(&format!(": {class}: {}", error.message));
     }
     if is_final(&now.status) {

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::value::ConditionValue;
 use super::{ConditionKind, Search, SearchCondition};
+use crate::classes::UNCLASSIFIED;
 use crate::document::{Fault, nearest, pointer_to};
 
 impl Search {
@@ -72,9 +73,6 @@ impl Search {
         }
     }
 }
-
-/// Word for the class of an error that no rule gave one.
-pub const UNCLASSIFIED: &str = "unclassified";
 
 /// Reader of an object of conditions.
 pub(super) struct SearchReader<'a> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::classes::UNCLASSIFIED;
 use crate::id::spelled;
 
 /// Calls of one kind to one system, of one flow, that had the same outcome.
@@ -66,15 +67,12 @@ impl CallFailure {
     }
 
     /// Returns the word under which it is counted: its error class, else its built-in one, else
-    /// [`CallFailure::UNCLASSIFIED`].
+    /// [`UNCLASSIFIED`].
     #[must_use]
     pub fn word(&self) -> Arc<str> {
-        let built_in = || self.built_in.map_or(Self::UNCLASSIFIED, BuiltInClass::as_str);
+        let built_in = || self.built_in.map_or(UNCLASSIFIED, BuiltInClass::as_str);
         self.class.clone().unwrap_or_else(|| Arc::from(built_in()))
     }
-
-    /// Stands for failures of no class.
-    pub const UNCLASSIFIED: &'static str = "unclassified";
 }
 
 /// Failures that speak against the load of a system without any rule (DSP-4).

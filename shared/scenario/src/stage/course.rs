@@ -86,7 +86,7 @@ impl StageRun {
     pub(super) fn note_failure(&mut self, mut error: OrderError, turn: &StageTurn<'_>) {
         let repeated = self.cursor.frame().retry.iter().map(|retry| &retry.cycle.class);
         error.exhausted |= repeated.into_iter().any(|class| Some(class.as_str()) == error.class.as_deref());
-        let class = error.class.as_deref().unwrap_or("unclassified");
+        let class = error.class_word();
         self.end.log(turn.now, format!("failed ({class}): {}", error.message));
         error.state = Some(turn.scenario.state(self.state).name.clone());
         let error = error.storable();

@@ -75,7 +75,7 @@ fn judge_end(expect: &Expect, played: &Played, faults: &mut Vec<Fault>) {
 
 /// The class as tests name it.
 fn class_of(error: &OrderError) -> &str {
-    error.class.as_deref().unwrap_or("unclassified")
+    error.class_word()
 }
 
 fn judge_path(wanted: &[String], actual: &[String]) -> Option<String> {

@@ -143,7 +143,7 @@ impl StageRun {
         if !each.collects {
             return Some(EachFailure { error, last });
         }
-        let class = error.class.as_deref().unwrap_or("unclassified");
+        let class = error.class_word();
         self.end.log(turn.now, format!("kept ({class}): {}", error.message));
         self.element(index)?.over(ElementEnd::Failed(error));
         None

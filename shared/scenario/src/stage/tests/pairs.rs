@@ -2,7 +2,8 @@
 //!
 //! A name is that of a file of these tests; those with a slash are flows with real servers. `wide` stands for the
 //! property of random workflows, `wide_operation` for that of random operations; `wide_met` holds them to it that
-//! every pair meets in them.
+//! every pair meets in them. `flows/alike` runs random orders of most of these features in the offline runner, in the
+//! simulation and on the real services, and compares their ends.
 //!
 //! | | restart | repair | retry | savepoint | sleep |
 //! |---|---|---|---|---|---|

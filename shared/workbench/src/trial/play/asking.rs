@@ -212,7 +212,7 @@ impl Play<'_> {
     fn unanswered(&self, line: &str, body: &Value, step: &str) -> Fault {
         // What went wrong before is the cause more often than not.
         let before = self.failure.as_ref().map_or_else(String::new, |error| {
-            let class = error.class.as_deref().unwrap_or("unclassified");
+            let class = error.class_word();
             format!("; the last failure before it was {class}: {}", error.message)
         });
         let mut body = if body.is_null() { String::new() } else { format!(" with body {body}") };

@@ -20,7 +20,7 @@ impl Play<'_> {
                 (Wake::Timer, *until)
             }
             Then::Retry { at, error } => {
-                let class = error.class.as_deref().unwrap_or("unclassified");
+                let class = error.class_word();
                 self.tell(format!("retries at {at:.3} ({class}: {})", error.message));
                 (Wake::Retry, *at)
             }

@@ -9,6 +9,7 @@ mod broker;
 mod clock;
 mod cluster;
 mod crowd;
+mod encrypted;
 mod freeze;
 mod growth;
 mod hints;

@@ -39,7 +39,7 @@ const ALL: &[Refused] = &[
     refused("broker: {prefix: amq.shop}", None, "belongs to the broker"),
     refused("broker: {url: 'amqps://h'}", None, "TLS (amqps) is not built in"),
     refused("database: {url: 'postgres://'}", None, "names no host"),
-    refused("database: {url: 'postgres://u@h/d?sslmode=require'}", None, "TLS (`sslmode=require`)"),
+    refused("database: {url: 'postgres://u@h/d?sslmode=allow'}", None, "none of disable, prefer"),
     refused("log: {level: loud}", None, "is no level"),
     refused("telemetry: {otlp: {endpoint: 'collector:4318'}}", None, "must begin with `http://`"),
     refused("access: {mode: ldap}", None, "is not available yet"),

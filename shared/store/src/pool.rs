@@ -1,14 +1,18 @@
 //! Connections: separate lanes, so that leases and heartbeats never wait behind work, nor recovery behind
 //! operators. Never more sessions than the options of each lane say.
 
+mod tls;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime, Timeouts,
 };
+use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::config::SslMode;
-use tokio_postgres::{NoTls, SimpleQueryMessage};
 
+use self::tls::ReadAtConnect;
 use crate::{Error, Patience, Result};
 
 /// A pooled connection.
@@ -200,7 +204,7 @@ impl Store {
 /// host, or the URL cannot be read.
 #[must_use]
 pub fn server_of(url: &str) -> Option<(String, u16)> {
-    let config: tokio_postgres::Config = url.parse().ok()?;
+    let (config, _) = tls::read(url).ok()?;
     match config.get_hosts().first()? {
         tokio_postgres::config::Host::Tcp(host) => {
             Some((host.clone(), config.get_ports().first().copied().unwrap_or(5432)))
@@ -212,14 +216,14 @@ pub fn server_of(url: &str) -> Option<(String, u16)> {
 /// The reason why no session can ever be opened by a URL; none where that depends on the server. Does not repeat the URL.
 #[must_use]
 pub fn unusable(url: &str) -> Option<String> {
-    let Ok(config) = url.parse::<tokio_postgres::Config>() else {
-        return Some("is no URL of a database, such as `postgres://USER:PASSWORD@HOST:5432/NAME`".to_owned());
+    let (config, tls) = match tls::read(url) {
+        Ok(read) => read,
+        Err(why) => return Some(why),
     };
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         return Some("names no host, such as `postgres://USER:PASSWORD@HOST:5432/NAME`".to_owned());
     }
-    (config.get_ssl_mode() == SslMode::Require)
-        .then(|| "TLS (`sslmode=require`) is not built in; leave it out, or use a local TLS proxy".to_owned())
+    if config.get_ssl_mode() == SslMode::Disable { None } else { tls.config().err() }
 }
 
 /// A lane: a pool with settings of its own.
@@ -232,7 +236,7 @@ struct PoolLane {
 }
 
 fn pool(options: &Options, lane: PoolLane) -> Result<Pool> {
-    let mut config: tokio_postgres::Config = options.url.parse()?;
+    let (mut config, tls) = tls::read(&options.url).map_err(Error::Schema)?;
     let PoolLane { name, size, plans, lock_ms, timeout } = lane;
     let statement_timeout = timeout.as_millis();
     config
@@ -246,8 +250,11 @@ fn pool(options: &Options, lane: PoolLane) -> Result<Pool> {
             "{plans} -c {LANE}={name} -c statement_timeout={statement_timeout} -c lock_timeout={lock_ms} \
              -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_MS} -c timezone=UTC"
         ));
-    let manager =
-        Manager::from_config(config, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+    let manager = Manager::from_config(
+        config,
+        ReadAtConnect(Arc::new(tls)),
+        ManagerConfig { recycling_method: RecyclingMethod::Fast },
+    );
     let timeouts = Timeouts {
         wait: Some(options.connect_timeout),
         create: Some(options.connect_timeout),

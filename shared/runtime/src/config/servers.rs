@@ -27,7 +27,7 @@ section! {
     #[derive(Clone)]
     pub struct DatabaseSettings;
 
-    url: String = ("database.url", Secret, "postgres://pagurus@127.0.0.1:5432/pagurus", Restart, "Where Postgres is.");
+    url: String = ("database.url", Secret, "postgres://pagurus@127.0.0.1:5432/pagurus", Restart, "Where Postgres is. `?sslmode=verify-full`, with `sslrootcert`, `sslcert` and `sslkey` as libpq has them, asks for TLS.");
     work_connections: usize = ("database.work_connections", CONNECTIONS, "4", Restart, "Connections for the main work of a process.");
     api_connections: usize = ("database.api_connections", CONNECTIONS, "4", Restart, "Connections for the API, apart from the work so that neither starves the other.");
     report_connections: usize = ("database.report_connections", CONNECTIONS, "2", Restart, "Connections for reports, such as errors in groups: they only read.");

@@ -37,7 +37,7 @@ const ALL: &[Refused] = &[
         "no address of this host",
     ),
     refused("broker: {prefix: amq.shop}", None, "belongs to the broker"),
-    refused("broker: {url: 'amqps://h'}", None, "TLS (amqps) is not built in"),
+    refused("broker: {url: 'amqps://h?certfile=/c.pem'}", None, "both are needed"),
     refused("database: {url: 'postgres://'}", None, "names no host"),
     refused("database: {url: 'postgres://u@h/d?sslmode=allow'}", None, "none of disable, prefer"),
     refused("log: {level: loud}", None, "is no level"),

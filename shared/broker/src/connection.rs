@@ -5,16 +5,17 @@
 //! recovery stays off, because it does not bring a channel back and gives up after some attempts.
 //! Nothing here publishes or consumes.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, io, sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
 use lapin::{
     Connection, ConnectionProperties, Event,
-    tcp::{AMQPUriTcpExt, AsyncTcpStream, OwnedTLSConfig},
+    tcp::{AMQPUriTcpExt, AsyncTcpStream, RustlsConnector, TLSConfig},
     types::LongString,
-    uri::AMQPUri,
+    uri::{AMQPScheme, AMQPUri},
 };
 use pagurus_domain::id::Role;
+use pagurus_tls::{ReloadingTls, explained};
 use tokio::{
     sync::watch,
     task::JoinHandle,
@@ -48,6 +49,8 @@ const CLOSE: Duration = Duration::from_secs(2);
 /// Everything that a supervisor needs to connect.
 pub(crate) struct ConnectionSettings {
     pub(crate) uri: AMQPUri,
+    /// Set where the address asks for TLS.
+    pub(crate) tls: Option<Arc<ReloadingTls>>,
     pub(crate) names: Names,
     pub(crate) service: Role,
     pub(crate) connection_name: String,
@@ -251,17 +254,22 @@ impl Supervisor {
         let properties = ConnectionProperties::default().with_connection_name(LongString::from(name));
         // lapin keeps the closure as long as its thread runs, which must not keep the socket open.
         let socket = Arc::downgrade(socket);
+        let tls = self.settings.tls.clone();
         let connection = Connection::connector(
             self.settings.uri.clone(),
             Sockets::runtime(),
             async move |uri, runtime| {
-                let security = OwnedTLSConfig::default();
-                let stream = uri.connect_with_config_async(security.as_ref(), &runtime).await?;
+                let host = uri.authority.host.clone();
+                let plain = AMQPUri { scheme: AMQPScheme::AMQP, ..uri };
+                let stream = plain.connect_with_config_async(TLSConfig::default(), &runtime).await?;
                 if let AsyncTcpStream::Plain(plain) = &stream {
-                    let socket = socket.upgrade().ok_or(std::io::ErrorKind::TimedOut);
-                    socket.map_err(std::io::Error::from)?.hold(plain.get_ref().get_ref())?;
+                    let socket = socket.upgrade().ok_or(io::ErrorKind::TimedOut);
+                    socket.map_err(io::Error::from)?.hold(plain.get_ref().get_ref())?;
                 }
-                Ok(stream)
+                let Some(tls) = &tls else { return Ok(stream) };
+                let connector = RustlsConnector::from(tls.config().map_err(io::Error::other)?);
+                let secured = stream.into_rustls(&connector, &host).await;
+                Ok(secured.map_err(|error| explained(&error).map_or(error, io::Error::other))?)
             },
             properties,
         );

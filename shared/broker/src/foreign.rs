@@ -132,6 +132,7 @@ impl Foreign {
         let attempt = timeout(2 * limit, self.attempts.acquire()).await.map_err(crowded)?;
         let settings = ConnectionSettings {
             uri: AMQPUri { vhost: vhost.to_owned(), ..self.settings.uri.clone() },
+            tls: self.settings.tls.clone(),
             names: self.settings.names.clone(),
             service: self.settings.service,
             connection_name: self.settings.connection_name.clone(),

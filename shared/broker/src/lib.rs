@@ -43,6 +43,7 @@ use std::{
 use lapin::uri::{AMQPScheme, AMQPUri};
 use pagurus_domain::id::Role;
 use pagurus_domain::number::saturated;
+use pagurus_tls::{CertificateCheck, CertificateFiles, ClientTls, ReloadingTls, taken_out};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -134,10 +135,11 @@ impl Broker {
     /// # Errors
     /// [`Error::InvalidSetting`] if the address or the prefix can never work.
     pub fn connect(config: Config) -> Result<Self, Error> {
-        let uri = usable_uri(&config)?;
+        let (uri, tls) = usable_address(&config)?;
         let names = Names::new(usable_prefix(&config.prefix)?);
         let settings = Arc::new(ConnectionSettings {
             uri,
+            tls: tls.map(|tls| Arc::new(ReloadingTls::new(tls))),
             names,
             service: config.service,
             connection_name: format!("{} {} {}", config.prefix, config.service, config.node),
@@ -317,26 +319,57 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The messages of these faults never contain the address, because of the password in it.
-fn usable_uri(config: &Config) -> Result<AMQPUri, Error> {
+/// Reads an address with its options of TLS, which are those of the broker's own clients, by the same names.
+///
+/// The messages of its faults never contain the address, because of the password in it.
+fn address_of(url: &str) -> Result<(AMQPUri, Option<ClientTls>), String> {
+    const CERTIFICATE: [&str; 2] = ["certfile", "keyfile"];
+    let [certificate, key] = CERTIFICATE;
+    let (rest, options) = taken_out(url, ["verify", "cacertfile", certificate, key])?;
+    let is_asked_for = options.iter().any(Option::is_some);
+    let [verify, issuers, certificate, key] = options;
     // The parser's own words repeat the address.
-    let unreadable = |_| Error::InvalidSetting("the address is no AMQP URL".to_owned());
-    let mut uri: AMQPUri = config.url.parse().map_err(unreadable)?;
-    if uri.scheme != AMQPScheme::AMQP {
-        let text = "TLS (amqps) is not built in; use amqp:// or a local TLS proxy";
-        return Err(Error::InvalidSetting(text.to_owned()));
+    let uri: AMQPUri = rest
+        .parse()
+        .map_err(|_| "is no AMQP URL, such as `amqp://USER:PASSWORD@HOST:5672/%2f`".to_owned())?;
+    if uri.scheme == AMQPScheme::AMQP {
+        let plain = "has options of TLS, and begins with `amqp://`; write `amqps://`";
+        return if is_asked_for { Err(plain.to_owned()) } else { Ok((uri, None)) };
     }
+    let check = match verify.as_deref() {
+        None | Some("verify_peer") => CertificateCheck::IssuerAndName,
+        Some("verify_none") => CertificateCheck::Nothing,
+        Some(other) => {
+            return Err(format!("has `verify={other}`, which is none of verify_peer, verify_none"));
+        }
+    };
+    let certificate = CertificateFiles::of_options([certificate, key], CERTIFICATE)?;
+    Ok((uri, Some(ClientTls { check, issuers: issuers.map(Into::into), certificate })))
+}
+
+fn usable_address(config: &Config) -> Result<(AMQPUri, Option<ClientTls>), Error> {
+    let (mut uri, tls) =
+        address_of(&config.url).map_err(|why| Error::InvalidSetting(format!("the address {why}")))?;
     uri.query.heartbeat.get_or_insert(connection::HEARTBEAT_SECONDS);
     uri.query.frame_max.get_or_insert(connection::FRAME_BYTES);
     let milliseconds = saturated::<u64>(config.connect_timeout.as_millis());
     uri.query.connection_timeout.get_or_insert(milliseconds);
-    Ok(uri)
+    Ok((uri, tls))
+}
+
+/// The reason why no connection can ever be made by an address; `None` where that depends on the server. Does not repeat the address.
+#[must_use]
+pub fn unusable(url: &str) -> Option<String> {
+    match address_of(url) {
+        Ok((_, tls)) => tls.and_then(|tls| tls.config().err()).map(|fault| fault.to_string()),
+        Err(why) => Some(why),
+    }
 }
 
 /// Host and port of the broker's address, without user and password; none where that is no address.
 #[must_use]
 pub fn server_of(url: &str) -> Option<(String, u16)> {
-    let uri: AMQPUri = url.parse().ok()?;
+    let (uri, _) = address_of(url).ok()?;
     Some((uri.authority.host, uri.authority.port))
 }
 
@@ -371,9 +404,9 @@ mod tests {
 
     #[test]
     fn amqp_2_a_bad_address_is_a_fault_without_the_password() {
-        for url in ["http://u:secret@h", "amqps://u:secret@h", "u:secret@h"] {
+        for url in ["http://u:secret@h", "amqp://u:secret@h?cacertfile=/ca.pem", "u:secret@h"] {
             let config = Config::new(url, "pagurus", Role::Intake, "n");
-            let fault = usable_uri(&config).unwrap_err();
+            let fault = usable_address(&config).unwrap_err();
             assert!(!fault.to_string().contains("secret"), "{fault}");
         }
     }

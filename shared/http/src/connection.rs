@@ -3,7 +3,6 @@
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -14,8 +13,8 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use pagurus_runtime::config::CallRules;
+use pagurus_tls::{ClientTls, ReloadingTls, explained};
 use rustls::pki_types::ServerName;
-use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -32,13 +31,17 @@ pub(super) struct Connector {
     rules: CallRules,
     timeout: Duration,
     names: NameResolver,
-    /// None, and why, where this machine has no certificates to check others by.
-    tls: Result<TlsConnector, String>,
+    tls: ReloadingTls,
 }
 
 impl Connector {
     pub fn new(rules: CallRules, timeout: Duration) -> Self {
-        Self { rules, timeout, names: NameResolver::of_system(), tls: tls() }
+        Self {
+            rules,
+            timeout,
+            names: NameResolver::of_system(),
+            tls: ReloadingTls::new(ClientTls::default()),
+        }
     }
 
     /// The same with other names.
@@ -108,21 +111,12 @@ impl Connector {
     }
 
     async fn secure(&self, authority: &Authority, stream: TcpStream) -> Result<TlsStream<TcpStream>, Broken> {
-        let tls = self.tls.as_ref().map_err(|why| Broken::Tls(why.clone()))?;
+        let config = self.tls.config().map_err(|fault| Broken::Tls(fault.to_string()))?;
         let name = ServerName::try_from(authority.host.to_string())
             .map_err(|error| Broken::Tls(format!("{}: {error}", authority.host)))?;
-        tls.connect(name, stream).await.map_err(|error| Broken::Tls(error.to_string()))
+        let connected = TlsConnector::from(config).connect(name, stream).await;
+        connected.map_err(|error| Broken::Tls(explained(&error).unwrap_or_else(|| error.to_string())))
     }
-}
-
-/// TLS by the certificates that this machine trusts.
-fn tls() -> Result<TlsConnector, String> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let settings = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .and_then(|builder| builder.with_platform_verifier())
-        .map_err(|error| error.to_string())?;
-    Ok(TlsConnector::from(Arc::new(settings.with_no_client_auth())))
 }
 
 /// Outcome of a request.

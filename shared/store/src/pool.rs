@@ -12,7 +12,9 @@ use deadpool_postgres::{
 use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::config::SslMode;
 
-use self::tls::ReadAtConnect;
+use pagurus_tls::ReloadingTls;
+
+use self::tls::ExplainedTls;
 use crate::{Error, Patience, Result};
 
 /// A pooled connection.
@@ -223,7 +225,11 @@ pub fn unusable(url: &str) -> Option<String> {
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         return Some("names no host, such as `postgres://USER:PASSWORD@HOST:5432/NAME`".to_owned());
     }
-    if config.get_ssl_mode() == SslMode::Disable { None } else { tls.config().err() }
+    if config.get_ssl_mode() == SslMode::Disable {
+        None
+    } else {
+        tls.config().err().map(|fault| fault.to_string())
+    }
 }
 
 /// A lane: a pool with settings of its own.
@@ -252,7 +258,7 @@ fn pool(options: &Options, lane: PoolLane) -> Result<Pool> {
         ));
     let manager = Manager::from_config(
         config,
-        ReadAtConnect(Arc::new(tls)),
+        ExplainedTls(Arc::new(ReloadingTls::new(tls))),
         ManagerConfig { recycling_method: RecyclingMethod::Fast },
     );
     let timeouts = Timeouts {

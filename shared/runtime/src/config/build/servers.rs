@@ -47,15 +47,10 @@ fn of_database(url: &str) -> Option<String> {
 }
 
 fn of_broker(url: &str) -> Option<String> {
-    if url.starts_with("amqps://") {
-        return Some("TLS (amqps) is not built in; use `amqp://`, or a local TLS proxy".to_owned());
+    if !url.starts_with("amqp://") && !url.starts_with("amqps://") {
+        return Some("must begin with `amqp://` or `amqps://`".to_owned());
     }
-    if !url.starts_with("amqp://") {
-        return Some("must begin with `amqp://`".to_owned());
-    }
-    pagurus_broker::server_of(url)
-        .is_none()
-        .then(|| "is no AMQP URL, such as `amqp://USER:PASSWORD@HOST:5672/%2f`".to_owned())
+    pagurus_broker::unusable(url)
 }
 
 /// True for a word that the filter would take for the name of a module, of which nothing is logged.

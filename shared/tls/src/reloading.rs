@@ -1,0 +1,72 @@
+//! Settings of TLS that follow their files.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustls::ClientConfig;
+
+use crate::{ClientTls, TlsFault};
+
+/// Time between two looks at the files.
+const LOOK: Duration = Duration::from_millis(500);
+/// Time after which the certificates that this machine trusts are read again: they are in no file of the settings.
+const AGE: Duration = Duration::from_secs(600);
+
+/// TLS of many connections: made once, and again when a file has changed. Connections resume the sessions of each other.
+#[derive(Debug)]
+pub struct ReloadingTls {
+    tls: ClientTls,
+    loaded: Mutex<Option<LoadedTls>>,
+}
+
+#[derive(Debug)]
+struct LoadedTls {
+    config: Arc<ClientConfig>,
+    /// Time and length of each file.
+    files: Vec<Option<(SystemTime, u64)>>,
+    loaded_at: Instant,
+    looked_at: Instant,
+}
+
+impl ReloadingTls {
+    /// TLS by these settings; no file is read yet.
+    #[must_use]
+    pub const fn new(tls: ClientTls) -> Self {
+        Self { tls, loaded: Mutex::new(None) }
+    }
+
+    /// Settings of a new connection. A file that changed within the last half a second may not count yet.
+    ///
+    /// # Errors
+    /// A file cannot be read, is none of its kind, or does not belong to the other.
+    pub fn config(&self) -> Result<Arc<ClientConfig>, TlsFault> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if let Some(loaded) = &mut *loaded {
+            if now.duration_since(loaded.looked_at) < LOOK {
+                return Ok(Arc::clone(&loaded.config));
+            }
+            let is_old = now.duration_since(loaded.loaded_at) >= AGE;
+            if !is_old && self.files() == loaded.files {
+                loaded.looked_at = now;
+                return Ok(Arc::clone(&loaded.config));
+            }
+        }
+        // The state of the files is read before their contents: a change in between is seen at the next look.
+        let files = self.files();
+        *loaded = None;
+        let config = Arc::new(self.tls.config()?);
+        *loaded = Some(LoadedTls { config: Arc::clone(&config), files, loaded_at: now, looked_at: now });
+        Ok(config)
+    }
+
+    fn files(&self) -> Vec<Option<(SystemTime, u64)>> {
+        let of_certificate = self.tls.certificate.iter().flat_map(|files| [&files.certificate, &files.key]);
+        let state = |file: &PathBuf| {
+            let metadata = std::fs::metadata(file).ok()?;
+            Some((metadata.modified().ok()?, metadata.len()))
+        };
+        self.tls.issuers.iter().chain(of_certificate).map(state).collect()
+    }
+}

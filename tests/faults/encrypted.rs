@@ -3,45 +3,19 @@
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
 
+use pagurus_harness::certificates::{NOW, TestCertificate, TestIssuer};
 use pagurus_store::{Options, Store};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
 use crate::installation::{Installation, PATIENCE};
 use crate::load::{Load, notified};
 use crate::restart::tempfolder;
 use crate::servers::Server;
 
-/// Who issues certificates.
-struct TestIssuer {
-    pem: String,
-    issuer: Issuer<'static, KeyPair>,
-}
-
-impl TestIssuer {
-    fn new(name: &str) -> Self {
-        let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
-        params.distinguished_name.push(rcgen::DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let pem = params.self_signed(&key).unwrap().pem();
-        Self { pem, issuer: Issuer::new(params, key) }
-    }
-
-    /// A certificate for a name, which ends in this year, and its key.
-    fn issue(&self, name: &str, until: i32) -> (String, String) {
-        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        params.not_before = rcgen::date_time_ymd(2020, 1, 1);
-        params.not_after = rcgen::date_time_ymd(until, 1, 1);
-        let key = KeyPair::generate().unwrap();
-        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
-    }
-}
-
 /// Gives the server a certificate, from now on.
-async fn show(server: &Server, (certificate, key): &(String, String)) {
+async fn show(server: &Server, shown: &TestCertificate) {
     let data = server.postgres.data();
     let owner = std::fs::metadata(data).unwrap();
-    for (name, text) in [("server.crt", certificate), ("server.key", key)] {
+    for (name, text) in [("server.crt", &shown.certificate), ("server.key", &shown.key)] {
         let file = data.join(name);
         std::fs::write(&file, text).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
@@ -84,17 +58,17 @@ async fn failure(url: &str) -> String {
 async fn qlt_15_a_certificate_of_the_database_is_checked_as_the_url_says() {
     let folder = tempfolder("certificates");
     let server = Server::with_engine(&folder).await;
-    let (ours, others) = (TestIssuer::new("ours"), TestIssuer::new("others"));
+    let (ours, others) = (TestIssuer::new("ours").unwrap(), TestIssuer::new("others").unwrap());
     let file = folder.with_extension("issuers");
     std::fs::write(&file, &ours.pem).unwrap();
     for (certificate, mode, says) in [
-        (ours.issue("127.0.0.1", 2100), "verify-full", ""),
-        (ours.issue("elsewhere.example", 2100), "verify-ca", ""),
-        (ours.issue("elsewhere.example", 2100), "verify-full", "is for another name"),
-        (ours.issue("127.0.0.1", 2021), "verify-ca", "has expired"),
-        (others.issue("127.0.0.1", 2100), "verify-ca", "is not trusted here"),
-        (others.issue("127.0.0.1", 2100), "require", "is not trusted here"),
-        (others.issue("127.0.0.1", 2100), "prefer", ""),
+        (ours.issue("127.0.0.1", NOW).unwrap(), "verify-full", ""),
+        (ours.issue("elsewhere.example", NOW).unwrap(), "verify-ca", ""),
+        (ours.issue("elsewhere.example", NOW).unwrap(), "verify-full", "is for another name"),
+        (ours.issue("127.0.0.1", (2020, 2021)).unwrap(), "verify-ca", "has expired"),
+        (others.issue("127.0.0.1", NOW).unwrap(), "verify-ca", "is not trusted here"),
+        (others.issue("127.0.0.1", NOW).unwrap(), "require", "is not trusted here"),
+        (others.issue("127.0.0.1", NOW).unwrap(), "prefer", ""),
     ] {
         show(&server, &certificate).await;
         let url = by_tls(&server, mode, &file);
@@ -108,8 +82,8 @@ async fn qlt_15_a_certificate_of_the_database_is_checked_as_the_url_says() {
 async fn qlt_15_certificates_of_the_database_are_exchanged_under_load_without_a_restart() {
     let folder = tempfolder("exchange");
     let server = Server::with_engine(&folder).await;
-    let (old, new) = (TestIssuer::new("old"), TestIssuer::new("new"));
-    show(&server, &old.issue("127.0.0.1", 2100)).await;
+    let (old, new) = (TestIssuer::new("old").unwrap(), TestIssuer::new("new").unwrap());
+    show(&server, &old.issue("127.0.0.1", NOW).unwrap()).await;
     let file = folder.with_extension("issuers");
     std::fs::write(&file, &old.pem).unwrap();
     let url = by_tls(&server, "verify-full", &file);
@@ -130,7 +104,7 @@ async fn qlt_15_certificates_of_the_database_are_exchanged_under_load_without_a_
     let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'engine'";
     for trusted in [format!("{}{}", old.pem, new.pem), new.pem.clone()] {
         std::fs::write(&file, trusted).unwrap();
-        show(&server, &new.issue("127.0.0.1", 2100)).await;
+        show(&server, &new.issue("127.0.0.1", NOW).unwrap()).await;
         session.execute(cut, &[]).await.unwrap();
     }
     let during = Load::with_naps("b", 30);

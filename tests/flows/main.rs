@@ -19,6 +19,7 @@ mod contract;
 mod deadly;
 mod deleted;
 mod dsp;
+mod encrypted;
 mod err;
 mod examples;
 mod flows;

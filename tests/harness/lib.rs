@@ -1,6 +1,7 @@
 //! The harness: real servers, real processes, and a world to call, for the tests and for `./dev`.
 //! Never reaches into the engine: it knows its programs, its configuration, HTTP and AMQP, as any outsider does.
 
+pub mod certificates;
 pub mod client;
 pub mod env;
 pub mod fuzz;

@@ -105,7 +105,8 @@ impl Outbound {
         room: &CallRoom<'_>,
     ) -> Result<Response, HttpFailure> {
         let client = self.client(settings);
-        let address = client.address(&call.url).map_err(|broken| broken.named())?;
+        let address = client.address(&call.url).and_then(|address| address.showing(call.certificate.clone()));
+        let address = address.map_err(|broken| broken.named())?;
         permit(&settings.calls, &address.authority, call.host_of_order)?;
         traced::addressed(span, &address.authority);
         let headers = header_fields(&call, span.context()).map_err(|broken| broken.named())?;

@@ -344,7 +344,7 @@ fn address_of(url: &str) -> Result<(AMQPUri, Option<ClientTls>), String> {
         }
     };
     let certificate = CertificateFiles::of_options([certificate, key], CERTIFICATE)?;
-    Ok((uri, Some(ClientTls { check, issuers: issuers.map(Into::into), certificate })))
+    Ok((uri, Some(ClientTls { check, issuers: issuers.map(Into::into), certificate, and_system: false })))
 }
 
 fn usable_address(config: &Config) -> Result<(AMQPUri, Option<ClientTls>), Error> {

@@ -16,6 +16,8 @@ pub struct Address {
     pub authority: Arc<Authority>,
     /// The path with its query, as the request line has it.
     pub path: Uri,
+    /// Name of the certificate that is shown to the system.
+    pub certificate: Option<Box<str>>,
 }
 
 /// A called system: scheme, host and port.
@@ -76,13 +78,30 @@ impl Address {
             && let Some(authority) = known(beginning)
         {
             let path = if path.is_empty() { "/" } else { path };
-            return Ok(Self { authority, path: path.parse().map_err(|error| refused(&error))? });
+            let path = path.parse().map_err(|error| refused(&error))?;
+            return Ok(Self { authority, path, certificate: None });
         }
         let url = Url::parse(text).map_err(|error| refused(&error))?;
         let authority = Authority::of(beginning, &url)?;
         let path =
             url[Position::BeforePath..Position::AfterQuery].parse().map_err(|error| refused(&error))?;
-        Ok(Self { authority: Arc::new(authority), path })
+        Ok(Self { authority: Arc::new(authority), path, certificate: None })
+    }
+}
+
+impl Address {
+    /// The same for a caller that shows a certificate, if it names one.
+    ///
+    /// # Errors
+    /// The system is not asked by TLS.
+    pub fn showing(self, certificate: Option<String>) -> Result<Self, Broken> {
+        if certificate.is_some() && !self.authority.tls {
+            let host = &self.authority.host;
+            return Err(Broken::Url(format!(
+                "`{host}` is called by `http://`, and a certificate is shown over TLS only"
+            )));
+        }
+        Ok(Self { certificate: certificate.map(Into::into), ..self })
     }
 }
 

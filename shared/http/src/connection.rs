@@ -1,8 +1,10 @@
 //! A connection: how it is made, and how a call drives it.
 
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -13,7 +15,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use pagurus_runtime::config::CallRules;
-use pagurus_tls::{ClientTls, ReloadingTls, explained};
+use pagurus_tls::{CertificateCheck, CertificateFiles, ClientTls, ReloadingTls, explained};
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -31,17 +33,13 @@ pub(super) struct Connector {
     rules: CallRules,
     timeout: Duration,
     names: NameResolver,
-    tls: ReloadingTls,
+    /// TLS by the certificate that is shown.
+    tls: Mutex<HashMap<Option<Box<str>>, Arc<ReloadingTls>>>,
 }
 
 impl Connector {
     pub fn new(rules: CallRules, timeout: Duration) -> Self {
-        Self {
-            rules,
-            timeout,
-            names: NameResolver::of_system(),
-            tls: ReloadingTls::new(ClientTls::default()),
-        }
+        Self { rules, timeout, names: NameResolver::of_system(), tls: Mutex::default() }
     }
 
     /// The same with other names.
@@ -51,17 +49,22 @@ impl Connector {
     }
 
     /// Connects, names and TLS included.
-    pub async fn connect(&self, authority: &Authority) -> Result<HttpConnection, Broken> {
+    pub async fn connect(
+        &self,
+        authority: &Authority,
+        certificate: Option<&str>,
+    ) -> Result<HttpConnection, Broken> {
         let connected = tokio::time::timeout(self.timeout, async {
             let stream = self.dial(authority).await?;
             // An exchange is one small packet in each direction: nothing to gather.
             stream.set_nodelay(true).map_err(Broken::Connect)?;
             let stream = if authority.tls {
-                Either::Right(Box::new(self.secure(authority, stream).await?))
+                Either::Right(Box::new(self.secure(authority, certificate, stream).await?))
             } else {
                 Either::Left(stream)
             };
-            let (sender, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(Broken::Head)?;
+            let (sender, driver) =
+                http1::handshake(TokioIo::new(stream)).await.map_err(Broken::before_answer)?;
             Ok(HttpConnection { sender, driver: Some(Box::pin(driver)), was_idle: false })
         });
         connected.await.unwrap_or(Err(Broken::ConnectTimeout(self.timeout)))
@@ -110,12 +113,44 @@ impl Connector {
         Ok(permitted)
     }
 
-    async fn secure(&self, authority: &Authority, stream: TcpStream) -> Result<TlsStream<TcpStream>, Broken> {
-        let config = self.tls.config().map_err(|fault| Broken::Tls(fault.to_string()))?;
+    async fn secure(
+        &self,
+        authority: &Authority,
+        certificate: Option<&str>,
+        stream: TcpStream,
+    ) -> Result<TlsStream<TcpStream>, Broken> {
+        let config = self.tls(certificate)?.config().map_err(|fault| Broken::Tls(fault.to_string()))?;
         let name = ServerName::try_from(authority.host.to_string())
             .map_err(|error| Broken::Tls(format!("{}: {error}", authority.host)))?;
         let connected = TlsConnector::from(config).connect(name, stream).await;
         connected.map_err(|error| Broken::Tls(explained(&error).unwrap_or_else(|| error.to_string())))
+    }
+}
+
+impl Connector {
+    /// TLS that shows this certificate.
+    fn tls(&self, certificate: Option<&str>) -> Result<Arc<ReloadingTls>, Broken> {
+        let mut known = self.tls.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = certificate.map(Into::into);
+        if let Some(tls) = known.get(&name) {
+            return Ok(Arc::clone(tls));
+        }
+        let files = certificate.map(|name| {
+            let folder = self.rules.certificates.as_ref().ok_or_else(|| {
+                let text = "is asked for, and `worker.http.certificates` is not set";
+                Broken::Tls(format!("the certificate `{name}` {text}"))
+            })?;
+            let file = |kind: &str| folder.join(format!("{name}.{kind}"));
+            Ok(CertificateFiles { certificate: file("crt"), key: file("key") })
+        });
+        let tls = Arc::new(ReloadingTls::new(ClientTls {
+            check: CertificateCheck::IssuerAndName,
+            issuers: self.rules.issuers.clone(),
+            and_system: true,
+            certificate: files.transpose()?,
+        }));
+        known.insert(name, Arc::clone(&tls));
+        Ok(tls)
     }
 }
 
@@ -159,7 +194,7 @@ impl HttpConnection {
             // A system that closes new connections at once would be dialled again and again.
             Err(mut failed) => match failed.take_message().filter(|_| self.was_idle) {
                 Some(unsent) => ExchangeOutcome::Unsent(unsent),
-                None => ExchangeOutcome::Broken(Broken::Head(failed.into_error())),
+                None => ExchangeOutcome::Broken(Broken::before_answer(failed.into_error())),
             },
         }
     }

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use pagurus_scenario::stage::HttpFailure;
+use pagurus_tls::explained;
 
 /// A call that brought no answer.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +39,14 @@ pub enum Broken {
 }
 
 impl Broken {
+    /// A connection that broke before the head of the answer had come: with TLS 1.3 a server refuses a certificate only then.
+    pub(super) fn before_answer(error: hyper::Error) -> Self {
+        match explained(&error) {
+            Some(sentence) => Self::Tls(sentence),
+            None => Self::Head(error),
+        }
+    }
+
     /// The failure with its names, from the outermost to the cause.
     #[must_use]
     pub fn named(&self) -> HttpFailure {

@@ -12,6 +12,7 @@ mod names;
 mod pool;
 mod reply;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -35,7 +36,8 @@ const AGENT: HeaderValue = HeaderValue::from_static(concat!("pagurus/", env!("CA
 /// The client: cheap to share, one for all calls by the same settings.
 pub struct HttpClient {
     connector: Connector,
-    /// The connections of each called system, by the beginning of its URLs as they are written.
+    /// The connections of each called system, by the beginning of its URLs as they are written, and by the certificate that is
+    /// shown behind a space.
     pools: Mutex<HashMap<Box<str>, Arc<Pool>>>,
 }
 
@@ -97,11 +99,16 @@ impl HttpClient {
 
     fn pool(&self, address: &Address) -> Arc<Pool> {
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pool) = pools.get(&*address.authority.text) {
+        let beginning = &address.authority.text;
+        let key = match &address.certificate {
+            None => Cow::Borrowed(&**beginning),
+            Some(name) => Cow::Owned(format!("{beginning} {name}")),
+        };
+        if let Some(pool) = pools.get(&*key) {
             return pool.clone();
         }
-        let pool = Arc::new(Pool::new(address.authority.clone()));
-        pools.insert(address.authority.text.clone(), pool.clone());
+        let pool = Arc::new(Pool::new(address.authority.clone(), address.certificate.clone()));
+        pools.insert(key.into(), pool.clone());
         pool
     }
 }

@@ -17,6 +17,8 @@ const HURRY: Duration = Duration::from_millis(10);
 pub(super) struct Pool {
     /// The called system.
     pub authority: Arc<Authority>,
+    /// Name of the certificate that is shown to it.
+    certificate: Option<Box<str>>,
     idle: Mutex<Vec<(HttpConnection, Instant)>>,
     /// A permit for each idle connection: a caller takes both together.
     available: Semaphore,
@@ -24,9 +26,10 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub fn new(authority: Arc<Authority>) -> Self {
+    pub fn new(authority: Arc<Authority>, certificate: Option<Box<str>>) -> Self {
         Self {
             authority,
+            certificate,
             idle: Mutex::default(),
             available: Semaphore::new(0),
             opened: Semaphore::new(OPENED),
@@ -47,7 +50,7 @@ impl Pool {
                     // No semaphore is ever closed; time that ran out is no reason to wait on.
                     _slot = tokio::time::timeout(HURRY, self.opened.acquire()) => {
                         // Most calls find a connection: they do not carry the room for making one.
-                        return Box::pin(connector.connect(&self.authority)).await;
+                        return Box::pin(connector.connect(&self.authority, self.certificate.as_deref())).await;
                     }
                 },
             };

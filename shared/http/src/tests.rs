@@ -21,7 +21,11 @@ const SOON: Duration = Duration::from_millis(300);
 /// A client that may call this machine.
 fn client(connecting: Duration) -> HttpClient {
     HttpClient::new(
-        CallRules { allow: vec![AllowedDestination::parse("*").unwrap()], deny: vec![] },
+        CallRules {
+            allow: vec![AllowedDestination::parse("*").unwrap()],
+            deny: vec![],
+            ..CallRules::default()
+        },
         connecting,
     )
 }
@@ -279,6 +283,7 @@ async fn an_address_that_may_not_be_called_is_not_dialled_by_its_name() {
             AllowedDestination::parse("127.0.0.0/8").unwrap(),
             AllowedDestination::parse("::1/128").unwrap(),
         ],
+        ..CallRules::default()
     };
     let (url, made) = counted(Duration::ZERO, 1).await;
     let named = url.replace("127.0.0.1", "localhost");
@@ -292,6 +297,7 @@ async fn qlt_8_a_name_that_means_another_address_at_each_look_up_leads_to_none_t
     let rules = CallRules {
         allow: vec![AllowedDestination::parse("*").unwrap()],
         deny: vec![AllowedDestination::parse("127.0.0.2/32").unwrap()],
+        ..CallRules::default()
     };
     // Each answer ends its connection, so that each call looks the name up.
     let (url, made) = counted(Duration::ZERO, 1).await;

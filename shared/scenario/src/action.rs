@@ -201,6 +201,8 @@ pub struct HttpAction {
     pub name: Option<String>,
     /// The `Authorization` header field.
     pub auth: Option<Auth>,
+    /// Name of the certificate that is shown to the called system.
+    pub certificate: Option<String>,
     /// Registers an asynchronous request under this name; its callback URL is `${request.url}`.
     pub request: Option<String>,
     /// The secrets that it names: their values are kept out of all output.

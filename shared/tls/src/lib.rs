@@ -44,6 +44,8 @@ pub struct ClientTls {
     pub check: CertificateCheck,
     /// File of the issuers that are trusted, in PEM; `None` for those that this machine trusts.
     pub issuers: Option<PathBuf>,
+    /// True if those that this machine trusts are trusted beside those of the file.
+    pub and_system: bool,
     /// Certificate that this side shows, if the server asks for one.
     pub certificate: Option<CertificateFiles>,
 }
@@ -97,7 +99,7 @@ impl ClientTls {
         let provider = Arc::new(ring::default_provider());
         let verifier = CheckedCertificate {
             check: self.check,
-            issued: self.verifier(&provider)?,
+            issued: self.verifiers(&provider)?,
             provider: Arc::clone(&provider),
         };
         let builder = ClientConfig::builder_with_provider(provider)
@@ -113,25 +115,34 @@ impl ClientTls {
         })
     }
 
-    fn verifier(
+    /// Verifiers of which one has to agree; none where nothing is checked.
+    fn verifiers(
         &self,
         provider: &Arc<CryptoProvider>,
-    ) -> Result<Option<Arc<dyn ServerCertVerifier>>, TlsFault> {
+    ) -> Result<Vec<Arc<dyn ServerCertVerifier>>, TlsFault> {
+        let mut verifiers: Vec<Arc<dyn ServerCertVerifier>> = Vec::new();
         if self.check == CertificateCheck::Nothing {
-            return Ok(None);
+            return Ok(verifiers);
         }
-        let Some(file) = &self.issuers else {
+        if let Some(file) = &self.issuers {
+            verifiers.push(of_file(file, provider)?);
+        }
+        if self.issuers.is_none() || self.and_system {
             let platform = PlatformVerifier::new(Arc::clone(provider));
-            return Ok(Some(Arc::new(platform.map_err(|error| TlsFault(error.to_string()))?)));
-        };
-        let fault = |error: &dyn Error| TlsFault(format!("`{}`: {error}", file.display()));
-        let mut roots = RootCertStore::empty();
-        for certificate in certificates(file)? {
-            roots.add(certificate).map_err(|error| fault(&error))?;
+            verifiers.push(Arc::new(platform.map_err(|error| TlsFault(error.to_string()))?));
         }
-        let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
-        Ok(Some(builder.build().map_err(|error| fault(&error))?))
+        Ok(verifiers)
     }
+}
+
+fn of_file(file: &Path, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, TlsFault> {
+    let fault = |error: &dyn Error| TlsFault(format!("`{}`: {error}", file.display()));
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(file)? {
+        roots.add(certificate).map_err(|error| fault(&error))?;
+    }
+    let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+    Ok(builder.build().map_err(|error| fault(&error))?)
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsFault> {
@@ -147,6 +158,3 @@ fn key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsFault> {
     PrivateKeyDer::from_pem_file(file)
         .map_err(|error| TlsFault(format!("no key can be read from `{}`: {error}", file.display())))
 }
-
-#[cfg(test)]
-mod tests;

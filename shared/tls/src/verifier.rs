@@ -13,8 +13,8 @@ use crate::CertificateCheck;
 #[derive(Debug)]
 pub(crate) struct CheckedCertificate {
     pub(crate) check: CertificateCheck,
-    /// `None` where nothing is checked.
-    pub(crate) issued: Option<Arc<dyn ServerCertVerifier>>,
+    /// One of them has to agree; none where nothing is checked.
+    pub(crate) issued: Vec<Arc<dyn ServerCertVerifier>>,
     pub(crate) provider: Arc<CryptoProvider>,
 }
 
@@ -27,9 +27,18 @@ impl ServerCertVerifier for CheckedCertificate {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, TlsError> {
-        let Some(issued) = &self.issued else { return Ok(ServerCertVerified::assertion()) };
-        let verified = issued.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        match verified {
+        let mut refused = None;
+        for issued in &self.issued {
+            match issued.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+                Ok(verified) => return Ok(verified),
+                // A verifier that knows the issuer says more than one that does not.
+                Err(unknown @ TlsError::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+                    refused.get_or_insert(unknown);
+                }
+                Err(error) => refused = Some(error),
+            }
+        }
+        match refused.map_or(Ok(ServerCertVerified::assertion()), Err) {
             // The name is the last thing that is looked at.
             Err(TlsError::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

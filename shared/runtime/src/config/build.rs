@@ -69,7 +69,12 @@ impl SettingsBuilder {
     }
 
     pub(super) fn call_rules(&mut self) -> Result<CallRules, Fault> {
-        Ok(CallRules { allow: self.value("worker.http.allow")?, deny: self.value("worker.http.deny")? })
+        Ok(CallRules {
+            allow: self.value("worker.http.allow")?,
+            deny: self.value("worker.http.deny")?,
+            issuers: self.value::<Option<String>>("worker.http.issuers")?.map(Into::into),
+            certificates: self.value::<Option<String>>("worker.http.certificates")?.map(Into::into),
+        })
     }
 
     pub(super) fn age_groups(&mut self) -> Result<AgeGroups, Fault> {

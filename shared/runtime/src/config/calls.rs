@@ -2,6 +2,7 @@
 //! never resolve a name; the caller asks with the address that it is about to connect to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
 
 use pagurus_domain::order::notification::matches;
 
@@ -81,13 +82,17 @@ impl AllowedDestination {
     }
 }
 
-/// Addresses that a worker may call, and those that it may not.
+/// Addresses that a worker may call, those that it may not, and certificates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallRules {
     /// Nothing else may be called.
     pub allow: Vec<AllowedDestination>,
     /// Not even when `*` or a name allows it.
     pub deny: Vec<AllowedDestination>,
+    /// File of issuers that are trusted beside those that this machine trusts.
+    pub issuers: Option<PathBuf>,
+    /// Folder of the certificates that scenarios name.
+    pub certificates: Option<PathBuf>,
 }
 
 impl CallRules {
@@ -175,7 +180,7 @@ mod tests {
 
     fn rules(allow: &[&str], deny: &[&str]) -> CallRules {
         let read = |list: &[&str]| list.iter().map(|text| AllowedDestination::parse(text).unwrap()).collect();
-        CallRules { allow: read(allow), deny: read(deny) }
+        CallRules { allow: read(allow), deny: read(deny), ..CallRules::default() }
     }
 
     fn permits(rules: &CallRules, host: &str, port: u16, to: &str) -> bool {

@@ -23,6 +23,8 @@ section! {
     max_response_bytes: usize = ("worker.http.max_response_bytes", Bytes, "1MiB", Restart, "Longest answer that is read.");
     ("worker.http.allow", Calls, "['*']", Live, "Hosts (`name`, `*.name`, `name:port`) and addresses (`10.0.0.0/8`, `10.0.0.9:8080`) that may be called. An address overrides `worker.http.deny`; a name does not, because its owner chooses where it leads. Only hosts that an entry other than `*` names may come from an order.");
     ("worker.http.deny", Calls, "[169.254.0.0/16, 'fe80::/10', 'fd00:ec2::/32', 'fd20:ce::254', 'fd00:c1::a9fe:a9fe', 100.100.100.200, 168.63.129.16, 192.0.0.192]", Live, "Hosts and networks that may not be called, nor by an address of IPv6 that holds a denied one of IPv4 (mapped, compatible, NAT64, 6to4); by default the link-local ones and those of metadata services, where clouds keep their secrets. A list that is given replaces these.");
+    ("worker.http.issuers", OptionalText, "~", Live, "File of issuers of certificates, in PEM, that are trusted beside those that this machine trusts, of called systems and webhooks.");
+    ("worker.http.certificates", OptionalText, "~", Live, "Folder of the certificates that scenarios show to called systems (`auth: {certificate: NAME}`): `NAME.crt` with the certificate and `NAME.key` with its private key, in PEM. A file that changes is read again within a second.");
 
     /// Addresses that may be called.
     with calls: CallRules = SettingsBuilder::call_rules;

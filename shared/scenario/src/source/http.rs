@@ -41,7 +41,13 @@ pub(super) fn read_call(
     let method = fields.get("method").and_then(|spot| method(reader, spot));
     let query = named(reader, &fields, "query");
     let headers = headers(reader, &fields);
-    let auth = fields.get("auth").and_then(|spot| auth(reader, spot));
+    let (auth, certificate) = fields.get("auth").map_or((None, None), |spot| auth(reader, spot));
+    if let (Some(spot), Some(_)) = (fields.get("url"), &certificate)
+        && spot.node.as_str().is_some_and(|url| url.to_ascii_lowercase().starts_with("http://"))
+    {
+        let fault = spot.fault("a certificate is shown over TLS only");
+        reader.push(fault.hint("write `https://`, or remove `auth: {certificate: …}`"));
+    }
     reader.is_sent = false;
     let timeout = fields.get("timeout");
     let timeout = timeout.and_then(|spot| reader.lapse(spot, LONGEST_CALL));
@@ -68,6 +74,7 @@ pub(super) fn read_call(
         save: without_marks(save),
         name: name.map(|name| name.name),
         auth,
+        certificate,
         request: request.as_ref().map(|request| request.name.clone()),
         secrets: Vec::new(),
     };
@@ -297,26 +304,42 @@ pub(super) fn save(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>) -> Vec<
     saved
 }
 
-fn auth(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Auth> {
-    const HINT: &str = "write `{bearer: …}` or `{username: …, password: …}`";
+/// Reads the credentials, and the name of the certificate.
+fn auth(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> (Option<Auth>, Option<String>) {
+    const HINT: &str = "write `{bearer: …}`, `{username: …, password: …}` or `{certificate: NAME}`";
     let before = reader.fault_count();
-    let fields = reader.fields(spot, &AUTH)?;
+    let Some(fields) = reader.fields(spot, &AUTH) else { return (None, None) };
+    let certificate = fields.get("certificate").and_then(|spot| certificate(reader, spot));
     let mut part = |key: &str| {
         let spot = fields.get(key)?;
         reader.text_template(spot)
     };
-    match (part("bearer"), part("username"), part("password")) {
+    let auth = match (part("bearer"), part("username"), part("password")) {
         (Some(token), None, None) => Some(Auth::Bearer(token)),
         (None, Some(username), Some(password)) => Some(Auth::Basic { username, password }),
+        (None, None, None) if certificate.is_some() => None,
         _ => {
             // A part that could not be read has its own fault.
             if reader.fault_count() == before {
-                let fault = spot.fault("`auth` is neither a bearer token nor a user with a password");
+                let fault = spot
+                    .fault("`auth` is neither a bearer token nor a user with a password nor a certificate");
                 reader.push(fault.hint(HINT));
             }
             None
         }
+    };
+    (auth, certificate)
+}
+
+fn certificate(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<String> {
+    let name = reader.text(spot)?;
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if name.is_empty() || name.starts_with('.') || !name.bytes().all(is_allowed) {
+        let fault = spot.fault(format!("{} is no name of a certificate", quoted(name)));
+        reader.push(fault.hint("write letters, digits, `-`, `_` and `.`"));
+        return None;
     }
+    Some(name.to_owned())
 }
 
 fn expected(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Vec<StatusRange> {

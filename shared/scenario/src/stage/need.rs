@@ -64,6 +64,8 @@ pub struct HttpCall {
     pub idempotency_key: Uuid,
     /// The request whose answer comes later, if it is one.
     pub request: Option<RequestId>,
+    /// Name of the certificate that is shown to the called system.
+    pub certificate: Option<String>,
 }
 
 impl HttpCall {

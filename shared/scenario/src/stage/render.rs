@@ -107,6 +107,7 @@ impl StageRun {
             timeout: turn.call_timeout(timeout),
             idempotency_key: self.idempotency_key(turn),
             request: None,
+            certificate: http.certificate.clone(),
         })
     }
 

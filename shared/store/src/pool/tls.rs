@@ -42,7 +42,7 @@ pub(super) fn read(url: &str) -> Result<(tokio_postgres::Config, ClientTls), Str
     config.ssl_mode(mode);
     let certificate = CertificateFiles::of_options([certificate, key], CERTIFICATE)?;
     let issuers = issuers.filter(|file| file != SYSTEM).map(Into::into);
-    Ok((config, ClientTls { check, issuers, certificate }))
+    Ok((config, ClientTls { check, issuers, certificate, and_system: false }))
 }
 
 /// Makes the connections of a pool.

@@ -20,7 +20,7 @@ pub(super) static KEYS: Keys = Keys::with_rules(
         key("expect", EXPECT, "Statuses that are no error: `404`, `\"4xx\"`, `\"400-404\"`, or a list of them."),
         key("save", SAVE, "Variables to set from the answer."),
         key("name", Form::Matching(IDENTIFIER), "Keeps the answer as `responses.NAME`, too."),
-        key("auth", Form::Fields(&AUTH), "`{bearer: …}`, or `{username: …, password: …}`."),
+        key("auth", Form::Fields(&AUTH), "`{bearer: …}`, or `{username: …, password: …}`; beside them, or alone, `{certificate: NAME}`."),
         key("request", Form::Matching(IDENTIFIER), "Registers an asynchronous request of this name, which a `wait` awaits."),
     ],
     &[KeyRule::OneOf(&[&[], &["body"], &["form"], &["text"]])],
@@ -29,13 +29,18 @@ pub(super) static KEYS: Keys = Keys::with_rules(
 /// Form of an HTTP request.
 pub(in super::super) static HTTP: NamedForm = NamedForm { name: "http", form: Form::Fields(&KEYS) };
 
+/// Names of certificates: those of files in one folder.
+pub(super) const CERTIFICATE: &str = r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$";
+
+#[rustfmt::skip]
 pub(super) static AUTH: Keys = Keys::with_rules(
     &[
         key("bearer", Form::Text, "The token."),
         key("username", Form::Text, "The user."),
         key("password", Form::Text, "The password."),
+        key("certificate", Form::Matching(CERTIFICATE), "The certificate that is shown to the system, by its name in `worker.http.certificates`."),
     ],
-    &[KeyRule::OneOf(&[&["bearer"], &["username", "password"]])],
+    &[KeyRule::OneOf(&[&[], &["bearer"], &["username", "password"]]), KeyRule::AtLeastOne],
 );
 
 /// A URL with a host, or one that begins with an expression.

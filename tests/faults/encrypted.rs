@@ -1,4 +1,6 @@
-//! Connections to PostgreSQL by TLS: who is checked, and certificates that are exchanged under load.
+//! Connections to PostgreSQL and RabbitMQ by TLS: who is checked, and certificates that are exchanged under load.
+
+mod broker;
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
@@ -41,7 +43,7 @@ fn by_tls(server: &Server, mode: &str, issuers: &Path) -> String {
     format!("{}?sslmode={mode}&sslrootcert={}", server.url(), issuers.display())
 }
 
-/// What a connection fails of; nothing where it does not.
+/// Returns why a connection fails; nothing where it is made.
 async fn failure(url: &str) -> String {
     let store = Store::new(&Options::of(url, "try")).unwrap();
     let Err(error) = store.ping().await else { return String::new() };

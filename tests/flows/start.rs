@@ -40,6 +40,12 @@ const ALL: &[Refused] = &[
     refused("broker: {url: 'amqps://h?certfile=/c.pem'}", None, "both are needed"),
     refused("database: {url: 'postgres://'}", None, "names no host"),
     refused("database: {url: 'postgres://u@h/d?sslmode=allow'}", None, "none of disable, prefer"),
+    refused(
+        "database: {url: 'postgres://u@h/d?sslmode=verify-full&sslrootcert=/no'}",
+        None,
+        "no certificate can be read",
+    ),
+    refused("broker: {url: 'amqps://h?cacertfile=/no'}", None, "no certificate can be read"),
     refused("log: {level: loud}", None, "is no level"),
     refused("telemetry: {otlp: {endpoint: 'collector:4318'}}", None, "must begin with `http://`"),
     refused("access: {mode: ldap}", None, "is not available yet"),

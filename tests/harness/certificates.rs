@@ -48,7 +48,7 @@ impl TestIssuer {
         Ok(Self { pem: params.self_signed(&key)?.pem(), issuer: Issuer::new(params, key) })
     }
 
-    /// Issues a certificate for a name, valid from the begin of the first of these years until that of the second.
+    /// Issues a certificate for a name, valid from the start of the first of these years to that of the second.
     ///
     /// # Errors
     /// The name can be that of no server.

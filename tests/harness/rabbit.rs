@@ -15,6 +15,7 @@ use lapin::{Connection, ConnectionProperties};
 
 pub use cluster::{CLUSTER_PORTS, RabbitCluster};
 
+use crate::certificates::TestCertificate;
 use crate::process::{self, Identity, Signal};
 
 /// Number of consecutive ports of a broker: AMQP, distribution, port mapper, management, and four for commands.
@@ -82,6 +83,32 @@ impl Rabbit {
     pub fn shared_by_tests(self) -> Result<Self> {
         let settings = "[{ra, [{wal_write_strategy, sync_after_notify}]}].\n";
         fs::write(self.folder.join("advanced.config"), settings)?;
+        Ok(self)
+    }
+
+    /// The same with a second port at which it speaks TLS: shows this certificate, and logs clients in by the name in theirs.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn by_tls(self, port: u16, issuers: &str, shown: &TestCertificate) -> Result<Self> {
+        let mut settings = self.configuration();
+        settings.push_str(&format!("listeners.ssl.1 = 127.0.0.1:{port}\n"));
+        let files = [
+            ("cacertfile", issuers),
+            ("certfile", shown.certificate.as_str()),
+            ("keyfile", shown.key.as_str()),
+        ];
+        for (option, text) in files {
+            let file = self.folder.join(option);
+            fs::write(&file, text)?;
+            settings.push_str(&format!("ssl_options.{option} = {}\n", file.display()));
+        }
+        settings.push_str(
+            "ssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = true\n\
+             auth_mechanisms.1 = PLAIN\nauth_mechanisms.2 = EXTERNAL\nssl_cert_login_from = common_name\n",
+        );
+        fs::write(self.folder.join("rabbitmq.conf"), settings)?;
+        fs::write(self.folder.join("plugins"), "[rabbitmq_auth_mechanism_ssl].\n")?;
         Ok(self)
     }
 

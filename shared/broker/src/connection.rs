@@ -273,7 +273,8 @@ impl Supervisor {
             },
             properties,
         );
-        Ok(connection.await?)
+        // With TLS 1.3 a server refuses a certificate only after the handshake.
+        connection.await.map_err(|error| explained(&error).map_or_else(|| error.into(), Error::Down))
     }
 
     /// Offers the generation and returns why it ended.

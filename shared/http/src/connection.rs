@@ -15,7 +15,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use pagurus_runtime::config::CallRules;
-use pagurus_tls::{CertificateCheck, CertificateFiles, ClientTls, ReloadingTls, explained};
+use pagurus_tls::{ReloadingTls, explained};
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -135,20 +135,13 @@ impl Connector {
         if let Some(tls) = known.get(&name) {
             return Ok(Arc::clone(tls));
         }
-        let files = certificate.map(|name| {
-            let folder = self.rules.certificates.as_ref().ok_or_else(|| {
-                let text = "is asked for, and `worker.http.certificates` is not set";
-                Broken::Tls(format!("the certificate `{name}` {text}"))
-            })?;
-            let file = |kind: &str| folder.join(format!("{name}.{kind}"));
-            Ok(CertificateFiles { certificate: file("crt"), key: file("key") })
-        });
-        let tls = Arc::new(ReloadingTls::new(ClientTls {
-            check: CertificateCheck::IssuerAndName,
-            issuers: self.rules.issuers.clone(),
-            and_system: true,
-            certificate: files.transpose()?,
-        }));
+        let tls = self.rules.tls(certificate).ok_or_else(|| {
+            let name = certificate.unwrap_or_default();
+            Broken::Tls(format!(
+                "the certificate `{name}` is asked for, and `worker.http.certificates` is not set"
+            ))
+        })?;
+        let tls = Arc::new(ReloadingTls::new(tls));
         known.insert(name, Arc::clone(&tls));
         Ok(tls)
     }

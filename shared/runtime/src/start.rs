@@ -7,7 +7,9 @@ use std::net::{SocketAddr, TcpListener};
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::Role;
 
-use crate::config::{self, Settings};
+use pagurus_tls::ClientTls;
+
+use crate::config::{self, CallRules, Settings};
 use crate::traces;
 
 /// Process that is to start, as far as its faults depend on it.
@@ -45,6 +47,7 @@ pub fn refusals(settings: &Settings, process: NewProcess) -> Vec<Fault> {
     }
     if let Some(host) = process.host {
         faults.extend(foreign_address(process.listen));
+        faults.extend(unusable_files(settings, process.role));
         faults.extend(traces::refused(&settings.telemetry, &host.variable));
     }
     faults
@@ -68,6 +71,25 @@ pub fn check(
         }
         found
     })
+}
+
+/// Files of certificates that cannot be used on this host now.
+fn unusable_files(settings: &Settings, role: Role) -> Vec<Fault> {
+    let of_servers = [
+        ("/database/url", pagurus_store::tls_fault(&settings.database.url)),
+        ("/broker/url", pagurus_broker::tls_fault(&settings.broker.url)),
+    ];
+    let calls = matches!(role, Role::Worker | Role::Notifier).then_some(&settings.worker.calls);
+    let of_issuers = ("/worker/http/issuers", calls.and_then(|calls| fault_of(&calls.tls(None)?)));
+    let names = calls.map_or_else(Vec::new, CallRules::certificate_names);
+    let of_certificates = names.into_iter().filter_map(|name| fault_of(&calls?.tls(Some(&name))?));
+    let of_certificates = of_certificates.map(|fault| ("/worker/http/certificates", Some(fault)));
+    let all = of_servers.into_iter().chain([of_issuers]).chain(of_certificates);
+    all.filter_map(|(place, fault)| Some(Fault::placed(None, place, fault?))).collect()
+}
+
+fn fault_of(tls: &ClientTls) -> Option<String> {
+    tls.config().err().map(|fault| fault.to_string())
 }
 
 /// An address that no interface of this host has. Whether a port is free is asked by nobody but the start: the process that has

@@ -23,4 +23,4 @@ pub mod upkeep;
 
 pub use error::{Error, Result, beside};
 pub use patience::Patience;
-pub use pool::{Client, Connection, Options, Store, Tx, server_of, unusable};
+pub use pool::{Client, Connection, Options, Store, Tx, server_of, tls_fault, unusable};

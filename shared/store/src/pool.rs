@@ -218,18 +218,22 @@ pub fn server_of(url: &str) -> Option<(String, u16)> {
 /// The reason why no session can ever be opened by a URL; none where that depends on the server. Does not repeat the URL.
 #[must_use]
 pub fn unusable(url: &str) -> Option<String> {
-    let (config, tls) = match tls::read(url) {
+    let (config, _) = match tls::read(url) {
         Ok(read) => read,
         Err(why) => return Some(why),
     };
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         return Some("names no host, such as `postgres://USER:PASSWORD@HOST:5432/NAME`".to_owned());
     }
-    if config.get_ssl_mode() == SslMode::Disable {
-        None
-    } else {
-        tls.config().err().map(|fault| fault.to_string())
-    }
+    None
+}
+
+/// The fault of a file that a URL names for TLS; none where all of them can be used on this host now.
+#[must_use]
+pub fn tls_fault(url: &str) -> Option<String> {
+    let (config, tls) = tls::read(url).ok()?;
+    let fault = if config.get_ssl_mode() == SslMode::Disable { None } else { tls.config().err() };
+    fault.map(|fault| fault.to_string())
 }
 
 /// A lane: a pool with settings of its own.

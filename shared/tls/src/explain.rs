@@ -44,17 +44,24 @@ fn of_certificate(fault: &CertificateError) -> String {
             format!("the server's certificate is not valid yet: it will be from {}", date(*not_before))
         }
         CertificateError::NotValidForName => "the server's certificate is for another name".to_owned(),
-        CertificateError::NotValidForNameContext { expected, presented } => format!(
-            "the server's certificate is for another name: it is for {}, not for {}",
-            if presented.is_empty() { "none".to_owned() } else { presented.join(", ") },
-            expected.to_str()
-        ),
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            let names: Vec<&str> = presented.iter().map(|name| plain(name)).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            let expected = expected.to_str();
+            format!("the server's certificate is for another name: it is for {names}, not for {expected}")
+        }
         CertificateError::UnknownIssuer => {
             "the issuer of the server's certificate is not trusted here".to_owned()
         }
         CertificateError::Revoked => "the server's certificate was revoked".to_owned(),
         other => format!("the server's certificate is refused: {other}"),
     }
+}
+
+/// The name in `DnsName("shop.example")`, which is how the library writes it.
+fn plain(name: &str) -> &str {
+    let inside = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+    inside.unwrap_or(name).trim_matches('"')
 }
 
 fn of_alert(alert: AlertDescription) -> String {

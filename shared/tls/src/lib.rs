@@ -30,9 +30,9 @@ use verifier::CheckedCertificate;
 pub enum CertificateCheck {
     /// Nothing: the connection is encrypted, and may lead to anybody.
     Nothing,
-    /// Its issuer.
+    /// The issuer.
     Issuer,
-    /// Its issuer, and the name of the server in it.
+    /// The issuer, and the name of the server.
     #[default]
     IssuerAndName,
 }

@@ -13,7 +13,7 @@ use crate::CertificateCheck;
 #[derive(Debug)]
 pub(crate) struct CheckedCertificate {
     pub(crate) check: CertificateCheck,
-    /// One of them has to agree; none where nothing is checked.
+    /// Verifiers of which one has to agree; none where nothing is checked.
     pub(crate) issued: Vec<Arc<dyn ServerCertVerifier>>,
     pub(crate) provider: Arc<CryptoProvider>,
 }

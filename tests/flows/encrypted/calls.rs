@@ -105,52 +105,58 @@ async fn qlt_15_certificates_of_the_broker_and_of_calls_are_exchanged_under_load
     engine.world().program(Program::at("/do"));
     let system = TlsFront::start(address(engine.world().url()), shown(&old, &[&old])).await.unwrap();
     engine.actions("calls", &calling(system.port(), ", auth: {certificate: own}")).await;
-    let run = async |round: &str| {
-        for number in 0..30 {
-            let order = json!({"id": format!("{round}-{number}"), "scenario": "calls"});
-            engine.post("/v1/orders", &order).await.unwrap().success().unwrap();
-        }
-    };
-    let ended = async |round: &str| {
-        for number in 0..30 {
-            let id = format!("{round}-{number}");
-            engine.reach(&id, "success").await;
-        }
-    };
-    // A call that succeeds there shows that the worker has read the files of a step.
     let probe = TlsFront::start(address(engine.world().url()), shown(&new, &[&old])).await.unwrap();
     engine.actions("probe", &calling(probe.port(), ", auth: {certificate: own}")).await;
-    let read = async || {
-        until("the files are read", PATIENCE, async || {
-            // On a connection of an earlier call nothing is shown.
-            probe.cut();
-            let id = uuid::Uuid::new_v4().to_string();
-            engine.accepted(json!({"id": id, "scenario": "probe"})).await;
-            let end = async || engine.order(&id).await.unwrap()["status"].as_str().unwrap().to_owned();
-            until("the probe ends", PATIENCE, async || ["success", "fail"].contains(&&*end().await)).await;
-            end().await == "success"
-        })
-        .await;
-    };
-    run("before").await;
+    begin(&engine, "before").await;
     // Both are trusted on both sides before anybody shows the new ones, and the old ones no longer once all do.
     folder.file("issuers.pem", &format!("{}{}", old.pem, new.pem));
-    read().await;
-    run("during").await;
+    files_are_read(&engine, &probe).await;
+    begin(&engine, "during").await;
     broker.exchange(shown(&new, &[&old, &new]));
     broker.cut();
     system.exchange(shown(&new, &[&old, &new]));
     show(&new);
     probe.exchange(shown(&new, &[&new]));
-    read().await;
+    files_are_read(&engine, &probe).await;
     broker.exchange(shown(&new, &[&new]));
     broker.cut();
     system.exchange(shown(&new, &[&new]));
     folder.file("issuers.pem", &new.pem);
     for round in ["before", "during"] {
-        ended(round).await;
+        all_succeed(&engine, round).await;
     }
     system.cut();
-    run("after").await;
-    ended("after").await;
+    begin(&engine, "after").await;
+    all_succeed(&engine, "after").await;
+}
+
+/// Orders of a round.
+fn ids(round: &str) -> impl Iterator<Item = String> {
+    (0..30).map(move |number| format!("{round}-{number}"))
+}
+
+async fn begin(engine: &Installation, round: &str) {
+    for id in ids(round) {
+        engine.accepted(json!({"id": id, "scenario": "calls"})).await;
+    }
+}
+
+async fn all_succeed(engine: &Installation, round: &str) {
+    for id in ids(round) {
+        engine.reach(&id, "success").await;
+    }
+}
+
+/// Waits until a call of the probe succeeds: the worker has read the files as they are.
+async fn files_are_read(engine: &Installation, probe: &TlsFront) {
+    until("the files are read", PATIENCE, async || {
+        // On a connection of an earlier call nothing is shown.
+        probe.cut();
+        let id = uuid::Uuid::new_v4().to_string();
+        engine.accepted(json!({"id": id, "scenario": "probe"})).await;
+        let status = async || engine.order(&id).await.unwrap()["status"].as_str().unwrap().to_owned();
+        until("the probe ends", PATIENCE, async || ["success", "fail"].contains(&&*status().await)).await;
+        status().await == "success"
+    })
+    .await;
 }

@@ -1,10 +1,14 @@
 //! Systems that may be called: hosts and networks that the configuration allows and denies. Must
-//! never resolve a name; the caller asks with the address that it is about to connect to.
+//! never resolve a name; the caller asks with the address that it is about to connect to. Beside them, their certificates.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
 use pagurus_domain::order::notification::matches;
+use pagurus_tls::{CertificateCheck, CertificateFiles, ClientTls};
+
+/// Ends of the names of files with certificates.
+const CERTIFICATE: &str = ".crt";
 
 /// An entry of `worker.http.allow` or `worker.http.deny`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +100,33 @@ pub struct CallRules {
 }
 
 impl CallRules {
+    /// TLS of a call that shows this certificate; `None` where there is no folder of certificates.
+    #[must_use]
+    pub fn tls(&self, certificate: Option<&str>) -> Option<ClientTls> {
+        let certificate = match (certificate, &self.certificates) {
+            (None, _) => None,
+            (Some(_), None) => return None,
+            (Some(name), Some(folder)) => {
+                let file = |kind: &str| folder.join(format!("{name}{kind}"));
+                Some(CertificateFiles { certificate: file(CERTIFICATE), key: file(".key") })
+            }
+        };
+        let check = CertificateCheck::IssuerAndName;
+        Some(ClientTls { check, issuers: self.issuers.clone(), and_system: true, certificate })
+    }
+
+    /// Names of the certificates in the folder.
+    #[must_use]
+    pub fn certificate_names(&self) -> Vec<String> {
+        let entries = self.certificates.as_ref().and_then(|folder| std::fs::read_dir(folder).ok());
+        let names =
+            entries.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> =
+            names.filter_map(|name| Some(name.strip_suffix(CERTIFICATE)?.to_owned())).collect();
+        names.sort();
+        names
+    }
+
     /// True if a connection may be made. Only an address in `allow` overrides `deny`: the owner of a name decides
     /// which addresses it leads to.
     #[must_use]

@@ -43,7 +43,7 @@ section! {
     #[derive(Clone)]
     pub struct BrokerSettings;
 
-    url: String = ("broker.url", Secret, "amqp://127.0.0.1:5672/%2f", Restart, "Where RabbitMQ is, with the virtual host.");
+    url: String = ("broker.url", Secret, "amqp://127.0.0.1:5672/%2f", Restart, "Where RabbitMQ is, with the virtual host. `amqps://`, with `cacertfile`, `certfile` and `keyfile` as options, asks for TLS.");
     prefix: String = ("broker.prefix", Name, "pagurus", Restart, "First part of the names of exchanges and queues, so that installations can share a broker.");
     confirm_timeout: Duration = ("broker.confirm_timeout", Duration, "10s", Restart, "How long the broker may take to confirm a message.");
     prefetch: u16 = ("broker.prefetch", Count { least: 1, most: 65_535 }, "200", Restart, "Messages that each consumer of intake may hold unacknowledged; times the longest message that the broker takes (`max_message_size`), this bounds their memory.");

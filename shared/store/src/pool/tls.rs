@@ -115,7 +115,7 @@ mod tests {
             ("?sslmode=require&sslcert=/c.pem", "both are needed"),
             ("?sslmode=require&nonsense=1", "is no URL of a database"),
         ] {
-            let refused = found(query).expect_err(query);
+            let refused = found(query).err().unwrap_or_default();
             assert!(refused.contains(says) && !refused.contains("secret"), "{query}: {refused}");
         }
     }

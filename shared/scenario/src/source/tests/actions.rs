@@ -234,7 +234,15 @@ fn scn_1_header_fields_and_credentials_are_checked() {
         ),
         (
             "- http: {url: 'http://h', auth: {username: u}}",
-            "6:37: `auth` is neither a bearer token nor a user with a password; write `{bearer",
+            "6:37: `auth` is neither a bearer token nor a user with a password nor a certificate; write `{bearer",
+        ),
+        (
+            "- http: {url: 'http://h', auth: {certificate: bank}}",
+            "6:19: a certificate is shown over TLS only; write `https://`, or remove",
+        ),
+        (
+            "- http: {url: 'https://h', auth: {certificate: ../bank}}",
+            "6:52: `../bank` is no name of a certificate; write letters, digits",
         ),
         (
             "- http: {url: 'http://h', auth: {token: u}}",

@@ -63,6 +63,7 @@ const BEYOND: &[&str] = &[
     "is not an HTTP status",
     "a URL holds no user",
     "a URL has no spaces",
+    "a certificate is shown over TLS only",
     "has a line break in it",
     // The schema of the parameters.
     "leads out of the schema",

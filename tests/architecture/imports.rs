@@ -72,7 +72,7 @@ const RESERVED: [(&str, &[&str]); 14] = [
     ("opentelemetry-otlp", &["runtime"]),
     ("opentelemetry-http", &["runtime"]),
     ("rustls-platform-verifier", &["tls"]),
-    ("tokio-rustls", &["http", "harness"]),
+    ("tokio-rustls", &["http", "runtime", "harness"]),
     ("backoff", &["broker"]),
     ("prometheus-client", &["runtime"]),
 ];

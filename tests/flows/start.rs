@@ -31,6 +31,8 @@ const ALL: &[Refused] = &[
     refused("node: {lost_after: 1s}", None, "at least three times"),
     refused("node: {name: \"a\\0b\"}", None, "no control character"),
     refused("node: {advertise: somewhere}", None, "must be `HOST:PORT`"),
+    refused("node: {certificate: /c.pem}", None, "goes with `node.key`"),
+    refused("node: {certificate: /no.pem, key: /no.key}", None, "no certificate can be read"),
     refused(
         "node: {listen: '203.0.113.7:0'}\nintake: {public_confirmed: true}",
         None,

@@ -129,7 +129,11 @@ impl Node {
     /// Address on which it listens, as a URL without a path.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.address())
+        format!("{}://{}", self.scheme(), self.address())
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.spec.environment.contains_key("PAGURUS__NODE__CERTIFICATE") { "https" } else { "http" }
     }
 
     /// Waits until `/readyz` answers 200 at each of its doors, and says nothing of a door that is shut.
@@ -145,7 +149,7 @@ impl Node {
     }
 
     async fn wait_door(&self, http: &reqwest::Client, port: u16, deadline: Instant) -> Result<()> {
-        let url = format!("http://127.0.0.1:{port}/readyz");
+        let url = format!("{}://127.0.0.1:{port}/readyz", self.scheme());
         loop {
             // A frozen or swamped node must not hold up the clock of this loop.
             let last = match http.get(&url).timeout(Duration::from_secs(2)).send().await {

@@ -70,7 +70,8 @@ fn of_one_process(settings: LiveSettings, door: SocketAddr) -> LiveSettings {
     settings.adjusted(move |settings| {
         settings.node.name = None;
         settings.node.listen = door;
-        settings.intake.public_url.get_or_insert_with(|| format!("http://{}", reachable(door)));
+        let scheme = settings.node.scheme();
+        settings.intake.public_url.get_or_insert_with(|| format!("{scheme}://{}", reachable(door)));
     })
 }
 

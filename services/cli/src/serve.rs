@@ -44,7 +44,8 @@ pub(crate) async fn run(arguments: &Arguments, config: Option<&Path>) -> Result<
     let intake = intake.filter(|door| doors.len() > 1 && door.port() != 0);
     let settings = settings.adjusted(move |settings| {
         if let Some(door) = intake {
-            settings.intake.public_url.get_or_insert_with(|| format!("http://{}", reachable(door)));
+            let scheme = settings.node.scheme();
+            settings.intake.public_url.get_or_insert_with(|| format!("{scheme}://{}", reachable(door)));
         }
     });
     Ok(together(&settings, doors).await?)

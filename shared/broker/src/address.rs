@@ -2,7 +2,7 @@
 
 use lapin::uri::{AMQPScheme, AMQPUri};
 use pagurus_domain::number::saturated;
-use pagurus_tls::{CertificateCheck, CertificateFiles, ClientTls, taken_out};
+use pagurus_tls::{CertificateCheck, CertificateFiles, ClientTls, TlsFiles as _, taken_out};
 
 use crate::{Config, Error, connection};
 

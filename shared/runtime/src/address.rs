@@ -9,10 +9,20 @@ use crate::host_name;
 
 /// The address that the registry gets: `HOST:PORT`, or the base of a URL. The configuration may set it; else it
 /// is the one on the way to the database.
-pub(crate) async fn advertised(configured: Option<&str>, database: &str, listen: SocketAddr) -> String {
+pub(crate) async fn advertised(
+    configured: Option<&str>,
+    speaks_tls: bool,
+    database: &str,
+    listen: SocketAddr,
+) -> String {
     if let Some(configured) = configured {
         return configured.trim_end_matches('/').to_owned();
     }
+    let address = found(database, listen).await;
+    if speaks_tls { format!("https://{address}") } else { address }
+}
+
+async fn found(database: &str, listen: SocketAddr) -> String {
     if !listen.ip().is_unspecified() {
         return listen.to_string();
     }
@@ -97,7 +107,8 @@ mod tests {
         let variables = [("PAGURUS__NODE__LISTEN", Some(listen)), ("PAGURUS__NODE__ADVERTISE", advertise)];
         let variables = variables.into_iter().filter_map(|(name, value)| Some((name.into(), value?.into())));
         let settings = load(None, variables).unwrap();
-        advertised(settings.node.advertise.as_deref(), &settings.database.url, settings.node.listen).await
+        let (node, database) = (&settings.node, &settings.database.url);
+        advertised(node.advertise.as_deref(), false, database, node.listen).await
     }
 
     #[tokio::test]

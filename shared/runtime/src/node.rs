@@ -65,8 +65,9 @@ pub(crate) async fn register(
     loop {
         // Again each time: it may follow from where the database is, which is not known at once.
         node.address = {
-            let configured = settings.node.advertise.as_deref();
-            address::advertised(configured, &settings.database.url, http.address()).await
+            let (own, database) = (&settings.node, &settings.database.url);
+            let configured = own.advertise.as_deref();
+            address::advertised(configured, own.certificate.is_some(), database, http.address()).await
         };
         match try_register(&node, former, settings, store).await {
             Ok(Some(registered)) => {

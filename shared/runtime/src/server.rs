@@ -6,6 +6,7 @@ mod bodies;
 mod client;
 mod connections;
 mod places;
+mod secured;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use axum::response::IntoResponse as _;
 use axum::{Extension, Router};
 use pagurus_domain::id::Role;
 use pagurus_domain::json::json_text;
+use pagurus_tls::ReloadingTls;
 use pagurus_wire::problem::{Problem, Type};
 use tokio_util::task::TaskTracker;
 
@@ -71,7 +73,8 @@ impl HttpServer {
             .fallback(async |Extension(full): Extension<PlaceShortage>| answer_of(&without_place(full)));
         let common = |router: Router| router.layer(from_fn(to_one_host)).layer(map_response(harden));
         let (all, only_probes) = (common(all), common(only_probes));
-        tokio::spawn(connections::serve(listener, limits, all, only_probes));
+        let tls = settings.node.tls().map(|files| Arc::new(ReloadingTls::new(files)));
+        tokio::spawn(connections::serve(listener, limits, tls, all, only_probes));
         Ok(Self { address, api })
     }
 

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::Role;
 
-use pagurus_tls::ClientTls;
+use pagurus_tls::TlsFiles;
 
 use crate::config::{self, CallRules, Settings};
 use crate::traces;
@@ -44,6 +44,10 @@ pub fn refusals(settings: &Settings, process: NewProcess) -> Vec<Fault> {
     let mut faults = Vec::new();
     if process.role == Role::Intake {
         faults.extend(settings.check_public_access().err());
+    }
+    if settings.node.certificate.is_some() != settings.node.key.is_some() {
+        let message = "`node.certificate` goes with `node.key`: set both, or none";
+        faults.push(Fault::placed(None, "/node/certificate", message));
     }
     if let Some(host) = process.host {
         faults.extend(foreign_address(process.listen));
@@ -85,10 +89,12 @@ fn unusable_files(settings: &Settings, role: Role) -> Vec<Fault> {
     let of_certificates = names.into_iter().filter_map(|name| fault_of(&calls?.tls(Some(&name))?));
     let of_certificates = of_certificates.map(|fault| ("/worker/http/certificates", Some(fault)));
     let all = of_servers.into_iter().chain([of_issuers]).chain(of_certificates);
+    let own = settings.node.tls().as_ref().and_then(fault_of);
+    let all = all.chain([("/node/certificate", own)]);
     all.filter_map(|(place, fault)| Some(Fault::placed(None, place, fault?))).collect()
 }
 
-fn fault_of(tls: &ClientTls) -> Option<String> {
+fn fault_of(tls: &impl TlsFiles) -> Option<String> {
     tls.config().err().map(|fault| fault.to_string())
 }
 

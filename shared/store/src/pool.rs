@@ -12,7 +12,7 @@ use deadpool_postgres::{
 use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::config::SslMode;
 
-use pagurus_tls::ReloadingTls;
+use pagurus_tls::{ReloadingTls, TlsFiles as _};
 
 use self::tls::ExplainedTls;
 use crate::{Error, Patience, Result};

@@ -1,4 +1,4 @@
-//! TLS to servers: which certificates are trusted, which one this side shows, and a sentence about each handshake that fails.
+//! TLS to servers, and of our own: which certificates are trusted, which one this side shows, and a sentence about each handshake that fails.
 //!
 //! [`ReloadingTls`] follows the files: a certificate that is exchanged is used from then on, without a restart.
 
@@ -17,7 +17,7 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use rustls_platform_verifier::Verifier as PlatformVerifier;
 
 pub use explain::explained;
@@ -90,12 +90,61 @@ impl CertificateFiles {
     }
 }
 
-impl ClientTls {
+/// Settings of TLS whose files may change.
+pub trait TlsFiles {
+    /// Settings as the library takes them.
+    type Config;
+
+    /// The files.
+    fn files(&self) -> Vec<&Path>;
+
     /// Settings of a new connection, from the files as they are now.
     ///
     /// # Errors
     /// A file cannot be read, is none of its kind, or does not belong to the other.
-    pub fn config(&self) -> Result<ClientConfig, TlsFault> {
+    fn config(&self) -> Result<Self::Config, TlsFault>;
+}
+
+impl CertificateFiles {
+    fn both(&self) -> [&Path; 2] {
+        [&self.certificate, &self.key]
+    }
+
+    fn fault(&self, error: &rustls::Error) -> TlsFault {
+        let (certificate, key) = (self.certificate.display(), self.key.display());
+        TlsFault(format!("the certificate in `{certificate}` and the key in `{key}`: {error}"))
+    }
+}
+
+/// A server shows its certificate, and speaks HTTP/1.1.
+impl TlsFiles for CertificateFiles {
+    type Config = ServerConfig;
+
+    fn files(&self) -> Vec<&Path> {
+        self.both().into()
+    }
+
+    fn config(&self) -> Result<ServerConfig, TlsFault> {
+        let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| TlsFault(error.to_string()))?
+            .with_no_client_auth();
+        let built = builder.with_single_cert(certificates(&self.certificate)?, key(&self.key)?);
+        let mut config = built.map_err(|error| self.fault(&error))?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
+
+impl TlsFiles for ClientTls {
+    type Config = ClientConfig;
+
+    fn files(&self) -> Vec<&Path> {
+        let shown = self.certificate.iter().flat_map(CertificateFiles::both);
+        self.issuers.as_deref().into_iter().chain(shown).collect()
+    }
+
+    fn config(&self) -> Result<ClientConfig, TlsFault> {
         let provider = Arc::new(ring::default_provider());
         let verifier = CheckedCertificate {
             check: self.check,
@@ -109,12 +158,11 @@ impl ClientTls {
             .with_custom_certificate_verifier(Arc::new(verifier));
         let Some(files) = &self.certificate else { return Ok(builder.with_no_client_auth()) };
         let built = builder.with_client_auth_cert(certificates(&files.certificate)?, key(&files.key)?);
-        built.map_err(|error| {
-            let (certificate, key) = (files.certificate.display(), files.key.display());
-            TlsFault(format!("the certificate in `{certificate}` and the key in `{key}`: {error}"))
-        })
+        built.map_err(|error| files.fault(&error))
     }
+}
 
+impl ClientTls {
     /// Verifiers of which one has to agree; none where nothing is checked.
     fn verifiers(
         &self,

@@ -1,12 +1,10 @@
 //! Settings of TLS that follow their files.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use rustls::ClientConfig;
-
-use crate::{ClientTls, TlsFault};
+use crate::{ClientTls, TlsFault, TlsFiles};
 
 /// Time between two looks at the files.
 const LOOK: Duration = Duration::from_millis(500);
@@ -15,24 +13,24 @@ const AGE: Duration = Duration::from_secs(600);
 
 /// TLS of many connections: made once, and again when a file has changed. Connections resume the sessions of each other.
 #[derive(Debug)]
-pub struct ReloadingTls {
-    tls: ClientTls,
-    loaded: Mutex<Option<LoadedTls>>,
+pub struct ReloadingTls<T: TlsFiles = ClientTls> {
+    tls: T,
+    loaded: Mutex<Option<LoadedTls<T::Config>>>,
 }
 
 #[derive(Debug)]
-struct LoadedTls {
-    config: Arc<ClientConfig>,
+struct LoadedTls<C> {
+    config: Arc<C>,
     /// Time and length of each file.
     files: Vec<Option<(SystemTime, u64)>>,
     loaded_at: Instant,
     looked_at: Instant,
 }
 
-impl ReloadingTls {
+impl<T: TlsFiles> ReloadingTls<T> {
     /// TLS by these settings; no file is read yet.
     #[must_use]
-    pub const fn new(tls: ClientTls) -> Self {
+    pub const fn new(tls: T) -> Self {
         Self { tls, loaded: Mutex::new(None) }
     }
 
@@ -40,7 +38,7 @@ impl ReloadingTls {
     ///
     /// # Errors
     /// A file cannot be read, is none of its kind, or does not belong to the other.
-    pub fn config(&self) -> Result<Arc<ClientConfig>, TlsFault> {
+    pub fn config(&self) -> Result<Arc<T::Config>, TlsFault> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if let Some(loaded) = &mut *loaded {
@@ -62,11 +60,10 @@ impl ReloadingTls {
     }
 
     fn files(&self) -> Vec<Option<(SystemTime, u64)>> {
-        let of_certificate = self.tls.certificate.iter().flat_map(|files| [&files.certificate, &files.key]);
-        let state = |file: &PathBuf| {
+        let state = |file: &Path| {
             let metadata = std::fs::metadata(file).ok()?;
             Some((metadata.modified().ok()?, metadata.len()))
         };
-        self.tls.issuers.iter().chain(of_certificate).map(state).collect()
+        self.tls.files().into_iter().map(state).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pagurus_harness::certificates::{NOW, TestIssuer, server_config};
-use pagurus_tls::{CertificateCheck, CertificateFiles, ClientTls, explained};
+use pagurus_tls::{CertificateCheck, CertificateFiles, ClientTls, TlsFiles as _, explained};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, ServerConfig, ServerConnection};
 

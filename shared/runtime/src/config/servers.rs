@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use pagurus_tls::CertificateFiles;
+
 use super::kind::Kind::{self, *};
 use super::section::section;
 
@@ -16,10 +18,27 @@ section! {
 
     name: Option<String> = ("node.name", OptionalText, "~", Restart, "Name of the node in the registry and in logs, of one process a role: one that starts under a name takes the work of the one before it, which ends. Left out: `<role>-<host>-<pid>`.");
     listen: SocketAddr = ("node.listen", Address, "127.0.0.1:0", Restart, "Address of health, readiness and metrics, and of the API on intake; port 0 takes a free one.");
+    certificate: Option<String> = ("node.certificate", OptionalText, "~", Restart, "File of the certificate by which the HTTP server speaks TLS, in PEM; left out, it speaks none. A file that changes is read again within a second.");
+    key: Option<String> = ("node.key", OptionalText, "~", Restart, "File of the private key of `node.certificate`, in PEM.");
     max_connections: usize = ("node.max_connections", Count { least: 16, most: 1_000_000 }, "4096", Restart, "Connections of HTTP clients at most; when there are more, the one that has asked nothing for the longest time is closed. A few more are kept for probes.");
     advertise: Option<String> = ("node.advertise", OptionalText, "~", Restart, "Where others reach the node: `HOST:PORT`, or the base of a URL. Left out: `node.listen`; where that is every address of the host, the one by which the host reaches Postgres, or its name.");
     heartbeat: Duration = ("node.heartbeat", Duration, "3s", Live, "How often a node reports that it lives.");
     lost_after: Duration = ("node.lost_after", Duration, "12s", Live, "A node that has been silent for so long is lost, and its work is taken over.");
+}
+
+impl NodeSettings {
+    /// Files by which the HTTP server speaks TLS; `None` if it speaks none.
+    #[must_use]
+    pub fn tls(&self) -> Option<CertificateFiles> {
+        let (certificate, key) = (self.certificate.as_ref()?, self.key.as_ref()?);
+        Some(CertificateFiles { certificate: certificate.into(), key: key.into() })
+    }
+
+    /// Scheme of the URLs of the HTTP server.
+    #[must_use]
+    pub const fn scheme(&self) -> &'static str {
+        if self.certificate.is_some() { "https" } else { "http" }
+    }
 }
 
 section! {

@@ -1,3 +1,5 @@
+//! Clients that are slow, silent or many, and probes beside them.
+
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use std::time::Instant;

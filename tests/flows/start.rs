@@ -61,6 +61,10 @@ const ALL: &[Refused] = &[
     ),
 ];
 
+/// Configurations that keep a worker from starting, and no intake.
+const WORKER: &[Refused] =
+    &[refused("worker: {http: {issuers: /no.pem}}", None, "no certificate can be read from `/no.pem`")];
+
 /// Configurations that keep an intake from starting, and no other service.
 const INTAKE: &[Refused] = &[
     refused("node: {listen: '0.0.0.0:0'}", None, "the API would be open to everybody"),
@@ -122,7 +126,7 @@ async fn config_what_a_start_refuses_a_check_refuses_and_says_the_same_of() {
         is_refused("pagurus", &["config", "check", path], case).await;
         is_refused("pagurus", &["config", "check", path, "--role", "intake"], case).await;
     }
-    for case in ALL {
+    for case in ALL.iter().chain(WORKER) {
         let file = File::new(case.file);
         let path = file.0.to_str().unwrap();
         is_refused("pagurus", &["serve", "--roles", "worker", "--config", path], case).await;
@@ -140,7 +144,15 @@ async fn config_a_check_for_one_service_or_another_host_leaves_out_what_is_none_
         let file = File::new(case.file);
         fine(&["config", "check", file.0.to_str().unwrap(), "--role", "worker"], case).await;
     }
-    for case in ALL.iter().filter(|case| case.variable.is_some() || case.words.contains("of this host")) {
+    for case in WORKER {
+        let file = File::new(case.file);
+        fine(&["config", "check", file.0.to_str().unwrap(), "--role", "intake"], case).await;
+    }
+    let is_elsewhere = |case: &&Refused| {
+        let of_host = ["of this host", "no certificate can be read"];
+        case.variable.is_some() || of_host.iter().any(|words| case.words.contains(words))
+    };
+    for case in ALL.iter().filter(is_elsewhere) {
         let file = File::new(case.file);
         fine(&["config", "check", file.0.to_str().unwrap(), "--file-only"], case).await;
     }

@@ -135,12 +135,14 @@ impl Connector {
         if let Some(tls) = known.get(&name) {
             return Ok(Arc::clone(tls));
         }
-        let tls = self.rules.tls(certificate).ok_or_else(|| {
-            let name = certificate.unwrap_or_default();
-            Broken::Tls(format!(
-                "the certificate `{name}` is asked for, and `worker.http.certificates` is not set"
-            ))
-        })?;
+        let files = certificate.map(|name| {
+            self.rules.certificate(name).ok_or_else(|| {
+                Broken::Tls(format!(
+                    "the certificate `{name}` is asked for, and `worker.http.certificates` is not set"
+                ))
+            })
+        });
+        let tls = self.rules.tls(files.transpose()?);
         let tls = Arc::new(ReloadingTls::new(tls));
         known.insert(name, Arc::clone(&tls));
         Ok(tls)

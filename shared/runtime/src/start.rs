@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::Role;
 
-use pagurus_tls::TlsFiles;
+use pagurus_tls::{ClientTls, TlsFiles};
 
 use crate::config::{self, CallRules, Settings};
 use crate::traces;
@@ -84,9 +84,12 @@ fn unusable_files(settings: &Settings, role: Role) -> Vec<Fault> {
         ("/broker/url", pagurus_broker::tls_fault(&settings.broker.url)),
     ];
     let calls = matches!(role, Role::Worker | Role::Notifier).then_some(&settings.worker.calls);
-    let of_issuers = ("/worker/http/issuers", calls.and_then(|calls| fault_of(&calls.tls(None)?)));
+    // Whether this machine trusts anybody is a matter of the calls that need it.
+    let issuers = calls.and_then(|calls| calls.issuers.clone());
+    let issuers = issuers.map(|file| ClientTls { issuers: Some(file), ..ClientTls::default() });
+    let of_issuers = ("/worker/http/issuers", issuers.as_ref().and_then(fault_of));
     let names = calls.map_or_else(Vec::new, CallRules::certificate_names);
-    let of_certificates = names.into_iter().filter_map(|name| fault_of(&calls?.tls(Some(&name))?));
+    let of_certificates = names.iter().filter_map(|name| fault_of(&calls?.certificate(name)?));
     let of_certificates = of_certificates.map(|fault| ("/worker/http/certificates", Some(fault)));
     let all = of_servers.into_iter().chain([of_issuers]).chain(of_certificates);
     let own = settings.node.tls().as_ref().and_then(fault_of);

@@ -100,19 +100,19 @@ pub struct CallRules {
 }
 
 impl CallRules {
-    /// TLS of a call that shows this certificate; `None` where there is no folder of certificates.
+    /// TLS of a call that shows this certificate, if any.
     #[must_use]
-    pub fn tls(&self, certificate: Option<&str>) -> Option<ClientTls> {
-        let certificate = match (certificate, &self.certificates) {
-            (None, _) => None,
-            (Some(_), None) => return None,
-            (Some(name), Some(folder)) => {
-                let file = |kind: &str| folder.join(format!("{name}{kind}"));
-                Some(CertificateFiles { certificate: file(CERTIFICATE), key: file(".key") })
-            }
-        };
+    pub fn tls(&self, certificate: Option<CertificateFiles>) -> ClientTls {
         let check = CertificateCheck::IssuerAndName;
-        Some(ClientTls { check, issuers: self.issuers.clone(), and_system: true, certificate })
+        ClientTls { check, issuers: self.issuers.clone(), and_system: true, certificate }
+    }
+
+    /// Files of the certificate of this name; `None` where there is no folder of certificates.
+    #[must_use]
+    pub fn certificate(&self, name: &str) -> Option<CertificateFiles> {
+        let folder = self.certificates.as_ref()?;
+        let file = |kind: &str| folder.join(format!("{name}{kind}"));
+        Some(CertificateFiles { certificate: file(CERTIFICATE), key: file(".key") })
     }
 
     /// Names of the certificates in the folder.

@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use pagurus_domain::classes::PANIC;
 use pagurus_domain::id::{Life, OrderNo, RequestId};
 use pagurus_domain::invariants::operation::of_operation;
 use pagurus_domain::invariants::standing::{OrderStanding, of_abandoned, of_order, of_queues};
 use pagurus_domain::invariants::{Invariant, Violation, life, traffic};
-use pagurus_domain::order::Status;
+use pagurus_domain::order::{OrderError, Status};
 
 use crate::core::{Core, stamp};
 use crate::outside::Clients;
 use crate::store::{RequestStatus, Tables};
+
+/// Word for an end that only a defect of the interpreter, or of this simulation, can bring about.
+pub const DEFECT: &str = "a defect ended an order";
 
 /// Time within which the stages of a lost node go to others, while nothing else fails.
 const TAKEN_OVER: Duration = Duration::from_secs(12);
@@ -119,6 +123,10 @@ pub fn at_the_end(core: &mut Core, clients: &Clients) {
     });
     found.extend(rest);
     core.tables.witness.violations.extend(found);
+    let of_defect = |error: &OrderError| error.class.as_deref() == Some(PANIC);
+    if core.tables.orders.values().any(|order| order.error.as_ref().is_some_and(of_defect)) {
+        core.tables.witness.saw(DEFECT);
+    }
 }
 
 /// Ends that were to be reported to clients, by what the orders say.

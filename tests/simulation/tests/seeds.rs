@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pagurus_domain::invariants::Invariant;
+use pagurus_simulation::judge::DEFECT;
 use pagurus_simulation::outcome::Outcome;
 use pagurus_simulation::planted::Planted;
 use pagurus_simulation::report::shrunk;
@@ -70,6 +71,7 @@ fn qlt_14_without_a_bug_nothing_is_reported_and_everything_was_seen() {
     }
     let missing: Vec<&str> = SOMETIMES.into_iter().filter(|what| !seen.contains_key(what)).collect();
     assert!(missing.is_empty(), "not seen: {missing:?}");
+    assert_eq!(seen.get(DEFECT), None);
 }
 
 #[test]

@@ -90,7 +90,7 @@ async fn qlt_15_certificates_of_the_database_are_exchanged_under_load_without_a_
     std::fs::write(&file, &old.pem).unwrap();
     let url = by_tls(&server, "verify-full", &file);
     let mut engine = Installation::behind("exchange", |_| ("PAGURUS__DATABASE__URL", url)).await;
-    // What the test itself asks goes without TLS.
+    // The test's own queries go without TLS.
     engine.database = server.url();
     let amqp = engine.env.amqp().await.unwrap();
     let inbox = engine.listen(&amqp).await;

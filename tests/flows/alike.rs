@@ -75,7 +75,7 @@ fn differences(seed: u64, outcome: &ConstantOutcome) -> Vec<String> {
     };
     let texts = constant_texts(seed, "e");
     let scenarios: Vec<(String, Arc<Scenario>)> = texts.iter().map(read).collect();
-    let registrations = constant::orders(seed, ORDERS, &constant_names(seed));
+    let registrations = constant::orders(seed, ORDERS);
     let mut wrong = Vec::new();
     for order in &registrations {
         let end = outcome.orders.iter().find(|one| order["id"] == one.id.as_str()).unwrap();
@@ -157,13 +157,12 @@ async fn scn_13_rec_10_random_orders_end_alike_in_the_simulation_and_on_the_real
     let engine =
         Installation::with("alike", &[("PAGURUS__EXECUTION__ERROR_HANDLING", &constant_rules())]).await;
     let exchange = format!("world-{}", engine.env().prefix());
-    engine.world().program(Program::at("/constant/**").decided_by(|call| {
-        let scenario = call.path.split("/s").nth(1).and_then(|rest| rest.split('/').next()?.parse().ok());
-        answered(world_of(scenario.unwrap_or(0)), &call.path)
-    }));
+    engine.world().program(
+        Program::at("/constant/**")
+            .decided_by(|call| answered(world_of(call.path.trim_start_matches("/constant/")), &call.path)),
+    );
     let decide = Arc::new(|question: &Question| {
-        let scenario = question.key.trim_start_matches('s').split('/').next().and_then(|no| no.parse().ok());
-        if world_of(scenario.unwrap_or(0)).is_silent(&question.key) {
+        if world_of(&question.key).is_silent(&question.key) {
             Answer::Silence
         } else {
             Answer::CallBack(Duration::ZERO, Value::Null)
@@ -173,10 +172,10 @@ async fn scn_13_rec_10_random_orders_end_alike_in_the_simulation_and_on_the_real
         Responder::start(engine.env().amqp_url(), &exchange, engine.env().prefix(), decide).await.unwrap();
     let mut expected = Vec::new();
     for seed in LIVE {
-        for (text, name) in constant_texts(seed, &exchange).iter().zip(all_names(seed)) {
+        for (text, name) in constant_texts(seed, &exchange).iter().zip(constant_names(seed)) {
             engine.put_scenario(&name, text).await.unwrap();
         }
-        let orders = constant::orders(seed, ORDERS, &constant_names(seed));
+        let orders = constant::orders(seed, ORDERS);
         engine.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
         expected.extend(simulated(seed).orders);
     }
@@ -193,18 +192,10 @@ async fn scn_13_rec_10_random_orders_end_alike_in_the_simulation_and_on_the_real
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), expected.len(), wrong.join("\n"));
 }
 
-/// Names of all scenarios of a seed, the one of children included.
-fn all_names(seed: u64) -> Vec<String> {
-    let mut names = constant_names(seed);
-    let last = names.len() as u64 * (seed + 1) + seed;
-    names.push(format!("s{last}"));
-    names
-}
-
-/// The world of the seed that a scenario with this number comes from.
-fn world_of(scenario: u64) -> ConstantWorld {
-    let of_seed = constant_names(0).len() as u64 + 1;
-    ConstantWorld(scenario / of_seed)
+/// The world of a place, by the scenario at its beginning.
+fn world_of(place: &str) -> ConstantWorld {
+    let scenario = place.split('/').next().unwrap();
+    LIVE.map(ConstantWorld).find(|world| constant_names(world.0).iter().any(|name| name == scenario)).unwrap()
 }
 
 fn answered(world: ConstantWorld, path: &str) -> Step {

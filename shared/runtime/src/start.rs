@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::Role;
 
-use pagurus_tls::{ClientTls, TlsFiles};
+use pagurus_tls::{CertificateCheck, ClientTls, TlsFiles};
 
 use crate::config::{self, CallRules, Settings};
 use crate::traces;
@@ -84,12 +84,16 @@ fn unusable_files(settings: &Settings, role: Role) -> Vec<Fault> {
         ("/broker/url", pagurus_broker::tls_fault(&settings.broker.url)),
     ];
     let calls = matches!(role, Role::Worker | Role::Notifier).then_some(&settings.worker.calls);
-    // Whether this machine trusts anybody is a matter of the calls that need it.
+    // A machine that trusts nobody may call systems without TLS.
     let issuers = calls.and_then(|calls| calls.issuers.clone());
     let issuers = issuers.map(|file| ClientTls { issuers: Some(file), ..ClientTls::default() });
     let of_issuers = ("/worker/http/issuers", issuers.as_ref().and_then(fault_of));
     let names = calls.map_or_else(Vec::new, CallRules::certificate_names);
-    let of_certificates = names.iter().filter_map(|name| fault_of(&calls?.certificate(name)?));
+    let shown = |name: &String| {
+        let check = CertificateCheck::Nothing;
+        Some(ClientTls { check, certificate: Some(calls?.certificate(name)?), ..ClientTls::default() })
+    };
+    let of_certificates = names.iter().filter_map(shown).filter_map(|tls| fault_of(&tls));
     let of_certificates = of_certificates.map(|fault| ("/worker/http/certificates", Some(fault)));
     let all = of_servers.into_iter().chain([of_issuers]).chain(of_certificates);
     let own = settings.node.tls().as_ref().and_then(fault_of);

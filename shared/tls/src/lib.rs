@@ -50,6 +50,10 @@ pub struct ClientTls {
     pub certificate: Option<CertificateFiles>,
 }
 
+/// TLS of our own HTTP server, which shows this certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerTls(pub CertificateFiles);
+
 /// Files of a certificate and of its key, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateFiles {
@@ -88,6 +92,15 @@ impl CertificateFiles {
             _ => Err(format!("has one of `{}` and `{}`, where both are needed", names[0], names[1])),
         }
     }
+
+    fn both(&self) -> [&Path; 2] {
+        [&self.certificate, &self.key]
+    }
+
+    fn fault(&self, error: &rustls::Error) -> TlsFault {
+        let (certificate, key) = (self.certificate.display(), self.key.display());
+        TlsFault(format!("the certificate in `{certificate}` and the key in `{key}`: {error}"))
+    }
 }
 
 /// Settings of TLS whose files may change.
@@ -105,23 +118,11 @@ pub trait TlsFiles {
     fn config(&self) -> Result<Self::Config, TlsFault>;
 }
 
-impl CertificateFiles {
-    fn both(&self) -> [&Path; 2] {
-        [&self.certificate, &self.key]
-    }
-
-    fn fault(&self, error: &rustls::Error) -> TlsFault {
-        let (certificate, key) = (self.certificate.display(), self.key.display());
-        TlsFault(format!("the certificate in `{certificate}` and the key in `{key}`: {error}"))
-    }
-}
-
-/// A server shows its certificate, and speaks HTTP/1.1.
-impl TlsFiles for CertificateFiles {
+impl TlsFiles for ServerTls {
     type Config = ServerConfig;
 
     fn files(&self) -> Vec<&Path> {
-        self.both().into()
+        self.0.both().into()
     }
 
     fn config(&self) -> Result<ServerConfig, TlsFault> {
@@ -129,8 +130,9 @@ impl TlsFiles for CertificateFiles {
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsFault(error.to_string()))?
             .with_no_client_auth();
-        let built = builder.with_single_cert(certificates(&self.certificate)?, key(&self.key)?);
-        let mut config = built.map_err(|error| self.fault(&error))?;
+        let files = &self.0;
+        let built = builder.with_single_cert(certificates(&files.certificate)?, key(&files.key)?);
+        let mut config = built.map_err(|error| files.fault(&error))?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(config)
     }

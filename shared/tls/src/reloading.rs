@@ -10,6 +10,8 @@ use crate::{ClientTls, TlsFault, TlsFiles};
 const LOOK: Duration = Duration::from_millis(500);
 /// Time after which the certificates that this machine trusts are read again: they are in no file of the settings.
 const AGE: Duration = Duration::from_secs(600);
+/// Time for which the former settings count where the files do not fit: one of them may have been exchanged, and the other not yet.
+const EXCHANGE: Duration = Duration::from_secs(10);
 
 /// TLS of many connections: made once, and again when a file has changed. Connections resume the sessions of each other.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ struct LoadedTls<C> {
     files: Vec<Option<(SystemTime, u64)>>,
     loaded_at: Instant,
     looked_at: Instant,
+    /// Time since which the files do not fit.
+    unfit_since: Option<Instant>,
 }
 
 impl<T: TlsFiles> ReloadingTls<T> {
@@ -53,10 +57,20 @@ impl<T: TlsFiles> ReloadingTls<T> {
         }
         // The state of the files is read before their contents: a change in between is seen at the next look.
         let files = self.files();
-        *loaded = None;
-        let config = Arc::new(self.tls.config()?);
-        *loaded = Some(LoadedTls { config: Arc::clone(&config), files, loaded_at: now, looked_at: now });
-        Ok(config)
+        match (self.tls.config(), &mut *loaded) {
+            (Ok(config), loaded) => {
+                let config = Arc::new(config);
+                let (loaded_at, looked_at, unfit_since) = (now, now, None);
+                *loaded =
+                    Some(LoadedTls { config: Arc::clone(&config), files, loaded_at, looked_at, unfit_since });
+                Ok(config)
+            }
+            (Err(fault), Some(former)) => {
+                let since = *former.unfit_since.get_or_insert(now);
+                if now.duration_since(since) < EXCHANGE { Ok(Arc::clone(&former.config)) } else { Err(fault) }
+            }
+            (Err(fault), None) => Err(fault),
+        }
     }
 
     fn files(&self) -> Vec<Option<(SystemTime, u64)>> {

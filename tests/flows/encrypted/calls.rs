@@ -33,6 +33,8 @@ async fn qlt_15_scn_20_a_called_system_is_checked_and_gets_the_certificate_that_
     let settings = [
         ("PAGURUS__WORKER__HTTP__ISSUERS", issuers.to_str().unwrap()),
         ("PAGURUS__WORKER__HTTP__CERTIFICATES", folder.text()),
+        ("PAGURUS__NOTIFY__ALLOW", "[{url: 'https://localhost:*', secret: hooks}]"),
+        ("PAGURUS_SECRET_HOOKS", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
     ];
     let engine = Installation::with("tls_calls", &settings).await;
     engine.world().program(Program::at("/do"));
@@ -68,6 +70,9 @@ async fn qlt_15_scn_20_a_called_system_is_checked_and_gets_the_certificate_that_
         let message = order.pointer("/error/message").and_then(|text| text.as_str()).unwrap_or_default();
         assert!(message.contains(says), "{auth}: {message}");
     }
+    let notify = json!({"url": format!("https://localhost:{}/hook", open.port()), "on": ["final"]});
+    engine.run(json!({"id": "webhook", "scenario": "s0", "notify": notify}), "success").await;
+    until("the webhook is called", PATIENCE, async || !engine.world().calls("/hook").is_empty()).await;
     let bearer =
         engine.world().calls("/do").into_iter().filter(|call| call.headers.contains_key("authorization"));
     assert_eq!(bearer.count(), 1);

@@ -3,13 +3,17 @@
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use pagurus_harness::certificates::{NOW, TestIssuer, server_config};
-use pagurus_tls::{CertificateCheck, CertificateFiles, ClientTls, TlsFiles as _, explained};
+use pagurus_tls::{
+    CertificateCheck, CertificateFiles, ClientTls, ReloadingTls, ServerTls, TlsFiles as _, explained,
+};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, ServerConfig, ServerConnection};
 
 use super::Folder;
+use crate::installation::PATIENCE;
 
 /// Shakes hands over a pair of buffers; returns what the client says of a failure.
 fn handshake(tls: &ClientTls, server: ServerConfig) -> Result<(), String> {
@@ -121,5 +125,28 @@ fn qlt_15_a_file_that_is_missing_or_none_of_its_kind_is_named() {
     ] {
         let fault = tls.config().unwrap_err().to_string();
         assert!(fault.contains(says), "{says}: {fault}");
+    }
+}
+
+#[tokio::test]
+async fn qlt_15_the_former_certificate_counts_while_one_of_two_files_is_exchanged() {
+    let folder = Folder::new("pair");
+    let ours = TestIssuer::new("ours").unwrap();
+    let [former, next] = [(), ()].map(|()| ours.issue("db.example", NOW).unwrap());
+    let certificate = folder.file("server.crt", &former.certificate);
+    let key = folder.file("server.key", &former.key);
+    let tls = ReloadingTls::new(ServerTls(CertificateFiles { certificate, key }));
+    let first = tls.config().unwrap();
+    folder.file("server.key", &next.key);
+    // Longer than it takes to look at the files again, and shorter than an exchange may last.
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(1) {
+        assert!(Arc::ptr_eq(&first, &tls.config().unwrap()));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    folder.file("server.crt", &next.certificate);
+    while Arc::ptr_eq(&first, &tls.config().unwrap()) {
+        assert!(begun.elapsed() < PATIENCE, "the new certificate does not count");
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

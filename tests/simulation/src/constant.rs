@@ -78,12 +78,13 @@ pub fn url_of(place: &str) -> String {
     format!("${{config.demo}}{PREFIX}{place}/${{params.n}}")
 }
 
-/// Registrations of a seed: orders of the scenarios with these names.
+/// Registrations of a seed: orders of its scenarios but the last, which is that of children.
 #[must_use]
-pub fn orders(seed: u64, count: usize, scenarios: &[String]) -> Vec<Value> {
+pub fn orders(seed: u64, count: usize) -> Vec<Value> {
     let mut chance = Chance::of(seed, 12);
+    let scenarios = constant_names(seed);
     let order = |number| {
-        let scenario = usize::try_from(chance.below(scenarios.len() as u64)).unwrap_or(0);
+        let scenario = usize::try_from(chance.below(scenarios.len() as u64 - 1)).unwrap_or(0);
         let mut order = json!({
             "id": format!("c{seed}-{number}"),
             "scenario": scenarios[scenario],
@@ -140,7 +141,7 @@ pub struct ConstantOutcome {
 pub fn run(seed: u64, count: usize, deployment: &Deployment) -> Result<ConstantOutcome, String> {
     let library = Library::constant(seed, deployment)?;
     let plan = Plan { actions: 0, operations: 0, stops: 0, ..Plan::of(seed, count) };
-    let clients = Clients::with(seed, orders(seed, count, &constant_names(seed)))?;
+    let clients = Clients::with(seed, orders(seed, count))?;
     let core = Core::new(seed, plan, None);
     let (run, core) = run::play(seed, core, clients, World::constant(seed), &library);
     let (children, registered): (Vec<&OrderRow>, Vec<&OrderRow>) =

@@ -163,9 +163,9 @@ pub fn constant_texts(seed: u64, exchange: &str) -> Vec<String> {
     (0..COUNT).map(|index| draft(index).text(&mut chance)).collect()
 }
 
-/// Names of the scenarios of [`constant_texts`] that orders from outside have; the last scenario is that of children.
+/// Names of the scenarios of [`constant_texts`]; the last one is that of children.
 #[must_use]
 pub fn constant_names(seed: u64) -> Vec<String> {
     let first = usize::try_from(seed).unwrap_or(0) * COUNT;
-    (0..COUNT - 1).map(|index| format!("s{}", first + index)).collect()
+    (0..COUNT).map(|index| format!("s{}", first + index)).collect()
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use pagurus_tls::CertificateFiles;
+use pagurus_tls::{CertificateFiles, ServerTls};
 
 use super::kind::Kind::{self, *};
 use super::section::section;
@@ -29,9 +29,9 @@ section! {
 impl NodeSettings {
     /// Files by which the HTTP server speaks TLS; `None` if it speaks none.
     #[must_use]
-    pub fn tls(&self) -> Option<CertificateFiles> {
+    pub fn tls(&self) -> Option<ServerTls> {
         let (certificate, key) = (self.certificate.as_ref()?, self.key.as_ref()?);
-        Some(CertificateFiles { certificate: certificate.into(), key: key.into() })
+        Some(ServerTls(CertificateFiles { certificate: certificate.into(), key: key.into() }))
     }
 
     /// Scheme of the URLs of the HTTP server.

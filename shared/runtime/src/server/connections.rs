@@ -20,6 +20,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use pagurus_tls::{ReloadingTls, ServerTls};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_util::either::Either;
 
@@ -27,7 +28,7 @@ use super::answer_time::{AnswerPace, AnswerTime};
 use super::bodies::{Leaving, RequestBody};
 use super::client::Peer;
 use super::places::{ConnectionAdmission, ConnectionPlace, ConnectionPlaces, PlaceShortage, ROOM_WITHIN};
-use super::secured::{ServerTls, at_first, begins_with_tls, secured};
+use super::secured::{at_first, begins_with_tls, secured};
 
 /// Open files that are left to everything but clients: servers, logs, secrets.
 const OTHER_FILES: usize = 128;
@@ -115,7 +116,7 @@ pub(super) fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
 pub(super) async fn serve(
     listener: TcpListener,
     limits: ConnectionLimits,
-    tls: Option<Arc<ServerTls>>,
+    tls: Option<Arc<ReloadingTls<ServerTls>>>,
     all: Router,
     only_probes: Router,
 ) {
@@ -183,7 +184,7 @@ impl Connection {
 struct ConnectedClient {
     stream: TcpStream,
     peer: Peer,
-    tls: Option<Arc<ServerTls>>,
+    tls: Option<Arc<ReloadingTls<ServerTls>>>,
 }
 
 /// Answers on a connection of the main places, or for want of one on one of the reserve.

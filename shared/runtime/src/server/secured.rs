@@ -3,16 +3,13 @@
 use std::future::Future;
 use std::time::Duration;
 
-use pagurus_tls::{CertificateFiles, ReloadingTls};
+use pagurus_tls::{ReloadingTls, ServerTls};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::places::ConnectionPlace;
-
-/// TLS of the server.
-pub(super) type ServerTls = ReloadingTls<CertificateFiles>;
 
 /// Answer to a client that speaks HTTP without TLS.
 const SPEAKS_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\ncontent-length: 47\r\nconnection: close\r\n\r\n\
@@ -26,7 +23,7 @@ pub(super) async fn begins_with_tls(stream: &mut TcpStream) -> bool {
     match stream.peek(&mut first).await {
         Ok(1) if first[0] == HANDSHAKE => true,
         Ok(1) => {
-            // Whether it takes the answer is the client's affair; it is closed in any case.
+            // A client that does not take the answer is closed all the same.
             let _ = stream.write_all(SPEAKS_TLS).await;
             let _ = stream.shutdown().await;
             false
@@ -37,7 +34,7 @@ pub(super) async fn begins_with_tls(stream: &mut TcpStream) -> bool {
 
 /// Shakes hands with a client; `None` where it comes to nothing.
 pub(super) async fn secured<S: AsyncRead + AsyncWrite + Unpin>(
-    tls: &ServerTls,
+    tls: &ReloadingTls<ServerTls>,
     stream: S,
 ) -> Option<TlsStream<S>> {
     match tls.config() {

@@ -93,11 +93,12 @@ fn allowed(krate: &str) -> Vec<&'static str> {
         "runtime" => vec!["domain", "scenario", "wire", "store", "broker", "tls"],
         "http" => vec!["domain", "scenario", "runtime", "tls"],
         "command" | "view" => vec!["domain", "scenario", "wire", "store", "runtime"],
+        "access" => vec!["domain", "wire", "store", "runtime", "tls"],
         // The policy has one user, and the workbench only those who show it to people.
         "dispatcher" => BELOW_SERVICES.into_iter().chain(["dispatch"]).collect(),
-        "intake" => BELOW_SERVICES.into_iter().chain(["workbench"]).collect(),
+        "intake" => BELOW_SERVICES.into_iter().chain(["workbench", "access"]).collect(),
         "cli" | "tests" => {
-            let others = ["dispatch", "workbench", "tls", "actor", "client", "simulation", "harness"];
+            let others = ["dispatch", "workbench", "access", "tls", "actor", "client", "simulation", "harness"];
             BELOW_SERVICES.into_iter().chain(SERVICES).chain(others).collect()
         }
         service if SERVICES.contains(&service) => BELOW_SERVICES.to_vec(),

@@ -1,0 +1,1 @@
+//! Logins against real directories and identity providers.

@@ -27,6 +27,10 @@ pub enum AuditKind {
     Search,
     /// A refused message.
     Message,
+    /// A token, by its id.
+    Token,
+    /// A session, by its id; a login that failed, by the name that was used.
+    Session,
     /// The engine as a whole.
     Engine,
 }
@@ -43,5 +47,7 @@ spelled!(AuditKind {
     Operation => "operation",
     Search => "search",
     Message => "message",
+    Token => "token",
+    Session => "session",
     Engine => "engine",
 });

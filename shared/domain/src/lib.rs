@@ -4,6 +4,7 @@
 //! Nothing here reads a clock, draws a random number, logs, or does I/O: time and chance come in
 //! as arguments, and what must be done comes back as values.
 
+pub mod access;
 pub mod activation;
 pub mod attributes;
 pub mod audit;

@@ -40,10 +40,10 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// Client of the API at this address.
+    /// Client of the API at this address, with the name that it has proved.
     #[must_use]
-    pub const fn http(from: Option<String>) -> Self {
-        Self { door: Door::Http, name: None, from }
+    pub const fn http(name: Option<String>, from: Option<String>) -> Self {
+        Self { door: Door::Http, name, from }
     }
 
     /// Client that sent a message.
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn rec_15_each_door_has_its_source_and_keeps_where_a_caller_came_from() {
-        let caller = Principal::http(Some("10.0.0.7:41000".to_owned()));
+        let caller = Principal::http(None, Some("10.0.0.7:41000".to_owned()));
         assert_eq!(caller.source(), "api");
         assert_eq!(caller.to_value(), json!({"door": "http", "name": null, "from": "10.0.0.7:41000"}));
         let sender = Principal::amqp(Some("billing".to_owned()), "orders".to_owned());

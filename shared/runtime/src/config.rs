@@ -4,6 +4,7 @@
 //! Nothing here connects to anything or starts anything, and no default stands anywhere but in
 //! the table of keys. Settings hold secrets: they must never be logged as a whole.
 
+mod access;
 mod build;
 mod builder;
 pub mod calls;
@@ -35,6 +36,7 @@ use pagurus_domain::retry::ErrorPolicy;
 use pagurus_scenario::deployment::Deployment;
 use pagurus_scenario::{Bounds, Concealed};
 
+pub use access::{AccessMode, AccessSettings, CallbackProof};
 pub use calls::{AllowedDestination, CallRules};
 pub use distribution::{DispatcherSettings, DistributionSettings, SystemSettings};
 pub use intake::{CallbackSettings, IntakeSettings, RecordSettings};
@@ -167,6 +169,8 @@ pub struct Settings {
     pub resource_control: ResourceControlSettings,
     /// `notify`
     pub notify: NotifySettings,
+    /// `access`
+    pub access: AccessSettings,
     /// `reply.allow`; direct reply-to is allowed besides.
     pub reply: AllowList,
     /// `secrets.folder`: where the secrets of scenarios are.
@@ -212,12 +216,13 @@ impl Settings {
     /// # Errors
     /// The fault to show; only a process that serves the API has it.
     pub fn check_public_access(&self) -> Result<(), Fault> {
-        if self.intake.public_confirmed || self.node.listen.ip().to_canonical().is_loopback() {
+        let is_open = self.access.mode == AccessMode::Public;
+        if !is_open || self.intake.public_confirmed || self.node.listen.ip().to_canonical().is_loopback() {
             return Ok(());
         }
         let message = format!("the API would be open to everybody who reaches {}", self.node.listen);
         Err(Fault::placed(None, "/node/listen", message)
-            .hint("listen on a loopback address, or set `intake.public_confirmed: true`"))
+            .hint("listen on a loopback address, choose another `access.mode`, or set `intake.public_confirmed: true`"))
     }
 }
 

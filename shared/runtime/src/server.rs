@@ -32,6 +32,18 @@ use self::places::PlaceShortage;
 use crate::config::Settings;
 use crate::health::Probes;
 
+/// Address by which a request came in. Answers of called systems may come from anywhere; what people do may not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Entrance {
+    /// `node.listen`, for the whole API.
+    #[default]
+    All,
+    /// `intake.listen_clients`, for senders of orders.
+    Clients,
+    /// `intake.listen_systems`, for answers.
+    Systems,
+}
+
 /// The listening socket of the process.
 #[derive(Clone)]
 pub struct HttpServer {
@@ -74,6 +86,22 @@ impl HttpServer {
         let common = |router: Router| router.layer(from_fn(to_one_host)).layer(map_response(harden));
         let (all, only_probes) = (common(all), common(only_probes));
         let tls = settings.node.tls().map(|files| Arc::new(ReloadingTls::new(files)));
+        let intake = (role == Role::Intake).then_some(&settings.intake);
+        let more = [
+            (Entrance::Clients, intake.and_then(|intake| intake.listen_clients)),
+            (Entrance::Systems, intake.and_then(|intake| intake.listen_systems)),
+        ];
+        for (entrance, listen) in more {
+            let Some(listen) = listen else { continue };
+            let (all, only_probes) = (all.clone().layer(Extension(entrance)), only_probes.clone());
+            tokio::spawn(connections::serve(
+                connections::listen(listen)?,
+                limits,
+                tls.clone(),
+                all,
+                only_probes,
+            ));
+        }
         tokio::spawn(connections::serve(listener, limits, tls, all, only_probes));
         Ok(Self { address, api })
     }

@@ -61,6 +61,7 @@ impl SettingsBuilder {
             errors: self.errors()?,
             resource_control: ResourceControlSettings::read(self)?,
             notify: NotifySettings::read(self)?,
+            access: AccessSettings::read(self)?,
             reply: self.reply_allow()?,
             secrets_folder: self.value::<Option<String>>("secrets.folder")?.map(Into::into),
             secret_constants: Concealed::of_constants(&constants).into(),
@@ -106,6 +107,7 @@ impl SettingsBuilder {
 
     /// Checks what no single key can tell.
     fn check_relations(&mut self, settings: &Settings) {
+        self.check_access(&settings.access);
         // Three signs of life must fit, or one lost packet would look like a lost node.
         if settings.node.lost_after < 3 * settings.node.heartbeat {
             let message = "must be at least three times `node.heartbeat`";

@@ -8,6 +8,7 @@ use pagurus_domain::document::{DocumentNode, Fault};
 use pagurus_domain::flow::DistributionMode;
 use pagurus_domain::order::dependency::StartMode;
 
+use super::access::{AccessMode, CallbackProof};
 use super::calls::AllowedDestination;
 use super::kind::Typed;
 use super::values::Values;
@@ -61,6 +62,8 @@ from_key! {
     ActivationMode: Typed::Text(word) => word.parse().ok();
     DistributionMode: Typed::Text(word) => word.parse().ok();
     StartMode: Typed::Text(word) => word.parse().ok();
+    AccessMode: Typed::Text(word) => word.parse().ok();
+    CallbackProof: Typed::Text(word) => word.parse().ok();
 }
 
 impl<T: FromKey> FromKey for Option<T> {

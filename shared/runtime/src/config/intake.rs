@@ -1,5 +1,6 @@
 //! Settings of what comes in, and of what is kept of it.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::kind::Kind::*;
@@ -18,6 +19,8 @@ section! {
     max_streams: usize = ("intake.max_streams", Count { least: 0, most: 100_000 }, "200", Live, "Clients that follow the stream of orders' news at one intake at a time; where all places are taken, a silent one makes room for one of another address, or the next one is answered with 429.");
     client_share_percentage: usize = ("intake.client_share_percentage", Count { least: 1, most: 100 }, "50", Restart, "Part of `node.max_connections`, and of `intake.max_streams`, that one client may have at a time: an address, of IPv6 a network of 64 bits. Where all clients come through one gateway, they have its address: set `100` there.");
     hosts: Vec<String> = ("intake.hosts", Hosts, "[]", Live, "Names by which clients call the API, besides IP addresses, `localhost`, and the hosts of `node.advertise` and `intake.public_url`; `*.example` is every name below one, and `*` every name. A request to another host is answered with 421: so a page whose name leads to this node cannot act on it by a browser.");
+    listen_clients: Option<SocketAddr> = ("intake.listen_clients", OptionalAddress, "~", Restart, "A further address, at which only what senders of orders need is served; left out: none. The whole API is at `node.listen`.");
+    listen_systems: Option<SocketAddr> = ("intake.listen_systems", OptionalAddress, "~", Restart, "A further address, at which only answers and signs of life of called systems and actors are taken, so that it may be reached from anywhere; left out: none.");
     public_confirmed: bool = ("intake.public_confirmed", Flag, "false", Restart, "Confirms that the API may be reached without login from beyond this host.");
     public_url: Option<String> = without_slash("intake.public_url", OptionalText, "~", Live, "Base of the callback URLs that called systems get; left out: `http://` and the address of an intake that lives when a worker starts.");
     straight_to_queue: bool = ("intake.straight_to_queue", Flag, "false", Live, "Whether messages that are sent straight to the queue of orders, past the exchange, are taken; anyone who may write to `amq.default` may then do what clients may.");

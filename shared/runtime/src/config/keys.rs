@@ -10,7 +10,6 @@ pub(super) const REST: &[Setting] = rows! {
     ("reply.allow", Tree("a list of `exchange`, `key`, `queue` patterns"), "~", Live, "Where receipts may go besides direct reply-to, with `*` in names; left out: queues `<broker.prefix>.reply.*`.");
     ("secrets.folder", OptionalText, "~", Restart, "Folder whose files hold the secrets that scenarios name as `secret.NAME`, a file for each; left out, or without the file: the environment variable `PAGURUS_SECRET_NAME`.");
     ("config", Tree("a mapping of names and values"), "{}", Live, "Named constants that scenarios read as `config.NAME`. One whose name ends with the word `secret`, `password`, `passwd`, `passphrase`, `token`, `credential`, `apikey` (or its plural), or with `key` behind `api`, `access`, `private`, `secret`, `signing`, `encryption`, `shared`, `master`, `auth` or `account`, is a secret with all that is in it: its value is masked wherever secrets of scenarios are. Others are shown where a scenario or a called system shows them.");
-    ("access.mode", Later { now: &["public"], later: &["ldap", "oidc"] }, "public", Restart, "Who may use the API.");
 };
 
 /// The keys of each section, those that are apart in the pages included.
@@ -40,6 +39,7 @@ const SECTIONS: &[&[Setting]] = &[
     ResourceControlSettings::KEYS,
     NotifySettings::KEYS,
     WebhookSettings::KEYS,
+    AccessSettings::KEYS,
     REST,
 ];
 

@@ -17,6 +17,8 @@ pub enum Kind {
     OptionalText,
     /// A text that may hold a password: may come from a file, is never shown.
     Secret,
+    /// The same, which may be left out.
+    OptionalSecret,
     /// A word of letters, digits, `-`, `_` and `.`.
     Name,
     /// `true` or `false`.
@@ -38,17 +40,14 @@ pub enum Kind {
     OptionalDuration,
     /// An IP address with a port.
     Address,
+    /// The same, which may be left out.
+    OptionalAddress,
     /// A choice among these words.
     Choice(&'static [&'static str]),
-    /// A choice among some words; others are promised, but not there yet.
-    Later {
-        /// Words that can be chosen.
-        now: &'static [&'static str],
-        /// Words that are refused with "not available yet".
-        later: &'static [&'static str],
-    },
     /// A list of texts with at least one.
     Texts,
+    /// A list of texts; it may be empty.
+    TextsOrNone,
     /// A list of words out of these; it may be empty.
     Words(&'static [&'static str]),
     /// A list of names of hosts; `*` is any, and `*.` before a name any below it.
@@ -77,7 +76,7 @@ impl Kind {
     /// The kind in words, for the reference.
     pub(super) fn describe(self) -> String {
         match self {
-            Self::Text | Self::OptionalText | Self::Secret => "text".into(),
+            Self::Text | Self::OptionalText | Self::Secret | Self::OptionalSecret => "text".into(),
             Self::Name => "name".into(),
             Self::Flag => "`true` or `false`".into(),
             Self::Count { least, most } if most >= u64::from(u32::MAX) => {
@@ -86,9 +85,9 @@ impl Kind {
             Self::Count { least, most } => format!("whole number, {least} to {most}"),
             Self::Bytes => "bytes".into(),
             Self::Duration | Self::DurationOrZero | Self::OptionalDuration => "duration".into(),
-            Self::Address => "IP address and port".into(),
-            Self::Choice(words) | Self::Later { now: words, .. } => listed(words),
-            Self::Texts => "list of texts".into(),
+            Self::Address | Self::OptionalAddress => "IP address and port".into(),
+            Self::Choice(words) => listed(words),
+            Self::Texts | Self::TextsOrNone => "list of texts".into(),
             Self::Words(words) => format!("list of {}", listed(words)),
             Self::Hosts => "list of names of hosts".into(),
             Self::Calls => "list of hosts and networks".into(),
@@ -98,7 +97,12 @@ impl Kind {
 
     /// True if the value is text that the environment gives as it stands, without YAML.
     pub(super) fn is_text(self) -> bool {
-        matches!(self, Self::Text | Self::OptionalText | Self::Secret | Self::Name)
+        self.is_secret() || matches!(self, Self::Text | Self::OptionalText | Self::Name)
+    }
+
+    /// True if the value may come from a file, and is never shown.
+    pub(super) fn is_secret(self) -> bool {
+        matches!(self, Self::Secret | Self::OptionalSecret)
     }
 
     /// Reads a value.
@@ -107,8 +111,14 @@ impl Kind {
     /// Says what was expected instead.
     pub(super) fn read(self, node: &DocumentNode) -> Result<Typed, String> {
         match self {
-            Self::OptionalText | Self::OptionalDuration if node.is_null() => Ok(Typed::Absent),
-            Self::Text | Self::OptionalText | Self::Secret => text(node).map(Typed::Text),
+            Self::OptionalText | Self::OptionalSecret | Self::OptionalDuration | Self::OptionalAddress
+                if node.is_null() =>
+            {
+                Ok(Typed::Absent)
+            }
+            Self::Text | Self::OptionalText | Self::Secret | Self::OptionalSecret => {
+                text(node).map(Typed::Text)
+            }
             Self::Name => name(node).map(Typed::Text),
             Self::Flag => node.as_bool().map(Typed::Flag).ok_or_else(|| expected("`true` or `false`", node)),
             Self::Count { least, most } => count(node, least, most).map(Typed::Count),
@@ -118,13 +128,13 @@ impl Kind {
                 Duration::ZERO => Err("the duration must be longer than 0".into()),
                 duration => Ok(Typed::Duration(duration)),
             },
-            Self::Address => address(node).map(Typed::Address),
-            Self::Choice(words) => choice(node, words, &[]).map(Typed::Text),
-            Self::Later { now, later } => choice(node, now, later).map(Typed::Text),
-            Self::Texts => texts(node).map(Typed::Texts),
+            Self::Address | Self::OptionalAddress => address(node).map(Typed::Address),
+            Self::Choice(words) => choice(node, words).map(Typed::Text),
+            Self::Texts => texts(node, 1).map(Typed::Texts),
+            Self::TextsOrNone => texts(node, 0).map(Typed::Texts),
             Self::Words(words) => {
                 let list = node.as_list().ok_or_else(|| expected("a list", node))?;
-                let chosen = list.iter().map(|item| choice(item, words, &[]));
+                let chosen = list.iter().map(|item| choice(item, words));
                 chosen.collect::<Result<_, _>>().map(Typed::Texts)
             }
             Self::Hosts => {
@@ -207,23 +217,20 @@ fn address(node: &DocumentNode) -> Result<SocketAddr, String> {
         .map_err(|_| format!("`{text}` is not an IP address with a port; write it like `127.0.0.1:8080`"))
 }
 
-fn choice(node: &DocumentNode, now: &[&str], later: &[&str]) -> Result<String, String> {
+fn choice(node: &DocumentNode, words: &[&str]) -> Result<String, String> {
     let text = text(node)?;
-    if now.contains(&text.as_str()) {
+    if words.contains(&text.as_str()) {
         return Ok(text);
     }
-    if later.contains(&text.as_str()) {
-        return Err(format!("`{text}` is not available yet; use {}", listed(now)));
-    }
-    Err(match nearest(&text, now.iter().chain(later).copied()) {
+    Err(match nearest(&text, words.iter().copied()) {
         Some(word) => format!("`{text}` is not known; did you mean `{word}`?"),
-        None => format!("`{text}` is not one of {}", listed(now)),
+        None => format!("`{text}` is not one of {}", listed(words)),
     })
 }
 
-fn texts(node: &DocumentNode) -> Result<Vec<String>, String> {
+fn texts(node: &DocumentNode, least: usize) -> Result<Vec<String>, String> {
     let list = node.as_list().ok_or_else(|| expected("a list of texts", node))?;
-    if list.is_empty() {
+    if list.len() < least {
         return Err("the list is empty".into());
     }
     list.iter().map(text).collect()

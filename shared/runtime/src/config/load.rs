@@ -10,7 +10,7 @@ use pagurus_domain::document::{
 };
 
 use super::keys;
-use super::kind::{Kind, Typed};
+use super::kind::Typed;
 use super::section::Setting;
 use super::values::{LoadedValue, NOWHERE, Origin, Values, without_places};
 
@@ -94,7 +94,7 @@ impl Values {
         }
         let origin = Origin::Variable(name.to_owned());
         let from_file = path.strip_suffix("_file").filter(|base| {
-            keys::find(base).is_some_and(|setting| setting.kind == Kind::Secret)
+            keys::find(base).is_some_and(|setting| setting.kind.is_secret())
                 || (keys::find(path).is_none() && base.starts_with("config."))
         });
         let (path, node) = match from_file {

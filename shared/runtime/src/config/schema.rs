@@ -43,7 +43,7 @@ fn of_setting(setting: &Setting, definitions: &mut Map<String, Value>) -> Value 
         "description": format!("{}{restart}", setting.meaning),
         "anyOf": [schema(&form(setting), definitions), {"type": "null"}],
     });
-    if setting.default != "~" && setting.kind != Kind::Secret {
+    if setting.default != "~" && !setting.kind.is_secret() {
         value["description"] =
             json!(format!("{} Left out: `{}`.{restart}", setting.meaning, setting.default));
     }
@@ -59,16 +59,19 @@ fn form(setting: &Setting) -> Form {
     };
     const CALLS: Form = Form::List { of: &Form::Written(r"^[A-Za-z0-9.*_:/\[\]-]+$"), least: 0, most: None };
     match setting.kind {
-        Kind::Text | Kind::OptionalText | Kind::Secret => Form::NotEmpty,
+        Kind::Text | Kind::OptionalText | Kind::Secret | Kind::OptionalSecret => Form::NotEmpty,
         Kind::Name => Form::Written("^[A-Za-z0-9._-]{1,64}$"),
         Kind::Flag => Form::Flag,
         Kind::Count { least, most } => Form::Whole { least, most },
         Kind::Bytes => Form::Written(r"^\d+\s*(B|KiB|MiB|GiB)?$"),
         Kind::Duration | Kind::OptionalDuration => Form::Duration,
         Kind::DurationOrZero => Form::DurationOrZero,
-        Kind::Address => Form::Matching(r"^(\d{1,3}(\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\]):\d{1,5}$"),
-        Kind::Choice(words) | Kind::Later { now: words, .. } => Form::Word(words),
+        Kind::Address | Kind::OptionalAddress => {
+            Form::Matching(r"^(\d{1,3}(\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\]):\d{1,5}$")
+        }
+        Kind::Choice(words) => Form::Word(words),
         Kind::Texts => TEXTS,
+        Kind::TextsOrNone => Form::List { of: &Form::NotEmpty, least: 0, most: None },
         Kind::Words(words) => Form::WordList(words),
         Kind::Hosts => HOSTS,
         Kind::Calls => CALLS,

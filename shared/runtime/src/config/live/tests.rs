@@ -66,13 +66,13 @@ fn other(setting: &super::super::section::Setting) -> Option<String> {
         }
         Kind::Bytes => if setting.default == "32MiB" { "64MiB" } else { "32MiB" }.into(),
         Kind::Duration | Kind::DurationOrZero | Kind::OptionalDuration => "2100ms".into(),
-        Kind::Address => "127.0.0.1:1".into(),
+        Kind::Address | Kind::OptionalAddress => "127.0.0.1:1".into(),
         Kind::Choice(words) => (*words.iter().find(|word| **word != setting.default)?).to_owned(),
-        Kind::Texts => "[scenario, region]".into(),
+        Kind::Texts | Kind::TextsOrNone => "[scenario, region]".into(),
         Kind::Words(words) => format!("[{}]", words.first()?),
         Kind::Hosts => "['*.other.example', api]".into(),
         Kind::Calls => "['*', other.example]".into(),
-        Kind::Later { .. } | Kind::Secret | Kind::Tree(_) => return None,
+        Kind::Secret | Kind::OptionalSecret | Kind::Tree(_) => return None,
     })
 }
 

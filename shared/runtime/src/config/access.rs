@@ -1,0 +1,90 @@
+//! Settings of access: who may use the API, and how they prove who they are.
+
+use std::time::Duration;
+
+use pagurus_domain::access::{AccessRole, GroupRoles};
+use pagurus_domain::document::Fault;
+use pagurus_domain::id::{Vocabulary, spelled};
+
+use super::builder::SettingsBuilder;
+use super::kind::Kind::*;
+use super::section::section;
+
+/// Proof that the API asks of those who use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessMode {
+    /// None: who reaches the API may do everything.
+    Public,
+    /// Tokens, and the local administrator.
+    Token,
+    /// The same, and people of a directory.
+    Ldap,
+    /// The same, and people of an identity provider.
+    Oidc,
+}
+
+spelled!(AccessMode { Public => "public", Token => "token", Ldap => "ldap", Oidc => "oidc" });
+
+/// Proof that an answer of a called system needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallbackProof {
+    /// The unguessable address to which it is sent.
+    Address,
+    /// A token besides.
+    Token,
+}
+
+spelled!(CallbackProof { Address => "address", Token => "token" });
+
+section! {
+    /// `access`
+    #[derive(Clone)]
+    pub struct AccessSettings;
+
+    mode: AccessMode = ("access.mode", Choice(AccessMode::WORDS), "public", Restart, "Who may use the API. `public`: everybody who reaches it, which is nobody beyond this host unless `intake.public_confirmed` is set. `token`: programs with a token, and the local administrator. `ldap` and `oidc`: besides, people whose groups give them a role.");
+    ("access.groups.viewer", TextsOrNone, "[]", Live, "Groups whose members see everything and change nothing; `*` stands for everybody whom the directory knows.");
+    ("access.groups.operator", TextsOrNone, "[]", Live, "Groups whose members also act on orders, flows, systems and nodes.");
+    ("access.groups.admin", TextsOrNone, "[]", Live, "Groups whose members also change scenarios and give access.");
+    callbacks: CallbackProof = ("access.callbacks", Choice(CallbackProof::WORDS), "address", Live, "Proof that an answer to a request needs, outside `public`: with `address` the address of the request is enough, which only the called system knows; with `token` a token of the role `system` besides.");
+    idle: Duration = ("access.session.idle", Duration, "30m", Live, "How long a session lasts in which nothing is asked.");
+    longest: Duration = ("access.session.longest", Duration, "12h", Live, "How long a session lasts at most.");
+    recheck: Duration = ("access.session.recheck", Duration, "1m", Live, "How often the groups of a person with a session are read again, where the directory is asked for them by an account of its own; without a role the session ends.");
+    local_name: Option<String> = ("access.local.name", OptionalText, "~", Live, "Name of the local administrator, for the day on which the directory is away; left out: there is none.");
+    local_password: Option<String> = ("access.local.password_hash", OptionalSecret, "~", Live, "Argon2 hash of the password of the local administrator, as `pagurus access hash-password` makes it.");
+
+    /// Groups that give roles.
+    with groups: GroupRoles = SettingsBuilder::group_roles;
+}
+
+impl SettingsBuilder {
+    fn group_roles(&mut self) -> Result<GroupRoles, Fault> {
+        let mut roles = GroupRoles::default();
+        for role in AccessRole::OF_PEOPLE {
+            for group in self.value::<Vec<String>>(&format!("access.groups.{role}"))? {
+                roles.add(role, &group);
+            }
+        }
+        Ok(roles)
+    }
+
+    /// Checks what no key of access can tell alone.
+    pub(super) fn check_access(&mut self, access: &AccessSettings) {
+        if access.local_name.is_some() != access.local_password.is_some() {
+            let message = "needs both `access.local.name` and `access.local.password_hash`";
+            self.values.fault("access.local.name", message);
+        }
+        if access.local_password.as_deref().is_some_and(|hash| !hash.starts_with("$argon2id$")) {
+            let message =
+                "must be a hash that `pagurus access hash-password` makes; it begins with `$argon2id$`";
+            self.values.fault("access.local.password_hash", message);
+        }
+        let of_directory = matches!(access.mode, AccessMode::Ldap | AccessMode::Oidc);
+        if of_directory && access.groups.is_empty() && access.local_name.is_none() {
+            let message = "nobody could log in: no group gives a role, and there is no local administrator";
+            self.values.fault("access.mode", message);
+        }
+        if access.idle > access.longest {
+            self.values.fault("access.session.idle", "must not be more than `access.session.longest`");
+        }
+    }
+}

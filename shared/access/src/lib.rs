@@ -2,6 +2,82 @@
 //!
 //! Never decides what somebody may do: that is the table of roles in `pagurus_domain::access`.
 
+mod directory;
+mod explain;
+mod identify;
+mod local;
+mod login;
 mod person;
+mod recent;
+mod secret;
+mod sessions;
+mod tokens;
 
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pagurus_domain::access::Identity;
+use pagurus_domain::access::throttle::LoginThrottle;
+use pagurus_runtime::Host;
+use pagurus_runtime::config::AccessMode;
+use pagurus_runtime::trouble::store_problem;
+use pagurus_store::Error;
+use pagurus_wire::problem::Problem;
+
+use directory::Directory;
+use local::LocalAdministrator;
+use recent::RecentOwners;
+
+pub use identify::Credential;
+pub use local::hash_password;
+pub use login::OpenedSession;
 pub use person::{LoginFailure, Person};
+pub use secret::{SessionSecret, csrf_token};
+pub use sessions::WhichSession;
+
+/// Access to the API of one process. Cheap to clone.
+#[derive(Clone)]
+pub struct Access(Arc<AccessParts>);
+
+struct AccessParts {
+    host: Host,
+    owners: Mutex<RecentOwners>,
+    throttle: Mutex<LoginThrottle>,
+    directory: Directory,
+    local: LocalAdministrator,
+}
+
+impl Access {
+    /// Access as the settings of the process have it.
+    #[must_use]
+    pub fn of(host: Host) -> Self {
+        let directory = Directory::of(&host.settings());
+        Self(Arc::new(AccessParts {
+            owners: Mutex::default(),
+            throttle: Mutex::default(),
+            directory,
+            local: LocalAdministrator::default(),
+            host,
+        }))
+    }
+
+    /// Mode of access.
+    #[must_use]
+    pub fn mode(&self) -> AccessMode {
+        self.0.host.settings().access.mode
+    }
+
+    /// Identity of those who prove none: everybody's where the API is open, and nobody's elsewhere.
+    #[must_use]
+    pub fn without_credential(&self) -> Option<Identity> {
+        (self.mode() == AccessMode::Public).then(Identity::anybody)
+    }
+
+    fn failed(&self, error: &Error) -> Problem {
+        store_problem(&self.0.host, "access", error)
+    }
+}
+
+/// Locks what no holder can leave half changed.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,5 +1,6 @@
 //! What comes from outside of the stages: registrations, answers, and what people do to orders.
 
+pub mod access;
 pub mod amend;
 pub mod answers;
 pub mod callbacks;

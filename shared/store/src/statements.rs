@@ -9,6 +9,7 @@ pub fn all() -> impl Iterator<Item = &'static Statement> {
 
 /// Statements of each module.
 const MODULES: &[&[Statement]] = &[
+    crate::outside::access::STATEMENTS,
     crate::outside::amend::STATEMENTS,
     crate::outside::answers::STATEMENTS,
     crate::outside::answers::taken::STATEMENTS,

@@ -2,6 +2,7 @@
 //!
 //! A change here is a change of contract. Nothing here decides anything or does I/O.
 
+pub mod access;
 pub mod actors;
 pub mod audit;
 pub mod bodies;

@@ -23,7 +23,9 @@ pub enum Type {
     NotFound,
     /// The body is larger than allowed.
     TooLarge,
-    /// A page of another site asked.
+    /// Nobody has logged in, or the token or session counts no more.
+    Unauthenticated,
+    /// A page of another site asked, or the role does not permit it.
     Forbidden,
     /// The host of the request is none by which the API is called.
     Misdirected,
@@ -52,6 +54,7 @@ impl Type {
         Self::PreconditionFailed,
         Self::NotFound,
         Self::TooLarge,
+        Self::Unauthenticated,
         Self::Forbidden,
         Self::Misdirected,
         Self::UnsupportedMediaType,
@@ -74,6 +77,7 @@ impl Type {
             Self::PreconditionFailed => "precondition-failed",
             Self::NotFound => "not-found",
             Self::TooLarge => "too-large",
+            Self::Unauthenticated => "unauthenticated",
             Self::Forbidden => "forbidden",
             Self::Misdirected => "misdirected",
             Self::UnsupportedMediaType => "unsupported-media-type",
@@ -95,6 +99,7 @@ impl Type {
             Self::NotFound | Self::UnknownKey => 404,
             Self::PreconditionFailed => 412,
             Self::TooLarge => 413,
+            Self::Unauthenticated => 401,
             Self::Forbidden => 403,
             Self::Misdirected => 421,
             Self::UnsupportedMediaType => 415,
@@ -116,7 +121,8 @@ impl Type {
             Self::NotFound => "There is nothing here",
             Self::TooLarge => "The body is too large",
             Self::Misdirected => "The API is not called by this host",
-            Self::Forbidden => "A page of another site may not do this",
+            Self::Unauthenticated => "This needs a login",
+            Self::Forbidden => "This is not permitted",
             Self::UnsupportedMediaType => "The media type is not supported",
             Self::MethodNotAllowed => "The method is not allowed here",
             Self::UnknownKey => "The routing key is not known",

@@ -1,0 +1,181 @@
+//! Logins of people by name and password.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use pagurus_domain::access::{AccessRole, Identity, LoginMethod};
+use pagurus_domain::audit::AuditKind;
+use pagurus_domain::order::principal::Principal;
+use pagurus_store::Error;
+use pagurus_store::lists::audit::AuditEntry;
+use pagurus_store::outside::access::{self as stored, NewSession};
+use pagurus_wire::access::LoginRequest;
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::json;
+use tokio::time::{Instant, sleep_until};
+
+use crate::{Access, LoginFailure, Person, SessionSecret, lock};
+
+/// Shortest time in which a login fails, so that it does not tell whether the name is known.
+const LEAST_TIME: Duration = Duration::from_millis(500);
+/// Longest name and longest password, in bytes.
+const MAX_NAME: usize = 256;
+const MAX_PASSWORD: usize = 1024;
+
+/// A session that was opened.
+pub struct OpenedSession {
+    /// Secret for the cookie.
+    pub secret: SessionSecret,
+    /// Its person.
+    pub identity: Identity,
+}
+
+/// A person who has proved who they are, and how.
+pub(crate) struct Proved {
+    pub person: Person,
+    pub role: Option<AccessRole>,
+    pub method: LoginMethod,
+    pub provider_session: Option<String>,
+}
+
+impl Access {
+    /// Opens a session for a person who knows their password.
+    ///
+    /// # Errors
+    /// The problem to answer with. It is the same for a wrong name and for a wrong password, and takes as long.
+    pub async fn log_in(&self, login: LoginRequest, address: &str) -> Result<OpenedSession, Problem> {
+        let started = Instant::now();
+        if let Some(wait) = lock(&self.0.throttle).wait(&login.name, address, Timestamp::now()) {
+            let seconds = wait.as_secs() + 1;
+            let detail = format!("too many logins have failed; try again in {seconds} s");
+            return Err(Problem::new(Type::Busy, detail));
+        }
+        let name = login.name.clone();
+        match self.prove(login).await {
+            Ok(proved) => {
+                lock(&self.0.throttle).succeeded(&name);
+                self.open(proved, address).await
+            }
+            Err(failure) => {
+                let problem = self.log_in_failed(&name, &failure, address).await;
+                sleep_until(started + LEAST_TIME).await;
+                Err(problem)
+            }
+        }
+    }
+
+    async fn prove(&self, login: LoginRequest) -> Result<Proved, LoginFailure> {
+        let LoginRequest { name, password } = login;
+        if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
+            return Err(LoginFailure::Refused(
+                "the name is empty, too long, or has control characters".into(),
+            ));
+        }
+        if password.trim().is_empty() || password.len() > MAX_PASSWORD {
+            return Err(LoginFailure::Refused("the password is blank or too long".into()));
+        }
+        let settings = self.0.host.settings();
+        let access = &settings.access;
+        if let (Some(local), Some(hash)) = (&access.local_name, &access.local_password)
+            && *local == name
+        {
+            if !self.0.local.knows(hash.clone(), password).await {
+                return Err(LoginFailure::Refused("the password of the local administrator is wrong".into()));
+            }
+            tracing::warn!(name, "the local administrator logs in");
+            let person = Person { subject: name.clone(), name, groups: Vec::new() };
+            let role = Some(AccessRole::Admin);
+            return Ok(Proved { person, role, method: LoginMethod::Local, provider_session: None });
+        }
+        let person = self.0.directory.log_in(&name, &password).await?;
+        let role = access.groups.role_of(&person.groups);
+        Ok(Proved { person, role, method: LoginMethod::Ldap, provider_session: None })
+    }
+
+    /// Opens a session for somebody who is known, if one of their groups gives them a role.
+    pub(crate) async fn open(&self, proved: Proved, address: &str) -> Result<OpenedSession, Problem> {
+        let Proved { person, role, method, provider_session } = proved;
+        let Some(role) = role else {
+            let failure = LoginFailure::Refused(format!("no group gives a role: {}", listed(&person.groups)));
+            self.note_failure(&format!("{method}:{}", person.name), &failure, address).await;
+            let detail = format!(
+                "{} is known, but no group gives a role (`access.groups`); the groups are: {}",
+                person.name,
+                listed(&person.groups)
+            );
+            return Err(Problem::new(Type::Forbidden, detail));
+        };
+        let secret = SessionSecret::new();
+        let identity = Identity { name: person.name.clone(), role, method };
+        let session = NewSession {
+            id: &secret.id(),
+            digest: secret.digest(),
+            method,
+            subject: &person.subject,
+            name: &person.name,
+            role,
+            groups: &person.groups,
+            provider_session: provider_session.as_deref(),
+            origin: Some(address),
+            longest: self.0.host.settings().access.longest,
+        };
+        let by = Principal::http(identity.principal(), Some(address.to_owned()));
+        let stored = async {
+            let mut client = self.0.host.store.api().await?;
+            let tx = client.transaction().await?;
+            stored::add_session(&tx, &session).await?;
+            let entry = AuditEntry::new("login", (AuditKind::Session, session.id), &by, None);
+            entry.with(&json!({"role": role.as_str(), "groups": person.groups})).record(&tx).await?;
+            Ok::<_, Error>(tx.commit().await?)
+        };
+        stored.await.map_err(|error| self.failed(&error))?;
+        Ok(OpenedSession { secret, identity })
+    }
+
+    async fn log_in_failed(&self, name: &str, failure: &LoginFailure, address: &str) -> Problem {
+        self.note_failure(name, failure, address).await;
+        match failure {
+            LoginFailure::Refused(_) => {
+                lock(&self.0.throttle).failed(name, address, Timestamp::now());
+                Problem::new(Type::Unauthenticated, "the name or the password is wrong")
+            }
+            LoginFailure::Unavailable(_) => {
+                Problem::new(Type::Unavailable, "the directory does not answer; try again, or use a token")
+            }
+        }
+    }
+
+    /// Writes a login that failed into the log and the audit log, with the reason, which nobody outside learns.
+    pub(crate) async fn note_failure(&self, name: &str, failure: &LoginFailure, address: &str) {
+        let (name, reason) = (cut(name, MAX_NAME), failure.to_string());
+        tracing::warn!(name, address, reason, "a login failed");
+        let by = Principal::http(None, Some(address.to_owned()));
+        let written = async {
+            let mut client = self.0.host.store.api().await?;
+            let tx = client.transaction().await?;
+            let name = name.replace(char::is_control, " ");
+            let entry = AuditEntry::new("login_failed", (AuditKind::Session, &name), &by, None);
+            entry.with(&json!({"why": cut(&reason, 1000)})).record(&tx).await?;
+            Ok::<_, Error>(tx.commit().await?)
+        };
+        if let Err(error) = written.await {
+            self.failed(&error);
+        }
+    }
+}
+
+fn cut(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+/// Groups of a person, as many as a person reads.
+fn listed(groups: &[String]) -> String {
+    const SHOWN: usize = 50;
+    match groups {
+        [] => "none".to_owned(),
+        _ if groups.len() > SHOWN => {
+            format!("{}, and {} more", groups[..SHOWN].join("; "), groups.len() - SHOWN)
+        }
+        _ => groups.join("; "),
+    }
+}

@@ -1,5 +1,6 @@
 //! The HTTP door: routes, limits, and how problems are answered.
 
+mod access;
 mod actors;
 mod amendments;
 mod asyncapi;
@@ -18,6 +19,7 @@ mod exports;
 mod flows;
 mod guard;
 mod idempotency;
+mod identity;
 mod operations;
 mod orders;
 mod pages;
@@ -53,7 +55,8 @@ use crate::Intake;
 
 /// Returns all routes of the API, with their description.
 fn table() -> Table {
-    let rooms: [fn(Table) -> Table; 19] = [
+    let rooms: [fn(Table) -> Table; 20] = [
+        access::routes,
         orders::routes,
         parts::routes,
         amendments::routes,
@@ -93,6 +96,7 @@ pub(crate) fn router(intake: Intake) -> Router {
         })
         .with_state(intake.clone())
         .layer(Extension(Arc::new(Description::of(&document))))
+        .layer(middleware::from_fn_with_state(intake.clone(), identity::identify))
         .layer(middleware::from_fn_with_state(intake, guard::guard))
 }
 

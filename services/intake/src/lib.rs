@@ -21,6 +21,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pagurus_access::Access;
 use pagurus_command::Commands;
 use pagurus_runtime::batch::Shape;
 use pagurus_runtime::scenarios::Catalogue;
@@ -53,6 +54,7 @@ struct IntakeParts {
     catalogue: Catalogue,
     commands: Commands,
     views: Views,
+    access: Access,
     waiters: Waiters,
     streams: Streams,
     backlog: Backlog,
@@ -156,6 +158,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         catalogue,
         commands,
         views,
+        access: Access::of(host.clone()),
         waiters: waiters.clone(),
         streams: streams.clone(),
         backlog: Backlog::default(),

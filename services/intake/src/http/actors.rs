@@ -7,15 +7,15 @@ use pagurus_wire::actors::ActorView;
 use pagurus_wire::order::Page;
 
 use super::HttpResult;
-use super::document::Table;
+use super::document::{Table, viewer};
 use super::query::{Path, Query};
 use crate::Intake;
 
 pub(super) fn routes(table: Table) -> Table {
     table
         .of("Actors", "Programs outside that decide tasks of orders.")
-        .get("/v1/actors", actors, "Actors by name: tasks, programs, and when one took a task last.")
-        .get("/v1/actors/{name}", actor, "One actor.")
+        .get("/v1/actors", actors, viewer("Actors by name: tasks, programs, and when one took a task last."))
+        .get("/v1/actors/{name}", actor, viewer("One actor."))
 }
 
 /// `GET /v1/actors`

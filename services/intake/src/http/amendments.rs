@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::body::read_json_if_any;
 use super::caller::Caller;
-use super::document::{Table, operation};
+use super::document::{Table, admin, operator};
 use super::dry_run::ActionQuery;
 use super::idempotency::key_of;
 use super::query::{Path, Query};
@@ -30,22 +30,22 @@ pub(super) fn routes(table: Table) -> Table {
         .patch(
             "/v1/orders/{id}",
             update,
-            operation("Changes an order that has not gone on yet.").key().takes::<UpdateBody>(),
+            operator("Changes an order that has not gone on yet.").key().takes::<UpdateBody>(),
         )
         .post(
             "/v1/orders/{id}/repair",
             repair,
-            operation("Lets a stuck order go on from a state.").key().takes::<RepairBody>(),
+            admin("Lets a stuck order go on from a state.").key().takes::<RepairBody>(),
         )
         .post(
             "/v1/orders/{id}/requests/{request}/answer",
             answer,
-            operation("Answers a request of an order as the called system would have.").takes::<AnswerBody>(),
+            operator("Answers a request of an order as the called system would have.").takes::<AnswerBody>(),
         )
         .post(
             "/v1/orders/{id}/clone",
             clone,
-            operation("Registers a new order that is filled from an old one.")
+            operator("Registers a new order that is filled from an old one.")
                 .more(
                     "The body is laid over what the old order was registered with; null takes a field away.",
                 )

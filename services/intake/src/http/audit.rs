@@ -7,7 +7,7 @@ use pagurus_wire::audit::AuditView;
 use pagurus_wire::order::Page;
 
 use super::HttpResult;
-use super::document::Table;
+use super::document::{Table, operator};
 use super::query::Query;
 use crate::Intake;
 
@@ -15,7 +15,7 @@ pub(super) fn routes(table: Table) -> Table {
     table.of("Audit", "Who did what from outside, when and why.").get(
         "/v1/audit",
         list,
-        "What people and programs did, the newest first.",
+        operator("What people and programs did, the newest first."),
     )
 }
 

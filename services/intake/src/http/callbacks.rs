@@ -18,7 +18,7 @@ use pagurus_wire::parts::HeartbeatView;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
-use super::document::{Table, operation};
+use super::document::{Table, system, viewer};
 use super::query::Path;
 use super::registration::failed_problem;
 use super::{HttpResult, ProblemResponse, body, views};
@@ -32,11 +32,11 @@ pub(super) fn routes(table: Table) -> Table {
             "Callbacks and notifications",
             "Answers of called systems, signs of life of actors, and what could not be delivered.",
         )
-        .get("/v1/callbacks", views::callbacks, "Callbacks as they came, the newest first.")
+        .get("/v1/callbacks", views::callbacks, viewer("Callbacks as they came, the newest first."))
         .post(
             "/v1/callbacks/{request}",
             take,
-            operation("Answers a request of an order. The body may be anything.")
+            system("Answers a request of an order. The body may be anything.")
                 .lenient()
                 .header("step-status", "Status of the called system's step.")
                 .takes_text("*/*"),
@@ -44,12 +44,12 @@ pub(super) fn routes(table: Table) -> Table {
         .post(
             "/v1/callbacks/{request}/heartbeat",
             heartbeat,
-            "Tells that an actor is still at work on its task, and until when the task is its own.",
+            system("Tells that an actor is still at work on its task, and until when the task is its own."),
         )
         .get(
             "/v1/notifications",
             views::notifications,
-            "Notifications that only a person can help, those of the oldest orders first.",
+            viewer("Notifications that only a person can help, those of the oldest orders first."),
         )
 }
 

@@ -4,8 +4,10 @@ use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use pagurus_domain::access::Identity;
 use pagurus_domain::order::principal::Principal;
-use pagurus_runtime::Peer;
+
+use super::identity::address_of;
 
 /// Principal of a request.
 pub(super) struct Caller(pub Principal);
@@ -14,7 +16,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let peer = parts.extensions.get::<Peer>();
-        Ok(Self(Principal::http(peer.map(|peer| peer.0.to_string()))))
+        let name = parts.extensions.get::<Identity>().and_then(Identity::principal);
+        Ok(Self(Principal::http(name, address_of(parts))))
     }
 }

@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use super::HttpResult;
 use super::body::read_json;
-use super::document::{Table, operation};
+use super::document::{Table, client};
 use super::idempotency::key_of;
 use super::pages::Part;
 use super::query::{Path, Query, duration};
@@ -33,11 +33,11 @@ const MAX_PATIENCE: Duration = Duration::from_secs(5 * 60);
 pub(super) fn routes(table: Table) -> Table {
     table
         .of("Calls", "Questions to live orders, which their scenarios answer.")
-        .get("/v1/orders/{id}/calls", list, "Calls to an order, in the order in which they came.")
+        .get("/v1/orders/{id}/calls", list, client("Calls to an order, in the order in which they came."))
         .post(
             "/v1/orders/{id}/calls",
             call,
-            operation("Calls a live order, and waits for its answer.")
+            client("Calls a live order, and waits for its answer.")
                 .key()
                 .takes::<CallBody>()
                 .gives::<CallView>(200, "The order has answered, or cannot.")
@@ -46,7 +46,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/orders/{id}/calls/{key}",
             show,
-            operation("One call by the key of its caller.")
+            client("One call by the key of its caller.")
                 .gives::<CallView>(200, "The order has answered, or cannot.")
                 .gives::<CallView>(202, "The answer is not there yet."),
         )

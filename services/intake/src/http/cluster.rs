@@ -9,7 +9,7 @@ use pagurus_wire::order::Page;
 use super::HttpResult;
 use super::body::Sent;
 use super::caller::Caller;
-use super::document::Table;
+use super::document::{Table, operator, viewer};
 use super::query::{Path, Query};
 use crate::Intake;
 
@@ -19,14 +19,14 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/nodes",
             nodes,
-            "Living nodes, those that ended within the last hour, and those that are out of service.",
+            viewer("Living nodes, those that ended within the last hour, and those that are out of service."),
         )
         .post(
             "/v1/nodes/{role}/{name}/offline",
             offline,
-            "Takes a node out of service: it ends what it has, and takes nothing new.",
+            operator("Takes a node out of service: it ends what it has, and takes nothing new."),
         )
-        .post("/v1/nodes/{role}/{name}/online", online, "Puts a node back into service.")
+        .post("/v1/nodes/{role}/{name}/online", online, operator("Puts a node back into service."))
 }
 
 /// `GET /v1/nodes`

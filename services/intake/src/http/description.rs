@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::asyncapi;
-use super::document::{self, Table, operation};
+use super::document::{self, Table, anyone};
 
 /// Both forms of the document, made once.
 pub(super) struct Description {
@@ -30,15 +30,15 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/openapi.json",
             openapi,
-            operation("OpenAPI document of this API.")
+            anyone("OpenAPI document of this API.")
                 .gives::<serde_json::Map<String, Value>>(200, "The document."),
         )
         .get(
             "/asyncapi.json",
             asyncapi::show,
-            "AsyncAPI document of the messages over RabbitMQ, with the names of this installation.",
+            anyone("AsyncAPI document of the messages over RabbitMQ, with the names of this installation."),
         )
-        .get("/docs", docs, operation("The same as a page to read.").gives_text("text/html", "The page."))
+        .get("/docs", docs, anyone("The same as a page to read.").gives_text("text/html", "The page."))
 }
 
 /// `GET /openapi.json`

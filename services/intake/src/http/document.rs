@@ -1,7 +1,8 @@
 //! The table of routes: each is declared once, with its handler and a sentence, and from that come both the router and the
 //! OpenAPI document. What a route reads and answers is taken from the types of its handler.
 //!
-//! To add one: write the handler, and a line in `routes` of its room: `.get("/v1/things", list, "Things by name.")`. A query
+//! To add one: write the handler, and a line in `routes` of its module, with the role that it asks for:
+//! `.get("/v1/things", list, viewer("Things by name."))`. A query
 //! is a [`super::query::Query`] of a struct that derives `JsonSchema`, an answer a `Json` of one. Where a handler reads its
 //! body by itself, say so with [`Operation::takes`]; where it builds its answer by itself, with [`Operation::gives`]. Then
 //! write `docs/openapi.json` again (`UPDATE_GENERATED=1 ./dev test -E 'binary(architecture)'`): the fuzzer reads its routes
@@ -19,12 +20,14 @@ use axum::Router;
 use axum::handler::Handler;
 use axum::middleware::from_fn;
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
+use pagurus_domain::access::AccessRole;
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
 use self::describe::Described;
 pub(super) use self::page::page;
 pub(super) use self::schemas::Schemas;
+use super::identity::{Needs, authorize};
 use super::query::refuse_any;
 use crate::Intake;
 
@@ -59,50 +62,55 @@ impl Table {
         self
     }
 
-    pub(super) fn get<H, T>(self, path: &'static str, handler: H, operation: impl Into<Operation>) -> Self
+    pub(super) fn get<H, T>(self, path: &'static str, handler: H, operation: Operation) -> Self
     where
         H: Handler<T, Intake> + Described<T>,
         T: 'static,
     {
-        self.add::<H, T>("get", path, get(handler), operation.into())
+        self.add::<H, T>("get", path, get(handler), operation)
     }
 
-    pub(super) fn post<H, T>(self, path: &'static str, handler: H, operation: impl Into<Operation>) -> Self
+    pub(super) fn post<H, T>(self, path: &'static str, handler: H, operation: Operation) -> Self
     where
         H: Handler<T, Intake> + Described<T>,
         T: 'static,
     {
-        self.add::<H, T>("post", path, post(handler), operation.into())
+        self.add::<H, T>("post", path, post(handler), operation)
     }
 
-    pub(super) fn put<H, T>(self, path: &'static str, handler: H, operation: impl Into<Operation>) -> Self
+    pub(super) fn put<H, T>(self, path: &'static str, handler: H, operation: Operation) -> Self
     where
         H: Handler<T, Intake> + Described<T>,
         T: 'static,
     {
-        self.add::<H, T>("put", path, put(handler), operation.into())
+        self.add::<H, T>("put", path, put(handler), operation)
     }
 
-    pub(super) fn patch<H, T>(self, path: &'static str, handler: H, operation: impl Into<Operation>) -> Self
+    pub(super) fn patch<H, T>(self, path: &'static str, handler: H, operation: Operation) -> Self
     where
         H: Handler<T, Intake> + Described<T>,
         T: 'static,
     {
-        self.add::<H, T>("patch", path, patch(handler), operation.into())
+        self.add::<H, T>("patch", path, patch(handler), operation)
     }
 
-    pub(super) fn delete<H, T>(self, path: &'static str, handler: H, operation: impl Into<Operation>) -> Self
+    pub(super) fn delete<H, T>(self, path: &'static str, handler: H, operation: Operation) -> Self
     where
         H: Handler<T, Intake> + Described<T>,
         T: 'static,
     {
-        self.add::<H, T>("delete", path, delete(handler), operation.into())
+        self.add::<H, T>("delete", path, delete(handler), operation)
     }
 
-    /// Adds handlers of a path that the document describes under a path with a parameter: there may be a thing whose name is
-    /// the last word of this path.
-    pub(super) fn also(mut self, path: &'static str, handlers: MethodRouter<Intake>) -> Self {
-        self.router = self.router.route(path, handlers);
+    /// Adds a handler of a path that the document describes under a path with a parameter: there may be a thing whose name is
+    /// the last word of this path. It asks for the same role.
+    pub(super) fn also(
+        mut self,
+        path: &'static str,
+        role: AccessRole,
+        handler: MethodRouter<Intake>,
+    ) -> Self {
+        self.router = self.router.route(path, admitting(Needs::Role(role), handler));
         self
     }
 
@@ -116,6 +124,7 @@ impl Table {
         H::describe(&mut operation, &mut self.schemas);
         let has_query = operation.has_query();
         let handler = if has_query { handler } else { handler.route_layer(from_fn(refuse_any)) };
+        let handler = admitting(operation.needs, handler);
         let described = operation.described(method, path, self.rooms.last(), &mut self.schemas);
         self.paths.entry(path).or_default().insert(method.to_owned(), described);
         self.router = self.router.route(path, handler);
@@ -146,6 +155,11 @@ impl Table {
     }
 }
 
+/// The handler, behind the question whether the sender may.
+fn admitting(needs: Needs, handler: MethodRouter<Intake>) -> MethodRouter<Intake> {
+    handler.route_layer(from_fn(move |request, next| authorize(needs, request, next)))
+}
+
 /// Constructor of a schema, called once it is known where its parts go.
 type Schema = fn(&mut Schemas) -> Value;
 
@@ -165,9 +179,9 @@ impl BodyContent {
     }
 }
 
-/// Description of a route beside its types.
-#[derive(Default)]
+/// Description of a route beside its types. It is made with the role that the route asks for, so that none is without.
 pub(super) struct Operation {
+    needs: Needs,
     summary: &'static str,
     more: Option<&'static str>,
     parameters: Vec<Value>,
@@ -179,18 +193,36 @@ pub(super) struct Operation {
     answers: Vec<(u16, &'static str, Option<BodyContent>)>,
 }
 
-impl From<&'static str> for Operation {
-    fn from(summary: &'static str) -> Self {
-        Self { summary, ..Self::default() }
-    }
+/// Makes the constructors of descriptions: a word for each role.
+macro_rules! operations {
+    ($($(#[$doc:meta])* $name:ident = $needs:expr;)*) => {
+        $($(#[$doc])* pub(super) fn $name(summary: &'static str) -> Operation {
+            Operation::new($needs, summary)
+        })*
+    };
 }
 
-/// Description of a route that needs more than a sentence.
-pub(super) fn operation(summary: &'static str) -> Operation {
-    summary.into()
+operations! {
+    /// An operation for everybody.
+    anyone = Needs::Nothing;
+    /// An operation for people who see everything.
+    viewer = Needs::Role(AccessRole::Viewer);
+    /// An operation for people who act on orders, flows, systems and nodes.
+    operator = Needs::Role(AccessRole::Operator);
+    /// An operation for people who change scenarios and give access.
+    admin = Needs::Role(AccessRole::Admin);
+    /// An operation for senders of orders.
+    client = Needs::Role(AccessRole::Client);
+    /// An operation for called systems and actors.
+    system = Needs::Role(AccessRole::System);
 }
 
 impl Operation {
+    fn new(needs: Needs, summary: &'static str) -> Self {
+        let (parameters, body, answers) = (Vec::new(), Vec::new(), Vec::new());
+        Self { needs, summary, more: None, parameters, is_lenient: false, is_part: false, body, answers }
+    }
+
     /// Adds a longer description.
     pub(super) fn more(mut self, more: &'static str) -> Self {
         self.more = Some(more);
@@ -279,6 +311,7 @@ impl Operation {
         let mut described = json!({
             "operationId": operation_id(method, path),
             "summary": self.summary,
+            "x-role": self.needs.as_str(),
             "tags": room.map(|(name, _)| *name).into_iter().collect::<Vec<_>>(),
             "parameters": parameters,
             "responses": answers(&self.answers, schemas),

@@ -7,16 +7,16 @@ use pagurus_wire::errors::{ErrorGroups, ErrorOrders, ExplanationView, QuestionVi
 
 use super::HttpResult;
 use super::body::Sent;
-use super::document::Table;
+use super::document::{Table, viewer};
 use super::query::Query;
 use crate::Intake;
 
 pub(super) fn routes(table: Table) -> Table {
     table
         .of("Errors", "What fails, and how a failure would be handled.")
-        .get("/v1/errors", error_groups, "Failed and retrying orders in groups, the largest first.")
-        .get("/v1/errors/orders", error_orders, "Orders of a group, the newest failure first.")
-        .post("/v1/classify", classify, "The class and the policy that a failure would get.")
+        .get("/v1/errors", error_groups, viewer("Failed and retrying orders in groups, the largest first."))
+        .get("/v1/errors/orders", error_orders, viewer("Orders of a group, the newest failure first."))
+        .post("/v1/classify", classify, viewer("The class and the policy that a failure would get."))
 }
 
 /// `GET /v1/errors`

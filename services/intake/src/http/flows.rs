@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::routing::get;
+use pagurus_domain::access::AccessRole;
 use pagurus_domain::flow::SystemOrder;
 use pagurus_view::{DecisionsQuery, FlowsQuery, StopsQuery, SystemsQuery};
 use pagurus_wire::cluster::ResignedView;
@@ -16,7 +17,7 @@ use pagurus_wire::order::Page;
 use super::HttpResult;
 use super::body::Sent;
 use super::caller::Caller;
-use super::document::Table;
+use super::document::{Table, operator, viewer};
 use super::query::{Path, Query};
 use crate::Intake;
 
@@ -26,40 +27,40 @@ pub(super) fn routes(table: Table) -> Table {
             "Flows and systems",
             "Rates and limits of flows and called systems, and what operators decide about them.",
         )
-        .get("/v1/flows", list, "Flows by name, as the active dispatcher saw them last.")
-        .get("/v1/flows/{flow}", show, "One flow.")
+        .get("/v1/flows", list, viewer("Flows by name, as the active dispatcher saw them last."))
+        .get("/v1/flows/{flow}", show, viewer("One flow."))
         .get(
             "/v1/flows/{flow}/decisions",
             flow_decisions,
-            "What was decided about a flow, by the engine or by hand, and why, the newest first.",
+            viewer("What was decided about a flow, by the engine or by hand, and why, the newest first."),
         )
-        .post("/v1/flows/stop", stop, "Stops every flow whose name contains a keyword.")
-        .post("/v1/flows/resume", resume, "Lifts stops.")
-        .post("/v1/flows/shift", shift, "Moves in time what waits or retries.")
+        .post("/v1/flows/stop", stop, operator("Stops every flow whose name contains a keyword."))
+        .post("/v1/flows/resume", resume, operator("Lifts stops."))
+        .post("/v1/flows/shift", shift, operator("Moves in time what waits or retries."))
         // Flows may have these names.
-        .also("/v1/flows/stop", get(show_named_stop))
-        .also("/v1/flows/resume", get(show_named_resume))
-        .also("/v1/flows/shift", get(show_named_shift))
-        .get("/v1/stops", stops, "Stops by hand.")
-        .get("/v1/systems", systems, "Called systems by name, as the active dispatcher saw them last.")
-        .get("/v1/systems/{name}", system, "One called system.")
+        .also("/v1/flows/stop", AccessRole::Viewer, get(show_named_stop))
+        .also("/v1/flows/resume", AccessRole::Viewer, get(show_named_resume))
+        .also("/v1/flows/shift", AccessRole::Viewer, get(show_named_shift))
+        .get("/v1/stops", stops, viewer("Stops by hand."))
+        .get("/v1/systems", systems, viewer("Called systems by name, as the active dispatcher saw them last."))
+        .get("/v1/systems/{name}", system, viewer("One called system."))
         .get(
             "/v1/systems/{name}/decisions",
             system_decisions,
-            "What was decided about a called system, by the engine or by hand, and why, the newest first.",
+            viewer("What was decided about a called system, by the engine or by hand, and why, the newest first."),
         )
-        .post("/v1/systems/{name}/stop", stop_system, "Keeps a called system from being called.")
+        .post("/v1/systems/{name}/stop", stop_system, operator("Keeps a called system from being called."))
         .post(
             "/v1/systems/{name}/open",
             open_system,
-            "Lets a called system be called whatever is known of it.",
+            operator("Lets a called system be called whatever is known of it."),
         )
         .post(
             "/v1/systems/{name}/clear",
             clear_system,
-            "Takes back what an operator decided about a called system.",
+            operator("Takes back what an operator decided about a called system."),
         )
-        .post("/v1/leases/{name}/resign", resign, "Ends a lease, so that another node takes it.")
+        .post("/v1/leases/{name}/resign", resign, operator("Ends a lease, so that another node takes it."))
 }
 
 /// `GET /v1/flows`

@@ -1,12 +1,13 @@
 //! Bulk operations over HTTP.
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode};
 use axum::response::IntoResponse;
+use axum::{Extension, Json};
 use pagurus_command::request::RequestKey;
-use pagurus_domain::operation::OperationState;
+use pagurus_domain::access::{AccessRole, Identity};
+use pagurus_domain::operation::{BulkKind, OperationState};
 use pagurus_view::{OperationOrdersQuery, OperationsQuery};
 use pagurus_wire::operations::{
     OperationOrderView, OperationOutcome, OperationRequest, OperationSteering, OperationView,
@@ -18,7 +19,7 @@ use serde::Deserialize as _;
 use super::HttpResult;
 use super::body::{Sent, read_json};
 use super::caller::Caller;
-use super::document::{Table, operation};
+use super::document::{Table, operator, viewer};
 use super::idempotency::key_of;
 use super::query::{Path, Query};
 use crate::Intake;
@@ -29,25 +30,26 @@ pub(super) fn routes(table: Table) -> Table {
         .post(
             "/v1/operations",
             create,
-            operation("Does something to every order that a search finds, or shows what it would be.")
+            operator("Does something to every order that a search finds, or shows what it would be.")
                 .more("Orders are selected first, then acted on by all activators, at the rate that is asked for and no faster than their flows take them.")
                 .key()
                 .takes::<OperationRequest>()
                 .gives::<OperationOutcome>(201, "Begun.")
                 .gives::<OperationOutcome>(200, "What it would be."),
         )
-        .get("/v1/operations", list, "Operations, the newest first.")
-        .get("/v1/operations/{no}", show, "One operation, with the reasons of what it did not do.")
-        .get("/v1/operations/{no}/orders", orders, "Orders of an operation, with the result of each.")
-        .post("/v1/operations/{no}/pause", pause, "Lets an operation rest.")
-        .post("/v1/operations/{no}/resume", resume, "Lets a paused operation go on.")
-        .post("/v1/operations/{no}/abort", abort, "Ends an operation; what was done stays done.")
+        .get("/v1/operations", list, viewer("Operations, the newest first."))
+        .get("/v1/operations/{no}", show, viewer("One operation, with the reasons of what it did not do."))
+        .get("/v1/operations/{no}/orders", orders, viewer("Orders of an operation, with the result of each."))
+        .post("/v1/operations/{no}/pause", pause, operator("Lets an operation rest."))
+        .post("/v1/operations/{no}/resume", resume, operator("Lets a paused operation go on."))
+        .post("/v1/operations/{no}/abort", abort, operator("Ends an operation; what was done stays done."))
 }
 
 /// `POST /v1/operations`
 async fn create(
     State(intake): State<Intake>,
     Caller(by): Caller,
+    Extension(identity): Extension<Identity>,
     headers: HeaderMap,
     body: Body,
 ) -> HttpResult<Response<Body>> {
@@ -55,10 +57,21 @@ async fn create(
     let key = RequestKey::read(key_of(&headers)?, &body)?;
     let asked = OperationRequest::deserialize(&*body);
     let asked = asked.map_err(|error| Problem::new(Type::Invalid, error.to_string()))?;
+    may_do(&identity, &asked.action)?;
     let (outcome, made) = intake.commands.operate(&asked, &by, key.as_ref()).await?;
     let Some(no) = made else { return Ok(Json(outcome).into_response()) };
     let operation = Some(intake.views.operation(no).await?);
     Ok((StatusCode::CREATED, Json(OperationOutcome { operation, ..outcome })).into_response())
+}
+
+/// Refuses what takes another role for one order already.
+fn may_do(identity: &Identity, action: &str) -> Result<(), Problem> {
+    let needed = if action == BulkKind::Repair.as_str() { AccessRole::Admin } else { AccessRole::Operator };
+    if identity.role.admits_to(needed, false) {
+        return Ok(());
+    }
+    let detail = format!("the role `{}` does not permit `{action}`; it takes `{needed}`", identity.role);
+    Err(Problem::new(Type::Forbidden, detail))
 }
 
 /// `GET /v1/operations`

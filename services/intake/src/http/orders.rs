@@ -6,10 +6,11 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response};
 use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::routing::{get, patch};
 use axum::{Extension, Json};
 use pagurus_command::request::{ActionRequest, OF_OTHERS, OF_RESTART, RequestKey};
 use pagurus_command::{Acted, LifeAction, Restart, Terms};
+use pagurus_domain::access::AccessRole;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Connection;
 use pagurus_wire::bodies::{ActionBody, OrderBody, RestartBody};
@@ -19,7 +20,7 @@ use serde::Deserialize;
 
 use super::body::{read_json_if_any, read_order};
 use super::caller::Caller;
-use super::document::{Table, operation};
+use super::document::{Table, client, operator, viewer};
 use super::dry_run::{ActionQuery, DryRun, RegistrationQuery};
 use super::idempotency::key_of;
 use super::query::{Path, Query, duration};
@@ -47,13 +48,13 @@ macro_rules! act_on {
 }
 
 pub(super) fn routes(table: Table) -> Table {
-    let action = |summary: &'static str| operation(summary).key().may_take::<ActionBody>();
+    let action = |summary: &'static str| client(summary).key().may_take::<ActionBody>();
     table
         .of("Orders", "Register orders, look for them, and act on them.")
         .post(
             "/v1/orders",
             create,
-            operation("Registers an order.")
+            client("Registers an order.")
                 .more("The same id with the same content is answered as `duplicate` and changes nothing; with other content it is refused.")
                 .header("traceparent", "W3C trace context.")
                 .header("request-sent-time", "Time of sending, RFC 3339 or milliseconds since 1970: `periodToStart` counts from it.")
@@ -64,41 +65,39 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/orders",
             search::orders,
-            operation("Orders that fulfil all conditions, the newest first; by `idPrefix` in the order of ids.")
+            viewer("Orders that fulfil all conditions, the newest first; by `idPrefix` in the order of ids.")
                 .more("Lists of values stand apart by commas. `params.PATH=VALUE` and `vars.PATH=VALUE` ask for values of parameters and variables, in narrowed searches only. A page looks at a bounded number of orders: it may be short and have a next one."),
         )
         .post(
             "/v1/orders/batch",
             batch::create,
-            operation("Registers many orders, with a result for each.")
+            client("Registers many orders, with a result for each.")
                 .more("A JSON array, or one order a line as `application/x-ndjson`.")
                 .takes::<Vec<OrderBody>>()
                 .takes_text("application/x-ndjson"),
         )
-        .get("/v1/export/orders", exports::export, "Orders with all that is kept of them, by ascending number.")
+        .get("/v1/export/orders", exports::export, viewer("Orders with all that is kept of them, by ascending number."))
         // An order may have the name.
-        .also(
-            "/v1/orders/batch",
-            get(parts::order_named_batch).patch(amendments::update_named_batch),
-        )
-        .get("/v1/orders/{id}/wait", wait, "Waits until an order is final, or the time is over.")
+        .also("/v1/orders/batch", AccessRole::Client, get(parts::order_named_batch))
+        .also("/v1/orders/batch", AccessRole::Operator, patch(amendments::update_named_batch))
+        .get("/v1/orders/{id}/wait", wait, client("Waits until an order is final, or the time is over."))
         .post("/v1/orders/{id}/cancel", act_on!(LifeAction::Cancel), action("Gives an order up for good."))
         .post("/v1/orders/{id}/interrupt", act_on!(LifeAction::Interrupt), action("Stops an order before it begins."))
         .post("/v1/orders/{id}/kill", act_on!(LifeAction::Kill), action("Stops an order that runs, waits or retries."))
         .post(
             "/v1/orders/{id}/restart",
             restart,
-            operation("Begins a new life of an order that has ended.").key().may_take::<RestartBody>(),
+            client("Begins a new life of an order that has ended.").key().may_take::<RestartBody>(),
         )
         .post(
             "/v1/orders/{id}/resend",
             resend,
-            operation("Sends the notifications of an order again that nobody has confirmed.").may_take::<ActionBody>(),
+            operator("Sends the notifications of an order again that nobody has confirmed.").may_take::<ActionBody>(),
         )
         .post(
             "/v1/orders/{id}/check",
             check,
-            operation("Looks for contradictions between the rows of an order, and repairs what has one right repair.").may_take::<ActionBody>(),
+            operator("Looks for contradictions between the rows of an order, and repairs what has one right repair.").may_take::<ActionBody>(),
         )
 }
 

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::HttpResult;
-use super::document::{Table, operation};
+use super::document::{Table, client, viewer};
 use super::pages::Part;
 use super::query::{Nothing, Path, Query};
 use crate::Intake;
@@ -22,30 +22,34 @@ use crate::Intake;
 pub(super) fn routes(table: Table) -> Table {
     table
         .of("One order", "An order with everything that is known of it, and each part of that.")
-        .get("/v1/orders/{id}", order, "One order with everything.")
-        .get("/v1/orders/{id}/params", params, "Parameters, with `***` in place of what is masked.")
-        .get("/v1/orders/{id}/status", status, "Status and life.")
-        .get("/v1/orders/{id}/progress", progress, "Progress from 0 to 1.")
-        .get("/v1/orders/{id}/transitions", transitions, "Moves from state to state.")
-        .get("/v1/orders/{id}/events", events, "History, event by event.")
+        .get("/v1/orders/{id}", order, client("One order with everything."))
+        .get("/v1/orders/{id}/params", params, viewer("Parameters, with `***` in place of what is masked."))
+        .get("/v1/orders/{id}/status", status, client("Status and life."))
+        .get("/v1/orders/{id}/progress", progress, client("Progress from 0 to 1."))
+        .get("/v1/orders/{id}/transitions", transitions, viewer("Moves from state to state."))
+        .get("/v1/orders/{id}/events", events, viewer("History, event by event."))
         .get(
             "/v1/orders/{id}/log",
             log,
-            operation("Lines that the engine and the scenario wrote.")
+            viewer("Lines that the engine and the scenario wrote.")
                 .more("With `Accept: text/plain` each line is one of text: its time, and what was written.")
                 .gives::<Vec<LogLineView>>(200, "The lines.")
                 .gives_text("text/plain", "The lines as text."),
         )
-        .get("/v1/orders/{id}/steps", steps, "What its actions asked of the world, and the results.")
+        .get("/v1/orders/{id}/steps", steps, viewer("What its actions asked of the world, and the results."))
         .get(
             "/v1/orders/{id}/tasks",
             tasks,
-            "Work for it, done and to be done: stages, requests, notifications.",
+            viewer("Work for it, done and to be done: stages, requests, notifications."),
         )
-        .get("/v1/orders/{id}/requests", requests, "Questions to other systems.")
-        .get("/v1/orders/{id}/callbacks", callbacks, "Answers to these questions.")
-        .get("/v1/orders/{id}/explain", explain, "Why it does not run, in plain words.")
-        .get("/v1/orders/{id}/dependencies", dependencies, "Orders that it waits for, and that wait for it.")
+        .get("/v1/orders/{id}/requests", requests, viewer("Questions to other systems."))
+        .get("/v1/orders/{id}/callbacks", callbacks, viewer("Answers to these questions."))
+        .get("/v1/orders/{id}/explain", explain, viewer("Why it does not run, in plain words."))
+        .get(
+            "/v1/orders/{id}/dependencies",
+            dependencies,
+            viewer("Orders that it waits for, and that wait for it."),
+        )
 }
 
 type NoQuery = Query<Nothing>;

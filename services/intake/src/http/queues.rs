@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::body::read_json;
 use super::caller::Caller;
-use super::document::{Table, operation};
+use super::document::{Table, operator, viewer};
 use super::query::{Path, Query};
 use super::{HttpResult, views};
 use crate::Intake;
@@ -19,16 +19,16 @@ use crate::Intake;
 pub(super) fn routes(table: Table) -> Table {
     table
         .of("Queues", "Resources that one sequential order at a time owns.")
-        .get("/v1/queues", views::queues, "Queues that have members, the longest first.")
+        .get("/v1/queues", views::queues, viewer("Queues that have members, the longest first."))
         .get(
             "/v1/queues/{name}",
             queue,
-            "One queue: who holds it and since when, and who waits, in their order.",
+            viewer("One queue: who holds it and since when, and who waits, in their order."),
         )
         .post(
             "/v1/queues/{name}/release",
             release,
-            operation("Takes a queue from the order that owns it.").takes::<ReasonBody>(),
+            operator("Takes a queue from the order that owns it.").takes::<ReasonBody>(),
         )
 }
 

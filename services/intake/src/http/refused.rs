@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::HttpResult;
 use super::body::Sent;
 use super::caller::Caller;
-use super::document::{Table, operation};
+use super::document::{Table, operator, viewer};
 use super::query::{Path, Query};
 use crate::Intake;
 
@@ -31,18 +31,18 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/refused",
             list,
-            operation("Refused messages, the newest first.")
+            viewer("Refused messages, the newest first.")
                 .more("What lies in the broker queue of refused messages is taken out of it and kept in the database."),
         )
-        .get("/v1/refused/{message}", show, "One refused message, with its properties and its body.")
+        .get("/v1/refused/{message}", show, operator("One refused message, with its properties and its body."))
         .post(
             "/v1/refused/drop",
             drop_selected,
-            operation("Drops the oldest refused messages that meet each of the given conditions.")
+            operator("Drops the oldest refused messages that meet each of the given conditions.")
                 .more("A thousand at most; `more` says that the same request would drop others."),
         )
-        .post("/v1/refused/{message}/replay", replay, "Sends a refused message again, as it was or with another body.")
-        .post("/v1/refused/{message}/drop", drop_one, "Drops a refused message.")
+        .post("/v1/refused/{message}/replay", replay, operator("Sends a refused message again, as it was or with another body."))
+        .post("/v1/refused/{message}/drop", drop_one, operator("Drops a refused message."))
 }
 
 /// Query of a list of refused messages.

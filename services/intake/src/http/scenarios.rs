@@ -27,7 +27,7 @@ use serde_json::{Map, Value, json};
 use super::HttpResult;
 use super::body::{self, read_json};
 use super::caller::Caller;
-use super::document::{Table, operation};
+use super::document::{Table, admin, viewer};
 use super::preconditions::expected;
 use super::query::{Path, Query};
 use crate::Intake;
@@ -39,23 +39,23 @@ pub(super) fn routes(table: Table) -> Table {
     const YAML: &str = "application/yaml";
     table
         .of("Scenarios", "The definitions that orders run, by name and version.")
-        .get("/v1/scenarios", list, "Scenarios by name, each with its newest version.")
+        .get("/v1/scenarios", list, viewer("Scenarios by name, each with its newest version."))
         .post(
             "/v1/scenarios/check",
             check,
-            operation("Tells everything that is wrong with a scenario.")
+            viewer("Tells everything that is wrong with a scenario.")
                 .takes_text(YAML)
                 .takes::<Map<String, Value>>(),
         )
         .post(
             "/v1/scenarios/test",
             trial::test,
-            operation("Runs the tests of a scenario in virtual time.").takes::<TrialBody>(),
+            viewer("Runs the tests of a scenario in virtual time.").takes::<TrialBody>(),
         )
         .put(
             "/v1/scenarios/{name}",
             apply,
-            operation("Stores a scenario as a new version.")
+            admin("Stores a scenario as a new version.")
                 .more("A client that changes a version that it has read sends its `ETag` as `If-Match`: where another one is the newest by now, the answer is 412, and nothing is stored.")
                 .header("If-Match", "Tag of the version that must be the newest, or `*` for any.")
                 .header("If-None-Match", "`*`: there must be no version.")
@@ -67,22 +67,22 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/scenarios/{name}",
             scenario,
-            operation("The text as it was applied.")
+            viewer("The text as it was applied.")
                 .more("The header `ETag` has the tag of the version.")
                 .gives_text(YAML, "The text."),
         )
-        .get("/v1/scenarios/{name}/versions", versions, "Versions, the newest first.")
+        .get("/v1/scenarios/{name}/versions", versions, viewer("Versions, the newest first."))
         .get(
             "/v1/scenarios/{name}/graph",
             graph,
-            operation("The workflow as a picture.")
+            viewer("The workflow as a picture.")
                 .gives_text("image/svg+xml", "The picture.")
                 .gives_text("text/vnd.mermaid", "The picture."),
         )
         .post(
             "/v1/scenarios/{name}/migrate",
             migrate,
-            operation("Moves live orders to another version, or tells which ones could be.")
+            admin("Moves live orders to another version, or tells which ones could be.")
                 .takes::<MigrationBody>(),
         )
 }

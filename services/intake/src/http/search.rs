@@ -11,7 +11,7 @@ use pagurus_wire::search::{OrderCounts, SavedSearch, SearchBody};
 use super::HttpResult;
 use super::body::read_json;
 use super::caller::Caller;
-use super::document::{Table, operation};
+use super::document::{Table, operator, viewer};
 use super::query::{Pairs, Path, Query};
 use crate::Intake;
 
@@ -21,19 +21,19 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/counts",
             counts,
-            operation("Counts of the orders that fulfil all conditions, by what they have in common.")
+            viewer("Counts of the orders that fulfil all conditions, by what they have in common.")
                 .more("Conditions are those of `GET /v1/orders`. Where `complete` is false, the counts are lower bounds."),
         )
-        .get("/v1/searches", searches, "Saved searches, by name.")
-        .get("/v1/searches/{name}", show, "One saved search.")
+        .get("/v1/searches", searches, viewer("Saved searches, by name."))
+        .get("/v1/searches/{name}", show, viewer("One saved search."))
         .put(
             "/v1/searches/{name}",
             save,
-            operation("Saves conditions under a name, in place of those that had it.")
+            operator("Saves conditions under a name, in place of those that had it.")
                 .more("Times that are counted back from now, like `2h`, stay so.")
                 .takes::<SearchBody>(),
         )
-        .delete("/v1/searches/{name}", forget, operation("Removes a saved search.").gives_nothing("Removed."))
+        .delete("/v1/searches/{name}", forget, operator("Removes a saved search.").gives_nothing("Removed."))
 }
 
 /// `GET /v1/orders`

@@ -9,7 +9,7 @@ use pagurus_wire::doctor::DoctorView;
 use pagurus_wire::stats::StatsView;
 
 use super::HttpResult;
-use super::document::{Table, operation};
+use super::document::{Table, viewer};
 use super::query::{Nothing, Query};
 use crate::Intake;
 use crate::doctor::broker_facts;
@@ -23,7 +23,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/stats",
             stats,
-            operation("The engine in figures: as it is now, and over some time up to now.").more(
+            viewer("The engine in figures: as it is now, and over some time up to now.").more(
                 "Costs the same however many orders there are: rows are counted up to a thousand, and beyond that a number is an \
                  estimate of the database, and says so. What happened is read from the counts of each minute, which every process \
                  adds to every ten seconds.",
@@ -32,7 +32,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/doctor",
             doctor,
-            operation("One verdict over servers, nodes and backlog, with what to do about each finding.").more(
+            viewer("One verdict over servers, nodes and backlog, with what to do about each finding.").more(
                 "Answered with 200 whatever is found. A server that does not answer is a finding, reported after seven seconds at most. Refused messages are \
                  taken out of their broker queue, because only then it is known which of them wait for a decision.",
             ),

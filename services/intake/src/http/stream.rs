@@ -27,7 +27,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::HttpResult;
-use super::document::{Table, operation};
+use super::document::{Table, viewer};
 use super::query::{Query, duration};
 use crate::Intake;
 use crate::stream::{Full, Joined, Most, StreamFilter, StreamMessage};
@@ -43,7 +43,7 @@ pub(super) fn routes(table: Table) -> Table {
     table.get(
         "/v1/stream",
         follow,
-        operation("Events of orders as they happen, as server-sent events.")
+        viewer("Events of orders as they happen, as server-sent events.")
             .more(
                 "`event: order` has a `StreamedEvent` as its data, `event: lagged` tells that events are missing (a `StreamLagged`: \
                  ask for the orders again), and `event: end` is the last one (a `StreamEnd`). A comment comes every fifteen \

@@ -8,7 +8,7 @@ use pagurus_wire::cluster::{LeaseLine, QueueLine};
 use pagurus_wire::order::{NotificationLine, Page};
 
 use super::HttpResult;
-use super::document::Table;
+use super::document::{Table, viewer};
 use super::query::Query;
 use crate::Intake;
 
@@ -16,7 +16,7 @@ pub(super) fn routes(table: Table) -> Table {
     table.of("Cluster", "The processes of the engine.").get(
         "/v1/leases",
         leases,
-        "Leases, with their holders.",
+        viewer("Leases, with their holders."),
     )
 }
 

@@ -10,7 +10,7 @@ use pagurus_wire::windows::{WindowActionRequest, WindowOutcome, WindowRequest, W
 use super::HttpResult;
 use super::body::Sent;
 use super::caller::Caller;
-use super::document::Table;
+use super::document::{Table, operator, viewer};
 use super::query::{Path, Query};
 use crate::Intake;
 
@@ -20,12 +20,20 @@ pub(super) fn routes(table: Table) -> Table {
             "Maintenance windows",
             "Times, once or by a calendar, at which flows or a called system are left alone.",
         )
-        .get("/v1/windows", list, "Maintenance windows, the newest first.")
-        .get("/v1/windows/{no}", show, "One maintenance window.")
-        .post("/v1/windows", add, "Sets a maintenance window ahead.")
-        .post("/v1/windows/{no}/end", end, "Ends the present time of a window early; the next ones stay.")
-        .post("/v1/windows/{no}/skip", skip, "Calls off the next time of a window.")
-        .post("/v1/windows/{no}/remove", remove, "Removes a window; where it is open, it is over at once.")
+        .get("/v1/windows", list, viewer("Maintenance windows, the newest first."))
+        .get("/v1/windows/{no}", show, viewer("One maintenance window."))
+        .post("/v1/windows", add, operator("Sets a maintenance window ahead."))
+        .post(
+            "/v1/windows/{no}/end",
+            end,
+            operator("Ends the present time of a window early; the next ones stay."),
+        )
+        .post("/v1/windows/{no}/skip", skip, operator("Calls off the next time of a window."))
+        .post(
+            "/v1/windows/{no}/remove",
+            remove,
+            operator("Removes a window; where it is open, it is over at once."),
+        )
 }
 
 /// `GET /v1/windows`

@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::extract::State;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Response, StatusCode, Uri};
 use axum::{Extension, Json};
 use pagurus_wire::export::ExportedOrder;
@@ -26,6 +27,7 @@ pub(in crate::http) trait HandlerArgument {
 impl HandlerArgument for State<Intake> {}
 impl HandlerArgument for Caller {}
 impl HandlerArgument for HeaderMap {}
+impl HandlerArgument for Parts {}
 impl HandlerArgument for Uri {}
 impl HandlerArgument for Body {}
 impl<T> HandlerArgument for Extension<T> {}

@@ -1,0 +1,188 @@
+//! Access over HTTP: login and logout, tokens, sessions.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use axum::response::IntoResponse as _;
+use pagurus_access::{OpenedSession, WhichSession, csrf_token};
+use pagurus_domain::access::{Identity, LoginMethod};
+use pagurus_wire::access::{
+    AccessExplanation, LoginRequest, NewTokenView, PersonSessionView, SessionView, TokenRequest, TokenView,
+};
+use pagurus_wire::order::Page;
+use pagurus_wire::problem::{Problem, Type};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::HttpResult;
+use super::body::Sent;
+use super::caller::Caller;
+use super::document::{Table, admin, anyone};
+use super::identity::{COOKIE, address_of, session_of};
+use super::query::{Path, Query};
+use crate::Intake;
+
+pub(super) fn routes(table: Table) -> Table {
+    table
+        .of("Access", "Login and logout, tokens of programs, and sessions of people.")
+        .get("/v1/session", who, anyone("Who asks, in which role, and by which proof."))
+        .post(
+            "/v1/session",
+            log_in,
+            anyone("Logs a person in by name and password.")
+                .more("The answer sets the cookie of the session. Each change in it has to carry `csrfToken` in the header `X-Csrf-Token`.")
+                .takes::<LoginRequest>()
+                .gives::<SessionView>(200, "Logged in."),
+        )
+        .delete("/v1/session", log_out, anyone("Ends the session of the cookie.").gives_nothing("There is none any more."))
+        .get("/v1/access/tokens", tokens, admin("Tokens by id, those that were revoked among them."))
+        .post(
+            "/v1/access/tokens",
+            make_token,
+            admin("Makes a token, which is shown this once.")
+                .takes::<TokenRequest>()
+                .gives::<NewTokenView>(201, "Made."),
+        )
+        .delete(
+            "/v1/access/tokens/{id}",
+            revoke_token,
+            admin("Revokes a token: every node refuses it within a second.").gives_nothing("Revoked."),
+        )
+        .get("/v1/access/explain", explain, admin("Why a person has the role that they have, step by step."))
+        .get("/v1/access/sessions", sessions, admin("Sessions that last, by id."))
+        .delete(
+            "/v1/access/sessions/{id}",
+            end_session,
+            admin("Ends a session of somebody: every node refuses it within a second.").gives_nothing("Ended."),
+        )
+}
+
+/// Query of a list of tokens or sessions.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct AccessQuery {
+    /// Word `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// Query of an explanation.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ExplainQuery {
+    /// Name with which the person logs in.
+    name: String,
+}
+
+/// `GET /v1/access/explain`
+async fn explain(State(intake): State<Intake>, Query(query): Query<ExplainQuery>) -> Json<AccessExplanation> {
+    Json(intake.access.explain(&query.name).await)
+}
+
+/// `GET /v1/session`
+async fn who(State(intake): State<Intake>, parts: Parts) -> Json<SessionView> {
+    let identity = parts.extensions.get::<Identity>();
+    let by_session =
+        identity.is_some_and(|one| !matches!(one.method, LoginMethod::Public | LoginMethod::Token));
+    let csrf = session_of(&parts.headers).filter(|_| by_session).map(|secret| csrf_token(&secret));
+    Json(view_of(&intake, identity, csrf))
+}
+
+fn view_of(intake: &Intake, identity: Option<&Identity>, csrf_token: Option<String>) -> SessionView {
+    SessionView {
+        mode: intake.access.mode().to_string(),
+        name: identity.map(|one| one.name.clone()).filter(|name| !name.is_empty()),
+        role: identity.map(|one| one.role.to_string()),
+        method: identity.map(|one| one.method.to_string()),
+        csrf_token,
+    }
+}
+
+/// `POST /v1/session`
+async fn log_in(
+    State(intake): State<Intake>,
+    parts: Parts,
+    Sent(login): Sent<LoginRequest>,
+) -> HttpResult<Response<Body>> {
+    let address = address_of(&parts).unwrap_or_default();
+    let opened = intake.access.log_in(login, &client_address(&address)).await?;
+    Ok(opened_answer(&intake, &opened))
+}
+
+/// Address without the port, which is another one for each connection.
+fn client_address(address: &str) -> String {
+    address.rsplit_once(':').map_or_else(|| address.to_owned(), |(host, _)| host.to_owned())
+}
+
+fn opened_answer(intake: &Intake, opened: &OpenedSession) -> Response<Body> {
+    let view = view_of(intake, Some(&opened.identity), Some(csrf_token(&opened.secret)));
+    ([(header::SET_COOKIE, cookie(opened.secret.reveal(), None))], Json(view)).into_response()
+}
+
+/// Cookie of a session, which no script reads and no other site sends; with a length of life, one that takes it away.
+fn cookie(value: &str, seconds: Option<u32>) -> HeaderValue {
+    let life = seconds.map_or_else(String::new, |seconds| format!("; Max-Age={seconds}"));
+    let text = format!("{COOKIE}={value}; Path=/; Secure; HttpOnly; SameSite=Strict{life}");
+    // The value is ours: hexadecimal digits.
+    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
+}
+
+/// `DELETE /v1/session`
+async fn log_out(
+    State(intake): State<Intake>,
+    Caller(by): Caller,
+    headers: HeaderMap,
+) -> HttpResult<Response<Body>> {
+    if let Some(secret) = session_of(&headers) {
+        intake.access.end_session(WhichSession::Own(&secret.digest()), &by).await?;
+    }
+    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie("", Some(0)))]).into_response())
+}
+
+/// `GET /v1/access/tokens`
+async fn tokens(
+    State(intake): State<Intake>,
+    Query(query): Query<AccessQuery>,
+) -> HttpResult<Json<Page<TokenView>>> {
+    Ok(Json(intake.access.tokens(query.cursor.as_deref()).await?))
+}
+
+/// `POST /v1/access/tokens`
+async fn make_token(
+    State(intake): State<Intake>,
+    Caller(by): Caller,
+    Sent(asked): Sent<TokenRequest>,
+) -> HttpResult<Response<Body>> {
+    let made = intake.access.make_token(&asked, &by).await?;
+    Ok((StatusCode::CREATED, [(header::CACHE_CONTROL, "no-store")], Json(made)).into_response())
+}
+
+/// `DELETE /v1/access/tokens/{id}`
+async fn revoke_token(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    Caller(by): Caller,
+) -> HttpResult<StatusCode> {
+    intake.access.revoke_token(&id, &by).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `GET /v1/access/sessions`
+async fn sessions(
+    State(intake): State<Intake>,
+    Query(query): Query<AccessQuery>,
+) -> HttpResult<Json<Page<PersonSessionView>>> {
+    Ok(Json(intake.access.sessions(query.cursor.as_deref()).await?))
+}
+
+/// `DELETE /v1/access/sessions/{id}`
+async fn end_session(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    Caller(by): Caller,
+) -> HttpResult<StatusCode> {
+    if intake.access.end_session(WhichSession::Id(&id), &by).await? {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    let shown = &id[..id.floor_char_boundary(64)];
+    Err(Problem::new(Type::NotFound, format!("there is no session `{shown}`")).into())
+}

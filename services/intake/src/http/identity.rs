@@ -1,0 +1,318 @@
+//! Identity of requests, and what it admits to. Two steps: the middleware in front of all routes finds out who asks, and the
+//! layer of each route holds that against the role that the route asks for.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, Response, header};
+use axum::middleware::Next;
+use axum::response::IntoResponse as _;
+use futures_util::StreamExt as _;
+use pagurus_access::{Access, Credential, SessionSecret, csrf_token};
+use pagurus_domain::access::token::Token;
+use pagurus_domain::access::{AccessRole, Identity};
+use pagurus_runtime::Entrance;
+use pagurus_runtime::config::CallbackProof;
+use pagurus_wire::problem::{Problem, Type};
+
+use super::ProblemResponse;
+use crate::Intake;
+
+/// Cookie of a session. The prefix has browsers refuse it from anybody but this host, by TLS.
+pub(super) const COOKIE: &str = "__Host-pagurus";
+/// Header by which a page of ours proves that it is one.
+const CSRF: &str = "x-csrf-token";
+/// Interval at which it is asked whether the reader of a stream, or of an answer that takes its time, still may.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
+
+/// Role that a route asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// None: everybody may.
+    Nothing,
+    /// This role, or one that admits to it.
+    Role(AccessRole),
+}
+
+impl Needs {
+    /// The word of the OpenAPI document, `x-role`.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Nothing => "anyone",
+            Self::Role(role) => role.as_str(),
+        }
+    }
+}
+
+/// What a route needs to judge a request.
+#[derive(Clone)]
+struct Asked {
+    intake: Intake,
+    sender: Sender,
+}
+
+/// What was found out about the sender of a request.
+#[derive(Clone)]
+enum Sender {
+    /// It carries no credential.
+    Unknown,
+    /// It carries one that does not count.
+    Refused(Problem),
+    /// It is known; by a credential that may end, unless the API is open.
+    Known(Identity, Option<Credential>),
+}
+
+/// Finds out who asks, and leaves it to the routes whether they may.
+pub(super) async fn identify(
+    State(intake): State<Intake>,
+    mut request: Request,
+    next: Next,
+) -> Response<Body> {
+    let sender = match intake.access.without_credential() {
+        Some(anybody) => Sender::Known(anybody, None),
+        None => match sender_of(&intake.access, request.method(), request.headers()).await {
+            Ok(sender) => sender,
+            Err(unavailable) => return ProblemResponse(unavailable).into_response(),
+        },
+    };
+    if let Sender::Known(identity, _) = &sender {
+        request.extensions_mut().insert(identity.clone());
+    }
+    request.extensions_mut().insert(Asked { intake, sender });
+    next.run(request).await
+}
+
+async fn sender_of(access: &Access, method: &Method, headers: &HeaderMap) -> Result<Sender, Problem> {
+    let refused = |detail| Ok(Sender::Refused(Problem::new(Type::Unauthenticated, detail)));
+    let credential = match headers.get(header::AUTHORIZATION) {
+        Some(value) => match token_of(value) {
+            Some(token) => Credential::Token(token.digest()),
+            None => {
+                return refused(
+                    "the header `Authorization` is `Bearer` with a token, which begins with `pgr_`",
+                );
+            }
+        },
+        None => match session_of(headers) {
+            None => return Ok(Sender::Unknown),
+            Some(secret) if !method.is_safe() && !has_csrf_token(headers, &secret) => {
+                return refused(
+                    "a change in a session needs the header `X-Csrf-Token`, as `/v1/session` says it",
+                );
+            }
+            Some(secret) => Credential::Session(secret.digest()),
+        },
+    };
+    match (access.identify(&credential).await?, credential) {
+        (Some(identity), _) => Ok(Sender::Known(identity, Some(credential))),
+        (None, Credential::Token(_)) => refused("the token is unknown, revoked or over"),
+        (None, Credential::Session(_)) => refused("the session is over; log in again"),
+    }
+}
+
+fn token_of(header: &HeaderValue) -> Option<Token> {
+    let (scheme, token) = header.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| Token::read(token.trim()))?
+}
+
+/// Secret of the session whose cookie a request carries.
+pub(super) fn session_of(headers: &HeaderMap) -> Option<SessionSecret> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == COOKIE).and_then(|(_, value)| SessionSecret::read(value))
+}
+
+/// True if the header is there and right. Both are digests of what only the browser has: how long it takes tells nothing.
+fn has_csrf_token(headers: &HeaderMap, secret: &SessionSecret) -> bool {
+    headers.get(CSRF).is_some_and(|sent| sent.as_bytes() == csrf_token(secret).as_bytes())
+}
+
+/// Lets through who may, and ends what lasts when they may no more.
+pub(super) async fn authorize(needs: Needs, request: Request, next: Next) -> Response<Body> {
+    let Some(Asked { intake, sender }) = request.extensions().get::<Asked>().cloned() else {
+        // A router without `identify` in front of it: a defect, which must not open the API.
+        return ProblemResponse(Problem::new(Type::Internal, "nobody asked who asks")).into_response();
+    };
+    let reads = request.method().is_safe();
+    let entrance = request.extensions().get::<Entrance>().copied().unwrap_or_default();
+    let judged = judge(needs, reads, entrance, &sender, intake.host.settings().access.callbacks);
+    if let Err(problem) = judged {
+        let challenge = (problem.kind() == Some(Type::Unauthenticated))
+            .then_some((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"pagurus\"")));
+        let mut answer = ProblemResponse(problem).into_response();
+        answer.headers_mut().extend(challenge);
+        return answer;
+    }
+    match (sender, needs) {
+        (Sender::Known(_, Some(credential)), Needs::Role(role)) if reads => {
+            while_admitted(intake.access.clone(), credential, role, next.run(request)).await
+        }
+        _ => next.run(request).await,
+    }
+}
+
+/// The rules, without the world.
+fn judge(
+    needs: Needs,
+    reads: bool,
+    entrance: Entrance,
+    sender: &Sender,
+    callbacks: CallbackProof,
+) -> Result<(), Problem> {
+    let admitted = match entrance {
+        Entrance::All => true,
+        Entrance::Clients => needs == Needs::Role(AccessRole::Client),
+        Entrance::Systems => needs == Needs::Role(AccessRole::System),
+    };
+    if !admitted {
+        return Err(Problem::new(Type::NotFound, "this address does not serve this part of the API"));
+    }
+    let Needs::Role(needed) = needs else { return Ok(()) };
+    match sender {
+        Sender::Known(identity, _) if identity.role.admits_to(needed, reads) => Ok(()),
+        // The address of a request is its own proof: it is unguessable, and only the called system has it.
+        _ if needed == AccessRole::System && callbacks == CallbackProof::Address => Ok(()),
+        Sender::Known(identity, _) => {
+            let detail = format!("the role `{}` does not permit this; it takes `{needed}`", identity.role);
+            Err(Problem::new(Type::Forbidden, detail))
+        }
+        Sender::Refused(problem) => Err(problem.clone()),
+        Sender::Unknown => Err(Problem::new(
+            Type::Unauthenticated,
+            "log in at `/v1/session`, or send a token: `Authorization: Bearer pgr_…`",
+        )),
+    }
+}
+
+/// Answers while the credential admits to it. An answer that takes its time, and a stream, end with the right to them.
+async fn while_admitted(
+    access: Access,
+    credential: Credential,
+    needed: AccessRole,
+    answer: impl Future<Output = Response<Body>>,
+) -> Response<Body> {
+    tokio::select! {
+        answer = answer => answer.map(|body| {
+            if body_is_short(&body) {
+                return body;
+            }
+            let end = Box::pin(admission_ends(access.clone(), credential, needed));
+            Body::from_stream(body.into_data_stream().take_until(end))
+        }),
+        () = admission_ends(access.clone(), credential, needed) => {
+            let detail = "the token or the session has ended while the answer was awaited";
+            ProblemResponse(Problem::new(Type::Unauthenticated, detail)).into_response()
+        }
+    }
+}
+
+/// Waits until the credential does not admit any more. A database that is away admits nobody, and sends nobody away.
+async fn admission_ends(access: Access, credential: Credential, needed: AccessRole) {
+    let admits = |found: Option<Identity>| found.is_some_and(|one| one.role.admits_to(needed, true));
+    loop {
+        tokio::time::sleep(ASK_AGAIN).await;
+        if access.identify(&credential).await.is_ok_and(|found| !admits(found)) {
+            return;
+        }
+    }
+}
+
+/// True for a body whose length is known: it is there already.
+fn body_is_short(body: &Body) -> bool {
+    axum::body::HttpBody::size_hint(body).exact().is_some()
+}
+
+/// Address of the sender of a request, for logs and the audit.
+pub(super) fn address_of(parts: &Parts) -> Option<String> {
+    parts.extensions.get::<pagurus_runtime::Peer>().map(|peer| peer.0.to_string())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use pagurus_domain::access::LoginMethod;
+
+    use super::*;
+
+    fn known(role: AccessRole) -> Sender {
+        Sender::Known(Identity { name: "a".into(), role, method: LoginMethod::Token }, None)
+    }
+
+    fn status(needs: Needs, entrance: Entrance, sender: &Sender, callbacks: CallbackProof) -> u16 {
+        judge(needs, false, entrance, sender, callbacks).map_or_else(|problem| problem.status, |()| 200)
+    }
+
+    #[test]
+    fn ui_1_who_is_not_known_is_asked_and_who_may_not_is_refused() {
+        let over = Sender::Refused(Problem::new(Type::Unauthenticated, "over"));
+        for needed in AccessRole::ALL {
+            let needs = Needs::Role(*needed);
+            let asked = |sender: &Sender| status(needs, Entrance::All, sender, CallbackProof::Token);
+            assert_eq!(asked(&Sender::Unknown), 401);
+            assert_eq!(asked(&over), 401);
+            for role in AccessRole::ALL {
+                let expected = if role.admits_to(*needed, false) { 200 } else { 403 };
+                assert_eq!(asked(&known(*role)), expected, "{role} for {needed}");
+            }
+        }
+        assert_eq!(status(Needs::Nothing, Entrance::All, &over, CallbackProof::Token), 200);
+    }
+
+    #[test]
+    fn ui_1_the_address_of_a_request_is_the_right_to_answer_it_and_nothing_else() {
+        let by_address = |needs| status(needs, Entrance::All, &Sender::Unknown, CallbackProof::Address);
+        assert_eq!(by_address(Needs::Role(AccessRole::System)), 200);
+        assert_eq!(by_address(Needs::Role(AccessRole::Client)), 401);
+    }
+
+    #[test]
+    fn ui_1_the_entrance_of_systems_leads_to_answers_alone_whatever_the_role() {
+        let admin = known(AccessRole::Admin);
+        for (entrance, its_own) in
+            [(Entrance::Clients, AccessRole::Client), (Entrance::Systems, AccessRole::System)]
+        {
+            for needed in AccessRole::ALL {
+                let expected = if *needed == its_own { 200 } else { 404 };
+                let found = status(Needs::Role(*needed), entrance, &admin, CallbackProof::Token);
+                assert_eq!(found, expected, "{needed}");
+            }
+            assert_eq!(status(Needs::Nothing, entrance, &admin, CallbackProof::Token), 404);
+        }
+    }
+
+    #[test]
+    fn ui_1_credentials_are_read_from_their_headers() {
+        let token = Token::of([3; 35]);
+        let read = |text: &str| token_of(&HeaderValue::from_str(text).unwrap());
+        assert_eq!(read(&format!("Bearer {}", token.reveal())), Some(token.clone()));
+        assert_eq!(read(&format!("bearer  {}", token.reveal())), Some(token.clone()));
+        for other in ["Bearer", "Basic YTpi", "Bearer pgr_", token.reveal(), ""] {
+            assert_eq!(read(other), None, "{other}");
+        }
+        let secret = "0a".repeat(32);
+        let session = |cookie: &str| {
+            let headers = HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_str(cookie).unwrap())]);
+            session_of(&headers).map(|secret| secret.reveal().to_owned())
+        };
+        assert_eq!(session(&format!("a=b; {COOKIE}={secret}; c")), Some(secret.clone()));
+        for other in ["", "a=b", &format!("pagurus={secret}"), &format!("{COOKIE}={secret}0")] {
+            assert_eq!(session(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn ui_1_a_change_in_a_session_needs_the_text_that_only_our_pages_can_read() {
+        let secret = SessionSecret::read(&"0b".repeat(32)).unwrap();
+        let with = |value: &str| {
+            has_csrf_token(
+                &HeaderMap::from_iter([(CSRF.parse().unwrap(), HeaderValue::from_str(value).unwrap())]),
+                &secret,
+            )
+        };
+        assert!(with(&csrf_token(&secret)));
+        assert!(!with("") && !with(secret.reveal()));
+        assert!(!has_csrf_token(&HeaderMap::new(), &secret));
+    }
+}

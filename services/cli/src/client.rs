@@ -6,9 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use pagurus_scenario::value::percent_encode;
+use pagurus_wire::access::{LoginRequest, SessionView};
 use pagurus_wire::order::{Page, StatusView};
 use pagurus_wire::problem::Problem;
-use reqwest::header::{CONTENT_TYPE, ETAG, IF_MATCH, LINK};
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_TYPE, COOKIE, ETAG, HeaderMap, HeaderValue, IF_MATCH, LINK, SET_COOKIE,
+};
 use reqwest::{Method, RequestBuilder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -40,6 +43,8 @@ const SHOWN_CHARACTERS: usize = 300;
 pub(crate) struct ApiClient {
     http: reqwest::Client,
     base: String,
+    /// Header fields by which the server knows who asks.
+    known_by: HeaderMap,
 }
 
 /// The body of an answer: one that said yes, or that of a probe.
@@ -53,6 +58,8 @@ pub(crate) struct ApiResponse {
     pub tag: Option<String>,
     /// Query of the next page, where the answer is a page of a part of an order.
     next: Option<String>,
+    /// Cookie that the answer sets.
+    cookie: Option<String>,
     server: String,
 }
 
@@ -96,7 +103,26 @@ impl ApiClient {
             builder = builder.tls_certs_only([]);
         }
         let http = builder.build().context("the HTTP client cannot be made")?;
-        Ok(Self { http, base })
+        Ok(Self { http, base, known_by: HeaderMap::new() })
+    }
+
+    /// The same client, known by a token; by none if it is empty.
+    pub fn with_token(mut self, token: &str) -> Result<Self, CliError> {
+        if !token.is_empty() {
+            self.known_by.insert(AUTHORIZATION, secret(&format!("Bearer {token}"))?);
+        }
+        Ok(self)
+    }
+
+    /// The same client in a session of a person.
+    pub async fn log_in(&self, login: &LoginRequest) -> Result<Self, CliError> {
+        let reply = self.post("/v1/session", login).await?;
+        let cookie = reply.cookie.as_deref().and_then(|cookie| cookie.split(';').next()).unwrap_or_default();
+        let view: SessionView = reply.read()?;
+        let mut known_by = HeaderMap::new();
+        known_by.insert(COOKIE, secret(cookie)?);
+        known_by.insert("x-csrf-token", secret(&view.csrf_token.unwrap_or_default())?);
+        Ok(Self { known_by, ..self.clone() })
     }
 
     /// Address of the server.
@@ -278,7 +304,7 @@ impl ApiClient {
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.base))
+        self.http.request(method, format!("{}{path}", self.base)).headers(self.known_by.clone())
     }
 
     async fn send(&self, request: RequestBuilder, timeout: Duration) -> Result<ApiResponse, CliError> {
@@ -296,8 +322,10 @@ impl ApiClient {
         let tag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok());
         let tag = tag.map(|tag| tag.trim_matches('"').to_owned());
         let next = response.headers().get(LINK).and_then(|link| link.to_str().ok()).and_then(next_in);
+        let cookie = response.headers().get(SET_COOKIE).and_then(|cookie| cookie.to_str().ok());
+        let cookie = cookie.map(str::to_owned);
         let text = response.text().await.map_err(away)?;
-        Ok(ApiResponse { status, text, tag, next, server: self.base.clone() })
+        Ok(ApiResponse { status, text, tag, next, cookie, server: self.base.clone() })
     }
 
     fn failure(&self, error: &reqwest::Error) -> CliError {
@@ -309,6 +337,14 @@ impl ApiClient {
         }
         CliError::Away { server: self.base.clone(), why: chain(error) }
     }
+}
+
+/// A header value that nothing prints.
+fn secret(text: &str) -> Result<HeaderValue, CliError> {
+    let mut value = HeaderValue::from_str(text)
+        .map_err(|_| CliError::Usage("the token has characters that no token has".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 /// The path of a part of an order; of the order itself where the part is empty.

@@ -3,6 +3,7 @@
 //! Whatever the API can do goes through the API. Only `dev` starts services, only `migrate` opens
 //! the database.
 
+mod access;
 mod actors;
 mod audit;
 mod bench;
@@ -96,6 +97,9 @@ struct Global {
         value_name = "URL"
     )]
     server: String,
+    /// File of the token by which the server knows you; left out: the token in PAGURUS_TOKEN, if there is one
+    #[arg(long, global = true, value_name = "FILE", env = "PAGURUS_TOKEN_FILE", help_heading = "Everywhere")]
+    token_file: Option<PathBuf>,
     /// True if the command line names it, and not only the environment
     #[arg(skip)]
     names_server: bool,
@@ -114,6 +118,15 @@ struct Global {
 }
 
 impl Global {
+    /// The token; empty if there is none. No option takes it, because lists of processes show options.
+    fn token(&self) -> Result<String, CliError> {
+        let token = match &self.token_file {
+            Some(file) => input::text_of(file)?,
+            None => std::env::var("PAGURUS_TOKEN").unwrap_or_default(),
+        };
+        Ok(token.trim().to_owned())
+    }
+
     /// Output form of a command line.
     fn output(&self) -> Output {
         if self.json { Output::Json } else { self.output.unwrap_or_default() }
@@ -177,6 +190,9 @@ enum Command {
     /// Show, send again and drop messages that can never be handled as they are
     #[command(subcommand)]
     Refused(refused::Command),
+    /// Make and revoke tokens, list and end sessions, and tell why somebody may what they may
+    #[command(subcommand)]
+    Access(access::Command),
     /// List who did what from outside, when and why
     Audit(audit::Arguments),
     /// Show rates, backlogs, flows, systems and nodes, refreshed every two seconds
@@ -277,7 +293,7 @@ fn on_own_stack() -> ExitCode {
 }
 
 async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), CliError> {
-    let client = || ApiClient::new(&global.server);
+    let client = || ApiClient::new(&global.server)?.with_token(&global.token()?);
     let config = global.config.as_deref();
     match command {
         Command::Order(command) => order::run(command, &client()?, screen).await,
@@ -304,6 +320,7 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), C
         Command::Operation(command) => operation::run(command, &client()?, screen).await,
         Command::Searches(command) => search::run(command, &client()?, screen).await,
         Command::Refused(command) => refused::run(&command, &client()?, screen).await,
+        Command::Access(command) => access::run(command, &client()?, screen).await,
         Command::Audit(arguments) => AUDIT.page(&arguments, &client()?, screen).await,
         Command::Classify(arguments) if arguments.is_offline(config) => {
             classify::offline(&arguments, config, screen)

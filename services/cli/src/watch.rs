@@ -7,7 +7,8 @@ use crate::failure::CliError;
 use crate::failure_text;
 use crate::screen::Screen;
 use crate::{
-    Command, errors, flows, leases, nodes, operation, order, queues, refused, scenario, search, systems,
+    Command, access, errors, flows, leases, nodes, operation, order, queues, refused, scenario, search,
+    systems,
 };
 
 /// True for commands that only show something, so that they can be run again and again.
@@ -55,6 +56,7 @@ pub(crate) fn only_shows(command: &Command) -> bool {
         Command::Refused(command) => {
             matches!(command, refused::Command::List(_) | refused::Command::Show { .. })
         }
+        Command::Access(command) => access::only_shows(command),
         Command::Errors(arguments) => errors::only_shows(arguments),
         Command::Callbacks(_) | Command::Notifications(_) | Command::Audit(_) | Command::Doctor(_) => true,
         _ => false,

@@ -1,0 +1,257 @@
+//! `pagurus access …`: who may use the API: tokens of programs, sessions of people, and why somebody may what they may.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use jiff::Timestamp;
+use pagurus_access::hash_password;
+use pagurus_domain::access::AccessRole;
+
+use pagurus_wire::access::{
+    AccessExplanation, LoginRequest, NewTokenView, PersonSessionView, SessionView, TokenRequest, TokenView,
+};
+
+use crate::client::ApiClient;
+use crate::failure::CliError;
+use crate::input::{self, text_of};
+use crate::list::{List, text};
+use crate::screen::{Screen, time};
+
+/// Commands about access.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show who you are to the server, and in which role
+    Who,
+    /// List, make and revoke tokens of programs
+    #[command(subcommand)]
+    Tokens(TokensCommand),
+    /// List and end sessions of people
+    #[command(subcommand)]
+    Sessions(SessionsCommand),
+    /// Tell which groups the directory finds for a person, and which role they give
+    Explain {
+        /// Name with which the person logs in
+        name: String,
+    },
+    /// Print the hash of a password that is read from standard input, for access.local.password_hash
+    HashPassword,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokensCommand {
+    /// List tokens, those that were revoked among them
+    List,
+    /// Make a token and print it, this once
+    Make(Make),
+    /// Revoke a token: every node refuses it within a second
+    Revoke {
+        /// The six characters behind `pgr_`
+        token: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Make {
+    /// Name of the program that will use it
+    name: String,
+    /// What it may do
+    #[arg(long, value_enum)]
+    role: TokenRole,
+    /// How long it is valid, like 90d; left out: until it is revoked
+    #[arg(long = "for", value_name = "DURATION", value_parser = input::parse_duration)]
+    duration: Option<Duration>,
+    /// Why
+    #[arg(long, default_value = "")]
+    reason: String,
+    /// Log in under this name, with the password from standard input, to make the first token
+    #[arg(long, value_name = "NAME")]
+    login: Option<String>,
+}
+
+/// Role of a token on the command line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TokenRole(AccessRole);
+
+impl ValueEnum for TokenRole {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [TokenRole; AccessRole::ALL.len()] = {
+            let mut all = [TokenRole(AccessRole::Viewer); AccessRole::ALL.len()];
+            let mut at = 0;
+            while at < all.len() {
+                all[at] = TokenRole(AccessRole::ALL[at]);
+                at += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.0.as_str()))
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List sessions that last
+    List,
+    /// End a session: every node refuses it within a second
+    End {
+        /// Id of the session
+        session: String,
+    },
+}
+
+/// True for commands that only show something.
+pub(crate) const fn only_shows(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Who
+            | Command::Tokens(TokensCommand::List)
+            | Command::Sessions(SessionsCommand::List)
+            | Command::Explain { .. }
+    )
+}
+
+/// Tokens of programs.
+const TOKENS: List<TokenView> = List {
+    path: "/v1/access/tokens",
+    none: "no token was made",
+    hint: None,
+    columns: &[
+        ("TOKEN", |token| token.id.clone()),
+        ("NAME", |token| token.name.clone()),
+        ("ROLE", |token| token.role.clone()),
+        ("MADE", |token| time(token.made_at)),
+        ("USED", |token| token.used_at.map_or_else(|| "never".to_owned(), time)),
+        ("ENDS", |token| token.ends_at.map_or_else(String::new, time)),
+        ("REVOKED", |token| token.revoked_at.map_or_else(String::new, time)),
+    ],
+};
+
+/// Sessions of people.
+const SESSIONS: List<PersonSessionView> = List {
+    path: "/v1/access/sessions",
+    none: "nobody has a session",
+    hint: None,
+    columns: &[
+        ("SESSION", |session| session.id.clone()),
+        ("NAME", |session| session.name.clone()),
+        ("ROLE", |session| session.role.clone()),
+        ("BY", |session| session.method.clone()),
+        ("FROM", |session| text(&session.from)),
+        ("SINCE", |session| time(session.made_at)),
+        ("USED", |session| time(session.used_at)),
+        ("ENDS", |session| time(session.ends_at)),
+    ],
+};
+
+/// Runs a command.
+pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
+    match command {
+        Command::Who => {
+            let reply = client.get("/v1/session", &[]).await?;
+            reply.show(screen, |who: &SessionView| known_as(who))
+        }
+        Command::Tokens(TokensCommand::List) => TOKENS.all(&(), client, screen).await,
+        Command::Tokens(TokensCommand::Make(make)) => make_token(make, client, screen).await,
+        Command::Tokens(TokensCommand::Revoke { token }) => {
+            remove(&format!("/v1/access/tokens/{}", pagurus_scenario::value::percent_encode(&token)), client)
+                .await?;
+            said("revoked", screen)
+        }
+        Command::Sessions(SessionsCommand::List) => SESSIONS.all(&(), client, screen).await,
+        Command::Sessions(SessionsCommand::End { session }) => {
+            let path = format!("/v1/access/sessions/{}", pagurus_scenario::value::percent_encode(&session));
+            remove(&path, client).await?;
+            said("ended", screen)
+        }
+        Command::Explain { name } => {
+            let reply = client.get("/v1/access/explain", &[("name", name)]).await?;
+            reply.show(screen, explained)
+        }
+        Command::HashPassword => {
+            let hash = hash_password(&password()?).map_err(CliError::Input)?;
+            screen.line(&hash)
+        }
+    }
+}
+
+async fn make_token(make: Make, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
+    let Make { name, role, duration, reason, login } = make;
+    let ends_at = duration.and_then(|duration| Timestamp::now().checked_add(duration).ok());
+    let asked = TokenRequest { name, role: role.0.to_string(), ends_at, reason };
+    let reply = match login {
+        None => client.post("/v1/access/tokens", &asked).await?,
+        Some(name) => {
+            let session = client.log_in(&LoginRequest { name, password: password()? }).await?;
+            let reply = session.post("/v1/access/tokens", &asked).await;
+            session.delete("/v1/session").await?;
+            reply?
+        }
+    };
+    reply.show(screen, |made: &NewTokenView| made.token.clone())
+}
+
+async fn remove(path: &str, client: &ApiClient) -> Result<(), CliError> {
+    client.delete(path).await.map(|_| ())
+}
+
+fn said(word: &str, screen: &Screen) -> Result<(), CliError> {
+    if screen.json { Ok(()) } else { screen.line(word) }
+}
+
+/// A password from standard input, without the end of its line.
+fn password() -> Result<String, CliError> {
+    if std::io::stdin().is_terminal() {
+        return Err(CliError::Usage(
+            "the password is read from standard input, so that no screen and no history shows it: \
+             `pagurus … < FILE`, or behind a pipe"
+                .to_owned(),
+        ));
+    }
+    let text = text_of(Path::new("-"))?;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
+}
+
+fn known_as(who: &SessionView) -> String {
+    match (&who.name, &who.role) {
+        (Some(name), Some(role)) => format!("{name}, {role}, by {}", text(&who.method)),
+        (None, Some(role)) => format!("anybody, {role}: the API is open (`access.mode: {}`)", who.mode),
+        _ => format!("unknown: send a token (`access.mode: {}`)", who.mode),
+    }
+}
+
+fn explained(explanation: &AccessExplanation) -> String {
+    let steps = explanation.steps.iter().map(|step| format!("{}: {}", step.step, step.result));
+    let groups = explanation.groups.iter().map(|group| format!("group: {group}"));
+    let role = match &explanation.role {
+        Some(role) => format!("role: {role}"),
+        None => "role: none; no session is opened".to_owned(),
+    };
+    steps.chain(groups).chain([role]).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use pagurus_domain::id::Vocabulary as _;
+
+    use super::*;
+
+    #[test]
+    fn ui_1_who_somebody_is_stands_in_a_line() {
+        let who = |name: Option<&str>, role: Option<&str>| SessionView {
+            mode: "token".into(),
+            name: name.map(str::to_owned),
+            role: role.map(str::to_owned),
+            method: Some("token".into()),
+            csrf_token: None,
+        };
+        assert_eq!(known_as(&who(Some("shop"), Some("client"))), "shop, client, by token");
+        assert_eq!(known_as(&who(None, None)), "unknown: send a token (`access.mode: token`)");
+        assert_eq!(TokenRole::value_variants().len(), AccessRole::WORDS.len());
+    }
+}

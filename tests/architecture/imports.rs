@@ -98,7 +98,8 @@ fn allowed(krate: &str) -> Vec<&'static str> {
         "dispatcher" => BELOW_SERVICES.into_iter().chain(["dispatch"]).collect(),
         "intake" => BELOW_SERVICES.into_iter().chain(["workbench", "access"]).collect(),
         "cli" | "tests" => {
-            let others = ["dispatch", "workbench", "access", "tls", "actor", "client", "simulation", "harness"];
+            let others =
+                ["dispatch", "workbench", "access", "tls", "actor", "client", "simulation", "harness"];
             BELOW_SERVICES.into_iter().chain(SERVICES).chain(others).collect()
         }
         service if SERVICES.contains(&service) => BELOW_SERVICES.to_vec(),

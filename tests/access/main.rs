@@ -1,1 +1,3 @@
 //! Logins against real directories and identity providers.
+
+mod ldap;

@@ -60,7 +60,7 @@ const CORE_FEATURES: [(&str, &[&str], &[&str]); 3] = [
 ];
 
 /// Libraries that only some crates may use.
-const RESERVED: [(&str, &[&str]); 14] = [
+const RESERVED: [(&str, &[&str]); 15] = [
     ("tokio-postgres", &["store", "harness", "dev", "tests"]),
     ("deadpool-postgres", &["store"]),
     ("refinery", &["store"]),
@@ -72,7 +72,8 @@ const RESERVED: [(&str, &[&str]); 14] = [
     ("opentelemetry-otlp", &["runtime"]),
     ("opentelemetry-http", &["runtime"]),
     ("rustls-platform-verifier", &["tls"]),
-    ("tokio-rustls", &["http", "runtime", "harness"]),
+    ("ldap3", &["access"]),
+    ("tokio-rustls", &["access", "http", "runtime", "harness"]),
     ("backoff", &["broker"]),
     ("prometheus-client", &["runtime"]),
 ];

@@ -16,4 +16,6 @@ pub mod proxy;
 pub mod rabbit;
 pub mod race;
 pub mod random;
+pub mod samba;
+pub mod slapd;
 pub mod world;

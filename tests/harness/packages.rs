@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::process::{is_root, tail};
-use crate::{postgres, rabbit};
+use crate::{postgres, rabbit, samba, slapd};
 
 /// Program that Debian asks before it starts a service from a package script.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
@@ -67,6 +67,14 @@ static POOLER: Wanted =
 static PROMTOOL: Wanted =
     Wanted { name: "promtool", packages: &["prometheus"], there: || answers("promtool") };
 
+/// A directory, and the programs that fill it.
+static DIRECTORY: Wanted =
+    Wanted { name: "slapd", packages: &["slapd", "ldap-utils"], there: slapd::is_installed };
+
+/// A directory that answers as Active Directory does.
+static DOMAIN: Wanted =
+    Wanted { name: "samba", packages: &["samba-ad-dc", "samba-ad-provision"], there: samba::is_installed };
+
 /// True if a program tells its version.
 fn answers(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
@@ -91,9 +99,8 @@ pub struct Missing(Vec<&'static Wanted>);
 /// # Errors
 /// This is no Debian-like system, or the user may not install anything.
 pub fn missing(tests: bool) -> Result<Missing> {
-    let wanted = SERVERS.iter().chain(
-        tests.then_some([&PYTHON, &CURL, &TYPESCRIPT, &NPM, &POOLER, &PROMTOOL]).into_iter().flatten(),
-    );
+    let of_tests = [&PYTHON, &CURL, &TYPESCRIPT, &NPM, &POOLER, &PROMTOOL, &DIRECTORY, &DOMAIN];
+    let wanted = SERVERS.iter().chain(tests.then_some(of_tests).into_iter().flatten());
     let missing = Missing(wanted.filter(|one| !(one.there)()).collect());
     if missing.0.is_empty() {
         return Ok(missing);

@@ -5,6 +5,7 @@
 mod directory;
 mod explain;
 mod identify;
+mod ldap;
 mod local;
 mod login;
 mod person;
@@ -28,6 +29,7 @@ use local::LocalAdministrator;
 use recent::RecentOwners;
 
 pub use identify::Credential;
+pub use ldap::{LdapDirectory, LdapExplanation, canonical_dn, is_same_dn};
 pub use local::hash_password;
 pub use login::OpenedSession;
 pub use person::{LoginFailure, Person};

@@ -12,6 +12,7 @@ mod distribution;
 mod intake;
 mod keys;
 mod kind;
+mod ldap;
 mod live;
 mod load;
 mod log;
@@ -40,6 +41,7 @@ pub use access::{AccessMode, AccessSettings, CallbackProof};
 pub use calls::{AllowedDestination, CallRules};
 pub use distribution::{DispatcherSettings, DistributionSettings, SystemSettings};
 pub use intake::{CallbackSettings, IntakeSettings, RecordSettings};
+pub use ldap::{LdapServer, LdapSettings};
 pub(crate) use live::Reloaded;
 pub use live::{ConfigurationState, LiveSettings};
 pub use log::{LogFormat, LogSettings};
@@ -173,6 +175,8 @@ pub struct Settings {
     pub access: AccessSettings,
     /// `reply.allow`; direct reply-to is allowed besides.
     pub reply: AllowList,
+    /// `access.ldap`
+    pub ldap: LdapSettings,
     /// `secrets.folder`: where the secrets of scenarios are.
     pub secrets_folder: Option<std::path::PathBuf>,
     /// `config`: the constants of scenarios, always a JSON object.

@@ -79,9 +79,11 @@ pub fn check(
 
 /// Files of certificates that cannot be used on this host now.
 fn unusable_files(settings: &Settings, role: Role) -> Vec<Fault> {
+    let ldap = (role == Role::Intake).then(|| settings.ldap.tls()).flatten();
     let of_servers = [
         ("/database/url", pagurus_store::tls_fault(&settings.database.url)),
         ("/broker/url", pagurus_broker::tls_fault(&settings.broker.url)),
+        ("/access/ldap/issuers", ldap.as_ref().and_then(fault_of)),
     ];
     let calls = matches!(role, Role::Worker | Role::Notifier).then_some(&settings.worker.calls);
     // A machine that trusts nobody may call systems without TLS.

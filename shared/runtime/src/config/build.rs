@@ -3,6 +3,7 @@
 
 mod flows;
 pub(super) mod keys;
+mod ldap;
 mod servers;
 mod trees;
 
@@ -63,6 +64,7 @@ impl SettingsBuilder {
             notify: NotifySettings::read(self)?,
             access: AccessSettings::read(self)?,
             reply: self.reply_allow()?,
+            ldap: LdapSettings::read(self)?,
             secrets_folder: self.value::<Option<String>>("secrets.folder")?.map(Into::into),
             secret_constants: Concealed::of_constants(&constants).into(),
             constants,
@@ -154,5 +156,6 @@ impl SettingsBuilder {
             self.values.fault("intake.public_url", "must begin with `http://` or `https://`");
         }
         self.check_servers(settings);
+        self.check_ldap(settings);
     }
 }

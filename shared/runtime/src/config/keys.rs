@@ -41,6 +41,7 @@ const SECTIONS: &[&[Setting]] = &[
     WebhookSettings::KEYS,
     AccessSettings::KEYS,
     REST,
+    LdapSettings::KEYS,
 ];
 
 /// All keys in the order of the pages.

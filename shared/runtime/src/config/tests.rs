@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod flows;
+mod ldap;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{LoginFailure, Person};
+use crate::person::{LoginFailure, Person};
 pub use dn::{canonical_dn, is_same_dn};
 use session::{LdapSession, SearchPlace};
 pub use steps::LdapExplanation;

@@ -39,7 +39,7 @@ async fn qlt_9_passwords_go_to_the_right_directory_by_tls_only() {
     assert!(crossed.contains("TLS"), "{crossed}");
 }
 
-/// What a directory is sent that grants no TLS: the request for it, and nothing else.
+/// A directory that grants no TLS is sent the request for it, and nothing else.
 #[tokio::test]
 async fn qlt_9_nothing_is_sent_where_tls_is_refused() {
     for answer in [

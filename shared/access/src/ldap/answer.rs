@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use ldap3::{LdapResult, SearchEntry};
 
 use super::dn::canonical_dn;
-use crate::LoginFailure;
+use crate::person::LoginFailure;
 
 /// Groups of a person at most. Active Directory lets nobody log in who is in more than 1 015.
 pub(super) const MAX_GROUPS: usize = 1024;

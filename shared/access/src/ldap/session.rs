@@ -17,13 +17,13 @@ use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::start_tls;
-use crate::LoginFailure;
+use crate::person::LoginFailure;
 
 /// Bytes that a directory may send on one connection: the library reads answers of any length, and a thousand groups with long
 /// names take a fraction of this.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// An entry of a search has this name or stands below it.
+/// Entries among which a search looks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchPlace<'a> {
     pub(super) base: &'a str,
@@ -37,7 +37,7 @@ pub(super) struct LdapSession {
     ldap: Ldap,
     bind_timeout: Duration,
     search_timeout: Duration,
-    /// What carries bytes to the directory and back.
+    /// Tasks that carry bytes to the directory and back.
     _carriers: JoinSet<()>,
 }
 

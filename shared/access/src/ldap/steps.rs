@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{LoginFailure, Person};
+use crate::person::{LoginFailure, Person};
 
 /// Account of how a person was looked up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

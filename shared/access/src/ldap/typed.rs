@@ -2,7 +2,7 @@
 
 use ldap3::{dn_escape, ldap_escape};
 
-use crate::LoginFailure;
+use crate::person::LoginFailure;
 
 /// Longest name, in characters: no directory in use has longer ones, and each is sent and logged.
 const MAX_NAME: usize = 256;

@@ -57,7 +57,7 @@ fn other(setting: &super::super::section::Setting) -> Option<String> {
     }
     Some(match setting.kind {
         Kind::Text => "debug".into(),
-        Kind::OptionalText | Kind::OptionalSecret => "http://other".into(),
+        Kind::OptionalText => "http://other".into(),
         Kind::Name => "blue".into(),
         Kind::Flag => (setting.default == "false").to_string(),
         Kind::Count { most, .. } => {

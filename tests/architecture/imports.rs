@@ -60,13 +60,15 @@ const CORE_FEATURES: [(&str, &[&str], &[&str]); 3] = [
 ];
 
 /// Libraries that only some crates may use.
-const RESERVED: [(&str, &[&str]); 15] = [
+const RESERVED: [(&str, &[&str]); 17] = [
     ("tokio-postgres", &["store", "harness", "dev", "tests"]),
     ("deadpool-postgres", &["store"]),
     ("refinery", &["store"]),
     ("lapin", &["broker", "actor", "sender", "harness", "dev", "tests"]),
     ("axum", &["runtime", "intake", "harness", "tests"]),
-    ("reqwest", &["cli", "client", "runtime", "harness", "dev", "tests"]),
+    ("reqwest", &["access", "cli", "client", "runtime", "harness", "dev", "tests"]),
+    ("oauth2", &["access"]),
+    ("openidconnect", &["access"]),
     ("opentelemetry", &["runtime"]),
     ("opentelemetry_sdk", &["runtime"]),
     ("opentelemetry-otlp", &["runtime"]),

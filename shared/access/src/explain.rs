@@ -18,7 +18,7 @@ impl Access {
         let (found, person) = self.0.directory.look_up(name).await;
         steps.extend(found);
         let groups = person.map(|person| person.groups).unwrap_or_default();
-        let role = settings.access.groups.role_of(&groups).map(|role| role.to_string());
+        let role = self.role_of(&groups).map(|role| role.to_string());
         let given = role.as_deref().map_or("no group gives a role", |_| "a group gives a role");
         steps.push(step("access.groups", given.to_owned()));
         AccessExplanation { name: name.to_owned(), steps, groups, role }

@@ -83,7 +83,7 @@ impl Access {
         drop(client);
         // No answer, and a directory that is asked by nobody's account, are no reason to end a session.
         let Some(groups) = self.0.directory.groups_of(&name).await else { return Ok(()) };
-        match groups.as_deref().and_then(|groups| settings.access.groups.role_of(groups)) {
+        match groups.as_deref().and_then(|groups| self.role_of(groups)) {
             Some(role) => {
                 let client = self.0.host.store.api().await?;
                 stored::change_session(&client, digest, role, &groups.unwrap_or_default()).await?;

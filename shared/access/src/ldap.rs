@@ -79,7 +79,7 @@ impl LdapDirectory {
                 steps.noted("look-up", found).and_then(|found| found)
             }
         };
-        LdapExplanation { steps: steps.all(), person: found.ok() }
+        LdapExplanation { steps: steps.all(), outcome: found }
     }
 }
 

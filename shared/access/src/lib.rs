@@ -8,7 +8,9 @@ mod identify;
 mod ldap;
 mod local;
 mod login;
+mod oidc;
 mod person;
+mod provider;
 mod recent;
 mod secret;
 mod sessions;
@@ -16,8 +18,8 @@ mod tokens;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pagurus_domain::access::Identity;
 use pagurus_domain::access::throttle::LoginThrottle;
+use pagurus_domain::access::{AccessRole, Identity};
 use pagurus_runtime::Host;
 use pagurus_runtime::config::AccessMode;
 use pagurus_runtime::trouble::store_problem;
@@ -33,6 +35,7 @@ pub use ldap::{LdapDirectory, LdapExplanation, canonical_dn, is_same_dn};
 pub use local::hash_password;
 pub use login::OpenedSession;
 pub use person::{LoginFailure, Person};
+pub use provider::{LoginAtProvider, PROVIDER_PATH};
 pub use secret::{SessionSecret, csrf_token};
 pub use sessions::WhichSession;
 
@@ -72,6 +75,15 @@ impl Access {
     #[must_use]
     pub fn without_credential(&self) -> Option<Identity> {
         (self.mode() == AccessMode::Public).then(Identity::anybody)
+    }
+
+    /// Role that groups of the directory give.
+    fn role_of(&self, groups: &[String]) -> Option<AccessRole> {
+        let roles = &self.0.host.settings().access.groups;
+        match self.0.directory {
+            Directory::Ldap(_) => roles.role_of(groups, ldap::is_same_dn),
+            Directory::Nobody | Directory::Oidc(_) => roles.role_of(groups, |one, other| one == other),
+        }
     }
 
     fn failed(&self, error: &Error) -> Problem {

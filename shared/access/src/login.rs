@@ -88,7 +88,7 @@ impl Access {
             return Ok(Proved { person, role, method: LoginMethod::Local, provider_session: None });
         }
         let person = self.0.directory.log_in(&name, &password).await?;
-        let role = access.groups.role_of(&person.groups);
+        let role = self.role_of(&person.groups);
         Ok(Proved { person, role, method: LoginMethod::Ldap, provider_session: None })
     }
 

@@ -55,7 +55,8 @@ impl Access {
             Ok(login) => {
                 let role = self.role_of(&login.person.groups);
                 let provider_session = login.provider_session;
-                let proved = Proved { person: login.person, role, method: LoginMethod::Oidc, provider_session };
+                let proved =
+                    Proved { person: login.person, role, method: LoginMethod::Oidc, provider_session };
                 self.open(proved, address).await
             }
             Err(failure) => {
@@ -75,7 +76,10 @@ impl Access {
             Ok(logout) => logout,
             Err(failure) => {
                 tracing::warn!(reason = failure.to_string(), address, "a logout token was refused");
-                return Err(Problem::new(Type::Malformed, "the logout token does not hold; the log says why"));
+                return Err(Problem::new(
+                    Type::Malformed,
+                    "the logout token does not hold; the log says why",
+                ));
             }
         };
         let which = SessionsToEnd::AtProvider {
@@ -101,6 +105,8 @@ fn unavailable(failure: &LoginFailure) -> Problem {
         LoginFailure::Refused(_) => {
             Problem::new(Type::Unauthenticated, "the login does not hold; the log of the engine says why")
         }
-        LoginFailure::Unavailable(_) => Problem::new(Type::Unavailable, "the identity provider does not answer"),
+        LoginFailure::Unavailable(_) => {
+            Problem::new(Type::Unavailable, "the identity provider does not answer")
+        }
     }
 }

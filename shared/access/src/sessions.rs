@@ -38,7 +38,7 @@ impl Access {
         Ok(!ended.is_empty())
     }
 
-    async fn end(
+    pub(crate) async fn end(
         &self,
         which: SessionsToEnd<'_>,
         action: &str,

@@ -17,6 +17,7 @@ mod live;
 mod load;
 mod log;
 mod notify;
+mod oidc;
 mod page;
 mod recovery;
 mod schema;
@@ -46,6 +47,7 @@ pub(crate) use live::Reloaded;
 pub use live::{ConfigurationState, LiveSettings};
 pub use log::{LogFormat, LogSettings};
 pub use notify::{NotifySettings, WebhookSettings};
+pub use oidc::{OidcSettings, is_on_this_host};
 pub use recovery::{
     CheckSettings, FailoverSettings, RecoverySettings, RetentionSettings, ShutdownSettings, WhenLost,
 };
@@ -173,6 +175,8 @@ pub struct Settings {
     pub notify: NotifySettings,
     /// `access`
     pub access: AccessSettings,
+    /// `access.oidc`
+    pub oidc: OidcSettings,
     /// `reply.allow`; direct reply-to is allowed besides.
     pub reply: AllowList,
     /// `access.ldap`

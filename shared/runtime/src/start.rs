@@ -99,7 +99,9 @@ fn unusable_files(settings: &Settings, role: Role) -> Vec<Fault> {
     let of_certificates = of_certificates.map(|fault| ("/worker/http/certificates", Some(fault)));
     let all = of_servers.into_iter().chain([of_issuers]).chain(of_certificates);
     let own = settings.node.tls().as_ref().and_then(fault_of);
-    let all = all.chain([("/node/certificate", own)]);
+    let of_provider = (role == Role::Intake && settings.oidc.issuers.is_some()).then(|| settings.oidc.tls());
+    let of_provider = of_provider.as_ref().and_then(fault_of);
+    let all = all.chain([("/node/certificate", own), ("/access/oidc/issuers", of_provider)]);
     all.filter_map(|(place, fault)| Some(Fault::placed(None, place, fault?))).collect()
 }
 

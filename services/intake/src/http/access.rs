@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse as _;
-use pagurus_access::{OpenedSession, WhichSession, csrf_token};
+use pagurus_access::{OpenedSession, PROVIDER_PATH, WhichSession, csrf_token};
 use pagurus_domain::access::{Identity, LoginMethod};
 use pagurus_wire::access::{
     AccessExplanation, LoginRequest, NewTokenView, PersonSessionView, SessionView, TokenRequest, TokenView,
@@ -20,9 +20,13 @@ use super::HttpResult;
 use super::body::Sent;
 use super::caller::Caller;
 use super::document::{Table, admin, anyone};
-use super::identity::{COOKIE, address_of, session_of};
+use super::identity::{COOKIE, address_of, cookie_of, session_of};
 use super::query::{Path, Query};
 use crate::Intake;
+
+/// Cookie of a login that goes on at the identity provider, and how long it may take.
+const PENDING: &str = "__Host-pagurus-login";
+const PENDING_SECONDS: u32 = 600;
 
 pub(super) fn routes(table: Table) -> Table {
     table
@@ -37,6 +41,25 @@ pub(super) fn routes(table: Table) -> Table {
                 .gives::<SessionView>(200, "Logged in."),
         )
         .delete("/v1/session", log_out, anyone("Ends the session of the cookie.").gives_nothing("There is none any more."))
+        .get(
+            "/v1/session/login",
+            start_login,
+            anyone("Sends the browser to the identity provider.").gives_nothing("To the provider (303)."),
+        )
+        .get(
+            PROVIDER_PATH,
+            finish_login,
+            anyone("Takes back a browser that comes from the identity provider.")
+                .lenient()
+                .gives::<SessionView>(200, "Logged in."),
+        )
+        .post(
+            "/v1/session/oidc/logout",
+            provider_logout,
+            anyone("Ends the sessions that the identity provider names (back-channel logout).")
+                .takes_text("application/x-www-form-urlencoded")
+                .gives_nothing("They have ended."),
+        )
         .get("/v1/access/tokens", tokens, admin("Tokens by id, those that were revoked among them."))
         .post(
             "/v1/access/tokens",
@@ -122,8 +145,69 @@ fn opened_answer(intake: &Intake, opened: &OpenedSession) -> Response<Body> {
 fn cookie(value: &str, seconds: Option<u32>) -> HeaderValue {
     let life = seconds.map_or_else(String::new, |seconds| format!("; Max-Age={seconds}"));
     let text = format!("{COOKIE}={value}; Path=/; Secure; HttpOnly; SameSite=Strict{life}");
-    // The value is ours: hexadecimal digits.
-    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
+    header_of(&text)
+}
+
+/// `GET /v1/session/login`
+async fn start_login(State(intake): State<Intake>) -> HttpResult<Response<Body>> {
+    let started = intake.access.start_at_provider().await?;
+    // The provider sends the browser back from another site: a stricter cookie would stay behind.
+    let text = format!(
+        "{PENDING}={}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age={PENDING_SECONDS}",
+        started.pending
+    );
+    let headers = [(header::SET_COOKIE, header_of(&text)), (header::LOCATION, header_of(&started.url))];
+    Ok((StatusCode::SEE_OTHER, headers).into_response())
+}
+
+/// Query with which a browser comes back from the identity provider; other parameters are the provider's own.
+#[derive(Debug, Deserialize)]
+struct BackFromProvider {
+    #[serde(default)]
+    state: String,
+    #[serde(default)]
+    code: String,
+    error: Option<String>,
+}
+
+/// `GET /v1/session/oidc`
+async fn finish_login(State(intake): State<Intake>, parts: Parts) -> HttpResult<Response<Body>> {
+    let back = axum::extract::Query::<BackFromProvider>::try_from_uri(&parts.uri);
+    let back = back.map_err(|error| Problem::new(Type::Malformed, error.to_string()))?.0;
+    if let Some(error) = back.error {
+        let shown: String = error.chars().filter(|one| !one.is_control()).take(100).collect();
+        let detail = format!("the identity provider has refused the login: {shown}");
+        return Err(Problem::new(Type::Unauthenticated, detail).into());
+    }
+    let pending = cookie_of(&parts.headers, PENDING).unwrap_or_default();
+    let address = client_address(&address_of(&parts).unwrap_or_default());
+    let opened = intake.access.finish_at_provider(pending, (&back.state, &back.code), &address).await?;
+    let mut answer = opened_answer(&intake, &opened);
+    let used = format!("{PENDING}=; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=0");
+    answer.headers_mut().append(header::SET_COOKIE, header_of(&used));
+    Ok(answer)
+}
+
+/// `POST /v1/session/oidc/logout`
+async fn provider_logout(
+    State(intake): State<Intake>,
+    parts: Parts,
+    body: Body,
+) -> HttpResult<Response<Body>> {
+    let body = super::body::read(&intake, body).await?;
+    let mut fields = url::form_urlencoded::parse(&body);
+    let token = fields.find_map(|(name, value)| (name == "logout_token").then(|| value.into_owned()));
+    let Some(token) = token else {
+        return Err(Problem::new(Type::Malformed, "the field `logout_token` is missing").into());
+    };
+    let address = client_address(&address_of(&parts).unwrap_or_default());
+    intake.access.log_out_at_provider(&token, &address).await?;
+    Ok((StatusCode::NO_CONTENT, [(header::CACHE_CONTROL, "no-store")]).into_response())
+}
+
+/// A header value of a text that this program has made.
+fn header_of(text: &str) -> HeaderValue {
+    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
 }
 
 /// `DELETE /v1/session`

@@ -119,9 +119,14 @@ fn token_of(header: &HeaderValue) -> Option<Token> {
 
 /// Secret of the session whose cookie a request carries.
 pub(super) fn session_of(headers: &HeaderMap) -> Option<SessionSecret> {
+    cookie_of(headers, COOKIE).and_then(SessionSecret::read)
+}
+
+/// Value of a cookie.
+pub(super) fn cookie_of<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == COOKIE).and_then(|(_, value)| SessionSecret::read(value))
+    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
 /// True if the header is there and right. Both are digests of what only the browser has: how long it takes tells nothing.

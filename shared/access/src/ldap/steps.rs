@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::person::{LoginFailure, Person};
 
 /// Account of how a person was looked up.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LdapExplanation {
     /// Steps in their order, each with its result; the last one is the one that failed, if one did.
     pub steps: Vec<(String, String)>,
-    /// The person, if found.
-    pub person: Option<Person>,
+    /// The person, or why none was found.
+    pub outcome: Result<Person, LoginFailure>,
 }
 
 /// Steps that were taken so far; they stay readable where the work on them ends early.

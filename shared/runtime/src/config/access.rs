@@ -8,7 +8,7 @@ use pagurus_domain::id::{Vocabulary, spelled};
 
 use super::builder::SettingsBuilder;
 use super::kind::Kind::*;
-use super::section::section;
+use super::section::{section, without_slash};
 
 /// Proof that the API asks of those who use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,7 @@ section! {
     pub struct AccessSettings;
 
     mode: AccessMode = ("access.mode", Choice(AccessMode::WORDS), "public", Restart, "Who may use the API. `public`: everybody who reaches it, which is nobody beyond this host unless `intake.public_confirmed` is set. `token`: programs with a token, and the local administrator. `ldap` and `oidc`: besides, people whose groups give them a role.");
+    url: Option<String> = without_slash("access.url", OptionalText, "~", Live, "Base of the address at which people reach the API, such as `https://pagurus.example`: an identity provider sends them back there.");
     ("access.groups.viewer", TextsOrNone, "[]", Live, "Groups whose members see everything and change nothing; `*` stands for everybody whom the directory knows.");
     ("access.groups.operator", TextsOrNone, "[]", Live, "Groups whose members also act on orders, flows, systems and nodes.");
     ("access.groups.admin", TextsOrNone, "[]", Live, "Groups whose members also change scenarios and give access.");
@@ -82,6 +83,10 @@ impl SettingsBuilder {
         if of_directory && access.groups.is_empty() && access.local_name.is_none() {
             let message = "nobody could log in: no group gives a role, and there is no local administrator";
             self.values.fault("access.mode", message);
+        }
+        if access.mode == AccessMode::Oidc && access.url.is_none() {
+            self.values
+                .fault("access.url", "is needed for a login by `oidc`: the provider sends people back there");
         }
         if access.idle > access.longest {
             self.values.fault("access.session.idle", "must not be more than `access.session.longest`");

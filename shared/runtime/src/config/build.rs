@@ -63,6 +63,7 @@ impl SettingsBuilder {
             resource_control: ResourceControlSettings::read(self)?,
             notify: NotifySettings::read(self)?,
             access: AccessSettings::read(self)?,
+            oidc: OidcSettings::read(self)?,
             reply: self.reply_allow()?,
             ldap: LdapSettings::read(self)?,
             secrets_folder: self.value::<Option<String>>("secrets.folder")?.map(Into::into),
@@ -154,6 +155,9 @@ impl SettingsBuilder {
         let url = settings.intake.public_url.as_deref();
         if url.is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
             self.values.fault("intake.public_url", "must begin with `http://` or `https://`");
+        }
+        for (key, message) in settings.oidc.faults() {
+            self.values.fault(key, message);
         }
         self.check_servers(settings);
         self.check_ldap(settings);

@@ -42,6 +42,7 @@ const SECTIONS: &[&[Setting]] = &[
     AccessSettings::KEYS,
     REST,
     LdapSettings::KEYS,
+    OidcSettings::KEYS,
 ];
 
 /// All keys in the order of the pages.

@@ -14,6 +14,7 @@ use pagurus_domain::retry::{Interaction, Outcome};
 use super::*;
 
 mod notify;
+mod oidc;
 
 fn with(text: &str, environment: &[(&str, &str)]) -> Result<Settings, Vec<String>> {
     let pairs = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

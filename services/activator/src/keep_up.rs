@@ -11,7 +11,7 @@ use pagurus_store::Error;
 use pagurus_store::hot::asking;
 use pagurus_store::hot::attempts;
 use pagurus_store::hot::suspects;
-use pagurus_store::lists::audit;
+use pagurus_store::lists::audit::chain;
 use pagurus_store::lists::stats;
 use pagurus_store::outside::operations;
 use pagurus_store::outside::refused;
@@ -142,7 +142,9 @@ async fn old_stats(host: &Host) -> Result<u64, Error> {
 
 async fn old_audit(host: &Host) -> Result<u64, Error> {
     let client = host.store.operations().await?;
-    audit::forget(&client, host.settings().records.audit_retention, i64::from(AUDIT)).await
+    let records = &host.settings().records;
+    let is_exported = records.audit_receiver().is_some();
+    chain::forget(&client, records.audit_retention, i64::from(AUDIT), is_exported).await
 }
 
 async fn old_decisions(host: &Host) -> Result<u64, Error> {

@@ -3,6 +3,7 @@
 //! Any number of them work side by side: rows that one holds are passed over by the others.
 
 mod actors;
+mod audit;
 mod check;
 mod conditions;
 mod due;
@@ -44,6 +45,8 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.start("consistency check", check::Checker::new(&host));
     host.start("retention", retention::Remover::new(&host));
     host.start("upkeep", keep_up::Upkeep::default());
+    host.start("audit seal", audit::Sealer::default());
+    host.start("audit export", audit::Exporter::default());
     host.start("promises", outlook::PromiseChecker::new(&host));
     host.start("measures", measures::Measures::default());
     host.at_work(false).await;

@@ -1,15 +1,47 @@
-//! `pagurus audit`: who did what from outside.
+//! `pagurus audit`: who did what from outside, whether that was changed since, and all of it for archives.
 
-use clap::Args;
+mod export;
+mod verify;
+
+use clap::{Args, Subcommand};
 use pagurus_wire::audit::AuditView;
 use serde::Serialize;
 
+use crate::client::ApiClient;
+use crate::failure::CliError;
 use crate::list::{List, text};
-use crate::screen::time;
+use crate::screen::{Screen, time};
 
-/// Actions to list.
-#[derive(Debug, Args, Serialize)]
+/// Commands about the audit log; without one its newest entries are listed.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    list: ListArguments,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compute the chain of the audit log again, and tell the first entry that does not hold; exit code 0 or 1
+    Verify(verify::Arguments),
+    /// Write entries with their links as lines of JSON, the oldest first
+    Export(export::Arguments),
+}
+
+/// Runs the command.
+pub(crate) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
+    match &arguments.command {
+        None => AUDIT.page(&arguments.list, client, screen).await,
+        Some(Command::Verify(arguments)) => verify::run(arguments, client, screen).await,
+        Some(Command::Export(arguments)) => export::run(arguments, client, screen).await,
+    }
+}
+
+/// Conditions for actions.
+#[derive(Debug, Args, Serialize)]
+struct Filter {
     /// Actions of this name, like restart
     #[arg(long)]
     action: Option<String>,
@@ -28,6 +60,14 @@ pub(crate) struct Arguments {
     /// Actions before then
     #[arg(long)]
     until: Option<String>,
+}
+
+/// Actions to list.
+#[derive(Debug, Args, Serialize)]
+struct ListArguments {
+    #[command(flatten)]
+    #[serde(flatten)]
+    filter: Filter,
     /// Actions to show, 500 at most
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
@@ -37,7 +77,7 @@ pub(crate) struct Arguments {
 }
 
 /// Actions of people and programs.
-pub(crate) const AUDIT: List<AuditView> = List {
+const AUDIT: List<AuditView> = List {
     path: "/v1/audit",
     none: "nobody did anything of the kind",
     hint: None,

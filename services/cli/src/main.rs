@@ -58,7 +58,6 @@ use pagurus_domain::id::Role;
 use pagurus_scenario::script::STACK_BYTES;
 use tokio::runtime::Runtime;
 
-use audit::AUDIT;
 use client::ApiClient;
 use failure::CliError;
 use notifications::NOTIFICATIONS;
@@ -193,7 +192,7 @@ enum Command {
     /// Make and revoke tokens, list and end sessions, and tell why somebody may what they may
     #[command(subcommand)]
     Access(access::Command),
-    /// List who did what from outside, when and why
+    /// List who did what from outside, when and why; verify that nothing of it was changed; export it
     Audit(audit::Arguments),
     /// Show rates, backlogs, flows, systems and nodes, refreshed every two seconds
     Top(top::Arguments),
@@ -321,7 +320,7 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), C
         Command::Searches(command) => search::run(command, &client()?, screen).await,
         Command::Refused(command) => refused::run(&command, &client()?, screen).await,
         Command::Access(command) => access::run(command, &client()?, screen).await,
-        Command::Audit(arguments) => AUDIT.page(&arguments, &client()?, screen).await,
+        Command::Audit(arguments) => audit::run(&arguments, &client()?, screen).await,
         Command::Classify(arguments) if arguments.is_offline(config) => {
             classify::offline(&arguments, config, screen)
         }
@@ -413,6 +412,8 @@ mod tests {
             "pagurus order steps a",
             "pagurus order tasks a",
             "pagurus audit --action restart --kind order --subject a --since 2h --limit 7",
+            "pagurus audit verify --head 7:5f6c0f1a7d0b2c4e9a3d8b7c6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a1b0c9d8e7f --json",
+            "pagurus audit export --kind flow --since 2h --file audit.ndjson",
             "pagurus order submit --scenario s --after a=done --after b=done,failed:cancel",
             "pagurus order watch a --timeout 10s",
             "pagurus order events a --after 3",

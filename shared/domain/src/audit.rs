@@ -1,4 +1,7 @@
-//! The audit log: kinds of what people and programs act on.
+//! The audit log: kinds of what people and programs act on, the chain that shows a change, and the form for syslog.
+
+pub mod chain;
+pub mod syslog;
 
 use crate::id::spelled;
 

@@ -5,6 +5,7 @@
 //! the table of keys. Settings hold secrets: they must never be logged as a whole.
 
 mod access;
+mod audit;
 mod build;
 mod builder;
 pub mod calls;
@@ -39,6 +40,7 @@ use pagurus_scenario::deployment::Deployment;
 use pagurus_scenario::{Bounds, Concealed};
 
 pub use access::{AccessMode, AccessSettings, CallbackProof};
+pub use audit::AuditReceiver;
 pub use calls::{AllowedDestination, CallRules};
 pub use distribution::{DispatcherSettings, DistributionSettings, SystemSettings};
 pub use intake::{CallbackSettings, IntakeSettings, RecordSettings};

@@ -29,6 +29,7 @@ mod server;
 mod signals;
 pub mod start;
 pub mod stats;
+pub mod syslog;
 pub mod task;
 mod telemetry;
 pub mod traces;

@@ -17,6 +17,8 @@ const MODULES: &[&[Statement]] = &[
     crate::hot::attempts::STATEMENTS,
     crate::lists::actors::STATEMENTS,
     crate::lists::audit::STATEMENTS,
+    crate::lists::audit::chain::STATEMENTS,
+    crate::lists::audit::export::STATEMENTS,
     crate::outside::callbacks::STATEMENTS,
     crate::hot::calls::STATEMENTS,
     crate::outside::changes::STATEMENTS,

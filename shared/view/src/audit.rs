@@ -1,5 +1,7 @@
 //! The audit log: who did what from outside, the newest first.
 
+mod chain;
+
 use jiff::Timestamp;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::number::saturated;
@@ -14,6 +16,8 @@ use serde::Deserialize;
 
 use crate::Views;
 use crate::query::{cursor, invalid, limit, moment};
+
+pub use chain::AuditChainQuery;
 
 /// Entries on a page, where nothing else is asked for, and at most.
 const USUAL_LIMIT: usize = 50;
@@ -49,7 +53,7 @@ pub struct AuditQuery {
 impl Views {
     /// Returns a page of what people and programs did, the newest first.
     pub async fn audit(&self, query: AuditQuery) -> Result<Page<AuditView>, Problem> {
-        let asked = ParsedAuditQuery::read(query, Timestamp::now())?;
+        let asked = ParsedAuditQuery::read(query, Timestamp::now(), i64::MAX)?;
         let found = async { choose(&self.host.store.api().await?, &asked).await };
         found.await.map_err(self.failed("audit"))
     }
@@ -66,11 +70,12 @@ struct ParsedAuditQuery {
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     limit: usize,
-    below: i64,
+    /// Where the page begins.
+    cursor: i64,
 }
 
 impl ParsedAuditQuery {
-    fn read(query: AuditQuery, now: Timestamp) -> Result<Self, Problem> {
+    fn read(query: AuditQuery, now: Timestamp, first: i64) -> Result<Self, Problem> {
         let word = |pointer: &str, message: String| invalid(pointer, message);
         let kind = query.kind.as_deref().map(str::parse).transpose();
         let door = query.door.as_deref().map(str::parse).transpose();
@@ -89,24 +94,26 @@ impl ParsedAuditQuery {
             since: time("/since", query.since)?,
             until: time("/until", query.until)?,
             limit: limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?,
-            below: cursor(query.cursor.as_deref(), i64::MAX)?,
+            cursor: cursor(query.cursor.as_deref(), first)?,
         })
     }
 
     fn takes(&self, row: &AuditView) -> bool {
-        let same = |wanted: &Option<String>, found: Option<&str>| {
-            wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
-        };
-        same(&self.action, Some(&row.action))
-            && self.kind.is_none_or(|kind| kind.as_str() == row.kind)
-            && self.door.is_none_or(|door| door.as_str() == row.by.door)
-            && same(&self.name, row.by.name.as_deref())
+        self.names([&row.action, &row.kind, &row.by.door], row.by.name.as_deref())
             && self.until.is_none_or(|until| row.at < until)
+    }
+
+    /// True if this action on this kind of thing, by this way and under this name, is wanted.
+    fn names(&self, [action, kind, door]: [&str; 3], name: Option<&str>) -> bool {
+        self.action.as_deref().is_none_or(|wanted| action == wanted)
+            && self.kind.is_none_or(|wanted| kind == wanted.as_str())
+            && self.door.is_none_or(|wanted| door == wanted.as_str())
+            && self.name.as_deref().is_none_or(|wanted| name == Some(wanted))
     }
 }
 
 async fn choose(client: &Client, asked: &ParsedAuditQuery) -> Result<Page<AuditView>, Error> {
-    let (mut items, mut below, mut looked_at) = (Vec::new(), asked.below, 0);
+    let (mut items, mut below, mut looked_at) = (Vec::new(), asked.cursor, 0);
     while looked_at < MOST_ROWS {
         let rows = audit::list(client, asked.subject.as_deref(), below, ROWS).await?;
         let is_last = rows.len() < saturated::<usize>(ROWS);

@@ -48,7 +48,7 @@ use pagurus_store::Error;
 use pagurus_wire::problem::Problem;
 use tokio::sync::Semaphore;
 
-pub use audit::AuditQuery;
+pub use audit::{AuditChainQuery, AuditQuery};
 pub use callbacks::CallbacksQuery;
 pub use calls::call_view;
 pub use decisions::DecisionsQuery;

@@ -1,5 +1,7 @@
 //! The audit log, as the API shows it.
 
+pub mod chain;
+
 use jiff::Timestamp;
 use pagurus_domain::time;
 use schemars::JsonSchema;

@@ -33,13 +33,14 @@ pub(crate) struct Exports(Arc<Mutex<Vec<ClientAddress>>>);
 
 /// The turn of one export.
 #[derive(Debug)]
-struct ExportTurn {
+pub(super) struct ExportTurn {
     client: ClientAddress,
     all: Exports,
 }
 
 impl Exports {
-    fn take(&self, client: ClientAddress) -> HttpResult<ExportTurn> {
+    /// Takes a turn, if there is one.
+    pub(super) fn take(&self, client: ClientAddress) -> HttpResult<ExportTurn> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_it = all.iter().filter(|other| **other == client).count();
         if all.len() >= MOST || of_it >= MOST_OF_ONE {

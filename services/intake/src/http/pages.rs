@@ -40,9 +40,14 @@ impl<T: Serialize> IntoResponse for Part<T> {
 impl<T> Part<T> {
     /// The page as text, with a line for each item.
     pub(super) fn into_text(self, line: impl Fn(&T) -> String) -> Response {
+        self.into_lines("text/plain; charset=utf-8", line)
+    }
+
+    /// The page as text of this media type, with a line for each item.
+    pub(super) fn into_lines(self, kind: &'static str, line: impl Fn(&T) -> String) -> Response {
         let link = self.next.map(|query| [(LINK, format!("<?{query}>; rel=\"next\""))]);
         let text: String = self.items.iter().map(line).collect();
-        (link, [(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
+        (link, [(CONTENT_TYPE, kind)], text).into_response()
     }
 }
 

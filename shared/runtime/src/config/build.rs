@@ -159,6 +159,7 @@ impl SettingsBuilder {
         for (key, message) in settings.oidc.faults() {
             self.values.fault(key, message);
         }
+        self.check_audit(settings);
         self.check_servers(settings);
         self.check_ldap(settings);
     }

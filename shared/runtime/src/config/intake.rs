@@ -41,7 +41,10 @@ section! {
     pub struct RecordSettings;
 
     operations_retention: Duration = ("operations.retention", Duration, "30d", Live, "How long bulk operations are kept after their end, with the outcome of each order.");
-    audit_retention: Duration = ("audit.retention", Duration, "365d", Live, "How long it is kept who did what from outside.");
+    audit_retention: Duration = ("audit.retention", Duration, "365d", Live, "How long it is kept who did what from outside; 30 days at least.");
+    audit_syslog: Option<String> = ("audit.export.syslog", OptionalText, "~", Live, "Receiver of syslog that gets the audit log as it happens: `tcp://HOST:PORT`, `udp://HOST:PORT`, or `tls://HOST:PORT`, with `cacertfile`, `certfile` and `keyfile` as options.");
+    audit_exchange: Option<String> = ("audit.export.exchange", OptionalText, "~", Live, "Exchange of the broker that gets the audit log as it happens, in place of `audit.export.syslog`. It belongs to others, who bind a queue to it.");
+    audit_key: String = ("audit.export.key", Name, "audit", Live, "Routing key of the messages to `audit.export.exchange`.");
     refused_retention: Duration = ("refused.retention", Duration, "90d", Live, "How long a refused message is kept in the database that nobody has decided about.");
     refused_max_bytes: usize = ("refused.max_bytes", Bytes, "1GiB", Live, "Bytes of refused messages that are kept in the database; of more the oldest are removed, logged and counted.");
     stats_retention: Duration = ("stats.retention", Duration, "7d", Live, "How long the counts of each minute are kept, of which charts are drawn.");

@@ -146,6 +146,10 @@ metrics! {
         = "1 while the configuration has faults and the former one counts";
     WaitingOrders: "waiting_orders" ["reason"]
         = "Orders that are not final, by what they wait for; an estimate beyond a thousand of one reason";
+    AuditUnsealedAge: "audit_unsealed_seconds" []
+        = "Age of the oldest entry of the audit log that has no place in its chain yet";
+    AuditExportLag: "audit_export_lag_rows" []
+        = "Entries of the audit log that its receiver outside does not have yet, as the activator that sends them knows";
     AtCapacity: "at_capacity" [] = "1 while stages may run and all places of stages are in use";
     OldestSnapshot: "oldest_snapshot_seconds" []
         = "Age of the oldest snapshot that a session of the database holds; rows that died since cannot \

@@ -1,5 +1,8 @@
 //! The audit log: what people and programs did from outside, written in the transaction of the action.
 
+pub mod chain;
+pub mod export;
+
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::principal::{Door, Principal};
 use pagurus_wire::audit::{AuditView, AuditedPrincipal};
@@ -22,9 +25,6 @@ statements! {
         SELECT no, at, action, kind, subject, door, name, origin, reason, detail FROM audit
          WHERE hashtextextended(subject, 0) = hashtextextended($3, 0) AND subject = $3 AND no < $1
          ORDER BY no DESC LIMIT $2";
-    FORGET = "
-        DELETE FROM audit WHERE no = ANY(ARRAY(
-            SELECT no FROM audit WHERE at < now() - make_interval(secs => $1) ORDER BY at LIMIT $2))";
 }
 
 /// An action, to be written.
@@ -113,10 +113,4 @@ fn read_entry(row: &Row) -> Result<AuditView> {
         }),
         detail: serde_json::from_str(row.get("detail")).unwrap_or_default()
     }))
-}
-
-/// Removes at most `limit` entries older than this; returns their number.
-pub async fn forget(client: &Client, older_than: std::time::Duration, limit: i64) -> Result<u64> {
-    let statement = client.prepare_cached(FORGET).await?;
-    Ok(client.execute(&statement, &[&older_than.as_secs_f64(), &limit]).await?)
 }

@@ -1,0 +1,7 @@
+//! The audit log beside the actions that write it: its chain, and its way to a receiver outside.
+
+mod export;
+mod seal;
+
+pub(crate) use export::Exporter;
+pub(crate) use seal::Sealer;

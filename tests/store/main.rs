@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
 
 mod amend;
+mod audit;
 mod callbacks;
 mod calls;
 mod cluster;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::parse_duration;
-use pagurus_domain::flow::{SystemOrder, SystemOverride};
+use pagurus_domain::flow::{FlowStop, SystemOrder, SystemOverride};
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::time;
@@ -20,7 +20,7 @@ use pagurus_wire::flows::{
     ConfirmationView, ResignRequest, ResumeRequest, StopOutcome, StopRequest, SystemOrderRequest,
 };
 use pagurus_wire::problem::{Problem, Type};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Commands;
 use crate::request::RequestKey;
@@ -85,7 +85,11 @@ impl Commands {
                     None => None,
                 };
                 AuditEntry::new("stop", (AuditKind::Flow, &asked.keyword), by, Some(&asked.reason))
-                    .with(&json!({"stop": made.0, "from": time::shown(from), "until": stop.until.map(time::shown)}))
+                    .changed(
+                        Value::Null,
+                        of_stop(&FlowStop { no: made.0, keyword: asked.keyword.clone(), from, until: stop.until }),
+                        json!({"stop": made.0}),
+                    )
                     .record(&tx)
                     .await?;
                 tx.commit().await?;
@@ -131,9 +135,11 @@ impl Commands {
             let done = async {
                 let mut client = self.host.store.operations().await?;
                 let tx = client.transaction().await?;
-                let (_, revision) = stops::lift(&tx, &numbers, &lifted_by, &asked.reason).await?;
+                let (ended, revision) = stops::lift(&tx, &numbers, &lifted_by, &asked.reason).await?;
+                let ended = lifted.iter().filter(|stop| ended.contains(&stop.rule.no));
+                let before: Vec<Value> = ended.map(|stop| of_stop(&stop.rule)).collect();
                 AuditEntry::new("resume", (AuditKind::Flow, &first.rule.keyword), by, Some(&asked.reason))
-                    .with(&json!({"stops": numbers}))
+                    .changed(json!(before), Value::Null, json!({"stops": numbers}))
                     .record(&tx)
                     .await?;
                 tx.commit().await?;
@@ -172,9 +178,10 @@ impl Commands {
             let done = async {
                 let mut client = self.host.store.operations().await?;
                 let tx = client.transaction().await?;
+                let before = stops::lock_override(&tx, system).await?;
                 let revision = stops::override_system(&tx, &rule, &asked.reason, &made_by).await?;
                 AuditEntry::new(order.as_str(), (AuditKind::System, system), by, Some(&asked.reason))
-                    .with(&json!({"from": time::shown(from), "until": until.map(time::shown)}))
+                    .changed(of_order(before.as_ref().map(|one| &one.rule)), of_order(Some(&rule)), json!({}))
                     .record(&tx)
                     .await?;
                 tx.commit().await?;
@@ -199,13 +206,17 @@ impl Commands {
             let done = async {
                 let mut client = self.host.store.operations().await?;
                 let tx = client.transaction().await?;
+                let before = stops::lock_override(&tx, system).await?;
                 let Some(revision) = stops::clear_system(&tx, system).await? else {
                     let message = format!("there is no order about the system `{system}`");
                     // A try before may have taken it back, and only its answer was lost.
                     let known = stops::confirmed(&self.host.store.api().await?).await?.revision;
                     return Ok(if again { Ok(known) } else { Err(Problem::new(Type::NotFound, message)) });
                 };
-                AuditEntry::new("clear", (AuditKind::System, system), by, None).record(&tx).await?;
+                AuditEntry::new("clear", (AuditKind::System, system), by, None)
+                    .changed(of_order(before.as_ref().map(|one| &one.rule)), Value::Null, json!({}))
+                    .record(&tx)
+                    .await?;
                 tx.commit().await?;
                 Ok(Ok(revision))
             };
@@ -234,6 +245,7 @@ impl Commands {
             let former = leases::end(&tx, lease).await?;
             if former.is_some() {
                 AuditEntry::new("resign", (AuditKind::Lease, lease), by, Some(&asked.reason))
+                    .changed(json!({"holder": former}), json!({"holder": null}), json!({}))
                     .record(&tx)
                     .await?;
             }
@@ -303,4 +315,16 @@ fn nothing_to_lift(held: &[StoredStop]) -> Problem {
     };
     let windows = "a maintenance window is ended by `POST /v1/windows/{no}/end`, see `GET /v1/windows`";
     Problem::new(Type::NotFound, format!("no such stop; {there}; {windows}"))
+}
+
+/// A stop for the audit log.
+fn of_stop(stop: &FlowStop) -> Value {
+    json!({"stop": stop.no, "keyword": stop.keyword, "from": time::shown(stop.from), "until": stop.until.map(time::shown)})
+}
+
+/// An order about a system for the audit log; null where there is none.
+fn of_order(rule: Option<&SystemOverride>) -> Value {
+    rule.map_or(Value::Null, |rule| {
+        json!({"order": rule.order.as_str(), "from": time::shown(rule.from), "until": rule.until.map(time::shown)})
+    })
 }

@@ -236,7 +236,11 @@ async fn move_at_once<'a>(
     let MigrationVersions { to, by, detail, .. } = versions;
     let stages = scenarios::migrate(&tx, &moving, *to, &entry_points, by.source(), detail).await?;
     AuditEntry::new("migrate", (AuditKind::Scenario, versions.name), by, versions.asked.reason.as_deref())
-        .with(&json!({"from": versions.asked.from, "to": versions.asked.to, "orders": moving.len()}))
+        .changed(
+            json!({"version": versions.asked.from}),
+            json!({"version": versions.asked.to}),
+            json!({"from": versions.asked.from, "to": versions.asked.to, "orders": moving.len()}),
+        )
         .record(&tx)
         .await?;
     tx.commit().await?;

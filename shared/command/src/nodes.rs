@@ -10,6 +10,7 @@ use pagurus_store::recovery::marks;
 use pagurus_store::{Error, Tx};
 use pagurus_wire::nodes::{NodeOrderOutcome, NodeOrderRequest};
 use pagurus_wire::problem::{Problem, Type};
+use serde_json::json;
 
 use crate::Commands;
 use crate::texts::checked;
@@ -79,7 +80,11 @@ impl Commands {
         };
         if changed {
             let (action, subject) = (if offline { "offline" } else { "online" }, format!("{role}/{name}"));
-            AuditEntry::new(action, (AuditKind::Node, &subject), by, Some(&asked.reason)).record(&tx).await?;
+            let mark = |offline: bool| json!({"offline": offline});
+            AuditEntry::new(action, (AuditKind::Node, &subject), by, Some(&asked.reason))
+                .changed(mark(!offline), mark(offline), json!({}))
+                .record(&tx)
+                .await?;
         }
         let others = marks::others(&tx, role, name).await?;
         tx.commit().await?;

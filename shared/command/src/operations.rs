@@ -264,7 +264,10 @@ impl Commands {
         }
         operations::set_state(&tx, no, to, reason).await?;
         let (subject, word) = (no.to_string(), to.as_str());
-        AuditEntry::new(word, (AuditKind::Operation, &subject), by, reason).record(&tx).await?;
+        AuditEntry::new(word, (AuditKind::Operation, &subject), by, reason)
+            .changed(json!({"state": operation.state.as_str()}), json!({"state": word}), json!({}))
+            .record(&tx)
+            .await?;
         tx.commit().await?;
         Ok(Ok(()))
     }

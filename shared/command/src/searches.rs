@@ -8,7 +8,7 @@ use pagurus_store::Error;
 use pagurus_store::lists::audit::AuditEntry;
 use pagurus_store::lists::searches;
 use pagurus_wire::problem::{Problem, Type};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Commands;
 use crate::texts::checked;
@@ -34,8 +34,12 @@ impl Commands {
         let saved = async {
             let mut client = self.host.store.operations().await?;
             let tx = client.transaction().await?;
+            let before = searches::lock(&tx, name).await?.map_or(Value::Null, conditions);
             searches::put(&tx, name, &search.to_string(), &by.to_value().to_string()).await?;
-            AuditEntry::new("save", (AuditKind::Search, name), by, None).with(search).record(&tx).await?;
+            AuditEntry::new("save", (AuditKind::Search, name), by, None)
+                .changed(before, search.clone(), json!({}))
+                .record(&tx)
+                .await?;
             Ok::<_, Error>(tx.commit().await?)
         };
         saved.await.map_err(self.failed("searches"))
@@ -49,9 +53,13 @@ impl Commands {
         let removed = async {
             let mut client = self.host.store.operations().await?;
             let tx = client.transaction().await?;
+            let before = searches::lock(&tx, name).await?.map_or(Value::Null, conditions);
             let removed = searches::remove(&tx, name).await?;
             if removed {
-                AuditEntry::new("remove", (AuditKind::Search, name), by, None).record(&tx).await?;
+                AuditEntry::new("remove", (AuditKind::Search, name), by, None)
+                    .changed(before, Value::Null, json!({}))
+                    .record(&tx)
+                    .await?;
             }
             tx.commit().await?;
             Ok(removed)
@@ -59,4 +67,9 @@ impl Commands {
         let removed = removed.await.map_err(self.failed("searches"))?;
         if removed { Ok(()) } else { Err(Problem::no_search(name)) }
     }
+}
+
+/// Conditions that this program has written, as JSON.
+fn conditions(text: String) -> Value {
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
 }

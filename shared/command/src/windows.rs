@@ -15,7 +15,7 @@ use pagurus_store::upkeep::windows::{self, NewWindow, StoredWindow};
 use pagurus_store::{Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::windows::{WindowActionRequest, WindowOutcome, WindowRequest};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Commands;
 use crate::request::RequestKey;
@@ -106,7 +106,11 @@ impl Commands {
             return Ok(Err(Problem::new(Type::Refused, message)));
         };
         AuditEntry::new("add", (AuditKind::Window, &no.to_string()), by, Some(window.reason))
-            .with(&json!({"calendar": window.calendar.rule(), "shift": window.shifts}))
+            .changed(
+                Value::Null,
+                json!({"calendar": window.calendar.rule(), "shift": window.shifts}),
+                json!({}),
+            )
             .record(&tx)
             .await?;
         tx.commit().await?;
@@ -186,7 +190,9 @@ impl Commands {
             let known = pagurus_store::upkeep::revision::revision(&tx).await?;
             return Ok(Ok((rule, shift, known)));
         };
-        audit(&tx, no, action, reason, by, meant).await?;
+        let after = (action != WindowAction::Remove).then_some(&rule);
+        let change = [of_rule(Some(&found.rule)), of_rule(after)];
+        audit(&tx, (no, action), reason, by, (meant, change)).await?;
         tx.commit().await?;
         Ok(Ok((rule, shift, revision)))
     }
@@ -290,17 +296,24 @@ fn meant(
 
 async fn audit(
     tx: &Tx<'_>,
-    no: i64,
-    action: WindowAction,
+    (no, action): (i64, WindowAction),
     reason: &str,
     by: &Principal,
-    meant: Option<Occurrence>,
+    (meant, [before, after]): (Option<Occurrence>, [Value; 2]),
 ) -> Result<(), Error> {
-    let detail = meant
-        .map(|one| json!({"from": time::shown(one.begin), "until": time::shown(one.end)}))
-        .unwrap_or_else(|| json!({}));
+    let occurrence = meant.map_or_else(
+        || json!({}),
+        |one| json!({"from": time::shown(one.begin), "until": time::shown(one.end)}),
+    );
     AuditEntry::new(action.word(), (AuditKind::Window, &no.to_string()), by, Some(reason))
-        .with(&detail)
+        .changed(before, after, occurrence)
         .record(tx)
         .await
+}
+
+/// A window for the audit log; null where there is none any more.
+fn of_rule(rule: Option<&MaintenanceWindow>) -> Value {
+    rule.map_or(Value::Null, |rule| {
+        json!({"calendar": rule.calendar.rule(), "calledOffUntil": rule.void_until.map(time::shown)})
+    })
 }

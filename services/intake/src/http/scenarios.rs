@@ -157,8 +157,10 @@ async fn store(
     let tx = client.transaction().await?;
     let applied = scenarios::apply(&tx, name, text, expected).await?;
     if let Applied::New(version) = applied {
+        // Versions of a name follow each other without a gap.
+        let before = if version > 1 { json!({"version": version - 1}) } else { Value::Null };
         AuditEntry::new("apply", (AuditKind::Scenario, name), by, None)
-            .with(&json!({"version": version}))
+            .changed(before, json!({"version": version}), json!({"version": version}))
             .record(&tx)
             .await?;
     }

@@ -6,6 +6,7 @@ pub mod export;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::principal::{Door, Principal};
 use pagurus_wire::audit::{AuditView, AuditedPrincipal};
+use serde_json::Value;
 use tokio_postgres::Row;
 
 use crate::columns::columns;
@@ -58,8 +59,17 @@ impl<'a> AuditEntry<'a> {
 
     /// The same with more, as JSON.
     #[must_use]
-    pub fn with(self, detail: &serde_json::Value) -> Self {
+    pub fn with(self, detail: &Value) -> Self {
         Self { detail: detail.to_string(), ..self }
+    }
+
+    /// The same with a value as it was before and is after it, beside more fields. Null: there was, or is, none.
+    #[must_use]
+    pub fn changed(self, before: Value, after: Value, mut more: Value) -> Self {
+        if let Value::Object(fields) = &mut more {
+            fields.extend([("before".to_owned(), before), ("after".to_owned(), after)]);
+        }
+        self.with(&more)
     }
 
     /// Writes it alone.

@@ -11,6 +11,7 @@ statements! {
         ON CONFLICT (name) DO UPDATE SET search = excluded.search, made_by = excluded.made_by, made_at = now()";
     REMOVE = "DELETE FROM searches WHERE name = $1";
     FIND = "SELECT name, search, made_by, made_at FROM searches WHERE name = $1";
+    LOCK = "SELECT search FROM searches WHERE name = $1 FOR UPDATE";
     LIST = "SELECT name, search, made_by, made_at FROM searches WHERE name > $1 ORDER BY name LIMIT $2";
 }
 
@@ -36,6 +37,11 @@ pub async fn put(tx: &Tx<'_>, name: &str, search: &str, by: &str) -> Result<()> 
 /// Removes a search; false where there was none.
 pub async fn remove(tx: &Tx<'_>, name: &str) -> Result<bool> {
     Ok(tx.execute(&tx.prepare_cached(REMOVE).await?, &[&name]).await? == 1)
+}
+
+/// The conditions of the search of this name, as JSON, which nobody else changes until the end of the transaction.
+pub async fn lock(tx: &Tx<'_>, name: &str) -> Result<Option<String>> {
+    Ok(tx.query_opt(&tx.prepare_cached(LOCK).await?, &[&name]).await?.map(|row| row.get("search")))
 }
 
 /// The search of this name.

@@ -64,6 +64,8 @@ statements! {
           FROM shifts s
          WHERE f.no = $1 AND f.lifted_at IS NULL AND s.no = f.shift AND s.undone_at IS NULL
            AND (f.shift_held_by = $2 OR f.shift_held_until IS NULL OR f.shift_held_until < clock_timestamp())";
+    LOCK_OVERRIDE = "
+        SELECT system, what, from_at, until_at, reason, made_by, made_at FROM system_overrides WHERE system = $1 FOR UPDATE";
     CLEAR = "DELETE FROM system_overrides WHERE system = $1";
     OVERRIDE_VIEWS = "
         SELECT system, what, from_at, until_at, reason, made_by, made_at FROM system_overrides ORDER BY system LIMIT $1";
@@ -273,6 +275,15 @@ pub struct StoredOverride {
     pub made_by: String,
     /// When.
     pub made_at: Timestamp,
+}
+
+/// The order about this system, which nobody else changes until the end of the transaction.
+///
+/// # Errors
+/// The database fails, or holds a word that is not known.
+pub async fn lock_override(tx: &Tx<'_>, system: &str) -> Result<Option<StoredOverride>> {
+    let statement = tx.prepare_cached(LOCK_OVERRIDE).await?;
+    tx.query_opt(&statement, &[&system]).await?.as_ref().map(read_override).transpose()
 }
 
 /// Gives an order about a system, in place of the one before; the revision of the rules with it.

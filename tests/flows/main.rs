@@ -11,6 +11,7 @@ mod alike;
 mod amqp;
 mod api;
 mod asyncapi;
+mod audit;
 mod bench;
 mod callbacks;
 mod calls;

@@ -39,7 +39,7 @@ async fn seal(ground: &Ground) -> Option<SealOutcome> {
     chain::seal(&mut ground.work().await, 100).await.unwrap()
 }
 
-/// Seals until the chain has so many links: transactions of other tests on the same server may be open.
+/// Seals until the chain has this number of links: transactions of other tests on the same server may be open.
 async fn sealed(ground: &Ground, links: i64) -> ChainHead {
     let end = tokio::time::Instant::now() + PATIENCE;
     loop {
@@ -98,7 +98,11 @@ async fn qlt_15_transactions_that_overlap_are_sealed_in_one_order_and_none_is_pa
     undone.rollback().await.unwrap();
     for _ in 0..3 {
         let outcome = seal(&ground).await.unwrap();
-        assert_eq!((outcome.sealed, outcome.head.position), (0, 0), "nothing may come to stand before what is sealed");
+        assert_eq!(
+            (outcome.sealed, outcome.head.position),
+            (0, 0),
+            "nothing may come to stand before what is sealed"
+        );
         assert!(outcome.waits.is_some());
     }
     write(&long, "long-2").await;
@@ -147,7 +151,8 @@ async fn qlt_15_a_sealer_that_dies_before_its_commit_leaves_nothing_and_the_next
 }
 
 #[tokio::test]
-async fn qlt_15_entries_of_another_server_are_sealed_before_those_of_a_new_one_that_counts_from_the_beginning() {
+async fn qlt_15_entries_of_another_server_are_sealed_before_those_of_a_new_one_that_counts_from_the_beginning()
+ {
     let ground = Ground::new("audit_series").await;
     // Entries from before the chain have no transaction; those of a dump may have one that is yet to come here.
     let old = "INSERT INTO audit (xid, action, kind, subject, door, detail)
@@ -173,7 +178,11 @@ async fn qlt_15_retention_leaves_a_chain_that_holds_and_says_where_it_was_cut() 
     sealed(&ground, 5).await;
     let mut client = ground.work().await;
     assert_eq!(chain::forget(&client, 30 * DAY, 1, false).await.unwrap(), 1, "one at a time");
-    assert_eq!(chain::forget(&client, 30 * DAY, 100, false).await.unwrap(), 1, "what stands behind a young one stays");
+    assert_eq!(
+        chain::forget(&client, 30 * DAY, 100, false).await.unwrap(),
+        1,
+        "what stands behind a young one stays"
+    );
     assert_eq!(chain::forget(&client, 30 * DAY, 100, false).await.unwrap(), 0);
     let page = chain::page(&mut client, None, 3).await.unwrap();
     assert_eq!((page.anchor.position, page.forgotten, page.forgotten_at.is_some()), (2, 2, true));

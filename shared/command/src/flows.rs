@@ -87,7 +87,12 @@ impl Commands {
                 AuditEntry::new("stop", (AuditKind::Flow, &asked.keyword), by, Some(&asked.reason))
                     .changed(
                         Value::Null,
-                        of_stop(&FlowStop { no: made.0, keyword: asked.keyword.clone(), from, until: stop.until }),
+                        of_stop(&FlowStop {
+                            no: made.0,
+                            keyword: asked.keyword.clone(),
+                            from,
+                            until: stop.until,
+                        }),
                         json!({"stop": made.0}),
                     )
                     .record(&tx)

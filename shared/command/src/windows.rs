@@ -313,7 +313,8 @@ async fn audit(
 
 /// A window for the audit log; null where there is none any more.
 fn of_rule(rule: Option<&MaintenanceWindow>) -> Value {
-    rule.map_or(Value::Null, |rule| {
-        json!({"calendar": rule.calendar.rule(), "calledOffUntil": rule.void_until.map(time::shown)})
-    })
+    rule.map_or(
+        Value::Null,
+        |rule| json!({"calendar": rule.calendar.rule(), "calledOffUntil": rule.void_until.map(time::shown)}),
+    )
 }

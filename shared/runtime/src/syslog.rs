@@ -120,7 +120,10 @@ impl SyslogAddress {
 }
 
 /// Writes everything, and waits until the receiver has read it and ends the connection.
-async fn deliver(mut connection: impl AsyncRead + AsyncWrite + Unpin, stream: &[u8]) -> Result<(), SyslogError> {
+async fn deliver(
+    mut connection: impl AsyncRead + AsyncWrite + Unpin,
+    stream: &[u8],
+) -> Result<(), SyslogError> {
     let all = async {
         connection.write_all(stream).await?;
         connection.shutdown().await?;
@@ -151,7 +154,8 @@ mod tests {
         let read = |url: &str| SyslogAddress::read(url).map(|address| (address.host, address.port));
         assert_eq!(read("tcp://logs.example:601").unwrap(), ("logs.example".to_owned(), 601));
         assert_eq!(read("udp://[::1]:514").unwrap(), ("::1".to_owned(), 514));
-        let tls = SyslogAddress::read("tls://logs:6514?cacertfile=/a.pem&certfile=/c.pem&keyfile=/k.pem").unwrap();
+        let tls =
+            SyslogAddress::read("tls://logs:6514?cacertfile=/a.pem&certfile=/c.pem&keyfile=/k.pem").unwrap();
         let SyslogTransport::Tls(tls) = tls.transport else { panic!("{tls:?}") };
         assert_eq!(tls.files().len(), 3);
         for wrong in [

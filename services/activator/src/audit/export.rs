@@ -139,7 +139,9 @@ async fn to_exchange(
     let taken = sent.iter().take_while(|published| **published == Published::Confirmed).count();
     let fault = match sent.get(taken) {
         None | Some(Published::Confirmed) => None,
-        Some(Published::Unroutable { text, .. }) => Some(format!("no queue takes it from the exchange: {text}")),
+        Some(Published::Unroutable { text, .. }) => {
+            Some(format!("no queue takes it from the exchange: {text}"))
+        }
         Some(Published::Failed(error)) => Some(error.to_string()),
     };
     (taken, fault)

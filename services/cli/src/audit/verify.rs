@@ -155,7 +155,11 @@ impl Verification {
         }
         if let Some(next) = page.next {
             let goes_on = next == self.head.position;
-            return if goes_on { Ok(Some(next)) } else { Err(strange(&"the pages do not follow each other")) };
+            return if goes_on {
+                Ok(Some(next))
+            } else {
+                Err(strange(&"the pages do not follow each other"))
+            };
         }
         self.end(page)?;
         Ok(None)

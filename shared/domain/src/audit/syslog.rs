@@ -21,8 +21,11 @@ const DATA: &str = "pagurus@32473";
 pub fn message(link: &ChainLink, entry: Option<&ChainEntry<'_>>, host: &str) -> Vec<u8> {
     let at = entry.and_then(|entry| Timestamp::from_microsecond(entry.at).ok());
     let at = at.map_or_else(|| "-".to_owned(), |at| format!("{at:.6}"));
-    let mut message =
-        format!("<{PRIORITY}>1 {at} {} pagurus - audit [{DATA} position=\"{}\"", host_name(host), link.position);
+    let mut message = format!(
+        "<{PRIORITY}>1 {at} {} pagurus - audit [{DATA} position=\"{}\"",
+        host_name(host),
+        link.position
+    );
     message += &format!(" no=\"{}\" hash=\"{}\"", link.order.no, link.hash);
     let Some(entry) = entry else {
         message += "] \u{feff}the entry was removed";
@@ -105,7 +108,8 @@ mod tests {
     }
 
     fn text(entry: &ChainEntry<'_>) -> String {
-        String::from_utf8(message(&ChainHead::default().next(0, entry), Some(entry), "activator one")).unwrap()
+        String::from_utf8(message(&ChainHead::default().next(0, entry), Some(entry), "activator one"))
+            .unwrap()
     }
 
     #[test]

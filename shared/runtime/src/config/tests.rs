@@ -1,6 +1,7 @@
 //! Tests of the configuration: texts and environments in, settings and faults out.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod audit;
 mod flows;
 mod ldap;
 

@@ -185,7 +185,8 @@ mod tests {
 
     #[test]
     fn qlt_15_a_time_is_read_back_to_the_microsecond() {
-        let times = [0, 1, -1, 1_700_000_000_000_001, -62_135_596_800_000_000, i64::MIN, 9_223_372_036_854_775_000];
+        let times =
+            [0, 1, -1, 1_700_000_000_000_001, -62_135_596_800_000_000, i64::MIN, 9_223_372_036_854_775_000];
         for time in times {
             assert_eq!(microseconds(&audited_time(time)), time, "{}", audited_time(time));
         }

@@ -187,7 +187,9 @@ fn qlt_15_the_encoding_is_the_one_that_is_documented() {
     for number in [1_i64, 0, 900, 7, 1_700_000_000_000_001] {
         bytes.extend(number.to_be_bytes());
     }
-    for text in [Some("stop"), Some("flow"), Some("tariff"), Some("http"), Some("ann"), None, Some(""), Some("{}")] {
+    for text in
+        [Some("stop"), Some("flow"), Some("tariff"), Some("http"), Some("ann"), None, Some(""), Some("{}")]
+    {
         bytes.push(u8::from(text.is_some()));
         if let Some(text) = text {
             bytes.extend((text.len() as u64).to_be_bytes());

@@ -11,13 +11,15 @@ statements! {
     HOLD = "
         UPDATE audit_export e SET holder = $1, held_until = clock_timestamp() + make_interval(secs => $2)
          WHERE holder = $1 OR held_until < clock_timestamp()
+            OR NOT EXISTS (SELECT FROM nodes n WHERE n.incarnation = e.holder AND n.ended_at IS NULL)
         RETURNING greatest(e.position, (SELECT a.position FROM audit_anchor a)) AS position";
     COME_TO = "
         UPDATE audit_export SET position = $2, held_until = clock_timestamp() + make_interval(secs => $3)
          WHERE holder = $1 AND held_until > clock_timestamp() AND position < $2";
 }
 
-/// Makes this node the one that sends, for so long; the position behind which it goes on. `None` while another one sends.
+/// Makes this node the one that sends, for so long; the position behind which it goes on. `None` while another one sends that is
+/// not over.
 pub async fn hold(client: &Client, node: Incarnation, time: Duration) -> Result<Option<i64>> {
     let statement = client.prepare_cached(HOLD).await?;
     let row = client.query_opt(&statement, &[&node.0, &time.as_secs_f64()]).await?;

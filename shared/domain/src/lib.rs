@@ -25,6 +25,7 @@ pub mod number;
 pub mod operation;
 pub mod order;
 pub mod promise;
+pub mod quota;
 pub mod recovery;
 pub mod retention;
 pub mod retry;

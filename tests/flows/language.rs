@@ -2,6 +2,7 @@
 //! child orders, calls from outside, secrets, and callbacks that are classified (02, 03).
 
 mod lists;
+mod secret_targets;
 mod secrets;
 mod tokens;
 

@@ -14,7 +14,7 @@ use pagurus_runtime::config::{CallRules, WorkerSettings};
 use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::stats::Series;
 use pagurus_runtime::traces::TraceSpan;
-use pagurus_scenario::stage::{Answer, HttpCall, HttpFailure, NO_ROOM, Response};
+use pagurus_scenario::stage::{Answer, HttpCall, HttpFailure, NO_ROOM, Response, SECRET_KEPT};
 
 use crate::memory::{RESERVE, Share};
 use crate::traced;
@@ -107,6 +107,7 @@ impl Outbound {
         let client = self.client(settings);
         let address = client.address(&call.url).and_then(|address| address.showing(call.certificate.clone()));
         let address = address.map_err(|broken| broken.named())?;
+        let address = address.holding(call.secrets.clone());
         permit(&settings.calls, &address.authority, call.host_of_order)?;
         traced::addressed(span, &address.authority);
         let headers = header_fields(&call, span.context()).map_err(|broken| broken.named())?;
@@ -177,7 +178,7 @@ async fn read_body(
 
 /// True for a call that went to nobody: no system is to be counted by it, of whatever name.
 fn never_left(failure: &HttpFailure) -> bool {
-    failure.chain.iter().any(|name| matches!(*name, "UrlError" | "Forbidden"))
+    failure.chain.iter().any(|name| matches!(*name, "UrlError" | "Forbidden" | SECRET_KEPT))
 }
 
 /// Refuses a host that an order chose and nobody named. The client checks the address that it connects to.

@@ -27,6 +27,15 @@ impl Outbound {
             let why = format!("exchange `{}` belongs to the engine or the broker", message.exchange);
             return Answer::Unpublished(why);
         }
+        let (settings, own) = (self.host.settings(), self.host.broker.vhost());
+        let (vhost, exchange) = (foreign.unwrap_or(own), &message.exchange);
+        if let Err(why) = settings.worker.exchanges.permit(vhost, own, exchange) {
+            return Answer::Unpublished(why);
+        }
+        let secrets = &settings.worker.calls.secrets;
+        if let Err(why) = secrets.permit_exchange(&message.secrets, vhost, own, exchange) {
+            return Answer::Forbidden(why);
+        }
         self.send_until_confirmed(foreign, self.message(message), trace).await
     }
 

@@ -20,6 +20,8 @@ classes! {
         "A script, an expression or a condition failed: a field is missing, a type does not fit.";
     SCRIPT_LIMIT = "script.limit", "It ran over a bound.";
     SECRET_MISSING = "secret.missing", "The deployment has no secret of that name.";
+    SECRET_FORBIDDEN = "secret.forbidden",
+        "A secret that the action names may not be sent to its target, by `secrets.for`. Nothing was sent.";
     AMQP_UNROUTABLE = "amqp.unroutable",
         "No queue takes the message or the task, or the broker refused it for 30 seconds.";
     ACTOR_TIMEOUT = "actor.timeout", "No decision in time.";

@@ -18,6 +18,8 @@ pub struct Address {
     pub path: Uri,
     /// Name of the certificate that is shown to the system.
     pub certificate: Option<Box<str>>,
+    /// Names of the secrets that are sent there.
+    pub secrets: Arc<[String]>,
 }
 
 /// A called system: scheme, host and port.
@@ -79,13 +81,13 @@ impl Address {
         {
             let path = if path.is_empty() { "/" } else { path };
             let path = path.parse().map_err(|error| refused(&error))?;
-            return Ok(Self { authority, path, certificate: None });
+            return Ok(Self { authority, path, certificate: None, secrets: Arc::default() });
         }
         let url = Url::parse(text).map_err(|error| refused(&error))?;
         let authority = Authority::of(beginning, &url)?;
         let path =
             url[Position::BeforePath..Position::AfterQuery].parse().map_err(|error| refused(&error))?;
-        Ok(Self { authority: Arc::new(authority), path, certificate: None })
+        Ok(Self { authority: Arc::new(authority), path, certificate: None, secrets: Arc::default() })
     }
 }
 
@@ -102,6 +104,12 @@ impl Address {
             )));
         }
         Ok(Self { certificate: certificate.map(Into::into), ..self })
+    }
+
+    /// The same for a request that holds these secrets.
+    #[must_use]
+    pub fn holding(self, secrets: Arc<[String]>) -> Self {
+        Self { secrets, ..self }
     }
 }
 

@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use pagurus_runtime::config::CallRules;
+use pagurus_runtime::config::{CallRules, SecretTargets};
 use pagurus_tls::{ReloadingTls, explained};
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
@@ -27,6 +27,16 @@ use super::{Authority, Broken};
 
 type TransportStream = TokioIo<Either<TcpStream, Box<TlsStream<TcpStream>>>>;
 type Driver = http1::Connection<TransportStream, Full<Bytes>>;
+
+/// What connections are for: requests that differ in it never share one.
+pub(super) struct Purpose {
+    /// The called system.
+    pub authority: Arc<Authority>,
+    /// Name of the certificate that is shown to it.
+    pub certificate: Option<Box<str>>,
+    /// Names of the secrets that are sent there, as far as the address decides whether they may be.
+    pub secrets: Box<[String]>,
+}
 
 /// Makes connections, only to addresses that may be called.
 pub(super) struct Connector {
@@ -48,18 +58,20 @@ impl Connector {
         Self { names, ..self }
     }
 
+    /// Where secrets may be sent.
+    pub fn secrets(&self) -> &SecretTargets {
+        &self.rules.secrets
+    }
+
     /// Connects, names and TLS included.
-    pub async fn connect(
-        &self,
-        authority: &Authority,
-        certificate: Option<&str>,
-    ) -> Result<HttpConnection, Broken> {
+    pub async fn connect(&self, purpose: &Purpose) -> Result<HttpConnection, Broken> {
+        let Purpose { authority, certificate, .. } = purpose;
         let connected = tokio::time::timeout(self.timeout, async {
-            let stream = self.dial(authority).await?;
+            let stream = self.dial(purpose).await?;
             // An exchange is one small packet in each direction: nothing to gather.
             stream.set_nodelay(true).map_err(Broken::Connect)?;
             let stream = if authority.tls {
-                Either::Right(Box::new(self.secure(authority, certificate, stream).await?))
+                Either::Right(Box::new(self.secure(authority, certificate.as_deref(), stream).await?))
             } else {
                 Either::Left(stream)
             };
@@ -71,8 +83,8 @@ impl Connector {
     }
 
     /// Dials the addresses of a system, one after the other; each has its part of the time.
-    async fn dial(&self, authority: &Authority) -> Result<TcpStream, Broken> {
-        let addresses = self.addresses(authority).await?;
+    async fn dial(&self, purpose: &Purpose) -> Result<TcpStream, Broken> {
+        let addresses = self.destinations(purpose).await?;
         let begun = Instant::now();
         let mut failed = Broken::ConnectTimeout(self.timeout);
         for (at, address) in addresses.iter().enumerate() {
@@ -85,6 +97,12 @@ impl Connector {
             }
         }
         Err(failed)
+    }
+
+    /// The addresses that may be dialled for a purpose.
+    pub(super) async fn destinations(&self, purpose: &Purpose) -> Result<Vec<SocketAddr>, Broken> {
+        let addresses = self.addresses(&purpose.authority).await?;
+        self.permitted_to(&purpose.secrets, &purpose.authority, addresses)
     }
 
     /// The addresses of a system that may be called. What is dialled is what was checked, so that a name cannot lead
@@ -111,6 +129,26 @@ impl Connector {
             return Err(Broken::Resolve(text));
         }
         Ok(permitted)
+    }
+
+    /// Those of the addresses that these secrets may be sent to.
+    fn permitted_to(
+        &self,
+        secrets: &[String],
+        authority: &Authority,
+        mut addresses: Vec<SocketAddr>,
+    ) -> Result<Vec<SocketAddr>, Broken> {
+        let rules = self.secrets();
+        let permits =
+            |secret: &String, to: &SocketAddr| rules.permit_address([secret.as_str()], to.port(), to.ip());
+        for secret in secrets {
+            addresses.retain(|to| permits(secret, to));
+            if addresses.is_empty() {
+                let host = format!("host `{}`, by its address", authority.host);
+                return Err(Broken::Secret(rules.refusal(secret, &host)));
+            }
+        }
+        Ok(addresses)
     }
 
     async fn secure(

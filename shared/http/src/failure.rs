@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use pagurus_scenario::stage::HttpFailure;
+use pagurus_scenario::stage::{HttpFailure, SECRET_KEPT};
 use pagurus_tls::explained;
 
 /// A call that brought no answer.
@@ -21,6 +21,9 @@ pub enum Broken {
     /// The address may not be called.
     #[error("{0}")]
     Forbidden(String),
+    /// A secret that the call holds may not be sent there.
+    #[error("{0}")]
+    Secret(String),
     /// Nobody accepted the connection in time.
     #[error("no connection within {0:?}")]
     ConnectTimeout(Duration),
@@ -57,6 +60,7 @@ impl Broken {
         match self {
             Self::Url(_) => &["HttpError", "UrlError"],
             Self::Forbidden(_) => &["HttpError", "Forbidden"],
+            Self::Secret(_) => &["HttpError", SECRET_KEPT],
             Self::Header(_) => &["HttpError"],
             Self::Resolve(_) => &["HttpError", "ConnectError", "DnsError"],
             Self::ConnectTimeout(_) => &["HttpError", "ConnectError", "ConnectTimeout"],

@@ -24,7 +24,7 @@ use hyper::{HeaderMap, Method, Request};
 use pagurus_runtime::config::CallRules;
 
 pub use address::{Address, Authority};
-use connection::{Connector, ExchangeOutcome};
+use connection::{Connector, ExchangeOutcome, Purpose};
 pub use failure::Broken;
 use pool::Pool;
 pub use reply::HttpReply;
@@ -37,7 +37,7 @@ const AGENT: HeaderValue = HeaderValue::from_static(concat!("pagurus/", env!("CA
 pub struct HttpClient {
     connector: Connector,
     /// The connections of each called system, by the beginning of its URLs as they are written, and by the certificate that is
-    /// shown behind a space.
+    /// shown and the secrets that are sent there, where the address decides whether they may be.
     pools: Mutex<HashMap<Box<str>, Arc<Pool>>>,
 }
 
@@ -53,13 +53,13 @@ impl HttpClient {
     /// # Errors
     /// The text is no URL of HTTP.
     pub fn address(&self, url: &str) -> Result<Address, Broken> {
-        Address::parse(url, |authority| Some(self.known(authority)?.authority.clone()))
+        Address::parse(url, |authority| Some(self.known(authority)?.purpose.authority.clone()))
     }
 
     /// Sends a request and waits for the head of its answer.
     ///
     /// # Errors
-    /// No answer came.
+    /// No answer came, or a secret that the request holds may not be sent there: then nothing was sent.
     pub async fn send(
         &self,
         address: Address,
@@ -67,7 +67,7 @@ impl HttpClient {
         mut headers: HeaderMap,
         body: Bytes,
     ) -> Result<HttpReply, Broken> {
-        let pool = self.pool(&address);
+        let pool = self.pool(&address)?;
         complete(&mut headers, &address.authority);
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
@@ -97,19 +97,31 @@ impl HttpClient {
         self.pools.lock().unwrap_or_else(PoisonError::into_inner).get(authority).cloned()
     }
 
-    fn pool(&self, address: &Address) -> Arc<Pool> {
-        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        let beginning = &address.authority.text;
-        let key = match &address.certificate {
-            None => Cow::Borrowed(&**beginning),
-            Some(name) => Cow::Owned(format!("{beginning} {name}")),
+    fn pool(&self, address: &Address) -> Result<Arc<Pool>, Broken> {
+        let Authority { text: beginning, host, port, .. } = &*address.authority;
+        let by_address = self.connector.secrets().left_to_address(&address.secrets, host, *port);
+        let by_address = by_address.map_err(Broken::Secret)?;
+        let key = match (&address.certificate, &*by_address) {
+            (None, []) => Cow::Borrowed(&**beginning),
+            // Neither a beginning nor a name has a blank.
+            (shown, secrets) => Cow::Owned(format!(
+                "{beginning} {} {}",
+                shown.as_deref().unwrap_or_default(),
+                secrets.join(" ")
+            )),
         };
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pool) = pools.get(&*key) {
-            return pool.clone();
+            return Ok(pool.clone());
         }
-        let pool = Arc::new(Pool::new(address.authority.clone(), address.certificate.clone()));
+        let purpose = Purpose {
+            authority: address.authority.clone(),
+            certificate: address.certificate.clone(),
+            secrets: by_address.into_iter().map(str::to_owned).collect(),
+        };
+        let pool = Arc::new(Pool::new(purpose));
         pools.insert(key.into(), pool.clone());
-        pool
+        Ok(pool)
     }
 }
 

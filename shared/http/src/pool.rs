@@ -1,12 +1,12 @@
 //! The connections to one called system.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use super::connection::{Connector, HttpConnection};
-use super::{Authority, Broken, IDLE};
+use super::connection::{Connector, HttpConnection, Purpose};
+use super::{Broken, IDLE};
 
 /// Most connections to a system that are opened at a time: a burst of calls first takes those that come free.
 const OPENED: usize = 16;
@@ -15,10 +15,8 @@ const HURRY: Duration = Duration::from_millis(10);
 
 /// Connections that wait for a call; the one that was used last goes first, so that those beyond need fall idle.
 pub(super) struct Pool {
-    /// The called system.
-    pub authority: Arc<Authority>,
-    /// Name of the certificate that is shown to it.
-    certificate: Option<Box<str>>,
+    /// Where its connections lead, and what goes over them.
+    pub purpose: Purpose,
     idle: Mutex<Vec<(HttpConnection, Instant)>>,
     /// A permit for each idle connection: a caller takes both together.
     available: Semaphore,
@@ -26,14 +24,8 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub fn new(authority: Arc<Authority>, certificate: Option<Box<str>>) -> Self {
-        Self {
-            authority,
-            certificate,
-            idle: Mutex::default(),
-            available: Semaphore::new(0),
-            opened: Semaphore::new(OPENED),
-        }
+    pub fn new(purpose: Purpose) -> Self {
+        Self { purpose, idle: Mutex::default(), available: Semaphore::new(0), opened: Semaphore::new(OPENED) }
     }
 
     /// A connection: one that is idle, or a new one.
@@ -50,7 +42,7 @@ impl Pool {
                     // No semaphore is ever closed; time that ran out is no reason to wait on.
                     _slot = tokio::time::timeout(HURRY, self.opened.acquire()) => {
                         // Most calls find a connection: they do not carry the room for making one.
-                        return Box::pin(connector.connect(&self.authority, self.certificate.as_deref())).await;
+                        return Box::pin(connector.connect(&self.purpose)).await;
                     }
                 },
             };

@@ -6,12 +6,14 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pagurus_runtime::config::AllowedDestination;
+use pagurus_runtime::config::{AllowedDestination, SecretTarget, SecretTargets};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::names::NameResolver;
 use super::*;
+
+mod egress;
 
 /// Far more than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -206,7 +206,7 @@ pub struct HttpAction {
     /// Registers an asynchronous request under this name; its callback URL is `${request.url}`.
     pub request: Option<String>,
     /// The secrets that it names: their values are kept out of all output.
-    pub secrets: Vec<String>,
+    pub secrets: Arc<[String]>,
 }
 
 /// Credentials of an `http` action.
@@ -256,7 +256,7 @@ pub struct AmqpAction {
     /// Registers an asynchronous request under this name.
     pub request: Option<String>,
     /// The secrets that it names.
-    pub secrets: Vec<String>,
+    pub secrets: Arc<[String]>,
 }
 
 /// An `actor` action (SCN-11).

@@ -1,5 +1,6 @@
 //! The calls of a scenario as they are known before an order makes them.
 
+use pagurus_domain::system::host_and_path;
 use serde_json::Value;
 
 use crate::value::{Expression, Piece, Placed, Template};
@@ -11,7 +12,21 @@ impl Scenario {
     pub fn called(&self, constants: &Value) -> Vec<(&'static str, String)> {
         self.actions()
             .flat_map(calls_of)
-            .map(|call| (call.method.as_str(), example(&call.url, constants)))
+            .map(|call| (call.method.as_str(), example(&call.url, constants, "x")))
+            .collect()
+    }
+
+    /// URLs of the calls that hold secrets, with the names of these, where the host is the same for every order.
+    #[must_use]
+    pub fn called_with_secrets(&self, constants: &Value) -> Vec<(String, &[String])> {
+        /// No URL has this character.
+        const UNKNOWN: &str = "\0";
+        self.actions()
+            .flat_map(calls_of)
+            .filter(|call| !call.secrets.is_empty())
+            .map(|call| (example(&call.url, constants, UNKNOWN), &*call.secrets))
+            .filter(|(url, _)| url.contains("://") && !host_and_path(url).0.contains(UNKNOWN))
+            .map(|(url, secrets)| (url.replace(UNKNOWN, "x"), secrets))
             .collect()
     }
 }
@@ -24,12 +39,12 @@ fn calls_of(action: &Action) -> &[HttpAction] {
     }
 }
 
-fn example(url: &Template, constants: &Value) -> String {
+fn example(url: &Template, constants: &Value, unknown: &str) -> String {
     let filled = |placed: &Placed| match &placed.expression {
         Expression::Path(path) if path.len() == 2 && path[0] == "config" => {
-            constants[&path[1]].as_str().unwrap_or("x").to_owned()
+            constants[&path[1]].as_str().unwrap_or(unknown).to_owned()
         }
-        _ => "x".to_owned(),
+        _ => unknown.to_owned(),
     };
     match url {
         Template::Constant(value) => value.as_str().unwrap_or_default().to_owned(),
@@ -64,5 +79,26 @@ mod tests {
         let expected = [("POST", "http://shop:1/api/orders/x"), ("GET", "http://h/b")];
         assert_eq!(called, expected.map(|(method, url)| (method, url.to_owned())));
         assert_eq!(scenario.called(&json!({}))[0].1, "x/orders/x");
+    }
+
+    #[test]
+    fn scn_15_hosts_of_calls_with_secrets_are_known_where_no_order_chooses_them() {
+        let auth = "auth: {bearer: '${secret.key}'}";
+        let text = format!(
+            "scenario: s\ninitialState: a\nstates:\n  \
+             a: {{actions: [{{http: {{url: '${{config.shop}}/${{params.id}}', {auth}}}}}, {{http: {{url: 'http://h/b'}}}}, \
+             {{http: {{url: 'http://${{params.h}}/', {auth}}}}}, {{http: {{url: 'http://u:${{secret.key}}@h:1/'}}}}], on: {{success: done, fail: done}}}}\n  \
+             done: {{kind: terminal}}\n"
+        );
+        let scenario = read(&text, &Scripting::new(Limits::default()), &Bounds::default()).unwrap();
+        let urls = |constants| {
+            let called = scenario.called_with_secrets(&constants);
+            called.iter().map(|(url, secrets)| format!("{url} {}", secrets.join(","))).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            urls(json!({"shop": "http://shop:1/api"})),
+            ["http://shop:1/api/x key", "http://u:x@h:1/ key"]
+        );
+        assert_eq!(urls(json!({})), ["http://u:x@h:1/ key"]);
     }
 }

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use pagurus_domain::classes::{AMQP_UNROUTABLE, ORDER_REFUSED, PANIC};
+use pagurus_domain::classes::{AMQP_UNROUTABLE, ORDER_REFUSED, PANIC, SECRET_FORBIDDEN};
 use pagurus_domain::id::RequestId;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::stage::{Then, Wake};
@@ -47,8 +47,8 @@ pub use end::{Happened, LogLine, Reached, StageEnd, Transition, in_order};
 pub use input::{Callback, Facts, Input, StageSettings};
 use input::{KeptInput, StageTurn};
 pub use need::{
-    Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, NO_ROOM, Need, Publication, Response, Task,
-    TaskTerms,
+    Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, NO_ROOM, Need, Publication, Response, SECRET_KEPT,
+    Task, TaskTerms,
 };
 pub use sample::CallMade;
 pub use snapshot::{
@@ -328,6 +328,9 @@ impl StageRun {
                 self.cursor.visit.awaiting = None;
                 let error = OrderError::new(AMQP_UNROUTABLE, message);
                 self.fail(error.about(self.cursor.visit.called.clone()), turn);
+            }
+            (Pending::Publication, Answer::Forbidden(message)) => {
+                self.fail(OrderError::new(SECRET_FORBIDDEN, message), turn);
             }
             (
                 Pending::Http(_) | Pending::Parallel(_) | Pending::Publication | Pending::Each(_),

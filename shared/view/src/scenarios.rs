@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 
 use pagurus_domain::document::Fault;
 use pagurus_domain::retry::{ErrorPolicy, Interaction};
+use pagurus_domain::system::host_and_path;
 use pagurus_runtime::aside;
+use pagurus_runtime::config::SecretTargets;
 use pagurus_scenario::Scenario;
 use pagurus_scenario::script::Scripting;
 use pagurus_scenario::source::{self, Reading};
@@ -87,6 +89,8 @@ impl Views {
         let unknown = self.unknown_here(&reading).await?;
         reading.warnings.extend(unknown);
         let settings = self.host.settings();
+        let targets = &settings.worker.calls.secrets;
+        reading.warnings.extend(kept_secrets(&reading.scenario, targets, &settings.constants));
         reading.warnings.extend(overruled(&reading.scenario, &settings.errors, &settings.constants));
         Ok(reading)
     }
@@ -118,6 +122,27 @@ impl Views {
         }
         Ok(unknown)
     }
+}
+
+/// Warnings of calls that will fail because a secret of them may not be sent to their host. What an address decides is seen
+/// when it is called.
+fn kept_secrets(scenario: &Scenario, targets: &SecretTargets, constants: &Value) -> Vec<Fault> {
+    let mut warnings: Vec<Fault> = Vec::new();
+    for (url, secrets) in scenario.called_with_secrets(constants) {
+        let (authority, usual) = (host_and_path(&url).0, if url.starts_with("https:") { 443 } else { 80 });
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => (host, port.parse().unwrap_or(usual)),
+            _ => (authority, usual),
+        };
+        if let Err(message) = targets.left_to_address(secrets, host.trim_matches(['[', ']']), port) {
+            let warning =
+                Fault::placed(None, "", message).hint("each such call fails with `secret.forbidden`");
+            if warnings.iter().all(|other| other.message != warning.message) {
+                warnings.push(warning);
+            }
+        }
+    }
+    warnings
 }
 
 /// Warnings of failures for which the scenario brings a class along, and the deployment, which is asked first, has another.

@@ -77,7 +77,7 @@ impl Webhooks {
 
     async fn try_call(&self, notification: &Notification, span: &mut TraceSpan) -> WebhookOutcome {
         let settings = self.host.settings();
-        let (url, secrets) = match self.permitted(&settings, notification) {
+        let (url, signing, secrets) = match self.permitted(&settings, notification) {
             Ok(permitted) => permitted,
             Err(outcome) => return outcome,
         };
@@ -87,10 +87,13 @@ impl Webhooks {
             Err(error) => return WebhookOutcome::Parked("unsendable", error),
         };
         let timeout = settings.notify.webhook.timeout;
-        let answered = tokio::time::timeout(timeout, self.send(&url, headers, form.body.into(), span));
+        let answered =
+            tokio::time::timeout(timeout, self.send(&url, signing, headers, form.body.into(), span));
         match answered.await {
             Ok(Ok(outcome)) => outcome,
-            Ok(Err(Broken::Forbidden(error))) => WebhookOutcome::Parked("not_allowed", error),
+            Ok(Err(Broken::Forbidden(error) | Broken::Secret(error))) => {
+                WebhookOutcome::Parked("not_allowed", error)
+            }
             Ok(Err(broken)) => WebhookOutcome::Trouble { error: broken.to_string(), retry_after: None },
             Err(_) => {
                 WebhookOutcome::Trouble { error: format!("no answer within {timeout:?}"), retry_after: None }
@@ -98,13 +101,13 @@ impl Webhooks {
         }
     }
 
-    /// Returns the address and the secrets. Checked again at each call: the configuration may have become stricter
-    /// since the order was registered.
+    /// Returns the address, the name of what a call is signed with, and the secrets of that name. Checked again at each call: the
+    /// configuration may have become stricter since the order was registered.
     fn permitted(
         &self,
         settings: &Settings,
         notification: &Notification,
-    ) -> Result<(WebhookUrl, SigningSecrets), WebhookOutcome> {
+    ) -> Result<(WebhookUrl, String, SigningSecrets), WebhookOutcome> {
         let not_allowed = |error: String| WebhookOutcome::Parked("not_allowed", error);
         let Target::Webhook(url) = Target::stored(&notification.target).map_err(not_allowed)? else {
             return Err(not_allowed("it is no webhook".to_owned()));
@@ -117,18 +120,21 @@ impl Webhooks {
         };
         let secrets =
             SigningSecrets::parse(&text).map_err(|why| WebhookOutcome::Ours(format!("`{name}`: {why}")))?;
-        Ok((url, secrets))
+        let name = name.to_owned();
+        Ok((url, name, secrets))
     }
 
     async fn send(
         &self,
         url: &WebhookUrl,
+        signing: String,
         headers: HeaderMap,
         body: Bytes,
         span: &mut TraceSpan,
     ) -> Result<WebhookOutcome, Broken> {
         let client = self.present_client();
-        let address = client.address(url.as_str())?;
+        // What is signed with a secret is a use of it, which is tied to its hosts as the secret itself.
+        let address = client.address(url.as_str())?.holding([signing].into());
         traced::addressed(span, &address);
         let reply = client.send(address, Method::POST, headers, body).await?;
         let retry_after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());

@@ -1,6 +1,7 @@
 //! Judges a failure against policy and limits: the next attempt, or why there is none. Must never
 //! read a clock; every moment comes in.
 
+use crate::classes::SECRET_FORBIDDEN;
 use crate::number::saturated;
 use std::time::Duration;
 
@@ -285,6 +286,10 @@ fn judge(
     now: Timestamp,
     dice: f64,
 ) -> Verdict {
+    // A policy for every class is meant for what a repeat may mend.
+    if failure.class.is_some_and(|class| class.as_str() == SECRET_FORBIDDEN) {
+        return Verdict::GiveUp { why: GiveUp::NoPolicy };
+    }
     match next_attempt(retries, failure, cycle, now, dice) {
         Ok((at, cycle)) => Verdict::RetryAt { at, cycle },
         Err(why) => Verdict::GiveUp { why },

@@ -78,7 +78,12 @@ impl SettingsBuilder {
             deny: self.value("worker.http.deny")?,
             issuers: self.value::<Option<String>>("worker.http.issuers")?.map(Into::into),
             certificates: self.value::<Option<String>>("worker.http.certificates")?.map(Into::into),
+            secrets: self.secret_targets()?,
         })
+    }
+
+    pub(super) fn exchange_rules(&mut self) -> Result<ExchangeRules, Fault> {
+        Ok(ExchangeRules { allow: self.value("worker.amqp.allow")?, deny: self.value("worker.amqp.deny")? })
     }
 
     pub(super) fn age_groups(&mut self) -> Result<AgeGroups, Fault> {

@@ -10,6 +10,7 @@ use pagurus_domain::order::dependency::StartMode;
 
 use super::access::{AccessMode, CallbackProof};
 use super::calls::AllowedDestination;
+use super::exchanges::AllowedExchange;
 use super::kind::Typed;
 use super::values::Values;
 
@@ -58,6 +59,7 @@ from_key! {
     SocketAddr: Typed::Address(address) => Some(*address);
     Vec<String>: Typed::Texts(texts) => Some(texts.clone());
     Vec<AllowedDestination>: Typed::Calls(calls) => Some(calls.clone());
+    Vec<AllowedExchange>: Typed::Exchanges(exchanges) => Some(exchanges.clone());
     DocumentNode: Typed::Tree(tree) => Some(tree.clone());
     ActivationMode: Typed::Text(word) => word.parse().ok();
     DistributionMode: Typed::Text(word) => word.parse().ok();

@@ -1,11 +1,14 @@
 //! Systems that may be called: hosts and networks that the configuration allows and denies. Must
 //! never resolve a name; the caller asks with the address that it is about to connect to. Beside them, their certificates.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
 use pagurus_domain::order::notification::matches;
 use pagurus_tls::{CertificateCheck, CertificateFiles, ClientTls};
+
+use super::secret_targets::SecretTargets;
 
 /// Ends of the names of files with certificates.
 const CERTIFICATE: &str = ".crt";
@@ -66,23 +69,50 @@ impl AllowedDestination {
         matches!(self, Self::Host { name, port: None } if name == "*")
     }
 
-    const fn is_address(&self) -> bool {
+    pub(super) const fn is_address(&self) -> bool {
         matches!(self, Self::Network { .. })
     }
 
     fn takes(&self, host: &str, port: u16, to: IpAddr) -> bool {
-        match self {
-            Self::Host { name, port: wanted } => {
-                let host = host.to_ascii_lowercase();
-                wanted.is_none_or(|wanted| wanted == port)
-                    && (matches(name, host.trim_end_matches('.')) || matches(name, &to.to_string()))
+        self.takes_name(host, port) || self.takes_name(&to.to_string(), port) || self.takes_address(port, to)
+    }
+
+    /// True if it is a name that fits this host.
+    pub(super) fn takes_name(&self, host: &str, port: u16) -> bool {
+        let Self::Host { name, port: wanted } = self else { return false };
+        let host = host.to_ascii_lowercase();
+        wanted.is_none_or(|wanted| wanted == port) && matches(name, host.trim_end_matches('.'))
+    }
+
+    /// True if it is a network of this address.
+    pub(super) fn takes_address(&self, port: u16, to: IpAddr) -> bool {
+        let Self::Network { address, bits, port: wanted } = self else { return false };
+        wanted.is_none_or(|wanted| wanted == port)
+            && first_bits(*address, *bits).is_some_and(|of| first_bits(to, *bits) == Some(of))
+            && width(*address) == width(to)
+    }
+}
+
+impl fmt::Display for AllowedDestination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let port = match self {
+            Self::Host { name, port } => {
+                f.write_str(name)?;
+                port
             }
-            Self::Network { address, bits, port: wanted } => {
-                wanted.is_none_or(|wanted| wanted == port)
-                    && first_bits(*address, *bits).is_some_and(|of| first_bits(to, *bits) == Some(of))
-                    && width(*address) == width(to)
+            Self::Network { address, bits, port: None } if *bits < width(*address) => {
+                return write!(f, "{address}/{bits}");
             }
-        }
+            Self::Network { address: address @ IpAddr::V6(_), port, .. } => {
+                write!(f, "[{address}]")?;
+                port
+            }
+            Self::Network { address, port, .. } => {
+                write!(f, "{address}")?;
+                port
+            }
+        };
+        port.map_or(Ok(()), |port| write!(f, ":{port}"))
     }
 }
 
@@ -97,6 +127,8 @@ pub struct CallRules {
     pub issuers: Option<PathBuf>,
     /// Folder of the certificates that scenarios name.
     pub certificates: Option<PathBuf>,
+    /// Where secrets may be sent.
+    pub secrets: SecretTargets,
 }
 
 impl CallRules {
@@ -179,11 +211,7 @@ impl CallRules {
             host.trim_matches(['[', ']']).parse::<IpAddr>().ok().map(|address| address.to_canonical());
         self.allow.iter().filter(|entry| !entry.is_everything()).any(|entry| match (entry, literal) {
             (_, Some(address)) => entry.takes(host, port, address),
-            (AllowedDestination::Host { name, port: wanted }, None) => {
-                let host = host.to_ascii_lowercase();
-                wanted.is_none_or(|wanted| wanted == port) && matches(name, host.trim_end_matches('.'))
-            }
-            (AllowedDestination::Network { .. }, None) => false,
+            (entry, None) => entry.takes_name(host, port),
         })
     }
 }

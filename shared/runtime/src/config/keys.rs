@@ -9,6 +9,8 @@ use super::*;
 pub(super) const REST: &[Setting] = rows! {
     ("reply.allow", Tree("a list of `exchange`, `key`, `queue` patterns"), "~", Live, "Where receipts may go besides direct reply-to, with `*` in names; left out: queues `<broker.prefix>.reply.*`.");
     ("secrets.folder", OptionalText, "~", Restart, "Folder whose files hold the secrets that scenarios name as `secret.NAME`, a file for each; left out, or without the file: the environment variable `PAGURUS_SECRET_NAME`.");
+    ("secrets.for", Tree("a mapping of names of secrets and lists of targets"), "{}", Live, "Where a secret may be sent: `billing_token: [billing.example, '*.bank.example', 10.0.0.0/8, 'amqp:crm.*']`. A host is that of the URL of a call or a webhook, with or without a port, `*.` before it any below it; a network holds by the address that is connected to; `amqp:EXCHANGE` is an exchange of the engine's own virtual host, and `amqp:VHOST/EXCHANGE` one of another, with `*` in names. An empty list is nowhere. A call of another target fails with class `secret.forbidden` before anything is sent.");
+    ("secrets.others", Choice(&["anywhere", "nowhere"]), "anywhere", Live, "Where the secrets may be sent that `secrets.for` does not name.");
     ("config", Tree("a mapping of names and values"), "{}", Live, "Named constants that scenarios read as `config.NAME`. One whose name ends with the word `secret`, `password`, `passwd`, `passphrase`, `token`, `credential`, `apikey` (or its plural), or with `key` behind `api`, `access`, `private`, `secret`, `signing`, `encryption`, `shared`, `master`, `auth` or `account`, is a secret with all that is in it: its value is masked wherever secrets of scenarios are. Others are shown where a scenario or a called system shows them.");
 };
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use pagurus_domain::document::{DocumentNode, Value, nearest, parse_duration};
 
 use super::calls::AllowedDestination;
+use super::exchanges::AllowedExchange;
 
 /// Kind of the value of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub enum Kind {
     Calls,
     /// A tree with a reader of its own; the text tells what it is.
     Tree(&'static str),
+    /// A list of exchanges.
+    Exchanges,
 }
 
 /// A value that was read.
@@ -71,6 +74,7 @@ pub(super) enum Typed {
     Calls(Vec<AllowedDestination>),
     Tree(DocumentNode),
 }
+    Exchanges(Vec<AllowedExchange>),
 
 impl Kind {
     /// The kind in words, for the reference.
@@ -93,6 +97,7 @@ impl Kind {
             Self::Calls => "list of hosts and networks".into(),
             Self::Tree(what) => what.into(),
         }
+            Self::Exchanges => "list of exchanges".into(),
     }
 
     /// True if the value is text that the environment gives as it stands, without YAML.
@@ -149,6 +154,11 @@ impl Kind {
             Self::Tree(_) => Ok(Typed::Tree(node.clone())),
         }
     }
+            Self::Exchanges => {
+                let list = node.as_list().ok_or_else(|| expected("a list", node))?;
+                let exchanges = list.iter().map(|item| AllowedExchange::parse(&text(item)?));
+                exchanges.collect::<Result<_, _>>().map(Typed::Exchanges)
+            }
 }
 
 fn listed(words: &[&str]) -> String {

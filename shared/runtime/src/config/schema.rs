@@ -58,6 +58,7 @@ fn form(setting: &Setting) -> Form {
         most: None,
     };
     const CALLS: Form = Form::List { of: &Form::Written(r"^[A-Za-z0-9.*_:/\[\]-]+$"), least: 0, most: None };
+    const EXCHANGES: Form = Form::List { of: &Form::Written("^(.+/)?[^/]+$"), least: 0, most: None };
     match setting.kind {
         Kind::Text | Kind::OptionalText | Kind::Secret | Kind::OptionalSecret => Form::NotEmpty,
         Kind::Name => Form::Written("^[A-Za-z0-9._-]{1,64}$"),
@@ -75,6 +76,7 @@ fn form(setting: &Setting) -> Form {
         Kind::Words(words) => Form::WordList(words),
         Kind::Hosts => HOSTS,
         Kind::Calls => CALLS,
+        Kind::Exchanges => EXCHANGES,
         Kind::Tree(_) => tree(setting.path).unwrap_or(Form::Anything),
     }
 }

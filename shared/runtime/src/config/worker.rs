@@ -6,10 +6,10 @@ use pagurus_domain::activation::{ActivationMode, AgeGroups};
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_scenario::script::MOST_OPERATIONS;
 
-use super::CallRules;
 use super::builder::SettingsBuilder;
 use super::kind::Kind::*;
 use super::section::{POSITIVE, Setting, rows, section};
+use super::{CallRules, ExchangeRules};
 
 section! {
     /// `worker`
@@ -26,8 +26,13 @@ section! {
     ("worker.http.issuers", OptionalText, "~", Live, "File of issuers of certificates, in PEM, that are trusted beside those that this machine trusts, of called systems and webhooks.");
     ("worker.http.certificates", OptionalText, "~", Live, "Folder of the certificates that scenarios show to called systems (`auth: {certificate: NAME}`): `NAME.crt` with the certificate and `NAME.key` with its private key, in PEM. A file that changes is read again within a second.");
 
+    ("worker.amqp.allow", Exchanges, "['*', '*/*']", Live, "Exchanges to which `amqp` actions may publish: `EXCHANGE` is one of the engine's own virtual host, `VHOST/EXCHANGE` one of another (the last `/` counts), with `*` for any letters. Those of the broker (`amq.…`), the default one and the engine's own are refused in any case. Where the user of the worker may write is up to the broker.");
+    ("worker.amqp.deny", Exchanges, "[]", Live, "Exchanges to which `amqp` actions may not publish, also where `worker.amqp.allow` names them.");
+
     /// Addresses that may be called.
     with calls: CallRules = SettingsBuilder::call_rules;
+    /// Exchanges that may be published to.
+    with exchanges: ExchangeRules = SettingsBuilder::exchange_rules;
 }
 
 section! {

@@ -67,7 +67,7 @@ pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> ActionPa
         headers: without_marks(headers),
         body,
         request: request.as_ref().map(|request| request.name.clone()),
-        secrets,
+        secrets: secrets.into(),
     };
     if action.request.is_none() && amqp_names_request(&action) {
         reader.push(request_without_name(&spot.mark));

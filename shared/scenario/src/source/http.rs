@@ -2,6 +2,8 @@
 
 mod keys;
 
+use std::sync::Arc;
+
 use super::draft::{Effect, Mark, Named};
 use super::reader::{Fields, LONGEST_CALL, ScenarioReader, Spot, quoted, with_nearest};
 use super::template::{NamedTemplate, literal_parts, names_request, without_marks};
@@ -76,9 +78,9 @@ pub(super) fn read_call(
         auth,
         certificate,
         request: request.as_ref().map(|request| request.name.clone()),
-        secrets: Vec::new(),
+        secrets: Arc::default(),
     };
-    action.secrets = secrets(&action);
+    action.secrets = secrets(&action).into();
     if let Some(request) = request.as_ref().filter(|_| !tells_request(&action)) {
         reader.warn_unanswered_request(request);
     }

@@ -45,7 +45,7 @@ impl EachRequest {
             (self, answer),
             (Self::Registration(_), Answer::Registered(_))
                 | (Self::Calls(_), Answer::Parallel(_))
-                | (Self::Publication(_), Answer::Published | Answer::Unpublished(_))
+                | (Self::Publication(_), Answer::Published | Answer::Unpublished(_) | Answer::Forbidden(_))
                 | (Self::Order(_), Answer::OrderStarted | Answer::OrderRefused(_))
         )
     }

@@ -1,5 +1,6 @@
 //! Requests of a stage to the world, and the answers of the world.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -66,6 +67,8 @@ pub struct HttpCall {
     pub request: Option<RequestId>,
     /// Name of the certificate that is shown to the called system.
     pub certificate: Option<String>,
+    /// Names of the secrets that it holds.
+    pub secrets: Arc<[String]>,
 }
 
 impl HttpCall {
@@ -104,6 +107,8 @@ pub struct Publication {
     pub message_id: Uuid,
     /// Sent as `correlation_id`, with a `reply_to`.
     pub request: Option<RequestId>,
+    /// Names of the secrets that it holds.
+    pub secrets: Arc<[String]>,
 }
 
 /// Terms of a hand-out of a task: how long it may last, and whether earlier ones stay valid.
@@ -160,6 +165,8 @@ pub enum Answer {
     Published,
     /// To [`Need::Publish`] and [`Need::Task`]: the broker has no place for it, or refused it.
     Unpublished(String),
+    /// To [`Need::Publish`]: a secret of the message may not be sent there, and nothing was.
+    Forbidden(String),
     /// To [`Need::Order`]: it is durable.
     OrderStarted,
     /// To [`Need::Order`]: it can never be registered so.
@@ -197,6 +204,10 @@ pub const NO_ROOM: &str = "NoRoom";
 
 /// Name of the failure of a call whose answer did not come in time.
 pub const READ_TIMEOUT: &str = "ReadTimeout";
+
+/// Name of the failure of a call that was not made, because a secret of it may not be sent there. Its class is
+/// [`SECRET_FORBIDDEN`](pagurus_domain::classes::SECRET_FORBIDDEN), whatever the rules say.
+pub const SECRET_KEPT: &str = "SecretForbidden";
 
 /// Reason for which no answer came.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -108,6 +108,7 @@ impl StageRun {
             idempotency_key: self.idempotency_key(turn),
             request: None,
             certificate: http.certificate.clone(),
+            secrets: http.secrets.clone(),
         })
     }
 
@@ -165,6 +166,7 @@ impl StageRun {
                 .transpose()?,
             message_id: self.idempotency_key(turn),
             request: None,
+            secrets: amqp.secrets.clone(),
         })
     }
 }

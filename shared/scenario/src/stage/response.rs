@@ -14,7 +14,7 @@ use super::super::script::RunError;
 use super::super::value::{Template, body_value};
 use super::super::{Action, Folded, HttpAction, ScenarioKind};
 use super::failing::Failing as _;
-use super::need::{HttpFailure, NO_ROOM, READ_TIMEOUT, Response};
+use super::need::{HttpFailure, NO_ROOM, READ_TIMEOUT, Response, SECRET_KEPT};
 use super::sample::{FailedCall, FailureNature};
 use super::snapshot::{AnsweredCall, AsyncRetry, Destination, Polling};
 use super::{StageRun, StageTurn, retry_after};
@@ -167,6 +167,7 @@ impl StageRun {
                 let nature = FailureNature::of_status(response.status);
                 Err(FailedCall { error, nature, retry_after: retry_after::of_response(response, turn.now) })
             }
+            Err(failure) if failure.chain.contains(&SECRET_KEPT) => Err(FailedCall::kept(failure)),
             Err(failure) => {
                 let answered = Answered::Exception { chain: &failure.chain, message: &failure.message };
                 let class = classify(http, url, &answered, turn).map(|class| class.to_string());

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use pagurus_domain::classes::SECRET_FORBIDDEN;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::stage::Then;
 use pagurus_domain::system::{BuiltInClass, CallFailure, CallKind, CallOutcome, SystemNames, host_and_path};
 
-use super::need::{HttpFailure, NO_ROOM};
+use super::need::{HttpFailure, NO_ROOM, SECRET_KEPT};
 use super::snapshot::{Destination, OpenRequest};
 use super::{Callback, HttpCall, Publication, Response, Stage, StageEnd, StageRun, StageTurn};
 
@@ -35,6 +36,14 @@ pub(super) struct FailedCall {
     pub retry_after: Option<Duration>,
 }
 
+impl FailedCall {
+    /// A call that was not made, because a secret may not be sent there: no rule makes another failure of it.
+    pub(super) fn kept(failure: &HttpFailure) -> Self {
+        let error = OrderError::new(SECRET_FORBIDDEN, failure.message.clone());
+        Self { error, nature: FailureNature::Business, retry_after: None }
+    }
+}
+
 /// Nature of a failed call, whatever class the rules give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FailureNature {
@@ -59,7 +68,7 @@ impl FailureNature {
     /// Returns the nature of a call without an answer, by the names of its failure.
     pub(super) fn of_exception(failure: &HttpFailure) -> Self {
         let is = |name: &str| failure.chain.contains(&name);
-        if is(NO_ROOM) || is("UrlError") || is("Forbidden") {
+        if is(NO_ROOM) || is("UrlError") || is("Forbidden") || is(SECRET_KEPT) {
             Self::Business
         } else if is("ConnectError") || is("ConnectionReset") || is("ConnectionClosed") {
             Self::BuiltIn(BuiltInClass::Connection)

@@ -2,7 +2,7 @@
 //! kept. Must never move the stage.
 
 use jiff::Timestamp;
-use pagurus_domain::classes::{AMQP_UNROUTABLE, ORDER_REFUSED};
+use pagurus_domain::classes::{AMQP_UNROUTABLE, ORDER_REFUSED, SECRET_FORBIDDEN};
 use pagurus_domain::system::host_and_path;
 use pagurus_domain::time;
 use serde::{Serialize, Serializer};
@@ -219,6 +219,9 @@ impl StageRun {
             }
             Answer::Unpublished(why) => {
                 targets.map(|target| failed(target, Some(AMQP_UNROUTABLE), why)).collect()
+            }
+            Answer::Forbidden(why) => {
+                targets.map(|target| failed(target, Some(SECRET_FORBIDDEN), why)).collect()
             }
             Answer::OrderRefused(why) => {
                 targets.map(|target| failed(target, Some(ORDER_REFUSED), why)).collect()

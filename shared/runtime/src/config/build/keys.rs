@@ -12,8 +12,11 @@ pub(in super::super) static TREES: &[(&str, Form)] = &[
     ("execution.error_handling", retry::RULES_OF_DEPLOYMENT),
     ("notify.allow", list(&Form::Fields(&NOTIFY))),
     ("reply.allow", list(&Form::Fields(&REPLY))),
+    ("secrets.for", Form::Map { names: "^[A-Za-z][A-Za-z0-9_-]{0,63}$", of: &SECRET_TARGETS, least: 0 }),
     ("config", Form::Map { names: "", of: &Form::Anything, least: 0 }),
 ];
+
+const SECRET_TARGETS: Form = list(&Form::Written(r"^(amqp:.+|[A-Za-z0-9.*_:/\[\]-]+)$"));
 
 const fn policies(of: &'static Form) -> Form {
     Form::Map { names: "^.{1,64}$", of, least: 0 }

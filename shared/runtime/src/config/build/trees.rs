@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use pagurus_domain::document::form::Keys;
-use pagurus_domain::document::{DocumentNode, Fault};
+use pagurus_domain::document::{DocumentNode, Fault, pointer_to};
 use pagurus_domain::order::notification::{AllowList, Pattern, WebhookPattern};
 use pagurus_domain::retry::{DurationControl, ErrorPolicy};
 
 use super::super::kind;
 use super::keys;
 use crate::config::builder::SettingsBuilder;
+use crate::config::secret_targets::{SecretTarget, SecretTargets};
 
 impl SettingsBuilder {
     pub(super) fn target_steps(&mut self) -> Result<Vec<String>, Fault> {
@@ -125,6 +126,44 @@ impl SettingsBuilder {
                 None
             }
         }
+    }
+
+    /// Where secrets may be sent.
+    pub(super) fn secret_targets(&mut self) -> Result<SecretTargets, Fault> {
+        let path = "secrets.for";
+        let others_nowhere = self.value::<String>("secrets.others")? == "nowhere";
+        let mut targets = SecretTargets { others_nowhere, ..SecretTargets::default() };
+        let tree: DocumentNode = self.value(path)?;
+        let Some(entries) = tree.as_map() else {
+            if !tree.is_null() {
+                self.values.fault(path, format!("expected a mapping, found {}", tree.kind()));
+            }
+            return Ok(targets);
+        };
+        for (key, list) in entries {
+            let pointer = pointer_to("", &key.name);
+            if secret_name(&key.name).is_none() {
+                let message = format!("`{}` is no name of a secret: letters, digits, `-` and `_`", key.name);
+                self.values.push(path, Fault::new(list, pointer, message));
+                continue;
+            }
+            let Some(items) = list.as_list() else {
+                let message = format!("expected a list of targets, found {}", list.kind());
+                self.values.push(path, Fault::new(list, pointer, message));
+                continue;
+            };
+            let mut read = Vec::new();
+            for (index, item) in items.iter().enumerate() {
+                match kind::text(item).and_then(|text| SecretTarget::parse(&text)) {
+                    Ok(target) => read.push(target),
+                    Err(message) => {
+                        self.values.push(path, Fault::new(item, format!("{pointer}/{index}"), message));
+                    }
+                }
+            }
+            targets.of.insert(key.name.clone(), read);
+        }
+        Ok(targets)
     }
 
     pub(super) fn constants(&mut self) -> Result<Arc<serde_json::Value>, Fault> {

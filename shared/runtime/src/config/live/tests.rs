@@ -44,6 +44,7 @@ fn other(setting: &super::super::section::Setting) -> Option<String> {
              {down: {responses: [{status_codes: [503]}]}}}}}}}"
         }
         "notify.allow" | "reply.allow" => "[{queue: inbox}]",
+        "secrets.for" => "{token: [billing.example]}",
         "config" => "{a: 1}",
         "distribution.flows.limits.policies" => "{p: {scenarios: [{name: s}], params: {max_limit: 3}}}",
         "distribution.flows.limits.error_handling.policies" => {
@@ -73,6 +74,7 @@ fn other(setting: &super::super::section::Setting) -> Option<String> {
         Kind::Hosts => "['*.other.example', api]".into(),
         Kind::Calls => "['*', other.example]".into(),
         Kind::Secret | Kind::OptionalSecret | Kind::Tree(_) => return None,
+        Kind::Exchanges => "[crm, partner/crm]".into(),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Takes the answers to what elements asked for: they go on, are set aside to be repeated, or have failed.
 
-use pagurus_domain::classes::{AMQP_UNROUTABLE, ORDER_REFUSED};
+use pagurus_domain::classes::{AMQP_UNROUTABLE, ORDER_REFUSED, SECRET_FORBIDDEN};
 use pagurus_domain::order::OrderError;
 use pagurus_domain::retry::Verdict;
 
@@ -30,6 +30,9 @@ impl StageRun {
             (EachRequest::Publication(index), Answer::Unpublished(message)) => {
                 let error = OrderError::new(AMQP_UNROUTABLE, message);
                 (index, error.about(self.cursor.visit.called.clone()))
+            }
+            (EachRequest::Publication(index), Answer::Forbidden(message)) => {
+                (index, OrderError::new(SECRET_FORBIDDEN, message))
             }
             (EachRequest::Order(index), Answer::OrderRefused(message)) => {
                 (index, OrderError::new(ORDER_REFUSED, message))

@@ -14,6 +14,11 @@ pub(super) fn said(words: &str) -> Answer {
             chain: vec!["HttpError", "ConnectError", "ConnectionRefused"],
             message: "Connection refused".into(),
         }),
+        "kept" => Answer::Failed(HttpFailure {
+            chain: vec!["HttpError", SECRET_KEPT],
+            message: "the secret `key` may not be sent".into(),
+        }),
+        "withheld" => Answer::Forbidden("the secret `key` may not be sent".into()),
         "dark" => {
             Answer::Failed(HttpFailure { chain: vec!["HttpError", "ReadTimeout"], message: "slow".into() })
         }

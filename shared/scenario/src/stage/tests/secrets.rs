@@ -130,6 +130,27 @@ fn scn_15_a_secret_that_is_not_there_is_a_failure_of_its_class_before_anything_i
 }
 
 #[test]
+fn scn_15_a_secret_that_is_kept_from_a_target_is_a_failure_of_its_class_that_no_policy_repeats() {
+    let rules = "{sync: {classification: {rules: {all: {requests: [{path: '/**'}], classes: {down: {exceptions: [{name_keyword: HttpError}]}}}}}, retry: {max_cycle_duration: 1d, policies: {all: {error_classes: ['*'], parameters: {initial_interval: 10s, multiplier: 2, max_interval: 1m, jitter: 0, max_attempts: 3}}}}}}";
+    let call = "http: {url: 'http://h/a', headers: {X: '${secret.key}'}}";
+    let message = "amqp: {exchange: e, key: k, body: ['${secret.key}']}";
+    for (list, answer) in [
+        (format!("{{{call}}}"), "kept"),
+        (format!("{{{message}}}"), "withheld"),
+        ("{parallel: [{http: {name: a, url: 'http://h/a', auth: {bearer: '${secret.key}'}}}, {http: {name: b, url: 'http://h/b'}}]}".to_owned(), "kept | 503"),
+        (format!("{{script: 'vars.list = [1]'}}, {{each: {{in: '${{vars.list}}', actions: [{{{call}}}]}}}}"), "kept"),
+        (format!("{{script: 'vars.list = [1]'}}, {{each: {{in: '${{vars.list}}', actions: [{{{message}}}]}}}}"), "withheld"),
+    ] {
+        let played = Play::of(&states(&list)).errors(rules).secret("key", SECRET).go(&[answer]);
+        assert_eq!((played.calls.len(), played.class().as_str()), (1, "secret.forbidden"), "{list}");
+        let message = &played.error().message;
+        assert!(message.ends_with("the secret `key` may not be sent"), "{message}");
+        // Only what was sent beside it counts as a call.
+        assert_eq!(played.last().calls.len(), answer.matches('|').count(), "{:?}", played.last().calls);
+    }
+}
+
+#[test]
 fn scn_15_a_child_made_from_an_echo_is_registered_without_the_secret() {
     let list = "{http: {url: 'http://h/a', headers: {X-Key: '${secret.key}'}}}, {order: {scenario: c, transactionId: 't ${response.body.said}', flow: {by: '${response.body.said}'}, params: {it: '${response.body}', n: 7}}}";
     let echo = format!("200 {}", json!({"said": SECRET, SECRET: [format!("x {SECRET}"), 1.5]}));

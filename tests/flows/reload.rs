@@ -29,7 +29,7 @@ async fn all_say(engine: &Installation, what: &str, says: impl Fn(&Value) -> boo
     .await;
 }
 
-fn hang_up(engine: &Installation) {
+pub fn hang_up(engine: &Installation) {
     for node in &engine.nodes {
         node.hang_up().unwrap();
     }

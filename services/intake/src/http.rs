@@ -27,6 +27,7 @@ mod parts;
 mod preconditions;
 mod query;
 mod queues;
+mod quota;
 mod refused;
 mod registration;
 mod scenarios;
@@ -51,6 +52,7 @@ pub(crate) use self::body::Bodies;
 use self::description::Description;
 use self::document::Table;
 pub(crate) use self::exports::Exports;
+pub(crate) use self::quota::ClientQuotas;
 use crate::Intake;
 
 /// Returns all routes of the API, with their description.
@@ -96,6 +98,7 @@ pub(crate) fn router(intake: Intake) -> Router {
         })
         .with_state(intake.clone())
         .layer(Extension(Arc::new(Description::of(&document))))
+        .layer(middleware::from_fn_with_state(intake.clone(), quota::limit))
         .layer(middleware::from_fn_with_state(intake.clone(), identity::identify))
         .layer(middleware::from_fn_with_state(intake, guard::guard))
 }

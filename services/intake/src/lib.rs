@@ -72,6 +72,8 @@ struct IntakeParts {
     bodies: http::Bodies,
     /// The turns of exports.
     exports: http::Exports,
+    /// What clients have used of their limits.
+    quotas: http::ClientQuotas,
 }
 
 /// Gathering of the HTTP door: in two lanes, so that a slow commit does not hold up all that comes meanwhile.
@@ -154,6 +156,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         dry_runs: tokio::sync::Mutex::default(),
         bodies: http::Bodies::new(settings.intake.max_bodies_bytes),
         exports: http::Exports::default(),
+        quotas: http::ClientQuotas::default(),
         host: host.clone(),
         catalogue,
         commands,

@@ -1,10 +1,15 @@
 //! Settings of what comes in, and of what is kept of it.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
+use pagurus_domain::document::Fault;
+use pagurus_domain::quota::{QuotaLimits, QuotaRate};
+
+use super::builder::SettingsBuilder;
 use super::kind::Kind::*;
-use super::section::{POSITIVE, section, without_slash};
+use super::section::{POSITIVE, Setting, rows, section, without_slash};
 
 section! {
     /// `intake`
@@ -24,6 +29,31 @@ section! {
     public_confirmed: bool = ("intake.public_confirmed", Flag, "false", Restart, "Confirms that the API may be reached without login from beyond this host.");
     public_url: Option<String> = without_slash("intake.public_url", OptionalText, "~", Live, "Base of the callback URLs that called systems get; left out: `http://` and the address of an intake that lives when a worker starts.");
     straight_to_queue: bool = ("intake.straight_to_queue", Flag, "false", Live, "Whether messages that are sent straight to the queue of orders, past the exchange, are taken; anyone who may write to `amq.default` may then do what clients may.");
+
+    /// `intake.limits`
+    with limits: QuotaLimits = client_limits;
+}
+
+/// Keys of the limits of each client.
+pub(super) const LIMITS: &[Setting] = rows! {
+    ("intake.limits.requests_per_second", Count { least: 0, most: 1_000_000 }, "0", Live, "Requests a second of one client of the API at one intake, beyond a burst; 0 is no limit. A client is an address, of IPv6 a network of 64 bits. Callbacks are not counted, nor probes. Beyond its limits a client is answered with 429.");
+    ("intake.limits.burst", Count { least: 0, most: 1_000_000 }, "0", Live, "Requests that a client may send at once after it has sent none for a while; 0 is as many as `intake.limits.requests_per_second` has.");
+    ("intake.limits.open_requests", Count { least: 0, most: 1_000_000 }, "0", Live, "Requests of one client in progress at a time, long polls and event streams among them; 0 is no limit.");
+    ("intake.limits.bytes_per_second", BytesOrZero, "0", Live, "Bytes of the bodies that one client sends in a second, and at once after it has sent none for a while; 0 is no limit. A longer body is taken where the client has sent none for so long, and those after it wait for that.");
+};
+
+/// The limits of each client.
+fn client_limits(builder: &mut SettingsBuilder) -> Result<QuotaLimits, Fault> {
+    let number = |key: &str| Ok(NonZeroU64::new(builder.value(key)?));
+    let rate = |per_second: Option<NonZeroU64>, burst: Option<NonZeroU64>| {
+        per_second.map(|per_second| QuotaRate { per_second, burst: burst.unwrap_or(per_second) })
+    };
+    let requests = number("intake.limits.requests_per_second")?;
+    Ok(QuotaLimits {
+        requests: rate(requests, number("intake.limits.burst")?),
+        bytes: rate(number("intake.limits.bytes_per_second")?, None),
+        open: number("intake.limits.open_requests")?,
+    })
 }
 
 section! {

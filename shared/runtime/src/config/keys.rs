@@ -22,6 +22,7 @@ const SECTIONS: &[&[Setting]] = &[
     LogSettings::KEYS,
     TelemetrySettings::KEYS,
     IntakeSettings::KEYS,
+    intake::LIMITS,
     CallbackSettings::KEYS,
     RecordSettings::KEYS,
     DistributionSettings::KEYS,

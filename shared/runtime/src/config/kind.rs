@@ -33,6 +33,8 @@ pub enum Kind {
     },
     /// A number of bytes, plain or with `KiB`, `MiB`, `GiB`.
     Bytes,
+    /// The same; 0 has a meaning of its own.
+    BytesOrZero,
     /// A duration longer than 0.
     Duration,
     /// A duration; 0 has a meaning of its own.
@@ -55,10 +57,10 @@ pub enum Kind {
     Hosts,
     /// A list of hosts and networks.
     Calls,
-    /// A tree with a reader of its own; the text tells what it is.
-    Tree(&'static str),
     /// A list of exchanges.
     Exchanges,
+    /// A tree with a reader of its own; the text tells what it is.
+    Tree(&'static str),
 }
 
 /// A value that was read.
@@ -72,9 +74,9 @@ pub(super) enum Typed {
     Address(SocketAddr),
     Texts(Vec<String>),
     Calls(Vec<AllowedDestination>),
+    Exchanges(Vec<AllowedExchange>),
     Tree(DocumentNode),
 }
-    Exchanges(Vec<AllowedExchange>),
 
 impl Kind {
     /// The kind in words, for the reference.
@@ -87,7 +89,7 @@ impl Kind {
                 format!("whole number from {least}")
             }
             Self::Count { least, most } => format!("whole number, {least} to {most}"),
-            Self::Bytes => "bytes".into(),
+            Self::Bytes | Self::BytesOrZero => "bytes".into(),
             Self::Duration | Self::DurationOrZero | Self::OptionalDuration => "duration".into(),
             Self::Address | Self::OptionalAddress => "IP address and port".into(),
             Self::Choice(words) => listed(words),
@@ -95,9 +97,9 @@ impl Kind {
             Self::Words(words) => format!("list of {}", listed(words)),
             Self::Hosts => "list of names of hosts".into(),
             Self::Calls => "list of hosts and networks".into(),
+            Self::Exchanges => "list of exchanges".into(),
             Self::Tree(what) => what.into(),
         }
-            Self::Exchanges => "list of exchanges".into(),
     }
 
     /// True if the value is text that the environment gives as it stands, without YAML.
@@ -127,7 +129,8 @@ impl Kind {
             Self::Name => name(node).map(Typed::Text),
             Self::Flag => node.as_bool().map(Typed::Flag).ok_or_else(|| expected("`true` or `false`", node)),
             Self::Count { least, most } => count(node, least, most).map(Typed::Count),
-            Self::Bytes => bytes(node).map(Typed::Count),
+            Self::BytesOrZero if node.as_i64() == Some(0) => Ok(Typed::Count(0)),
+            Self::Bytes | Self::BytesOrZero => bytes(node).map(Typed::Count),
             Self::DurationOrZero => duration(node).map(Typed::Duration),
             Self::Duration | Self::OptionalDuration => match duration(node)? {
                 Duration::ZERO => Err("the duration must be longer than 0".into()),
@@ -151,14 +154,14 @@ impl Kind {
                 let destinations = list.iter().map(|item| AllowedDestination::parse(&text(item)?));
                 destinations.collect::<Result<_, _>>().map(Typed::Calls)
             }
-            Self::Tree(_) => Ok(Typed::Tree(node.clone())),
-        }
-    }
             Self::Exchanges => {
                 let list = node.as_list().ok_or_else(|| expected("a list", node))?;
                 let exchanges = list.iter().map(|item| AllowedExchange::parse(&text(item)?));
                 exchanges.collect::<Result<_, _>>().map(Typed::Exchanges)
             }
+            Self::Tree(_) => Ok(Typed::Tree(node.clone())),
+        }
+    }
 }
 
 fn listed(words: &[&str]) -> String {

@@ -64,7 +64,7 @@ fn form(setting: &Setting) -> Form {
         Kind::Name => Form::Written("^[A-Za-z0-9._-]{1,64}$"),
         Kind::Flag => Form::Flag,
         Kind::Count { least, most } => Form::Whole { least, most },
-        Kind::Bytes => Form::Written(r"^\d+\s*(B|KiB|MiB|GiB)?$"),
+        Kind::Bytes | Kind::BytesOrZero => Form::Written(r"^\d+\s*(B|KiB|MiB|GiB)?$"),
         Kind::Duration | Kind::OptionalDuration => Form::Duration,
         Kind::DurationOrZero => Form::DurationOrZero,
         Kind::Address | Kind::OptionalAddress => {

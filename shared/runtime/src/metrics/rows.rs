@@ -57,6 +57,8 @@ metrics! {
     StoreErrors: "store_errors" ["operation"] = "Failures of the database by what was tried";
     BrokerErrors: "broker_errors" ["operation"] = "Failures of the broker by what was tried";
     BacklogRefused: "backlog_refused" ["by"] = "Orders refused because too many of their flow or queue wait";
+    ClientsLimited: "clients_limited" ["measure"]
+        = "Requests refused because their client had used up a limit of intake.limits: requests, bytes, open";
     Spans: "spans" ["outcome"]
         = "Spans by outcome: recorded, sent, failed; what is recorded and neither of the others waits or \
            was dropped";

@@ -65,7 +65,7 @@ fn other(setting: &super::super::section::Setting) -> Option<String> {
             let usual: u64 = setting.default.parse().unwrap();
             if usual < most { usual + 1 } else { usual - 1 }.to_string()
         }
-        Kind::Bytes => if setting.default == "32MiB" { "64MiB" } else { "32MiB" }.into(),
+        Kind::Bytes | Kind::BytesOrZero => if setting.default == "32MiB" { "64MiB" } else { "32MiB" }.into(),
         Kind::Duration | Kind::DurationOrZero | Kind::OptionalDuration => "2100ms".into(),
         Kind::Address | Kind::OptionalAddress => "127.0.0.1:1".into(),
         Kind::Choice(words) => (*words.iter().find(|word| **word != setting.default)?).to_owned(),

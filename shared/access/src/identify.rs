@@ -11,7 +11,7 @@ use pagurus_wire::problem::Problem;
 use crate::{Access, lock};
 
 /// Secret that a request carries, by its digest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Credential {
     /// A token.
     Token(SecretDigest),

@@ -77,8 +77,11 @@ pub(super) async fn identify(
             Err(unavailable) => return ProblemResponse(unavailable).into_response(),
         },
     };
-    if let Sender::Known(identity, _) = &sender {
+    if let Sender::Known(identity, credential) = &sender {
         request.extensions_mut().insert(identity.clone());
+        if let Some(credential) = credential {
+            request.extensions_mut().insert(*credential);
+        }
     }
     request.extensions_mut().insert(Asked { intake, sender });
     next.run(request).await

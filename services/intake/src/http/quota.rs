@@ -15,6 +15,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use axum::middleware::Next;
 use hyper::body::{Frame, SizeHint};
+use pagurus_access::Credential;
 use pagurus_domain::number::saturated;
 use pagurus_domain::quota::{QuotaExceeded, QuotaLeft, QuotaLimits, QuotaMeasure, QuotaRate, Quotas};
 use pagurus_runtime::metrics::Count;
@@ -32,14 +33,19 @@ const LEFT: HeaderName = HeaderName::from_static("ratelimit");
 /// A client, to whom requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ClientKey {
+    /// The holder of a token or a session, from wherever.
+    Holder(Credential),
     /// The client at this address.
     Address(ClientAddress),
     /// All whose connection is not known.
     Unknown,
 }
 
-/// The client of a request. To count by tokens or persons, look for what the guard has found out about them here.
+/// The client of a request. Who is known is one client at all addresses, and many behind one gateway are as many clients.
 pub(super) fn client_of(parts: &Parts) -> ClientKey {
+    if let Some(credential) = parts.extensions.get::<Credential>() {
+        return ClientKey::Holder(*credential);
+    }
     parts.extensions.get::<Peer>().map_or(ClientKey::Unknown, |peer| ClientKey::Address(peer.client()))
 }
 

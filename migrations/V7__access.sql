@@ -24,7 +24,9 @@ CREATE TABLE sessions (
     method            text NOT NULL CHECK (method IN ('local', 'ldap', 'oidc')),
     -- What identifies the person for ever at the directory.
     subject           text NOT NULL,
+    -- Name that is shown, and the one that was typed, by which the directory finds the person again.
     name              text NOT NULL,
+    login             text NOT NULL,
     role              text NOT NULL CHECK (role IN ('viewer', 'operator', 'admin')),
     groups            text[] NOT NULL,
     -- Session at the identity provider, by which that one may end it.

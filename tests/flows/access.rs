@@ -1,5 +1,6 @@
 //! Access: who may do what, by every way of login.
 
+mod directory;
 mod matrix;
 mod revoked;
 mod sessions;

@@ -35,6 +35,8 @@ pub(crate) struct Proved {
     pub person: Person,
     pub role: Option<AccessRole>,
     pub method: LoginMethod,
+    /// Name that was typed, where one was.
+    pub login: Option<String>,
     pub provider_session: Option<String>,
 }
 
@@ -85,16 +87,17 @@ impl Access {
             tracing::warn!(name, "the local administrator logs in");
             let person = Person { subject: name.clone(), name, groups: Vec::new() };
             let role = Some(AccessRole::Admin);
-            return Ok(Proved { person, role, method: LoginMethod::Local, provider_session: None });
+            let method = LoginMethod::Local;
+            return Ok(Proved { person, role, method, login: None, provider_session: None });
         }
         let person = self.0.directory.log_in(&name, &password).await?;
         let role = self.role_of(&person.groups);
-        Ok(Proved { person, role, method: LoginMethod::Ldap, provider_session: None })
+        Ok(Proved { person, role, method: LoginMethod::Ldap, login: Some(name), provider_session: None })
     }
 
     /// Opens a session for somebody who is known, if one of their groups gives them a role.
     pub(crate) async fn open(&self, proved: Proved, address: &str) -> Result<OpenedSession, Problem> {
-        let Proved { person, role, method, provider_session } = proved;
+        let Proved { person, role, method, login, provider_session } = proved;
         let Some(role) = role else {
             let failure = LoginFailure::Refused(format!("no group gives a role: {}", listed(&person.groups)));
             self.note_failure(&format!("{method}:{}", person.name), &failure, address).await;
@@ -113,6 +116,7 @@ impl Access {
             method,
             subject: &person.subject,
             name: &person.name,
+            login: login.as_deref().unwrap_or(&person.name),
             role,
             groups: &person.groups,
             provider_session: provider_session.as_deref(),

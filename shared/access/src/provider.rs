@@ -56,7 +56,7 @@ impl Access {
                 let role = self.role_of(&login.person.groups);
                 let provider_session = login.provider_session;
                 let proved =
-                    Proved { person: login.person, role, method: LoginMethod::Oidc, provider_session };
+                    Proved { person: login.person, role, method: LoginMethod::Oidc, login: None, provider_session };
                 self.open(proved, address).await
             }
             Err(failure) => {

@@ -6,6 +6,7 @@ use pagurus_domain::access::{AccessRole, GroupRoles};
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::{Vocabulary, spelled};
 
+use super::Settings;
 use super::builder::SettingsBuilder;
 use super::kind::Kind::*;
 use super::section::{section, without_slash};
@@ -69,7 +70,22 @@ impl SettingsBuilder {
     }
 
     /// Checks what no key of access can tell alone.
-    pub(super) fn check_access(&mut self, access: &AccessSettings) {
+    pub(super) fn check_access(&mut self, settings: &Settings) {
+        let access = &settings.access;
+        let missing = match access.mode {
+            AccessMode::Public | AccessMode::Token => None,
+            AccessMode::Ldap => settings.ldap.url.is_none().then_some("`access.ldap.url`"),
+            AccessMode::Oidc => [
+                (settings.oidc.issuer.is_none(), "`access.oidc.issuer`"),
+                (settings.oidc.client_id.is_none(), "`access.oidc.client_id`"),
+                (access.url.is_none(), "`access.url`, to which the provider sends people back"),
+            ]
+            .into_iter()
+            .find_map(|(is_missing, key)| is_missing.then_some(key)),
+        };
+        if let Some(missing) = missing {
+            self.values.fault("access.mode", format!("`{}` needs {missing}", access.mode));
+        }
         if access.local_name.is_some() != access.local_password.is_some() {
             let message = "needs both `access.local.name` and `access.local.password_hash`";
             self.values.fault("access.local.name", message);
@@ -83,10 +99,6 @@ impl SettingsBuilder {
         if of_directory && access.groups.is_empty() && access.local_name.is_none() {
             let message = "nobody could log in: no group gives a role, and there is no local administrator";
             self.values.fault("access.mode", message);
-        }
-        if access.mode == AccessMode::Oidc && access.url.is_none() {
-            self.values
-                .fault("access.url", "is needed for a login by `oidc`: the provider sends people back there");
         }
         if access.idle > access.longest {
             self.values.fault("access.session.idle", "must not be more than `access.session.longest`");

@@ -115,7 +115,7 @@ impl SettingsBuilder {
 
     /// Checks what no single key can tell.
     fn check_relations(&mut self, settings: &Settings) {
-        self.check_access(&settings.access);
+        self.check_access(settings);
         // Three signs of life must fit, or one lost packet would look like a lost node.
         if settings.node.lost_after < 3 * settings.node.heartbeat {
             let message = "must be at least three times `node.heartbeat`";

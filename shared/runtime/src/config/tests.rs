@@ -4,6 +4,7 @@
 mod audit;
 mod flows;
 mod ldap;
+mod mistakes;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

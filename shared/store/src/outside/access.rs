@@ -29,8 +29,8 @@ statements! {
         SELECT id, name, role, made_by, made_at, ends_at, used_at, revoked_at FROM tokens
          WHERE id > $1 ORDER BY id LIMIT $2";
     ADD_SESSION = "
-        INSERT INTO sessions (id, digest, method, subject, name, role, groups, provider_session, origin, ends_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(secs => $10))";
+        INSERT INTO sessions (id, digest, method, subject, name, login, role, groups, provider_session, origin, ends_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + make_interval(secs => $11))";
     SESSION = "
         SELECT name, role, method, used_at < now() - interval '1 minute' AS is_stale,
                checked_at < now() - make_interval(secs => $3) AS is_unchecked
@@ -41,7 +41,7 @@ statements! {
     CHECK_SESSION = "
         UPDATE sessions SET checked_at = now()
          WHERE digest = $1 AND checked_at < now() - make_interval(secs => $2)
-         RETURNING name";
+         RETURNING login";
     CHANGE_SESSION = "UPDATE sessions SET role = $2, groups = $3 WHERE digest = $1";
     END_SESSION = "DELETE FROM sessions WHERE digest = $1 RETURNING id, name, method";
     END_SESSION_OF_ID = "DELETE FROM sessions WHERE id = $1 RETURNING id, name, method";
@@ -152,11 +152,11 @@ pub async fn touch(client: &Client, digest: &SecretDigest, method: LoginMethod) 
     Ok(())
 }
 
-/// Takes on to read the groups of a session's person again; the name, or none if another node has done so meanwhile.
+/// Takes on to read the groups of a session's person again; the name of the login, or none if another node has done so meanwhile.
 pub async fn take_check(client: &Client, digest: &SecretDigest, recheck: Duration) -> Result<Option<String>> {
     let statement = client.prepare_cached(CHECK_SESSION).await?;
     let row = client.query_opt(&statement, &[&&digest[..], &recheck.as_secs_f64()]).await?;
-    Ok(row.map(|row| row.get("name")))
+    Ok(row.map(|row| row.get("login")))
 }
 
 /// Gives a session the role and the groups that its person has now.
@@ -190,6 +190,8 @@ pub struct NewSession<'a> {
     pub subject: &'a str,
     /// Name of the person.
     pub name: &'a str,
+    /// Name with which the person has logged in.
+    pub login: &'a str,
     /// Role.
     pub role: AccessRole,
     /// Groups of the person.
@@ -204,13 +206,13 @@ pub struct NewSession<'a> {
 
 /// Stores a session.
 pub async fn add_session(tx: &Tx<'_>, session: &NewSession<'_>) -> Result<()> {
-    let NewSession { id, digest, subject, name, groups, provider_session, origin, .. } = session;
+    let NewSession { id, digest, subject, name, login, groups, provider_session, origin, .. } = session;
     let (method, role) = (session.method.as_str(), session.role.as_str());
     let longest = session.longest.as_secs_f64();
     let statement = tx.prepare_cached(ADD_SESSION).await?;
     tx.execute(
         &statement,
-        &[id, &&digest[..], &method, subject, name, &role, groups, provider_session, origin, &longest],
+        &[id, &&digest[..], &method, subject, name, login, &role, groups, provider_session, origin, &longest],
     )
     .await?;
     Ok(())

@@ -56,10 +56,10 @@ pub(crate) enum TokensCommand {
 pub(crate) struct Make {
     /// Name of the program that will use it
     name: String,
-    /// What it may do
+    /// Role, which says what it may do
     #[arg(long, value_enum)]
     role: TokenRole,
-    /// How long it is valid, like 90d; left out: until it is revoked
+    /// Time for which it is valid, like 90d; left out: until it is revoked
     #[arg(long = "for", value_name = "DURATION", value_parser = input::parse_duration)]
     duration: Option<Duration>,
     /// Why

@@ -7,7 +7,7 @@ use crate::ldap::LdapDirectory;
 use crate::oidc::OidcProvider;
 use crate::{LoginFailure, Person};
 
-/// What knows people.
+/// Source of people.
 pub(crate) enum Directory {
     /// Nothing: people have no login, but for the local administrator.
     Nobody,
@@ -18,7 +18,7 @@ pub(crate) enum Directory {
 }
 
 impl Directory {
-    /// What the settings name. Nothing is connected yet.
+    /// The source that the settings name. Nothing is connected yet.
     pub fn of(settings: &Settings) -> Self {
         match settings.access.mode {
             AccessMode::Public | AccessMode::Token => Self::Nobody,
@@ -53,7 +53,7 @@ impl Directory {
         }
     }
 
-    /// What the directory finds for a person, step by step, without their password.
+    /// Steps of a look-up of a person without their password, and the person if they are found.
     pub async fn look_up(&self, name: &str) -> (Vec<AccessStep>, Option<Person>) {
         let only = |result: &str| {
             (vec![AccessStep { step: "directory".to_owned(), result: result.to_owned() }], None)

@@ -26,7 +26,7 @@ const MAX_PASSWORD: usize = 1024;
 pub struct OpenedSession {
     /// Secret for the cookie.
     pub secret: SessionSecret,
-    /// Its person.
+    /// Person of the session.
     pub identity: Identity,
 }
 

@@ -5,7 +5,7 @@ use thiserror::Error;
 /// A person who has proved who they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
-    /// What identifies the person for ever: the distinguished name, or issuer and subject.
+    /// Text that identifies the person for ever: the distinguished name, or issuer and subject.
     pub subject: String,
     /// Name that is shown and audited.
     pub name: String,
@@ -13,8 +13,8 @@ pub struct Person {
     pub groups: Vec<String>,
 }
 
-/// A login that gives no session. The text is for the log and the audit: whoever logs in never learns which of the reasons
-/// it was.
+/// A login that gives no session. The text is for the log and the audit: the person who logs in never learns
+/// which of the reasons it was.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LoginFailure {
     /// Name or password is wrong, or what the provider says does not hold.

@@ -55,8 +55,13 @@ impl Access {
             Ok(login) => {
                 let role = self.role_of(&login.person.groups);
                 let provider_session = login.provider_session;
-                let proved =
-                    Proved { person: login.person, role, method: LoginMethod::Oidc, login: None, provider_session };
+                let proved = Proved {
+                    person: login.person,
+                    role,
+                    method: LoginMethod::Oidc,
+                    login: None,
+                    provider_session,
+                };
                 self.open(proved, address).await
             }
             Err(failure) => {

@@ -58,7 +58,7 @@ pub struct TokenRequest {
 pub struct NewTokenView {
     /// The token, for the header `Authorization: Bearer …`.
     pub token: String,
-    /// What is kept of it.
+    /// The part of it that is kept.
     #[serde(flatten)]
     pub kept: TokenView,
 }
@@ -136,8 +136,8 @@ pub struct AccessExplanation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessStep {
-    /// What was done.
+    /// Name of the step.
     pub step: String,
-    /// What came of it.
+    /// Result of the step.
     pub result: String,
 }

@@ -23,7 +23,9 @@ fn entries() -> String {
         )
     };
     let group = |name: &str, member: &str| {
-        format!("dn: cn={name},{SUFFIX}\nobjectClass: groupOfNames\ncn: {name}\nmember: uid={member},{SUFFIX}\n\n")
+        format!(
+            "dn: cn={name},{SUFFIX}\nobjectClass: groupOfNames\ncn: {name}\nmember: uid={member},{SUFFIX}\n\n"
+        )
     };
     [
         format!("dn: {SUFFIX}\nobjectClass: dcObject\nobjectClass: organization\no: corp\ndc: corp\n\n"),
@@ -45,10 +47,10 @@ async fn ui_1_a_group_gives_a_role_and_a_role_that_is_taken_ends_the_session() {
     let issuer = TestIssuer::new("the directory's").unwrap();
     let ports = Ports::reserve(slapd::PORTS, &Owner::this_process().unwrap()).unwrap();
     let shown = issuer.issue("localhost", NOW).unwrap();
-    let server =
-        OfTest(Slapd::start(&folder.path().join("slapd"), ports.first(), &shown, false).unwrap());
+    let server = OfTest(Slapd::start(&folder.path().join("slapd"), ports.first(), &shown, false).unwrap());
     server.add(&entries()).unwrap();
-    let (url, issuers) = (format!("ldaps://localhost:{}", server.tls_port()), folder.file("ca.pem", &issuer.pem));
+    let (url, issuers) =
+        (format!("ldaps://localhost:{}", server.tls_port()), folder.file("ca.pem", &issuer.pem));
     let (search, operators) = (format!("cn=search,{SUFFIX}"), format!("['CN=ops, {SUFFIX}']"));
     let settings = [
         ("PAGURUS__ACCESS__MODE", "ldap"),
@@ -67,7 +69,10 @@ async fn ui_1_a_group_gives_a_role_and_a_role_that_is_taken_ends_the_session() {
     ];
     let engine = guarded("access_ldap", &[Role::Intake], &settings).await;
     let (answer, anna) = log_in(&engine, "anna", PASSWORD).await;
-    assert_eq!((answer.status, &answer.body["role"], &answer.body["method"]), (200, &json!("operator"), &json!("ldap")));
+    assert_eq!(
+        (answer.status, &answer.body["role"], &answer.body["method"]),
+        (200, &json!("operator"), &json!("ldap"))
+    );
     assert_eq!(log_in(&engine, "anna", "wrong").await.0.status, 401);
     let (ben, _) = log_in(&engine, "ben", PASSWORD).await;
     assert!(ben.status == 403 && ben.body["detail"].to_string().contains("cn=guests"), "{ben:?}");
@@ -77,12 +82,16 @@ async fn ui_1_a_group_gives_a_role_and_a_role_that_is_taken_ends_the_session() {
     assert!(![401, 403].contains(&stopped.status), "{stopped:?}");
     let admin = Caller::of(&engine, root(&engine).await);
     let explained = admin.ask(Method::GET, "/v1/access/explain?name=ben", None).await.success().unwrap();
-    assert!(explained["role"].is_null() && explained["groups"][0].to_string().contains("guests"), "{explained}");
+    assert!(
+        explained["role"].is_null() && explained["groups"][0].to_string().contains("guests"),
+        "{explained}"
+    );
     let explained = admin.ask(Method::GET, "/v1/access/explain?name=nobody", None).await.success().unwrap();
     assert_eq!(explained["groups"], json!([]), "{explained}");
     let reads = async || anna.status(Method::GET, "/v1/orders", None).await;
     assert_eq!(reads().await, 200);
-    let away = format!("dn: cn=ops,{SUFFIX}\nchangetype: modify\nreplace: member\nmember: uid=ben,{SUFFIX}\n\n");
+    let away =
+        format!("dn: cn=ops,{SUFFIX}\nchangetype: modify\nreplace: member\nmember: uid=ben,{SUFFIX}\n\n");
     server.add(&away).unwrap();
     until("the session of somebody without a role ends", PATIENCE, async || reads().await == 401).await;
     // Now ben has the role; a directory that is away sends him nowhere, and lets nobody in.

@@ -27,7 +27,9 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/audit/verify",
             verify,
-            operator("The chain of the audit log with its entries, by position: the client computes the hashes."),
+            operator(
+                "The chain of the audit log with its entries, by position: the client computes the hashes.",
+            ),
         )
         .get(
             "/v1/audit/export",

@@ -46,21 +46,21 @@ impl Needs {
     }
 }
 
-/// What a route needs to judge a request.
+/// Facts by which a route judges a request.
 #[derive(Clone)]
 struct Asked {
     intake: Intake,
     sender: Sender,
 }
 
-/// What was found out about the sender of a request.
+/// Sender of a request, as far as it is known.
 #[derive(Clone)]
 enum Sender {
-    /// It carries no credential.
+    /// Nobody: the request carries no credential.
     Unknown,
-    /// It carries one that does not count.
+    /// Somebody whose credential does not count.
     Refused(Problem),
-    /// It is known; by a credential that may end, unless the API is open.
+    /// Somebody who is known, by a credential that may end; without one where the API is open.
     Known(Identity, Option<Credential>),
 }
 

@@ -186,7 +186,7 @@ pub struct NewSession<'a> {
     pub digest: SecretDigest,
     /// Proof of the name.
     pub method: LoginMethod,
-    /// What identifies the person for ever.
+    /// Text that identifies the person for ever.
     pub subject: &'a str,
     /// Name of the person.
     pub name: &'a str,
@@ -236,7 +236,7 @@ pub enum SessionsToEnd<'a> {
     OfCookie(&'a SecretDigest),
     /// The one with this id.
     OfId(&'a str),
-    /// Those of a person at the identity provider, or of one of its sessions.
+    /// All of a person at the identity provider, or of one session there.
     AtProvider {
         /// The person.
         subject: Option<&'a str>,

@@ -62,7 +62,10 @@ const MISTAKES: [(&str, &str); 60] = [
     ("access: {local: {name: root}}", "needs both"),
     ("access: {local: {name: root, password_hash: secret}}", "`$argon2id$`"),
     ("access: {session: {idle: 2d}}", "must not be more than `access.session.longest`"),
-    ("access: {ldap: {url: 'ldap://ldap.example', start_tls: false, bind_template: 'uid={name},dc=x'}}", "without encryption"),
+    (
+        "access: {ldap: {url: 'ldap://ldap.example', start_tls: false, bind_template: 'uid={name},dc=x'}}",
+        "without encryption",
+    ),
     ("access: {ldap: {url: 'ldaps://ldap.example', bind_template: 'uid=anna,dc=x'}}", "{name}"),
     ("access: {oidc: {issuer: 'http://id.example', client_id: p}}", "https"),
     ("failover: {batch: 0}", "0 is not between 1"),

@@ -15,7 +15,8 @@ use crate::{Client, Connection, Error, Result, Tx};
 /// Entries without a link that one page names, at most.
 const MOST_PUT_IN: i64 = 100;
 /// Plans that are right for a log of any length: one that was made while the tables were nearly empty would read all of them.
-const BY_KEYS: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off;
+const BY_KEYS: &str =
+    "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off;
     SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
 /// Entries that are to get their links are counted up to this number.
 const MOST_UNSEALED: i64 = 10_000;

@@ -1,5 +1,7 @@
 //! Directories that are not what the settings say, say nothing, or are away.
 
+use std::time::Duration;
+
 use pagurus_harness::proxy::{Mode, Proxy};
 use pagurus_harness::slapd::ROOT_PASSWORD;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -69,13 +71,18 @@ async fn qlt_9_nothing_is_sent_where_tls_is_refused() {
     }
 }
 
+/// Eight logins hang and others wait for their places; a directory that answers does so meanwhile.
 #[tokio::test]
-async fn qlt_15_a_directory_that_says_nothing_is_unavailable_and_holds_nobody_else_up() {
+async fn qlt_15_a_directory_that_says_nothing_holds_nobody_else_up() {
     let directory = OpenLdap::start(false);
     let silent = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let silent_url = format!("ldap://127.0.0.1:{}", silent.local_addr().unwrap().port());
-    let limits = [("timeout", "3s"), ("connect_timeout", "1h")];
-    let hanging = LdapDirectory::new(&settings(&[&limits[..], &[BY_NAME, ("url", &silent_url)]].concat()));
+    let url = format!("ldap://127.0.0.1:{}", silent.local_addr().unwrap().port());
+    let hanging = LdapDirectory::new(&settings(&[
+        BY_NAME,
+        ("url", &url),
+        ("timeout", "1h"),
+        ("connect_timeout", "1h"),
+    ]));
     let mut logins = JoinSet::new();
     for _ in 0..20 {
         let hanging = hanging.clone();
@@ -85,8 +92,26 @@ async fn qlt_15_a_directory_that_says_nothing_is_unavailable_and_holds_nobody_el
     while held.len() < 8 {
         held.push(silent.accept().await.unwrap());
     }
-    // Eight hang, twelve wait; a directory that answers does so.
     assert!(directory.by(&[BY_NAME]).login("anna", PASSWORD).await.is_ok());
+    let ninth = tokio::time::timeout(Duration::ZERO, silent.accept()).await;
+    assert!(ninth.is_err() && logins.try_join_next().is_none());
+}
+
+#[tokio::test]
+async fn qlt_15_a_directory_that_says_nothing_is_unavailable_to_those_who_wait_too() {
+    let silent = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("ldap://127.0.0.1:{}", silent.local_addr().unwrap().port());
+    let hanging = LdapDirectory::new(&settings(&[
+        BY_NAME,
+        ("url", &url),
+        ("timeout", "2s"),
+        ("connect_timeout", "1h"),
+    ]));
+    let mut logins = JoinSet::new();
+    for _ in 0..20 {
+        let hanging = hanging.clone();
+        logins.spawn(async move { hanging.login("anna", PASSWORD).await });
+    }
     while let Some(outcome) = logins.join_next().await {
         assert!(is_unavailable(&outcome.unwrap()));
     }

@@ -155,7 +155,6 @@ async fn qlt_9_references_are_skipped_and_a_referral_is_a_failure() {
         directory.by_search(&[("people.base", "dc=other")]),
         directory.by_search(&[("people.base", &elsewhere)]),
         directory.by_search(&[("groups.base", "dc=other"), ("groups.filter", "(member={dn})")]),
-        directory.by(&[("bind_template", "uid={name},ou=people,dc=other")]),
     ] {
         let failure = by.login("anna", PASSWORD).await.unwrap_err();
         let LoginFailure::Unavailable(text) = failure else { panic!("{failure}") };

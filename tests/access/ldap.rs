@@ -1,5 +1,5 @@
 //! Logins by real directories: OpenLDAP with and without the attribute of groups, a domain controller, and one that says nothing.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod domain;
 mod failing;
@@ -42,8 +42,9 @@ impl Drop for Folder {
     }
 }
 
-/// Settings of `access.ldap`, by the ends of their keys.
+/// Settings of `access.ldap`, by the ends of their keys; groups are those of `memberOf`, if the person has it.
 fn settings(keys: &[(&str, &str)]) -> LdapSettings {
+    let keys = [&[("groups.attribute", "memberOf")], keys].concat();
     let variable = |(key, value): &(&str, &str)| {
         let name = format!("PAGURUS__ACCESS__LDAP__{}", key.to_uppercase().replace('.', "__"));
         (name, (*value).to_owned())

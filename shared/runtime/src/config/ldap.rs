@@ -25,7 +25,7 @@ section! {
     people_base: Option<String> = ("access.ldap.people.base", OptionalText, "~", Restart, "Distinguished name of the entry below which people are searched for.");
     people_filter: Option<String> = ("access.ldap.people.filter", OptionalText, "~", Restart, "Filter that finds a person, with `{name}` for what was typed: `(uid={name})`. Exactly one entry may match.");
     name_attribute: Option<String> = ("access.ldap.people.name_attribute", OptionalText, "~", Restart, "Attribute of a person whose value is shown and audited as their name, such as `uid`; left out: what was typed. Choose one that people cannot change themselves.");
-    groups_attribute: Option<String> = ("access.ldap.groups.attribute", OptionalText, "memberOf", Restart, "Attribute of a person that names their groups; with `~`, none is read.");
+    groups_attribute: Option<String> = ("access.ldap.groups.attribute", OptionalText, "~", Restart, "Attribute of a person that names their groups, such as `memberOf`.");
     groups_base: Option<String> = ("access.ldap.groups.base", OptionalText, "~", Restart, "Distinguished name of the entry below which groups are searched for.");
     groups_filter: Option<String> = ("access.ldap.groups.filter", OptionalText, "~", Restart, "Filter that finds the groups of a person, with `{dn}` for the distinguished name of the person and `{name}` for what was typed: `(member={dn})`, `(memberUid={name})`, `(member:1.2.840.113556.1.4.1941:={dn})`. These groups count beside those of `access.ldap.groups.attribute`.");
     timeout: Duration = ("access.ldap.timeout", Duration, "10s", Restart, "Limit for a whole login, the wait for a place included: eight logins ask the directory at a time.");

@@ -82,9 +82,9 @@ fn of_groups(ldap: &LdapSettings) -> Option<KeyFault> {
         (Some(_), None) => ("access.ldap.groups.base", "needs `access.ldap.groups.filter`"),
         (None, Some(_)) => ("access.ldap.groups.filter", "needs `access.ldap.groups.base`"),
         (None, None) if ldap.groups_attribute.is_none() => {
-            let message = "nobody would have a group: set this, or `access.ldap.groups.base` and \
-                           `access.ldap.groups.filter`";
-            ("access.ldap.groups.attribute", message)
+            let message = "needs `access.ldap.groups.attribute`, or `access.ldap.groups.base` and \
+                           `access.ldap.groups.filter`: nobody would have a group";
+            ("access.ldap.url", message)
         }
         _ => return None,
     })

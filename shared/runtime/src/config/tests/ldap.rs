@@ -2,9 +2,13 @@
 
 use super::*;
 
-/// The faults of these keys of `access.ldap` beside a URL and a template.
+/// The faults of these keys of `access.ldap` beside a URL, a template and an attribute of groups.
 fn faults_of(keys: &str) -> Vec<String> {
-    let usual = [("url", "ldaps://ldap.example"), ("bind_template", "'uid={name},dc=x'")];
+    let usual = [
+        ("url", "ldaps://ldap.example"),
+        ("bind_template", "'uid={name},dc=x'"),
+        ("groups", "{attribute: memberOf}"),
+    ];
     let absent = |key: &str| !keys.contains(&format!("{key}:"));
     let usual = usual.iter().filter(|(key, _)| absent(key)).map(|(key, value)| format!("{key}: {value}, "));
     let text = format!("access: {{ldap: {{{}{keys}}}}}", usual.collect::<String>());
@@ -28,7 +32,7 @@ fn ui_1_settings_of_a_directory_that_work_have_no_fault() {
         "url: 'ldap://ldap.example', start_tls: false, plain_confirmed: true",
         "url: ldaps://ldap.example, start_tls: false",
         "bind_template: '{name}@corp.example', people: {base: 'dc=x', filter: '(&(uid={name})(!(a=b)))'}",
-        "groups: {attribute: ~, base: 'dc=x', filter: '(member:1.2.840.113556.1.4.1941:={dn})'}",
+        "groups: {base: 'dc=x', filter: '(member:1.2.840.113556.1.4.1941:={dn})'}",
         "groups: {base: 'dc=x', filter: '(|(member={dn})(memberUid={name}))'}",
     ] {
         assert_eq!(faults_of(keys), [""; 0], "{keys}");
@@ -108,7 +112,7 @@ fn ui_1_settings_of_a_directory_that_cannot_work_are_refused() {
         ("groups: {base: 'dc=x'}", "groups/base needs `access.ldap.groups.filter`"),
         ("groups: {filter: '(member={dn})'}", "groups/filter needs `access.ldap.groups.base`"),
         ("groups: {base: 'dc=x', filter: '(cn=all)'}", "groups/filter has no `{dn}` or `{name}`"),
-        ("groups: {attribute: ~}", "groups/attribute nobody would have a group"),
+        ("groups: ~", "url needs `access.ldap.groups.attribute`, or"),
         ("timeout: 0", "timeout the duration must be longer than 0"),
         ("bind_pasword: p", "unknown key `bind_pasword`"),
     ];
@@ -124,11 +128,12 @@ fn ui_1_settings_of_a_directory_that_cannot_work_are_refused() {
 fn scn_15_the_password_of_a_directory_comes_from_a_file_and_is_not_shown() {
     let file = File::new("ldap-password", "s-canary\n");
     let settings = with(
-        "access: {ldap: {url: 'ldaps://x', bind_name: 'cn=s', people: {base: 'dc=x', filter: '(uid={name})'}}}",
+        "access: {ldap: {url: 'ldaps://x', bind_name: 'cn=s', people: {base: 'dc=x', filter: '(uid={name})'}, \
+         groups: {attribute: memberOf}}}",
         &[("PAGURUS__ACCESS__LDAP__BIND_PASSWORD_FILE", file.0.to_str().unwrap())],
     );
     let ldap = settings.unwrap().ldap;
     assert_eq!(ldap.bind_password.as_deref(), Some("s-canary"));
     assert!(!format!("{ldap:?}").contains("s-canary"));
-    assert_eq!(faults_of("bind_name: 'cn=s', bind_password: ''").len(), 1);
+    assert_eq!(faults_of("bind_password: ''"), ["/access/ldap/bind_password the text is empty"]);
 }

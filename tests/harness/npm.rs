@@ -1,5 +1,5 @@
-//! Programs of `examples/` that need packages from npm: each with its packages in a folder of its own under `.dev/`.
-//! Never writes into the examples, and takes only what their lock file names, by its checksum.
+//! Programs of examples and tests that need packages from npm: each with its packages in a folder of its own under `.dev/`.
+//! Never writes into their own folders, and takes only what their lock file names, by its checksum.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,9 @@ pub fn with_packages(folder: &Path, root: &Path) -> Result<PathBuf> {
     let place = root.join(".dev/npm").join(name);
     let fetched = place.join("node_modules/.package-lock.json");
     fs::create_dir_all(&place)?;
+    // Tests are processes of their own: the first of them fetches the packages.
+    let turn = fs::File::create(place.join("turn"))?;
+    turn.lock()?;
     let lock = fs::read(folder.join("package-lock.json"))?;
     let is_new = !fetched.exists() || fs::read(place.join("package-lock.json")).ok() != Some(lock);
     for entry in fs::read_dir(folder)? {

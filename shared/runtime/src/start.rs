@@ -44,6 +44,7 @@ pub fn refusals(settings: &Settings, process: NewProcess) -> Vec<Fault> {
     let mut faults = Vec::new();
     if process.role == Role::Intake {
         faults.extend(settings.check_public_access().err());
+        faults.extend(settings.oidc.unpaired());
     }
     if settings.node.certificate.is_some() != settings.node.key.is_some() {
         let message = "`node.certificate` goes with `node.key`: set both, or none";

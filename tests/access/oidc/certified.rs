@@ -14,8 +14,8 @@ use pagurus_access::oidc::{LoginStart, PendingLogin};
 use pagurus_harness::npm::with_packages;
 use reqwest::header;
 use serde_json::json;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::mpsc;
 use url::{Url, form_urlencoded};
 
@@ -27,6 +27,8 @@ struct Certified {
     /// Logout tokens that it has sent.
     logouts: mpsc::Receiver<String>,
     _process: Child,
+    /// It ends where nobody could read what it prints.
+    _output: Lines<BufReader<ChildStdout>>,
 }
 
 impl Certified {
@@ -53,7 +55,7 @@ impl Certified {
             .expect("`./dev test` installs node");
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let issuer = lines.next_line().await.unwrap().expect("the provider says where it listens");
-        Self { issuer, logouts, _process: process }
+        Self { issuer, logouts, _process: process, _output: lines }
     }
 }
 
@@ -156,7 +158,7 @@ async fn ui_1_a_person_signs_in_at_a_certified_provider_and_out_of_it() {
     let again = refused(provider.finish(&start.pending, &state, &code, REDIRECT).await);
     assert!(again.contains("`invalid_grant`") && !again.contains(&code), "{again}");
 
-    // The code of the login that was misused ends there, and so may what came of it: the logout is that of another one.
+    // The provider takes back what a misused code has given: the logout is that of another login.
     let start = provider.start(REDIRECT).await.unwrap();
     let (state, code) = browser.sign_in(&start, "ann").await;
     let login = provider.finish(&start.pending, &state, &code, REDIRECT).await.unwrap();

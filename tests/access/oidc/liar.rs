@@ -40,7 +40,7 @@ pub enum Manner {
     Garbage,
 }
 
-/// What signs the tokens.
+/// Signer of the tokens.
 #[derive(Clone, Copy)]
 pub enum Signer {
     /// The key of this place in [`Liar::pairs`].
@@ -50,7 +50,7 @@ pub enum Signer {
     PublicKey,
 }
 
-/// What is said instead of the truth.
+/// Lies about the parts of the truth.
 #[derive(Clone)]
 pub struct Lies {
     pub header: Value,

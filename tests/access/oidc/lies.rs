@@ -7,7 +7,7 @@ use serde_json::json;
 use super::liar::{ACCESS, DOCUMENT, ELSEWHERE, KEYS, Liar, Lies, Manner, Signer, TOKEN, USERINFO};
 use super::{SECRET, login, provider};
 
-/// What a login comes to.
+/// End of a login.
 #[derive(Clone, Copy)]
 enum Outcome {
     /// A person with these groups.

@@ -19,6 +19,9 @@ use super::http::{NoAnswer, ProviderClient};
 use super::provider::KnownProvider;
 use crate::LoginFailure;
 
+/// Statuses of answers to a code; refusals are 400 and 401 (RFC 6749, section 5.2).
+const ANSWERS: [StatusCode; 3] = [StatusCode::OK, StatusCode::BAD_REQUEST, StatusCode::UNAUTHORIZED];
+
 /// The part of the answer that OpenID Connect adds to OAuth. The token stays a text: what it claims is judged by us.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct WithIdToken {
@@ -49,19 +52,13 @@ pub(super) struct CodeProof {
     pub(super) redirect: RedirectUrl,
 }
 
-/// The provider's endpoint of tokens, as the library asks it. A closure would do, but the compiler cannot prove of its future
-/// that it may move between threads.
-struct TokenEndpoint<'p>(&'p ProviderClient);
-
-/// Statuses of its answers: refusals are 400 and 401 (RFC 6749, section 5.2).
-const OF_TOKENS: [StatusCode; 3] = [StatusCode::OK, StatusCode::BAD_REQUEST, StatusCode::UNAUTHORIZED];
-
-impl<'c> AsyncHttpClient<'c> for TokenEndpoint<'_> {
+/// Not a closure: the futures of one are bound to a thread.
+impl<'c> AsyncHttpClient<'c> for ProviderClient {
     type Error = NoAnswer;
     type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, NoAnswer>> + Send + 'c>>;
 
     fn call(&'c self, request: HttpRequest) -> Self::Future {
-        Box::pin(self.0.send(request, &OF_TOKENS))
+        Box::pin(self.send(request, &ANSWERS))
     }
 }
 
@@ -85,7 +82,7 @@ pub(super) async fn exchange(
         .exchange_code(proof.code)
         .set_pkce_verifier(proof.verifier)
         .set_redirect_uri(Cow::Owned(proof.redirect))
-        .request_async(&TokenEndpoint(http))
+        .request_async(http)
         .await
         .map_err(failure)?;
     let Some(id) = answer.extra_fields().id_token.clone() else {

@@ -14,6 +14,7 @@ use super::flaw::{Flaw, TokenKind, shown};
 use super::refetch::Refetch;
 use super::repeated::TakenTokens;
 use super::signed::{Algorithms, SignedToken};
+use super::{OidcProvider, PendingLogin};
 
 /// The example of RFC 7515, appendix A.3: header `{"alg":"ES256"}`, no key is named.
 const TOKEN: &str = "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q";
@@ -197,4 +198,15 @@ fn qlt_15_texts_from_outside_stay_short_and_on_one_line() {
     assert_eq!(shown("a\nb\u{1b}[31m"), r"`a\nb\u{1b}[31m`");
     assert_eq!(shown(&"ü".repeat(101)), format!("`{}…`", "ü".repeat(100)));
     assert_eq!(shown(&"ü".repeat(100)), format!("`{}`", "ü".repeat(100)));
+}
+
+/// Compiles only if it holds: servers move what they wait for between threads.
+#[test]
+fn each_step_may_be_moved_between_threads() {
+    fn may_move<T: Send>(_: fn() -> T) {}
+    fn steps<'a>(provider: &'a OidcProvider, kept: &'a PendingLogin, text: &'a str) -> impl Send + 'a {
+        (provider.start(text), provider.finish(kept, text, text, text), provider.logged_out(text))
+    }
+    let _ = steps;
+    may_move::<OidcProvider>(|| unreachable!("nothing is made"));
 }

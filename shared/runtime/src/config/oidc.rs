@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::http::Uri;
+use pagurus_domain::document::Fault;
 use pagurus_tls::ClientTls;
 
 use super::builder::SettingsBuilder;
@@ -27,7 +28,7 @@ section! {
 
     issuer: Option<String> = ("access.oidc.issuer", OptionalText, "~", Restart, "Address of the OpenID Connect provider, exactly as its discovery document names it in `issuer`, such as `https://id.example/realms/shop`. `https` is demanded, except on this host.");
     client_id: Option<String> = ("access.oidc.client_id", OptionalText, "~", Restart, "Name of this installation at the provider.");
-    client_secret: Option<String> = ("access.oidc.client_secret", Secret, "~", Restart, "Secret of this installation at the provider; left out where it is registered as a public client.");
+    client_secret: Option<String> = ("access.oidc.client_secret", OptionalSecret, "~", Restart, "Secret of this installation at the provider; left out where it is registered as a public client.");
     scopes: Vec<String> = ("access.oidc.scopes", Texts, "[openid, profile]", Restart, "Scopes that a login asks for; `openid` is one of them.");
     groups_claim: String = ("access.oidc.groups_claim", Text, "groups", Restart, "Claim with the groups of a person, in the ID token or else in the answer of the userinfo endpoint: a list of texts, or one text. Dots lead into objects, as in `realm_access.roles`.");
     name_claim: String = ("access.oidc.name_claim", Text, "preferred_username", Restart, "Claim with the name that is shown and audited; where a person has none, `name`, and then `sub`. Dots lead into objects.");
@@ -41,7 +42,7 @@ section! {
     with issuers: Option<PathBuf> = issuers;
 }
 
-fn issuers(builder: &mut SettingsBuilder) -> Result<Option<PathBuf>, pagurus_domain::document::Fault> {
+fn issuers(builder: &mut SettingsBuilder) -> Result<Option<PathBuf>, Fault> {
     Ok(builder.value::<Option<String>>("access.oidc.issuers")?.map(Into::into))
 }
 
@@ -58,18 +59,23 @@ impl OidcSettings {
         self.issuer.as_deref().is_some_and(is_on_this_host)
     }
 
+    /// A provider without a client, or a client without a provider.
+    pub(crate) fn unpaired(&self) -> Option<Fault> {
+        let place = match (&self.issuer, &self.client_id) {
+            (Some(_), None) => "/access/oidc/issuer",
+            (None, Some(_)) => "/access/oidc/client_id",
+            _ => return None,
+        };
+        let message = "`access.oidc.issuer` goes with `access.oidc.client_id`: set both, or none";
+        Some(Fault::placed(None, place, message))
+    }
+
     /// Keys with values that no provider can be asked by, and what is wrong with each.
     pub(super) fn faults(&self) -> Vec<(&'static str, String)> {
         let mut faults = Vec::new();
         let mut found = |key, message: &str| faults.push((key, message.to_owned()));
         if let Some(message) = self.issuer.as_deref().and_then(issuer_fault) {
             found("access.oidc.issuer", message);
-        }
-        if self.issuer.is_some() && self.client_id.is_none() {
-            found("access.oidc.issuer", "goes with `access.oidc.client_id`: set both, or none");
-        }
-        if self.client_id.is_some() && self.issuer.is_none() {
-            found("access.oidc.client_id", "goes with `access.oidc.issuer`: set both, or none");
         }
         if !self.scopes.iter().any(|scope| scope == OPENID) {
             found("access.oidc.scopes", "must have `openid`, without which no provider returns an ID token");

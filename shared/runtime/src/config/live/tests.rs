@@ -46,6 +46,9 @@ fn other(setting: &super::super::section::Setting) -> Option<String> {
         "notify.allow" | "reply.allow" => "[{queue: inbox}]",
         "secrets.for" => "{token: [billing.example]}",
         "config" => "{a: 1}",
+        "access.oidc.issuer" => "'https://id.example'",
+        "access.oidc.client_secret" => "s3cret",
+        "access.oidc.scopes" => "[openid, email]",
         "distribution.flows.limits.policies" => "{p: {scenarios: [{name: s}], params: {max_limit: 3}}}",
         "distribution.flows.limits.error_handling.policies" => {
             "{p: {scenarios: [{name: s}], error_classes: [throttling]}}"

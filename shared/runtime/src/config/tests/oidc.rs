@@ -1,6 +1,9 @@
 //! Tests of the settings of OpenID Connect.
 
+use pagurus_domain::id::Role;
+
 use super::*;
+use crate::start::{self, HostFacts};
 
 const KNOWN: &str = "issuer: 'https://id.example/realms/shop', client_id: pagurus";
 
@@ -37,8 +40,6 @@ fn qlt_15_a_provider_is_asked_over_tls_unless_it_runs_on_this_host() {
 #[test]
 fn qlt_15_settings_that_no_provider_can_be_asked_by_are_found_before_a_start() {
     for (line, expected) in [
-        ("issuer: 'https://id.example'", "client_id"),
-        ("client_id: pagurus", "issuer"),
         ("scopes: [profile]", "openid"),
         ("scopes: []", "the list is empty"),
         ("algorithms: []", "the list is empty"),
@@ -52,6 +53,25 @@ fn qlt_15_settings_that_no_provider_can_be_asked_by_are_found_before_a_start() {
         assert!(found.len() == 1 && found[0].contains(expected), "{line}: {found:?}");
     }
     assert_eq!(faults_with(KNOWN), Vec::<String>::new());
+}
+
+#[test]
+fn qlt_15_what_a_start_refuses_of_a_provider_is_found_by_the_check() {
+    let host = HostFacts { variable: |_| None };
+    let found = |line: &str| {
+        let text = format!("access:\n  oidc: {{{line}}}\n");
+        let faults = start::check(&text, std::iter::empty(), &[Role::Intake], Some(host));
+        faults.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for (line, expected) in [
+        ("issuer: 'https://id.example'", "2:18: `access.oidc.issuer` goes with `access.oidc.client_id`"),
+        ("client_id: pagurus", "2:21: `access.oidc.issuer` goes with `access.oidc.client_id`"),
+        (&format!("{KNOWN}, issuers: /nowhere.pem"), "no certificate can be read from `/nowhere.pem`"),
+    ] {
+        let found = found(line);
+        assert!(found.iter().any(|fault| fault.contains(expected)), "{line}: {found:?}");
+    }
+    assert!(!found(KNOWN).iter().any(|fault| fault.contains("oidc")), "{:?}", found(KNOWN));
 }
 
 #[test]

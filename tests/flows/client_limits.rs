@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::installation::{Installation, LOG, PATIENCE, asking, until};
 
 const FLOOD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
-/// Where every other client of these tests is.
+/// Address of every other client of these tests.
 const QUIET: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
 fn client_at(address: Ipv4Addr) -> reqwest::Client {

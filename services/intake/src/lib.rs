@@ -72,7 +72,7 @@ struct IntakeParts {
     bodies: http::Bodies,
     /// The turns of exports.
     exports: http::Exports,
-    /// What clients have used of their limits.
+    /// Account of what clients have used of their limits.
     quotas: http::ClientQuotas,
 }
 

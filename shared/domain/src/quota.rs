@@ -128,7 +128,7 @@ impl QuotaRate {
     }
 }
 
-/// What a client has used.
+/// Use that a client has made of its limits.
 #[derive(Clone, Copy, Debug, Default)]
 struct ClientUse {
     /// Time at which its bucket of requests is full.
@@ -161,7 +161,7 @@ impl ClientUse {
     }
 }
 
-/// What the clients of a server have used. Times are those since any one moment.
+/// Account of what the clients of a server have used. Times are those since any one moment.
 #[derive(Debug)]
 pub struct Quotas<K> {
     clients: HashMap<K, ClientUse>,
@@ -220,7 +220,7 @@ impl<K: Eq + Hash> Quotas<K> {
         }
     }
 
-    /// What a client has left of each measure that is limited.
+    /// Returns what a client has left of each measure that is limited.
     #[must_use]
     pub fn left(&self, client: &K, limits: &QuotaLimits, now: Duration) -> Vec<QuotaLeft> {
         let now = picoseconds(now);

@@ -28,8 +28,8 @@ use super::{Authority, Broken};
 type TransportStream = TokioIo<Either<TcpStream, Box<TlsStream<TcpStream>>>>;
 type Driver = http1::Connection<TransportStream, Full<Bytes>>;
 
-/// What connections are for: requests that differ in it never share one.
-pub(super) struct Purpose {
+/// Purpose of connections: requests that differ in it never share one.
+pub(super) struct ConnectionPurpose {
     /// The called system.
     pub authority: Arc<Authority>,
     /// Name of the certificate that is shown to it.
@@ -58,14 +58,14 @@ impl Connector {
         Self { names, ..self }
     }
 
-    /// Where secrets may be sent.
+    /// Targets of secrets.
     pub fn secrets(&self) -> &SecretTargets {
         &self.rules.secrets
     }
 
     /// Connects, names and TLS included.
-    pub async fn connect(&self, purpose: &Purpose) -> Result<HttpConnection, Broken> {
-        let Purpose { authority, certificate, .. } = purpose;
+    pub async fn connect(&self, purpose: &ConnectionPurpose) -> Result<HttpConnection, Broken> {
+        let ConnectionPurpose { authority, certificate, .. } = purpose;
         let connected = tokio::time::timeout(self.timeout, async {
             let stream = self.dial(purpose).await?;
             // An exchange is one small packet in each direction: nothing to gather.
@@ -83,7 +83,7 @@ impl Connector {
     }
 
     /// Dials the addresses of a system, one after the other; each has its part of the time.
-    async fn dial(&self, purpose: &Purpose) -> Result<TcpStream, Broken> {
+    async fn dial(&self, purpose: &ConnectionPurpose) -> Result<TcpStream, Broken> {
         let addresses = self.destinations(purpose).await?;
         let begun = Instant::now();
         let mut failed = Broken::ConnectTimeout(self.timeout);
@@ -100,7 +100,7 @@ impl Connector {
     }
 
     /// The addresses that may be dialled for a purpose.
-    pub(super) async fn destinations(&self, purpose: &Purpose) -> Result<Vec<SocketAddr>, Broken> {
+    pub(super) async fn destinations(&self, purpose: &ConnectionPurpose) -> Result<Vec<SocketAddr>, Broken> {
         let addresses = self.addresses(&purpose.authority).await?;
         self.permitted_to(&purpose.secrets, &purpose.authority, addresses)
     }
@@ -131,7 +131,7 @@ impl Connector {
         Ok(permitted)
     }
 
-    /// Those of the addresses that these secrets may be sent to.
+    /// Keeps those of the addresses that these secrets may be sent to.
     fn permitted_to(
         &self,
         secrets: &[String],

@@ -24,7 +24,7 @@ use hyper::{HeaderMap, Method, Request};
 use pagurus_runtime::config::CallRules;
 
 pub use address::{Address, Authority};
-use connection::{Connector, ExchangeOutcome, Purpose};
+use connection::{ConnectionPurpose, Connector, ExchangeOutcome};
 pub use failure::Broken;
 use pool::Pool;
 pub use reply::HttpReply;
@@ -114,7 +114,7 @@ impl HttpClient {
         if let Some(pool) = pools.get(&*key) {
             return Ok(pool.clone());
         }
-        let purpose = Purpose {
+        let purpose = ConnectionPurpose {
             authority: address.authority.clone(),
             certificate: address.certificate.clone(),
             secrets: by_address.into_iter().map(str::to_owned).collect(),

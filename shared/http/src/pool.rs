@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use super::connection::{Connector, HttpConnection, Purpose};
+use super::connection::{ConnectionPurpose, Connector, HttpConnection};
 use super::{Broken, IDLE};
 
 /// Most connections to a system that are opened at a time: a burst of calls first takes those that come free.
@@ -15,8 +15,8 @@ const HURRY: Duration = Duration::from_millis(10);
 
 /// Connections that wait for a call; the one that was used last goes first, so that those beyond need fall idle.
 pub(super) struct Pool {
-    /// Where its connections lead, and what goes over them.
-    pub purpose: Purpose,
+    /// Purpose of its connections.
+    pub purpose: ConnectionPurpose,
     idle: Mutex<Vec<(HttpConnection, Instant)>>,
     /// A permit for each idle connection: a caller takes both together.
     available: Semaphore,
@@ -24,7 +24,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub fn new(purpose: Purpose) -> Self {
+    pub fn new(purpose: ConnectionPurpose) -> Self {
         Self { purpose, idle: Mutex::default(), available: Semaphore::new(0), opened: Semaphore::new(OPENED) }
     }
 

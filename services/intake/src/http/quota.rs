@@ -70,7 +70,7 @@ fn is_free(path: &str) -> bool {
     path.starts_with("/v1/callbacks/")
 }
 
-/// What clients have used of their limits.
+/// Account of what clients have used of their limits.
 pub(crate) struct ClientQuotas {
     used: Arc<Mutex<Quotas<ClientKey>>>,
     begun: Instant,
@@ -134,7 +134,7 @@ impl ClientTurn {
         if response.body().is_end_stream() {
             return response;
         }
-        response.map(|body| Body::new(HeldBody { body, _turn: self }))
+        response.map(|body| Body::new(TurnBody { body, _turn: self }))
     }
 }
 
@@ -240,12 +240,12 @@ impl HttpBody for CountedBody {
 }
 
 /// The body of an answer, until whose end its request is in progress.
-struct HeldBody {
+struct TurnBody {
     body: Body,
     _turn: ClientTurn,
 }
 
-impl HttpBody for HeldBody {
+impl HttpBody for TurnBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -1,3 +1,5 @@
+//! Limits of clients: examples, and properties of any sequence of requests.
+
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use proptest::prelude::*;
@@ -21,7 +23,7 @@ const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// One client, by another word.
+/// A client.
 const ONE: u8 = 1;
 
 #[test]

@@ -29,7 +29,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("localhost", &["127.0.0.1", "::1"]),
 ];
 
-/// Ways to write a URL, with what comes of it: the addresses that are dialled, `forbidden` for a literal address that may not
+/// Ways to write a URL, with the outcome: the addresses that are dialled, `forbidden` for a literal address that may not
 /// be called, `nowhere` for a name without any other, or `no URL`.
 const URLS: &[(&str, &str)] = &[
     // Names.
@@ -143,7 +143,7 @@ fn client_of_table(secrets: SecretTargets) -> HttpClient {
     HttpClient { connector, pools: Mutex::default() }
 }
 
-/// What would be dialled for a request that holds these secrets.
+/// Looks up what would be dialled for a request that holds these secrets.
 async fn dialled(client: &HttpClient, url: &str, secrets: &[&str]) -> Result<Vec<IpAddr>, Broken> {
     let secrets: Vec<String> = secrets.iter().map(|name| (*name).to_owned()).collect();
     let address = client.address(url)?.holding(secrets.into());

@@ -127,7 +127,7 @@ pub struct CallRules {
     pub issuers: Option<PathBuf>,
     /// Folder of the certificates that scenarios name.
     pub certificates: Option<PathBuf>,
-    /// Where secrets may be sent.
+    /// Targets of secrets.
     pub secrets: SecretTargets,
 }
 

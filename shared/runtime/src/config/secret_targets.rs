@@ -70,7 +70,8 @@ impl SecretTargets {
         named.or(self.others_nowhere.then_some(&[]))
     }
 
-    /// Those of the secrets for which the address decides that is connected to, as the name of the host does not permit them.
+    /// Returns those of the secrets for which the address decides that is connected to, as the name of the host does not permit
+    /// them.
     ///
     /// # Errors
     /// The sentence for people: neither the name nor any address permits one of them.

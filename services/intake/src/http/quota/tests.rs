@@ -1,3 +1,5 @@
+//! Limits of clients over requests and answers as the server has them.
+
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use std::num::NonZeroU64;

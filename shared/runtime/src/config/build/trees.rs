@@ -128,7 +128,7 @@ impl SettingsBuilder {
         }
     }
 
-    /// Where secrets may be sent.
+    /// Reads the targets of secrets.
     pub(super) fn secret_targets(&mut self) -> Result<SecretTargets, Fault> {
         let path = "secrets.for";
         let others_nowhere = self.value::<String>("secrets.others")? == "nowhere";

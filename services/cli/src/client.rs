@@ -56,8 +56,8 @@ pub(crate) struct ApiResponse {
     pub text: String,
     /// Tag of the version that the body is of, where the answer has one.
     pub tag: Option<String>,
-    /// Query of the next page, where the answer is a page of a part of an order.
-    next: Option<String>,
+    /// Query of the next page, where the answer is a page with a header `Link`.
+    pub next: Option<String>,
     /// Cookie that the answer sets.
     cookie: Option<String>,
     server: String,

@@ -47,7 +47,8 @@ impl Access {
     /// The problem to answer with. It is the same for a wrong name and for a wrong password, and takes as long.
     pub async fn log_in(&self, login: LoginRequest, address: &str) -> Result<OpenedSession, Problem> {
         let started = Instant::now();
-        if let Some(wait) = lock(&self.0.throttle).wait(&login.name, address, Timestamp::now()) {
+        if let Some(wait) = lock(&self.0.throttle).wait(&login.name, self.counted(address), Timestamp::now())
+        {
             let seconds = wait.as_secs() + 1;
             let detail = format!("too many logins have failed; try again in {seconds} s");
             return Err(Problem::new(Type::Busy, detail));
@@ -55,7 +56,7 @@ impl Access {
         let name = login.name.clone();
         match self.prove(login).await {
             Ok(proved) => {
-                lock(&self.0.throttle).succeeded(&name);
+                lock(&self.0.throttle).succeeded(&name, self.counted(address));
                 self.open(proved, address).await
             }
             Err(failure) => {
@@ -64,6 +65,12 @@ impl Access {
                 Err(problem)
             }
         }
+    }
+
+    /// Address that failures are counted for; none where one client may have all places, because all come through one gateway.
+    fn counted<'a>(&self, address: &'a str) -> Option<&'a str> {
+        let share = self.0.host.settings().intake.client_share_percentage;
+        Some(address).filter(|_| share < 100)
     }
 
     async fn prove(&self, login: LoginRequest) -> Result<Proved, LoginFailure> {
@@ -140,7 +147,7 @@ impl Access {
         self.note_failure(name, failure, address).await;
         match failure {
             LoginFailure::Refused(_) => {
-                lock(&self.0.throttle).failed(name, address, Timestamp::now());
+                lock(&self.0.throttle).failed(name, self.counted(address), Timestamp::now());
                 Problem::new(Type::Unauthenticated, "the name or the password is wrong")
             }
             LoginFailure::Unavailable(_) => {

@@ -1,5 +1,5 @@
 //! Throttle of failed logins, by name and by address: each failure beyond a few makes the next try wait, twice as long as the
-//! one before. Nobody is locked out for long, and guessing takes for ever.
+//! one before. Guessing takes for ever, and nobody can lock somebody else out from another address.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,30 +8,36 @@ use jiff::Timestamp;
 
 /// Subjects of failures that are remembered at most; of more the one that failed longest ago is forgotten.
 pub const MOST: usize = 10_000;
-/// Failures of a name without a wait, and the longest wait. A stranger who fails on purpose holds its owner up for so long.
-const OF_NAME: Patience = Patience { free: 5, longest: Duration::from_secs(60) };
-/// The same of an address: many people may come from one.
-const OF_ADDRESS: Patience = Patience { free: 20, longest: Duration::from_secs(300) };
 /// Time after its last failure at which a subject is forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(15 * 60);
 
+/// Bounds of a subject.
 struct Patience {
+    /// Failures without a wait.
     free: u32,
+    /// Longest wait.
     longest: Duration,
 }
 
 /// Subject of failures.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Subject {
+    /// A name from one address.
+    NameAt(String, String),
+    /// A name from anywhere.
     Name(String),
+    /// An address, whatever the name.
     Address(String),
 }
 
 impl Subject {
     const fn patience(&self) -> Patience {
         match self {
-            Self::Name(_) => OF_NAME,
-            Self::Address(_) => OF_ADDRESS,
+            Self::NameAt(..) => Patience { free: 5, longest: Duration::from_secs(60) },
+            // A short wait: a stranger who fails on purpose from many addresses must not hold the owner up.
+            Self::Name(_) => Patience { free: 50, longest: Duration::from_secs(5) },
+            // Many people may come from one address.
+            Self::Address(_) => Patience { free: 20, longest: Duration::from_secs(300) },
         }
     }
 }
@@ -47,9 +53,10 @@ struct Failures {
 pub struct LoginThrottle(HashMap<Subject, Failures>);
 
 impl LoginThrottle {
-    /// Time until a login under this name from this address may be tried; none if it may be tried now.
+    /// Time until a login under this name from this address may be tried; none if it may be tried now. Without an address, where
+    /// all come through one gateway, the name alone counts.
     #[must_use]
-    pub fn wait(&self, name: &str, address: &str, now: Timestamp) -> Option<Duration> {
+    pub fn wait(&self, name: &str, address: Option<&str>, now: Timestamp) -> Option<Duration> {
         let waits = subjects(name, address).into_iter().filter_map(|subject| {
             let failures = self.0.get(&subject)?;
             let until = failures.last + wait_after(failures.count, &subject.patience());
@@ -59,7 +66,7 @@ impl LoginThrottle {
     }
 
     /// Notes a failed login.
-    pub fn failed(&mut self, name: &str, address: &str, now: Timestamp) {
+    pub fn failed(&mut self, name: &str, address: Option<&str>, now: Timestamp) {
         for subject in subjects(name, address) {
             if self.0.len() >= MOST && !self.0.contains_key(&subject) {
                 self.forget_one(now);
@@ -72,10 +79,14 @@ impl LoginThrottle {
         }
     }
 
-    /// Forgets the failures of a name that has logged in. Those of the address stay: one account of one's own must not pay for
-    /// guesses at others.
-    pub fn succeeded(&mut self, name: &str) {
-        self.0.remove(&Subject::Name(name.to_lowercase()));
+    /// Forgets the failures of a name that has logged in from this address. Those of the address stay: an account of one's own
+    /// must not pay for guesses at others.
+    pub fn succeeded(&mut self, name: &str, address: Option<&str>) {
+        for subject in subjects(name, address) {
+            if !matches!(subject, Subject::Address(_)) {
+                self.0.remove(&subject);
+            }
+        }
     }
 
     fn forget_one(&mut self, now: Timestamp) {
@@ -89,8 +100,12 @@ impl LoginThrottle {
     }
 }
 
-fn subjects(name: &str, address: &str) -> [Subject; 2] {
-    [Subject::Name(name.to_lowercase()), Subject::Address(address.to_owned())]
+fn subjects(name: &str, address: Option<&str>) -> Vec<Subject> {
+    let name = name.to_lowercase();
+    let of_address = address.map(|address| {
+        [Subject::NameAt(name.clone(), address.to_owned()), Subject::Address(address.to_owned())]
+    });
+    of_address.into_iter().flatten().chain([Subject::Name(name)]).collect()
 }
 
 fn wait_after(failures: u32, patience: &Patience) -> Duration {
@@ -109,48 +124,64 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + seconds).unwrap()
     }
 
+    const HOME: Option<&str> = Some("10.0.0.1");
+    const ELSEWHERE: Option<&str> = Some("10.0.0.9");
+
+    fn seconds(seconds: u64) -> Option<Duration> {
+        Some(Duration::from_secs(seconds))
+    }
+
     #[test]
-    fn ui_1_each_failure_beyond_five_doubles_the_wait_of_a_name() {
+    fn ui_1_each_failure_beyond_five_doubles_the_wait_of_a_name_at_its_address() {
         let mut throttle = LoginThrottle::default();
         for _ in 0..4 {
-            throttle.failed("Anna", "10.0.0.1", at(0));
+            throttle.failed("Anna", HOME, at(0));
         }
-        assert_eq!(throttle.wait("anna", "10.0.0.1", at(0)), None);
-        for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
-            throttle.failed("anna", "10.0.0.1", at(0));
-            assert_eq!(throttle.wait("ANNA", "10.0.0.9", at(0)), Some(Duration::from_secs(seconds)));
+        assert_eq!(throttle.wait("anna", HOME, at(0)), None);
+        for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
+            throttle.failed("anna", HOME, at(0));
+            assert_eq!(throttle.wait("ANNA", HOME, at(0)), seconds(wait));
         }
-        assert_eq!(throttle.wait("anna", "10.0.0.1", at(60)), None);
-        assert_eq!(throttle.wait("boris", "10.0.0.1", at(0)), None);
-        throttle.succeeded("anna");
-        assert_eq!(throttle.wait("anna", "10.0.0.1", at(0)), None);
+        assert_eq!(throttle.wait("anna", ELSEWHERE, at(0)), None, "a stranger does not lock the owner out");
+        assert_eq!(throttle.wait("anna", HOME, at(60)), None);
+        assert_eq!(throttle.wait("boris", HOME, at(0)), None);
+        throttle.succeeded("anna", HOME);
+        assert_eq!(throttle.wait("anna", HOME, at(0)), None);
     }
 
     #[test]
     fn ui_1_an_address_that_guesses_names_waits_and_a_login_of_its_own_does_not_help() {
         let mut throttle = LoginThrottle::default();
         for no in 0..22 {
-            throttle.failed(&format!("n{no}"), "10.0.0.1", at(0));
+            throttle.failed(&format!("n{no}"), HOME, at(0));
         }
-        throttle.succeeded("n1");
-        assert_eq!(throttle.wait("anna", "10.0.0.1", at(0)), Some(Duration::from_secs(4)));
-        assert_eq!(throttle.wait("anna", "10.0.0.2", at(0)), None);
-        throttle.failed("anna", "10.0.0.1", at(1000));
-        assert_eq!(
-            throttle.wait("anna", "10.0.0.1", at(1000)),
-            None,
-            "it has rested for a quarter of an hour"
-        );
+        throttle.succeeded("n1", HOME);
+        assert_eq!(throttle.wait("anna", HOME, at(0)), seconds(4));
+        assert_eq!(throttle.wait("anna", ELSEWHERE, at(0)), None);
+        throttle.failed("anna", HOME, at(1000));
+        assert_eq!(throttle.wait("anna", HOME, at(1000)), None, "it has rested for a quarter of an hour");
+    }
+
+    #[test]
+    fn ui_1_a_name_that_is_guessed_from_everywhere_waits_for_seconds() {
+        let mut throttle = LoginThrottle::default();
+        for no in 0..60 {
+            let address = format!("10.0.1.{no}");
+            throttle.failed("anna", Some(&address).filter(|_| no % 2 == 0).map(|address| &**address), at(0));
+        }
+        assert_eq!(throttle.wait("anna", HOME, at(0)), seconds(5));
+        assert_eq!(throttle.wait("anna", None, at(0)), seconds(5));
+        assert_eq!(throttle.wait("boris", None, at(0)), None);
     }
 
     #[test]
     fn qlt_8_memory_is_bounded() {
         let mut throttle = LoginThrottle::default();
-        for no in 0..12_000 {
-            throttle.failed(&format!("n{no}"), &format!("a{no}"), at(no / 1000));
+        for no in 0..5_000 {
+            throttle.failed(&format!("n{no}"), Some(&format!("a{no}")), at(no / 1000));
         }
         assert!(throttle.0.len() <= MOST);
-        throttle.failed("last", "10.0.0.1", at(13));
+        throttle.failed("last", HOME, at(13));
         assert!(throttle.0.contains_key(&Subject::Name("last".into())));
     }
 }

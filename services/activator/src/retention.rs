@@ -13,6 +13,7 @@ use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Work};
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
+use pagurus_store::outside::access;
 use pagurus_store::upkeep::retention::{self, OrderAge};
 use pagurus_store::upkeep::walks::{self, Step};
 use pagurus_store::{Client, Error};
@@ -101,6 +102,7 @@ impl Remover {
         let next = last.map(|after| Step { after_no: 0, after });
         walks::come_to(&tx, QUEUES, next.as_ref(), QUEUES_EVERY).await?;
         tx.commit().await?;
+        access::forget_sessions(&client, QUEUE_PAGE).await?;
         retention::forget_the_past(&client, terms.ended, QUEUE_PAGE).await
     }
 }

@@ -1,5 +1,6 @@
 //! Logins by OpenID Connect: at a certified provider, and at one that lies.
 
+mod api;
 mod certified;
 mod liar;
 mod lies;

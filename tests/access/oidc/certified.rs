@@ -10,7 +10,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::routing::post;
 use pagurus_access::LoginFailure;
-use pagurus_access::oidc::{LoginStart, PendingLogin};
+use pagurus_access::oidc::PendingLogin;
 use pagurus_harness::npm::with_packages;
 use reqwest::header;
 use serde_json::json;
@@ -22,17 +22,17 @@ use url::{Url, form_urlencoded};
 use super::{REDIRECT, SECRET, asked, provider};
 
 /// The provider, which ends with this value.
-struct Certified {
-    issuer: String,
+pub(super) struct Certified {
+    pub(super) issuer: String,
     /// Logout tokens that it has sent.
-    logouts: mpsc::Receiver<String>,
+    pub(super) logouts: mpsc::Receiver<String>,
     _process: Child,
     /// It ends where nobody could read what it prints.
     _output: Lines<BufReader<ChildStdout>>,
 }
 
 impl Certified {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let folder = root.join("tests/access/oidc/oidc-provider");
         let place = tokio::task::spawn_blocking({
@@ -66,13 +66,13 @@ async fn take_logout(State(sender): State<Arc<mpsc::Sender<String>>>, body: Byte
 }
 
 /// A browser: keeps cookies, and follows redirects until they leave the provider.
-struct Browser {
+pub(super) struct Browser {
     http: reqwest::Client,
     cookies: HashMap<String, String>,
 }
 
 impl Browser {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let http = reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
@@ -110,8 +110,8 @@ impl Browser {
     }
 
     /// Signs in as somebody, agrees to all that is asked, and returns state and code.
-    async fn sign_in(&mut self, start: &LoginStart, name: &str) -> (String, String) {
-        let mut opened = self.open(&Url::parse(&start.url).unwrap(), None).await;
+    pub(super) async fn sign_in(&mut self, url: &str, name: &str) -> (String, String) {
+        let mut opened = self.open(&Url::parse(url).unwrap(), None).await;
         loop {
             let (url, page) = match opened {
                 Ok(page) => page,
@@ -125,6 +125,18 @@ impl Browser {
             let form = [("prompt", prompt.as_str()), ("login", name), ("password", "any")];
             opened = self.open(&action, Some(&form)).await;
         }
+    }
+}
+
+impl Browser {
+    /// Ends the session at the provider, by the page that it shows.
+    pub(super) async fn sign_out(&mut self, issuer: &str) {
+        let end = Url::parse(&format!("{issuer}/session/end")).unwrap();
+        let (_, page) = self.open(&end, None).await.unwrap();
+        let (action, xsrf) =
+            (part(&page, "action=\"").to_owned(), part(&page, "name=\"xsrf\" value=\"").to_owned());
+        let form = [("xsrf", xsrf.as_str()), ("logout", "yes")];
+        self.open(&Url::parse(&action).unwrap(), Some(&form)).await.unwrap();
     }
 }
 
@@ -147,7 +159,7 @@ async fn ui_1_a_person_signs_in_at_a_certified_provider_and_out_of_it() {
     let provider = provider(&certified.issuer, &[]);
     let start = provider.start(REDIRECT).await.unwrap();
     let mut browser = Browser::new();
-    let (state, code) = browser.sign_in(&start, "ann").await;
+    let (state, code) = browser.sign_in(&start.url, "ann").await;
 
     let login = provider.finish(&start.pending, &state, &code, REDIRECT).await.unwrap();
     assert_eq!(login.person.subject, format!("{}#ann", certified.issuer));
@@ -160,16 +172,11 @@ async fn ui_1_a_person_signs_in_at_a_certified_provider_and_out_of_it() {
 
     // The provider takes back what a misused code has given: the logout is that of another login.
     let start = provider.start(REDIRECT).await.unwrap();
-    let (state, code) = browser.sign_in(&start, "ann").await;
+    let (state, code) = browser.sign_in(&start.url, "ann").await;
     let login = provider.finish(&start.pending, &state, &code, REDIRECT).await.unwrap();
     assert_eq!(login.provider_session.as_deref(), Some(session.as_str()));
 
-    let end = Url::parse(&format!("{}/session/end", certified.issuer)).unwrap();
-    let (_, page) = browser.open(&end, None).await.unwrap();
-    let (action, xsrf) =
-        (part(&page, "action=\"").to_owned(), part(&page, "name=\"xsrf\" value=\"").to_owned());
-    let form = [("xsrf", xsrf.as_str()), ("logout", "yes")];
-    browser.open(&Url::parse(&action).unwrap(), Some(&form)).await.unwrap();
+    browser.sign_out(&certified.issuer).await;
     let token = certified.logouts.recv().await.unwrap();
     let ended = provider.logged_out(&token).await.unwrap();
     assert_eq!(ended.subject.as_deref(), Some(login.person.subject.as_str()));
@@ -184,7 +191,7 @@ async fn ui_1_a_code_is_of_use_to_nobody_but_the_browser_that_began_the_login() 
     let honest = provider_of(SECRET);
 
     let start = honest.start(REDIRECT).await.unwrap();
-    let (state, code) = Browser::new().sign_in(&start, "ann").await;
+    let (state, code) = Browser::new().sign_in(&start.url, "ann").await;
     let wrong_state = refused(honest.finish(&start.pending, "other", &code, REDIRECT).await);
     assert!(wrong_state.contains("`state`"), "{wrong_state}");
     let mut kept = serde_json::to_value(&start.pending).unwrap();
@@ -194,12 +201,12 @@ async fn ui_1_a_code_is_of_use_to_nobody_but_the_browser_that_began_the_login() 
     assert!(wrong_verifier.contains("`invalid_grant`"), "{wrong_verifier}");
 
     let start = honest.start(REDIRECT).await.unwrap();
-    let (state, code) = Browser::new().sign_in(&start, "ann").await;
+    let (state, code) = Browser::new().sign_in(&start.url, "ann").await;
     let elsewhere = honest.finish(&start.pending, &state, &code, "http://127.0.0.1:9/other").await;
     assert!(refused(elsewhere).contains("`invalid_grant`"));
 
     let start = honest.start(REDIRECT).await.unwrap();
-    let (state, code) = Browser::new().sign_in(&start, "ann").await;
+    let (state, code) = Browser::new().sign_in(&start.url, "ann").await;
     assert_eq!(asked(&start, "state"), state);
     let other = provider_of("another-secret").finish(&start.pending, &state, &code, REDIRECT).await;
     let other = refused(other);

@@ -8,7 +8,7 @@ mod identify;
 mod ldap;
 mod local;
 mod login;
-mod oidc;
+pub mod oidc;
 mod person;
 mod provider;
 mod recent;

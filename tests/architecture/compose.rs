@@ -6,6 +6,8 @@ use serde_json::Value;
 use crate::tree::{SERVICES, read};
 
 const SERVERS: [&str; 2] = ["postgres", "rabbitmq"];
+/// What has ended before the services start.
+const BEFORE: [&str; 2] = ["migrate", "database-users"];
 
 fn compose() -> Value {
     serde_saphyr::from_str(&read("compose.yaml")).unwrap()
@@ -36,7 +38,7 @@ fn run_2_compose_starts_five_services_and_two_servers() {
     let services = compose["services"].as_object().unwrap();
     let always = services.iter().filter(|(_, service)| service["profiles"].is_null());
     let mut names: Vec<&str> = always.map(|(name, _)| name.as_str()).collect();
-    let mut expected: Vec<&str> = SERVICES.into_iter().chain(SERVERS).collect();
+    let mut expected: Vec<&str> = SERVICES.into_iter().chain(SERVERS).chain(BEFORE).collect();
     names.sort_unstable();
     expected.sort_unstable();
     assert_eq!(names, expected);
@@ -95,9 +97,15 @@ fn run_2_compose_gives_no_rights_away() {
 }
 
 #[test]
-fn run_2_compose_gives_each_service_its_own_user_at_the_broker() {
+fn qlt_15_compose_gives_each_service_its_own_user_at_database_and_broker() {
     let compose = compose();
+    let passwords = compose["configs"]["database-passwords"]["content"].as_str().unwrap();
     for name in SERVICES {
+        let url = compose["services"][name]["environment"]["PAGURUS__DATABASE__URL"].as_str().unwrap();
+        assert!(url.starts_with(&format!("postgres://pagurus_{name}:")), "{name}: {url}");
+        assert!(passwords.contains(&format!("ALTER ROLE pagurus_{name} PASSWORD ")), "{name} cannot log in");
+        let before = &compose["services"][name]["depends_on"]["database-users"]["condition"];
+        assert_eq!(before, "service_completed_successfully", "{name}");
         let url = compose["services"][name]["environment"]["PAGURUS__BROKER__URL"].as_str().unwrap();
         assert!(url.starts_with(&format!("amqp://pagurus-{name}:")), "{name}: {url}");
     }
@@ -130,7 +138,12 @@ fn qlt_8_compose_has_a_password_for_each_and_none_by_default() {
         let name = name.to_uppercase();
         let count =
             passwords.iter().filter(|used| used.starts_with(&format!("PAGURUS_{name}_PASSWORD:"))).count();
-        assert_eq!(count, if name == "CLIENT" { 1 } else { 2 }, "{name}");
+        let expected = match name.as_str() {
+            "CLIENT" => 1,
+            "DATABASE" => 3,
+            _ => 4,
+        };
+        assert_eq!(count, expected, "{name}");
         assert!(top.contains(&name), "the top does not say how to make the password of {name}");
     }
     assert!(read(".gitignore").lines().any(|line| line == ".env"), "passwords would be committed");

@@ -234,7 +234,9 @@ fn run_2_manifests_tell_the_services_what_they_understand() {
                 assert!(readme.contains(&format!("--from-literal={key}=")), "{key} is not explained");
             }
             let value = match secret {
-                Some("database-url") => "postgres://pagurus@postgres:5432/pagurus",
+                Some(key) if key == format!("database-url-{service}") => {
+                    "postgres://pagurus@postgres:5432/pagurus"
+                }
                 Some(_) => "amqp://pagurus@rabbitmq:5672/%2f",
                 None => variable["value"].as_str().unwrap_or("pagurus-0"),
             };

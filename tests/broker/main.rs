@@ -10,6 +10,7 @@ mod private;
 mod proxy;
 mod publish;
 mod restore;
+mod rights;
 
 use std::time::Duration;
 

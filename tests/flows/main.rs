@@ -50,6 +50,7 @@ mod refused;
 mod reload;
 mod retention;
 mod robust;
+mod roles;
 mod run;
 mod scn;
 mod scripts;

@@ -49,6 +49,8 @@ pub struct Servers {
     pub management_url: Option<String>,
     /// Name of a migrated database that new ones are copied from; left out: new ones are empty.
     pub template: Option<String>,
+    /// True if that database has roles: each node has that of its service then.
+    pub has_roles: bool,
 }
 
 impl Servers {
@@ -63,6 +65,7 @@ impl Servers {
             logs: std::env::var_os("PAGURUS_TEST_LOGS").map_or_else(std::env::temp_dir, PathBuf::from),
             management_url: std::env::var("PAGURUS_TEST_BROKER_API").ok(),
             template: std::env::var("PAGURUS_TEST_TEMPLATE").ok(),
+            has_roles: std::env::var_os("PAGURUS_TEST_ROLES").is_some(),
         })
     }
 }
@@ -81,7 +84,7 @@ impl Env {
     /// # Errors
     /// The servers of the run are missing.
     pub async fn empty(test: &str) -> Result<Self> {
-        Self::of_test(Servers { template: None, ..Servers::of_run()? }, test).await
+        Self::of_test(Servers { template: None, has_roles: false, ..Servers::of_run()? }, test).await
     }
 
     async fn of_test(servers: Servers, test: &str) -> Result<Self> {
@@ -257,6 +260,7 @@ impl Env {
     fn launch(&self, role: Role, also: &[Role], name: &str, settings: &[(&str, &str)]) -> Result<Node> {
         let ports = Ports::reserve(u16::try_from(1 + also.len())?, &Owner::this_process()?)?;
         let mut environment = lock(&self.settings).clone();
+        let roles: Vec<Role> = [role].iter().chain(also).copied().collect();
         environment.insert("PAGURUS__DATABASE__URL".to_owned(), self.database_url());
         environment.insert("PAGURUS__BROKER__URL".to_owned(), self.servers.amqp_url.clone());
         environment.insert("PAGURUS__BROKER__PREFIX".to_owned(), self.name.clone());
@@ -269,6 +273,11 @@ impl Env {
             environment.entry("PAGURUS__INTAKE__PUBLIC_URL".to_owned()).or_insert(url);
         }
         environment.extend(settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        // Whichever way leads to the database of this test, it is taken as the user of the service.
+        let is_own = |url: &String| self.servers.has_roles && with_database(url, &self.name) == *url;
+        if let Some(url) = environment.get_mut("PAGURUS__DATABASE__URL").filter(|url| is_own(url)) {
+            *url = with_user(url, &user_of(&roles));
+        }
         // An empty one is left out, so that the engine's own default counts.
         environment.retain(|_, value| !value.is_empty());
         let node = Node::start(NodeSpec {
@@ -293,6 +302,9 @@ impl Drop for Env {
             // It may have ended in the test already.
             let _ = node.kill_now();
         }
+        let lacking: Vec<String> = self.nodes().iter().filter_map(lacking_right).collect();
+        // A right that is missing shows itself, also where a service tries again or another one helps out.
+        assert!(lacking.is_empty() || std::thread::panicking(), "rights are missing: {lacking:#?}");
         if self.kept {
             return;
         }
@@ -312,6 +324,15 @@ impl Drop for Env {
     }
 }
 
+/// The first line of a node's log that says that the database denied it something.
+fn lacking_right(node: &Node) -> Option<String> {
+    let log = std::fs::read(&node.spec.log).ok()?;
+    let text = String::from_utf8_lossy(&log);
+    text.lines()
+        .find(|line| line.contains("permission denied for"))
+        .map(|line| format!("{}: {line}", node.spec.name))
+}
+
 /// Deletes the queues and exchanges of a prefix, so that those of hundreds of tests do not slow the broker down.
 async fn delete_broker_names(servers: &Servers, prefix: &str) -> Result<()> {
     let Some(api) = &servers.management_url else {
@@ -327,6 +348,24 @@ async fn delete_broker_names(servers: &Servers, prefix: &str) -> Result<()> {
     Ok(())
 }
 
+/// The user of a process with services of these roles, as `pagurus migrate --roles` makes them.
+#[must_use]
+pub fn user_of(roles: &[Role]) -> String {
+    match roles {
+        [role] => format!("pagurus_{role}"),
+        _ => "pagurus_engine".to_owned(),
+    }
+}
+
+/// The same URL with another user, who needs no password.
+#[must_use]
+pub fn with_user(url: &str, user: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let host = rest.find(['/', '?']).unwrap_or(rest.len());
+    let rest = rest[..host].rfind('@').map_or(rest, |at| &rest[at + 1..]);
+    format!("{scheme}://{user}@{rest}")
+}
+
 /// The same URL with another database.
 fn with_database(url: &str, database: &str) -> String {
     let (before, query) =
@@ -340,6 +379,12 @@ fn with_database(url: &str, database: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_user_of_a_url_is_replaced_and_nothing_else() {
+        assert_eq!(with_user("postgres://u:p@h:1/a?x=y@z", "b"), "postgres://b@h:1/a?x=y@z");
+        assert_eq!(with_user("postgres://h:1", "b"), "postgres://b@h:1");
+    }
 
     #[test]
     fn the_database_of_a_url_is_replaced_and_nothing_else() {

@@ -318,6 +318,20 @@ pub async fn drop_database(url: &str, name: &str) -> Result<()> {
     execute(url, &format!("DROP DATABASE IF EXISTS \"{name}\" WITH (FORCE)"), &[]).await
 }
 
+/// Brings the schema of a database up to date by the program in this folder; `with_roles` makes a user for each service, too.
+///
+/// # Errors
+/// The program is missing, or says what went wrong.
+pub async fn migrate(programs: &Path, url: &str, with_roles: bool) -> Result<()> {
+    let mut command = tokio::process::Command::new(programs.join("pagurus"));
+    command.arg("migrate").args(with_roles.then_some("--roles")).env("PAGURUS__DATABASE__URL", url);
+    let output = command.output().await.context("`pagurus migrate` cannot be started")?;
+    if !output.status.success() {
+        bail!("`pagurus migrate` failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
+
 /// Runs one statement; the error codes in `fine` count as success.
 async fn execute(url: &str, statement: &str, fine: &[&str]) -> Result<()> {
     let (client, connection) =

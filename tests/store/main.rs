@@ -25,6 +25,7 @@ mod outbox;
 mod plans;
 mod queues;
 mod requests;
+mod roles;
 mod scenarios;
 mod search;
 mod snapshot;

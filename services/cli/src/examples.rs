@@ -134,6 +134,8 @@ const EXAMPLES: &[&str] = &[
     "pagurus lab examples/lab --report laboratory.md",
     "pagurus lab --random 100 --seed 901 --compare",
     "pagurus migrate --config pagurus.yaml",
+    "pagurus migrate --roles",
+    "pagurus migrate --roles --prefix bank --print",
     "pagurus recover --config pagurus.yaml --reason 'restored from the backup of the night'",
     "pagurus topology --prefix pagurus",
     "pagurus health --url http://127.0.0.1:8080/readyz",

@@ -1,6 +1,6 @@
 //! `pagurus`, the command line for people: commands, and exit codes that scripts can use.
 //!
-//! Whatever the API can do goes through the API. Only `dev` starts services, only `migrate` opens
+//! Whatever the API can do goes through the API. Only `serve` and `dev` start services, only `migrate` and `recover` open
 //! the database.
 
 mod access;
@@ -207,8 +207,8 @@ enum Command {
     Lab(lab::Arguments),
     /// Load an installation with real orders of one scenario, and tell how soon they were accepted and ended
     Bench(bench::Arguments),
-    /// Bring the database schema up to date
-    Migrate,
+    /// Bring the database schema up to date, and give each service a user of its own there
+    Migrate(migrate::Arguments),
     /// After a restore of the database from a backup: raise all numbers above what was given since, before the services start
     Recover(recover::Arguments),
     /// Print what the engine needs in RabbitMQ, as definitions.json
@@ -333,7 +333,7 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), C
         Command::Doctor(arguments) => doctor::run(&arguments, &client()?, screen).await,
         Command::Bench(arguments) => bench::run(&arguments, &client()?, screen).await,
         Command::Lab(arguments) => lab::run(&arguments, screen),
-        Command::Migrate => migrate::run(config, screen).await,
+        Command::Migrate(arguments) => migrate::run(&arguments, config, screen).await,
         Command::Recover(arguments) => recover::run(&arguments, config, screen).await,
         Command::Topology { prefix } => topology::run(&prefix, screen),
         Command::Schema { file } => schema::run(file, screen),

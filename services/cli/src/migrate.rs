@@ -1,18 +1,42 @@
-//! `pagurus migrate`: brings the schema up to date. The one command that talks to the database.
+//! `pagurus migrate`: brings the schema up to date, and sets what each service may do there.
 
 use std::path::Path;
 
 use anyhow::Context as _;
+use clap::Args;
 use pagurus_runtime::load_settings;
 use pagurus_store::upkeep::migrate;
+use pagurus_store::upkeep::roles::{self, RolePrefix};
 use pagurus_store::{Error, Options, Store};
 use serde_json::json;
 
 use crate::failure::CliError;
 use crate::screen::Screen;
 
+/// What is done beside the migrations.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Make a user of the database for each service, with the rights that its statements need, and take all others away
+    #[arg(long)]
+    roles: bool,
+    /// First part of the names of these users
+    #[arg(long, value_name = "NAME", default_value = "pagurus", requires = "roles")]
+    prefix: RolePrefix,
+    /// Print the statements that make the users, and do nothing
+    #[arg(long, requires = "roles")]
+    print: bool,
+}
+
 /// Runs all migrations that are missing, under a lock: several may start it at once.
-pub(crate) async fn run(config: Option<&Path>, screen: &Screen) -> Result<(), CliError> {
+pub(crate) async fn run(
+    arguments: &Arguments,
+    config: Option<&Path>,
+    screen: &Screen,
+) -> Result<(), CliError> {
+    let Arguments { roles, prefix, print } = arguments;
+    if *print {
+        return screen.line(prefix.text().trim_end());
+    }
     let database = load_settings(config)?.database;
     let store = Store::new(&Options {
         connect_timeout: database.connect_timeout,
@@ -21,8 +45,14 @@ pub(crate) async fn run(config: Option<&Path>, screen: &Screen) -> Result<(), Cl
     })
     .context("database.url")?;
     let applied = apply(&store).await.map_err(failure)?;
+    if *roles {
+        roles::apply(&mut store.operations().await.map_err(failure)?, prefix).await.map_err(failure)?;
+    }
     if screen.json {
-        return screen.value(&json!({"applied": applied}));
+        return screen.value(&json!({"applied": applied, "roles": roles}));
+    }
+    if *roles {
+        screen.line("the users of the services may do what their statements need")?;
     }
     if applied.is_empty() {
         return screen.line("the schema is up to date");

@@ -10,6 +10,14 @@ pub struct Statement {
     pub sql: &'static str,
 }
 
+impl Statement {
+    /// The name within its module.
+    #[must_use]
+    pub fn short_name(&self) -> &'static str {
+        self.name.rsplit("::").next().unwrap_or(self.name)
+    }
+}
+
 /// Declares the statements of a module as constants, and lists them.
 macro_rules! statements {
     ($($name:ident = $sql:expr;)+) => {

@@ -8,6 +8,7 @@ pub mod flows;
 pub mod migrate;
 pub mod retention;
 pub mod revision;
+pub mod roles;
 pub mod shift;
 pub mod stops;
 pub mod walks;

@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use pagurus_harness::packages;
 use pagurus_harness::ports::{Owner, Ports};
-use pagurus_harness::postgres::{Postgres, Stop};
+use pagurus_harness::postgres::{self, Postgres, Stop};
 use pagurus_harness::process::{Identity, Signal};
 use pagurus_harness::rabbit::{self, Rabbit};
 use tokio::signal::unix::{SignalKind, signal};
@@ -142,7 +142,11 @@ async fn test(
     running: &Mutex<Option<Identity>>,
 ) -> Result<()> {
     postgres.create_database("pagurus").await?;
-    migrate(postgres, programs).await?;
+    // The file of the roles may be stale when it is to be made again.
+    let has_roles = std::env::var_os("UPDATE_GENERATED").is_none();
+    // The database that those of the tests are copied from, and the users of the services.
+    postgres.create_database(TEMPLATE).await?;
+    postgres::migrate(programs, &postgres.url(TEMPLATE), has_roles).await?;
     let mut command = runner(root);
     command
         .args(&options.arguments)
@@ -153,6 +157,9 @@ async fn test(
         .env("RABBITMQCTL", rabbit.control_script())
         .env("PAGURUS_TEST_BIN", programs)
         .env("PAGURUS_TEST_LOGS", folder.join("log"));
+    if has_roles {
+        command.env("PAGURUS_TEST_ROLES", "true");
+    }
     if let Some(url) = rabbit.management_url() {
         command.env("PAGURUS_TEST_BROKER_API", url);
     }
@@ -161,18 +168,6 @@ async fn test(
     let status = child.wait().await?;
     if !status.success() {
         bail!("tests failed ({status}); the logs are in {}", folder.join("log").display());
-    }
-    Ok(())
-}
-
-/// Makes the database that those of the tests are copied from.
-async fn migrate(postgres: &Postgres, programs: &Path) -> Result<()> {
-    postgres.create_database(TEMPLATE).await?;
-    let mut command = tokio::process::Command::new(programs.join("pagurus"));
-    let output =
-        command.arg("migrate").env("PAGURUS__DATABASE__URL", postgres.url(TEMPLATE)).output().await?;
-    if !output.status.success() {
-        bail!("`pagurus migrate` failed: {}", String::from_utf8_lossy(&output.stderr));
     }
     Ok(())
 }

@@ -8,8 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use pagurus_harness::client::{Api, http};
+use pagurus_harness::env::{user_of, with_user};
 use pagurus_harness::nodes::{Node, NodeSpec, Role};
 use pagurus_harness::ports::{Owner, Ports};
+use pagurus_harness::postgres;
 use pagurus_harness::process::{self, Identity};
 use pagurus_harness::{packages, rabbit};
 
@@ -115,6 +117,12 @@ pub async fn up(place: &Place, options: &Options, stages: &mut Stages) -> Result
     let building = build(place.root(), options.profile(), Targets::Programs);
     let ((), programs) = tokio::try_join!(servers, building)?;
     record.programs.clone_from(&programs);
+    if own_postgres {
+        // Each service has its own user, as in any installation that is reviewed.
+        postgres::migrate(&programs, &record.database_url, true).await?;
+        let url = |role| with_user(&record.database_url, &user_of(&[role]));
+        record.database_url_of = Role::ALL.map(|role| (role, url(role))).into();
+    }
     record.database_url_of.extend(databases.of);
     record.amqp_url_of.extend(brokers.of);
     stages.next();

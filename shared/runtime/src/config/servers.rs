@@ -54,7 +54,7 @@ section! {
     connect_timeout: Duration = ("database.connect_timeout", Duration, "5s", Restart, "Limit for opening a connection.");
     statement_timeout: Duration = ("database.statement_timeout", Duration, "10s", Restart, "Limit for one statement.");
     report_timeout: Duration = ("database.report_timeout", Duration, "5s", Restart, "Limit for one statement of a report.");
-    migrate: bool = ("database.migrate", Flag, "true", Restart, "Whether a process brings the schema up to date when it starts.");
+    migrate: bool = ("database.migrate", Flag, "true", Restart, "Whether a process brings the schema up to date when it starts; one whose user may not do that ends where the schema is older.");
 }
 
 section! {

@@ -32,7 +32,6 @@ statements! {
     LOCK_DUE = "SELECT order_no FROM due WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
     SNAPSHOTS = "SELECT order_no, snapshot FROM contexts WHERE order_no = ANY($1::bigint[])";
     PARAMS = "SELECT order_no, params FROM payloads WHERE order_no = ANY($1::bigint[])";
-    ID = "SELECT id FROM orders WHERE no = $1";
 }
 
 /// Place of a non-final order.
@@ -289,12 +288,4 @@ pub async fn snapshots(tx: &Tx<'_>, nos: &[i64]) -> Result<HashMap<OrderNo, Stri
 pub async fn params(tx: &Tx<'_>, nos: &[i64]) -> Result<HashMap<OrderNo, String>> {
     let rows = tx.query(&tx.prepare_cached(PARAMS).await?, &[&nos]).await?;
     Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("params"))).collect())
-}
-
-/// The client's id of an order.
-///
-/// # Errors
-/// The database fails, or there is no such order.
-pub async fn id_of(tx: &Tx<'_>, no: OrderNo) -> Result<String> {
-    Ok(tx.query_one(&tx.prepare_cached(ID).await?, &[&no.0]).await?.get("id"))
 }

@@ -11,7 +11,7 @@ use pagurus_harness::client::Api;
 use pagurus_harness::env::{Env, Servers};
 use pagurus_harness::nodes::{Node, Role};
 use pagurus_harness::ports::{Owner, Ports};
-use pagurus_harness::postgres::{Postgres, Stop, drop_database};
+use pagurus_harness::postgres::{Postgres, Stop, create_database, drop_database, migrate};
 use pagurus_harness::proxy::{Proxy, host_of};
 use pagurus_harness::rabbit::{self, Rabbit};
 use pagurus_harness::world::World;
@@ -153,8 +153,11 @@ async fn populate(
 ) -> Result<(Env, Vec<Proxied>)> {
     drop_database(&postgres.url("postgres"), NAME).await?;
     let world = World::start_on(port, false).await?;
+    create_database(&postgres.url("postgres"), NAME).await?;
+    migrate(&programs, &postgres.url(NAME), true).await?;
     let servers = Servers {
         template: None,
+        has_roles: true,
         database_url: postgres.url("postgres"),
         amqp_url: rabbit.url(),
         programs,

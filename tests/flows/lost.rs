@@ -41,7 +41,7 @@ impl Parted {
     async fn with_lost_commit(&self, kind: &str, path: &str, body: &Value) -> Answer {
         let slow = format!(
             "CREATE SEQUENCE lost_{kind};
-             CREATE FUNCTION slow_{kind}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             CREATE FUNCTION slow_{kind}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
                IF NEW.kind = '{kind}' AND nextval('lost_{kind}') = 1 THEN PERFORM pg_sleep(0.7); END IF; RETURN NULL; END $$;
              CREATE CONSTRAINT TRIGGER slow_{kind} AFTER INSERT ON history DEFERRABLE INITIALLY DEFERRED
                 FOR EACH ROW EXECUTE FUNCTION slow_{kind}();"

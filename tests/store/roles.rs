@@ -90,7 +90,7 @@ async fn qlt_15_each_statement_is_permitted_to_its_services_and_refused_to_other
     println!("statements of others that are refused: {refused:?}; that need nothing more: {harmless:?}");
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(refused.values().sum::<i32>() > 1000, "{refused:?}");
-    assert!(SERVICES.iter().all(|service| refused[service.as_str()] > 100), "{refused:?}");
+    assert!(SERVICES.iter().all(|service| refused[service.as_str()] > 50), "{refused:?}");
 }
 
 /// Statements that let the server check the rights of one, and do nothing.
@@ -125,7 +125,7 @@ async fn qlt_9_only_the_owner_changes_the_schema() {
         "ALTER TABLE orders ADD COLUMN mine integer",
         "CREATE INDEX mine_of_orders ON orders (mine)",
         "ALTER TABLE orders DISABLE TRIGGER orders_failures",
-        "GRANT SELECT ON orders TO PUBLIC",
+        "ALTER TABLE audit OWNER TO CURRENT_USER",
         "DROP TABLE searches",
     ];
     for service in SERVICES.map(|service| service.as_str()).into_iter().chain(["engine"]) {

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::failure::CliError;
 use crate::screen::Screen;
 
-/// What is done beside the migrations.
+/// Options of a migration.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Make a user of the database for each service, with the rights that its statements need, and take all others away

@@ -38,18 +38,16 @@ impl Needs {
         let mut needs =
             Self { of_statements: BTreeMap::new(), of_services: BTreeMap::new(), watching: BTreeSet::new() };
         for (statement, services) in statements::with_services() {
-            let mut own = reader.of(statement.sql).await;
-            for (name, table, column) in SHOWN_TO_READERS {
-                if statement.name.ends_with(name) {
-                    own.insert(Need {
-                        on: table.to_owned(),
-                        right: "SELECT",
-                        columns: Columns::One(column.to_owned()),
-                    });
-                }
-            }
+            let own = reader.of(statement.sql).await;
+            let shown = SHOWN_TO_READERS.iter().filter(|(name, _, _)| statement.name.ends_with(name));
+            let seen = shown.map(|(_, table, column)| Need {
+                on: (*table).to_owned(),
+                right: "SELECT",
+                columns: Columns::One((*column).to_owned()),
+            });
+            let all: BTreeSet<Need> = own.iter().cloned().chain(seen).collect();
             for service in services {
-                needs.of_services.entry(service.as_str()).or_default().extend(own.iter().cloned());
+                needs.of_services.entry(service.as_str()).or_default().extend(all.iter().cloned());
                 if statement.sql.contains("pg_stat_activity") {
                     needs.watching.insert(service.as_str());
                 }

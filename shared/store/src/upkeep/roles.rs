@@ -14,7 +14,7 @@ statements! {
 
 /// The text of the roles, with the usual prefix.
 const TEXT: &str = include_str!("../../../../migrations/roles.sql");
-/// The line from which on there are only grants.
+/// Beginning of the line behind which there are only grants.
 pub const GRANTS: &str = "-- What each service may do.";
 /// The prefix in the text.
 const USUAL: &str = "pagurus";
@@ -60,7 +60,8 @@ impl RolePrefix {
     /// The part of them that only adds rights.
     fn grants(&self) -> String {
         let text = self.text();
-        text.split_once(GRANTS).map_or(String::new(), |(_, grants)| grants.to_owned())
+        let behind = text.split_once(GRANTS).and_then(|(_, behind)| behind.split_once('\n'));
+        behind.map_or(String::new(), |(_, grants)| grants.to_owned())
     }
 }
 
@@ -102,6 +103,7 @@ mod tests {
         let other: RolePrefix = "bank2".parse().unwrap();
         assert!(other.text().contains("bank2_worker") && !other.text().contains("pagurus_"));
         assert!(other.grants().contains("TO bank2_worker") && !other.grants().contains("REVOKE"));
+        assert!(other.grants().starts_with("DO $$"));
         for refused in ["", "2bank", "Bank", "a-b", "a;b", "pg_a", &"a".repeat(41)] {
             assert!(refused.parse::<RolePrefix>().is_err(), "{refused}");
         }

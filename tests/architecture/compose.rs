@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::tree::{SERVICES, read};
 
 const SERVERS: [&str; 2] = ["postgres", "rabbitmq"];
-/// What has ended before the services start.
+/// Steps that have ended before the services start.
 const BEFORE: [&str; 2] = ["migrate", "database-users"];
 
 fn compose() -> Value {

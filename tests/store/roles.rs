@@ -194,6 +194,8 @@ async fn qlt_15_a_migration_belongs_to_the_owner_and_adds_what_services_need() {
     assert!(!refused.is_transient() && refused.to_string().contains("`pagurus migrate`"), "{refused}");
     let owner = Store::new(&Options::of(&with_user(&env.database_url(), "pagurus_owner"), "tests")).unwrap();
     assert_eq!(migrate::run(&mut owner.operations().await.unwrap()).await.unwrap().len(), 1);
+    // There is nothing to be done any more, and so nothing to be refused.
+    assert!(migrate::run(&mut worker.operations().await.unwrap()).await.unwrap().is_empty());
     let worker = connect(&env, "pagurus_worker").await;
     assert!(permits(&worker, "SELECT order_no FROM ready").await);
     // The services of the version before may still run: nothing is taken away.

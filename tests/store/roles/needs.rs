@@ -11,7 +11,7 @@ use tokio_postgres::{AsyncMessage, Client, NoTls};
 /// Columns that a right is needed on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Columns {
-    /// One at least, whichever: of `count(*)`, and of a lock of rows.
+    /// At least one, no matter which: of `count(*)`, and of a lock of rows.
     Any,
     /// This one.
     One(String),

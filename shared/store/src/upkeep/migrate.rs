@@ -53,10 +53,12 @@ async fn run_up_to(client: &mut Client, target: Target) -> Result<Vec<String>> {
 async fn run_locked(client: &mut Client, target: Target) -> Result<Vec<String>> {
     let prefix = roles::prefix_of_owner(client).await?;
     if let Some(prefix) = &prefix {
-        // New tables belong to the owner of the old ones, whoever brings them.
+        // New tables belong to the owner of the old ones, too.
         client.batch_execute(&format!("SET ROLE {}", prefix.owner())).await?;
     }
-    refuse_service(client).await?;
+    if !may_change(client).await? {
+        return Ok(Vec::new());
+    }
     let outcome = embedded::migrations::runner()
         .set_target(target)
         .set_abort_divergent(true)
@@ -70,11 +72,14 @@ async fn run_locked(client: &mut Client, target: Target) -> Result<Vec<String>> 
     Ok(report.applied_migrations().iter().map(ToString::to_string).collect())
 }
 
-/// Says who may migrate where this user may not.
-async fn refuse_service(client: &Client) -> Result<()> {
+/// True if this user may change the schema; false where it may not, and need not.
+///
+/// # Errors
+/// The schema is older than this program, and somebody else has to bring it up to date.
+async fn may_change(client: &Client) -> Result<bool> {
     let row = client.query_one(MAY_CHANGE, &[]).await?;
-    if row.get("may_change") {
-        return Ok(());
+    if row.get("may_change") || is_current(client).await? {
+        return Ok(row.get("may_change"));
     }
     Err(Error::Schema(format!(
         "it is older than this program, and the user {} may not change it; run `pagurus migrate` as its owner first",

@@ -2,8 +2,7 @@
 //! all services at once. `migrations/roles.sql` says what each may do; tests make it from the statements.
 
 use crate::sql::statements;
-use crate::upkeep::migrate;
-use crate::{Client, Error, Result};
+use crate::{Client, Result};
 
 statements! {
     // The role that owns the schema, if this user may act as it.
@@ -65,15 +64,12 @@ impl RolePrefix {
     }
 }
 
-/// Makes the roles that are missing, and sets what each may do: what it need not is taken away. Nothing changes unless all of it
-/// does.
+/// Makes the roles that are missing, and sets what each may do in an up-to-date schema: what it need not is taken away. Nothing
+/// changes unless all of it does.
 ///
 /// # Errors
-/// The schema is not up to date, or this user may not do it.
+/// The database fails, or this user may not do it.
 pub async fn apply(client: &mut Client, prefix: &RolePrefix) -> Result<()> {
-    if !migrate::is_current(client).await? {
-        return Err(Error::Schema("it is older than this program; run `pagurus migrate` first".to_owned()));
-    }
     let tx = client.transaction().await?;
     tx.batch_execute(&prefix.text()).await?;
     Ok(tx.commit().await?)

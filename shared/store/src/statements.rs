@@ -70,7 +70,10 @@ const MODULES: &[Module] = &[
     of(
         crate::lists::audit::chain::STATEMENTS,
         &[Activator],
-        &[(&[Intake, Activator], &["LAST", "ANCHOR", "LINKS"]), (&[Intake], &["BEHIND", "PUT_IN", "WAITING"])],
+        &[
+            (&[Intake, Activator], &["LAST", "ANCHOR", "LINKS", "WAITING"]),
+            (&[Intake], &["BEHIND", "PUT_IN"]),
+        ],
     ),
     of(crate::lists::audit::export::STATEMENTS, &[Activator], &[]),
     of(crate::outside::callbacks::STATEMENTS, &[Intake], &[]),

@@ -172,8 +172,10 @@ TYPES = {f"urn:pagurus:problem:{one.kind}": one for one in Problem.__subclasses_
 class Client:
     """One installation. Holds no connection, and may be used by many threads."""
 
-    def __init__(self, server: str, patience: float = 60):
+    def __init__(self, server: str, patience: float = 60, token: str | None = None):
         self.server = server.rstrip("/")
+        # Token of this program, where the API asks for one. It goes to this server alone.
+        self.token = token
         # Seconds for which a registration is repeated, and an order followed, while the engine is away or busy.
         self.patience = patience
 
@@ -266,7 +268,10 @@ class Client:
     def _ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, wait: float = 0) -> Any:
         url = path if path.startswith(("http://", "https://")) else self.server + path
         data = None if method == "GET" else json.dumps(body).encode()
-        request = urllib.request.Request(url, data, {"Content-Type": "application/json", **(headers or {})}, method=method)
+        headers = {"Content-Type": "application/json", **(headers or {})}
+        if self.token is not None and url.startswith(self.server + "/"):
+            headers["Authorization"] = f"Bearer {self.token}"
+        request = urllib.request.Request(url, data, headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=QUESTION + wait) as answer:
                 return json.load(answer)

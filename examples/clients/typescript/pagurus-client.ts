@@ -159,8 +159,11 @@ export class NotGenuine extends Error {}
 export class Client {
   readonly server: string;
 
-  /** `patience` are the seconds for which a registration is repeated, and an order followed, while the engine is away or busy. */
-  constructor(server: string, readonly patience = 60) {
+  /**
+   * `patience` are the seconds for which a registration is repeated, and an order followed, while the engine is away or busy.
+   * `token` is that of this program, where the API asks for one; it goes to this server alone.
+   */
+  constructor(server: string, readonly patience = 60, private readonly token?: string) {
     this.server = server.replace(/\/+$/, "");
   }
 
@@ -264,6 +267,11 @@ export class Client {
     }
   }
 
+  private knownBy(url: string): Record<string, string> {
+    const isOurs = this.token !== undefined && url.startsWith(`${this.server}/`);
+    return isOurs ? { Authorization: `Bearer ${this.token}` } : {};
+  }
+
   private async ask<T>(method: string, place: string, body?: unknown, headers: Record<string, string> = {}, wait = 0): Promise<T> {
     const url = place.startsWith("/") ? this.server + place : place;
     let answer: Response;
@@ -273,7 +281,7 @@ export class Client {
     try {
       answer = await fetch(url, {
         method,
-        headers: { "Content-Type": "application/json", ...headers },
+        headers: { "Content-Type": "application/json", ...this.knownBy(url), ...headers },
         body: method === "GET" ? undefined : JSON.stringify(body),
         signal: patience.signal,
       });

@@ -43,6 +43,7 @@ pub struct Client {
     http: reqwest::Client,
     server: String,
     patience: Duration,
+    token: Option<String>,
 }
 
 /// A question to the engine.
@@ -79,13 +80,20 @@ impl Client {
         }
         let http = builder.build().map_err(|error| Error::Unreachable(error.to_string()))?;
         let server = server.trim_end_matches('/').to_owned();
-        Ok(Self { http, server, patience: Duration::from_secs(60) })
+        Ok(Self { http, server, patience: Duration::from_secs(60), token: None })
     }
 
     /// Time for which a registration is repeated, and an order followed, while the engine is away or busy.
     #[must_use]
     pub const fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// Token of this program, where the API asks for one. It goes to this server alone.
+    #[must_use]
+    pub fn with_token(mut self, token: &str) -> Self {
+        self.token = Some(token.to_owned());
         self
     }
 
@@ -245,6 +253,9 @@ impl Client {
         let url =
             if is_path { format!("{}{}", self.server, question.place) } else { question.place.to_owned() };
         let mut request = self.http.request(question.method.clone(), &url).timeout(QUESTION + question.wait);
+        if let Some(token) = self.token.as_deref().filter(|_| is_path) {
+            request = request.bearer_auth(token);
+        }
         for (name, value) in question.headers {
             request = request.header(*name, *value);
         }

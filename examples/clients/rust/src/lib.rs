@@ -38,12 +38,19 @@ const LONG_POLL: Duration = Duration::from_secs(30);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Client of one installation.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Client {
     http: reqwest::Client,
     server: String,
     patience: Duration,
     token: Option<String>,
+}
+
+/// The token must not get into logs.
+impl std::fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Client").field("server", &self.server).finish_non_exhaustive()
+    }
 }
 
 /// A question to the engine.

@@ -54,7 +54,7 @@ INSERT INTO audit_export DEFAULT VALUES;
 -- Removes the oldest rows with their links, at most `most`, and notes the last one in the anchor; the number of links that
 -- were removed. The only way to remove anything of the log: services need no right to delete. Nothing is removed that is
 -- younger than 30 days, nor what stands behind something younger. A link whose row is missing goes only with older rows
--- behind it, so that whoever removes the newest rows does not have their links removed, too.
+-- behind it, so that a hand that removes the newest rows does not have their links removed, too.
 CREATE FUNCTION audit_forget(older interval, most bigint) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     anchor   audit_anchor%ROWTYPE;
@@ -90,7 +90,7 @@ BEGIN
 END $$;
 
 -- Refuses every other change, also by an activator of the former version, which deletes rows by itself during an upgrade.
--- Whoever owns the tables can take this away; then the chain shows what was done.
+-- The owner of the tables can take this away; then the chain shows what was done.
 CREATE FUNCTION audit_keep() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' AND current_setting('pagurus.audit_forget', true) = 'on' THEN

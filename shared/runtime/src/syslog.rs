@@ -59,7 +59,7 @@ impl SyslogAddress {
     /// Reads `tcp://HOST:PORT`, `udp://HOST:PORT` or `tls://HOST:PORT?cacertfile=…`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the address.
     pub fn read(url: &str) -> Result<Self, String> {
         let (url, [issuers, certificate, key]) = taken_out(url, OPTIONS)?;
         let has_options = issuers.is_some() || certificate.is_some() || key.is_some();

@@ -40,7 +40,7 @@ impl Default for Exporter {
     }
 }
 
-/// What came of a batch.
+/// Result of a batch.
 struct ExportedBatch {
     /// Entries that the receiver took.
     taken: usize,

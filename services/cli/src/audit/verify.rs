@@ -18,7 +18,7 @@ const PAGE: &str = "1000";
 /// Tries, where retention removes what is being verified.
 const TRIES: usize = 5;
 
-/// What the chain is compared with.
+/// Head that the chain is compared with.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Compare with a head that was noted elsewhere, such as in the log of an activator: it finds an end that was cut off, and
@@ -47,7 +47,7 @@ impl FromStr for NotedHead {
     }
 }
 
-/// What was found out.
+/// Result of a verification.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Verified {
@@ -65,7 +65,7 @@ struct Verified {
     forgotten: i64,
     /// Entries that are to get their links.
     unsealed: i64,
-    /// What does not hold first.
+    /// The first fault.
     fault: Option<String>,
 }
 

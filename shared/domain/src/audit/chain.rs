@@ -171,7 +171,7 @@ impl ChainHead {
     /// Follows a chain by one link, with the entry that it is about.
     ///
     /// # Errors
-    /// What does not hold there.
+    /// The fault that is there.
     pub fn follow(&mut self, link: &ChainLink, entry: Option<&ChainEntry<'_>>) -> Result<(), ChainFault> {
         let (position, no) = (link.position, link.order.no);
         if position != self.position + 1 {
@@ -195,7 +195,7 @@ impl From<ChainLink> for ChainHead {
     }
 }
 
-/// What does not hold in a chain.
+/// Fault of a chain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainFault {
     /// Links are not there.

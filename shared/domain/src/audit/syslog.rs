@@ -62,7 +62,7 @@ pub fn framed(message: &[u8]) -> Vec<u8> {
     framed
 }
 
-/// Adds a text until there are so many bytes. What would end a line or move a cursor is replaced.
+/// Adds a text until there is this number of bytes. What would end a line or move a cursor is replaced.
 fn push(to: &mut String, text: &str, most: usize, is_escaped: fn(char) -> bool) {
     for c in text.chars() {
         let shown = if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { '\u{fffd}' } else { c };

@@ -31,7 +31,7 @@ pub struct AuditChainQuery {
 }
 
 impl Views {
-    /// A page of the chain. Whoever asks computes the hashes: nothing is claimed to hold.
+    /// A page of the chain. Who asks computes the hashes: nothing is claimed to hold.
     pub async fn audit_chain(&self, query: AuditChainQuery) -> Result<AuditChainView, Problem> {
         let after = query.after.as_deref().map(|after| cursor(Some(after), 0)).transpose()?;
         let links = saturated(limit(query.limit.as_deref(), USUAL_LINKS, MOST_LINKS)?);

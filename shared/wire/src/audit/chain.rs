@@ -1,4 +1,4 @@
-//! The chain of the audit log, as it leaves the engine: whoever has links and entries can compute every hash again.
+//! The chain of the audit log, as it leaves the engine: who has links and entries can compute every hash again.
 
 use jiff::Timestamp;
 use pagurus_domain::audit::chain::{ChainEntry, ChainHead, ChainLink, ChainOrder, NoHash};

@@ -83,7 +83,7 @@ statements! {
           FROM audit_export e, audit_anchor a";
 }
 
-/// What a turn of the sealer has done.
+/// Result of a turn of the sealer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SealOutcome {
     /// The last link.

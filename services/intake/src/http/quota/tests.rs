@@ -71,7 +71,7 @@ async fn qlt_15_a_request_is_in_progress_until_its_answer_has_been_taken_or_nobo
 async fn qlt_15_a_body_without_a_length_is_counted_as_it_is_read() {
     let limits = QuotaLimits { bytes: rate(HARDLY, 100), ..QuotaLimits::default() };
     let quotas = ClientQuotas::default();
-    let chunks = futures_util::stream::iter(vec![Ok::<_, std::io::Error>(vec![0_u8; 60]); 5]);
+    let chunks = futures_util::stream::iter((0..5).map(|_| Ok::<_, std::io::Error>(vec![0_u8; 60])));
     let (request, _turn) = quotas.begin(of(1, Body::from_stream(chunks)), limits).ok().unwrap();
     assert!(quotas.begin(of(1, Body::from("x")), limits).is_ok(), "nothing has come yet");
     assert_eq!(request.into_body().collect().await.unwrap().to_bytes().len(), 300);

@@ -8,9 +8,9 @@ DO $$
 DECLARE
     services CONSTANT text[] := ARRAY['pagurus_intake', 'pagurus_dispatcher', 'pagurus_activator', 'pagurus_worker', 'pagurus_notifier'];
     watching CONSTANT text[] := ARRAY['pagurus_activator', 'pagurus_intake'];
-    tables CONSTANT text[] := ARRAY['asking', 'audit', 'callbacks', 'calls', 'children', 'contexts', 'deadlines', 'decisions', 'dependencies', 'due', 'epochs', 'failures', 'flow_rules', 'flow_states', 'flow_stops', 'heartbeats', 'history', 'inconsistencies', 'leases', 'maintenance_windows', 'message_attempts', 'node_marks', 'nodes', 'operation_orders', 'operation_reasons', 'operations', 'orders', 'outbox', 'payloads', 'promises', 'queued', 'queues', 'ready', 'refinery_schema_history', 'refused', 'remaining_times', 'requests', 'running', 'scenarios', 'search_values', 'searches', 'shifted', 'shifts', 'stats', 'stats_turns', 'suspects', 'suspensions', 'system_overrides', 'system_states', 'walks', 'window_shifts'];
+    tables CONSTANT text[] := ARRAY['asking', 'audit', 'audit_anchor', 'audit_chain', 'audit_export', 'callbacks', 'calls', 'children', 'contexts', 'deadlines', 'decisions', 'dependencies', 'due', 'epochs', 'failures', 'flow_rules', 'flow_states', 'flow_stops', 'heartbeats', 'history', 'inconsistencies', 'leases', 'maintenance_windows', 'message_attempts', 'node_marks', 'nodes', 'operation_orders', 'operation_reasons', 'operations', 'orders', 'outbox', 'payloads', 'promises', 'queued', 'queues', 'ready', 'refinery_schema_history', 'refused', 'remaining_times', 'requests', 'running', 'scenarios', 'search_values', 'searches', 'sessions', 'shifted', 'shifts', 'stats', 'stats_turns', 'suspects', 'suspensions', 'system_overrides', 'system_states', 'tokens', 'walks', 'window_shifts'];
     sequences CONSTANT text[] := ARRAY['audit_no_seq', 'callbacks_no_seq', 'calls_no_seq', 'flow_stops_no_seq', 'maintenance_windows_no_seq', 'nodes_incarnation_seq', 'operations_no_seq', 'orders_no_seq', 'outbox_number', 'refused_no_seq', 'scenarios_no_seq', 'shifts_no_seq'];
-    functions CONSTANT text[] := ARRAY['keep_failures()', 'keep_promises()', 'note_status_of_node()'];
+    functions CONSTANT text[] := ARRAY['audit_forget(interval,bigint)', 'audit_keep()', 'keep_failures()', 'keep_promises()', 'note_status_of_node()'];
     everybody text;
     one text;
     former oid;
@@ -95,6 +95,8 @@ END $$;
 -- intake
 GRANT SELECT (order_no, attempt, state, action, kind, name, target, tries, since) ON asking TO pagurus_intake;
 GRANT SELECT, INSERT (action, kind, subject, door, name, origin, reason, detail) ON audit TO pagurus_intake;
+GRANT SELECT (position, no, series, xid, hash, entries, forgotten_at) ON audit_anchor TO pagurus_intake;
+GRANT SELECT ON audit_chain TO pagurus_intake;
 GRANT SELECT, INSERT (request_id, named, order_no, verdict, step_status, headers, body) ON callbacks TO pagurus_intake;
 GRANT SELECT, INSERT (order_no, life, key, name, body), UPDATE (status, error_class, error_message, answered_at) ON calls TO pagurus_intake;
 GRANT SELECT (order_no, parent_no) ON children TO pagurus_intake;
@@ -136,6 +138,7 @@ GRANT SELECT (order_no, pass, attempt, wake, restarts, queue, node, started_at),
 GRANT SELECT, INSERT (name, version, source, digest) ON scenarios TO pagurus_intake;
 GRANT SELECT, INSERT, DELETE ON search_values TO pagurus_intake;
 GRANT SELECT, INSERT (name, search, made_by), UPDATE (search, made_by, made_at), DELETE ON searches TO pagurus_intake;
+GRANT SELECT, INSERT (id, digest, method, subject, name, login, role, groups, provider_session, origin, ends_at), UPDATE (role, groups, used_at, checked_at), DELETE ON sessions TO pagurus_intake;
 GRANT SELECT, INSERT, DELETE ON shifted TO pagurus_intake;
 GRANT SELECT (no, keyword, seconds, from_at, until_at, reason, undone_at), INSERT (keyword, seconds, from_at, until_at, reason, made_by), UPDATE (undone_at) ON shifts TO pagurus_intake;
 GRANT SELECT, INSERT, UPDATE (count, sum, buckets) ON stats TO pagurus_intake;
@@ -143,6 +146,7 @@ GRANT SELECT, INSERT, UPDATE (turn, at) ON stats_turns TO pagurus_intake;
 GRANT SELECT (order_no, attempt, deaths, died_on, is_computed), INSERT (order_no, attempt, deaths, died_on, is_computed), UPDATE (attempt, deaths, died_on, is_computed, since) ON suspects TO pagurus_intake;
 GRANT SELECT, INSERT (system, what, from_at, until_at, reason, made_by), UPDATE (what, from_at, until_at, reason, made_by, made_at), DELETE ON system_overrides TO pagurus_intake;
 GRANT SELECT ON system_states TO pagurus_intake;
+GRANT SELECT, INSERT (id, digest, name, role, made_by, ends_at), UPDATE (used_at, revoked_at) ON tokens TO pagurus_intake;
 GRANT SELECT (name, after_no, begun_at, rounds, ended_at) ON walks TO pagurus_intake;
 GRANT SELECT (window_no, begins_at, shift) ON window_shifts TO pagurus_intake;
 
@@ -174,7 +178,11 @@ GRANT SELECT, INSERT, UPDATE (state, record, written_at), DELETE ON system_state
 
 -- activator
 GRANT SELECT (order_no, attempt, state, action, kind, name, target, tries, since), DELETE ON asking TO pagurus_activator;
-GRANT SELECT (no, at), INSERT (action, kind, subject, door, name, origin, reason, detail), DELETE ON audit TO pagurus_activator;
+GRANT SELECT, INSERT (action, kind, subject, door, name, origin, reason, detail) ON audit TO pagurus_activator;
+GRANT SELECT (position, no, series, xid, hash, entries, forgotten_at) ON audit_anchor TO pagurus_activator;
+GRANT SELECT, INSERT ON audit_chain TO pagurus_activator;
+GRANT SELECT (position, holder, held_until), UPDATE (position, holder, held_until) ON audit_export TO pagurus_activator;
+GRANT EXECUTE ON FUNCTION audit_forget(interval,bigint) TO pagurus_activator;
 GRANT SELECT (no, request_id, verdict, received_at), DELETE ON callbacks TO pagurus_activator;
 GRANT SELECT (no, order_no, life, status), UPDATE (status, error_class, error_message, answered_at), DELETE ON calls TO pagurus_activator;
 GRANT SELECT (order_no, parent_no), DELETE ON children TO pagurus_activator;
@@ -214,6 +222,7 @@ GRANT SELECT (id, order_no, life, name, status, awaited, registered_at, closed_a
 GRANT SELECT, UPDATE (queue), DELETE ON running TO pagurus_activator;
 GRANT SELECT (no, name, version, source) ON scenarios TO pagurus_activator;
 GRANT SELECT, INSERT, DELETE ON search_values TO pagurus_activator;
+GRANT SELECT (id, ends_at), DELETE ON sessions TO pagurus_activator;
 GRANT SELECT, INSERT, DELETE ON shifted TO pagurus_activator;
 GRANT SELECT (no, keyword, seconds, from_at, until_at, reason, made_at, undone_at), INSERT (keyword, seconds, from_at, until_at, reason, made_by), DELETE ON shifts TO pagurus_activator;
 GRANT SELECT, INSERT, UPDATE (count, sum, buckets), DELETE ON stats TO pagurus_activator;

@@ -1,5 +1,76 @@
 -- The schema after all migrations; made by tests/architecture, never edited. Why things are as they
--- are stands in the migrations. Of: V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql (digest 098c4beca9be8ad2)
+-- are stands in the migrations. Of: V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql (digest 430c773444426fee)
+
+CREATE FUNCTION audit_forget(older interval, most bigint) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+    AS $$
+DECLARE
+    anchor   audit_anchor%ROWTYPE;
+
+    last     audit_chain%ROWTYPE;
+
+    ends_at  bigint;
+
+    young    bigint;
+
+    removed  bigint;
+
+BEGIN
+    IF older IS NULL OR older < interval '30 days' THEN
+        RAISE EXCEPTION 'entries of the audit log are kept for 30 days at least'
+            USING ERRCODE = 'invalid_parameter_value';
+
+    END IF;
+
+    SELECT * INTO STRICT anchor FROM audit_anchor FOR UPDATE;
+
+    ends_at := anchor.position + least(greatest(coalesce(most, 0), 0), 10000);
+
+    SELECT min(c.position) INTO young FROM audit_chain c JOIN audit a ON a.no = c.no
+     WHERE c.position > anchor.position AND c.position <= ends_at AND a.at >= clock_timestamp() - older;
+
+    SELECT c.* INTO last FROM audit_chain c JOIN audit a ON a.no = c.no
+     WHERE c.position > anchor.position AND c.position <= ends_at AND (young IS NULL OR c.position < young)
+     ORDER BY c.position DESC LIMIT 1;
+
+    IF last.position IS NULL THEN
+        RETURN 0;
+
+    END IF;
+
+    PERFORM set_config('pagurus.audit_forget', 'on', true);
+
+    DELETE FROM audit a USING audit_chain c
+     WHERE a.no = c.no AND c.position > anchor.position AND c.position <= last.position;
+
+    GET DIAGNOSTICS removed = ROW_COUNT;
+
+    DELETE FROM audit_chain WHERE position <= last.position;
+
+    PERFORM set_config('pagurus.audit_forget', 'off', true);
+
+    UPDATE audit_anchor
+       SET position = last.position, no = last.no, series = last.series, xid = last.xid, hash = last.hash,
+           entries = entries + removed, forgotten_at = clock_timestamp();
+
+    RETURN last.position - anchor.position;
+
+END $$;
+
+CREATE FUNCTION audit_keep() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'DELETE' AND current_setting('pagurus.audit_forget', true) = 'on' THEN
+        RETURN OLD;
+
+    END IF;
+
+    RAISE EXCEPTION 'rows of % are never changed; audit_forget() removes the oldest', TG_TABLE_NAME
+        USING ERRCODE = 'insufficient_privilege';
+
+END $$;
 
 CREATE FUNCTION keep_failures() RETURNS trigger
     LANGUAGE plpgsql
@@ -74,7 +145,39 @@ CREATE TABLE audit (
     name text,
     origin text,
     reason text,
-    detail text NOT NULL
+    detail text NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL
+);
+
+CREATE TABLE audit_anchor (
+    one boolean DEFAULT true NOT NULL,
+    "position" bigint NOT NULL,
+    no bigint NOT NULL,
+    series integer NOT NULL,
+    xid xid8 NOT NULL,
+    hash bytea NOT NULL,
+    entries bigint NOT NULL,
+    forgotten_at timestamp with time zone,
+    CONSTRAINT audit_anchor_hash_check CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT audit_anchor_one_check CHECK (one)
+);
+
+CREATE TABLE audit_chain (
+    "position" bigint NOT NULL,
+    no bigint NOT NULL,
+    series integer NOT NULL,
+    xid xid8 NOT NULL,
+    hash bytea NOT NULL,
+    CONSTRAINT audit_chain_hash_check CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT audit_chain_position_check CHECK (("position" > 0))
+);
+
+CREATE TABLE audit_export (
+    one boolean DEFAULT true NOT NULL,
+    "position" bigint DEFAULT 0 NOT NULL,
+    holder bigint,
+    held_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    CONSTRAINT audit_export_one_check CHECK (one)
 );
 
 ALTER TABLE audit ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
@@ -659,6 +762,25 @@ CREATE TABLE searches (
     made_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE sessions (
+    id text NOT NULL,
+    digest bytea NOT NULL,
+    method text NOT NULL,
+    subject text NOT NULL,
+    name text NOT NULL,
+    login text NOT NULL,
+    role text NOT NULL,
+    groups text[] NOT NULL,
+    provider_session text,
+    origin text,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    used_at timestamp with time zone DEFAULT now() NOT NULL,
+    checked_at timestamp with time zone DEFAULT now() NOT NULL,
+    ends_at timestamp with time zone NOT NULL,
+    CONSTRAINT sessions_method_check CHECK ((method = ANY (ARRAY['local'::text, 'ldap'::text, 'oidc'::text]))),
+    CONSTRAINT sessions_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text])))
+);
+
 CREATE TABLE shifted (
     shift bigint NOT NULL,
     order_no bigint NOT NULL,
@@ -740,6 +862,19 @@ CREATE TABLE system_states (
 )
 WITH (fillfactor='50');
 
+CREATE TABLE tokens (
+    id text NOT NULL,
+    digest bytea NOT NULL,
+    name text NOT NULL,
+    role text NOT NULL,
+    made_by text NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    ends_at timestamp with time zone,
+    used_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text, 'client'::text, 'system'::text])))
+);
+
 CREATE TABLE walks (
     name text NOT NULL,
     after_no bigint DEFAULT 0 NOT NULL,
@@ -761,6 +896,18 @@ CREATE TABLE window_shifts (
 
 ALTER TABLE ONLY asking
     ADD CONSTRAINT asking_pkey PRIMARY KEY (order_no);
+
+ALTER TABLE ONLY audit_anchor
+    ADD CONSTRAINT audit_anchor_pkey PRIMARY KEY (one);
+
+ALTER TABLE ONLY audit_chain
+    ADD CONSTRAINT audit_chain_no_key UNIQUE (no);
+
+ALTER TABLE ONLY audit_chain
+    ADD CONSTRAINT audit_chain_pkey PRIMARY KEY ("position");
+
+ALTER TABLE ONLY audit_export
+    ADD CONSTRAINT audit_export_pkey PRIMARY KEY (one);
 
 ALTER TABLE ONLY audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (no);
@@ -903,6 +1050,12 @@ ALTER TABLE ONLY search_values
 ALTER TABLE ONLY searches
     ADD CONSTRAINT searches_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY sessions
+    ADD CONSTRAINT sessions_digest_key UNIQUE (digest);
+
+ALTER TABLE ONLY sessions
+    ADD CONSTRAINT sessions_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY shifted
     ADD CONSTRAINT shifted_pkey PRIMARY KEY (shift, order_no);
 
@@ -927,6 +1080,12 @@ ALTER TABLE ONLY system_overrides
 ALTER TABLE ONLY system_states
     ADD CONSTRAINT system_states_pkey PRIMARY KEY (system);
 
+ALTER TABLE ONLY tokens
+    ADD CONSTRAINT tokens_digest_key UNIQUE (digest);
+
+ALTER TABLE ONLY tokens
+    ADD CONSTRAINT tokens_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY walks
     ADD CONSTRAINT walks_pkey PRIMARY KEY (name);
 
@@ -936,6 +1095,8 @@ ALTER TABLE ONLY window_shifts
 CREATE INDEX asking_node ON asking USING btree (node);
 
 CREATE INDEX audit_at ON audit USING btree (at);
+
+CREATE INDEX audit_order ON audit USING btree (xid, no);
 
 CREATE INDEX audit_subject ON audit USING btree (hashtextextended(subject, (0)::bigint), no);
 
@@ -1001,11 +1162,23 @@ CREATE UNIQUE INDEX running_queue ON running USING btree (queue) WHERE (queue IS
 
 CREATE INDEX search_values_value ON search_values USING btree (name, value, order_no);
 
+CREATE INDEX sessions_ends ON sessions USING btree (ends_at);
+
+CREATE INDEX sessions_subject ON sessions USING btree (subject);
+
 CREATE INDEX stats_minute ON stats USING btree (minute);
 
 CREATE INDEX suspensions_at ON suspensions USING btree (at);
 
 CREATE INDEX system_states_written ON system_states USING btree (written_at);
+
+CREATE TRIGGER audit_keep BEFORE DELETE OR UPDATE ON audit FOR EACH ROW EXECUTE FUNCTION audit_keep();
+
+CREATE TRIGGER audit_keep BEFORE DELETE OR UPDATE ON audit_chain FOR EACH ROW EXECUTE FUNCTION audit_keep();
+
+CREATE TRIGGER audit_keep_all BEFORE TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION audit_keep();
+
+CREATE TRIGGER audit_keep_all BEFORE TRUNCATE ON audit_chain FOR EACH STATEMENT EXECUTE FUNCTION audit_keep();
 
 CREATE TRIGGER note_status BEFORE UPDATE OF status ON nodes FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION note_status_of_node();
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::err::pagurus;
 use crate::installation::{Installation, PATIENCE, until};
 
-/// What these tests need of the engine: no order runs.
+/// Roles that these tests need: no order runs.
 const ROLES: [Role; 3] = [Role::Intake, Role::Dispatcher, Role::Activator];
 
 /// Stops a flow by hand: an entry of the log.

@@ -3,5 +3,5 @@
 mod export;
 mod seal;
 
-pub(crate) use export::Exporter;
+pub(crate) use export::AuditExporter;
 pub(crate) use seal::Sealer;

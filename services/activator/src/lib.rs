@@ -46,7 +46,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.start("retention", retention::Remover::new(&host));
     host.start("upkeep", keep_up::Upkeep::default());
     host.start("audit seal", audit::Sealer::default());
-    host.start("audit export", audit::Exporter::default());
+    host.start("audit export", audit::AuditExporter::default());
     host.start("promises", outlook::PromiseChecker::new(&host));
     host.start("measures", measures::Measures::default());
     host.at_work(false).await;

@@ -41,7 +41,7 @@ pub(crate) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Scre
 
 /// Conditions for actions.
 #[derive(Debug, Args, Serialize)]
-struct Filter {
+struct AuditFilter {
     /// Actions of this name, like restart
     #[arg(long)]
     action: Option<String>,
@@ -67,7 +67,7 @@ struct Filter {
 struct ListArguments {
     #[command(flatten)]
     #[serde(flatten)]
-    filter: Filter,
+    filter: AuditFilter,
     /// Actions to show, 500 at most
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,

@@ -1,6 +1,7 @@
 //! The directory of the installation, if it has one, or its identity provider.
 
-use pagurus_runtime::config::{AccessMode, Settings};
+use pagurus_domain::access::AccessMode;
+use pagurus_runtime::config::Settings;
 use pagurus_wire::access::AccessStep;
 
 use crate::ldap::LdapDirectory;

@@ -19,9 +19,8 @@ mod tokens;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pagurus_domain::access::throttle::LoginThrottle;
-use pagurus_domain::access::{AccessRole, Identity};
+use pagurus_domain::access::{AccessMode, AccessRole, Identity};
 use pagurus_runtime::Host;
-use pagurus_runtime::config::AccessMode;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::Error;
 use pagurus_wire::problem::Problem;

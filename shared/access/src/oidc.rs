@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use self::claims::{Claims, Expected, LOGOUT_AGE};
+use self::claims::{ExpectedClaims, LOGOUT_AGE, TokenClaims};
 use self::described::{Described, subject};
 use self::exchange::{CodeClient, CodeProof, exchange};
 use self::flaw::{Flaw, TokenKind, shown};
@@ -105,7 +105,7 @@ pub struct OidcProvider {
     client_secret: Option<ClientSecret>,
     scopes: Vec<Scope>,
     algorithms: Algorithms,
-    expected: Expected,
+    expected: ExpectedClaims,
     described: Described,
     timeout: Duration,
     http: ProviderClient,
@@ -126,7 +126,7 @@ impl OidcProvider {
             client_secret: settings.client_secret.clone().map(ClientSecret::new),
             scopes: settings.scopes.iter().cloned().map(Scope::new).collect(),
             algorithms: Algorithms::of_names(&settings.algorithms).map_err(OidcFault::Algorithm)?,
-            expected: Expected {
+            expected: ExpectedClaims {
                 issuer: issuer.to_owned(),
                 client_id: client_id.to_owned(),
                 acr: settings.acr.clone(),
@@ -230,7 +230,7 @@ impl OidcProvider {
     }
 
     /// The claims of a token that the provider has signed. Its keys are fetched again where the token names one that is not known.
-    async fn claims(&self, kind: TokenKind, text: &str) -> Result<Claims, LoginFailure> {
+    async fn claims(&self, kind: TokenKind, text: &str) -> Result<TokenClaims, LoginFailure> {
         let token = SignedToken::read(text, kind).map_err(|flaw| refused(kind, &flaw))?;
         let provider = self.discovery.provider(&self.http).await?;
         let mut claims = token.claims(&provider.keys, &self.algorithms);
@@ -242,11 +242,11 @@ impl OidcProvider {
         claims.map_err(|flaw| refused(kind, &flaw))
     }
 
-    /// Claims about the person at the userinfo endpoint; none where the ID token has the groups, or there is no such endpoint.
+    /// TokenClaims about the person at the userinfo endpoint; none where the ID token has the groups, or there is no such endpoint.
     async fn userinfo(
         &self,
         provider: &Arc<KnownProvider>,
-        claims: &Claims,
+        claims: &TokenClaims,
         access: &openidconnect::AccessToken,
     ) -> Result<Map<String, Value>, LoginFailure> {
         let endpoint = provider.userinfo.as_ref().filter(|_| !self.described.has_groups(&claims.0));

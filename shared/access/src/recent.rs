@@ -102,7 +102,7 @@ mod tests {
             owners.put(digest, of("shop"), start);
         }
         assert_eq!(owners.0.len(), MOST);
-        owners.put([9; 32], of("late"), start + LONGEST);
+        owners.put([9; 32], of("later"), start + LONGEST);
         assert_eq!(owners.0.len(), 1, "those that count no more have made place");
     }
 }

@@ -1,13 +1,13 @@
 //! Secrets that this program makes: tokens, and cookies of sessions.
 
-use pagurus_domain::access::token::{CHANCE, SecretDigest, Token, digest, hex};
+use pagurus_domain::access::token::{CHANCE, ProgramToken, SecretDigest, digest, hex};
 use rand::Rng as _;
 
 /// A new token.
-pub(crate) fn new_token() -> Token {
+pub(crate) fn new_token() -> ProgramToken {
     let mut chance = [0; CHANCE];
     rand::rng().fill(&mut chance[..]);
-    Token::of(chance)
+    ProgramToken::of(chance)
 }
 
 /// Secret of a session, which only the browser has, in a cookie.

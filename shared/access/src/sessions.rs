@@ -2,6 +2,7 @@
 
 use pagurus_domain::access::token::SecretDigest;
 use pagurus_domain::audit::AuditKind;
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::principal::Principal;
 use pagurus_store::Error;
 use pagurus_store::lists::audit::AuditEntry;
@@ -20,9 +21,6 @@ pub enum WhichSession<'a> {
     /// The one with this id.
     Id(&'a str),
 }
-
-/// Sessions and tokens on one page.
-pub(crate) const PAGE: i64 = 500;
 
 impl Access {
     /// Ends a session, and says whether there was one. Other nodes refuse it within a second.
@@ -69,19 +67,22 @@ impl Access {
     ///
     /// # Errors
     /// The problem to answer with: the database does not answer.
-    pub async fn sessions(&self, after: Option<&str>) -> Result<Page<PersonSessionView>, Problem> {
+    pub async fn sessions(
+        &self,
+        limit: usize,
+        after: Option<&str>,
+    ) -> Result<Page<PersonSessionView>, Problem> {
         let found = async {
             let client = self.0.host.store.api().await?;
-            stored::list_sessions(&client, after.unwrap_or_default(), PAGE).await
+            stored::list_sessions(&client, after.unwrap_or_default(), saturated(limit)).await
         };
         let items = found.await.map_err(|error| self.failed(&error))?;
-        Ok(page_of(items, |session| &session.id))
+        Ok(page_of(items, limit, |session| &session.id))
     }
 }
 
-/// A page of what was read with the limit [`PAGE`].
-pub(crate) fn page_of<T>(items: Vec<T>, id: impl Fn(&T) -> &String) -> Page<T> {
-    let is_full = i64::try_from(items.len()).is_ok_and(|count| count == PAGE);
-    let next = items.last().filter(|_| is_full).map(|last| id(last).clone());
+/// A page of what was read with this limit.
+pub(crate) fn page_of<T>(items: Vec<T>, limit: usize, id: impl Fn(&T) -> &String) -> Page<T> {
+    let next = items.last().filter(|_| items.len() >= limit).map(|last| id(last).clone());
     Page { items, next }
 }

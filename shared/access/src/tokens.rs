@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use pagurus_domain::access::AccessRole;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::id::UnknownWord;
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::principal::Principal;
 use pagurus_store::Error;
 use pagurus_store::lists::audit::AuditEntry;
@@ -13,7 +14,7 @@ use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
 
-use crate::sessions::{PAGE, page_of};
+use crate::sessions::page_of;
 use crate::{Access, lock, secret};
 
 /// Longest name of a program, and longest reason, in bytes.
@@ -102,12 +103,13 @@ impl Access {
     ///
     /// # Errors
     /// The problem to answer with: the database does not answer.
-    pub async fn tokens(&self, after: Option<&str>) -> Result<Page<TokenView>, Problem> {
+    pub async fn tokens(&self, limit: usize, after: Option<&str>) -> Result<Page<TokenView>, Problem> {
         let found = async {
             let client = self.0.host.store.api().await?;
-            stored::list_tokens(&client, after.unwrap_or_default(), PAGE).await
+            stored::list_tokens(&client, after.unwrap_or_default(), saturated(limit)).await
         };
-        Ok(page_of(found.await.map_err(|error| self.failed(&error))?, |token| &token.id))
+        let items = found.await.map_err(|error| self.failed(&error))?;
+        Ok(page_of(items, limit, |token| &token.id))
     }
 }
 

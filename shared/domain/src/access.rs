@@ -50,6 +50,32 @@ impl AccessRole {
     }
 }
 
+/// Proof that the API asks of those who use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessMode {
+    /// None: who reaches the API may do everything.
+    Public,
+    /// Tokens, and the local administrator.
+    Token,
+    /// The same, and people of a directory.
+    Ldap,
+    /// The same, and people of an identity provider.
+    Oidc,
+}
+
+spelled!(AccessMode { Public => "public", Token => "token", Ldap => "ldap", Oidc => "oidc" });
+
+/// Proof that an answer of a called system needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallbackProof {
+    /// The unguessable address to which it is sent.
+    Address,
+    /// A token besides.
+    Token,
+}
+
+spelled!(CallbackProof { Address => "address", Token => "token" });
+
 /// Way in which somebody proved who they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LoginMethod {

@@ -9,6 +9,7 @@ mod audit;
 mod build;
 mod builder;
 pub mod calls;
+mod destinations;
 mod distribution;
 mod exchanges;
 mod intake;
@@ -41,9 +42,10 @@ use pagurus_domain::retry::ErrorPolicy;
 use pagurus_scenario::deployment::Deployment;
 use pagurus_scenario::{Bounds, Concealed};
 
-pub use access::{AccessMode, AccessSettings, CallbackProof};
+pub use access::AccessSettings;
 pub use audit::AuditReceiver;
-pub use calls::{AllowedDestination, CallRules};
+pub use calls::CallRules;
+pub use destinations::AllowedDestination;
 pub use distribution::{DispatcherSettings, DistributionSettings, SystemSettings};
 pub use exchanges::{AllowedExchange, ExchangeRules};
 pub use intake::{CallbackSettings, IntakeSettings, RecordSettings};
@@ -230,7 +232,7 @@ impl Settings {
     /// # Errors
     /// The fault to show; only a process that serves the API has it.
     pub fn check_public_access(&self) -> Result<(), Fault> {
-        let is_open = self.access.mode == AccessMode::Public;
+        let is_open = self.access.mode == pagurus_domain::access::AccessMode::Public;
         if !is_open || self.intake.public_confirmed || self.node.listen.ip().to_canonical().is_loopback() {
             return Ok(());
         }

@@ -30,7 +30,7 @@ pub struct SyslogAddress {
     port: u16,
 }
 
-/// How messages get to a receiver.
+/// Transport of messages to a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum SyslogTransport {
     /// A datagram each: what is lost on the way stays lost.
@@ -50,7 +50,7 @@ pub enum SyslogError {
     /// The network, or the receiver.
     #[error("{}", explained(.0).unwrap_or_else(|| .0.to_string()))]
     Network(#[from] io::Error),
-    /// It takes too long.
+    /// The receiver takes too long.
     #[error("{0}")]
     Late(&'static str),
 }

@@ -70,7 +70,7 @@ struct ParsedAuditQuery {
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     limit: usize,
-    /// Where the page begins.
+    /// Point at which the page begins.
     cursor: i64,
 }
 

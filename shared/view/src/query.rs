@@ -23,12 +23,16 @@ pub struct ListQuery {
 
 impl ListQuery {
     /// Items of the page.
-    pub(crate) fn limit(&self) -> Result<usize, Problem> {
+    ///
+    /// # Errors
+    /// The problem to answer with: no number of items is a page.
+    pub fn limit(&self) -> Result<usize, Problem> {
         limit(self.limit.as_deref(), SHORT_LIST.0, SHORT_LIST.1)
     }
 
     /// Cursor from the page before; `None` at the start of the list.
-    pub(crate) fn cursor(&self) -> Option<&str> {
+    #[must_use]
+    pub fn cursor(&self) -> Option<&str> {
         self.cursor.as_deref()
     }
 }

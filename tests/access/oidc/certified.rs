@@ -27,7 +27,7 @@ pub(super) struct Certified {
     /// Logout tokens that it has sent.
     pub(super) logouts: mpsc::Receiver<String>,
     _process: Child,
-    /// It ends where nobody could read what it prints.
+    /// Output of the process, which ends where nobody could read it.
     _output: Lines<BufReader<ChildStdout>>,
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Caller, Proof, guarded, log_in, root, token};
 
-/// What a role admits to, written down a second time: of the role that an operation asks for, and of whether it reads.
+/// True if a role admits to an operation, written down a second time: by the role that it asks for, and by whether it reads.
 fn admits(role: &str, needed: &str, reads: bool) -> bool {
     match needed {
         "anyone" => true,
@@ -98,7 +98,7 @@ async fn ui_1_paths_that_have_two_handlers_and_bodies_that_take_more_ask_for_the
     let patched = Caller::of(&engine, viewer).status(Method::PATCH, "/v1/orders/batch", Some(&change)).await;
     assert_eq!(patched, 403);
     // What takes an administrator for one order takes one for many.
-    let repair = json!({"action": "repair", "search": {"status": ["fail"]}, "fields": {"state": "a"}, "reason": "r", "dryRun": true});
+    let repair = json!({"action": "repair", "search": {"status": ["fail"]}, "with": {"state": "a"}, "reason": "r", "dryRun": true});
     let refused = Caller::of(&engine, operator).ask(Method::POST, "/v1/operations", Some(&repair)).await;
     assert_eq!(refused.status, 403, "{refused:?}");
     let permitted = Caller::of(&engine, admin).ask(Method::POST, "/v1/operations", Some(&repair)).await;

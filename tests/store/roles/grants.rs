@@ -10,7 +10,17 @@ use pagurus_store::upkeep::roles::GRANTS;
 use super::needs::{Columns, Need, Reader};
 
 /// Triggers that the needs below know. A new one has to be exercised there.
-const TRIGGERS: [&str; 4] = ["note_status", "orders_failures", "orders_promised", "orders_promises"];
+const TRIGGERS: [&str; 8] = [
+    // These refuse, and read nothing.
+    "audit_keep",
+    "audit_keep",
+    "audit_keep_all",
+    "audit_keep_all",
+    "note_status",
+    "orders_failures",
+    "orders_promised",
+    "orders_promises",
+];
 /// Columns of statistics that the server shows only to those who may read the column itself.
 const SHOWN_TO_READERS: [(&str, &str, &str); 3] = [
     ("measures::ESTIMATE_DUE", "due", "stream"),

@@ -29,12 +29,12 @@ const HOLD: Duration = Duration::from_secs(30);
 const WAITS: Waits = Waits::between(Duration::from_secs(1), Duration::from_secs(60));
 
 /// Sends the audit log to its receiver.
-pub(crate) struct Exporter {
+pub(crate) struct AuditExporter {
     waits: Waits,
     away: Lasting,
 }
 
-impl Default for Exporter {
+impl Default for AuditExporter {
     fn default() -> Self {
         Self { waits: WAITS, away: Lasting::noted_after(Duration::ZERO) }
     }
@@ -50,7 +50,7 @@ struct ExportedBatch {
     fault: Option<String>,
 }
 
-impl BackgroundTask for Exporter {
+impl BackgroundTask for AuditExporter {
     const PAUSE: TurnPause = |_| EVERY;
 
     async fn turn(&mut self, host: &Host) -> NextTurn {
@@ -68,7 +68,7 @@ impl BackgroundTask for Exporter {
     }
 }
 
-impl Exporter {
+impl AuditExporter {
     fn next(&mut self, batch: Option<ExportedBatch>) -> NextTurn {
         let Some(ExportedBatch { taken, all, fault }) = batch else { return NextTurn::AfterPause };
         if taken > 0 {

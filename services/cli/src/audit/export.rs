@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
 
-use super::Filter;
+use super::AuditFilter;
 use crate::client::ApiClient;
 use crate::failure::CliError;
 use crate::screen::Screen;
@@ -20,7 +20,7 @@ const PATH: &str = "/v1/audit/export";
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    filter: Filter,
+    filter: AuditFilter,
     /// Go on behind the entry at this position
     #[arg(long, value_name = "POSITION")]
     cursor: Option<i64>,
@@ -33,7 +33,7 @@ pub(super) struct Arguments {
 #[derive(Serialize)]
 struct FirstPage<'a> {
     #[serde(flatten)]
-    filter: &'a Filter,
+    filter: &'a AuditFilter,
     cursor: Option<i64>,
     limit: u16,
 }

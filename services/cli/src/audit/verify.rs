@@ -79,7 +79,7 @@ struct Verification {
 }
 
 /// A reason to stop.
-enum Stop {
+enum VerificationEnd {
     /// Something does not hold.
     Fault(ChainFault),
     /// Retention has removed the next links.
@@ -88,7 +88,7 @@ enum Stop {
     Strange(String),
 }
 
-impl From<ChainFault> for Stop {
+impl From<ChainFault> for VerificationEnd {
     fn from(fault: ChainFault) -> Self {
         Self::Fault(fault)
     }
@@ -108,9 +108,9 @@ pub(super) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Scre
             match state.take(&page) {
                 Ok(Some(next)) => after = Some(next),
                 Ok(None) => return state.report(None, screen),
-                Err(Stop::Fault(fault)) => return state.report(Some(&fault), screen),
-                Err(Stop::Strange(what)) => return Err(CliError::Input(what)),
-                Err(Stop::Removed) => break,
+                Err(VerificationEnd::Fault(fault)) => return state.report(Some(&fault), screen),
+                Err(VerificationEnd::Strange(what)) => return Err(CliError::Input(what)),
+                Err(VerificationEnd::Removed) => break,
             }
         }
     }
@@ -131,10 +131,10 @@ impl Verification {
     }
 
     /// Follows the links of a page; the position behind which the next one begins.
-    fn take(&mut self, page: &AuditChainView) -> Result<Option<i64>, Stop> {
-        let strange = |what: &dyn fmt::Display| Stop::Strange(what.to_string());
+    fn take(&mut self, page: &AuditChainView) -> Result<Option<i64>, VerificationEnd> {
+        let strange = |what: &dyn fmt::Display| VerificationEnd::Strange(what.to_string());
         if page.anchor.position > self.head.position {
-            return Err(Stop::Removed);
+            return Err(VerificationEnd::Removed);
         }
         if page.forgotten < page.anchor.position {
             return Err(ChainFault::MissingBefore { missing: page.anchor.position - page.forgotten }.into());
@@ -143,8 +143,8 @@ impl Verification {
         for view in &page.links {
             let link = view.link().map_err(|error| strange(&error))?;
             self.head.follow(&link, view.chained().as_ref())?;
-            self.meet()?;
             self.found.entries += 1;
+            self.meet()?;
             self.found.until = view.entry.as_ref().map(|entry| entry.at.clone());
             if self.found.from.is_none() {
                 self.found.from.clone_from(&self.found.until);
@@ -185,7 +185,7 @@ impl Verification {
     }
 
     /// Checks what only the end of the chain says.
-    fn end(&mut self, page: &AuditChainView) -> Result<(), Stop> {
+    fn end(&mut self, page: &AuditChainView) -> Result<(), VerificationEnd> {
         self.found.unsealed = page.unsealed;
         if page.head.position > self.head.position {
             let (from, until) = (self.head.position + 1, page.head.position);

@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse as _;
 use pagurus_access::{OpenedSession, PROVIDER_PATH, WhichSession, csrf_token};
 use pagurus_domain::access::{Identity, LoginMethod};
+use pagurus_view::ListQuery;
 use pagurus_wire::access::{
     AccessExplanation, LoginRequest, NewTokenView, PersonSessionView, SessionView, TokenRequest, TokenView,
 };
@@ -80,13 +81,6 @@ pub(super) fn routes(table: Table) -> Table {
             end_session,
             admin("Ends a session of somebody: every node refuses it within a second.").gives_nothing("Ended."),
         )
-}
-
-/// Query of a list of tokens or sessions.
-#[derive(Debug, Deserialize, JsonSchema)]
-struct AccessQuery {
-    /// Word `next` of the page before.
-    cursor: Option<String>,
 }
 
 /// Query of an explanation.
@@ -225,9 +219,9 @@ async fn log_out(
 /// `GET /v1/access/tokens`
 async fn tokens(
     State(intake): State<Intake>,
-    Query(query): Query<AccessQuery>,
+    Query(query): Query<ListQuery>,
 ) -> HttpResult<Json<Page<TokenView>>> {
-    Ok(Json(intake.access.tokens(query.cursor.as_deref()).await?))
+    Ok(Json(intake.access.tokens(query.limit()?, query.cursor()).await?))
 }
 
 /// `POST /v1/access/tokens`
@@ -253,9 +247,9 @@ async fn revoke_token(
 /// `GET /v1/access/sessions`
 async fn sessions(
     State(intake): State<Intake>,
-    Query(query): Query<AccessQuery>,
+    Query(query): Query<ListQuery>,
 ) -> HttpResult<Json<Page<PersonSessionView>>> {
-    Ok(Json(intake.access.sessions(query.cursor.as_deref()).await?))
+    Ok(Json(intake.access.sessions(query.limit()?, query.cursor()).await?))
 }
 
 /// `DELETE /v1/access/sessions/{id}`

@@ -11,10 +11,9 @@ use axum::middleware::Next;
 use axum::response::IntoResponse as _;
 use futures_util::StreamExt as _;
 use pagurus_access::{Access, Credential, SessionSecret, csrf_token};
-use pagurus_domain::access::token::Token;
-use pagurus_domain::access::{AccessRole, Identity};
+use pagurus_domain::access::token::ProgramToken;
+use pagurus_domain::access::{AccessRole, CallbackProof, Identity};
 use pagurus_runtime::Entrance;
-use pagurus_runtime::config::CallbackProof;
 use pagurus_wire::problem::{Problem, Type};
 
 use super::ProblemResponse;
@@ -48,7 +47,7 @@ impl Needs {
 
 /// Facts by which a route judges a request.
 #[derive(Clone)]
-struct Asked {
+struct RequestFacts {
     intake: Intake,
     sender: Sender,
 }
@@ -83,7 +82,7 @@ pub(super) async fn identify(
             request.extensions_mut().insert(*credential);
         }
     }
-    request.extensions_mut().insert(Asked { intake, sender });
+    request.extensions_mut().insert(RequestFacts { intake, sender });
     next.run(request).await
 }
 
@@ -115,9 +114,9 @@ async fn sender_of(access: &Access, method: &Method, headers: &HeaderMap) -> Res
     }
 }
 
-fn token_of(header: &HeaderValue) -> Option<Token> {
+fn token_of(header: &HeaderValue) -> Option<ProgramToken> {
     let (scheme, token) = header.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| Token::read(token.trim()))?
+    scheme.eq_ignore_ascii_case("bearer").then(|| ProgramToken::read(token.trim()))?
 }
 
 /// Secret of the session whose cookie a request carries.
@@ -139,7 +138,7 @@ fn has_csrf_token(headers: &HeaderMap, secret: &SessionSecret) -> bool {
 
 /// Lets through who may, and ends what lasts when they may no more.
 pub(super) async fn authorize(needs: Needs, request: Request, next: Next) -> Response<Body> {
-    let Some(Asked { intake, sender }) = request.extensions().get::<Asked>().cloned() else {
+    let Some(RequestFacts { intake, sender }) = request.extensions().get::<RequestFacts>().cloned() else {
         // A router without `identify` in front of it: a defect, which must not open the API.
         return ProblemResponse(Problem::new(Type::Internal, "nobody asked who asks")).into_response();
     };
@@ -292,7 +291,7 @@ mod tests {
 
     #[test]
     fn ui_1_credentials_are_read_from_their_headers() {
-        let token = Token::of([3; 35]);
+        let token = ProgramToken::of([3; 35]);
         let read = |text: &str| token_of(&HeaderValue::from_str(text).unwrap());
         assert_eq!(read(&format!("Bearer {}", token.reveal())), Some(token.clone()));
         assert_eq!(read(&format!("bearer  {}", token.reveal())), Some(token.clone()));

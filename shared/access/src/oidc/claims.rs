@@ -15,7 +15,7 @@ const MAX_ID: usize = 255;
 
 /// Facts that every token is held against.
 #[derive(Clone, Debug)]
-pub(super) struct Expected {
+pub(super) struct ExpectedClaims {
     pub(super) issuer: String,
     pub(super) client_id: String,
     /// Classes of authentication of which an ID token must have one; any if there are none.
@@ -24,9 +24,9 @@ pub(super) struct Expected {
     pub(super) skew: SignedDuration,
 }
 
-/// Claims of a token whose signature was checked.
+/// TokenClaims of a token whose signature was checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Claims(pub(super) Map<String, Value>);
+pub(super) struct TokenClaims(pub(super) Map<String, Value>);
 
 /// Person and session of a logout token, and its identifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) struct JudgedLogout {
     pub(super) jti: String,
 }
 
-impl Claims {
+impl TokenClaims {
     /// A claim that is a text, if it is there.
     fn text(&self, claim: &'static str) -> Result<Option<&str>, Flaw> {
         match self.0.get(claim) {
@@ -89,7 +89,12 @@ impl Claims {
     }
 
     /// Checks an ID token that answers a login with this nonce.
-    pub(super) fn judge_id(&self, expected: &Expected, nonce: &str, now: Timestamp) -> Result<(), Flaw> {
+    pub(super) fn judge_id(
+        &self,
+        expected: &ExpectedClaims,
+        nonce: &str,
+        now: Timestamp,
+    ) -> Result<(), Flaw> {
         self.judge_origin(expected)?;
         self.time("exp")?.ok_or(Flaw::Missing("exp"))?;
         self.time("iat")?.ok_or(Flaw::Missing("iat"))?;
@@ -107,7 +112,11 @@ impl Claims {
     }
 
     /// Checks a logout token but for its repetition.
-    pub(super) fn judge_logout(&self, expected: &Expected, now: Timestamp) -> Result<JudgedLogout, Flaw> {
+    pub(super) fn judge_logout(
+        &self,
+        expected: &ExpectedClaims,
+        now: Timestamp,
+    ) -> Result<JudgedLogout, Flaw> {
         self.judge_origin(expected)?;
         let issued = self.time("iat")?.ok_or(Flaw::Missing("iat"))?;
         self.judge_times(expected.skew, now)?;
@@ -132,7 +141,7 @@ impl Claims {
     }
 
     /// Checks who issued the token, and for whom.
-    fn judge_origin(&self, expected: &Expected) -> Result<(), Flaw> {
+    fn judge_origin(&self, expected: &ExpectedClaims) -> Result<(), Flaw> {
         let issuer = self.needed("iss")?;
         if issuer != expected.issuer {
             return Err(Flaw::Issuer { found: issuer.to_owned(), expected: expected.issuer.clone() });

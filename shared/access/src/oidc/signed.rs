@@ -8,7 +8,7 @@ use openidconnect::{JsonWebKey as _, JsonWebKeyAlgorithm, JsonWebKeyUse as _, Jw
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::claims::Claims;
+use super::claims::TokenClaims;
 use super::flaw::{Flaw, TokenKind};
 
 /// Longest token that is read, in bytes; those of large directories have some thousands.
@@ -77,13 +77,13 @@ impl<'a> SignedToken<'a> {
     }
 
     /// The claims, if one of these keys has signed the token.
-    pub(super) fn claims(&self, keys: &CoreJsonWebKeySet, allowed: &Algorithms) -> Result<Claims, Flaw> {
+    pub(super) fn claims(&self, keys: &CoreJsonWebKeySet, allowed: &Algorithms) -> Result<TokenClaims, Flaw> {
         let algorithm = allowed.find(&self.header.alg)?;
         let key = self.key(keys, algorithm)?;
         key.verify_signature(algorithm, self.signed.as_bytes(), &self.signature)
             .map_err(|_| Flaw::Signature)?;
         match serde_json::from_slice(&self.payload) {
-            Ok(Value::Object(claims)) => Ok(Claims(claims)),
+            Ok(Value::Object(claims)) => Ok(TokenClaims(claims)),
             _ => Err(Flaw::NoToken("its content is no JSON object")),
         }
     }

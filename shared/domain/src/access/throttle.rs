@@ -12,8 +12,8 @@ pub const MOST: usize = 10_000;
 const FORGOTTEN: Duration = Duration::from_secs(15 * 60);
 
 /// Bounds of a subject.
-struct Patience {
-    /// Failures without a wait.
+struct ThrottleBounds {
+    /// LoginFailures without a wait.
     free: u32,
     /// Longest wait.
     longest: Duration,
@@ -31,26 +31,26 @@ enum Subject {
 }
 
 impl Subject {
-    const fn patience(&self) -> Patience {
+    const fn bounds(&self) -> ThrottleBounds {
         match self {
-            Self::NameAt(..) => Patience { free: 5, longest: Duration::from_secs(60) },
+            Self::NameAt(..) => ThrottleBounds { free: 5, longest: Duration::from_secs(60) },
             // A short wait: a stranger who fails on purpose from many addresses must not hold the owner up.
-            Self::Name(_) => Patience { free: 50, longest: Duration::from_secs(5) },
+            Self::Name(_) => ThrottleBounds { free: 50, longest: Duration::from_secs(5) },
             // Many people may come from one address.
-            Self::Address(_) => Patience { free: 20, longest: Duration::from_secs(300) },
+            Self::Address(_) => ThrottleBounds { free: 20, longest: Duration::from_secs(300) },
         }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Failures {
+struct LoginFailures {
     count: u32,
     last: Timestamp,
 }
 
 /// Failed logins of one node.
 #[derive(Debug, Default)]
-pub struct LoginThrottle(HashMap<Subject, Failures>);
+pub struct LoginThrottle(HashMap<Subject, LoginFailures>);
 
 impl LoginThrottle {
     /// Time until a login under this name from this address may be tried; none if it may be tried now. Without an address, where
@@ -59,7 +59,7 @@ impl LoginThrottle {
     pub fn wait(&self, name: &str, address: Option<&str>, now: Timestamp) -> Option<Duration> {
         let waits = subjects(name, address).into_iter().filter_map(|subject| {
             let failures = self.0.get(&subject)?;
-            let until = failures.last + wait_after(failures.count, &subject.patience());
+            let until = failures.last + wait_after(failures.count, &subject.bounds());
             Duration::try_from(until - now).ok().filter(|wait| !wait.is_zero())
         });
         waits.max()
@@ -71,11 +71,11 @@ impl LoginThrottle {
             if self.0.len() >= MOST && !self.0.contains_key(&subject) {
                 self.forget_one(now);
             }
-            let failures = self.0.entry(subject).or_insert(Failures { count: 0, last: now });
+            let failures = self.0.entry(subject).or_insert(LoginFailures { count: 0, last: now });
             if now > failures.last + FORGOTTEN {
                 failures.count = 0;
             }
-            *failures = Failures { count: failures.count.saturating_add(1), last: now };
+            *failures = LoginFailures { count: failures.count.saturating_add(1), last: now };
         }
     }
 
@@ -108,10 +108,10 @@ fn subjects(name: &str, address: Option<&str>) -> Vec<Subject> {
     of_address.into_iter().flatten().chain([Subject::Name(name)]).collect()
 }
 
-fn wait_after(failures: u32, patience: &Patience) -> Duration {
-    match failures.checked_sub(patience.free) {
+fn wait_after(failures: u32, bounds: &ThrottleBounds) -> Duration {
+    match failures.checked_sub(bounds.free) {
         None => Duration::ZERO,
-        Some(beyond) => Duration::from_secs(1_u64 << beyond.min(20)).min(patience.longest),
+        Some(beyond) => Duration::from_secs(1_u64 << beyond.min(20)).min(bounds.longest),
     }
 }
 

@@ -20,12 +20,12 @@ const LENGTH: usize = 2 * CHANCE + CHECKSUM;
 
 /// A token. It is shown once, when it is made, and only its digest is stored.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
+pub struct ProgramToken(String);
 
 /// Digest of a secret that is looked up by it: a token, or the cookie of a session.
 pub type SecretDigest = [u8; 32];
 
-impl Token {
+impl ProgramToken {
     /// Makes a token of chance, which must come from a cryptographic generator.
     #[must_use]
     pub fn of(chance: [u8; CHANCE]) -> Self {
@@ -65,9 +65,9 @@ impl Token {
 }
 
 /// Shows the id alone: tokens must not get into logs.
-impl fmt::Debug for Token {
+impl fmt::Debug for ProgramToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Token({})", self.id())
+        write!(f, "ProgramToken({})", self.id())
     }
 }
 
@@ -97,25 +97,25 @@ mod tests {
     proptest! {
         #[test]
         fn ui_1_a_token_is_read_back_and_another_is_not(chance: [u8; CHANCE], at in 0..82_usize, to in "[0-9a-zA-Z_]") {
-            let token = Token::of(chance);
+            let token = ProgramToken::of(chance);
             prop_assert_eq!(token.reveal().len(), 82);
-            prop_assert_eq!(Token::read(token.reveal()), Some(token.clone()));
+            prop_assert_eq!(ProgramToken::read(token.reveal()), Some(token.clone()));
             let mut other = token.reveal().to_owned();
             other.replace_range(at..=at, &to);
-            prop_assert_eq!(Token::read(&other).is_some(), other == token.reveal());
+            prop_assert_eq!(ProgramToken::read(&other).is_some(), other == token.reveal());
             let shown = format!("{token:?}");
             prop_assert!(!shown.contains(&token.reveal()[12..40]));
         }
 
         #[test]
         fn ui_1_no_text_breaks_the_reader(text in "(pgr_)?.{0,90}") {
-            let _ = Token::read(&text);
+            let _ = ProgramToken::read(&text);
         }
     }
 
     #[test]
     fn ui_1_a_token_shows_its_id() {
-        let token = Token::of([0xab; CHANCE]);
+        let token = ProgramToken::of([0xab; CHANCE]);
         assert_eq!(token.id(), "ababab");
         assert!(token.reveal().starts_with("pgr_ababab"));
     }

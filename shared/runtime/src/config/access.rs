@@ -2,40 +2,14 @@
 
 use std::time::Duration;
 
-use pagurus_domain::access::{AccessRole, GroupRoles};
+use pagurus_domain::access::{AccessMode, AccessRole, CallbackProof, GroupRoles};
 use pagurus_domain::document::Fault;
-use pagurus_domain::id::{Vocabulary, spelled};
+use pagurus_domain::id::Vocabulary;
 
 use super::Settings;
 use super::builder::SettingsBuilder;
 use super::kind::Kind::*;
 use super::section::{section, without_slash};
-
-/// Proof that the API asks of those who use it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AccessMode {
-    /// None: who reaches the API may do everything.
-    Public,
-    /// Tokens, and the local administrator.
-    Token,
-    /// The same, and people of a directory.
-    Ldap,
-    /// The same, and people of an identity provider.
-    Oidc,
-}
-
-spelled!(AccessMode { Public => "public", Token => "token", Ldap => "ldap", Oidc => "oidc" });
-
-/// Proof that an answer of a called system needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallbackProof {
-    /// The unguessable address to which it is sent.
-    Address,
-    /// A token besides.
-    Token,
-}
-
-spelled!(CallbackProof { Address => "address", Token => "token" });
 
 section! {
     /// `access`

@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use pagurus_domain::access::{AccessMode, CallbackProof};
 use pagurus_domain::activation::ActivationMode;
 use pagurus_domain::document::{DocumentNode, Fault};
 use pagurus_domain::flow::DistributionMode;
 use pagurus_domain::order::dependency::StartMode;
 
-use super::access::{AccessMode, CallbackProof};
-use super::calls::AllowedDestination;
+use super::destinations::AllowedDestination;
 use super::exchanges::AllowedExchange;
 use super::kind::Typed;
 use super::values::Values;

@@ -43,9 +43,9 @@ const SECTIONS: &[&[Setting]] = &[
     NotifySettings::KEYS,
     WebhookSettings::KEYS,
     AccessSettings::KEYS,
-    REST,
     LdapSettings::KEYS,
     OidcSettings::KEYS,
+    REST,
 ];
 
 /// All keys in the order of the pages.

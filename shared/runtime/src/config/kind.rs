@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pagurus_domain::document::{DocumentNode, Value, nearest, parse_duration};
 
-use super::calls::AllowedDestination;
+use super::destinations::AllowedDestination;
 use super::exchanges::AllowedExchange;
 
 /// Kind of the value of a key.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
-use super::calls::AllowedDestination;
+use super::destinations::AllowedDestination;
 use super::exchanges::AllowedExchange;
 
 /// Beginning of an entry that names an exchange.

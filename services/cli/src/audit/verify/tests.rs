@@ -47,9 +47,9 @@ fn verify(pages: &[AuditChainView], noted: Option<NotedHead>) -> Result<ChainHea
         match state.take(page) {
             Ok(Some(_)) => {}
             Ok(None) => return Ok(state.head),
-            Err(Stop::Fault(fault)) => return Err(fault),
-            Err(Stop::Strange(what)) => panic!("{what}"),
-            Err(Stop::Removed) => panic!("removed"),
+            Err(VerificationEnd::Fault(fault)) => return Err(fault),
+            Err(VerificationEnd::Strange(what)) => panic!("{what}"),
+            Err(VerificationEnd::Removed) => panic!("removed"),
         }
     }
     panic!("no last page")

@@ -1,13 +1,13 @@
 //! Tables of claims, and what is said of each.
 
-use super::super::claims::{Claims, Expected, JudgedLogout};
+use super::super::claims::{ExpectedClaims, JudgedLogout, TokenClaims};
 use super::*;
 
 const NOW: i64 = 1_800_000_000;
 const LOGOUT_EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
 
-fn expected(acr: &[&str]) -> Expected {
-    Expected {
+fn expected(acr: &[&str]) -> ExpectedClaims {
+    ExpectedClaims {
         issuer: "https://id.example".into(),
         client_id: "pagurus".into(),
         acr: acr.iter().map(|class| (*class).to_owned()).collect(),
@@ -20,23 +20,23 @@ fn now() -> Timestamp {
 }
 
 /// The claims with this one changed; `null` takes it away.
-fn claims(mut base: Value, claim: &str, value: Value) -> Claims {
+fn claims(mut base: Value, claim: &str, value: Value) -> TokenClaims {
     let map = base.as_object_mut().unwrap();
     map.insert(claim.to_owned(), value.clone());
     if value.is_null() {
         map.remove(claim);
     }
-    Claims(map.clone())
+    TokenClaims(map.clone())
 }
 
-fn of_id(claim: &str, value: Value) -> Claims {
+fn of_id(claim: &str, value: Value) -> TokenClaims {
     let base = json!({
         "iss": "https://id.example", "aud": "pagurus", "sub": "7", "nonce": "n", "iat": NOW, "exp": NOW + 300,
     });
     claims(base, claim, value)
 }
 
-fn of_logout(claim: &str, value: Value) -> Claims {
+fn of_logout(claim: &str, value: Value) -> TokenClaims {
     let base = json!({
         "iss": "https://id.example", "aud": ["pagurus"], "sub": "7", "sid": "s", "iat": NOW, "jti": "j",
         "exp": NOW + 120, "events": {LOGOUT_EVENT: {}},
@@ -90,9 +90,9 @@ fn qlt_9_an_id_token_is_taken_within_a_minute_of_clock_skew() {
     ] {
         assert_eq!(of_id(claim, value).judge_id(&expected(&[]), "n", now()), Ok(()), "{claim}");
     }
-    let Claims(mut several) = of_id("azp", json!("pagurus"));
+    let TokenClaims(mut several) = of_id("azp", json!("pagurus"));
     several.insert("aud".into(), json!(["other", "pagurus"]));
-    assert_eq!(Claims(several).judge_id(&expected(&[]), "n", now()), Ok(()));
+    assert_eq!(TokenClaims(several).judge_id(&expected(&[]), "n", now()), Ok(()));
 }
 
 #[test]
@@ -127,9 +127,9 @@ fn qlt_9_a_logout_token_is_refused_with_the_part_that_is_wrong() {
             of_logout(claim, value.clone()).judge_logout(&expected(&[]), now()).unwrap_err().to_string();
         assert!(flaw.contains(word), "{claim} {value}: {flaw}");
     }
-    let Claims(mut nobody) = of_logout("sub", Value::Null);
+    let TokenClaims(mut nobody) = of_logout("sub", Value::Null);
     nobody.remove("sid");
-    assert_eq!(Claims(nobody).judge_logout(&expected(&[]), now()), Err(Flaw::NobodyNamed));
+    assert_eq!(TokenClaims(nobody).judge_logout(&expected(&[]), now()), Err(Flaw::NobodyNamed));
 }
 
 #[test]

@@ -155,7 +155,7 @@ proptest! {
         let before = place.checked_sub(1).map_or(ChainHead::default(), |before| stored.links[before].into());
         let like = stored.entries[place].numbers;
         let new = Owned { numbers: [5000, like[1], like[2]], texts: texts.0, optional: texts.1 };
-        // Whoever puts it in makes a link that fits the one before, and moves the others.
+        // The hand that puts it in makes a link that fits the one before, and moves the others.
         let link = before.next(0, &new.entry());
         stored.links[place..].iter_mut().for_each(|link| link.position += 1);
         stored.links.insert(place, link);

@@ -46,6 +46,7 @@ fn other(setting: &super::super::section::Setting) -> Option<String> {
         "notify.allow" | "reply.allow" => "[{queue: inbox}]",
         "secrets.for" => "{token: [billing.example]}",
         "config" => "{a: 1}",
+        "audit.retention" => "40d",
         "access.oidc.issuer" => "'https://id.example'",
         "access.oidc.client_secret" => "s3cret",
         "access.oidc.scopes" => "[openid, email]",

@@ -2,14 +2,12 @@
 
 use pagurus_domain::id::Role;
 
-use super::*;
-
 /// A file with one mistake, and words of the fault.
 const MISTAKES: [(&str, &str); 60] = [
     ("worker: {concurency: 8}", "did you mean `concurrency`?"),
     ("databse: {url: 'postgres://h/d'}", "did you mean `database`?"),
     ("worker:\n\tconcurrency: 8", "tab"),
-    ("worker: {concurrency: 8", "YAML"),
+    ("worker: {concurrency: 8", "unclosed bracket"),
     ("worker: {concurrency: eight}", "expected a whole number"),
     ("worker: {concurrency: 0}", "0 is not between 1"),
     ("worker: {concurrency: -1}", "-1 is not between"),
@@ -46,7 +44,7 @@ const MISTAKES: [(&str, &str); 60] = [
     ("intake: {hosts: ['https://shop.example']}", "is not the name of a host"),
     ("intake: {max_batch_body_bytes: 1KiB}", "must not be less than `intake.max_body_bytes`"),
     ("intake: {listen_systems: 9000}", "is not an IP address with a port"),
-    ("intake: {limits: {burst: 5}}", "burst"),
+    ("intake: {limits: {requests_per_second: 1.5}}", "expected a whole number"),
     ("distribution: {mode: limited_flow}", "did you mean `limited_flows`?"),
     ("notify: {allow: [{exchnge: x}]}", "did you mean `exchange`?"),
     ("notify: {retry: {max: 1ms}}", "must not be less than `notify.retry.initial`"),

@@ -125,7 +125,7 @@ fn architecture_the_schema_of_the_configuration_takes_and_refuses_what_its_reade
         "execution: {error_handling: {sink: {}}}",
         "execution: {error_handling: {sync: {retry: {policies: {p: {}}}}}}",
         "execution: {state_classification: {target: [done]}}",
-        "access: {mode: ldap}",
+        "access: {mode: ladp}",
     ] {
         assert!(!config::check(bad, std::iter::empty()).is_empty() && !schema.is_valid(&tree(bad)), "{bad}");
     }

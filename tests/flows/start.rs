@@ -51,7 +51,6 @@ const ALL: &[Refused] = &[
     refused("log: {level: loud}", None, "is no level"),
     refused("telemetry: {otlp: {endpoint: 'collector:4318'}}", None, "must begin with `http://`"),
     refused("access: {mode: ladp}", None, "did you mean `ldap`?"),
-    refused("access: {local: {name: root}}", None, "needs both"),
     refused("access: {local: {name: root, password_hash: secret}}", None, "`$argon2id$`"),
     refused("access: {session: {idle: 2h, longest: 1h}}", None, "must not be more than"),
     refused("", Some(("PAGURUS__WORKER__CONCURENCY", "1")), "unknown key in the environment"),
@@ -70,6 +69,7 @@ const WORKER: &[Refused] =
 
 /// Configurations that keep an intake from starting, and no other service.
 const INTAKE: &[Refused] = &[
+    refused("access: {local: {name: root}}", None, "needs both"),
     refused("node: {listen: '0.0.0.0:0'}", None, "the API would be open to everybody"),
     refused("", Some(("PAGURUS__NODE__LISTEN", "[::]:0")), "the API would be open to everybody"),
 ];

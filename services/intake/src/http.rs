@@ -98,8 +98,8 @@ pub(crate) fn router(intake: Intake) -> Router {
         })
         .with_state(intake.clone())
         .layer(Extension(Arc::new(Description::of(&document))))
-        .layer(middleware::from_fn_with_state(intake.clone(), quota::limit))
         .layer(middleware::from_fn_with_state(intake.clone(), identity::identify))
+        .layer(middleware::from_fn_with_state(intake.clone(), quota::limit))
         .layer(middleware::from_fn_with_state(intake, guard::guard))
 }
 

@@ -73,12 +73,12 @@ impl Directory {
         }
     }
 
-    /// Groups of a person, without their password: the inner none if the directory does not know them any more, the outer if it
-    /// cannot be asked.
-    pub async fn groups_of(&self, name: &str) -> Option<Option<Vec<String>>> {
+    /// A person, without their password: the inner none if the directory does not know them any more, the outer if it cannot be
+    /// asked.
+    pub async fn find(&self, name: &str) -> Option<Option<Person>> {
         match self {
             Self::Ldap(directory) => match directory.look_up(name).await.outcome {
-                Ok(person) => Some(Some(person.groups)),
+                Ok(person) => Some(Some(person)),
                 Err(LoginFailure::Refused(_)) => Some(None),
                 Err(LoginFailure::Unavailable(_)) => None,
             },

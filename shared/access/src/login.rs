@@ -47,28 +47,51 @@ impl Access {
     /// The problem to answer with. It is the same for a wrong name and for a wrong password, and takes as long.
     pub async fn log_in(&self, login: LoginRequest, address: &str) -> Result<OpenedSession, Problem> {
         let started = Instant::now();
-        if let Some(wait) = lock(&self.0.throttle).wait(&login.name, self.counted(address), Timestamp::now())
-        {
-            let seconds = wait.as_secs() + 1;
-            let detail = format!("too many logins have failed; try again in {seconds} s");
-            return Err(Problem::new(Type::Busy, detail));
-        }
-        let name = login.name.clone();
+        self.count_login(&login.name, address)?;
+        let (name, counted) = (login.name.clone(), self.counted(address));
         match self.prove(login).await {
             Ok(proved) => {
-                lock(&self.0.throttle).succeeded(&name, self.counted(address));
-                self.open(proved, address).await
+                // Of somebody without a role the count stays: each try writes into the audit log.
+                let opened = self.open(proved, address).await?;
+                lock(&self.0.throttle).succeeded(&name, counted);
+                Ok(opened)
             }
             Err(failure) => {
-                let problem = self.log_in_failed(&name, &failure, address).await;
+                let problem = match failure {
+                    LoginFailure::Refused(_) => {
+                        self.note_failure(&name, &failure, address).await;
+                        Problem::new(Type::Unauthenticated, "the name or the password is wrong")
+                    }
+                    LoginFailure::Unavailable(reason) => {
+                        lock(&self.0.throttle).take_back(&name, counted);
+                        tracing::warn!(address, reason, "nobody could be asked who logs in");
+                        let detail = "the directory does not answer; try again, or use a token";
+                        Problem::new(Type::Unavailable, detail)
+                    }
+                };
                 sleep_until(started + LEAST_TIME).await;
                 Err(problem)
             }
         }
     }
 
+    /// Counts a login before it is tried.
+    ///
+    /// # Errors
+    /// Too many have failed: the problem to answer with.
+    pub(crate) fn count_login(&self, name: &str, address: &str) -> Result<(), Problem> {
+        let (now, counted) = (Timestamp::now(), self.counted(address));
+        let mut throttle = lock(&self.0.throttle);
+        if let Some(wait) = throttle.wait(name, counted, now) {
+            let detail = format!("too many logins have failed; try again in {} s", wait.as_secs() + 1);
+            return Err(Problem::new(Type::Busy, detail));
+        }
+        throttle.count(name, counted, now);
+        Ok(())
+    }
+
     /// Address that failures are counted for; none where one client may have all places, because all come through one gateway.
-    fn counted<'a>(&self, address: &'a str) -> Option<&'a str> {
+    pub(crate) fn counted<'a>(&self, address: &'a str) -> Option<&'a str> {
         let share = self.0.host.settings().intake.client_share_percentage;
         Some(address).filter(|_| share < 100)
     }
@@ -136,24 +159,14 @@ impl Access {
             let tx = client.transaction().await?;
             stored::add_session(&tx, &session).await?;
             let entry = AuditEntry::new("login", (AuditKind::Session, session.id), &by, None);
-            entry.with(&json!({"role": role.as_str(), "groups": person.groups})).record(&tx).await?;
+            entry
+                .with(&json!({"role": role.as_str(), "subject": person.subject, "groups": person.groups}))
+                .record(&tx)
+                .await?;
             Ok::<_, Error>(tx.commit().await?)
         };
         stored.await.map_err(|error| self.failed(&error))?;
         Ok(OpenedSession { secret, identity })
-    }
-
-    async fn log_in_failed(&self, name: &str, failure: &LoginFailure, address: &str) -> Problem {
-        self.note_failure(name, failure, address).await;
-        match failure {
-            LoginFailure::Refused(_) => {
-                lock(&self.0.throttle).failed(name, self.counted(address), Timestamp::now());
-                Problem::new(Type::Unauthenticated, "the name or the password is wrong")
-            }
-            LoginFailure::Unavailable(_) => {
-                Problem::new(Type::Unavailable, "the directory does not answer; try again, or use a token")
-            }
-        }
     }
 
     /// Writes a login that failed into the log and the audit log, with the reason, which nobody outside learns.

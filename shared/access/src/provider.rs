@@ -9,7 +9,7 @@ use pagurus_wire::problem::{Problem, Type};
 
 use crate::login::Proved;
 use crate::oidc::{OidcProvider, PendingLogin};
-use crate::{Access, LoginFailure, OpenedSession};
+use crate::{Access, LoginFailure, OpenedSession, lock};
 
 /// Path at which the provider sends people back.
 pub const PROVIDER_PATH: &str = "/v1/session/oidc";
@@ -51,8 +51,13 @@ impl Access {
             let detail = "this browser has begun no login, or too long ago; begin at `/v1/session/login`";
             return Err(Problem::new(Type::Unauthenticated, detail));
         };
+        // The name is not known yet; behind one gateway nobody is counted, because strangers would lock everybody out.
+        if self.counted(address).is_some() {
+            self.count_login("", address)?;
+        }
         match provider.finish(&pending, state, code, &redirect).await {
             Ok(login) => {
+                lock(&self.0.throttle).succeeded("", self.counted(address));
                 let role = self.role_of(&login.person.groups);
                 let provider_session = login.provider_session;
                 let proved = Proved {
@@ -64,8 +69,13 @@ impl Access {
                 };
                 self.open(proved, address).await
             }
+            // In the log alone: strangers could fill the audit log, and the provider keeps one of its own.
             Err(failure) => {
-                self.note_failure("oidc", &failure, address).await;
+                tracing::warn!(
+                    reason = failure.to_string(),
+                    address,
+                    "a login at the identity provider failed"
+                );
                 Err(unavailable(&failure))
             }
         }
@@ -81,10 +91,12 @@ impl Access {
             Ok(logout) => logout,
             Err(failure) => {
                 tracing::warn!(reason = failure.to_string(), address, "a logout token was refused");
-                return Err(Problem::new(
-                    Type::Malformed,
-                    "the logout token does not hold; the log says why",
-                ));
+                return Err(match failure {
+                    LoginFailure::Refused(_) => {
+                        Problem::new(Type::Malformed, "the logout token does not hold; the log says why")
+                    }
+                    LoginFailure::Unavailable(_) => unavailable(&failure),
+                });
             }
         };
         let which = SessionsToEnd::AtProvider {

@@ -39,6 +39,11 @@ impl RecentOwners {
         None
     }
 
+    /// True if the owner of a secret is known, and counts.
+    pub fn knows(&self, digest: &SecretDigest, now: Instant) -> bool {
+        self.0.get(digest).is_some_and(|owner| now.saturating_duration_since(owner.found) < LONGEST)
+    }
+
     /// Keeps the result of a look-up that began at `asked`: an owner, or that there is none.
     pub fn put(&mut self, digest: SecretDigest, identity: Option<Identity>, asked: Instant) {
         match identity {

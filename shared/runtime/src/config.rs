@@ -233,11 +233,19 @@ impl Settings {
     /// The fault to show; only a process that serves the API has it.
     pub fn check_public_access(&self) -> Result<(), Fault> {
         let is_open = self.access.mode == pagurus_domain::access::AccessMode::Public;
-        if !is_open || self.intake.public_confirmed || self.node.listen.ip().to_canonical().is_loopback() {
+        // At `intake.listen_systems` nothing is done without the address of a request.
+        let addresses = [
+            ("/node/listen", Some(self.node.listen)),
+            ("/intake/listen_clients", self.intake.listen_clients),
+        ];
+        let reached = addresses.into_iter().find_map(|(place, listen)| {
+            listen.filter(|listen| !listen.ip().to_canonical().is_loopback()).map(|listen| (place, listen))
+        });
+        let Some((place, listen)) = reached.filter(|_| is_open && !self.intake.public_confirmed) else {
             return Ok(());
-        }
-        let message = format!("the API would be open to everybody who reaches {}", self.node.listen);
-        Err(Fault::placed(None, "/node/listen", message)
+        };
+        let message = format!("the API would be open to everybody who reaches {listen}");
+        Err(Fault::placed(None, place, message)
             .hint("listen on a loopback address, choose another `access.mode`, or set `intake.public_confirmed: true`"))
     }
 }

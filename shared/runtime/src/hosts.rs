@@ -21,6 +21,7 @@ pub fn is_called_by(settings: &Settings, host: &str) -> bool {
     let intake = &settings.intake;
     intake.hosts.iter().any(is_it)
         || intake.public_url.as_deref().is_some_and(|url| host_of(url) == host)
+        || settings.access.url.as_deref().is_some_and(|url| host_of(url) == host)
         || settings.node.advertise.as_deref().map_or_else(|| host_name().to_ascii_lowercase(), host_of)
             == host
 }

@@ -93,7 +93,8 @@ impl HttpServer {
         ];
         for (entrance, listen) in more {
             let Some(listen) = listen else { continue };
-            let (all, only_probes) = (all.clone().layer(Extension(entrance)), only_probes.clone());
+            let outer = |router: &Router| router.clone().layer(from_fn(without_insight));
+            let (all, only_probes) = (outer(&all).layer(Extension(entrance)), outer(&only_probes));
             tokio::spawn(connections::serve(
                 connections::listen(listen)?,
                 limits,
@@ -142,6 +143,14 @@ impl Api {
             Err(never) => match never {},
         }
     }
+}
+
+/// Leaves out what shows the inside of the engine, at addresses that strangers may reach; `/healthz` says that it lives.
+async fn without_insight(request: Request<Body>, next: Next) -> Response<Body> {
+    if matches!(request.uri().path(), "/metrics" | "/readyz") {
+        return answer_of(&Problem::new(Type::NotFound, "this address does not serve this part of the API"));
+    }
+    next.run(request).await
 }
 
 /// An intake without its API starts, ends or begins a new life. A client takes 404 for final and would

@@ -45,6 +45,7 @@ pub fn refusals(settings: &Settings, process: NewProcess) -> Vec<Fault> {
     if process.role == Role::Intake {
         faults.extend(settings.check_public_access().err());
         faults.extend(settings.oidc.unpaired());
+        faults.extend(settings.access.unpaired());
     }
     if settings.node.certificate.is_some() != settings.node.key.is_some() {
         let message = "`node.certificate` goes with `node.key`: set both, or none";

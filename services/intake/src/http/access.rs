@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse as _;
 use pagurus_access::{OpenedSession, PROVIDER_PATH, WhichSession, csrf_token};
 use pagurus_domain::access::{Identity, LoginMethod};
+use pagurus_runtime::Peer;
 use pagurus_view::ListQuery;
 use pagurus_wire::access::{
     AccessExplanation, LoginRequest, NewTokenView, PersonSessionView, SessionView, TokenRequest, TokenView,
@@ -21,10 +22,13 @@ use super::HttpResult;
 use super::body::Sent;
 use super::caller::Caller;
 use super::document::{Table, admin, anyone};
-use super::identity::{COOKIE, address_of, cookie_of, session_of};
+use super::identity::{COOKIE, cookie_of, session_of};
 use super::query::{Path, Query};
 use crate::Intake;
 
+/// Header of answers that no cache may keep.
+const NOT_KEPT: (header::HeaderName, HeaderValue) =
+    (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
 /// Cookie of a login that goes on at the identity provider, and how long it may take.
 const PENDING: &str = "__Host-pagurus-login";
 const PENDING_SECONDS: u32 = 600;
@@ -32,7 +36,11 @@ const PENDING_SECONDS: u32 = 600;
 pub(super) fn routes(table: Table) -> Table {
     table
         .of("Access", "Login and logout, tokens of programs, and sessions of people.")
-        .get("/v1/session", who, anyone("Who asks, in which role, and by which proof."))
+        .get(
+            "/v1/session",
+            who,
+            anyone("Who asks, in which role, and by which proof.").gives::<SessionView>(200, "Who asks."),
+        )
         .post(
             "/v1/session",
             log_in,
@@ -96,12 +104,12 @@ async fn explain(State(intake): State<Intake>, Query(query): Query<ExplainQuery>
 }
 
 /// `GET /v1/session`
-async fn who(State(intake): State<Intake>, parts: Parts) -> Json<SessionView> {
+async fn who(State(intake): State<Intake>, parts: Parts) -> Response<Body> {
     let identity = parts.extensions.get::<Identity>();
     let by_session =
         identity.is_some_and(|one| !matches!(one.method, LoginMethod::Public | LoginMethod::Token));
     let csrf = session_of(&parts.headers).filter(|_| by_session).map(|secret| csrf_token(&secret));
-    Json(view_of(&intake, identity, csrf))
+    ([NOT_KEPT], Json(view_of(&intake, identity, csrf))).into_response()
 }
 
 fn view_of(intake: &Intake, identity: Option<&Identity>, csrf_token: Option<String>) -> SessionView {
@@ -120,19 +128,19 @@ async fn log_in(
     parts: Parts,
     Sent(login): Sent<LoginRequest>,
 ) -> HttpResult<Response<Body>> {
-    let address = address_of(&parts).unwrap_or_default();
-    let opened = intake.access.log_in(login, &client_address(&address)).await?;
+    let opened = intake.access.log_in(login, &client_of(&parts)).await?;
     Ok(opened_answer(&intake, &opened))
 }
 
-/// Address without the port, which is another one for each connection.
-fn client_address(address: &str) -> String {
-    address.rsplit_once(':').map_or_else(|| address.to_owned(), |(host, _)| host.to_owned())
+/// Client that logs in, for logs and the throttle of logins.
+fn client_of(parts: &Parts) -> String {
+    parts.extensions.get::<Peer>().map_or_else(String::new, |peer| peer.client().to_string())
 }
 
 fn opened_answer(intake: &Intake, opened: &OpenedSession) -> Response<Body> {
     let view = view_of(intake, Some(&opened.identity), Some(csrf_token(&opened.secret)));
-    ([(header::SET_COOKIE, cookie(opened.secret.reveal(), None))], Json(view)).into_response()
+    let cookie = cookie(opened.secret.reveal(), None);
+    ([(header::SET_COOKIE, cookie), NOT_KEPT], Json(view)).into_response()
 }
 
 /// Cookie of a session, which no script reads and no other site sends; with a length of life, one that takes it away.
@@ -174,7 +182,7 @@ async fn finish_login(State(intake): State<Intake>, parts: Parts) -> HttpResult<
         return Err(Problem::new(Type::Unauthenticated, detail).into());
     }
     let pending = cookie_of(&parts.headers, PENDING).unwrap_or_default();
-    let address = client_address(&address_of(&parts).unwrap_or_default());
+    let address = client_of(&parts);
     let opened = intake.access.finish_at_provider(pending, (&back.state, &back.code), &address).await?;
     let mut answer = opened_answer(&intake, &opened);
     let used = format!("{PENDING}=; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=0");
@@ -194,9 +202,9 @@ async fn provider_logout(
     let Some(token) = token else {
         return Err(Problem::new(Type::Malformed, "the field `logout_token` is missing").into());
     };
-    let address = client_address(&address_of(&parts).unwrap_or_default());
+    let address = client_of(&parts);
     intake.access.log_out_at_provider(&token, &address).await?;
-    Ok((StatusCode::NO_CONTENT, [(header::CACHE_CONTROL, "no-store")]).into_response())
+    Ok((StatusCode::NO_CONTENT, [NOT_KEPT]).into_response())
 }
 
 /// A header value of a text that this program has made.
@@ -231,7 +239,7 @@ async fn make_token(
     Sent(asked): Sent<TokenRequest>,
 ) -> HttpResult<Response<Body>> {
     let made = intake.access.make_token(&asked, &by).await?;
-    Ok((StatusCode::CREATED, [(header::CACHE_CONTROL, "no-store")], Json(made)).into_response())
+    Ok((StatusCode::CREATED, [NOT_KEPT], Json(made)).into_response())
 }
 
 /// `DELETE /v1/access/tokens/{id}`

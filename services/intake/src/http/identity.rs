@@ -24,7 +24,7 @@ pub(super) const COOKIE: &str = "__Host-pagurus";
 /// Header by which a page of ours proves that it is one.
 const CSRF: &str = "x-csrf-token";
 /// Interval at which it is asked whether the reader of a stream, or of an answer that takes its time, still may.
-const ASK_AGAIN: Duration = Duration::from_millis(500);
+const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Role that a route asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,11 +76,8 @@ pub(super) async fn identify(
             Err(unavailable) => return ProblemResponse(unavailable).into_response(),
         },
     };
-    if let Sender::Known(identity, credential) = &sender {
+    if let Sender::Known(identity, _) = &sender {
         request.extensions_mut().insert(identity.clone());
-        if let Some(credential) = credential {
-            request.extensions_mut().insert(*credential);
-        }
     }
     request.extensions_mut().insert(RequestFacts { intake, sender });
     next.run(request).await
@@ -111,6 +108,14 @@ async fn sender_of(access: &Access, method: &Method, headers: &HeaderMap) -> Res
         (Some(identity), _) => Ok(Sender::Known(identity, Some(credential))),
         (None, Credential::Token(_)) => refused("the token is unknown, revoked or over"),
         (None, Credential::Session(_)) => refused("the session is over; log in again"),
+    }
+}
+
+/// Credential that a request carries, whether it counts or not.
+pub(super) fn credential_of(headers: &HeaderMap) -> Option<Credential> {
+    match headers.get(header::AUTHORIZATION) {
+        Some(value) => token_of(value).map(|token| Credential::Token(token.digest())),
+        None => session_of(headers).map(|secret| Credential::Session(secret.digest())),
     }
 }
 
@@ -220,7 +225,7 @@ async fn admission_ends(access: Access, credential: Credential, needed: AccessRo
     let admits = |found: Option<Identity>| found.is_some_and(|one| one.role.admits_to(needed, true));
     loop {
         tokio::time::sleep(ASK_AGAIN).await;
-        if access.identify(&credential).await.is_ok_and(|found| !admits(found)) {
+        if access.still(&credential).await.is_ok_and(|found| !admits(found)) {
             return;
         }
     }

@@ -111,8 +111,10 @@ async fn resume(
     state: State<Intake>,
     path: Path<i64>,
     caller: Caller,
+    Extension(identity): Extension<Identity>,
     asked: Sent<OperationSteering>,
 ) -> HttpResult<Json<OperationView>> {
+    may_do(&identity, &state.views.operation(path.0).await?.action)?;
     steer(state, path, caller, asked, OperationState::Running).await
 }
 

@@ -22,6 +22,7 @@ use pagurus_runtime::metrics::Count;
 use pagurus_runtime::{ClientAddress, Peer, answer_of};
 use pagurus_wire::problem::{Problem, Type};
 
+use super::identity::credential_of;
 use crate::Intake;
 
 /// Clients that are remembered at most: more than connections by default, in some ten megabytes.
@@ -41,10 +42,11 @@ pub(super) enum ClientKey {
     Unknown,
 }
 
-/// The client of a request. Who is known is one client at all addresses, and many behind one gateway are as many clients.
-pub(super) fn client_of(parts: &Parts) -> ClientKey {
-    if let Some(credential) = parts.extensions.get::<Credential>() {
-        return ClientKey::Holder(*credential);
+/// The client of a request. Who is known is one client at all addresses, and many behind one gateway are as many clients. A
+/// secret that nobody has asked about lately counts for its address: strangers make up as many as they like.
+fn client_of(parts: &Parts, is_known: impl Fn(&Credential) -> bool) -> ClientKey {
+    if let Some(credential) = credential_of(&parts.headers).filter(is_known) {
+        return ClientKey::Holder(credential);
     }
     parts.extensions.get::<Peer>().map_or(ClientKey::Unknown, |peer| ClientKey::Address(peer.client()))
 }
@@ -55,13 +57,14 @@ pub(super) async fn limit(State(intake): State<Intake>, request: Request, next: 
     if limits.is_unlimited() || is_free(request.uri().path()) {
         return next.run(request).await;
     }
-    let (request, turn) = match intake.quotas.begin(request, limits) {
-        Ok(begun) => begun,
-        Err(refusal) => {
-            intake.host.metrics.count(Count::ClientsLimited, refusal.exceeded.measure.as_str(), 1);
-            return refusal.answer(&limits);
-        }
-    };
+    let (request, turn) =
+        match intake.quotas.begin(request, limits, |credential| intake.access.is_known(credential)) {
+            Ok(begun) => begun,
+            Err(refusal) => {
+                intake.host.metrics.count(Count::ClientsLimited, refusal.exceeded.measure.as_str(), 1);
+                return refusal.answer(&limits);
+            }
+        };
     turn.held_by(next.run(request).await)
 }
 
@@ -84,11 +87,20 @@ impl Default for ClientQuotas {
 
 impl ClientQuotas {
     /// Takes a request of a client, and gives it back with its use of the limits.
-    fn begin(&self, request: Request, limits: QuotaLimits) -> Result<(Request, ClientTurn), QuotaRefusal> {
+    fn begin(
+        &self,
+        request: Request,
+        limits: QuotaLimits,
+        is_known: impl Fn(&Credential) -> bool,
+    ) -> Result<(Request, ClientTurn), QuotaRefusal> {
         let (parts, body) = request.into_parts();
         let announced = body.size_hint().exact();
-        let turn =
-            QuotaView { used: self.used.clone(), begun: self.begun, client: client_of(&parts), limits };
+        let turn = QuotaView {
+            used: self.used.clone(),
+            begun: self.begun,
+            client: client_of(&parts, is_known),
+            limits,
+        };
         let taken = turn.used().begin(turn.client, announced.unwrap_or(0), &limits, turn.now());
         if let Err(exceeded) = taken {
             return Err(QuotaRefusal { exceeded, left: turn.left() });

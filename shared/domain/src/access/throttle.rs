@@ -65,8 +65,8 @@ impl LoginThrottle {
         waits.max()
     }
 
-    /// Notes a failed login.
-    pub fn failed(&mut self, name: &str, address: Option<&str>, now: Timestamp) {
+    /// Counts a login as failed, before it is tried: many tries at once are as many failures.
+    pub fn count(&mut self, name: &str, address: Option<&str>, now: Timestamp) {
         for subject in subjects(name, address) {
             if self.0.len() >= MOST && !self.0.contains_key(&subject) {
                 self.forget_one(now);
@@ -79,13 +79,27 @@ impl LoginThrottle {
         }
     }
 
-    /// Forgets the failures of a name that has logged in from this address. Those of the address stay: an account of one's own
-    /// must not pay for guesses at others.
+    /// Takes back the count of a login that told nothing, because nobody could be asked.
+    pub fn take_back(&mut self, name: &str, address: Option<&str>) {
+        for subject in subjects(name, address) {
+            self.decrement(&subject);
+        }
+    }
+
+    /// Takes back the count of a login that has succeeded, and forgets the failures of its name. Those of the address stay: an
+    /// account of one's own must not pay for guesses at others.
     pub fn succeeded(&mut self, name: &str, address: Option<&str>) {
         for subject in subjects(name, address) {
-            if !matches!(subject, Subject::Address(_)) {
-                self.0.remove(&subject);
+            match subject {
+                Subject::Address(_) => self.decrement(&subject),
+                Subject::Name(_) | Subject::NameAt(..) => _ = self.0.remove(&subject),
             }
+        }
+    }
+
+    fn decrement(&mut self, subject: &Subject) {
+        if let Some(failures) = self.0.get_mut(subject) {
+            failures.count = failures.count.saturating_sub(1);
         }
     }
 
@@ -101,7 +115,8 @@ impl LoginThrottle {
 }
 
 fn subjects(name: &str, address: Option<&str>) -> Vec<Subject> {
-    let name = name.to_lowercase();
+    // As directories compare names.
+    let name = name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     let of_address = address.map(|address| {
         [Subject::NameAt(name.clone(), address.to_owned()), Subject::Address(address.to_owned())]
     });
@@ -135,16 +150,20 @@ mod tests {
     fn ui_1_each_failure_beyond_five_doubles_the_wait_of_a_name_at_its_address() {
         let mut throttle = LoginThrottle::default();
         for _ in 0..4 {
-            throttle.failed("Anna", HOME, at(0));
+            throttle.count("Anna", HOME, at(0));
         }
         assert_eq!(throttle.wait("anna", HOME, at(0)), None);
         for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
-            throttle.failed("anna", HOME, at(0));
+            throttle.count("anna", HOME, at(0));
             assert_eq!(throttle.wait("ANNA", HOME, at(0)), seconds(wait));
         }
         assert_eq!(throttle.wait("anna", ELSEWHERE, at(0)), None, "a stranger does not lock the owner out");
         assert_eq!(throttle.wait("anna", HOME, at(60)), None);
         assert_eq!(throttle.wait("boris", HOME, at(0)), None);
+        assert_eq!(throttle.wait(" Anna\u{a0} ", HOME, at(0)), seconds(60), "the same name to a directory");
+        throttle.take_back("anna", HOME);
+        throttle.take_back("anna", HOME);
+        assert_eq!(throttle.wait("anna", HOME, at(0)), seconds(60), "eleven failures are left");
         throttle.succeeded("anna", HOME);
         assert_eq!(throttle.wait("anna", HOME, at(0)), None);
     }
@@ -153,12 +172,12 @@ mod tests {
     fn ui_1_an_address_that_guesses_names_waits_and_a_login_of_its_own_does_not_help() {
         let mut throttle = LoginThrottle::default();
         for no in 0..22 {
-            throttle.failed(&format!("n{no}"), HOME, at(0));
+            throttle.count(&format!("n{no}"), HOME, at(0));
         }
         throttle.succeeded("n1", HOME);
         assert_eq!(throttle.wait("anna", HOME, at(0)), seconds(4));
         assert_eq!(throttle.wait("anna", ELSEWHERE, at(0)), None);
-        throttle.failed("anna", HOME, at(1000));
+        throttle.count("anna", HOME, at(1000));
         assert_eq!(throttle.wait("anna", HOME, at(1000)), None, "it has rested for a quarter of an hour");
     }
 
@@ -167,7 +186,7 @@ mod tests {
         let mut throttle = LoginThrottle::default();
         for no in 0..60 {
             let address = format!("10.0.1.{no}");
-            throttle.failed("anna", Some(&address).filter(|_| no % 2 == 0).map(|address| &**address), at(0));
+            throttle.count("anna", Some(&address).filter(|_| no % 2 == 0).map(|address| &**address), at(0));
         }
         assert_eq!(throttle.wait("anna", HOME, at(0)), seconds(5));
         assert_eq!(throttle.wait("anna", None, at(0)), seconds(5));
@@ -178,10 +197,10 @@ mod tests {
     fn qlt_8_memory_is_bounded() {
         let mut throttle = LoginThrottle::default();
         for no in 0..5_000 {
-            throttle.failed(&format!("n{no}"), Some(&format!("a{no}")), at(no / 1000));
+            throttle.count(&format!("n{no}"), Some(&format!("a{no}")), at(no / 1000));
         }
         assert!(throttle.0.len() <= MOST);
-        throttle.failed("last", HOME, at(13));
+        throttle.count("last", HOME, at(13));
         assert!(throttle.0.contains_key(&Subject::Name("last".into())));
     }
 }

@@ -32,6 +32,15 @@ section! {
     with groups: GroupRoles = SettingsBuilder::group_roles;
 }
 
+impl AccessSettings {
+    /// The fault of a local administrator of whom one half is set. Each key may be changed alone, so that only a start has it.
+    pub(crate) fn unpaired(&self) -> Option<Fault> {
+        let message = "needs both `access.local.name` and `access.local.password_hash`";
+        let is_half = self.local_name.is_some() != self.local_password.is_some();
+        is_half.then(|| Fault::placed(None, "/access/local/name", message))
+    }
+}
+
 impl SettingsBuilder {
     fn group_roles(&mut self) -> Result<GroupRoles, Fault> {
         let mut roles = GroupRoles::default();
@@ -59,10 +68,6 @@ impl SettingsBuilder {
         };
         if let Some(missing) = missing {
             self.values.fault("access.mode", format!("`{}` needs {missing}", access.mode));
-        }
-        if access.local_name.is_some() != access.local_password.is_some() {
-            let message = "needs both `access.local.name` and `access.local.password_hash`";
-            self.values.fault("access.local.name", message);
         }
         if access.local_password.as_deref().is_some_and(|hash| !hash.starts_with("$argon2id$")) {
             let message =

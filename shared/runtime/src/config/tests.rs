@@ -251,6 +251,9 @@ fn ui_1_public_access_is_for_this_host_unless_confirmed() {
         ("node: {listen: '[::1]:80'}", true),
         ("node: {listen: '0.0.0.0:80'}", false),
         ("node: {listen: '10.0.0.1:80'}", false),
+        ("intake: {listen_clients: '0.0.0.0:80'}", false),
+        ("intake: {listen_systems: '0.0.0.0:80'}", true),
+        ("node: {listen: '0.0.0.0:80'}\naccess: {mode: token}", true),
         ("node: {listen: '0.0.0.0:80'}\nintake: {public_confirmed: true}", true),
     ] {
         assert_eq!(with(text, &[]).unwrap().check_public_access().is_ok(), allowed, "{text}");

@@ -1,5 +1,6 @@
 //! Clients, to whom what they take of a node is counted. Knows them by nothing but their addresses.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// Address of the sender of a request, as its connection has it.
@@ -17,6 +18,12 @@ impl Peer {
 /// A client: an address, and of IPv6 its network, because a host has all addresses of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientAddress(IpAddr);
+
+impl fmt::Display for ClientAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// Bits of an IPv6 address that belong to the host.
 const HOST_BITS: u32 = 64;

@@ -31,23 +31,28 @@ statements! {
     ADD_SESSION = "
         INSERT INTO sessions (id, digest, method, subject, name, login, role, groups, provider_session, origin, ends_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + make_interval(secs => $11))";
+    // Browsers of one person, the newest first: who logs in again and again must not fill the table.
+    END_OLDEST = "
+        DELETE FROM sessions WHERE id IN (
+            SELECT id FROM sessions WHERE subject = $1 AND method = $2 ORDER BY made_at DESC, id OFFSET $3)";
     SESSION = "
-        SELECT name, role, method, used_at < now() - interval '1 minute' AS is_stale,
+        SELECT name, role, method, groups, used_at < now() - least(interval '1 minute', make_interval(secs => $2 / 4)) AS is_stale,
                checked_at < now() - make_interval(secs => $3) AS is_unchecked
           FROM sessions
          WHERE digest = $1 AND ends_at > now() AND used_at > now() - make_interval(secs => $2)";
     TOUCH_SESSION = "
-        UPDATE sessions SET used_at = now() WHERE digest = $1 AND used_at < now() - interval '1 minute'";
+        UPDATE sessions SET used_at = now() WHERE digest = $1 AND used_at < now()";
     CHECK_SESSION = "
         UPDATE sessions SET checked_at = now()
          WHERE digest = $1 AND checked_at < now() - make_interval(secs => $2)
-         RETURNING login";
+         RETURNING login, subject";
     CHANGE_SESSION = "UPDATE sessions SET role = $2, groups = $3 WHERE digest = $1";
     END_SESSION = "DELETE FROM sessions WHERE digest = $1 RETURNING id, name, method";
     END_SESSION_OF_ID = "DELETE FROM sessions WHERE id = $1 RETURNING id, name, method";
     END_SESSIONS_OF = "
         DELETE FROM sessions
-         WHERE ($1::text IS NULL OR subject = $1) AND ($2::text IS NULL OR provider_session = $2)
+         WHERE ($1::text IS NULL OR subject = $1)
+           AND ($2::text IS NULL OR provider_session = $2 OR (provider_session IS NULL AND $1 IS NOT NULL))
            AND method = 'oidc' AND coalesce($1, $2) IS NOT NULL
          RETURNING id, name, method";
     LIST_SESSIONS = "
@@ -98,6 +103,8 @@ pub struct KnownOwner {
     pub role: AccessRole,
     /// Proof of the name.
     pub method: LoginMethod,
+    /// Groups of a person, as they were read last.
+    pub groups: Vec<String>,
     /// True if the time of its use is older than a minute.
     pub is_stale: bool,
     /// True if the groups of its person are to be read again.
@@ -115,6 +122,7 @@ pub async fn token(client: &Client, digest: &SecretDigest) -> Result<Option<Know
             name, is_stale;
             role: word(row, "role", "tokens.role")?,
             method: LoginMethod::Token,
+            groups: Vec::new(),
             is_unchecked: false
         }))
     };
@@ -137,7 +145,7 @@ pub async fn session(
     let row = client.query_opt(&statement, &[&&digest[..], &times.0, &times.1]).await?;
     let read = |row: &Row| {
         Ok(read!(row => KnownOwner {
-            name, is_stale, is_unchecked;
+            name, groups, is_stale, is_unchecked;
             role: word(row, "role", "sessions.role")?,
             method: word(row, "method", "sessions.method")?
         }))
@@ -152,11 +160,15 @@ pub async fn touch(client: &Client, digest: &SecretDigest, method: LoginMethod) 
     Ok(())
 }
 
-/// Takes on to read the groups of a session's person again; the name of the login, or none if another node has done so meanwhile.
-pub async fn take_check(client: &Client, digest: &SecretDigest, recheck: Duration) -> Result<Option<String>> {
+/// Takes on to read the groups of a session's person again; the name of the login and the subject, or none if another node has done so meanwhile.
+pub async fn take_check(
+    client: &Client,
+    digest: &SecretDigest,
+    recheck: Duration,
+) -> Result<Option<(String, String)>> {
     let statement = client.prepare_cached(CHECK_SESSION).await?;
     let row = client.query_opt(&statement, &[&&digest[..], &recheck.as_secs_f64()]).await?;
-    Ok(row.map(|row| row.get("login")))
+    Ok(row.map(|row| (row.get("login"), row.get("subject"))))
 }
 
 /// Gives a session the role and the groups that its person has now.
@@ -204,6 +216,9 @@ pub struct NewSession<'a> {
     pub longest: Duration,
 }
 
+/// Sessions of one person at a time; of more the oldest end.
+const MOST_OF_PERSON: i64 = 20;
+
 /// Stores a session.
 pub async fn add_session(tx: &Tx<'_>, session: &NewSession<'_>) -> Result<()> {
     let NewSession { id, digest, subject, name, login, groups, provider_session, origin, .. } = session;
@@ -215,6 +230,8 @@ pub async fn add_session(tx: &Tx<'_>, session: &NewSession<'_>) -> Result<()> {
         &[id, &&digest[..], &method, subject, name, login, &role, groups, provider_session, origin, &longest],
     )
     .await?;
+    let oldest = tx.prepare_cached(END_OLDEST).await?;
+    tx.execute(&oldest, &[subject, &method, &MOST_OF_PERSON]).await?;
     Ok(())
 }
 

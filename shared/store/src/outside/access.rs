@@ -36,7 +36,7 @@ statements! {
         DELETE FROM sessions WHERE id IN (
             SELECT id FROM sessions WHERE subject = $1 AND method = $2 ORDER BY made_at DESC, id OFFSET $3)";
     SESSION = "
-        SELECT name, role, method, groups, used_at < now() - least(interval '1 minute', make_interval(secs => $2 / 4)) AS is_stale,
+        SELECT name, role, method, groups, used_at < now() - least(interval '1 minute', make_interval(secs => $2::float8 / 4)) AS is_stale,
                checked_at < now() - make_interval(secs => $3) AS is_unchecked
           FROM sessions
          WHERE digest = $1 AND ends_at > now() AND used_at > now() - make_interval(secs => $2)";

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use pagurus_harness::nodes::Role;
-use reqwest::Response;
+use reqwest::{RequestBuilder, Response};
 use serde_json::json;
 
 use crate::installation::{Installation, LOG, PATIENCE, asking, until};
@@ -76,7 +76,11 @@ async fn qlt_15_open_requests_and_bytes_of_one_client_are_bounded_by_themselves(
     engine.accepted(json!({"id": "waits", "scenario": "asks"})).await;
     let (flood, quiet) = (client_at(FLOOD), client_at(QUIET));
     let poll = format!("{}/v1/orders/waits/wait?timeout=60", engine.base());
-    let held: Vec<_> = (0..5).map(|_| tokio::spawn(flood.get(&poll).send())).collect();
+    // One that finds a look below in its place comes again.
+    let hold = |request: RequestBuilder| async move {
+        while request.try_clone().unwrap().send().await.unwrap().status().as_u16() == 429 {}
+    };
+    let held: Vec<_> = (0..5).map(|_| tokio::spawn(hold(flood.get(&poll)))).collect();
     let look = format!("{}/v1/nodes", engine.base());
     until("its places are taken", PATIENCE, async || {
         flood.get(&look).send().await.unwrap().status().as_u16() == 429

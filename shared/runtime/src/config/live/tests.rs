@@ -46,6 +46,7 @@ fn other(setting: &super::super::section::Setting) -> Option<String> {
         "notify.allow" | "reply.allow" => "[{queue: inbox}]",
         "secrets.for" => "{token: [billing.example]}",
         "config" => "{a: 1}",
+        "access.ldap.bind_password" => "s3cret",
         "access.local.password_hash" => "'$argon2id$other'",
         "audit.retention" => "40d",
         "audit.export.syslog" => "'udp://h:514'",

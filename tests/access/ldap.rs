@@ -73,12 +73,12 @@ const GROUPS: &str = "ou=groups,dc=corp,dc=example";
 const SEARCHER: &str = "cn=search,dc=corp,dc=example";
 
 impl OpenLdap {
-    fn start(memberof: bool) -> Self {
+    async fn start(memberof: bool) -> Self {
         let folder = Folder::new();
         let issuer = TestIssuer::new("the directory's").unwrap();
         let ports = Ports::reserve(slapd::PORTS, &Owner::this_process().unwrap()).unwrap();
         let shown = issuer.issue("localhost", NOW).unwrap();
-        let server = Slapd::start(&folder.0.join("slapd"), ports.first(), &shown, memberof).unwrap();
+        let server = Slapd::start(&folder.0.join("slapd"), ports.first(), &shown, memberof).await.unwrap();
         server.add(&entries()).unwrap();
         let issuers = folder.write("issuers.pem", &issuer.pem);
         Self { server: OfTest(server), issuers, folder, _ports: ports }

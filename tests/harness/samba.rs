@@ -109,7 +109,7 @@ impl Samba {
     ///
     /// # Errors
     /// It does not start; the end of its log is in the message.
-    pub fn start(&mut self, shown: &TestCertificate) -> Result<()> {
+    pub async fn start(&mut self, shown: &TestCertificate) -> Result<()> {
         let key = self.folder.join("server.key");
         fs::write(self.folder.join("server.crt"), &shown.certificate)?;
         fs::write(&key, &shown.key)?;
@@ -124,7 +124,7 @@ impl Samba {
             if !process.alive() || Instant::now() > deadline {
                 bail!("samba does not answer:\n{}", process::tail(&log, 20));
             }
-            std::thread::sleep(Duration::from_millis(50));
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
         Ok(())
     }

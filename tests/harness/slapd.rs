@@ -45,7 +45,12 @@ impl Slapd {
     ///
     /// # Errors
     /// It is not installed, or does not start; the end of its log is in the message.
-    pub fn start(folder: &Path, first_port: u16, shown: &TestCertificate, memberof: bool) -> Result<Self> {
+    pub async fn start(
+        folder: &Path,
+        first_port: u16,
+        shown: &TestCertificate,
+        memberof: bool,
+    ) -> Result<Self> {
         if !is_installed() {
             bail!("slapd and ldap-utils are not installed");
         }
@@ -65,7 +70,7 @@ impl Slapd {
             if !server.process.alive() || Instant::now() > deadline {
                 bail!("slapd does not answer:\n{}", process::tail(&log, 20));
             }
-            std::thread::sleep(Duration::from_millis(20));
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Ok(server)
     }

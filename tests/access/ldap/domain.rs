@@ -18,7 +18,7 @@ async fn ui_1_a_person_of_a_domain_logs_in_with_nested_groups() {
     domain.tool(&["group", "addmembers", "outer", "inner"]).unwrap();
     let issuer = TestIssuer::new("the domain's").unwrap();
     let address = domain.address().to_string();
-    domain.0.start(&issuer.issue(&address, NOW).unwrap()).unwrap();
+    domain.0.start(&issuer.issue(&address, NOW).unwrap()).await.unwrap();
 
     let issuers = folder.write("issuers.pem", &issuer.pem);
     let searcher = format!("search@{}", samba::REALM);

@@ -21,7 +21,7 @@ async fn sentence(by: &LdapDirectory) -> String {
 
 #[tokio::test]
 async fn qlt_9_passwords_go_to_the_right_directory_by_tls_only() {
-    let directory = OpenLdap::start(false);
+    let directory = OpenLdap::start(false).await;
     let (ldap, ldaps) = (directory.ldap(), directory.ldaps());
     for url in [&ldap, &ldaps] {
         let by = directory.by(&[BY_NAME, ("url", url)]);
@@ -73,7 +73,7 @@ async fn qlt_9_nothing_is_sent_where_tls_is_refused() {
 /// Eight logins hang and others wait for their places; a directory that answers does so meanwhile.
 #[tokio::test]
 async fn qlt_15_a_directory_that_says_nothing_holds_nobody_else_up() {
-    let directory = OpenLdap::start(false);
+    let directory = OpenLdap::start(false).await;
     let silent = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("ldap://127.0.0.1:{}", silent.local_addr().unwrap().port());
     let hanging = LdapDirectory::new(&settings(&[
@@ -204,7 +204,7 @@ async fn qlt_9_a_directory_that_is_away_or_speaks_something_else_lets_nobody_in(
 /// A password is nowhere but in the bind: neither in what failures say nor in what is shown of the settings.
 #[tokio::test]
 async fn scn_15_no_password_is_shown() {
-    let directory = OpenLdap::start(false);
+    let directory = OpenLdap::start(false).await;
     let keys = [
         ("bind_name", "cn=root,dc=corp,dc=example"),
         ("bind_password", ROOT_PASSWORD),

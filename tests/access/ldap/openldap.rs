@@ -22,7 +22,7 @@ fn named(names: &[&str]) -> Vec<String> {
 
 #[tokio::test]
 async fn ui_1_a_person_logs_in_with_groups_by_filter() {
-    let directory = OpenLdap::start(false);
+    let directory = OpenLdap::start(false).await;
     for by in
         [directory.by(&[&[("bind_template", BY_NAME)], &BY_BOTH[..]].concat()), directory.by_search(&BY_BOTH)]
     {
@@ -40,7 +40,7 @@ async fn ui_1_a_person_logs_in_with_groups_by_filter() {
 
 #[tokio::test]
 async fn ui_1_a_person_logs_in_with_groups_by_attribute_and_each_counts_once() {
-    let directory = OpenLdap::start(true);
+    let directory = OpenLdap::start(true).await;
     let template = ("bind_template", BY_NAME);
     let both = [&[template], &BY_BOTH[..]].concat();
     for (by, expected) in [
@@ -56,7 +56,7 @@ async fn ui_1_a_person_logs_in_with_groups_by_attribute_and_each_counts_once() {
 
 #[tokio::test]
 async fn qlt_9_only_the_right_password_of_exactly_one_person_logs_in() {
-    let directory = OpenLdap::start(false);
+    let directory = OpenLdap::start(false).await;
     // The danger is there: this directory takes a name without a password for nobody in particular, and agrees.
     assert_eq!(directory.server.who_is(&format!("uid=anna,{PEOPLE}"), "").unwrap(), "anonymous");
     let by_name = directory.by(&[&[("bind_template", BY_NAME)], &BY_MEMBER[..]].concat());
@@ -88,7 +88,7 @@ async fn qlt_9_only_the_right_password_of_exactly_one_person_logs_in() {
 /// A name of the bind and a filter that do not go together: the password of one person must not open the account of another.
 #[tokio::test]
 async fn qlt_9_the_password_is_that_of_the_entry_that_is_found() {
-    let directory = OpenLdap::start(false);
+    let directory = OpenLdap::start(false).await;
     let other = format!(
         "dn: uid=na,{PEOPLE}\nobjectClass: inetOrgPerson\nuid: na\ncn: na\nsn: X\nuserPassword: of-na\n\n"
     );
@@ -109,7 +109,7 @@ async fn qlt_9_the_password_is_that_of_the_entry_that_is_found() {
 
 #[tokio::test]
 async fn ui_1_a_person_is_looked_up_step_by_step() {
-    let directory = OpenLdap::start(true);
+    let directory = OpenLdap::start(true).await;
     let found = directory.by_search(&BY_BOTH).look_up("anna").await;
     assert_eq!(groups(&found.outcome.unwrap()), named(&[r"admins\2C all", "operators", "posix"]));
     let steps: Vec<&str> = found.steps.iter().map(|(step, _)| step.as_str()).collect();
@@ -143,7 +143,7 @@ async fn ui_1_a_person_is_looked_up_step_by_step() {
 
 #[tokio::test]
 async fn qlt_9_references_are_skipped_and_a_referral_is_a_failure() {
-    let directory = OpenLdap::start(false);
+    let directory = OpenLdap::start(false).await;
     let abroad = format!(
         "dn: ou=elsewhere,{PEOPLE}\nobjectClass: referral\nobjectClass: extensibleObject\nou: elsewhere\n\
          ref: ldap://127.0.0.1:1/ou=elsewhere,{PEOPLE}\n\n"

@@ -47,7 +47,8 @@ async fn ui_1_a_group_gives_a_role_and_a_role_that_is_taken_ends_the_session() {
     let issuer = TestIssuer::new("the directory's").unwrap();
     let ports = Ports::reserve(slapd::PORTS, &Owner::this_process().unwrap()).unwrap();
     let shown = issuer.issue("localhost", NOW).unwrap();
-    let server = OfTest(Slapd::start(&folder.path().join("slapd"), ports.first(), &shown, false).unwrap());
+    let server =
+        OfTest(Slapd::start(&folder.path().join("slapd"), ports.first(), &shown, false).await.unwrap());
     server.add(&entries()).unwrap();
     let (url, issuers) =
         (format!("ldaps://localhost:{}", server.tls_port()), folder.file("ca.pem", &issuer.pem));

@@ -10,10 +10,15 @@ use crate::installation::{Installation, LOG, with_actions};
 type Case = (Method, &'static str, Value, [&'static str; 2], Value, Value);
 
 fn cases() -> Vec<Case> {
-    let (post, put, delete) = (Method::POST, Method::PUT, Method::DELETE);
-    let why = || json!({"reason": "works"});
-    let window = json!({"flow": "tariff", "from": "2090-01-02T10:00:00Z", "for": "1h", "reason": "works"});
-    let (fail, success) = (json!({"status": ["fail"]}), json!({"status": ["success"]}));
+    [of_flows_and_systems(), of_the_rest()].concat()
+}
+
+fn why() -> Value {
+    json!({"reason": "works"})
+}
+
+fn of_flows_and_systems() -> Vec<Case> {
+    let post = Method::POST;
     vec![
         (
             post.clone(),
@@ -48,13 +53,21 @@ fn cases() -> Vec<Case> {
             json!({"order": "force_open"}),
         ),
         (
-            post.clone(),
+            post,
             "/v1/systems/billing/clear",
             json!({}),
             ["system", "clear"],
             json!({"order": "force_open"}),
             Value::Null,
         ),
+    ]
+}
+
+fn of_the_rest() -> Vec<Case> {
+    let (post, put, delete) = (Method::POST, Method::PUT, Method::DELETE);
+    let window = json!({"flow": "tariff", "from": "2090-01-02T10:00:00Z", "for": "1h", "reason": "works"});
+    let (fail, success) = (json!({"status": ["fail"]}), json!({"status": ["success"]}));
+    vec![
         (post.clone(), "/v1/windows", window, ["window", "add"], Value::Null, json!({"shift": false})),
         (
             post.clone(),

@@ -163,19 +163,31 @@ async fn start_login(State(intake): State<Intake>) -> HttpResult<Response<Body>>
 }
 
 /// Query with which a browser comes back from the identity provider; other parameters are the provider's own.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default)]
 struct BackFromProvider {
-    #[serde(default)]
     state: String,
-    #[serde(default)]
     code: String,
     error: Option<String>,
 }
 
+impl BackFromProvider {
+    fn read(query: &str) -> Self {
+        let mut back = Self::default();
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
+                "state" => back.state = value.into_owned(),
+                "code" => back.code = value.into_owned(),
+                "error" => back.error = Some(value.into_owned()),
+                _ => {}
+            }
+        }
+        back
+    }
+}
+
 /// `GET /v1/session/oidc`
 async fn finish_login(State(intake): State<Intake>, parts: Parts) -> HttpResult<Response<Body>> {
-    let back = axum::extract::Query::<BackFromProvider>::try_from_uri(&parts.uri);
-    let back = back.map_err(|error| Problem::new(Type::Malformed, error.to_string()))?.0;
+    let back = BackFromProvider::read(parts.uri.query().unwrap_or_default());
     if let Some(error) = back.error {
         let shown: String = error.chars().filter(|one| !one.is_control()).take(100).collect();
         let detail = format!("the identity provider has refused the login: {shown}");

@@ -169,7 +169,7 @@ impl StageRun {
             for index in self.at_work(each) {
                 match self.ask(each, index, turn) {
                     Ok(ToWorld::Call(call)) => calls.push((index, *call)),
-                    Ok(ToWorld::Alone(asked, need)) => return EachRound::Asks(asked, need),
+                    Ok(ToWorld::Alone(asked, need)) => return EachRound::Asks(asked, *need),
                     Err(fault) => match self.element_fails(each, index, fault, turn) {
                         // It is another element's turn.
                         None => changed = true,

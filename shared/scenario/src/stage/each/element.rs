@@ -168,7 +168,7 @@ impl StageRun {
                 hand_out: 0,
                 task: None,
             };
-            return Ok(ToWorld::Alone(EachRequest::Registration(index), need));
+            return Ok(ToWorld::Alone(EachRequest::Registration(index), Box::new(need)));
         }
         self.show(each, index);
         let rendered = self.render_for_element(action, index, request, turn);
@@ -197,12 +197,12 @@ impl StageRun {
                 let message = self.render_amqp(amqp, turn)?;
                 self.note_asked(asked_by_amqp(&message, turn), request, turn);
                 let need = Need::Publish(Publication { request, ..message });
-                Ok(ToWorld::Alone(EachRequest::Publication(index), need))
+                Ok(ToWorld::Alone(EachRequest::Publication(index), Box::new(need)))
             }
             Action::Order(order) => {
                 let registration = self.render_order(order, turn)?;
                 let need = Need::Order(ChildOrder { registration, request });
-                Ok(ToWorld::Alone(EachRequest::Order(index), need))
+                Ok(ToWorld::Alone(EachRequest::Order(index), Box::new(need)))
             }
             other => Err(RunError::new(format!("`{}` has no place inside `each`", other.word()))),
         }
@@ -214,7 +214,7 @@ pub(super) enum ToWorld {
     /// A call, which is made together with those of others.
     Call(Box<HttpCall>),
     /// A request that is made alone.
-    Alone(EachRequest, Need),
+    Alone(EachRequest, Box<Need>),
 }
 
 /// The name of the request of the element with this number: no scenario can name one like this.

@@ -250,7 +250,7 @@ pub async fn forget(client: &Client, older_than: Duration, limit: i64, is_export
 fn read_point(row: &Row) -> Result<ChainHead> {
     let bytes: &[u8] = row.get("hash");
     let hash = ChainHash::of_bytes(bytes)
-        .ok_or_else(|| Error::broken("audit_chain.hash", &format!("{} bytes", bytes.len())))?;
+        .ok_or_else(|| Error::broken("audit_chain.hash", format!("{} bytes", bytes.len())))?;
     let order = ChainOrder { series: row.get("series"), transaction: row.get("xid"), no: row.get("no") };
     Ok(ChainHead { position: row.get("position"), order, hash })
 }

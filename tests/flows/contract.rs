@@ -64,7 +64,7 @@ impl Contract {
         if content.is_null() {
             return vec![format!("{method} {path}: {status} as {media} is not in the document")];
         }
-        if !media.ends_with("json") {
+        if media != "application/json" && !media.ends_with("+json") {
             return Vec::new();
         }
         let Ok(body) = serde_json::from_str::<Value>(body) else {
@@ -141,6 +141,9 @@ async fn populate(engine: &Installation) {
     assert_eq!(engine.post("/v1/systems/known/stop", &system).await.unwrap().status, 200);
 }
 
+/// Paths that lead to an identity provider and back, which this engine has not.
+const AT_PROVIDER: [&str; 2] = ["/v1/session/login", "/v1/session/oidc"];
+
 #[tokio::test]
 async fn http_every_view_answers_as_the_document_says() {
     let engine = Installation::start("contract_views").await;
@@ -155,11 +158,17 @@ async fn http_every_view_answers_as_the_document_says() {
             let asked = path.replace("{id}", id).replace("{name}", name).replace("{key}", "known");
             let asked = asked.replace("{flow}", "calls").replace("{message}", &message).replace("{no}", "1");
             let is_endless = path.ends_with("/wait") || path.ends_with("/stream");
-            let asked = if is_endless { format!("{asked}?timeout=0") } else { asked };
+            let asked = match path.as_str() {
+                _ if is_endless => format!("{asked}?timeout=0"),
+                "/v1/access/explain" => format!("{asked}?name=known"),
+                _ => asked,
+            };
             let (status, media, body) = answer(&engine, "GET", &asked, None).await;
             wrong.extend(contract.faults("get", &asked, status, &media, &body));
             let shown_times = odd_times(&serde_json::from_str(&body).unwrap_or_default());
-            wrong.extend(shown_times.into_iter().map(|time| format!("{asked}: time {time}")));
+            // The chain of the audit log is computed from times to the microsecond.
+            let shown_times = shown_times.into_iter().filter(|_| path != "/v1/audit/verify");
+            wrong.extend(shown_times.map(|time| format!("{asked}: time {time}")));
             if status == 200 {
                 shown.insert(path.clone());
             }
@@ -169,6 +178,7 @@ async fn http_every_view_answers_as_the_document_says() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    shown.extend(AT_PROVIDER.map(str::to_owned));
     let hidden: Vec<String> = contract.with("get").into_iter().filter(|path| !shown.contains(path)).collect();
     assert!(hidden.is_empty(), "nothing was shown of {hidden:?}");
 }

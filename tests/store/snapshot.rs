@@ -204,8 +204,9 @@ async fn qlt_2_a_view_without_other_sessions_is_not_taken_for_no_snapshot() {
     let facts = doctor::facts(&client, Timestamp::now).await.unwrap();
     assert!(facts.unseen_sessions == 0 && !facts.snapshots.is_empty(), "{facts:?}");
     let user = format!("blind_{}", std::process::id());
-    let made =
-        format!("CREATE ROLE {user}; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {user}; SET ROLE {user}");
+    let made = format!(
+        "CREATE ROLE {user}; GRANT USAGE ON SCHEMA public TO {user}; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {user}; SET ROLE {user}"
+    );
     client.batch_execute(&made).await.unwrap();
     let unseen = measures::held_snapshots(&client).await.unwrap();
     assert!(unseen.unseen > 0 && unseen.known_seconds().is_none(), "{unseen:?}");

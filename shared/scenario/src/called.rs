@@ -87,7 +87,7 @@ mod tests {
         let text = format!(
             "scenario: s\ninitialState: a\nstates:\n  \
              a: {{actions: [{{http: {{url: '${{config.shop}}/${{params.id}}', {auth}}}}}, {{http: {{url: 'http://h/b'}}}}, \
-             {{http: {{url: 'http://${{params.h}}/', {auth}}}}}, {{http: {{url: 'http://u:${{secret.key}}@h:1/'}}}}], on: {{success: done, fail: done}}}}\n  \
+             {{http: {{url: 'http://${{params.h}}/', {auth}}}}}, {{http: {{url: 'http://h:1/?k=${{secret.key}}'}}}}], on: {{success: done, fail: done}}}}\n  \
              done: {{kind: terminal}}\n"
         );
         let scenario = read(&text, &Scripting::new(Limits::default()), &Bounds::default()).unwrap();
@@ -97,8 +97,8 @@ mod tests {
         };
         assert_eq!(
             urls(json!({"shop": "http://shop:1/api"})),
-            ["http://shop:1/api/x key", "http://u:x@h:1/ key"]
+            ["http://shop:1/api/x key", "http://h:1/?k=x key"]
         );
-        assert_eq!(urls(json!({})), ["http://u:x@h:1/ key"]);
+        assert_eq!(urls(json!({})), ["http://h:1/?k=x key"]);
     }
 }

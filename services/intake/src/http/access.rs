@@ -53,7 +53,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/session/login",
             start_login,
-            anyone("Sends the browser to the identity provider.").gives_nothing("To the provider (303)."),
+            anyone("Sends the browser to the identity provider.").leads("To the provider."),
         )
         .get(
             PROVIDER_PATH,

@@ -259,6 +259,12 @@ impl Operation {
         self
     }
 
+    /// Adds an answer that leads elsewhere.
+    pub(super) fn leads(mut self, when: &'static str) -> Self {
+        self.answers.push((303, when, None));
+        self
+    }
+
     /// Adds an answer without a body.
     pub(super) fn gives_nothing(mut self, when: &'static str) -> Self {
         self.answers.push((204, when, None));

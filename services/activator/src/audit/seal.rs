@@ -24,7 +24,7 @@ const LATE_SECONDS: f64 = 60.0;
 
 /// The sealer.
 pub(crate) struct Sealer {
-    /// When the head was last logged; `None` before the first turn.
+    /// Time at which the head was last logged; `None` before the first turn.
     logged: Option<Instant>,
     late: Lasting,
 }

@@ -10,7 +10,7 @@ const MAX_NAME: usize = 256;
 /// Returns the name without the spaces around it.
 ///
 /// # Errors
-/// It is empty, too long, or has characters that cannot be seen. Directories leave many of those out when they compare, so that one
+/// The name is empty, too long, or has characters that cannot be seen. Directories leave many of those out when they compare, so that one
 /// person would have many names.
 pub(super) fn usable_name(name: &str) -> Result<&str, LoginFailure> {
     let name = name.trim();

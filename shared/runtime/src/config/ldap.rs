@@ -76,7 +76,7 @@ impl LdapServer {
     /// Reads `ldaps://HOST[:PORT]` or `ldap://HOST[:PORT]`.
     ///
     /// # Errors
-    /// It is none of these. The message does not repeat the URL, which may hold a password.
+    /// The text is none of these. The message does not repeat the URL, which may hold a password.
     pub fn parse(url: &str) -> Result<Self, &'static str> {
         let (is_ldaps, usual_port, rest) = match url.split_once("://") {
             Some(("ldaps", rest)) => (true, 636, rest),

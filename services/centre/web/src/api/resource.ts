@@ -1,0 +1,111 @@
+// Data that a panel shows, with its age: it is asked for again while the page is seen, and what failed or is old says so.
+
+import { useEffect, useMemo } from "preact/hooks";
+import { signal, type ReadonlySignal } from "@preact/signals";
+import { Failure, json, type Read } from "./client";
+import { onChange, type Follow } from "./live";
+import { now, whileSeen } from "../app/clock";
+
+/** What is known of an answer. Times are milliseconds of the browser's clock. */
+export interface Known<T> {
+    readonly data: T | undefined;
+    /** Time of the last good answer. */
+    readonly at: number | undefined;
+    readonly failure: Failure | undefined;
+}
+
+/** State of a panel: `waiting` for its first answer, `fresh`, `old` since its last one, or `failed` without any. */
+export type Freshness = "waiting" | "fresh" | "old" | "failed";
+
+/** How late an answer may be before what is shown counts as old. */
+const GRACE = 5_000;
+
+export interface Options {
+    /** Interval of asking again, in ms; left out: 5 s. `0`: only by events and by hand. */
+    readonly every?: number;
+    /** Events after which it is asked for at once. */
+    readonly follow?: Follow;
+}
+
+export class Resource<T> {
+    readonly known = signal<Known<T>>({ data: undefined, at: undefined, failure: undefined });
+    private asking: AbortController | undefined;
+    private again = false;
+
+    constructor(
+        readonly request: Read<T>,
+        readonly every: number,
+    ) {}
+
+    /** Asks. While one request is under way, another is sent once it has been answered, and never two at a time. */
+    async ask(): Promise<void> {
+        if (this.asking) {
+            this.again = true;
+            return;
+        }
+        const asking = new AbortController();
+        this.asking = asking;
+        try {
+            const data = await json<T>(this.request, asking.signal);
+            this.known.value = { data, at: Date.now(), failure: undefined };
+        } catch (error) {
+            if (asking.signal.aborted) return;
+            const failure = error instanceof Failure ? error : new Failure(0, { detail: String(error) });
+            this.known.value = { ...this.known.value, failure };
+        } finally {
+            this.asking = undefined;
+        }
+        if (this.again) {
+            this.again = false;
+            await this.ask();
+        }
+    }
+
+    stop(): void {
+        this.again = false;
+        this.asking?.abort();
+    }
+}
+
+/** State of what is known at a time. */
+export function freshness(known: Known<unknown>, every: number, at: number): Freshness {
+    if (known.at === undefined) return known.failure ? "failed" : "waiting";
+    if (known.failure) return "old";
+    return every > 0 && at - known.at > every + GRACE ? "old" : "fresh";
+}
+
+/** Handle of a resource for the panels of a page. */
+export interface Shown<T> {
+    readonly known: ReadonlySignal<Known<T>>;
+    readonly request: Read<T>;
+    readonly data: T | undefined;
+    readonly state: Freshness;
+    readonly refresh: () => Promise<void>;
+}
+
+/** The resource of a request, kept current while the component stands and the page is seen. `null` asks for nothing. */
+export function useResource<T>(request: Read<T> | null, options: Options = {}): Shown<T> {
+    const every = options.every ?? 5_000;
+    const url = request?.url;
+    const follow = options.follow ? JSON.stringify(options.follow) : undefined;
+    const resource = useMemo(() => new Resource<T>(request ?? { method: "GET", url: "" }, every), [url, every]);
+    useEffect(() => {
+        if (url === undefined) return undefined;
+        const stopAsking = whileSeen(every, () => void resource.ask());
+        const events = follow ? (JSON.parse(follow) as Follow) : undefined;
+        const stopFollowing = events ? onChange(events, () => void resource.ask()) : undefined;
+        return () => {
+            stopAsking();
+            stopFollowing?.();
+            resource.stop();
+        };
+    }, [resource, url, every, follow]);
+    const known = resource.known.value;
+    return {
+        known: resource.known,
+        request: resource.request,
+        data: known.data,
+        state: freshness(known, every, now.value),
+        refresh: () => resource.ask(),
+    };
+}

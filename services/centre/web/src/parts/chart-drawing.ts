@@ -1,0 +1,76 @@
+// Drawing of charts by uPlot: axes, lines and marks in the colours of the theme.
+
+import uPlot from "uplot";
+import type { Mark, Series } from "./chart";
+
+interface Drawn {
+    readonly times: readonly number[];
+    readonly series: readonly Series[];
+    readonly height?: number;
+    readonly marks?: readonly Mark[];
+    readonly format?: (value: number) => string;
+}
+
+function colour(name: string): string {
+    return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+/** Draws a chart into an element; `of` gives what is to be shown whenever it is drawn again. */
+export function draw(element: HTMLElement, of: () => Drawn, zone: string): uPlot {
+    const { times, series, height, format } = of();
+    const axis = {
+        stroke: () => colour("text-faint"),
+        grid: { stroke: () => colour("line"), width: 1 },
+        ticks: { show: false },
+        font: "11px system-ui, sans-serif",
+    };
+    return new uPlot(
+        {
+            width: Math.max(element.clientWidth, 100),
+            height: height ?? 180,
+            tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
+            cursor: { points: { size: 6 }, drag: { x: false, y: false } },
+            legend: { live: true },
+            scales: { y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] } },
+            axes: [
+                { ...axis, values: [[3600, "{HH}:{mm}", "\n{YYYY}-{MM}-{DD}", null, null, null, null, null, 1], [60, "{HH}:{mm}", null, null, null, null, null, null, 1], [1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]] },
+                { ...axis, size: 56, ...(format ? { values: (_: uPlot, splits: number[]) => splits.map(format) } : {}) },
+            ],
+            series: [{ value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" }, ...series.map((one) => lineOf(one, format))],
+            hooks: { draw: [(chart) => drawMarks(chart, of().marks ?? [])] },
+        },
+        [times as number[], ...series.map((one) => one.values as (number | null)[])],
+        element,
+    );
+}
+
+function lineOf(series: Series, format: ((value: number) => string) | undefined): uPlot.Series {
+    return {
+        label: series.name,
+        stroke: () => colour(series.colour),
+        width: 1.75,
+        points: { show: false },
+        ...(series.filled ? { fill: () => `${colour(series.colour)}26` } : {}),
+        ...(series.dashed ? { dash: [5, 4] } : {}),
+        ...(format ? { value: (_: uPlot, value: number | null) => (value === null ? "–" : format(value)) } : {}),
+    };
+}
+
+function drawMarks(chart: uPlot, marks: readonly Mark[]): void {
+    const { ctx, bbox } = chart;
+    ctx.save();
+    for (const mark of marks) {
+        const x = chart.valToPos(mark.at, "x", true);
+        if (x < bbox.left || x > bbox.left + bbox.width) continue;
+        ctx.strokeStyle = ctx.fillStyle = colour(mark.colour ?? "warn");
+        ctx.lineWidth = devicePixelRatio;
+        ctx.beginPath();
+        ctx.moveTo(x, bbox.top);
+        ctx.lineTo(x, bbox.top + bbox.height);
+        ctx.stroke();
+        ctx.beginPath();
+        ctx.arc(x, bbox.top + 4 * devicePixelRatio, 3 * devicePixelRatio, 0, 2 * Math.PI);
+        ctx.fill();
+    }
+    ctx.restore();
+}

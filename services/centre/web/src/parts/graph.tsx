@@ -1,0 +1,89 @@
+// The graph of a workflow, as the engine draws it: its picture is taken into the page, so that style sheets reach it and its
+// states can be marked and clicked.
+
+import { useEffect, useRef } from "preact/hooks";
+import { Failure, send, type ApiRequest } from "../api/client";
+import { useState } from "preact/hooks";
+import { common } from "../text/common";
+
+interface Props {
+    label: string;
+    request: ApiRequest;
+    /** Classes that a state gets: `present`, `passed`, `failed`. */
+    states?: ReadonlyMap<string, string>;
+    /** Figures that stand at a state, such as the number of its orders. */
+    figures?: ReadonlyMap<string, string>;
+    /** Transitions that were taken, as `from event to`. */
+    taken?: ReadonlySet<string>;
+    onState?: (state: string) => void;
+}
+
+export function Graph(props: Props) {
+    const [picture, setPicture] = useState<string>();
+    const [failure, setFailure] = useState<string>();
+    const box = useRef<HTMLDivElement>(null);
+    const key = JSON.stringify(props.request);
+    useEffect(() => {
+        const asking = new AbortController();
+        setFailure(undefined);
+        send(JSON.parse(key) as ApiRequest, asking.signal)
+            .then((answer) => answer.text())
+            .then(setPicture)
+            .catch((error: unknown) => {
+                if (!asking.signal.aborted) setFailure(error instanceof Failure && error.status > 0 ? error.message : common("failed_network"));
+            });
+        return () => asking.abort();
+    }, [key]);
+    useEffect(() => {
+        if (box.current && picture) show(box.current, picture);
+    }, [picture]);
+    useEffect(() => {
+        if (box.current && picture) mark(box.current, props);
+    });
+    if (failure)
+        return (
+            <p class="problem" role="alert">
+                {common("failed")} {failure}
+            </p>
+        );
+    return <div class="graph" ref={box} role="group" aria-label={props.label} tabIndex={0} />;
+}
+
+/** Takes a picture into an element. Its own style sheet is left out: that of the page knows the themes. */
+function show(element: HTMLElement, picture: string): void {
+    const parsed = new DOMParser().parseFromString(picture, "image/svg+xml").documentElement;
+    for (const unwanted of parsed.querySelectorAll("style, script, foreignObject")) unwanted.remove();
+    element.replaceChildren(document.importNode(parsed, true));
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function mark(element: HTMLElement, { states, figures, taken, onState }: Props): void {
+    for (const group of element.querySelectorAll<SVGGElement>("g[data-state]")) {
+        const name = group.dataset["state"] ?? "";
+        group.setAttribute("class", `node ${states?.get(name) ?? ""}`);
+        setFigure(group, figures?.get(name));
+        if (!onState) continue;
+        group.setAttribute("role", "button");
+        group.setAttribute("tabindex", "0");
+        group.onclick = () => onState(name);
+        group.onkeydown = (event) => {
+            if (event.key === "Enter" || event.key === " ") onState(name);
+        };
+    }
+    for (const way of element.querySelectorAll<SVGElement>("[data-way]")) {
+        way.classList.toggle("taken", taken?.has(way.dataset["way"] ?? "") ?? false);
+    }
+}
+
+function setFigure(group: SVGGElement, figure: string | undefined): void {
+    group.querySelector(".figure-of-state")?.remove();
+    const box = group.querySelector<SVGRectElement>("rect.state");
+    if (!figure || !box) return;
+    const text = document.createElementNS(SVG, "text");
+    text.setAttribute("class", "figure-of-state");
+    text.setAttribute("x", String(box.x.baseVal.value + box.width.baseVal.value - 2));
+    text.setAttribute("y", String(box.y.baseVal.value - 4));
+    text.textContent = figure;
+    group.append(text);
+}

@@ -1,0 +1,32 @@
+import { path, query } from "../app/router";
+
+export interface Tab {
+    readonly key: string;
+    readonly name: string;
+    readonly count?: number | undefined;
+}
+
+/** Parts of a page, one of which is shown: the value of `tab` in the address; the first one where there is none. */
+export function Tabs({ tabs, label }: { tabs: readonly Tab[]; label: string }) {
+    const chosen = query.value.get("tab") ?? tabs[0]?.key;
+    return (
+        <nav class="tabs" aria-label={label}>
+            {tabs.map((tab, index) => (
+                <a
+                    key={tab.key}
+                    href={index === 0 ? path.value : `${path.value}?tab=${tab.key}`}
+                    aria-current={tab.key === chosen ? "page" : undefined}
+                >
+                    {tab.name}
+                    {tab.count !== undefined && <span class="count">{tab.count}</span>}
+                </a>
+            ))}
+        </nav>
+    );
+}
+
+/** The chosen tab. */
+export function chosenTab(tabs: readonly Tab[]): string {
+    const wanted = query.value.get("tab");
+    return tabs.find((tab) => tab.key === wanted)?.key ?? tabs[0]?.key ?? "";
+}

@@ -1,5 +1,7 @@
-//! Has the crate compiled again when other pages were built: a program for release carries them.
+//! Has a program for release compiled again when other pages were built, since it carries them.
 
 fn main() {
-    println!("cargo::rerun-if-changed=web/dist");
+    // A program for development reads the pages from their folder: there, only a change of this file matters.
+    let release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    println!("cargo::rerun-if-changed={}", if release { "web/dist" } else { "build.rs" });
 }

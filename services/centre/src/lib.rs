@@ -66,7 +66,16 @@ mod tests {
 
     #[test]
     fn qlt_8_no_name_leads_out_of_the_folder() {
-        for name in ["../build.mjs", "..%2fpackage.json", "a/../main.js", "main.js.gz", "index.html", "/etc/passwd", ".js", ""] {
+        for name in [
+            "../build.mjs",
+            "..%2fpackage.json",
+            "a/../main.js",
+            "main.js.gz",
+            "index.html",
+            "/etc/passwd",
+            ".js",
+            "",
+        ] {
             assert!(asset(name, false).is_none(), "{name}");
         }
     }

@@ -25,7 +25,11 @@ const MISSING: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">
 pub(super) fn routes(table: Table) -> Table {
     table
         .of("Control centre", "Pages for people.")
-        .get("/", shell, anyone("The control centre, a page for people.").gives_text("text/html", "The page."))
+        .get(
+            "/",
+            shell,
+            anyone("The control centre, a page for people.").gives_text("text/html", "The page."),
+        )
         .get(
             "/assets/{name}",
             asset,
@@ -98,5 +102,6 @@ fn answer_of(file: PageFile) -> Response<Body> {
 
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
-    accepted.is_some_and(|codings| codings.split(',').any(|coding| coding.trim().eq_ignore_ascii_case("gzip")))
+    accepted
+        .is_some_and(|codings| codings.split(',').any(|coding| coding.trim().eq_ignore_ascii_case("gzip")))
 }

@@ -1,5 +1,6 @@
 //! Scenarios: check, apply, migrate, and try in a file of its own.
 
+mod completion;
 pub(super) mod trial;
 
 use axum::Json;
@@ -53,6 +54,11 @@ pub(super) fn routes(table: Table) -> Table {
             "/v1/scenarios/test",
             trial::test,
             viewer("Runs the tests of a scenario in virtual time.").takes::<TrialBody>(),
+        )
+        .post(
+            "/v1/scenarios/complete",
+            completion::complete,
+            viewer("What may be written at a place of a text that is not finished."),
         )
         .post(
             "/v1/scenarios/graph",

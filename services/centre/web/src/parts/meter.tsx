@@ -14,10 +14,11 @@ export interface Bar {
     readonly tone?: "good" | "bad" | "busy" | "wait" | "rest" | "warn" | "plain";
 }
 
-export function Bars({ bars, most }: { bars: readonly Bar[]; most?: number }) {
+/** Bars against the longest of them, or against `most`; `beside` puts them side by side where there is room. */
+export function Bars({ bars, most, beside }: { bars: readonly Bar[]; most?: number; beside?: boolean }) {
     const top = most ?? Math.max(1, ...bars.map((bar) => bar.value));
     return (
-        <ul class="bar-list">
+        <ul class={beside ? "bar-list beside" : "bar-list"}>
             {bars.map((bar) => (
                 <li key={bar.key}>
                     <span class="bar-name">{bar.href ? <a href={bar.href}>{bar.name}</a> : bar.name}</span>

@@ -106,7 +106,7 @@ export const text = dictionary(
         total_retrying: "In retry now",
     },
     {
-        act: "Действие со всеми…",
+        act: "Со всеми…",
         act_on: "Действие со всеми: {group}",
         action: "Действие",
         action_cancel: "Отменить: окончательно отказаться от всех неуспешных заявок",

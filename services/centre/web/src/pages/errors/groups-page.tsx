@@ -26,6 +26,7 @@ export function GroupsPage() {
     const groups = useResource(read("/v1/errors", {}, { by, since, ...conditions, limit: GROUPS, cursor: chosen ? undefined : cursor }));
     const orders = useResource(
         chosen ? read("/v1/errors/orders", {}, { ...conditions, since: selection.status === "fail" ? since : undefined, status: selection.status, limit: 50, cursor }) : null,
+        { every: 10_000 },
     );
     const [bulk, setBulk] = useState<Bulk>();
     return (

@@ -3,7 +3,6 @@
 import type { Schemas } from "../../api/client";
 import type { Shown } from "../../api/resource";
 import { query, to, toWith } from "../../app/router";
-import { Badge } from "../../parts/badge";
 import { Button } from "../../parts/button";
 import { Choice } from "../../parts/choice";
 import { Time } from "../../parts/moment";
@@ -56,7 +55,7 @@ export function OrdersPanel({ selection, resource, since, onBulk }: Props) {
         >
             {(orders) => (
                 <>
-                    <Table caption={text("orders")} columns={columnsOf(status)} rows={orders.items} keyOf={(order) => order.id} />
+                    <Table caption={text("orders")} columns={columnsOf(selection)} rows={orders.items} keyOf={(order) => order.id} />
                     <Pager next={orders.next} at={query.value.get("cursor")} />
                 </>
             )}
@@ -64,13 +63,15 @@ export function OrdersPanel({ selection, resource, since, onBulk }: Props) {
     );
 }
 
-function columnsOf(status: "fail" | "retry"): Column<Order>[] {
-    return [
+/** Columns that tell the orders apart: what is a condition is the same for all. */
+function columnsOf({ status, conditions }: Selection): Column<Order>[] {
+    const columns: Column<Order>[] = [
         { key: "order", name: text("order"), head: true, cell: (order) => <a href={to("orders", order.id)}>{order.id}</a> },
         { key: "at", name: text(status === "fail" ? "at" : "at_retry"), cell: (order) => <Time at={order.at} /> },
         { key: "class", name: text("class"), cell: (order) => (order.class ? <code>{order.class}</code> : <span class="faint">{text("class_none")}</span>) },
         { key: "state", name: text("state"), cell: (order) => order.state },
-        { key: "status", name: text("status"), cell: (order) => <Badge word={order.status} /> },
+        { key: "scenario", name: text("scenario"), cell: (order) => order.scenario },
         { key: "message", name: text("message"), wide: true, cell: (order) => <span title={order.message ?? ""}>{order.message}</span> },
     ];
+    return columns.filter(({ key }) => !(key in conditions));
 }

@@ -10,7 +10,7 @@ import { Page } from "../parts/page";
 import { text } from "../text/refused";
 import { DropAllDialog, DropDialog, ReplayDialog } from "./refused/dialogs";
 import { commandOf, fieldsOf, filterOf } from "./refused/filter";
-import { ListPanel } from "./refused/list";
+import { FilterBar, ListPanel } from "./refused/list";
 import { MessagePanel } from "./refused/message";
 
 type Message = Schemas["RefusedView"];
@@ -37,6 +37,7 @@ export default function Refused() {
                     {note}
                 </p>
             )}
+            <FilterBar filter={filter} />
             <div class={id ? "beside" : "stack"}>
                 <ListPanel filter={filter} resource={list} chosen={id} onDropAll={(page) => setWanted({ what: "dropAll", page })} />
                 {id && <MessagePanel resource={message} onWanted={(what, chosen) => setWanted({ what, message: chosen })} />}

@@ -16,7 +16,7 @@ export function LeasesPanel({ resource, onResign }: { resource: Shown<Schemas["P
         { key: "name", name: text("lease"), head: true, cell: (lease) => <code>{lease.name}</code> },
         { key: "holder", name: text("holder"), cell: (lease) => lease.holder ?? <span class="warn-text">{text("nobody")}</span> },
         { key: "epoch", name: text("epoch", { n: "" }).trim(), number: true, cell: (lease) => number(lease.epoch) },
-        { key: "until", name: text("expires"), number: true, cell: (lease) => <Until at={lease.until} /> },
+        { key: "until", name: text("expires"), number: true, cell: (lease) => <Until at={lease.until} seen={resource.known.value.at ?? now.value} /> },
         { key: "actions", name: text("actions"), cell: (lease) => <Resign lease={lease} onResign={onResign} /> },
     ];
     return (
@@ -31,8 +31,9 @@ export function LeasesPanel({ resource, onResign }: { resource: Shown<Schemas["P
     );
 }
 
-function Until({ at }: { at: string }) {
-    const left = Date.parse(at) - now.value;
+/** What was left of a lease when the server was asked: it is renewed all the time, so that counting it down would tell nothing. */
+function Until({ at, seen }: { at: string; seen: number }) {
+    const left = Date.parse(at) - seen;
     return (
         <time dateTime={at} title={wholeTime(at)} class={left > 0 ? "" : "warn-text"}>
             {left > 0 ? duration(left) : text("expired")}

@@ -58,7 +58,7 @@ export function LayerPanel({ layer, resource, leases, onWanted }: Props & { laye
 
 /** The status, the lease that the node holds, and who has it out of service. */
 function Status({ node, leases }: { node: Node; leases: readonly Lease[] }) {
-    const held = leases.find((lease) => lease.name === node.role && lease.holder === node.name && Date.parse(lease.until) > now.value);
+    const held = leases.find((lease) => lease.name === node.role && lease.holder === node.name);
     return (
         <span class="stacked">
             <span class="row">

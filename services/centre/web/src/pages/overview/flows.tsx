@@ -9,6 +9,7 @@ import { Badge } from "../../parts/badge";
 import { Choice } from "../../parts/choice";
 import { Age, Duration, Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
+import { Prose } from "../../parts/prose";
 import { Table, type Column } from "../../parts/table";
 import { text } from "../../text/overview";
 import { flowTrouble, readyOf, slowdown, slowest, systemTrouble, troubled } from "./trouble";
@@ -47,7 +48,15 @@ function Cut({ page }: { page: Schemas["PageOfFlowView"] }) {
     );
 }
 
-const why = (decisions: readonly Schemas["Decision"][]) => decisions.at(-1)?.why;
+/** Why the state or the limit changed last. */
+function Why({ decisions }: { decisions: readonly Schemas["Decision"][] }) {
+    const last = decisions.at(-1)?.why;
+    return last ? (
+        <span title={last}>
+            <Prose text={last} />
+        </span>
+    ) : null;
+}
 
 function FlowsInTrouble({ tools, resource }: { tools: ComponentChildren; resource: Shown<Schemas["PageOfFlowView"]> }) {
     const columns: Column<Flow>[] = [
@@ -55,7 +64,7 @@ function FlowsInTrouble({ tools, resource }: { tools: ComponentChildren; resourc
         { key: "state", name: text("state"), cell: (row) => <Badge word={row.state} /> },
         { key: "since", name: text("stopped_for"), cell: (row) => (row.stoppedSince ? <Age at={row.stoppedSince} /> : "") },
         { key: "ready", name: text("ready"), number: true, cell: (row) => number(readyOf(row)) },
-        { key: "why", name: text("last_decision"), wide: true, cell: (row) => <span title={why(row.decisions)}>{why(row.decisions)}</span> },
+        { key: "why", name: text("last_decision"), wide: true, cell: (row) => <Why decisions={row.decisions} /> },
     ];
     return (
         <Panel title={text("trouble")} tools={tools} resource={resource}>
@@ -83,7 +92,7 @@ function SystemsInTrouble({ tools }: { tools: ComponentChildren }) {
         { key: "state", name: text("state"), cell: (row) => <Badge word={row.state} /> },
         { key: "since", name: text("stopped_for"), cell: (row) => (row.stoppedSince ? <Age at={row.stoppedSince} /> : "") },
         { key: "p99", name: text("p99"), number: true, cell: (row) => <Duration ms={row.shortTerm.p99Ms} /> },
-        { key: "why", name: text("last_decision"), wide: true, cell: (row) => <span title={why(row.decisions)}>{why(row.decisions)}</span> },
+        { key: "why", name: text("last_decision"), wide: true, cell: (row) => <Why decisions={row.decisions} /> },
     ];
     const rowsOf = (page: Schemas["PageOfSystemView"]) => troubled(page.items, systemTrouble, (system) => system.inProgress).slice(0, MOST);
     return (

@@ -2,13 +2,16 @@
 
 import type { Schemas } from "../../api/client";
 import type { Shown } from "../../api/resource";
+import { now } from "../../app/clock";
 import { query, setQuery } from "../../app/router";
+import { shortTime } from "../../app/time";
 import { Badge } from "../../parts/badge";
 import { Button } from "../../parts/button";
 import { Choice, hrefWith } from "../../parts/choice";
 import { Select } from "../../parts/field";
 import { Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
+import { Prose } from "../../parts/prose";
 import { Pager, Table, type Column } from "../../parts/table";
 import { text } from "../../text/refused";
 import { AGES, reasonParts, STATUSES, TYPES, type Filter } from "./filter";
@@ -43,7 +46,6 @@ export function ListPanel({ filter, resource, chosen, onDropAll }: Props) {
         >
             {(data) => (
                 <>
-                    <FilterBar filter={filter} />
                     <Table caption={text("list")} columns={columnsOf(chosen !== null)} rows={data.items} keyOf={(line) => line.id} marked={(line) => line.id === chosen} />
                     <Pager next={data.next} at={cursor} />
                 </>
@@ -91,7 +93,7 @@ function columnsOf(narrow: boolean): Column<Line>[] {
     const columns: Column<Line>[] = [
         { key: "at", name: text("refused_at"), head: true, cell: (line) => <At line={line} /> },
         { key: "type", name: text("type"), cell: (line) => <Type line={line} /> },
-        { key: "reason", name: text("reason"), wide: true, cell: (line) => <span title={line.reason}>{reasonParts(line.reason).words}</span> },
+        { key: "reason", name: text("reason"), wide: true, cell: (line) => <Reason line={line} /> },
         { key: "key", name: text("key"), cell: (line) => <code>{line.key}</code> },
         { key: "exchange", name: text("exchange"), cell: (line) => <code>{line.exchange}</code> },
         { key: "bytes", name: text("bytes_name"), number: true, cell: (line) => text("bytes", { n: line.bytes }) },
@@ -99,9 +101,17 @@ function columnsOf(narrow: boolean): Column<Line>[] {
     return narrow ? columns.filter(({ key }) => key === "at" || key === "type" || key === "reason") : columns;
 }
 
+function Reason({ line }: { line: Line }) {
+    return (
+        <span title={line.reason}>
+            <Prose text={reasonParts(line.reason).words} />
+        </span>
+    );
+}
+
 function At({ line }: { line: Line }) {
     return (
-        <a href={hrefWith({ message: line.id, view: undefined })}>
+        <a href={hrefWith({ message: line.id, view: undefined })} aria-label={`${shortTime(line.refusedAt, now.value)}: ${line.reason}`}>
             <Time at={line.refusedAt} />
         </a>
     );

@@ -7,7 +7,6 @@ import { may } from "../../app/session";
 import { Badge } from "../../parts/badge";
 import { Button } from "../../parts/button";
 import { Choice, chosenOf } from "../../parts/choice";
-import { CopyButton } from "../../parts/copy";
 import { Facts } from "../../parts/facts";
 import { Json } from "../../parts/json";
 import { Time } from "../../parts/moment";
@@ -132,10 +131,5 @@ function Properties({ properties }: { properties: unknown }) {
 
 function Value({ value }: { value: unknown }) {
     const shown = typeof value === "string" ? value : JSON.stringify(value);
-    return (
-        <span class="row tight">
-            <code class="grows">{shown}</code>
-            <CopyButton text={shown} />
-        </span>
-    );
+    return <code>{shown}</code>;
 }

@@ -33,7 +33,7 @@ export default function Refused() {
     return (
         <Page title={text("title")} lead={text("lead")} request={id ? message.request : list.request} command={id ? ["refused", "show", id] : commandOf(filter)}>
             {note && (
-                <p class="note good" role="status">
+                <p class="note plain" role="status">
                     {note}
                 </p>
             )}

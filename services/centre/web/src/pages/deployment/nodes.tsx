@@ -74,14 +74,14 @@ function Offline({ node }: { node: Node }) {
     const { offline } = node;
     if (!offline) return null;
     const by = nameOf(offline.by);
-    return <span class="faint">{text("offline_by", { since: shortTime(offline.since, now.value), by, reason: offline.reason })}</span>;
+    const values = { since: shortTime(offline.since, now.value), reason: offline.reason };
+    return <span class="faint">{by ? text("offline_by", { ...values, by }) : text("offline_since", values)}</span>;
 }
 
-/** Name of a principal, of which the API says more than a page can show. */
-function nameOf(by: unknown): string {
-    if (typeof by === "string") return by;
+/** Name of a principal; none of one without a login. */
+function nameOf(by: unknown): string | undefined {
     const name = (by as { name?: unknown } | null)?.name;
-    return typeof name === "string" ? name : common("none");
+    return typeof name === "string" ? name : undefined;
 }
 
 function Load({ node }: { node: Node }) {

@@ -11,7 +11,7 @@ test("the address is the filter", () => {
 
 test("a drop takes what the list shows, and nothing that came after it was looked at", () => {
     const seen = ["2026-01-01T00:00:00.500Z", "2026-01-01T00:00:00.700Z"].map((refusedAt) => ({ refusedAt }));
-    assert.deepEqual(dropOf(of("reasonType=conflict"), seen, "r"), { status: "open", reasonType: "conflict", refusedBefore: "2026-01-01T00:00:00.701Z", reason: "r" });
+    assert.deepEqual(dropOf(of("reasonType=conflict"), seen, "r"), { status: "open", reasonType: "conflict", refusedBefore: "2026-01-01T00:00:01.000Z", reason: "r" });
     assert.equal(dropOf(of("refusedBefore=7d"), seen, "r").refusedBefore, "7d");
 });
 

@@ -33,12 +33,13 @@ export function fieldsOf(filter: Filter): Record<string, string> {
 
 /**
  * The body of a drop of all that the first page of the list shows, and of all behind it. It ends with the newest message of
- * the list, by the server's clock: what was refused after it has been seen by nobody.
+ * the list, by the server's clock: what was refused after it has been seen by nobody. The API compares whole seconds, so that
+ * it ends with the second of that message.
  */
 export function dropOf(filter: Filter, items: readonly Pick<Schemas["RefusedLine"], "refusedAt">[], reason: string): Schemas["RefusedDropBody"] {
     const fields = fieldsOf(filter);
     const newest = Math.max(0, ...items.map((item) => Date.parse(item.refusedAt)));
-    return { ...fields, refusedBefore: fields["refusedBefore"] ?? new Date(newest + 1).toISOString(), reason } as Schemas["RefusedDropBody"];
+    return { ...fields, refusedBefore: fields["refusedBefore"] ?? new Date((Math.floor(newest / 1_000) + 1) * 1_000).toISOString(), reason } as Schemas["RefusedDropBody"];
 }
 
 /** Type of a reason, which stands at its begin: `malformed: the body is not JSON`. */

@@ -18,7 +18,8 @@ export default function Overview() {
     const trouble = chosenOf("trouble", TROUBLES, "flows");
     const stats = useResource(read("/v1/stats", {}, { since: range, step: STEPS[range] }), { every: PACES[range] });
     const doctor = useResource(read("/v1/doctor"), { every: 10_000 });
-    const flows = useResource(read("/v1/flows", {}, { limit: 100 }));
+    // Whatever is looked at, the page asks three things: flows only where they are.
+    const flows = useResource(trouble === "flows" ? read("/v1/flows", {}, { limit: 100 }) : null);
     const tools = (
         <Choice
             label={text("range")}
@@ -35,15 +36,17 @@ export default function Overview() {
                 {(data) => <Figures stats={data} range={range} />}
             </Panel>
             <Charts resource={stats} />
-            <div class="columns even">
+            <div class="columns even uneven">
                 <TroublePanel kind={trouble} flows={flows} />
                 <Failures resource={stats} range={range} />
+            </div>
+            <div class="columns even">
                 <Scenarios resource={stats} range={range} />
                 <Statuses resource={stats} />
-                <SlowestFlows resource={flows} />
+                {trouble === "flows" ? <SlowestFlows resource={flows} /> : <Waking resource={stats} />}
                 <Systems resource={stats} range={range} />
             </div>
-            <Waking resource={stats} />
+            {trouble === "flows" && <Waking resource={stats} />}
         </Page>
     );
 }

@@ -9,6 +9,7 @@ import { Button } from "../../parts/button";
 import { Age, Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
 import { Table, type Column } from "../../parts/table";
+import { whoOf } from "../../parts/who";
 import { common } from "../../text/common";
 import { text } from "../../text/deployment";
 import { isSilent, sorted, type Layer, type Node } from "./layers";
@@ -73,15 +74,9 @@ function Status({ node, leases }: { node: Node; leases: readonly Lease[] }) {
 function Offline({ node }: { node: Node }) {
     const { offline } = node;
     if (!offline) return null;
-    const by = nameOf(offline.by);
+    const by = whoOf(offline.by);
     const values = { since: shortTime(offline.since, now.value), reason: offline.reason };
     return <span class="faint">{by ? text("offline_by", { ...values, by }) : text("offline_since", values)}</span>;
-}
-
-/** Name of a principal; none of one without a login. */
-function nameOf(by: unknown): string | undefined {
-    const name = (by as { name?: unknown } | null)?.name;
-    return typeof name === "string" ? name : undefined;
 }
 
 function Load({ node }: { node: Node }) {

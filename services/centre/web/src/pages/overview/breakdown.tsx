@@ -5,7 +5,7 @@ import type { Shown } from "../../api/resource";
 import { toWith, to } from "../../app/router";
 import { duration, number, percent } from "../../app/time";
 import { Badge } from "../../parts/badge";
-import { Bars } from "../../parts/meter";
+import { Bars } from "../../parts/bars";
 import { Panel } from "../../parts/panel";
 import { Table, type Column } from "../../parts/table";
 import { text } from "../../text/overview";

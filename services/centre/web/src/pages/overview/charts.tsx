@@ -12,7 +12,7 @@ type Stats = Schemas["StatsView"];
 
 export function Charts({ resource }: { resource: Shown<Stats> }) {
     return (
-        <div class="columns">
+        <div class="columns even">
             <Panel title={text("throughput_chart")} resource={resource} tools={<span class="faint">{text("throughput_unit")}</span>}>
                 {(stats) => <Throughput stats={stats} />}
             </Panel>

@@ -94,7 +94,7 @@ function Care({ now }: { now: Stats["now"] }) {
                 value={counted(now.unsentNotifications)}
                 note={parked > 0 ? text("figure_notifications_parked", { n: counted(now.parkedNotifications) }) : aged}
                 tone={parked > 0 ? "warn" : undefined}
-                href="/v1/notifications"
+                href="/refused?tab=notifications"
             />
             <Figure name={text("figure_refused")} value={counted(now.refusedMessages)} tone={now.refusedMessages.count > 0 ? "warn" : undefined} href="/refused" />
             <Figure

@@ -17,8 +17,9 @@ const PAGES: Record<string, string> = {
     consistency: "/orders?inconsistent=true",
     flows: "/flows",
     nodes: "/deployment",
+    notifications: "/refused?tab=notifications",
     refused: "/refused",
-    stops: "/flows",
+    stops: "/flows?tab=stops",
     systems: "/flows?tab=systems",
 };
 

@@ -2,6 +2,8 @@
 
 import { read } from "../api/client";
 import { useResource } from "../api/resource";
+import { now } from "../app/clock";
+import { shortTime } from "../app/time";
 import { Choice, chosenOf } from "../parts/choice";
 import { Page } from "../parts/page";
 import { Panel } from "../parts/panel";
@@ -10,7 +12,7 @@ import { Failures, Scenarios, Statuses, Systems, Waking } from "./overview/break
 import { Charts } from "./overview/charts";
 import { Figures } from "./overview/figures";
 import { SlowestFlows, TroublePanel, TROUBLES } from "./overview/flows";
-import { PACES, RANGES, STEPS, USUAL_RANGE } from "./overview/ranges";
+import { isShort, PACES, RANGES, STEPS, USUAL_RANGE } from "./overview/ranges";
 import { VerdictPanel } from "./overview/verdict-panel";
 
 export default function Overview() {
@@ -33,7 +35,12 @@ export default function Overview() {
         <Page title={text("title")} tools={tools} request={stats.request} command={["top", "--once"]}>
             <VerdictPanel resource={doctor} />
             <Panel resource={stats} bare>
-                {(data) => <Figures stats={data} range={range} />}
+                {(data) => (
+                    <>
+                        <Figures stats={data} range={range} />
+                        {isShort(range, data) && <p class="note spaced">{text("since_later", { time: shortTime(data.since, now.value) })}</p>}
+                    </>
+                )}
             </Panel>
             <Charts resource={stats} />
             <div class="columns even uneven">

@@ -20,12 +20,12 @@ const GROUPS = 50;
 
 export function GroupsPage() {
     const selection = selectionOf(query.value);
-    const { by, since, conditions } = selection;
+    const { by, since, conditions, status } = selection;
     const chosen = setConditions(conditions).length > 0;
     const cursor = query.value.get("cursor");
     const groups = useResource(read("/v1/errors", {}, { by, since, ...conditions, limit: GROUPS, cursor: chosen ? undefined : cursor }));
     const orders = useResource(
-        chosen ? read("/v1/errors/orders", {}, { ...conditions, since: selection.status === "fail" ? since : undefined, status: selection.status, limit: 50, cursor }) : null,
+        chosen ? read("/v1/errors/orders", {}, { ...conditions, since: status === "fail" ? since : undefined, status, limit: 50, cursor }) : null,
         { every: 10_000 },
     );
     const [bulk, setBulk] = useState<Bulk>();
@@ -77,7 +77,11 @@ function ConditionList({ selection }: { selection: Selection }) {
             {set.map(([field, value]) => (
                 <li key={field}>
                     <span class="faint">{text(`by_${field}`)}</span> <code>{value}</code>
-                    <a class="remove" href={hrefWith({ [field]: undefined, cursor: undefined })} aria-label={text("condition_remove", { condition: `${text(`by_${field}`)} ${value}` })}>
+                    <a
+                        class="remove"
+                        href={hrefWith({ [field]: undefined, cursor: undefined })}
+                        aria-label={text("condition_remove", { condition: `${text(`by_${field}`)} ${value}` })}
+                    >
                         ×
                     </a>
                 </li>

@@ -13,7 +13,7 @@ import { Panel } from "../../parts/panel";
 import { Pager, Table, type Column } from "../../parts/table";
 import { text } from "../../text/errors";
 import type { Bulk } from "./bulk-dialog";
-import { bucketsOf, height, type Buckets } from "./hours";
+import { bucketsOf, height, type Bucket, type Buckets } from "./hours";
 import { conditionsOf, into, type Selection } from "./selection";
 
 type Groups = Schemas["ErrorGroups"];
@@ -139,7 +139,7 @@ function Hours({ buckets, lastAt }: { buckets: Buckets; lastAt: string }) {
                 const x = left + index * STEP;
                 return (
                     <g key={bar.from}>
-                        <title>{text("hour_of", { failed: bar.failed, retrying: bar.retrying, from: shortTime(bar.from, now.value), length: duration(length) })}</title>
+                        <title>{titleOf(bar, length)}</title>
                         <rect class="failed" x={x} y={TALL - failed} width={STEP - 1} height={failed} />
                         <rect class="retrying" x={x} y={TALL - failed - retrying} width={STEP - 1} height={retrying} />
                     </g>
@@ -149,13 +149,17 @@ function Hours({ buckets, lastAt }: { buckets: Buckets; lastAt: string }) {
     );
 }
 
+function titleOf({ from, failed, retrying }: Bucket, length: number): string {
+    return text("hour_of", { failed, retrying, from: shortTime(from, now.value), length: duration(length) });
+}
+
 function Act({ selection, group, since, onBulk }: { selection: Selection; group: Group; since: string; onBulk: (bulk: Bulk) => void }) {
     const more = conditionsOf(selection.by, group);
     if (!more) return null;
     const status = group.failed > 0 ? "fail" : "retry";
-    const name = nameOf(selection, group);
+    const bulk = { conditions: { ...selection.conditions, ...more }, status, since } as const;
     return (
-        <Button small needs="operator" label={text("act_on", { group: name })} onClick={() => onBulk({ conditions: { ...selection.conditions, ...more }, status, since })}>
+        <Button small needs="operator" label={text("act_on", { group: nameOf(selection, group) })} onClick={() => onBulk(bulk)}>
             {text("act")}
         </Button>
     );

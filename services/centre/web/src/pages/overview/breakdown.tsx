@@ -90,7 +90,12 @@ export function Scenarios({ resource, range }: Props) {
             head: true,
             cell: (row) => <a href={to("scenarios", row.scenario)}>{row.scenario}</a>,
         },
-        { key: "registered", name: text("registered"), number: true, cell: (row) => <a href={toWith("orders", { scenario: row.scenario, createdSince: range })}>{number(row.registered)}</a> },
+        {
+            key: "registered",
+            name: text("registered"),
+            number: true,
+            cell: (row) => <a href={toWith("orders", { scenario: row.scenario, createdSince: range })}>{number(row.registered)}</a>,
+        },
         { key: "success", name: text("success"), number: true, cell: (row) => number(row.success) },
         { key: "fail", name: text("failed"), number: true, cell: (row) => <Failed row={row} range={range} /> },
     ];

@@ -9,6 +9,7 @@ import { Field } from "../../parts/field";
 import { text } from "../../text/refused";
 import { faultOf, isEditable, isWhole, replayOf, type Edited } from "./bytes";
 import { dropOf, fieldsOf, reasonParts, type Filter } from "./filter";
+import { cutText } from "./message";
 
 type Message = Schemas["RefusedView"];
 
@@ -45,8 +46,7 @@ export function ReplayDialog({ message, onDone, onClose }: { message: Message } 
 
 function BodyField({ message, edited, onChange }: { message: Message; edited: Edited; onChange: (changed: Partial<Edited>) => void }) {
     if (!isEditable(message)) {
-        const shown = isWhole(message) ? text("body_hex") : text("body_cut", { bytes: text("bytes", { n: message.bytes }), shown: text("bytes", { n: message.body.length }) });
-        return <p class="note">{shown}</p>;
+        return <p class="note">{isWhole(message) ? text("body_hex") : cutText(message)}</p>;
     }
     const changed = edited.body !== message.body;
     const fault = faultOf(edited.body);

@@ -39,7 +39,8 @@ export function fieldsOf(filter: Filter): Record<string, string> {
 export function dropOf(filter: Filter, items: readonly Pick<Schemas["RefusedLine"], "refusedAt">[], reason: string): Schemas["RefusedDropBody"] {
     const fields = fieldsOf(filter);
     const newest = Math.max(0, ...items.map((item) => Date.parse(item.refusedAt)));
-    return { ...fields, refusedBefore: fields["refusedBefore"] ?? new Date((Math.floor(newest / 1_000) + 1) * 1_000).toISOString(), reason } as Schemas["RefusedDropBody"];
+    const end = new Date((Math.floor(newest / 1_000) + 1) * 1_000).toISOString();
+    return { ...fields, refusedBefore: fields["refusedBefore"] ?? end, reason } as Schemas["RefusedDropBody"];
 }
 
 /** Type of a reason, which stands at its begin: `malformed: the body is not JSON`. */

@@ -46,7 +46,13 @@ export function ListPanel({ filter, resource, chosen, onDropAll }: Props) {
         >
             {(data) => (
                 <>
-                    <Table caption={text("list")} columns={columnsOf(chosen !== null)} rows={data.items} keyOf={(line) => line.id} marked={(line) => line.id === chosen} />
+                    <Table
+                        caption={text("list")}
+                        columns={columnsOf(chosen !== null)}
+                        rows={data.items}
+                        keyOf={(line) => line.id}
+                        marked={(line) => line.id === chosen}
+                    />
                     <Pager next={data.next} at={cursor} />
                 </>
             )}

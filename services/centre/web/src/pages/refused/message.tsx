@@ -107,12 +107,17 @@ function Body({ message }: { message: Message }) {
                     />
                 )}
             </div>
-            {!isWhole(message) && <p class="note">{text("body_cut", { bytes: text("bytes", { n: message.bytes }), shown: text("bytes", { n: bytesOf(message).length }) })}</p>}
+            {!isWhole(message) && <p class="note">{cutText(message)}</p>}
             <div class={view === "bytes" ? "body-of-message dump" : "body-of-message"}>
                 <Json value={view === "bytes" ? dump(bytesOf(message)) : message.body} />
             </div>
         </>
     );
+}
+
+/** What is not seen of a long body, and what follows from it. */
+export function cutText(message: Message): string {
+    return text("body_cut", { bytes: text("bytes", { n: message.bytes }), shown: text("bytes", { n: bytesOf(message).length }) });
 }
 
 function Properties({ properties }: { properties: unknown }) {

@@ -3,7 +3,9 @@
 import { useState } from "preact/hooks";
 import { read, type Schemas } from "../api/client";
 import { useResource, type Shown } from "../api/resource";
+import { query } from "../app/router";
 import { Page } from "../parts/page";
+import { Pager } from "../parts/table";
 import { text } from "../text/deployment";
 import { NodeDialog, ResignDialog } from "./deployment/actions";
 import { differingVersions, gaps, LAYERS, layerOf, lives } from "./deployment/layers";
@@ -11,7 +13,8 @@ import { LeasesPanel } from "./deployment/leases";
 import { EndedPanel, LayerPanel, type Wanted } from "./deployment/nodes";
 
 export default function Deployment() {
-    const nodes = useResource(read("/v1/nodes"), { every: 3_000 });
+    const cursor = query.value.get("cursor");
+    const nodes = useResource(read("/v1/nodes", {}, { limit: 100, cursor }), { every: 3_000 });
     const leases = useResource(read("/v1/leases"), { every: 3_000 });
     const [wanted, setWanted] = useState<Wanted>();
     const [resigning, setResigning] = useState<Schemas["LeaseLine"]>();
@@ -25,11 +28,12 @@ export default function Deployment() {
     const strangers = nodes.data?.items.some((node) => lives(node) && layerOf(node.role) === "other") ?? false;
     return (
         <Page title={text("title")} request={nodes.request} command={["nodes", "list"]}>
-            <Advice resource={nodes} />
+            <Advice resource={nodes} whole={!cursor} />
             {LAYERS.filter((layer) => layer !== "other" || strangers).map((layer) => (
                 <LayerPanel key={layer} layer={layer} resource={nodes} leases={held} onWanted={setWanted} />
             ))}
             <LeasesPanel resource={leases} onResign={setResigning} />
+            <Pager next={nodes.data?.next} at={cursor} />
             <EndedPanel resource={nodes} onWanted={setWanted} />
             {wanted && <NodeDialog wanted={wanted} nodes={nodes.data?.items ?? []} onDone={done} onClose={() => setWanted(undefined)} />}
             {resigning && <ResignDialog lease={resigning} onDone={done} onClose={() => setResigning(undefined)} />}
@@ -38,8 +42,8 @@ export default function Deployment() {
 }
 
 /** What is wrong with the nodes as a whole. Old data advises nothing, and of a list with more pages the rest is not known. */
-function Advice({ resource }: { resource: Shown<Schemas["PageOfNodeView"]> }) {
-    if (resource.state !== "fresh" || !resource.data || resource.data.next) return null;
+function Advice({ resource, whole }: { resource: Shown<Schemas["PageOfNodeView"]>; whole: boolean }) {
+    if (resource.state !== "fresh" || !resource.data || resource.data.next || !whole) return null;
     const versions = differingVersions(resource.data.items);
     return (
         <div class="advice" role="status">

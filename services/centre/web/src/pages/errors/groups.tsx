@@ -2,7 +2,6 @@
 
 import type { Schemas } from "../../api/client";
 import type { Shown } from "../../api/resource";
-import { now } from "../../app/clock";
 import { query, to } from "../../app/router";
 import { duration, number, shortTime } from "../../app/time";
 import { Button } from "../../parts/button";
@@ -13,7 +12,7 @@ import { Panel } from "../../parts/panel";
 import { Pager, Table, type Column } from "../../parts/table";
 import { text } from "../../text/errors";
 import type { Bulk } from "./bulk-dialog";
-import { bucketsOf, height, type Bucket, type Buckets } from "./hours";
+import { bucketsOf, drawn } from "./hours";
 import { conditionsOf, into, type Selection } from "./selection";
 
 type Groups = Schemas["ErrorGroups"];
@@ -39,7 +38,7 @@ export function GroupsPanel({ selection, resource, paged, onBulk }: Props) {
                         {!groups.complete && <p class="note">{text("incomplete")}</p>}
                         <Table
                             caption={text("groups")}
-                            columns={columnsOf(selection, groups, onBulk)}
+                            columns={columnsOf(selection, groups, resource.known.value.at ?? since(groups), onBulk)}
                             rows={groups.items}
                             keyOf={(group) => `${group.scenario ?? ""}/${group.key ?? ""}`}
                         />
@@ -67,13 +66,15 @@ function hrefOfOrders({ conditions, since }: Selection, status: "fail" | "retry"
     return status === "fail" ? `/orders?status=fail&finishedSince=${encodeURIComponent(since)}` : "/orders?status=retry";
 }
 
-function columnsOf(selection: Selection, groups: Groups, onBulk: (bulk: Bulk) => void): Column<Group>[] {
-    const since = Date.parse(groups.since);
+const since = (groups: Groups) => Date.parse(groups.since);
+
+/** Columns of groups as they were at the time of the answer: bars that moved with the clock would be drawn every second. */
+function columnsOf(selection: Selection, groups: Groups, until: number, onBulk: (bulk: Bulk) => void): Column<Group>[] {
     return [
         { key: "group", name: text(`by_${selection.by}`), head: true, cell: (group) => <Key selection={selection} group={group} /> },
         { key: "failed", name: text("failed"), number: true, cell: (group) => <Count selection={selection} group={group} status="fail" /> },
         { key: "retrying", name: text("retrying"), number: true, cell: (group) => <Count selection={selection} group={group} status="retry" /> },
-        { key: "hours", name: text("over_time"), cell: (group) => <Hours buckets={bucketsOf(group.hours, since, now.value)} lastAt={group.lastAt} /> },
+        { key: "hours", name: text("over_time"), cell: (group) => <Hours group={group} since={since(groups)} until={until} /> },
         { key: "first", name: text("first"), cell: (group) => <Time at={group.hours[0]?.from} /> },
         { key: "last", name: text("last"), cell: (group) => <Age at={group.lastAt} /> },
         { key: "samples", name: text("samples"), cell: (group) => <Samples orders={group.orders.slice(0, 2)} /> },
@@ -109,7 +110,7 @@ function Count({ selection, group, status }: { selection: Selection; group: Grou
 
 function Samples({ orders }: { orders: readonly string[] }) {
     return (
-        <span class="row tight">
+        <span class="stacked">
             {orders.map((id) => (
                 <a key={id} href={to("orders", id)}>
                     {id}
@@ -119,38 +120,21 @@ function Samples({ orders }: { orders: readonly string[] }) {
     );
 }
 
-/** Height of the bars, and the width of each with the space beside it, in units of the picture. */
-const [TALL, STEP] = [22, 4];
-/** Bars that the picture has room for: fewer stand at its right, where the present is. */
-const ROOM = 24;
+/** Height of the picture in its own units. */
+const TALL = 22;
 
-function Hours({ buckets, lastAt }: { buckets: Buckets; lastAt: string }) {
-    const { bars, length, most } = buckets;
-    const width = Math.max(ROOM, bars.length) * STEP;
-    const left = width - bars.length * STEP;
-    const label = text("over_time_most", { n: most, length: duration(length), at: shortTime(lastAt, now.value) });
+function Hours({ group, since, until }: { group: Group; since: number; until: number }) {
+    const buckets = bucketsOf(group.hours, since, until);
+    const { width, failed, retrying } = drawn(buckets, TALL);
+    const label = text("over_time_most", { n: buckets.most, length: duration(buckets.length), at: shortTime(group.lastAt, until) });
     return (
         <svg class="hours" viewBox={`0 0 ${width} ${TALL}`} preserveAspectRatio="none" role="img" aria-label={label}>
+            <title>{label}</title>
             <rect class="ground-line" x="0" y={TALL - 0.5} width={width} height="0.5" />
-            {bars.map((bar, index) => {
-                if (bar.failed + bar.retrying === 0) return null;
-                const failed = height(bar.failed, most, TALL - 1);
-                const retrying = height(bar.retrying, most, TALL - 1);
-                const x = left + index * STEP;
-                return (
-                    <g key={bar.from}>
-                        <title>{titleOf(bar, length)}</title>
-                        <rect class="failed" x={x} y={TALL - failed} width={STEP - 1} height={failed} />
-                        <rect class="retrying" x={x} y={TALL - failed - retrying} width={STEP - 1} height={retrying} />
-                    </g>
-                );
-            })}
+            <path class="failed" d={failed} />
+            <path class="retrying" d={retrying} />
         </svg>
     );
-}
-
-function titleOf({ from, failed, retrying }: Bucket, length: number): string {
-    return text("hour_of", { failed, retrying, from: shortTime(from, now.value), length: duration(length) });
 }
 
 function Act({ selection, group, since, onBulk }: { selection: Selection; group: Group; since: string; onBulk: (bulk: Bulk) => void }) {

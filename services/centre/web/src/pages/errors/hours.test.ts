@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { bucketsOf, height } from "./hours";
+import { bucketsOf, drawn, height } from "./hours";
 
 const at = (text: string) => Date.parse(`2026-01-${text}:00.000Z`);
 const hour = (text: string, failed: number, retrying = 0) => ({ from: `2026-01-${text}:00.000Z`, failed, retrying });
@@ -30,4 +30,12 @@ test("a bar of little is seen, and one of nothing is not", () => {
     assert.equal(height(0, 10, 20), 0);
     assert.equal(height(1, 1_000, 20), 1);
     assert.equal(height(10, 10, 20), 20);
+});
+
+test("what is in retry stands upon what failed, and few bars stand at the right", () => {
+    const buckets = { bars: [{ from: 0, failed: 2, retrying: 2 }, { from: 1, failed: 0, retrying: 0 }], length: 3_600_000, most: 4 };
+    assert.deepEqual(drawn(buckets, 21), { width: 96, failed: "M88 21v-10h3v10z", retrying: "M88 11v-10h3v10z" });
+    const many = { bars: Array.from({ length: 30 }, (_, from) => ({ from, failed: 1, retrying: 0 })), length: 1, most: 1 };
+    assert.equal(drawn(many, 21).width, 120);
+    assert.equal(drawn(many, 21).failed.split("z").length, 31);
 });

@@ -40,3 +40,39 @@ export function bucketsOf(hours: readonly Schemas["ErrorHour"][], since: number,
 export function height(value: number, most: number, of: number): number {
     return value <= 0 || most <= 0 ? 0 : Math.max(1, (of * value) / most);
 }
+
+/** Bars as a picture: a path for what failed, and one upon it for what is in retry. */
+export interface Drawn {
+    readonly width: number;
+    readonly failed: string;
+    readonly retrying: string;
+}
+
+/** Distance of bars in units of the picture; each is one narrower. */
+const STEP = 4;
+/** Bars that the picture has room for: fewer stand at its right, where the present is. */
+const ROOM = 24;
+
+/** Draws bars into a picture of a height. Two paths cost a page the same however many bars they have. */
+export function drawn({ bars, most }: Buckets, tall: number): Drawn {
+    const width = Math.max(ROOM, bars.length) * STEP;
+    const left = width - bars.length * STEP;
+    let failed = "";
+    let retrying = "";
+    for (const [index, bar] of bars.entries()) {
+        const x = left + index * STEP;
+        const low = height(bar.failed, most, tall - 1);
+        const high = height(bar.retrying, most, tall - 1);
+        if (low > 0) failed += rectangle(x, tall, low);
+        if (high > 0) retrying += rectangle(x, tall - low, high);
+    }
+    return { width, failed, retrying };
+}
+
+function rectangle(x: number, bottom: number, tall: number): string {
+    return `M${x} ${round(bottom)}v${round(-tall)}h${STEP - 1}v${round(tall)}z`;
+}
+
+function round(value: number): number {
+    return Math.round(value * 100) / 100;
+}

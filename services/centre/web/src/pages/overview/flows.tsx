@@ -12,7 +12,7 @@ import { Panel } from "../../parts/panel";
 import { Prose } from "../../parts/prose";
 import { Table, type Column } from "../../parts/table";
 import { text } from "../../text/overview";
-import { flowTrouble, readyOf, slowdown, slowest, systemTrouble, troubled } from "./trouble";
+import { flowTrouble, readyOf, slowdown, slowest, standsSince, systemTrouble, troubled } from "./trouble";
 
 type Flow = Schemas["FlowView"];
 type System = Schemas["SystemView"];
@@ -58,11 +58,15 @@ function Why({ decisions }: { decisions: readonly Schemas["Decision"][] }) {
     ) : null;
 }
 
+function Standing({ since }: { since: string | null | undefined }) {
+    return since ? <Age at={since} /> : null;
+}
+
 function FlowsInTrouble({ tools, resource }: { tools: ComponentChildren; resource: Shown<Schemas["PageOfFlowView"]> }) {
     const columns: Column<Flow>[] = [
         { key: "flow", name: text("flow"), head: true, cell: (row) => <a href={to("flows", row.flow)}>{row.flow}</a> },
         { key: "state", name: text("state"), cell: (row) => <Badge word={row.state} /> },
-        { key: "since", name: text("stopped_for"), cell: (row) => (row.stoppedSince ? <Age at={row.stoppedSince} /> : "") },
+        { key: "since", name: text("stopped_for"), cell: (row) => <Standing since={standsSince(row)} /> },
         { key: "ready", name: text("ready"), number: true, cell: (row) => number(readyOf(row)) },
         { key: "why", name: text("last_decision"), wide: true, cell: (row) => <Why decisions={row.decisions} /> },
     ];
@@ -90,7 +94,7 @@ function SystemsInTrouble({ tools }: { tools: ComponentChildren }) {
     const columns: Column<System>[] = [
         { key: "system", name: text("system"), head: true, cell: (row) => <a href={to("systems", row.system)}>{row.system}</a> },
         { key: "state", name: text("state"), cell: (row) => <Badge word={row.state} /> },
-        { key: "since", name: text("stopped_for"), cell: (row) => (row.stoppedSince ? <Age at={row.stoppedSince} /> : "") },
+        { key: "since", name: text("stopped_for"), cell: (row) => <Standing since={row.stoppedSince} /> },
         { key: "p99", name: text("p99"), number: true, cell: (row) => <Duration ms={row.shortTerm.p99Ms} /> },
         { key: "why", name: text("last_decision"), wide: true, cell: (row) => <Why decisions={row.decisions} /> },
     ];

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import type { Schemas } from "../../api/client";
-import { flowTrouble, readyOf, slowdown, slowest, systemTrouble, troubled } from "./trouble";
+import { flowTrouble, readyOf, slowdown, slowest, standsSince, systemTrouble, troubled } from "./trouble";
 
 type Flow = Schemas["FlowView"];
 const flow = (name: string, state: string, more: Partial<Flow> = {}) =>
@@ -13,6 +13,13 @@ test("a flow is in trouble if it does not go on, or waits for its limit", () => 
     assert.ok(flowTrouble(flow("a", "limited", { atLimit: true })) > 0);
     assert.ok(flowTrouble(flow("a", "stopped")) > flowTrouble(flow("a", "probing")));
     assert.ok(flowTrouble(flow("a", "a state of later versions")) > 0);
+});
+
+test("a flow that an operator stopped stands since the decision about it", () => {
+    const decisions = [{ at: "2026-01-01T00:00:00Z", state: "disabled_manually", why: "by hand" }] as Flow["decisions"];
+    assert.equal(standsSince(flow("a", "disabled_manually", { decisions })), "2026-01-01T00:00:00Z");
+    assert.equal(standsSince(flow("a", "stopped", { decisions, stoppedSince: "2026-01-02T00:00:00Z" })), "2026-01-02T00:00:00Z");
+    assert.equal(standsSince(flow("a", "limited", { decisions })), undefined);
 });
 
 test("the worst comes first, then what has more waiting", () => {

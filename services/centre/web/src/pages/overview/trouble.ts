@@ -24,6 +24,11 @@ export function troubled<T>(items: readonly T[], trouble: (item: T) => number, w
     return items.filter((item) => trouble(item) > 0).sort((a, b) => trouble(b) - trouble(a) || waiting(b) - waiting(a));
 }
 
+/** Time since which a flow does not go on: a stop by hand is known by the decision that followed it. */
+export function standsSince(flow: Pick<Flow, "state" | "atLimit" | "stoppedSince" | "decisions">): string | undefined {
+    return flow.stoppedSince ?? (flowTrouble(flow) > 2 ? flow.decisions.at(-1)?.at : undefined);
+}
+
 export function readyOf(flow: Pick<Flow, "ready">): number {
     return flow.ready.high + flow.ready.normal + flow.ready.low;
 }

@@ -109,7 +109,7 @@ function SystemsInTrouble({ tools }: { tools: ComponentChildren }) {
 function OrdersInJeopardy({ tools }: { tools: ComponentChildren }) {
     const resource = useResource(read("/v1/orders", {}, { jeopardy: true, limit: MOST }));
     const columns: Column<Schemas["OrderLine"]>[] = [
-        { key: "id", name: text("trouble_orders"), head: true, cell: (row) => <a href={to("orders", row.id)}>{row.id}</a> },
+        { key: "id", name: text("order"), head: true, cell: (row) => <a href={to("orders", row.id)}>{row.id}</a> },
         { key: "status", name: text("state"), cell: (row) => <Badge word={row.status} /> },
         { key: "scenario", name: text("scenario"), cell: (row) => row.scenario },
         { key: "created", name: text("registered"), cell: (row) => <Time at={row.createdAt} /> },

@@ -6,10 +6,10 @@ import type { paths } from "../../api/schema";
 type Parameters = NonNullable<paths["/v1/orders"]["get"]["parameters"]["query"]>;
 
 /** Conditions with a value behind a path, like `params.customer.id`: the API lists them in bodies only. */
-const BY_PATH = ["attributes", "params", "vars"] as const;
+type ByPath = "attributes" | "params" | "vars";
 
 /** Name of a condition, as the API has it. The compiler finds a parameter of the API that the table lacks. */
-export type ConditionName = Exclude<keyof Parameters, "cursor" | "limit"> | (typeof BY_PATH)[number];
+export type ConditionName = Exclude<keyof Parameters, "cursor" | "limit"> | ByPath;
 
 /** Form of a value: lists are apart by commas, and `path` conditions have theirs behind a dot of the name. */
 export type Kind = "text" | "list" | "flag" | "number" | "time" | "path";

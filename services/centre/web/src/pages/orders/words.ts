@@ -83,6 +83,16 @@ export function parsed(text: string): { selection: Selection; faults: Fault[] } 
     return { selection, faults: [...faults, ...faultsOf(selection)] };
 }
 
+/** The text with the condition at fault written otherwise; the same name once more is taken out. */
+export function mended(text: string, fault: Fault, instead: string): string {
+    const parts: string[] = [];
+    for (const word of wordsOf(text)) {
+        const made = word.name === fault.name ? instead : text.slice(word.from, word.to);
+        if (!parts.includes(made)) parts.push(made);
+    }
+    return parts.join(" ");
+}
+
 /** A word alone: a name that lacks its value, or a value that lacks its name. */
 function bareWord(word: string): Fault {
     const name = nearest(word, NAMES);

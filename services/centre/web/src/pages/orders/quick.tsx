@@ -1,0 +1,81 @@
+// Counts of the found orders by status, each a link that narrows the search to it.
+
+import type { Schemas } from "../../api/client";
+import { useResource } from "../../api/resource";
+import { number } from "../../app/time";
+import { common } from "../../text/common";
+import { orders as text } from "../../text/orders";
+import { Badge } from "../../parts/badge";
+import { Panel } from "../../parts/panel";
+import { STATUSES } from "./conditions";
+import { countRequest, listOf, overStatuses, valueOf, withCondition, type Selection } from "./selection";
+
+interface Props {
+    selection: Selection;
+    addressOf: (selection: Selection) => string;
+    live: boolean;
+}
+
+/** Counting looks at many orders: it is asked for less often than the list. */
+const EVERY = 10_000;
+
+export function QuickFilters({ selection, addressOf, live }: Props) {
+    const counts = useResource(countRequest(overStatuses(selection), "status"), { every: live ? EVERY : 0 });
+    return (
+        <Panel bare resource={counts}>
+            {(found) => (
+                <div class="quick">
+                    <Chips counts={found} selection={selection} addressOf={addressOf} />
+                    {counts.state === "fresh" && <Total counts={found} selection={selection} />}
+                </div>
+            )}
+        </Panel>
+    );
+}
+
+function Chips({ counts, selection, addressOf }: { counts: Schemas["OrderCounts"] } & Omit<Props, "live">) {
+    const chosen = listOf(selection, "status");
+    const found = new Map(counts.items.map((item) => [item.key[0] ?? "", item.orders]));
+    const shown = STATUSES.filter((status) => found.has(status) || chosen.includes(status));
+    // The search of a name has conditions of its own: another status beside it would be refused.
+    if (valueOf(selection, "saved") !== undefined) return null;
+    return (
+        <nav class="chips" aria-label={text("quick")}>
+            <a class="chip" href={addressOf(withCondition(selection, "status", undefined))} aria-current={chosen.length === 0 ? "true" : undefined}>
+                {common("all")}
+            </a>
+            {shown.map((status) => (
+                <a
+                    key={status}
+                    class="chip"
+                    href={addressOf(withCondition(selection, "status", status))}
+                    aria-current={chosen.includes(status) ? "true" : undefined}
+                >
+                    <Badge word={status} />
+                    <span class="number">{countText(found.get(status), counts.complete)}</span>
+                </a>
+            ))}
+        </nav>
+    );
+}
+
+function countText(count: number | undefined, complete: boolean): string {
+    return `${complete ? "" : "≥ "}${number(count ?? 0)}`;
+}
+
+function Total({ counts, selection }: { counts: Schemas["OrderCounts"]; selection: Selection }) {
+    return (
+        <p class="faint">
+            <span class="strong">{text(counts.complete ? "total" : "total_at_least", { n: totalOf(counts, selection) })}</span>
+            {". "}
+            {text(counts.complete ? "total_complete" : "total_incomplete")}
+        </p>
+    );
+}
+
+/** Number of the orders of the selection, whose statuses may be some of those that were counted. */
+function totalOf(counts: Schemas["OrderCounts"], selection: Selection): number {
+    const chosen = listOf(selection, "status");
+    if (chosen.length === 0) return counts.orders;
+    return counts.items.filter((item) => chosen.includes(item.key[0] ?? "")).reduce((sum, item) => sum + item.orders, 0);
+}

@@ -49,7 +49,7 @@ export default function Orders() {
         >
             <QueryBar selection={selection} onSearch={(wanted) => go(addressOf(wanted))} />
             {/* What the server would refuse is not asked for: the bar says what is wrong. */}
-            {faultsOf(selection).length === 0 && <Found selection={selection} cursor={cursor} />}
+            {faultsOf(selection).length === 0 && <Found key={queryOf(selection)} selection={selection} cursor={cursor} />}
         </Page>
     );
 }

@@ -66,7 +66,7 @@ export function OrderList(props: Props) {
         >
             {(found) => (
                 <>
-                    <Table caption={text("list")} columns={columns} rows={found.items} keyOf={(row) => row.id} marked={(row) => ticked.has(row.id)} />
+                    <Table caption={text("list_caption")} columns={columns} rows={found.items} keyOf={(row) => row.id} marked={(row) => ticked.has(row.id)} />
                     <div class="list-foot">
                         <p class="faint">
                             {text("list_here", { n: found.items.length })}
@@ -90,7 +90,8 @@ function tickColumn(ticked: ReadonlySet<string>, onTick: (ticked: ReadonlySet<st
     };
     return {
         key: "tick",
-        name: "",
+        name: text("column_tick"),
+        unnamed: true,
         cell: (row) => (
             <input
                 type="checkbox"

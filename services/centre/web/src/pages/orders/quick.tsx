@@ -36,7 +36,6 @@ export function QuickFilters({ selection, addressOf, live }: Props) {
 function Chips({ counts, selection, addressOf }: { counts: Schemas["OrderCounts"] } & Omit<Props, "live">) {
     const chosen = listOf(selection, "status");
     const found = new Map(counts.items.map((item) => [item.key[0] ?? "", item.orders]));
-    const shown = STATUSES.filter((status) => found.has(status) || chosen.includes(status));
     // The search of a name has conditions of its own: another status beside it would be refused.
     if (valueOf(selection, "saved") !== undefined) return null;
     return (
@@ -44,15 +43,16 @@ function Chips({ counts, selection, addressOf }: { counts: Schemas["OrderCounts"
             <a class="chip" href={addressOf(withCondition(selection, "status", undefined))} aria-current={chosen.length === 0 ? "true" : undefined}>
                 {common("all")}
             </a>
-            {shown.map((status) => (
+            {/* Also those without orders: nothing moves under the pointer when the first one comes. */}
+            {STATUSES.map((status) => (
                 <a
                     key={status}
-                    class="chip"
+                    class={found.has(status) ? "chip" : "chip without"}
                     href={addressOf(withCondition(selection, "status", status))}
                     aria-current={chosen.includes(status) ? "true" : undefined}
                 >
                     <Badge word={status} />
-                    <span class="number">{countText(found.get(status), counts.complete)}</span>
+                    {found.has(status) && <span class="number">{countText(found.get(status), counts.complete)}</span>}
                 </a>
             ))}
         </nav>

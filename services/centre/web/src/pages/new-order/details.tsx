@@ -147,7 +147,7 @@ export function Notification({ draft, errors, onChange }: Props) {
 export function Flow({ draft, errors, onChange }: Props) {
     return (
         <Section title={text("flow")}>
-            <RowList name={text("flow")} rows={draft.flow} empty={{ name: "", value: "" }} add={text("add_flow")} nameOf={(row) => row.name} onChange={(flow) => onChange({ flow })}>
+            <RowList name={text("flow")} nameIsShown rows={draft.flow} empty={{ name: "", value: "" }} add={text("add_flow")} nameOf={(row) => row.name} onChange={(flow) => onChange({ flow })}>
                 {(row, change) => (
                     <>
                         <TextField label={text("flow_name")} mono value={row.name} onChange={(name) => change({ name })} />

@@ -66,10 +66,15 @@ export function OrderForm(props: Props) {
                 </div>
             </div>
             <p class="faint">{text("required_note")}</p>
-            <OutcomeNote outcome={outcome} />
             <div class="form-foot">
-                {form.request && <CopyLine name={common("as_curl")} text={asCurl(form.request, window.location.origin)} />}
+                <OutcomeNote outcome={outcome} />
                 <div class="row end">
+                    {form.request && (
+                        <details>
+                            <summary>{common("as_request")}</summary>
+                            <CopyLine name={common("as_curl")} text={asCurl(form.request, window.location.origin)} />
+                        </details>
+                    )}
                     <Button needs="operator" busy={form.busy} disabled={!typed} onClick={() => void form.tryOut()}>
                         {text("dry_run")}
                     </Button>

@@ -93,6 +93,8 @@ export function ChoiceField<W extends string>({ label, value, options, onChange,
 interface ListProps<R> {
     /** Name of the group. */
     name: string;
+    /** The section around it has the name already. */
+    nameIsShown?: boolean;
     rows: readonly R[];
     empty: R;
     add: string;
@@ -103,11 +105,11 @@ interface ListProps<R> {
 }
 
 /** Rows that are added and removed. */
-export function RowList<R>({ name, rows, empty, add, nameOf, onChange, children }: ListProps<R>) {
+export function RowList<R>({ name, nameIsShown, rows, empty, add, nameOf, onChange, children }: ListProps<R>) {
     const change = (index: number, part: Partial<R>) => onChange(rows.map((row, at) => (at === index ? { ...row, ...part } : row)));
     return (
         <fieldset class="row-list">
-            <legend>{name}</legend>
+            <legend class={nameIsShown ? "hidden-text" : ""}>{name}</legend>
             {rows.map((row, index) => (
                 <div class="row-line" key={index}>
                     {children(row, (part) => change(index, part), index)}

@@ -20,7 +20,7 @@ export function ParamsForm({ typed, root, errors, onChange }: Props) {
         <Section title={text("params")} tools={<WayChoice typed={typed} root={root} errors={errors} onChange={onChange} />}>
             {!root && typed.way !== "json" && <p class="faint">{text("no_schema")}</p>}
             {typed.way === "fields" && root && <Fields {...{ typed, root, errors, onChange }} />}
-            {typed.way === "rows" && <Rows name={text("params")} {...{ typed, root, errors, onChange }} />}
+            {typed.way === "rows" && <Rows name={text("params")} nameIsShown {...{ typed, root, errors, onChange }} />}
             {typed.way === "json" && (
                 <AreaField label={text("params_json")} rows={14} value={typed.json} error={errors.get("/params")} onChange={(json) => onChange({ ...typed, json })} />
             )}
@@ -122,11 +122,12 @@ function hintOf(field: SchemaField): string | undefined {
     return parts.length > 0 ? parts.join(" · ") : undefined;
 }
 
-function Rows({ name, typed, errors, onChange }: Props & { name: string }) {
+function Rows({ name, nameIsShown, typed, errors, onChange }: Props & { name: string; nameIsShown?: boolean }) {
     const empty: Row = { name: "", type: "text", value: "" };
     return (
         <RowList<Row>
             name={name}
+            nameIsShown={nameIsShown ?? false}
             rows={typed.rows}
             empty={empty}
             add={text("add_row")}

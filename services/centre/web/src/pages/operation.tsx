@@ -66,7 +66,7 @@ function Orders({ no, live }: { no: string; live: boolean }) {
     const cursor = query.value.get("cursor");
     const page = useResource(read("/v1/operations/{no}/orders", { no }, { outcome, aftermath, cursor, limit: 50 }), { every: live ? 5_000 : 0 });
     return (
-        <Panel title={text("orders")} resource={page} tools={<OutcomeChips no={no} outcome={outcome} aftermath={aftermath} />} empty={(found) => found.items.length === 0} emptyText={text("empty_orders")}>
+        <Panel title={text("orders")} resource={page} tools={<OutcomeChips no={no} outcome={outcome} aftermath={aftermath} />} empty={(found) => found.items.length === 0} emptyText={outcome || aftermath ? text("empty_orders") : common("empty")}>
             {(found) => (
                 <>
                     <Table caption={text("orders_caption")} columns={COLUMNS()} rows={found.items} keyOf={(row) => row.id ?? JSON.stringify(row)} />

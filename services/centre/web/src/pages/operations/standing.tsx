@@ -28,7 +28,7 @@ export function Standing({ operation, fresh }: { operation: Operation; fresh: bo
                 <code>{operation.action}</code>
                 {!over && operation.selecting && <span class="soft">{text("selecting")}</span>}
                 {/* What is to come is said only while it is known. */}
-                {fresh && operation.state === "running" && <span class="soft">{text("speed_text", { n: rate(operation.speed) })}</span>}
+                {fresh && operation.state === "running" && operation.speed > 0 && <span class="soft">{text("speed_text", { n: rate(operation.speed) })}</span>}
                 {fresh && operation.state === "running" && typeof operation.secondsLeft === "number" && (
                     <span class="soft">
                         {text("left")}: {duration(operation.secondsLeft * 1_000)}

@@ -18,8 +18,8 @@ const CELLS = {
     status: (row: Line) => (
         <span class="marks">
             <Badge word={row.status} />
-            {row.inconsistent && <Badge word={text("mark_inconsistent")} tone="bad" />}
-            {row.jeopardy && <Badge word={text("mark_jeopardy")} tone="warn" />}
+            {row.inconsistent && <Badge word="inconsistent" tone="bad" />}
+            {row.jeopardy && <Badge word="jeopardy" tone="warn" />}
         </span>
     ),
     scenario: (row: Line, narrow: Narrow) => <a href={narrow("scenario", row.scenario)}>{row.scenario}</a>,

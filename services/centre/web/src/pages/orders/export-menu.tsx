@@ -5,16 +5,24 @@ import { asCommand } from "../../api/command";
 import { common } from "../../text/common";
 import { orders as text } from "../../text/orders";
 import { Button } from "../../parts/button";
+import { Dialog } from "../../parts/dialog";
 import { CopyLine } from "../../parts/page";
-import { Popover } from "../../parts/popover";
 import { collected, type Format } from "./export";
 import { flagsOf, type Selection } from "./selection";
 
 export function ExportMenu({ selection }: { selection: Selection }) {
+    const [open, setOpen] = useState(false);
     return (
-        <Popover label={text("export")} button={text("export")} wide>
-            <Content selection={selection} />
-        </Popover>
+        <>
+            <Button kind="quiet" onClick={() => setOpen(true)}>
+                {text("export")}
+            </Button>
+            {open && (
+                <Dialog title={text("export")} onClose={() => setOpen(false)}>
+                    <Content selection={selection} />
+                </Dialog>
+            )}
+        </>
     );
 }
 
@@ -41,18 +49,18 @@ function Content({ selection }: { selection: Selection }) {
     };
     const flags = flagsOf(selection);
     return (
-        <div class="export">
+        <div class="dialog-body export">
             <p class="faint">{text("export_hint")}</p>
             {stand.kind === "running" ? (
-                <Button small onClick={() => asking.current?.abort()}>
+                <Button onClick={() => asking.current?.abort()}>
                     {text("export_stop")}
                 </Button>
             ) : (
                 <div class="row">
-                    <Button small onClick={() => void run("csv")}>
+                    <Button onClick={() => void run("csv")}>
                         {text("export_csv")}
                     </Button>
-                    <Button small onClick={() => void run("ndjson")}>
+                    <Button onClick={() => void run("ndjson")}>
                         {text("export_json")}
                     </Button>
                 </div>

@@ -1,17 +1,17 @@
 // Searches that have a name: open one, save the present one, remove one.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { change, json, read, type Schemas } from "../../api/client";
 import { useResource, type Shown } from "../../api/resource";
 import { announce } from "../../app/announce";
+import { address } from "../../app/router";
 import { may } from "../../app/session";
 import { common } from "../../text/common";
 import { orders as text } from "../../text/orders";
 import { Button } from "../../parts/button";
-import { ActionDialog } from "../../parts/dialog";
+import { ActionDialog, Dialog } from "../../parts/dialog";
 import { Field } from "../../parts/field";
 import { Panel } from "../../parts/panel";
-import { Popover } from "../../parts/popover";
 import { saveRequest, selectionOfBody, valueOf, type Selection } from "./selection";
 import { textOf } from "./words";
 
@@ -23,10 +23,20 @@ interface Props {
 }
 
 export function SavedSearches({ selection, addressOf }: Props) {
+    const [open, setOpen] = useState(false);
+    const at = address.value;
+    useEffect(() => setOpen(false), [at]);
     return (
-        <Popover label={text("saved")} button={text("saved")} wide>
-            <Content selection={selection} addressOf={addressOf} />
-        </Popover>
+        <>
+            <Button kind="quiet" onClick={() => setOpen(true)}>
+                {text("saved")}
+            </Button>
+            {open && (
+                <Dialog title={text("saved")} onClose={() => setOpen(false)}>
+                    <Content selection={selection} addressOf={addressOf} />
+                </Dialog>
+            )}
+        </>
     );
 }
 
@@ -35,14 +45,14 @@ function Content({ selection, addressOf }: Props) {
     const [leaving, setLeaving] = useState<string>();
     const canSave = selection.length > 0 && valueOf(selection, "saved") === undefined;
     return (
-        <div class="saved">
+        <div class="dialog-body saved">
             <Panel bare resource={saved} empty={(page) => page.items.length === 0} emptyText={text("saved_none")}>
                 {(page) => (
                     <ul class="plain-list">
                         {page.items.map(({ name, search }) => (
                             <li key={name} class="row">
-                                <a href={addressOf(selectionOfBody(search))} title={textOf(selectionOfBody(search))}>
-                                    {name}
+                                <a href={addressOf(selectionOfBody(search))}>
+                                    <span class="strong">{name}</span> <code class="faint">{textOf(selectionOfBody(search))}</code>
                                 </a>
                                 <Button small kind="quiet" needs="operator" label={text("saved_forget", { name })} onClick={() => setLeaving(name)}>
                                     ×

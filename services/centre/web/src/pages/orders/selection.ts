@@ -3,7 +3,7 @@
 
 import type { ApiRequest, Query, Read, ReadAnswer } from "../../api/client";
 import { change, read } from "../../api/client";
-import { CONDITIONS, conditionOf, flagOf } from "./conditions";
+import { conditionOf, flagOf } from "./conditions";
 
 /** Conditions as pairs of the API's own names and the values as they are written, each name once. */
 export type Selection = readonly (readonly [name: string, value: string])[];
@@ -133,9 +133,4 @@ export function flagsOf(selection: Selection): string[] | undefined {
         else return undefined;
     }
     return words;
-}
-
-/** Whether a condition is a time that is counted back from now, and means other orders later. */
-export function isRelative(selection: Selection): boolean {
-    return selection.some(([name, value]) => CONDITIONS[name as keyof typeof CONDITIONS]?.kind === "time" && !/^\d{4}-/.test(value));
 }

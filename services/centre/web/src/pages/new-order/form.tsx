@@ -44,6 +44,7 @@ export function newId(): string {
 export function OrderForm(props: Props) {
     const form = useOrderForm(props);
     const { draft, known, typed, outcome, errors } = form;
+    const isDone = outcome.kind === "done";
     return (
         <form ref={form.element} class="stack" noValidate onSubmit={(event) => void form.submit(event)}>
             <div class="columns">
@@ -75,10 +76,10 @@ export function OrderForm(props: Props) {
                             <CopyLine name={common("as_curl")} text={asCurl(form.request, window.location.origin)} />
                         </details>
                     )}
-                    <Button needs="operator" busy={form.busy} disabled={!typed} onClick={() => void form.tryOut()}>
+                    <Button needs="operator" busy={form.busy} disabled={!typed || isDone} onClick={() => void form.tryOut()}>
                         {text("dry_run")}
                     </Button>
-                    <Button type="submit" kind="primary" needs="operator" busy={form.busy} disabled={!typed || draft.scenario === ""}>
+                    <Button type="submit" kind="primary" needs="operator" busy={form.busy} disabled={!typed || isDone || draft.scenario === ""}>
                         {text(props.clone ? "create_clone" : "create")}
                     </Button>
                 </div>

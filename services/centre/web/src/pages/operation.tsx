@@ -11,12 +11,12 @@ import { Pager, Table, type Column } from "../parts/table";
 import type { PageProps } from "../app/pages";
 import { Aftermath, Details, Reasons, Standing } from "./operations/standing";
 import { Steering } from "./operations/steering";
-import { Outcome, isOver } from "./operations/view";
+import { Outcome } from "./operations/view";
 
 const OUTCOMES = ["done", "open", "skipped", "failed"] as const;
 
 export default function OperationPage({ no = "" }: PageProps) {
-    const operation = useResource(read("/v1/operations/{no}", { no }), { every: 3_000 });
+    const operation = useResource(read("/v1/operations/{no}", { no }));
     const { data } = operation;
     return (
         <Page
@@ -46,7 +46,7 @@ export default function OperationPage({ no = "" }: PageProps) {
                     {(found) => <Reasons reasons={found.reasons ?? []} />}
                 </Panel>
             )}
-            <Orders no={no} live={!data || !isOver(data) || (data.aftermath?.open ?? 0) > 0} />
+            <Orders no={no} />
         </Page>
     );
 }
@@ -60,11 +60,11 @@ const COLUMNS = (): Column<Line>[] => [
     { key: "reason", name: text("reason"), wide: true, cell: (row) => <span title={row.reason ?? ""}>{row.reason}</span> },
 ];
 
-function Orders({ no, live }: { no: string; live: boolean }) {
+function Orders({ no }: { no: string }) {
     const outcome = query.value.get("outcome");
     const aftermath = query.value.get("aftermath");
     const cursor = query.value.get("cursor");
-    const page = useResource(read("/v1/operations/{no}/orders", { no }, { outcome, aftermath, cursor, limit: 50 }), { every: live ? 5_000 : 0 });
+    const page = useResource(read("/v1/operations/{no}/orders", { no }, { outcome, aftermath, cursor, limit: 50 }));
     return (
         <Panel title={text("orders")} resource={page} tools={<OutcomeChips no={no} outcome={outcome} aftermath={aftermath} />} empty={(found) => found.items.length === 0} emptyText={outcome || aftermath ? text("empty_orders") : common("empty")}>
             {(found) => (

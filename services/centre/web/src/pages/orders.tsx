@@ -8,6 +8,7 @@ import { Button } from "../parts/button";
 import { Icon } from "../parts/icon";
 import { Page } from "../parts/page";
 import { QueryBar } from "./orders/bar";
+import type { Orders } from "./orders/bulk";
 import { BulkDialog } from "./orders/bulk-dialog";
 import { ColumnChoice } from "./orders/columns";
 import { ExportMenu } from "./orders/export-menu";
@@ -22,7 +23,7 @@ function addressOf(selection: Selection): string {
     return path.value + queryOf(selection, { columns: query.value.get("columns"), live: query.value.get("live") });
 }
 
-export default function Orders() {
+export default function OrdersPage() {
     const selection = useMemo(() => selectionOf(query.value), [address.value]);
     const cursor = query.value.get("cursor");
     const flags = flagsOf(selection);
@@ -68,14 +69,14 @@ function Found({ selection, cursor }: { selection: Selection; cursor: string | n
     const live = isLive();
     const page = useOrders(selection, cursor, live);
     const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
-    const [acting, setActing] = useState<{ title: string; selection: Selection }>();
+    const [acting, setActing] = useState<{ title: string; orders: Orders }>();
     return (
         <>
             <div class="list-head">
                 <QuickFilters selection={selection} addressOf={addressOf} live={live} />
                 <div class="row">
                     {ticked.size > 0 && (
-                        <Button needs="operator" onClick={() => setActing({ title: text("bulk_title_ticked"), selection: [["ids", [...ticked].join(",")]] })}>
+                        <Button needs="operator" onClick={() => setActing({ title: text("bulk_title_ticked"), orders: { ids: [...ticked] } })}>
                             {text("bulk_ticked", { n: ticked.size })}
                         </Button>
                     )}
@@ -83,14 +84,14 @@ function Found({ selection, cursor }: { selection: Selection; cursor: string | n
                         needs="operator"
                         disabled={selection.length === 0}
                         title={selection.length === 0 ? text("bulk_narrow") : ""}
-                        onClick={() => setActing({ title: text("bulk_title"), selection })}
+                        onClick={() => setActing({ title: text("bulk_title"), orders: { selection } })}
                     >
                         {text("bulk_all")}
                     </Button>
                 </div>
             </div>
             <OrderList page={page} selection={selection} cursor={cursor} addressOf={addressOf} ticked={ticked} onTick={setTicked} />
-            {acting && <BulkDialog title={acting.title} orders={{ selection: acting.selection }} onClose={() => setActing(undefined)} />}
+            {acting && <BulkDialog title={acting.title} orders={acting.orders} onClose={() => setActing(undefined)} />}
         </>
     );
 }

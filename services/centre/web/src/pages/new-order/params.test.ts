@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { paramsOfFields, paramsOfJson, paramsOfRows, rowsOf, typedFor } from "./params";
-import { fieldsOf } from "./schema";
+import { fieldsOf, paramPaths } from "./schema";
 
 const SCHEMA = {
     type: "object",
@@ -39,6 +39,10 @@ test("a schema becomes fields of their kinds", () => {
     );
     assert.equal(root.fields?.[0]?.label, "Number");
     assert.equal(root.fields?.[0]?.form, "pattern ^[0-9]{11}$");
+});
+
+test("the paths of a schema are those of searches", () => {
+    assert.deepEqual(paramPaths(SCHEMA), ["msisdn", "tariff", "amount", "delayMs", "vip", "tags", "lines", "address.city", "address.house", "a/b"]);
 });
 
 test("what has no fields has no form", () => {

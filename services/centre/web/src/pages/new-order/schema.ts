@@ -36,6 +36,14 @@ export function fieldsOf(schema: unknown): SchemaField | undefined {
     return root.kind === "group" && root.fields && root.fields.length > 0 ? root : undefined;
 }
 
+/** Paths of the values that a schema names, as searches write them: `customer.id`. */
+export function paramPaths(schema: unknown): string[] {
+    const walk = (field: SchemaField, before: string): string[] =>
+        (field.fields ?? []).flatMap((inner) => (inner.kind === "group" ? walk(inner, `${before}${inner.name}.`) : [before + inner.name]));
+    const root = fieldsOf(schema);
+    return root ? walk(root, "") : [];
+}
+
 function isSchema(value: unknown): value is Schema {
     return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -5,8 +5,8 @@ import { announce } from "../../app/announce";
 import { orders as text } from "../../text/orders";
 import { Button } from "../../parts/button";
 import { Icon } from "../../parts/icon";
-import { suggestions, sourceAt, taken, type Suggestion } from "./complete";
-import { known, want } from "./known";
+import { paramsAt, suggestions, sourceAt, taken, type Suggestion } from "./complete";
+import { known, want, wantParams } from "./known";
 import { faultsOf, mended, parsed, textOf, type Fault } from "./words";
 import { queryOf, type Selection } from "./selection";
 
@@ -117,6 +117,10 @@ function useCompletion(input: { readonly current: HTMLInputElement | null }, typ
     useEffect(() => {
         if (source) void want(source);
     }, [source]);
+    const scenario = caret === undefined ? undefined : paramsAt(typed, caret);
+    useEffect(() => {
+        if (scenario) void wantParams(scenario);
+    }, [scenario]);
     const options = caret === undefined ? [] : suggestions(typed, caret, known.value);
     const look = () => {
         setCaret(input.current?.selectionStart ?? typed.length);

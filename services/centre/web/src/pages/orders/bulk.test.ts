@@ -32,6 +32,12 @@ test("an operation is repeated by its number", () => {
     assert.deepEqual(commandOf({ again: 7 }, EMPTY, "r"), ["operation", "again", "7", "--reason", "r"]);
 });
 
+test("ticked orders are named one by one, commas included", () => {
+    const { body } = operationRequest({ ids: ["a,b", "c"] }, EMPTY, "r");
+    assert.deepEqual((body as { search: object }).search, { ids: ["a,b", "c"] });
+    assert.deepEqual(commandOf({ ids: ["a,b"] }, EMPTY, "r"), ["operation", "start", "restart", "--id", "a,b", "--reason", "r"]);
+});
+
 test("the command says the same", () => {
     const draft = { ...EMPTY, from: "initial", rampStart: "1", stopIf: "20" };
     const words = ["operation", "start", "restart", "--with", '{"from":"initial"}', "--status", "fail", "--ramp", "1:3", "--stop-if-failed", "0.2", "--reason", "r"];

@@ -93,13 +93,20 @@ export function paceOf(draft: Draft): Record<string, unknown> {
     return pace;
 }
 
-/** Orders of an operation: those that a selection finds, or those that another operation failed with. */
-export type Orders = { readonly selection: Selection } | { readonly again: number };
+/**
+ * Orders of an operation: those that a selection finds, those that were ticked, or those that another operation failed with. Ticked
+ * ones are no selection, where an id with a comma would be two.
+ */
+export type Orders = { readonly selection: Selection } | { readonly ids: readonly string[] } | { readonly again: number };
+
+function named(orders: Orders): Record<string, unknown> {
+    if ("again" in orders) return { again: orders.again };
+    return "ids" in orders ? { search: { ids: orders.ids } } : ordersOf(orders.selection);
+}
 
 /** The request of an operation. `key` makes one operation of a request that is sent twice. */
 export function operationRequest(orders: Orders, draft: Draft, reason: string, key?: string): ApiRequest {
-    const selected = "again" in orders ? { again: orders.again } : ordersOf(orders.selection);
-    const body = { action: draft.action, ...selected, with: withOf(draft), ...paceOf(draft), reason };
+    const body = { action: draft.action, ...named(orders), with: withOf(draft), ...paceOf(draft), reason };
     return { ...change("POST", "/v1/operations", {}, body), ...(key === undefined ? {} : { key }) };
 }
 
@@ -122,7 +129,7 @@ export function commandOf(orders: Orders, draft: Draft, reason: string): string[
     ];
     const why = ["--reason", reason];
     if ("again" in orders) return ["operation", "again", String(orders.again), ...pace, ...why];
-    const flags = flagsOf(orders.selection);
+    const flags = "ids" in orders ? orders.ids.flatMap((id) => ["--id", id]) : flagsOf(orders.selection);
     return flags && ["operation", "start", draft.action, ...given, ...flags, ...pace, ...why];
 }
 

@@ -16,8 +16,8 @@ export interface Suggestion {
     readonly isWhole: boolean;
 }
 
-/** Values of the engine's lists, as far as they are known. */
-export type KnownValues = Partial<Record<Source, readonly string[]>>;
+/** Values of the engine's lists, as far as they are known; of `params` the paths of the scenario's parameters. */
+export type KnownValues = Partial<Record<Source | "params", readonly string[]>>;
 
 const MOST = 12;
 const DURATIONS = ["15m", "1h", "2h", "6h", "1d", "7d"];
@@ -35,15 +35,25 @@ export function sourceAt(text: string, caret: number): Source | undefined {
     return conditionOf(word.name)?.condition.from;
 }
 
+/** The scenario whose parameters the name at the caret is completed from. */
+export function paramsAt(text: string, caret: number): string | undefined {
+    if (!wordAt(text, caret).name.startsWith("params.")) return undefined;
+    return wordsOf(text).find((word) => word.name === "scenario" && word.value !== "")?.value;
+}
+
 /** What may stand at the caret, the likeliest first. */
 export function suggestions(text: string, caret: number, known: KnownValues = {}): Suggestion[] {
     const word = wordAt(text, caret);
-    if (word.valueFrom === undefined || caret < word.valueFrom) return namesAt(word, text);
+    if (word.valueFrom === undefined || caret < word.valueFrom) return namesAt(word, text, known);
     return valuesAt(word, text, caret, known).slice(0, MOST);
 }
 
-function namesAt(word: Word, text: string): Suggestion[] {
+function namesAt(word: Word, text: string, known: KnownValues): Suggestion[] {
     const place = { from: word.from, to: word.valueFrom ?? word.to };
+    if (word.name.startsWith("params.")) {
+        const paths = matching(known.params ?? [], word.name.slice("params.".length));
+        return paths.map((path) => ({ ...place, insert: `params.${path}:`, shown: `params.${path}:`, name: "params", isWhole: false }));
+    }
     const given = new Set(wordsOf(text).filter((other) => other.from !== word.from).map(({ name }) => name));
     const free = NAMES.filter((name) => !given.has(name));
     const names = matching(free, word.name).map((name): Suggestion => {

@@ -1,7 +1,7 @@
 // Values that the query bar completes from: lists of the engine, each asked for when it is first needed.
 
 import { signal } from "@preact/signals";
-import { json, read, type Read } from "../../api/client";
+import { json, read, send, type Read } from "../../api/client";
 import type { Source } from "./conditions";
 import type { KnownValues } from "./complete";
 
@@ -27,6 +27,23 @@ const LISTS: Record<Source, () => Promise<string[]>> = {
     class: () => counted("class"),
     state: () => counted("state"),
 };
+
+let paramsOf: string | undefined;
+
+/** Asks for the paths of a scenario's parameters. The reader of its text is loaded only for this. */
+export async function wantParams(scenario: string): Promise<void> {
+    if (paramsOf === scenario) return;
+    paramsOf = scenario;
+    known.value = { ...known.value, params: [] };
+    try {
+        const [response, { paramPaths }] = await Promise.all([send(read("/v1/scenarios/{name}", { name: scenario })), import("../new-order/schema")]);
+        const { yamlValue } = await import("../../api/yaml");
+        const source = yamlValue(await response.text()) as { params?: unknown } | null;
+        if (paramsOf === scenario) known.value = { ...known.value, params: paramPaths(source?.params) };
+    } catch {
+        paramsOf = undefined;
+    }
+}
 
 /** Asks for a list, if it is not known or old. A list that fails completes nothing, and is asked for again later. */
 export async function want(source: Source): Promise<void> {

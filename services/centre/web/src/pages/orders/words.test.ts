@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { suggestions, sourceAt, taken } from "./complete";
+import { paramsAt, suggestions, sourceAt, taken } from "./complete";
 import { nearest } from "./nearest";
 import { parsed, textOf } from "./words";
 
@@ -90,6 +90,17 @@ test("values are completed from words and from the engine's lists", () => {
     assert.deepEqual(shown("jeopardy:"), ["true", "false"]);
     assert.equal(sourceAt("scenario:a", 10), "scenario");
     assert.equal(sourceAt("scenario:a", 4), undefined);
+});
+
+test("paths of parameters are completed from the scenario of the search", () => {
+    const text = "scenario:activate-line params.ms";
+    assert.equal(paramsAt(text, text.length), "activate-line");
+    assert.equal(paramsAt("params.ms", 9), undefined);
+    assert.equal(paramsAt(text, 5), undefined);
+    assert.deepEqual(shown(text, { params: ["msisdn", "tariff", "alarms"] }), ["params.msisdn:", "params.alarms:"]);
+    const [first] = suggestions(text, text.length, { params: ["msisdn"] });
+    assert.ok(first);
+    assert.equal(taken(text, first).text, "scenario:activate-line params.msisdn:");
 });
 
 test("a suggestion that is taken replaces what was typed, in the middle too", () => {

@@ -14,6 +14,7 @@ import { ColumnChoice } from "./orders/columns";
 import { ExportMenu } from "./orders/export-menu";
 import { OrderList, isLive, useOrders } from "./orders/list";
 import { QuickFilters } from "./orders/quick";
+import { Refused, isRefusal } from "./orders/refused";
 import { SavedSearches } from "./orders/saved";
 import { flagsOf, listRequest, queryOf, selectionOf, type Selection } from "./orders/selection";
 import { faultsOf } from "./orders/words";
@@ -70,6 +71,8 @@ function Found({ selection, cursor }: { selection: Selection; cursor: string | n
     const page = useOrders(selection, cursor, live);
     const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
     const [acting, setActing] = useState<{ title: string; orders: Orders }>();
+    const { failure } = page.known.value;
+    if (!page.data && isRefusal(failure)) return <Refused failure={failure} selection={selection} addressOf={addressOf} />;
     return (
         <>
             <div class="list-head">

@@ -25,6 +25,8 @@ export interface Condition {
     readonly from?: Source;
     /** Whether its empty value stands for orders that have none. */
     readonly none?: boolean;
+    /** Whether the API reads it order by order, and takes it only beside a condition that narrows the search. */
+    readonly costly?: boolean;
     /** Flag of the command line, where that is not the name in its spelling. */
     readonly flag?: string;
 }
@@ -50,16 +52,16 @@ export const CONDITIONS: Readonly<Record<ConditionName, Condition>> = {
     createdUntil: { kind: "time" },
     finishedSince: { kind: "time" },
     finishedUntil: { kind: "time" },
-    params: { kind: "path", flag: "where" },
-    vars: { kind: "path", flag: "where-var" },
+    params: { kind: "path", flag: "where", costly: true },
+    vars: { kind: "path", flag: "where-var", costly: true },
     attributes: { kind: "path", flag: "attribute" },
     scenarioStatus: { kind: "list", words: ["undefined", "on_target", "off_target", "target", "failed"] },
     priority: { kind: "text", words: ["high", "normal", "low"] },
     mode: { kind: "text", words: ["parallel", "sequential"] },
-    source: { kind: "text" },
+    source: { kind: "text", costly: true },
     jeopardy: { kind: "flag" },
     inconsistent: { kind: "flag" },
-    failedOver: { kind: "flag" },
+    failedOver: { kind: "flag", costly: true },
     saved: { kind: "text", from: "saved" },
 };
 

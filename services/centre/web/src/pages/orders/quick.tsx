@@ -8,7 +8,7 @@ import { orders as text } from "../../text/orders";
 import { Badge } from "../../parts/badge";
 import { Panel } from "../../parts/panel";
 import { STATUSES } from "./conditions";
-import { countRequest, listOf, overStatuses, valueOf, withCondition, type Selection } from "./selection";
+import { countRequest, isCountable, listOf, overStatuses, valueOf, withCondition, type Selection } from "./selection";
 
 interface Props {
     selection: Selection;
@@ -19,13 +19,20 @@ interface Props {
 /** Counting looks at many orders: it is asked for less often than the list. */
 const EVERY = 10_000;
 
-export function QuickFilters({ selection, addressOf, live }: Props) {
+export function QuickFilters(props: Props) {
+    // The search of a name has conditions of its own: another status beside it would be refused.
+    if (valueOf(props.selection, "saved") !== undefined) return null;
+    return isCountable(props.selection) ? <Counted {...props} /> : <Chips {...props} />;
+}
+
+function Counted(props: Props) {
+    const { selection, live } = props;
     const counts = useResource(countRequest(overStatuses(selection), "status"), { every: live ? EVERY : 0 });
     return (
         <Panel bare resource={counts}>
             {(found) => (
                 <div class="quick">
-                    <Chips counts={found} selection={selection} addressOf={addressOf} />
+                    <Chips {...props} counts={found} />
                     {counts.state === "fresh" && <Total counts={found} selection={selection} />}
                 </div>
             )}
@@ -33,11 +40,9 @@ export function QuickFilters({ selection, addressOf, live }: Props) {
     );
 }
 
-function Chips({ counts, selection, addressOf }: { counts: Schemas["OrderCounts"] } & Omit<Props, "live">) {
+function Chips({ counts, selection, addressOf }: Props & { counts?: Schemas["OrderCounts"] }) {
     const chosen = listOf(selection, "status");
-    const found = new Map(counts.items.map((item) => [item.key[0] ?? "", item.orders]));
-    // The search of a name has conditions of its own: another status beside it would be refused.
-    if (valueOf(selection, "saved") !== undefined) return null;
+    const found = new Map(counts?.items.map((item) => [item.key[0] ?? "", item.orders]));
     return (
         <nav class="chips" aria-label={text("quick")}>
             <a class="chip" href={addressOf(withCondition(selection, "status", undefined))} aria-current={chosen.length === 0 ? "true" : undefined}>
@@ -47,12 +52,12 @@ function Chips({ counts, selection, addressOf }: { counts: Schemas["OrderCounts"
             {STATUSES.map((status) => (
                 <a
                     key={status}
-                    class={found.has(status) ? "chip" : "chip without"}
+                    class={counts && !found.has(status) ? "chip without" : "chip"}
                     href={addressOf(withCondition(selection, "status", status))}
                     aria-current={chosen.includes(status) ? "true" : undefined}
                 >
                     <Badge word={status} />
-                    {found.has(status) && <span class="number">{countText(found.get(status), counts.complete)}</span>}
+                    {found.has(status) && <span class="number">{countText(found.get(status), counts?.complete ?? false)}</span>}
                 </a>
             ))}
         </nav>

@@ -59,13 +59,19 @@ export function countRequest(selection: Selection, by: string): Read<ReadAnswer<
     return { method: "GET", url: read("/v1/counts").url + queryOf(selection, { by }) };
 }
 
-/** Conditions that are read order by order: the API takes them only beside one that narrows the search. */
-const COSTLY = ["params", "vars", "source", "failedOver"];
+/** Whether a condition is read order by order. */
+export function isCostly(selection: Selection): boolean {
+    return selection.some(([name]) => conditionOf(name)?.condition.costly);
+}
+
+/** Whether the API counts the orders: it lists those with values of parameters or variables, and does not count them. */
+export function isCountable(selection: Selection): boolean {
+    return !selection.some(([name]) => ["params", "vars"].includes(conditionOf(name)?.name ?? ""));
+}
 
 /** The selection whose orders are counted by status beside the list: all statuses, where the API can look at them. */
 export function overStatuses(selection: Selection): Selection {
-    const isCostly = selection.some(([name]) => COSTLY.includes(conditionOf(name)?.name ?? ""));
-    return isCostly || valueOf(selection, "saved") !== undefined ? selection : withCondition(selection, "status", undefined);
+    return isCostly(selection) || valueOf(selection, "saved") !== undefined ? selection : withCondition(selection, "status", undefined);
 }
 
 /** The selection as the body of a search. */

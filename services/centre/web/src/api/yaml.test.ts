@@ -27,7 +27,12 @@ states:
 });
 
 test("texts of several lines keep or fold their ends", () => {
-    assert.deepEqual(yamlValue("a: |\n  one\n    two\nb: >-\n  one\n  two\nc: one\n  two\nd: 'one\n\n  two'\n"), { a: "one\n  two\n", b: "one two", c: "one two", d: "one\ntwo" });
+    assert.deepEqual(yamlValue("a: |\n  one\n    two\nb: >-\n  one\n  two\nc: one\n  two\nd: 'one\n\n  two'\n"), {
+        a: "one\n  two\n",
+        b: "one two",
+        c: "one two",
+        d: "one\ntwo",
+    });
 });
 
 test("escapes are those of double quotes", () => {

@@ -15,7 +15,18 @@ export function yamlValue(text: string): unknown {
     return document ? new Reader(text).contentOf(document) : null;
 }
 
-const CONTENT = new Set(["Literal", "QuotedLiteral", "BlockLiteral", "FlowMapping", "BlockMapping", "FlowSequence", "BlockSequence", "Anchored", "Tagged", "Alias"]);
+const CONTENT = new Set([
+    "Literal",
+    "QuotedLiteral",
+    "BlockLiteral",
+    "FlowMapping",
+    "BlockMapping",
+    "FlowSequence",
+    "BlockSequence",
+    "Anchored",
+    "Tagged",
+    "Alias",
+]);
 
 function childrenOf(node: Node): Node[] {
     const children: Node[] = [];
@@ -103,7 +114,19 @@ function plain(text: string): unknown {
     return /^[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?$/.test(text) ? Number(text) : text;
 }
 
-const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", "0": "\0", b: "\b", e: "\u001b", a: "\u0007", f: "\f", v: "\v", N: "\u0085", _: "\u00a0" };
+const ESCAPES: Record<string, string> = {
+    n: "\n",
+    t: "\t",
+    r: "\r",
+    "0": "\0",
+    b: "\b",
+    e: "\u001b",
+    a: "\u0007",
+    f: "\f",
+    v: "\v",
+    N: "\u0085",
+    _: "\u00a0",
+};
 
 function quoted(text: string): string {
     const inner = text.slice(1, -1);

@@ -54,7 +54,12 @@ export default function OperationPage({ no = "" }: PageProps) {
 type Line = Schemas["OperationOrderView"];
 
 const COLUMNS = (): Column<Line>[] => [
-    { key: "id", name: text("order"), head: true, cell: (row) => (row.id ? <a href={to("orders", row.id)}>{row.id}</a> : <span class="faint">{text("order_removed")}</span>) },
+    {
+        key: "id",
+        name: text("order"),
+        head: true,
+        cell: (row) => (row.id ? <a href={to("orders", row.id)}>{row.id}</a> : <span class="faint">{text("order_removed")}</span>),
+    },
     { key: "outcome", name: text("outcome"), cell: (row) => <Outcome word={row.outcome} /> },
     { key: "aftermath", name: text("afterwards"), cell: (row) => <Outcome word={row.aftermath} /> },
     { key: "reason", name: text("reason"), wide: true, cell: (row) => <span title={row.reason ?? ""}>{row.reason}</span> },
@@ -66,7 +71,13 @@ function Orders({ no }: { no: string }) {
     const cursor = query.value.get("cursor");
     const page = useResource(read("/v1/operations/{no}/orders", { no }, { outcome, aftermath, cursor, limit: 50 }));
     return (
-        <Panel title={text("orders")} resource={page} tools={<OutcomeChips no={no} outcome={outcome} aftermath={aftermath} />} empty={(found) => found.items.length === 0} emptyText={outcome || aftermath ? text("empty_orders") : common("empty")}>
+        <Panel
+            title={text("orders")}
+            resource={page}
+            tools={<OutcomeChips no={no} outcome={outcome} aftermath={aftermath} />}
+            empty={(found) => found.items.length === 0}
+            emptyText={outcome || aftermath ? text("empty_orders") : common("empty")}
+        >
             {(found) => (
                 <>
                     <Table caption={text("orders_caption")} columns={COLUMNS()} rows={found.items} keyOf={(row) => row.id ?? JSON.stringify(row)} />

@@ -35,7 +35,12 @@ test("everything that is typed stands in the body under the API's names", () => 
         priority: "high",
         transactionId: "t",
         flow: { region: "200" },
-        lifecycle: { startAt: "2026-01-03T10:00:00Z", periodToStart: 3000, promiseAt: "2026-01-03T11:00:00Z", after: [{ order: "b", states: ["done", "failed"], otherwise: "fail" }] },
+        lifecycle: {
+            startAt: "2026-01-03T10:00:00Z",
+            periodToStart: 3000,
+            promiseAt: "2026-01-03T11:00:00Z",
+            after: [{ order: "b", states: ["done", "failed"], otherwise: "fail" }],
+        },
         notify: { url: "amqp://?queue=x", on: ["final"] },
     });
 });
@@ -73,7 +78,10 @@ const order = {
 
 test("a clone has the ordered time, and not what has passed", () => {
     const draft = draftOf(order, "new", true, NOW);
-    assert.deepEqual([draft.id, draft.mode, draft.queue, draft.priority, draft.startAt, draft.periodToStart, draft.promiseAt], ["new", "sequential", "q", "low", "2026-01-03T00:00:00", "3600", ""]);
+    assert.deepEqual(
+        [draft.id, draft.mode, draft.queue, draft.priority, draft.startAt, draft.periodToStart, draft.promiseAt],
+        ["new", "sequential", "q", "low", "2026-01-03T00:00:00", "3600", ""],
+    );
     assert.deepEqual(draft.after, [{ order: "open", states: "done", otherwise: "wait" }]);
     assert.deepEqual(passedOf(order, NOW), ["promiseAt"]);
 });
@@ -97,12 +105,17 @@ test("a refusal stands at its field, at the nearest around it, or above all", ()
         ],
     };
     const { at, others } = refusalOf({ message: "", pointer: undefined, problem }, ["/queue", "/params", "/params/address", "/lifecycle/after/0"]);
-    assert.deepEqual([...at], [
-        ["/queue", "is missing"],
-        ["/params/address", "is no text (write one)"],
-        ["/params", "is wrong"],
-        ["/lifecycle/after/0", "must be a list"],
-    ]);
+    assert.deepEqual(
+        [...at],
+        [
+            ["/queue", "is missing"],
+            ["/params/address", "is no text (write one)"],
+            ["/params", "is wrong"],
+            ["/lifecycle/after/0", "must be a list"],
+        ],
+    );
     assert.deepEqual(others, ["too large"]);
-    assert.deepEqual(refusalOf({ message: "there is no such scenario", pointer: "/scenario", problem: {} }, []).others, ["scenario: there is no such scenario"]);
+    assert.deepEqual(refusalOf({ message: "there is no such scenario", pointer: "/scenario", problem: {} }, []).others, [
+        "scenario: there is no such scenario",
+    ]);
 });

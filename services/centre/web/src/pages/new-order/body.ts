@@ -87,11 +87,20 @@ export function bodyOf(draft: Draft, params: Record<string, unknown>, isUtc: boo
     const time = (local: string) => (local === "" ? undefined : timeOf(local, isUtc));
     const after = draft.after.map(({ order, states, otherwise }) => ({
         order: order.trim(),
-        states: states.split(",").map((state) => state.trim()).filter((state) => state !== ""),
+        states: states
+            .split(",")
+            .map((state) => state.trim())
+            .filter((state) => state !== ""),
         ...(otherwise ? { otherwise } : {}),
     }));
     const lifecycle = filled({ startAt: time(draft.startAt), periodToStart: numberOf(draft.periodToStart), promiseAt: time(draft.promiseAt), after });
-    const notify = filled({ url: draft.notifyUrl.trim(), correlationId: draft.correlationId.trim(), timezone: draft.timezone.trim(), on: draft.on, format: draft.format });
+    const notify = filled({
+        url: draft.notifyUrl.trim(),
+        correlationId: draft.correlationId.trim(),
+        timezone: draft.timezone.trim(),
+        on: draft.on,
+        format: draft.format,
+    });
     const flow = draft.flow.filter(({ name }) => name !== "").map(({ name, value }) => [name, value] as const);
     return {
         id: draft.id,

@@ -14,7 +14,12 @@ interface Props {
 
 /** Pointers of the fields of these sections. */
 export function detailPointers(draft: Draft): string[] {
-    const after = draft.after.flatMap((_, at) => [`/lifecycle/after/${at}`, `/lifecycle/after/${at}/order`, `/lifecycle/after/${at}/states`, `/lifecycle/after/${at}/otherwise`]);
+    const after = draft.after.flatMap((_, at) => [
+        `/lifecycle/after/${at}`,
+        `/lifecycle/after/${at}/order`,
+        `/lifecycle/after/${at}/states`,
+        `/lifecycle/after/${at}/otherwise`,
+    ]);
     const fixed = ["id", "scenario", "scenarioVersion", "mode", "queue", "priority", "transactionId", "flow"].map((name) => `/${name}`);
     const times = ["startAt", "periodToStart", "promiseAt"].map((name) => `/lifecycle/${name}`);
     const notify = ["url", "correlationId", "timezone", "on", "format"].map((name) => `/notify/${name}`);
@@ -26,10 +31,24 @@ export function Identity({ draft, errors, onChange, onNewId }: Props & { onNewId
     return (
         <>
             <div class="with-button">
-                <TextField label={text("id")} mono required hint={text("id_hint")} value={draft.id} error={errors.get("/id")} onChange={(id) => onChange({ id })} />
+                <TextField
+                    label={text("id")}
+                    mono
+                    required
+                    hint={text("id_hint")}
+                    value={draft.id}
+                    error={errors.get("/id")}
+                    onChange={(id) => onChange({ id })}
+                />
                 <Button onClick={onNewId}>{text("id_new")}</Button>
             </div>
-            <TextField label={text("transaction")} hint={text("transaction_hint")} value={draft.transactionId} error={errors.get("/transactionId")} onChange={(transactionId) => onChange({ transactionId })} />
+            <TextField
+                label={text("transaction")}
+                hint={text("transaction_hint")}
+                value={draft.transactionId}
+                error={errors.get("/transactionId")}
+                onChange={(transactionId) => onChange({ transactionId })}
+            />
             <div class="field-grid">
                 <ChoiceField
                     label={text("mode")}
@@ -41,7 +60,15 @@ export function Identity({ draft, errors, onChange, onNewId }: Props & { onNewId
                     error={errors.get("/mode")}
                     onChange={(mode) => onChange({ mode })}
                 />
-                {isSequential && <TextField label={text("queue")} required value={draft.queue} error={errors.get("/queue")} onChange={(queue) => onChange({ queue })} />}
+                {isSequential && (
+                    <TextField
+                        label={text("queue")}
+                        required
+                        value={draft.queue}
+                        error={errors.get("/queue")}
+                        onChange={(queue) => onChange({ queue })}
+                    />
+                )}
                 <ChoiceField
                     label={text("priority")}
                     value={draft.priority}
@@ -59,8 +86,19 @@ export function Lifecycle({ draft, errors, onChange }: Props) {
         <Section title={text("start")}>
             <p class="faint">{text("times_in", { zone: zone.value })}</p>
             <div class="field-grid">
-                <TimeField label={text("start_at")} value={draft.startAt} error={errors.get("/lifecycle/startAt")} onChange={(startAt) => onChange({ startAt })} />
-                <TextField label={text("period")} hint={text("period_hint")} value={draft.periodToStart} error={errors.get("/lifecycle/periodToStart")} onChange={(periodToStart) => onChange({ periodToStart })} />
+                <TimeField
+                    label={text("start_at")}
+                    value={draft.startAt}
+                    error={errors.get("/lifecycle/startAt")}
+                    onChange={(startAt) => onChange({ startAt })}
+                />
+                <TextField
+                    label={text("period")}
+                    hint={text("period_hint")}
+                    value={draft.periodToStart}
+                    error={errors.get("/lifecycle/periodToStart")}
+                    onChange={(periodToStart) => onChange({ periodToStart })}
+                />
                 <TimeField
                     label={text("promise")}
                     hint={text("promise_hint")}
@@ -87,8 +125,21 @@ function After({ draft, errors, onChange }: Props) {
         >
             {(row, change, index) => (
                 <>
-                    <TextField label={text("after_order")} mono value={row.order} error={errorAt(index, "order") ?? errors.get(`/lifecycle/after/${index}`)} onChange={(order) => change({ order })} />
-                    <TextField label={text("after_states")} mono hint={text("after_states_hint")} value={row.states} error={errorAt(index, "states")} onChange={(states) => change({ states })} />
+                    <TextField
+                        label={text("after_order")}
+                        mono
+                        value={row.order}
+                        error={errorAt(index, "order") ?? errors.get(`/lifecycle/after/${index}`)}
+                        onChange={(order) => change({ order })}
+                    />
+                    <TextField
+                        label={text("after_states")}
+                        mono
+                        hint={text("after_states_hint")}
+                        value={row.states}
+                        error={errorAt(index, "states")}
+                        onChange={(states) => change({ states })}
+                    />
                     <ChoiceField
                         label={text("after_otherwise")}
                         value={row.otherwise}
@@ -106,11 +157,23 @@ export function Notification({ draft, errors, onChange }: Props) {
     const toggle = (word: string, on: boolean) => onChange({ on: OCCASIONS.filter((one) => (one === word ? on : draft.on.includes(one))) });
     return (
         <Section title={text("notify")}>
-            <TextField label={text("notify_url")} mono hint={text("notify_url_hint")} value={draft.notifyUrl} error={errors.get("/notify/url")} onChange={(notifyUrl) => onChange({ notifyUrl })} />
+            <TextField
+                label={text("notify_url")}
+                mono
+                hint={text("notify_url_hint")}
+                value={draft.notifyUrl}
+                error={errors.get("/notify/url")}
+                onChange={(notifyUrl) => onChange({ notifyUrl })}
+            />
             {draft.notifyUrl !== "" && (
                 <>
                     <div class="field-grid">
-                        <TextField label={text("correlation")} value={draft.correlationId} error={errors.get("/notify/correlationId")} onChange={(correlationId) => onChange({ correlationId })} />
+                        <TextField
+                            label={text("correlation")}
+                            value={draft.correlationId}
+                            error={errors.get("/notify/correlationId")}
+                            onChange={(correlationId) => onChange({ correlationId })}
+                        />
                         <TextField
                             label={text("notify_timezone")}
                             hint={text("notify_timezone_hint")}
@@ -131,7 +194,11 @@ export function Notification({ draft, errors, onChange }: Props) {
                         <div class="row">
                             {OCCASIONS.map((word) => (
                                 <label key={word} class="check">
-                                    <input type="checkbox" checked={draft.on.includes(word)} onChange={(event) => toggle(word, event.currentTarget.checked)} />
+                                    <input
+                                        type="checkbox"
+                                        checked={draft.on.includes(word)}
+                                        onChange={(event) => toggle(word, event.currentTarget.checked)}
+                                    />
                                     <code>{word}</code>
                                 </label>
                             ))}
@@ -147,7 +214,15 @@ export function Notification({ draft, errors, onChange }: Props) {
 export function Flow({ draft, errors, onChange }: Props) {
     return (
         <Section title={text("flow")}>
-            <RowList name={text("flow")} nameIsShown rows={draft.flow} empty={{ name: "", value: "" }} add={text("add_flow")} nameOf={(row) => row.name} onChange={(flow) => onChange({ flow })}>
+            <RowList
+                name={text("flow")}
+                nameIsShown
+                rows={draft.flow}
+                empty={{ name: "", value: "" }}
+                add={text("add_flow")}
+                nameOf={(row) => row.name}
+                onChange={(flow) => onChange({ flow })}
+            >
                 {(row, change) => (
                     <>
                         <TextField label={text("flow_name")} mono value={row.name} onChange={(name) => change({ name })} />

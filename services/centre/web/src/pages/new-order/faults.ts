@@ -18,7 +18,8 @@ interface Detail {
 /** The refusal of a registration, over the fields that are shown. */
 export function refusalOf(failure: Pick<Failure, "message" | "pointer" | "problem">, shown: readonly string[]): Refusal {
     const listed = failure.problem["errors"];
-    const details: readonly Detail[] = Array.isArray(listed) && listed.length > 0 ? (listed as Detail[]) : [{ pointer: failure.pointer ?? "", message: failure.message }];
+    const details: readonly Detail[] =
+        Array.isArray(listed) && listed.length > 0 ? (listed as Detail[]) : [{ pointer: failure.pointer ?? "", message: failure.message }];
     const at = new Map<string, string>();
     const others: string[] = [];
     for (const { pointer = "", message = "", hint } of details) {

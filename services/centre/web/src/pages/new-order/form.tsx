@@ -182,7 +182,13 @@ function ScenarioChoice({ scenarios, draft, known, errors, clone, onChange }: Sc
                 error={errors.get("/scenario")}
                 onChange={choose}
             />
-            <TextField label={text("version")} hint={text("version_hint")} value={draft.version} error={errors.get("/scenarioVersion")} onChange={(version) => onChange({ version: version.trim() })} />
+            <TextField
+                label={text("version")}
+                hint={text("version_hint")}
+                value={draft.version}
+                error={errors.get("/scenarioVersion")}
+                onChange={(version) => onChange({ version: version.trim() })}
+            />
         </div>
     );
 }

@@ -41,7 +41,16 @@ export function TextField({ label, value, onChange, hint, error, required, mono 
 export function TimeField({ label, value, onChange, hint, error }: Omit<TextProps, "mono" | "required">) {
     return (
         <Field label={label} error={error} {...(hint ? { hint } : {})}>
-            {(id) => <input id={id} type="datetime-local" step={1} aria-invalid={error !== undefined} value={value} onInput={(event) => onChange(event.currentTarget.value)} />}
+            {(id) => (
+                <input
+                    id={id}
+                    type="datetime-local"
+                    step={1}
+                    aria-invalid={error !== undefined}
+                    value={value}
+                    onInput={(event) => onChange(event.currentTarget.value)}
+                />
+            )}
         </Field>
     );
 }
@@ -78,7 +87,13 @@ export function ChoiceField<W extends string>({ label, value, options, onChange,
     return (
         <Field label={required ? `${label} *` : label} error={error} {...(hint ? { hint } : {})}>
             {(id) => (
-                <select id={id} value={value} aria-required={required} aria-invalid={error !== undefined} onChange={(event) => onChange(event.currentTarget.value as W)}>
+                <select
+                    id={id}
+                    value={value}
+                    aria-required={required}
+                    aria-invalid={error !== undefined}
+                    onChange={(event) => onChange(event.currentTarget.value as W)}
+                >
                     {options.map((option) => (
                         <option key={option.value} value={option.value}>
                             {option.text}

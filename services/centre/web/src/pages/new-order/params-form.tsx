@@ -22,7 +22,13 @@ export function ParamsForm({ typed, root, errors, onChange }: Props) {
             {typed.way === "fields" && root && <Fields {...{ typed, root, errors, onChange }} />}
             {typed.way === "rows" && <Rows name={text("params")} nameIsShown {...{ typed, root, errors, onChange }} />}
             {typed.way === "json" && (
-                <AreaField label={text("params_json")} rows={14} value={typed.json} error={errors.get("/params")} onChange={(json) => onChange({ ...typed, json })} />
+                <AreaField
+                    label={text("params_json")}
+                    rows={14}
+                    value={typed.json}
+                    error={errors.get("/params")}
+                    onChange={(json) => onChange({ ...typed, json })}
+                />
             )}
             {typed.way !== "json" && errors.has("/params") && (
                 <p class="field-error" role="alert">
@@ -44,7 +50,15 @@ function WayChoice({ typed, root, onChange }: Props) {
                 const other = way === typed.way ? typed : typedIn(way, now.params, root);
                 const why = isBroken ? text("switch_first") : "";
                 return (
-                    <Button key={way} small kind="quiet" pressed={way === typed.way} disabled={way !== typed.way && (isBroken || !other)} title={why} onClick={() => other && onChange(other)}>
+                    <Button
+                        key={way}
+                        small
+                        kind="quiet"
+                        pressed={way === typed.way}
+                        disabled={way !== typed.way && (isBroken || !other)}
+                        title={why}
+                        onClick={() => other && onChange(other)}
+                    >
                         {text(`mode_${way}`)}
                     </Button>
                 );
@@ -143,7 +157,13 @@ function Rows({ name, nameIsShown, typed, errors, onChange }: Props & { name: st
                         options={ROW_TYPES.map((type) => ({ value: type, text: text(`type_${type}`) }))}
                         onChange={(type) => change({ type })}
                     />
-                    <TextField label={text("row_value")} mono value={row.value} error={errors.get(`/params/${pointerPart(row.name)}`)} onChange={(value) => change({ value })} />
+                    <TextField
+                        label={text("row_value")}
+                        mono
+                        value={row.value}
+                        error={errors.get(`/params/${pointerPart(row.name)}`)}
+                        onChange={(value) => change({ value })}
+                    />
                 </>
             )}
         </RowList>

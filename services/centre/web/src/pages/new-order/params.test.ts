@@ -73,7 +73,17 @@ test("what is typed becomes values of their types", () => {
     };
     const { params, faults } = paramsOfFields(root, texts, [{ name: "more", type: "json", value: "null" }]);
     assert.deepEqual(faults, []);
-    assert.deepEqual(params, { msisdn: "79110000001", tariff: "max", amount: 1.5, delayMs: 20, vip: true, tags: ["a", "b"], lines: [{ sku: "x" }], address: { city: "Riga" }, more: null });
+    assert.deepEqual(params, {
+        msisdn: "79110000001",
+        tariff: "max",
+        amount: 1.5,
+        delayMs: 20,
+        vip: true,
+        tags: ["a", "b"],
+        lines: [{ sku: "x" }],
+        address: { city: "Riga" },
+        more: null,
+    });
 });
 
 test("what is left empty is left out, and lacks what is required only where it is begun", () => {
@@ -94,7 +104,17 @@ test("what is no value of its type is said at its field", () => {
 test("parameters that fields can say come back unchanged, and others are left to JSON", () => {
     const good = [
         { msisdn: "1" },
-        { msisdn: "007", tariff: "smart", delayMs: -3, vip: false, tags: ["x y"], lines: [], address: { city: "Riga", house: 1 }, extra: { deep: [1] }, flag: true },
+        {
+            msisdn: "007",
+            tariff: "smart",
+            delayMs: -3,
+            vip: false,
+            tags: ["x y"],
+            lines: [],
+            address: { city: "Riga", house: 1 },
+            extra: { deep: [1] },
+            flag: true,
+        },
         { "a/b": "c", msisdn: "x", tariff: "unknown to the schema" },
         {},
     ];
@@ -103,7 +123,14 @@ test("parameters that fields can say come back unchanged, and others are left to
         assert.ok(typed, JSON.stringify(params));
         assert.deepEqual(paramsOfFields(root, typed.texts, typed.others).params, params);
     }
-    const others = [{ msisdn: 7 }, { msisdn: "" }, { msisdn: "1", address: {} }, { msisdn: "1", address: { city: "Riga", zip: 1 } }, { msisdn: "1", tags: [""] }, { msisdn: "1", tags: ["a\nb"] }];
+    const others = [
+        { msisdn: 7 },
+        { msisdn: "" },
+        { msisdn: "1", address: {} },
+        { msisdn: "1", address: { city: "Riga", zip: 1 } },
+        { msisdn: "1", tags: [""] },
+        { msisdn: "1", tags: ["a\nb"] },
+    ];
     for (const params of others) assert.equal(typedFor(root, params), undefined, JSON.stringify(params));
 });
 
@@ -118,9 +145,15 @@ test("rows become parameters and come back", () => {
         { name: "", type: "text", value: "2" },
         { name: "", type: "text", value: "" },
     ]);
-    assert.deepEqual(faults.map(({ kind }) => kind), ["not_a_number", "not_a_boolean", "twice", "no_name"]);
+    assert.deepEqual(
+        faults.map(({ kind }) => kind),
+        ["not_a_number", "not_a_boolean", "twice", "no_name"],
+    );
 });
 
 test("JSON of parameters is an object", () => {
-    assert.deepEqual([paramsOfJson(""), paramsOfJson("[]").faults[0]?.kind, paramsOfJson("{").faults[0]?.kind], [{ params: {}, faults: [] }, "not_an_object", "not_json"]);
+    assert.deepEqual(
+        [paramsOfJson(""), paramsOfJson("[]").faults[0]?.kind, paramsOfJson("{").faults[0]?.kind],
+        [{ params: {}, faults: [] }, "not_an_object", "not_json"],
+    );
 });

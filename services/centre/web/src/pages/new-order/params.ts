@@ -58,7 +58,8 @@ export function paramsOfRows(rows: readonly Row[]): Made {
         const value = row.type === "text" ? row.value : row.type === "number" ? numberOf(row.value) : parsedJson(row.value);
         if (row.name === "") faults.push({ pointer: "/", kind: "no_name" });
         else if (Object.hasOwn(params, row.name)) faults.push({ pointer, kind: "twice" });
-        else if (value === undefined) faults.push({ pointer, kind: row.type === "number" ? "not_a_number" : row.type === "boolean" ? "not_a_boolean" : "not_json" });
+        else if (value === undefined)
+            faults.push({ pointer, kind: row.type === "number" ? "not_a_number" : row.type === "boolean" ? "not_a_boolean" : "not_json" });
         else if (row.type === "boolean" && typeof value !== "boolean") faults.push({ pointer, kind: "not_a_boolean" });
         else params[row.name] = value;
     }
@@ -162,5 +163,7 @@ function write(field: SchemaField, value: unknown, texts: Record<string, string>
 
 /** JSON with its names in order, to compare values. */
 export function sorted(value: unknown): string {
-    return JSON.stringify(value, (_, one: unknown) => (isObject(one) ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1))) : one));
+    return JSON.stringify(value, (_, one: unknown) =>
+        isObject(one) ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1))) : one,
+    );
 }

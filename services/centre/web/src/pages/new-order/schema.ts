@@ -136,7 +136,10 @@ class Reader {
     private at(reference: string): unknown {
         if (!reference.startsWith("#")) return undefined;
         const parts = reference.slice(1).split("/").slice(1);
-        return parts.reduce<unknown>((found, part) => (isSchema(found) ? found[part.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined), this.root);
+        return parts.reduce<unknown>(
+            (found, part) => (isSchema(found) ? found[part.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined),
+            this.root,
+        );
     }
 }
 
@@ -154,7 +157,19 @@ function textOf(value: unknown): string | undefined {
 
 /** Bounds of a value, as the schema writes them: `pattern ^[0-9]{11}$, maxLength 20`. */
 function formOf(schema: Schema): string | undefined {
-    const names = ["format", "pattern", "minLength", "maxLength", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"];
+    const names = [
+        "format",
+        "pattern",
+        "minLength",
+        "maxLength",
+        "minimum",
+        "exclusiveMinimum",
+        "maximum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minItems",
+        "maxItems",
+    ];
     const bounds = names.filter((name) => ["string", "number"].includes(typeof schema[name])).map((name) => `${name} ${String(schema[name])}`);
     return bounds.length > 0 ? bounds.join(", ") : undefined;
 }

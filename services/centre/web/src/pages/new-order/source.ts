@@ -6,7 +6,8 @@ import { yamlValue } from "../../api/yaml";
 import { fieldsOf, type SchemaField } from "./schema";
 
 /** What is known of the schema. `failed`: it could not be asked for or read, and parameters are written as JSON. */
-export type Known = { kind: "waiting" } | { kind: "known"; description: string | undefined; root: SchemaField | undefined } | { kind: "failed"; reason: string };
+export type Known =
+    { kind: "waiting" } | { kind: "known"; description: string | undefined; root: SchemaField | undefined } | { kind: "failed"; reason: string };
 
 /** The schema of a scenario; of its newest version where none is named. */
 export function useSchema(scenario: string, version: string): Known {

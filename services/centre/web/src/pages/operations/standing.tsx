@@ -28,7 +28,9 @@ export function Standing({ operation, fresh }: { operation: Operation; fresh: bo
                 <code>{operation.action}</code>
                 {!over && operation.selecting && <span class="soft">{text("selecting")}</span>}
                 {/* What is to come is said only while it is known. */}
-                {fresh && operation.state === "running" && operation.speed > 0 && <span class="soft">{text("speed_text", { n: rate(operation.speed) })}</span>}
+                {fresh && operation.state === "running" && operation.speed > 0 && (
+                    <span class="soft">{text("speed_text", { n: rate(operation.speed) })}</span>
+                )}
                 {fresh && operation.state === "running" && typeof operation.secondsLeft === "number" && (
                     <span class="soft">
                         {text("left")}: {duration(operation.secondsLeft * 1_000)}
@@ -45,7 +47,12 @@ export function Standing({ operation, fresh }: { operation: Operation; fresh: bo
                 <Figure name={text("total")} value={number(operation.total)} href={ordersAt(operation, {})} />
                 <Figure name={text("outcome_done")} value={number(operation.done)} href={ordersAt(operation, { outcome: "done" })} />
                 <Figure name={text("outcome_skipped")} value={number(operation.skipped)} href={ordersAt(operation, { outcome: "skipped" })} />
-                <Figure name={text("outcome_failed")} value={number(operation.failed)} href={ordersAt(operation, { outcome: "failed" })} {...(operation.failed > 0 ? { tone: "bad" } : {})} />
+                <Figure
+                    name={text("outcome_failed")}
+                    value={number(operation.failed)}
+                    href={ordersAt(operation, { outcome: "failed" })}
+                    {...(operation.failed > 0 ? { tone: "bad" } : {})}
+                />
             </div>
         </div>
     );
@@ -100,7 +107,11 @@ export function Reasons({ reasons }: { reasons: readonly Reason[] }) {
     const columns: Column<Reason>[] = [
         { key: "outcome", name: text("outcome"), cell: (row) => <Outcome word={row.outcome} /> },
         { key: "orders", name: text("reasons_orders"), number: true, cell: (row) => number(row.orders) },
-        { key: "example", name: text("example"), cell: (row) => (row.example ? <a href={`/orders/${encodeURIComponent(row.example)}`}>{row.example}</a> : null) },
+        {
+            key: "example",
+            name: text("example"),
+            cell: (row) => (row.example ? <a href={`/orders/${encodeURIComponent(row.example)}`}>{row.example}</a> : null),
+        },
         { key: "reason", name: text("reason"), wide: true, head: true, cell: (row) => <span title={row.reason}>{row.reason}</span> },
     ];
     return <Table caption={text("reasons_caption")} columns={columns} rows={reasons} keyOf={(row) => `${row.outcome} ${row.reason}`} />;

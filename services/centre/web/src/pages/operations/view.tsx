@@ -35,7 +35,16 @@ export function Progress({ operation }: { operation: Operation }) {
 }
 
 /** Colours of words that elsewhere mean something else, like `open`, or nothing. */
-const TONES = { aborted: "warn", open: "plain", skipped: "warn", failed: "bad", succeeded: "good", failed_again: "bad", failed_otherwise: "bad", left: "plain" } as const;
+const TONES = {
+    aborted: "warn",
+    open: "plain",
+    skipped: "warn",
+    failed: "bad",
+    succeeded: "good",
+    failed_again: "bad",
+    failed_otherwise: "bad",
+    left: "plain",
+} as const;
 
 /** State of an operation, or what became of one of its orders. */
 export function Outcome({ word }: { word: string | null | undefined }) {

@@ -56,7 +56,9 @@ export function BulkDialog({ title, orders, begin, onClose }: Props) {
                 </p>
             )}
             {!("again" in orders) && <ActionChoice draft={draft} onChange={change} />}
-            {!("again" in orders) && <ActionFields draft={draft} onChange={change} failure={preview.kind === "failed" ? preview.failure : undefined} />}
+            {!("again" in orders) && (
+                <ActionFields draft={draft} onChange={change} failure={preview.kind === "failed" ? preview.failure : undefined} />
+            )}
             <PreviewNote preview={preview} />
             <Pace draft={draft} onChange={change} />
             <AsRequest orders={orders} draft={draft} />
@@ -76,7 +78,8 @@ function usePreview(orders: Orders, draft: Draft): Preview {
             json<Outcome>(request, asking.signal).then(
                 (outcome) => setPreview({ kind: "known", outcome }),
                 (error: unknown) => {
-                    if (!asking.signal.aborted) setPreview({ kind: "failed", failure: error instanceof Failure ? error : new Failure(0, { detail: String(error) }) });
+                    if (!asking.signal.aborted)
+                        setPreview({ kind: "failed", failure: error instanceof Failure ? error : new Failure(0, { detail: String(error) }) });
                 },
             );
         }, PAUSE);

@@ -26,7 +26,13 @@ export function ActionChoice({ draft, onChange }: Props) {
 }
 
 /** Names of the fields in the action's own request: a refusal points to them. */
-const POINTERS: Readonly<Partial<Record<TextField, string>>> = { from: "from", version: "scenarioVersion", state: "state", priority: "priority", by: "by" };
+const POINTERS: Readonly<Partial<Record<TextField, string>>> = {
+    from: "from",
+    version: "scenarioVersion",
+    state: "state",
+    priority: "priority",
+    by: "by",
+};
 
 export function ActionFields({ draft, onChange, failure }: Props & { failure: Failure | undefined }) {
     const has = (field: ActionField) => FIELDS[draft.action]?.includes(field) ?? false;
@@ -34,11 +40,35 @@ export function ActionFields({ draft, onChange, failure }: Props & { failure: Fa
     return (
         <>
             <div class="field-grid">
-                {has("from") && <TextInput field="from" hint={text("bulk_from_hint")} label={text("bulk_from")} {...{ draft, onChange }} error={errorOf("from")} />}
+                {has("from") && (
+                    <TextInput
+                        field="from"
+                        hint={text("bulk_from_hint")}
+                        label={text("bulk_from")}
+                        {...{ draft, onChange }}
+                        error={errorOf("from")}
+                    />
+                )}
                 {has("state") && <TextInput field="state" label={text("bulk_state")} required {...{ draft, onChange }} error={errorOf("state")} />}
-                {has("by") && <TextInput field="by" label={text("bulk_by")} hint={text("bulk_by_hint")} required {...{ draft, onChange }} error={errorOf("by")} />}
+                {has("by") && (
+                    <TextInput
+                        field="by"
+                        label={text("bulk_by")}
+                        hint={text("bulk_by_hint")}
+                        required
+                        {...{ draft, onChange }}
+                        error={errorOf("by")}
+                    />
+                )}
                 {has("version") && (
-                    <TextInput field="version" number label={text("bulk_version")} hint={text("bulk_version_hint")} {...{ draft, onChange }} error={errorOf("version")} />
+                    <TextInput
+                        field="version"
+                        number
+                        label={text("bulk_version")}
+                        hint={text("bulk_version_hint")}
+                        {...{ draft, onChange }}
+                        error={errorOf("version")}
+                    />
                 )}
             </div>
             {has("priority") && (
@@ -60,7 +90,15 @@ export function ActionFields({ draft, onChange, failure }: Props & { failure: Fa
             <details>
                 <summary>{text("bulk_json")}</summary>
                 <Field label={text("bulk_json")} error={objectOf(draft.more) ? undefined : text("bulk_json_wrong")}>
-                    {(id) => <textarea id={id} rows={3} spellcheck={false} value={draft.more} onInput={(event) => onChange({ more: event.currentTarget.value })} />}
+                    {(id) => (
+                        <textarea
+                            id={id}
+                            rows={3}
+                            spellcheck={false}
+                            value={draft.more}
+                            onInput={(event) => onChange({ more: event.currentTarget.value })}
+                        />
+                    )}
                 </Field>
             </details>
         </>

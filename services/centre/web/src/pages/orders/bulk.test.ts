@@ -40,7 +40,21 @@ test("ticked orders are named one by one, commas included", () => {
 
 test("the command says the same", () => {
     const draft = { ...EMPTY, from: "initial", rampStart: "1", stopIf: "20" };
-    const words = ["operation", "start", "restart", "--with", '{"from":"initial"}', "--status", "fail", "--ramp", "1:3", "--stop-if-failed", "0.2", "--reason", "r"];
+    const words = [
+        "operation",
+        "start",
+        "restart",
+        "--with",
+        '{"from":"initial"}',
+        "--status",
+        "fail",
+        "--ramp",
+        "1:3",
+        "--stop-if-failed",
+        "0.2",
+        "--reason",
+        "r",
+    ];
     assert.deepEqual(commandOf({ selection }, draft, "r"), words);
 });
 
@@ -50,7 +64,17 @@ test("only objects are fields", () => {
 
 test("a file has a line for each order, and no formula", () => {
     assert.deepEqual(['a,"b"', "=1+1", "-1", null, true, 7].map(csvValue), ['"a,""b"""', "'=1+1", "'-1", "", "true", "7"]);
-    const order = { id: "a", scenario: "s", scenarioVersion: 1, status: "new", scenarioStatus: "undefined", step: null, errorClass: null, createdAt: "t", updatedAt: "u" };
+    const order = {
+        id: "a",
+        scenario: "s",
+        scenarioVersion: 1,
+        status: "new",
+        scenarioStatus: "undefined",
+        step: null,
+        errorClass: null,
+        createdAt: "t",
+        updatedAt: "u",
+    };
     assert.equal(linesOf("csv", [order]), "a,s,1,new,undefined,,,t,u,,\r\n");
     assert.deepEqual(JSON.parse(linesOf("ndjson", [order])), order);
 });

@@ -54,14 +54,18 @@ function namesAt(word: Word, text: string, known: KnownValues): Suggestion[] {
         const paths = matching(known.params ?? [], word.name.slice("params.".length));
         return paths.map((path) => ({ ...place, insert: `params.${path}:`, shown: `params.${path}:`, name: "params", isWhole: false }));
     }
-    const given = new Set(wordsOf(text).filter((other) => other.from !== word.from).map(({ name }) => name));
+    const given = new Set(
+        wordsOf(text)
+            .filter((other) => other.from !== word.from)
+            .map(({ name }) => name),
+    );
     const free = NAMES.filter((name) => !given.has(name));
     const names = matching(free, word.name).map((name): Suggestion => {
         const insert = CONDITIONS[name].kind === "path" ? `${name}.` : `${name}:`;
         return { ...place, insert, shown: insert, name, isWhole: false };
     });
     if (word.name === "" || word.valueFrom !== undefined) return names;
-    // Whoever pastes an id means orders of that id.
+    // An id alone means orders of that id.
     const pasted = (["idPrefix", "transactionId", "text"] as const).filter((name) => !given.has(name));
     const found = pasted.map((name): Suggestion => {
         const insert = written(name, word.name);

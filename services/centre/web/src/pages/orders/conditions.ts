@@ -31,7 +31,20 @@ export interface Condition {
     readonly flag?: string;
 }
 
-export const STATUSES = ["new", "postponed", "running", "sleep", "wait", "polling", "retry", "reopen", "success", "fail", "interrupted", "canceled"] as const;
+export const STATUSES = [
+    "new",
+    "postponed",
+    "running",
+    "sleep",
+    "wait",
+    "polling",
+    "retry",
+    "reopen",
+    "success",
+    "fail",
+    "interrupted",
+    "canceled",
+] as const;
 
 export const CONDITIONS: Readonly<Record<ConditionName, Condition>> = {
     status: { kind: "list", words: STATUSES },

@@ -26,7 +26,8 @@ export function ExportMenu({ selection }: { selection: Selection }) {
     );
 }
 
-type Stand = { kind: "idle" } | { kind: "running"; orders: number } | { kind: "done"; orders: number; complete: boolean } | { kind: "failed"; reason: string };
+type Stand =
+    { kind: "idle" } | { kind: "running"; orders: number } | { kind: "done"; orders: number; complete: boolean } | { kind: "failed"; reason: string };
 
 function Content({ selection }: { selection: Selection }) {
     const [stand, setStand] = useState<Stand>({ kind: "idle" });
@@ -52,17 +53,11 @@ function Content({ selection }: { selection: Selection }) {
         <div class="dialog-body export">
             <p class="faint">{text("export_hint")}</p>
             {stand.kind === "running" ? (
-                <Button onClick={() => asking.current?.abort()}>
-                    {text("export_stop")}
-                </Button>
+                <Button onClick={() => asking.current?.abort()}>{text("export_stop")}</Button>
             ) : (
                 <div class="row">
-                    <Button onClick={() => void run("csv")}>
-                        {text("export_csv")}
-                    </Button>
-                    <Button onClick={() => void run("ndjson")}>
-                        {text("export_json")}
-                    </Button>
+                    <Button onClick={() => void run("csv")}>{text("export_csv")}</Button>
+                    <Button onClick={() => void run("ndjson")}>{text("export_json")}</Button>
                 </div>
             )}
             <p role="status" class={stand.kind === "failed" ? "bad-text" : ""}>

@@ -11,7 +11,19 @@ const PAGE = 500;
 /** Orders of one file: a browser holds it whole before it is kept. */
 export const MOST = 200_000;
 
-const FIELDS = ["id", "scenario", "scenarioVersion", "status", "scenarioStatus", "step", "errorClass", "createdAt", "updatedAt", "inconsistent", "jeopardy"] as const;
+const FIELDS = [
+    "id",
+    "scenario",
+    "scenarioVersion",
+    "status",
+    "scenarioStatus",
+    "step",
+    "errorClass",
+    "createdAt",
+    "updatedAt",
+    "inconsistent",
+    "jeopardy",
+] as const;
 
 /** A page of the export: the request of the list, with as many orders as the API gives. */
 export function exportRequest(selection: Selection, cursor: string | null | undefined): Read<ReadAnswer<"/v1/orders">> {
@@ -32,12 +44,18 @@ export function headOf(format: Format): string {
 
 /** Lines of a file. */
 export function linesOf(format: Format, orders: readonly Line[]): string {
-    const line = (order: Line) => (format === "csv" ? `${FIELDS.map((field) => csvValue(order[field])).join(",")}\r\n` : `${JSON.stringify(order)}\n`);
+    const line = (order: Line) =>
+        format === "csv" ? `${FIELDS.map((field) => csvValue(order[field])).join(",")}\r\n` : `${JSON.stringify(order)}\n`;
     return orders.map(line).join("");
 }
 
 /** Walks through all pages. `onPage` gets the number of orders so far. Returns the parts of the file, and whether they are all. */
-export async function collected(selection: Selection, format: Format, signal: AbortSignal, onPage: (orders: number) => void): Promise<{ parts: string[]; complete: boolean }> {
+export async function collected(
+    selection: Selection,
+    format: Format,
+    signal: AbortSignal,
+    onPage: (orders: number) => void,
+): Promise<{ parts: string[]; complete: boolean }> {
     const parts = [headOf(format)];
     let orders = 0;
     let cursor: string | null | undefined;

@@ -66,7 +66,13 @@ export function OrderList(props: Props) {
         >
             {(found) => (
                 <>
-                    <Table caption={text("list_caption")} columns={columns} rows={found.items} keyOf={(row) => row.id} marked={(row) => ticked.has(row.id)} />
+                    <Table
+                        caption={text("list_caption")}
+                        columns={columns}
+                        rows={found.items}
+                        keyOf={(row) => row.id}
+                        marked={(row) => ticked.has(row.id)}
+                    />
                     <div class="list-foot">
                         <p class="faint">
                             {text("list_here", { n: found.items.length })}

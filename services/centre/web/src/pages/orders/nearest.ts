@@ -31,7 +31,9 @@ export function nearest(word: string, known: readonly string[]): string | undefi
         if (away < least) [best, least] = [one, away];
     }
     if (best !== undefined || wanted.length < 4) return best;
-    return known.filter((one) => commonStart(one.toLowerCase(), wanted) >= 4).sort((one, other) => commonStart(other.toLowerCase(), wanted) - commonStart(one.toLowerCase(), wanted))[0];
+    return known
+        .filter((one) => commonStart(one.toLowerCase(), wanted) >= 4)
+        .sort((one, other) => commonStart(other.toLowerCase(), wanted) - commonStart(one.toLowerCase(), wanted))[0];
 }
 
 function commonStart(one: string, other: string): number {

@@ -3,7 +3,19 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { CONDITIONS, NAMES } from "./conditions";
 import { exportRequest } from "./export";
-import { bodyOf, countRequest, flagsOf, listRequest, ordersOf, overStatuses, queryOf, saveRequest, selectionOf, selectionOfBody, type Selection } from "./selection";
+import {
+    bodyOf,
+    countRequest,
+    flagsOf,
+    listRequest,
+    ordersOf,
+    overStatuses,
+    queryOf,
+    saveRequest,
+    selectionOf,
+    selectionOfBody,
+    type Selection,
+} from "./selection";
 
 const api = JSON.parse(readFileSync("../../../docs/openapi.json", "utf8"));
 
@@ -47,7 +59,12 @@ function readAsTheApi(url: string): Record<string, unknown> {
 }
 
 const asText = (body: Record<string, unknown>) =>
-    Object.fromEntries(Object.entries(body).map(([name, value]) => [name, Array.isArray(value) ? value.join(",") : typeof value === "object" ? value : String(value)]));
+    Object.fromEntries(
+        Object.entries(body).map(([name, value]) => [
+            name,
+            Array.isArray(value) ? value.join(",") : typeof value === "object" ? value : String(value),
+        ]),
+    );
 
 test("list, counts, export, saved search and operation are of the same orders", () => {
     for (const selection of selections()) {
@@ -103,6 +120,18 @@ test("the command has the same conditions as flags", () => {
         ["ids", "x"],
         ["jeopardy", "true"],
     ];
-    assert.deepEqual(flagsOf(selection), ["--status", "fail", "--status", "retry", "--scenario-status", "failed", "--where", "a.b=7", "--id", "x", "--jeopardy"]);
+    assert.deepEqual(flagsOf(selection), [
+        "--status",
+        "fail",
+        "--status",
+        "retry",
+        "--scenario-status",
+        "failed",
+        "--where",
+        "a.b=7",
+        "--id",
+        "x",
+        "--jeopardy",
+    ]);
     assert.equal(flagsOf([["jeopardy", "false"]]), undefined);
 });

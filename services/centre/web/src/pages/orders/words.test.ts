@@ -5,7 +5,9 @@ import { nearest } from "./nearest";
 import { parsed, textOf } from "./words";
 
 test("a text is read into conditions under the API's own names", () => {
-    const { selection, faults } = parsed('status:fail,retry scenario:activate-line  params.customer.id=7 text:"not \\"here\\"" createdSince:2026-01-02T10:00:00+03:00');
+    const { selection, faults } = parsed(
+        'status:fail,retry scenario:activate-line  params.customer.id=7 text:"not \\"here\\"" createdSince:2026-01-02T10:00:00+03:00',
+    );
     assert.deepEqual(faults, []);
     assert.deepEqual(selection, [
         ["status", "fail,retry"],

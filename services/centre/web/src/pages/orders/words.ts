@@ -17,7 +17,18 @@ export interface Word {
 
 /** What is wrong with a condition, as a key of the dictionary and its values, and the condition to write instead. */
 export interface Fault {
-    readonly kind: "no_colon" | "unknown_name" | "unknown_word" | "no_value" | "not_a_number" | "not_a_flag" | "not_a_time" | "twice" | "no_path" | "saved_alone" | "needs_scenario";
+    readonly kind:
+        | "no_colon"
+        | "unknown_name"
+        | "unknown_word"
+        | "no_value"
+        | "not_a_number"
+        | "not_a_flag"
+        | "not_a_time"
+        | "twice"
+        | "no_path"
+        | "saved_alone"
+        | "needs_scenario";
     readonly name: string;
     readonly value: string;
     readonly instead?: readonly string[];
@@ -136,7 +147,8 @@ function faultOfValue(condition: Condition, name: string, value: string): Fault 
         return { kind: "unknown_word", name, value: unknown, ...(instead ? { instead } : {}) };
     }
     if (condition.kind === "number" && !/^\d{1,9}$/.test(value)) return { kind: "not_a_number", name, value };
-    if (condition.kind === "flag" && value !== "true" && value !== "false") return { kind: "not_a_flag", name, value, instead: [`${name}:true`, `${name}:false`] };
+    if (condition.kind === "flag" && value !== "true" && value !== "false")
+        return { kind: "not_a_flag", name, value, instead: [`${name}:true`, `${name}:false`] };
     if (condition.kind === "time" && !isTime(value)) return { kind: "not_a_time", name, value };
     return undefined;
 }

@@ -73,27 +73,28 @@ function Found({ selection, cursor }: { selection: Selection; cursor: string | n
     const [acting, setActing] = useState<{ title: string; orders: Orders }>();
     const { failure } = page.known.value;
     if (!page.data && isRefusal(failure)) return <Refused failure={failure} selection={selection} addressOf={addressOf} />;
+    const actions = (
+        <>
+            {ticked.size > 0 && (
+                <Button small needs="operator" onClick={() => setActing({ title: text("bulk_title_ticked"), orders: { ids: [...ticked] } })}>
+                    {text("bulk_ticked", { n: ticked.size })}
+                </Button>
+            )}
+            <Button
+                small
+                needs="operator"
+                disabled={selection.length === 0}
+                title={selection.length === 0 ? text("bulk_narrow") : ""}
+                onClick={() => setActing({ title: text("bulk_title"), orders: { selection } })}
+            >
+                {text("bulk_all")}
+            </Button>
+        </>
+    );
     return (
         <>
-            <div class="list-head">
-                <QuickFilters selection={selection} addressOf={addressOf} live={live} />
-                <div class="row">
-                    {ticked.size > 0 && (
-                        <Button needs="operator" onClick={() => setActing({ title: text("bulk_title_ticked"), orders: { ids: [...ticked] } })}>
-                            {text("bulk_ticked", { n: ticked.size })}
-                        </Button>
-                    )}
-                    <Button
-                        needs="operator"
-                        disabled={selection.length === 0}
-                        title={selection.length === 0 ? text("bulk_narrow") : ""}
-                        onClick={() => setActing({ title: text("bulk_title"), orders: { selection } })}
-                    >
-                        {text("bulk_all")}
-                    </Button>
-                </div>
-            </div>
-            <OrderList page={page} selection={selection} cursor={cursor} addressOf={addressOf} ticked={ticked} onTick={setTicked} />
+            <QuickFilters selection={selection} addressOf={addressOf} live={live} />
+            <OrderList page={page} selection={selection} cursor={cursor} addressOf={addressOf} ticked={ticked} onTick={setTicked} actions={actions} />
             {acting && <BulkDialog title={acting.title} orders={acting.orders} onClose={() => setActing(undefined)} />}
         </>
     );

@@ -1,5 +1,6 @@
 // The found orders: a page of them, live, with a tick for each.
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { json } from "../../api/client";
 import { useResource, type Shown } from "../../api/resource";
@@ -50,10 +51,12 @@ interface Props {
     addressOf: (selection: Selection) => string;
     ticked: ReadonlySet<string>;
     onTick: (ticked: ReadonlySet<string>) => void;
+    /** Buttons that act on what is found or ticked. */
+    actions: ComponentChildren;
 }
 
 export function OrderList(props: Props) {
-    const { page, selection, cursor, addressOf, ticked, onTick } = props;
+    const { page, selection, cursor, addressOf, ticked, onTick, actions } = props;
     const narrow = (name: string, value: string) => addressOf(withCondition(selection, name, value));
     const columns = [tickColumn(ticked, onTick), ...chosenColumns(narrow)];
     return (
@@ -62,7 +65,12 @@ export function OrderList(props: Props) {
             resource={page}
             empty={(found) => found.items.length === 0}
             emptyText={<Nothing page={page.data} selection={selection} cursor={cursor} addressOf={addressOf} />}
-            tools={<TickTools items={page.data?.items ?? []} ticked={ticked} onTick={onTick} />}
+            tools={
+                <>
+                    <TickTools items={page.data?.items ?? []} ticked={ticked} onTick={onTick} />
+                    {actions}
+                </>
+            }
         >
             {(found) => (
                 <>
@@ -113,7 +121,6 @@ function TickTools({ items, ticked, onTick }: { items: readonly Line[] } & Pick<
     if (items.length === 0 && ticked.size === 0) return null;
     return (
         <>
-            {ticked.size > 0 && <span class="soft">{text("ticked", { n: ticked.size })}</span>}
             <Button small kind="quiet" onClick={() => onTick(new Set([...ticked, ...items.map((one) => one.id)]))}>
                 {text("tick_all")}
             </Button>

@@ -15,6 +15,8 @@ export interface ApiRequest {
     readonly body?: unknown;
     /** Media type of a body that is not JSON; such a body is a string. */
     readonly mediaType?: string;
+    /** Key under which the server does the request once, also when it is sent twice. */
+    readonly key?: string;
 }
 
 type Json<R> = R extends { content: { "application/json": infer T } } ? T : never;
@@ -107,6 +109,7 @@ async function problemOf(response: Response): Promise<Record<string, unknown>> {
 function headersOf(request: ApiRequest): Headers {
     const headers = new Headers({ accept: "application/json" });
     if (request.body !== undefined) headers.set("content-type", request.mediaType ?? "application/json");
+    if (request.key !== undefined) headers.set("idempotency-key", request.key);
     if (request.method !== "GET" && credentials.csrfToken) headers.set("x-csrf-token", credentials.csrfToken);
     return headers;
 }

@@ -68,7 +68,8 @@ export function CopyLine({ name, text }: { name: string; text: string }) {
     return (
         <div class="copy-line">
             <span class="copy-name">{name}</span>
-            <code>{text}</code>
+            {/* A long text scrolls in its place, by keyboard, too. */}
+            <code tabIndex={0}>{text}</code>
             <CopyButton text={text} label={`${common("copy")}: ${name}`} />
         </div>
     );

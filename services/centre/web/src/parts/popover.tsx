@@ -10,14 +10,18 @@ interface Props {
     children: ComponentChildren;
     /** A wide button shows its label. */
     wide?: boolean;
+    /** Stays open while the address changes: for choices that stand in the address. */
+    stays?: boolean;
 }
 
-export function Popover({ label, button, children, wide }: Props) {
+export function Popover({ label, button, children, wide, stays }: Props) {
     const [open, setOpen] = useState(false);
     const box = useRef<HTMLDivElement>(null);
     const opener = useRef<HTMLButtonElement>(null);
     const at = address.value;
-    useEffect(() => setOpen(false), [at]);
+    useEffect(() => {
+        if (!stays) setOpen(false);
+    }, [at]);
     useEffect(() => {
         if (!open) return undefined;
         const outside = (event: Event) => {

@@ -15,6 +15,8 @@ export interface Column<R> {
     readonly wide?: boolean;
     /** The column names the row. */
     readonly head?: boolean;
+    /** The name is for readers alone: what stands below speaks for itself. */
+    readonly unnamed?: boolean;
 }
 
 interface Props<R> {
@@ -35,7 +37,7 @@ export function Table<R>({ caption, columns, rows, keyOf, marked }: Props<R>) {
                     <tr>
                         {columns.map((column) => (
                             <th key={column.key} scope="col" class={classOf(column)}>
-                                {column.name}
+                                {column.unnamed ? <span class="hidden-text">{column.name}</span> : column.name}
                             </th>
                         ))}
                     </tr>

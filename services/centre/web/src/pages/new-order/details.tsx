@@ -1,0 +1,240 @@
+// What an order has beside its parameters: id, queue, priority, times, conditions, notification.
+
+import { newOrder as text } from "../../text/new-order";
+import { zone } from "../../app/time";
+import { Button } from "../../parts/button";
+import { FORMATS, OCCASIONS, type Condition, type Draft } from "./body";
+import { ChoiceField, RowList, Section, TextField, TimeField, type Errors } from "./inputs";
+
+interface Props {
+    draft: Draft;
+    errors: Errors;
+    onChange: (part: Partial<Draft>) => void;
+}
+
+/** Pointers of the fields of these sections. */
+export function detailPointers(draft: Draft): string[] {
+    const after = draft.after.flatMap((_, at) => [
+        `/lifecycle/after/${at}`,
+        `/lifecycle/after/${at}/order`,
+        `/lifecycle/after/${at}/states`,
+        `/lifecycle/after/${at}/otherwise`,
+    ]);
+    const fixed = ["id", "scenario", "scenarioVersion", "mode", "queue", "priority", "transactionId", "flow"].map((name) => `/${name}`);
+    const times = ["startAt", "periodToStart", "promiseAt"].map((name) => `/lifecycle/${name}`);
+    const notify = ["url", "correlationId", "timezone", "on", "format"].map((name) => `/notify/${name}`);
+    return [...fixed, ...times, ...after, ...notify];
+}
+
+export function Identity({ draft, errors, onChange, onNewId }: Props & { onNewId: () => void }) {
+    const isSequential = draft.mode === "sequential";
+    return (
+        <>
+            <div class="with-button">
+                <TextField
+                    label={text("id")}
+                    mono
+                    required
+                    hint={text("id_hint")}
+                    value={draft.id}
+                    error={errors.get("/id")}
+                    onChange={(id) => onChange({ id })}
+                />
+                <Button onClick={onNewId}>{text("id_new")}</Button>
+            </div>
+            <TextField
+                label={text("transaction")}
+                hint={text("transaction_hint")}
+                value={draft.transactionId}
+                error={errors.get("/transactionId")}
+                onChange={(transactionId) => onChange({ transactionId })}
+            />
+            <div class="field-grid">
+                <ChoiceField
+                    label={text("mode")}
+                    value={draft.mode}
+                    options={[
+                        { value: "parallel", text: text("mode_parallel") },
+                        { value: "sequential", text: text("mode_sequential") },
+                    ]}
+                    error={errors.get("/mode")}
+                    onChange={(mode) => onChange({ mode })}
+                />
+                {isSequential && (
+                    <TextField
+                        label={text("queue")}
+                        required
+                        value={draft.queue}
+                        error={errors.get("/queue")}
+                        onChange={(queue) => onChange({ queue })}
+                    />
+                )}
+                <ChoiceField
+                    label={text("priority")}
+                    value={draft.priority}
+                    options={(["high", "normal", "low"] as const).map((value) => ({ value, text: value }))}
+                    error={errors.get("/priority")}
+                    onChange={(priority) => onChange({ priority })}
+                />
+            </div>
+        </>
+    );
+}
+
+export function Lifecycle({ draft, errors, onChange }: Props) {
+    return (
+        <Section title={text("start")}>
+            <p class="faint">{text("times_in", { zone: zone.value })}</p>
+            <div class="field-grid">
+                <TimeField
+                    label={text("start_at")}
+                    value={draft.startAt}
+                    error={errors.get("/lifecycle/startAt")}
+                    onChange={(startAt) => onChange({ startAt })}
+                />
+                <TextField
+                    label={text("period")}
+                    hint={text("period_hint")}
+                    value={draft.periodToStart}
+                    error={errors.get("/lifecycle/periodToStart")}
+                    onChange={(periodToStart) => onChange({ periodToStart })}
+                />
+                <TimeField
+                    label={text("promise")}
+                    hint={text("promise_hint")}
+                    value={draft.promiseAt}
+                    error={errors.get("/lifecycle/promiseAt")}
+                    onChange={(promiseAt) => onChange({ promiseAt })}
+                />
+            </div>
+            <After draft={draft} errors={errors} onChange={onChange} />
+        </Section>
+    );
+}
+
+function After({ draft, errors, onChange }: Props) {
+    const errorAt = (index: number, field: string) => errors.get(`/lifecycle/after/${index}/${field}`);
+    return (
+        <RowList<Condition>
+            name={text("after")}
+            rows={draft.after}
+            empty={{ order: "", states: "", otherwise: "" }}
+            add={text("add_condition")}
+            nameOf={(row) => row.order}
+            onChange={(after) => onChange({ after })}
+        >
+            {(row, change, index) => (
+                <>
+                    <TextField
+                        label={text("after_order")}
+                        mono
+                        value={row.order}
+                        error={errorAt(index, "order") ?? errors.get(`/lifecycle/after/${index}`)}
+                        onChange={(order) => change({ order })}
+                    />
+                    <TextField
+                        label={text("after_states")}
+                        mono
+                        hint={text("after_states_hint")}
+                        value={row.states}
+                        error={errorAt(index, "states")}
+                        onChange={(states) => change({ states })}
+                    />
+                    <ChoiceField
+                        label={text("after_otherwise")}
+                        value={row.otherwise}
+                        options={["", "wait", "fail", "cancel"].map((value) => ({ value, text: value || text("not_set") }))}
+                        error={errorAt(index, "otherwise")}
+                        onChange={(otherwise) => change({ otherwise })}
+                    />
+                </>
+            )}
+        </RowList>
+    );
+}
+
+export function Notification({ draft, errors, onChange }: Props) {
+    const toggle = (word: string, on: boolean) => onChange({ on: OCCASIONS.filter((one) => (one === word ? on : draft.on.includes(one))) });
+    return (
+        <Section title={text("notify")}>
+            <TextField
+                label={text("notify_url")}
+                mono
+                hint={text("notify_url_hint")}
+                value={draft.notifyUrl}
+                error={errors.get("/notify/url")}
+                onChange={(notifyUrl) => onChange({ notifyUrl })}
+            />
+            {draft.notifyUrl !== "" && (
+                <>
+                    <div class="field-grid">
+                        <TextField
+                            label={text("correlation")}
+                            value={draft.correlationId}
+                            error={errors.get("/notify/correlationId")}
+                            onChange={(correlationId) => onChange({ correlationId })}
+                        />
+                        <TextField
+                            label={text("notify_timezone")}
+                            hint={text("notify_timezone_hint")}
+                            value={draft.timezone}
+                            error={errors.get("/notify/timezone")}
+                            onChange={(timezone) => onChange({ timezone })}
+                        />
+                        <ChoiceField
+                            label={text("notify_format")}
+                            value={draft.format}
+                            options={["", ...FORMATS].map((value) => ({ value, text: value || text("not_set") }))}
+                            error={errors.get("/notify/format")}
+                            onChange={(format) => onChange({ format })}
+                        />
+                    </div>
+                    <fieldset class="row-list">
+                        <legend>{text("notify_on")}</legend>
+                        <div class="row">
+                            {OCCASIONS.map((word) => (
+                                <label key={word} class="check">
+                                    <input
+                                        type="checkbox"
+                                        checked={draft.on.includes(word)}
+                                        onChange={(event) => toggle(word, event.currentTarget.checked)}
+                                    />
+                                    <code>{word}</code>
+                                </label>
+                            ))}
+                        </div>
+                        {errors.has("/notify/on") && <span class="field-error">{errors.get("/notify/on")}</span>}
+                    </fieldset>
+                </>
+            )}
+        </Section>
+    );
+}
+
+export function Flow({ draft, errors, onChange }: Props) {
+    return (
+        <Section title={text("flow")}>
+            <RowList
+                name={text("flow")}
+                nameIsShown
+                rows={draft.flow}
+                empty={{ name: "", value: "" }}
+                add={text("add_flow")}
+                nameOf={(row) => row.name}
+                onChange={(flow) => onChange({ flow })}
+            >
+                {(row, change) => (
+                    <>
+                        <TextField label={text("flow_name")} mono value={row.name} onChange={(name) => change({ name })} />
+                        <TextField label={text("flow_value")} mono value={row.value} onChange={(value) => change({ value })} />
+                    </>
+                )}
+            </RowList>
+            {errors.has("/flow") && (
+                <p class="field-error" role="alert">
+                    {errors.get("/flow")}
+                </p>
+            )}
+        </Section>
+    );
+}

@@ -1,0 +1,44 @@
+// The first tab: what the order is, where it stands in its workflow, and what it did when.
+
+import { read } from "../../api/client";
+import type { Shown } from "../../api/resource";
+import { to } from "../../app/router";
+import { Graph } from "../../parts/graph";
+import { WhenSeen } from "../../parts/seen";
+import { order as text } from "../../text/order";
+import { FactsPanel } from "./facts-panel";
+import { marksOf } from "./path";
+import type { Order } from "./permitted";
+import { TimeLine } from "./time-line";
+
+export function Overview({ order, shown }: { order: Order; shown: Shown<Order> }) {
+    return (
+        <>
+            <div class="order-columns">
+                <FactsPanel shown={shown} />
+                <Workflow order={order} />
+            </div>
+            <WhenSeen>{() => <TimeLine order={order} />}</WhenSeen>
+        </>
+    );
+}
+
+function Workflow({ order }: { order: Order }) {
+    const { states, visits, taken } = marksOf(order);
+    const { scenario, scenarioVersion: version } = order;
+    return (
+        <section class="panel" aria-label={text("graph_title")}>
+            <header class="panel-head">
+                <h2>{text("graph_title")}</h2>
+                <a href={to("scenarios", scenario)}>{`${scenario} @ ${version}`}</a>
+            </header>
+            <Graph
+                label={text("graph", { name: scenario })}
+                request={read("/v1/scenarios/{name}/graph", { name: scenario }, { version, format: "svg" })}
+                states={states}
+                figures={visits}
+                taken={taken}
+            />
+        </section>
+    );
+}

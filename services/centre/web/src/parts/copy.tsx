@@ -22,7 +22,7 @@ export async function copy(text: string): Promise<void> {
     focused?.focus();
 }
 
-export function CopyButton({ text, label }: { text: string; label?: string }) {
+export function CopyButton({ text, label, name }: { text: string; label?: string; name?: string }) {
     const [copied, setCopied] = useState(false);
     const act = async () => {
         await copy(text);
@@ -30,8 +30,8 @@ export function CopyButton({ text, label }: { text: string; label?: string }) {
         window.setTimeout(() => setCopied(false), 1_500);
     };
     return (
-        <Button small kind="quiet" label={label ?? common("copy")} onClick={() => void act()}>
-            <span aria-live="polite">{copied ? common("copied") : common("copy")}</span>
+        <Button small kind="quiet" label={label ?? name ?? common("copy")} onClick={() => void act()}>
+            <span aria-live="polite">{copied ? common("copied") : (name ?? common("copy"))}</span>
         </Button>
     );
 }

@@ -65,7 +65,7 @@ function Lead({ order }: { order: Order }) {
     return (
         <div class="order-lead">
             <span>
-                <Badge word={order.status} /> <CopyButton text={order.id} label={text("copy_as_id")} />
+                <Badge word={order.status} /> <CopyButton text={order.id} name={text("copy_id")} />
             </span>
             <Belongs name={text("scenario")} href={`${to("scenarios", scenario)}?version=${scenarioVersion}`} value={`${scenario} @ ${scenarioVersion}`} />
             <Belongs name={text("flow")} href={to("flows", flow)} value={flow} />

@@ -8,7 +8,7 @@ import { Panel } from "../../parts/panel";
 import { Table } from "../../parts/table";
 import { order as text } from "../../text/order";
 import { Exact } from "./exact";
-import { ledgerOf, partsOf, toneOf, type Ledger, type Part } from "./ledger";
+import { isKnown, ledgerOf, partsOf, toneOf, type Ledger, type Part } from "./ledger";
 
 const SPANS = 150;
 
@@ -64,11 +64,23 @@ function Reason({ part }: { part: Part }) {
                 <rect class={`fill-${toneOf(part.reason)}`} width="12" height="12" rx="3" />
             </svg>
             {part.reason}
+            {isKnown(part.reason) && <span class="faint">{` · ${text(`ledger_of_${part.reason}`)}`}</span>}
         </>
     );
 }
 
 function Spans({ ledger }: { ledger: Ledger }) {
+    const shown = ledger.spans.slice(-SPANS);
+    const before = (ledger.leftOut ?? 0) + ledger.spans.length - shown.length;
+    return (
+        <>
+            {before > 0 && <p class="faint">{text("ledger_left_out", { n: before })}</p>}
+            <SpanTable spans={shown} />
+        </>
+    );
+}
+
+function SpanTable({ spans }: { spans: Ledger["spans"] }) {
     return (
         <Table
             caption={text("interval")}
@@ -79,7 +91,7 @@ function Spans({ ledger }: { ledger: Ledger }) {
                 { key: "reason", name: text("cause"), cell: (span) => span.reason },
                 { key: "detail", name: text("detail"), cell: (span) => span.detail },
             ]}
-            rows={ledger.spans.slice(-SPANS)}
+            rows={spans}
             keyOf={(span) => `${span.from} ${span.reason}`}
         />
     );

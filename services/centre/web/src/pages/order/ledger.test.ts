@@ -24,6 +24,6 @@ test("an order without any time has no parts", () => {
 });
 
 test("a reason that is not known has a colour too", () => {
-    assert.equal(toneOf("running"), "busy");
-    assert.equal(toneOf("callback"), "wait");
+    assert.equal(toneOf("work"), "busy");
+    assert.equal(toneOf("toString"), "plain");
 });

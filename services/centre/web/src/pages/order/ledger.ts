@@ -24,7 +24,10 @@ export interface Ledger {
     readonly until: string;
     readonly totalMs: number;
     readonly shares: readonly LedgerShare[];
+    /** The last thousand. */
     readonly spans: readonly LedgerSpan[];
+    /** Spans before these. */
+    readonly leftOut?: number;
 }
 
 export function ledgerOf(id: string): Read<Ledger> {
@@ -65,23 +68,29 @@ export function roundedTo(whole: number, shares: readonly number[]): number[] {
     return rounded;
 }
 
-const TONES: readonly (readonly [begins: string, tone: string])[] = [
-    ["run", "busy"],
-    ["callback", "wait"],
-    ["called", "bad"],
-    ["call", "good"],
-    ["own", "busy"],
-    ["work", "busy"],
-    ["retry", "warn"],
-    ["stop", "bad"],
-    ["closed", "bad"],
-    ["operator", "bad"],
-    ["sleep", "rest"],
-    ["condition", "rest"],
-    ["postponed", "rest"],
-];
+const TONES = {
+    work: "busy",
+    call: "good",
+    wait: "wait",
+    polling: "wait",
+    sleep: "rest",
+    postponed: "rest",
+    retry: "warn",
+    system: "bad",
+    flow_stopped: "bad",
+    queue: "accent",
+    capacity: "plain",
+    ended: "plain",
+} as const;
+
+/** Words of the engine for where time goes. */
+export type Reason = keyof typeof TONES;
+
+export function isKnown(reason: string): reason is Reason {
+    return Object.hasOwn(TONES, reason);
+}
 
 /** Colour of a reason. The word stands beside it. */
 export function toneOf(reason: string): string {
-    return TONES.find(([begins]) => reason.startsWith(begins))?.[1] ?? "wait";
+    return isKnown(reason) ? TONES[reason] : "plain";
 }

@@ -112,12 +112,13 @@ function Marks({ layout, story }: { layout: Layout; story: Story }) {
 function OneBar({ bar, chosen, onChoose }: { bar: Bar; chosen: boolean; onChoose: () => void }) {
     const { span, x, y, width, height } = bar;
     const words = wordsOf(span);
+    const name = span.lane === "pause" ? span.kind : span.detail;
     return (
-        <g class={chosen ? "bar chosen" : "bar"} role="img" aria-label={words} tabIndex={chosen ? 0 : -1} onFocus={onChoose} onMouseEnter={onChoose}>
-            <rect class={`fill-${toneOf(span)}`} x={x} y={y + 1} width={width} height={height - 2} rx="2.5" />
-            {span.lane !== "call" && width > span.kind.length * 7 + 8 && (
-                <text x={x + 6} y={y + height / 2}>
-                    {span.kind}
+        <g class={`bar ${span.lane}${chosen ? " chosen" : ""}`} role="img" aria-label={words} tabIndex={chosen ? 0 : -1} onFocus={onChoose} onMouseEnter={onChoose}>
+            <rect class={`shape fill-${toneOf(span)}`} x={x} y={y + 1} width={width} height={height - 2} rx="2.5" />
+            {width > name.length * 6.6 + 10 && (
+                <text x={x + 6} y={y + height / 2 + 0.5}>
+                    {name}
                 </text>
             )}
         </g>

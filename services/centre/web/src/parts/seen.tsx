@@ -13,5 +13,5 @@ export function WhenSeen({ children }: { children: () => ComponentChildren }) {
         watcher.observe(place.current);
         return () => watcher.disconnect();
     }, [seen]);
-    return seen ? children() : <div class="unseen" ref={place} />;
+    return seen ? children() : <div class="panel unseen" ref={place} />;
 }

@@ -60,7 +60,7 @@ function Edges({ edges, graph, other, title }: { edges: readonly Edge[]; graph: 
         { key: "mode", name: text("condition_mode"), cell: (edge) => <code>{edge.mode}</code> },
         { key: "settled", name: text("condition_settled"), cell: (edge) => <Time at={edge.settledAt} /> },
     ];
-    return <Table caption={title} columns={columns} rows={edges.slice(0, 150)} keyOf={(edge) => `${edge.order} ${edge.after} ${edge.kind}`} />;
+    return <Table caption={text("rows_of", { title })} columns={columns} rows={edges.slice(0, 150)} keyOf={(edge) => `${edge.order} ${edge.after} ${edge.kind}`} />;
 }
 
 function Family({ order }: { order: Order }) {
@@ -73,7 +73,7 @@ function Family({ order }: { order: Order }) {
             )}
             {order.children.length > 0 && (
                 <Table
-                    caption={text("children")}
+                    caption={text("rows_of", { title: text("children") })}
                     columns={[
                         { key: "id", name: text("condition_who"), head: true, cell: (child) => <a href={to("orders", child.id)}>{child.id}</a> },
                         { key: "status", name: text("status"), cell: (child) => <Badge word={child.status} /> },

@@ -29,7 +29,7 @@ function standing(order: Order): Fact[] {
         [text("state"), order.step && <code>{order.step}</code>],
         [text("progress"), <Progress value={order.progress} />],
         [text("message"), order.message],
-        [text("error"), order.error && order.status !== "fail" && <ErrorFact error={order.error} />],
+        [text("error"), order.error && order.status !== "fail" ? <ErrorFact error={order.error} /> : null],
         [
             text("asking"),
             asking && (

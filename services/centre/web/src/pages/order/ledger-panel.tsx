@@ -21,7 +21,8 @@ export function LedgerTab({ id }: { id: string }) {
     );
 }
 
-const shareOf = (part: Part) => `${number(part.tenths / 10, 1)} %`;
+/** A share as text. One that is rounded away still is there. */
+const shareOf = (part: Part) => (part.tenths === 0 ? `< ${number(0.1, 1)} %` : `${number(part.tenths / 10, 1)} %`);
 
 function Shares({ ledger }: { ledger: Ledger }) {
     const parts = partsOf(ledger.shares);
@@ -36,7 +37,7 @@ function Shares({ ledger }: { ledger: Ledger }) {
                 ))}
             </svg>
             <Table
-                caption={text("ledger")}
+                caption={text("rows_of", { title: text("ledger") })}
                 columns={[
                     { key: "reason", name: text("cause"), head: true, cell: (part) => <Reason part={part} /> },
                     { key: "share", name: text("ledger_share"), number: true, cell: shareOf },

@@ -74,7 +74,7 @@ function SpanTable({ spans }: { spans: readonly Span[] }) {
     const at = (time: number) => <Exact at={new Date(time).toISOString()} />;
     return (
         <Table
-            caption={text("timeline")}
+            caption={text("rows_of", { title: text("timeline") })}
             columns={[
                 { key: "kind", name: text("kind"), cell: (row) => text(`span_${row.lane}`) },
                 { key: "name", name: text("name"), head: true, cell: (row) => <code>{row.kind}</code> },

@@ -10,6 +10,7 @@ import { Duration, Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
 import { order as text } from "../../text/order";
 import type { Order } from "./permitted";
+import { Said } from "./said";
 
 type Fact = readonly [name: string, value: ComponentChildren];
 
@@ -103,7 +104,7 @@ function Progress({ value }: { value: number }) {
 function ErrorFact({ error }: { error: NonNullable<Order["error"]> }) {
     return (
         <>
-            {error.class && <Badge word={error.class} tone="warn" />} <span lang="en">{error.message}</span>
+            {error.class && <Badge word={error.class} tone="warn" />} <Said text={error.message} />
         </>
     );
 }

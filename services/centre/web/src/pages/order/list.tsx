@@ -58,14 +58,16 @@ export function ListPanel<R>({ id, list, title, columns, keyOf, emptyText, param
     };
     const { next } = listing.data ?? {};
     return (
-        <Panel title={title} resource={listing} empty={(data) => data.rows.length === 0 && !at} emptyText={emptyText}>
-            {({ rows }) => (
-                <div class="list-body" ref={body} tabIndex={-1} role="group" aria-label={title}>
-                    <Table caption={text("rows_of", { title })} columns={columns} rows={rows} keyOf={keyOf} />
-                    <Pages id={id} list={list} at={at} next={next && placeIn(next)} move={move} />
-                </div>
-            )}
-        </Panel>
+        <div class="list-body" ref={body} tabIndex={-1} role="group" aria-label={title}>
+            <Panel title={title} resource={listing} empty={(data) => data.rows.length === 0 && !at} emptyText={emptyText}>
+                {({ rows }) => (
+                    <>
+                        <Table caption={text("rows_of", { title })} columns={columns} rows={rows} keyOf={keyOf} />
+                        <Pages id={id} list={list} at={at} next={next && placeIn(next)} move={move} />
+                    </>
+                )}
+            </Panel>
+        </div>
     );
 }
 

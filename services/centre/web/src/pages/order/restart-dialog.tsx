@@ -81,7 +81,7 @@ export function RestartDialog({ order, onDone, onClose }: DialogProps) {
 const OF_TRIAL = "dry run";
 
 export function RepairDialog({ order, onDone, onClose }: DialogProps) {
-    const [state, setState] = useState(order.step ?? "");
+    const [state, setState] = useState(order.entryPoint ?? order.step ?? "");
     const [version, setVersion] = useState("");
     const [vars, setVars] = useState("");
     const parsed = parsedJson(vars, true);

@@ -59,7 +59,7 @@ const PAUSES = ["sleep", "wait", "polling", "retry"];
 /** Events after which an order waits to start. */
 const BEGINNINGS = ["registered", "restarted", "restart_postponed", "rerun", "repaired", "reissued"];
 /** Events that leave what it waits for as it is. */
-const ASIDE = ["updated", "deferred", "shifted", "shift_undone"];
+const ASIDE = ["answered_by_hand", "updated", "deferred", "shifted", "shift_undone"];
 /** Status of an order that waits to start, or to go on after a restart. */
 const STARTING = ["new", "postponed", "reopen"];
 

@@ -7,6 +7,7 @@ import { shortTime } from "../../app/time";
 import { Badge } from "../../parts/badge";
 import { order as text } from "../../text/order";
 import { ended, type Order } from "./permitted";
+import { Said } from "./said";
 
 export function Why({ order, shown }: { order: Order; shown: Shown<Order> }) {
     const over = ended(order);
@@ -19,7 +20,7 @@ export function Why({ order, shown }: { order: Order; shown: Shown<Order> }) {
                 <section class="why" aria-label={text("why")}>
                     <h2>{text("why")}</h2>
                     <p class="answer">
-                        <Badge word={answer.data.reason} tone="wait" /> <span lang="en">{answer.data.explanation}</span>
+                        <Badge word={answer.data.reason} tone="wait" /> <Said text={answer.data.explanation} />
                     </p>
                     {answer.data.eta && <p class="soft">{text("eta", { p50: time(answer.data.eta.p50), p90: time(answer.data.eta.p90) })}</p>}
                 </section>
@@ -40,7 +41,7 @@ function Failure({ order }: { order: Order }) {
         <section class="why bad" aria-label={text("error")}>
             <h2>{text("error")}</h2>
             <p class="answer">
-                {error.class && <Badge word={error.class} tone="bad" />} <span lang="en">{error.message}</span>
+                {error.class && <Badge word={error.class} tone="bad" />} <Said text={error.message} />
             </p>
             {error.system && (
                 <p class="soft">

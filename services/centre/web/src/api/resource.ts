@@ -37,7 +37,6 @@ export class Resource<T> {
 
     constructor(
         readonly request: Read<T>,
-        readonly every: number,
         private readonly load: Load<T> = json,
     ) {}
 
@@ -92,7 +91,7 @@ export function useResource<T>(request: Read<T> | null, options: Options = {}, l
     const every = options.every ?? 5_000;
     const url = request?.url;
     const follow = options.follow ? JSON.stringify(options.follow) : undefined;
-    const resource = useMemo(() => new Resource<T>(request ?? { method: "GET", url: "" }, every, load), [url, every, load]);
+    const resource = useMemo(() => new Resource<T>(request ?? { method: "GET", url: "" }, load), [url, load]);
     useEffect(() => {
         if (url === undefined) return undefined;
         const stopAsking = whileSeen(every, () => void resource.ask());

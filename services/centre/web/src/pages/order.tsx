@@ -1,7 +1,7 @@
 // The page of one order: its head with what can be done, the answer to why it does not run, and its parts as tabs.
 
-import type { ApiRequest } from "../api/client";
-import { read } from "../api/client";
+import { useRef } from "preact/hooks";
+import { read, type ApiRequest } from "../api/client";
 import { useResource, type Shown } from "../api/resource";
 import { query, to, toWith } from "../app/router";
 import type { PageProps } from "../app/pages";
@@ -20,12 +20,15 @@ import { ledgerOf } from "./order/ledger";
 import { requestOf } from "./order/list";
 import { Calls, CALLS, Events, EVENTS, Log, LOG, Steps, STEPS, Tasks, TASKS, Transitions, TRANSITIONS } from "./order/lists";
 import { Overview } from "./order/overview";
-import type { Order } from "./order/permitted";
+import { ended, type Order } from "./order/permitted";
 import { Requests, REQUESTS } from "./order/requests";
 import { Why } from "./order/why";
 
 const TABS = ["overview", "data", "steps", "requests", "transitions", "events", "tasks", "log", "calls", "dependencies", "ledger"] as const;
 type TabKey = (typeof TABS)[number];
+
+/** Interval of asking for an order that has ended: what may still happen to it comes as an event. */
+const CALM = 30_000;
 
 const tabs = (): Tab[] => TABS.map((key) => ({ key, name: text(`tab_${key}`) }));
 
@@ -35,8 +38,10 @@ export default function OrderPage({ id = "" }: PageProps) {
 }
 
 function OrderOf({ id }: { id: string }) {
-    const shown = useResource(read("/v1/orders/{id}", { id }), { follow: { order: [id] } });
+    const calm = useRef(false);
+    const shown = useResource(read("/v1/orders/{id}", { id }), { every: calm.current ? CALM : undefined, follow: { order: [id] } });
     const order = shown.data;
+    calm.current = order !== undefined && ended(order);
     const tab = chosenTab(tabs()) as TabKey;
     return (
         <Page

@@ -22,10 +22,10 @@ export async function copy(text: string): Promise<void> {
     focused?.focus();
 }
 
-export function CopyButton({ text, label, name }: { text: string; label?: string; name?: string }) {
+export function CopyButton({ text, label, name }: { text: string | (() => string); label?: string; name?: string }) {
     const [copied, setCopied] = useState(false);
     const act = async () => {
-        await copy(text);
+        await copy(typeof text === "string" ? text : text());
         setCopied(true);
         window.setTimeout(() => setCopied(false), 1_500);
     };

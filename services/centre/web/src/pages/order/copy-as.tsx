@@ -36,23 +36,26 @@ export function CopyAs({ order }: { order: Order }) {
     return (
         <>
             <Popover label={text("copy_as")} button={text("copy_as")} wide>
-                <CopyLine name={text("copy_as_id")} text={order.id} />
-                <CopyLine name={text("copy_as_link")} text={origin + to("orders", order.id)} />
-                <CopyLine name={text("copy_as_clone")} text={asCurl(change("POST", "/v1/orders/{id}/clone", { id: order.id }, { id: copyId }), origin)} />
-                <CopyLine name={text("copy_as_command")} text={asCommand(["order", "clone", order.id, "--new-id", copyId])} />
-                <p class="faint">{text("clone_note")}</p>
-                <div class="row">
-                    <span class="copy-name">{text("copy_as_json")}</span>
-                    <CopyButton text={JSON.stringify(order, null, 2)} label={`${common("copy")}: ${text("copy_as_json")}`} />
+                <div class="copy-as">
+                    <CopyLine name={text("copy_as_id")} text={order.id} />
+                    <CopyLine name={text("copy_as_link")} text={origin + to("orders", order.id)} />
+                    <CopyLine name={text("copy_as_clone")} text={asCurl(change("POST", "/v1/orders/{id}/clone", { id: order.id }, { id: copyId }), origin)} />
+                    <CopyLine name={text("copy_as_command")} text={asCommand(["order", "clone", order.id, "--new-id", copyId])} />
+                    <p class="faint">{text("clone_note")}</p>
+                    <div class="copy-line">
+                        <span class="copy-name">{text("copy_as_json")}</span>
+                        <span />
+                        <CopyButton text={() => JSON.stringify(order, null, 2)} label={`${common("copy")}: ${text("copy_as_json")}`} />
+                    </div>
                     <Button small busy={busy} onClick={() => void make()}>
                         {text("copy_as_test_make")}
                     </Button>
+                    {problem && (
+                        <p class="problem" role="alert">
+                            {problem}
+                        </p>
+                    )}
                 </div>
-                {problem && (
-                    <p class="problem" role="alert">
-                        {problem}
-                    </p>
-                )}
             </Popover>
             {test !== undefined && (
                 <Dialog title={text("copy_as_test")} wide onClose={() => setTest(undefined)}>

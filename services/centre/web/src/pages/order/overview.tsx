@@ -1,5 +1,6 @@
 // The first tab: what the order is, where it stands in its workflow, and what it did when.
 
+import { useMemo } from "preact/hooks";
 import { read } from "../../api/client";
 import type { Shown } from "../../api/resource";
 import { to } from "../../app/router";
@@ -24,7 +25,8 @@ export function Overview({ order, shown }: { order: Order; shown: Shown<Order> }
 }
 
 function Workflow({ order }: { order: Order }) {
-    const { states, visits, taken } = marksOf(order);
+    // A long history has ten thousand transitions, and the page is drawn again with each second.
+    const { states, visits, taken } = useMemo(() => marksOf(order), [order]);
     const { scenario, scenarioVersion: version } = order;
     return (
         <section class="panel" aria-label={text("graph_title")}>

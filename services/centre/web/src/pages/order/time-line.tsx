@@ -1,8 +1,8 @@
 // The time line of an order: its events as bars, the chosen one in words, and a table for those who do not see it.
 
 import { useState } from "preact/hooks";
-import { read } from "../../api/client";
-import { useListing } from "../../api/listing";
+import { json, read } from "../../api/client";
+import { lastStart, useListing } from "../../api/listing";
 import { now } from "../../app/clock";
 import { query, setQuery } from "../../app/router";
 import { duration } from "../../app/time";
@@ -23,9 +23,11 @@ const EVENTS = 100;
 const BARS = 250;
 const TABLE_ROWS = 150;
 
+const eventsBehind = (id: string, number: number, limit: number) => read("/v1/orders/{id}/events", { id }, { limit, after: number || undefined });
+
 export function TimeLine({ order }: { order: Order }) {
     const after = Number(query.value.get("line") ?? 0);
-    const events = useListing(read("/v1/orders/{id}/events", { id: order.id }, { limit: EVENTS, after: after || undefined }), {
+    const events = useListing(eventsBehind(order.id, after, EVENTS), {
         every: 10_000,
         follow: { order: [order.id] },
     });
@@ -34,7 +36,7 @@ export function TimeLine({ order }: { order: Order }) {
             {({ rows, next }) => (
                 <>
                     <Line order={order} events={rows} whole={!next} />
-                    {(next || after > 0) && <Pages events={rows} after={after} more={next !== undefined} />}
+                    {(next || after > 0) && <Pages id={order.id} events={rows} after={after} more={next !== undefined} />}
                 </>
             )}
         </Panel>
@@ -90,8 +92,17 @@ function SpanTable({ spans }: { spans: readonly Span[] }) {
     );
 }
 
-function Pages({ events, after, more }: { events: readonly Event[]; after: number; more: boolean }) {
+function Pages({ id, events, after, more }: { id: string; events: readonly Event[]; after: number; more: boolean }) {
+    const [busy, setBusy] = useState(false);
     const move = (place: number) => setQuery({ line: place > 0 ? place : undefined });
+    const toEnd = async () => {
+        setBusy(true);
+        try {
+            move(await lastStart(EVENTS, async (number) => (await json(eventsBehind(id, number, 1))).length > 0));
+        } finally {
+            setBusy(false);
+        }
+    };
     const last = events.at(-1)?.number ?? after;
     return (
         <>
@@ -105,6 +116,9 @@ function Pages({ events, after, more }: { events: readonly Event[]; after: numbe
                 </Button>
                 <Button small disabled={!more} onClick={() => move(last)}>
                     {text("page_later")}
+                </Button>
+                <Button small disabled={!more} busy={busy} onClick={() => void toEnd()}>
+                    {text("page_last")}
                 </Button>
             </nav>
         </>

@@ -19,7 +19,7 @@ const recorded = {
     steps: [
         { ...step, status: 503, outcome: "failed" },
         { ...step, name: "answer", at: "2026-01-01T00:00:01.000Z" },
-        { ...step, status: null, error: "ReadTimeout after 5 s" },
+        { ...step, status: null, error: "no answer within 5s" },
         { ...step, life: 2 },
     ],
     callbacks: [{ life: 1, request: "answer", verdict: "accepted", body: { code: 0 }, stepStatus: null, receivedAt: "2026-01-01T00:00:03.000Z" }],
@@ -39,6 +39,13 @@ test("an order becomes a test with its answers in order", () => {
         '      - {"http":"POST http://host/do","fails":"ReadTimeout","times":1}',
         '    expect: {"status":"fail","error":"system.unavailable","path":["ask","failed"]}',
     ]);
+});
+
+test("the end of a test is that of its scenario, and an error has its most exact name", () => {
+    const steps = [{ ...recorded.steps[0], status: null, error: "refused (HttpError > ConnectionRefused)" }] as Recorded["steps"];
+    const text = asTest({ ...recorded, steps, order: { ...recorded.order, status: "canceled" } });
+    assert.match(text, /"fails":"ConnectionRefused"/);
+    assert.ok(text.endsWith('expect: {"path":["ask","failed"]}\n'));
 });
 
 test("an order without steps has no answers", () => {

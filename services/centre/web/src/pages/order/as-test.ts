@@ -2,7 +2,7 @@
 // Bodies of answers are not kept by the engine, except those of callbacks.
 
 import type { Schemas } from "../../api/client";
-import { ended, type Order } from "./permitted";
+import type { Order } from "./permitted";
 
 type Step = Pick<Schemas["StepView"], "life" | "kind" | "name" | "target" | "status" | "outcome" | "class" | "error" | "durationMs" | "at">;
 type Callback = Pick<Schemas["CallbackView"], "life" | "request" | "verdict" | "body" | "stepStatus" | "receivedAt">;
@@ -12,6 +12,8 @@ export interface Recorded {
     readonly steps: readonly Step[];
     readonly callbacks: readonly Callback[];
 }
+
+const ENDS = ["success", "fail"];
 
 /** Test of the present life, as the text of a file of tests. JSON is YAML too, so that values need no escaping of their own. */
 export function asTest({ order, steps, callbacks }: Recorded): string {
@@ -61,13 +63,20 @@ function outcomeOf(step: Step): Record<string, unknown> {
     if (step.kind === "actor") return { after: `${step.durationMs}ms` };
     if (step.kind === "amqp") return step.outcome === "failed" ? { fails: "unroutable" } : {};
     const after = step.durationMs > 0 ? { after: `${step.durationMs}ms` } : {};
-    return step.status === null ? { fails: /^[A-Z][A-Za-z]+/.exec(step.error ?? "")?.[0] ?? "ConnectionRefused" } : { status: step.status, ...after };
+    return step.status === null ? { fails: nameOf(step.error) } : { status: step.status, ...after };
+}
+
+/** The most exact name of an error: `ConnectTimeout` of "… (HttpError > ConnectTimeout)". */
+function nameOf(error: string | null | undefined): string {
+    if (error?.startsWith("no answer within")) return "ReadTimeout";
+    return [...(error ?? "").matchAll(/\b(?:[A-Z][a-z]+){2,}\b/g)].at(-1)?.[0] ?? "ConnectionRefused";
 }
 
 function expected(order: Order): Record<string, unknown> {
     const moves = order.transitions.filter((one) => one.life === order.life);
     const path = moves.length > 0 ? [moves[0]?.from, ...moves.map((one) => one.to)] : undefined;
     const failed = order.status === "fail" ? { error: order.error?.class ?? "unclassified" } : {};
-    if (!ended(order)) return path ? { path } : { status: order.status };
-    return { status: order.status, ...failed, ...(path ? { path } : {}) };
+    // A test ends as its scenario ends: by nobody's cancel.
+    const status = ENDS.includes(order.status) ? { status: order.status } : {};
+    return path ? { ...status, ...failed, path } : { scenarioStatus: order.scenarioStatus, ...status, ...failed };
 }

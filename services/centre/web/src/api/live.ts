@@ -13,6 +13,9 @@ export interface Follow {
 /** Shortest time between two signs of change, in ms: a burst of events asks once. */
 const PACE = 150;
 
+/** Time within which a stream that opens has missed nothing that polling would not bring. */
+const SOON = 1_000;
+
 interface Stream {
     readonly source: EventSource;
     readonly listeners: Set<() => void>;
@@ -27,7 +30,12 @@ function opened(url: string): Stream {
     const all = () => {
         for (const listener of stream.listeners) listener();
     };
-    for (const name of ["order", "lagged", "open"]) source.addEventListener(name, all);
+    for (const name of ["order", "lagged"]) source.addEventListener(name, all);
+    // What followed the stream was asked for a moment before it: only where the stream came late may events have been missed.
+    const missedSince = performance.now() + SOON;
+    source.addEventListener("open", () => {
+        if (performance.now() > missedSince) all();
+    });
     streams.set(url, stream);
     return stream;
 }

@@ -19,6 +19,8 @@ export type Freshness = "waiting" | "fresh" | "old" | "failed";
 
 /** How late an answer may be before what is shown counts as old. */
 const GRACE = 5_000;
+/** How young an answer is that need not be asked for again when a page begins to poll. */
+const JUST_NOW = 2_000;
 
 export interface Options {
     /** Interval of asking again, in ms; left out: 5 s. `0`: only by events and by hand. */
@@ -94,7 +96,10 @@ export function useResource<T>(request: Read<T> | null, options: Options = {}, l
     const resource = useMemo(() => new Resource<T>(request ?? { method: "GET", url: "" }, load), [url, load]);
     useEffect(() => {
         if (url === undefined) return undefined;
-        const stopAsking = whileSeen(every, () => void resource.ask());
+        // Another interval is no reason to ask again at once.
+        const stopAsking = whileSeen(every, () => {
+            if (Date.now() - (resource.known.peek().at ?? 0) > JUST_NOW) void resource.ask();
+        });
         const events = follow ? (JSON.parse(follow) as Follow) : undefined;
         const stopFollowing = events ? onChange(events, () => void resource.ask()) : undefined;
         return () => {

@@ -98,7 +98,7 @@ function Content({ tab, id, shown }: { tab: TabKey; id: string; shown: Shown<Ord
         case "steps":
             return <Steps id={id} />;
         case "requests":
-            return <Requests id={id} />;
+            return <Requests id={id} eager={shown.data !== undefined && ended(shown.data)} />;
         case "transitions":
             return <Transitions id={id} />;
         case "events":

@@ -9,7 +9,7 @@ import { WhenSeen } from "../../parts/seen";
 import { order as text } from "../../text/order";
 import { FactsPanel } from "./facts-panel";
 import { marksOf } from "./path";
-import type { Order } from "./permitted";
+import { ended, type Order } from "./permitted";
 import { TimeLine } from "./time-line";
 
 export function Overview({ order, shown }: { order: Order; shown: Shown<Order> }) {
@@ -19,7 +19,9 @@ export function Overview({ order, shown }: { order: Order; shown: Shown<Order> }
                 <FactsPanel shown={shown} />
                 <Workflow order={order} />
             </div>
-            <WhenSeen>{() => <TimeLine order={order} />}</WhenSeen>
+            <WhenSeen title={text("timeline")} act={text("show")} eager={ended(order)}>
+                {() => <TimeLine order={order} />}
+            </WhenSeen>
         </>
     );
 }

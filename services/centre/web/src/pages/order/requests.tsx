@@ -6,6 +6,7 @@ import { Badge } from "../../parts/badge";
 import { Button } from "../../parts/button";
 import { ActionDialog } from "../../parts/dialog";
 import { Field } from "../../parts/field";
+import { WhenSeen } from "../../parts/seen";
 import type { Column } from "../../parts/table";
 import { order as text } from "../../text/order";
 import { Exact } from "./exact";
@@ -62,7 +63,8 @@ const callbackColumns = (): Column<Callback>[] => [
     { key: "headers", name: text("headers"), cell: (row) => <Detail value={row.headers} summary={text("headers")} /> },
 ];
 
-export function Requests({ id }: { id: string }) {
+/** `eager`: the callbacks are asked for at once. */
+export function Requests({ id, eager }: { id: string; eager: boolean }) {
     const [answered, setAnswered] = useState<string>();
     return (
         <div class="stack">
@@ -74,18 +76,17 @@ export function Requests({ id }: { id: string }) {
                 keyOf={(row) => `${row.life} ${row.visit} ${row.name} ${row.registeredAt}`}
                 emptyText={text("requests_empty")}
             />
-            <ListPanel
-                id={id}
-                list={CALLBACKS}
-                title={text("callbacks")}
-                columns={callbackColumns()}
-                keyOf={(row) => `${row.request} ${row.receivedAt}`}
-                emptyText={text("callbacks_empty")}
-                param="callbacks"
-            />
+            <WhenSeen title={text("callbacks")} act={text("show")} eager={eager}>
+                {() => <Callbacks id={id} />}
+            </WhenSeen>
             {answered !== undefined && <AnswerDialog id={id} request={answered} onClose={() => setAnswered(undefined)} />}
         </div>
     );
+}
+
+function Callbacks({ id }: { id: string }) {
+    const keyOf = (row: Callback) => `${row.request} ${row.receivedAt}`;
+    return <ListPanel id={id} list={CALLBACKS} title={text("callbacks")} columns={callbackColumns()} keyOf={keyOf} emptyText={text("callbacks_empty")} param="callbacks" />;
 }
 
 function AnswerDialog({ id, request, onClose }: { id: string; request: string; onClose: () => void }) {

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { change } from "../../api/client";
-import { toWith } from "../../app/router";
+import { to, toWith } from "../../app/router";
 import { Button } from "../../parts/button";
 import { ActionDialog } from "../../parts/dialog";
 import { order as text } from "../../text/order";
@@ -10,6 +10,7 @@ import { CallDialog } from "./call-dialog";
 import { permitted, type Action, type Order } from "./permitted";
 import { Preview } from "./preview";
 import { RepairDialog, RestartDialog } from "./restart-dialog";
+import { UpdateDialog } from "./update-dialog";
 
 const DANGEROUS: readonly Action[] = ["cancel", "kill"];
 
@@ -33,6 +34,11 @@ export function Actions({ order, refresh }: { order: Order; refresh: () => void 
                     {text(`act_${action}`)}
                 </Button>
             ))}
+            {order.status === "wait" && (
+                <a class="button" href={`${to("orders", order.id)}?tab=requests`}>
+                    {text("act_answer")}
+                </a>
+            )}
             <a class="button" href={toWith("orders/new", { clone: order.id })}>
                 {text("act_clone")}
             </a>
@@ -44,6 +50,7 @@ export function Actions({ order, refresh }: { order: Order; refresh: () => void 
 function OneDialog({ action, ...props }: DialogProps & { action: Action }) {
     if (action === "restart") return <RestartDialog {...props} />;
     if (action === "repair") return <RepairDialog {...props} />;
+    if (action === "update") return <UpdateDialog {...props} />;
     if (action === "call") return <CallDialog {...props} />;
     return <SimpleDialog action={action} {...props} />;
 }

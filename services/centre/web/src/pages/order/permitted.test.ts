@@ -5,10 +5,10 @@ import { ended, permitted, type Order } from "./permitted";
 const order = (status: string, more: Partial<Order> = {}) => ({ status, error: null, unsentNotifications: [], ...more });
 
 test("each status permits what the engine's law permits", () => {
-    assert.deepEqual(permitted(order("new")), ["interrupt", "cancel", "call"]);
-    assert.deepEqual(permitted(order("postponed")), ["interrupt", "cancel", "call"]);
+    assert.deepEqual(permitted(order("new")), ["interrupt", "cancel", "update", "call"]);
+    assert.deepEqual(permitted(order("postponed")), ["interrupt", "cancel", "update", "call"]);
     assert.deepEqual(permitted(order("running")), ["kill", "call"]);
-    assert.deepEqual(permitted(order("sleep")), ["cancel", "repair", "call"]);
+    assert.deepEqual(permitted(order("sleep")), ["cancel", "update", "repair", "call"]);
     assert.deepEqual(permitted(order("wait")), ["kill", "repair", "call"]);
     assert.deepEqual(permitted(order("fail")), ["restart", "cancel", "repair"]);
     assert.deepEqual(permitted(order("success")), ["restart"]);

@@ -3,14 +3,15 @@
 import type { Schemas } from "../../api/client";
 
 export type Order = Schemas["OrderView"];
-export type Action = "restart" | "interrupt" | "cancel" | "kill" | "repair" | "call" | "resend" | "check";
+export type Action = "restart" | "interrupt" | "cancel" | "kill" | "repair" | "update" | "call" | "resend" | "check";
 
-const BY_STATUS: Record<"restart" | "interrupt" | "cancel" | "kill" | "repair", readonly string[]> = {
+const BY_STATUS: Record<"restart" | "interrupt" | "cancel" | "kill" | "repair" | "update", readonly string[]> = {
     restart: ["success", "fail"],
     interrupt: ["new", "reopen", "postponed"],
     cancel: ["fail", "interrupted", "postponed", "sleep", "new", "reopen"],
     kill: ["running", "wait", "polling", "retry"],
     repair: ["sleep", "wait", "polling", "retry", "fail"],
+    update: ["new", "postponed", "reopen", "sleep"],
 };
 
 const ENDED = ["success", "fail", "interrupted", "canceled"];
@@ -26,7 +27,7 @@ export function ended(order: Pick<Order, "status">): boolean {
 
 /** Actions that an order takes now, in the order in which they are offered. */
 export function permitted(order: Facts): Action[] {
-    const actions = (["restart", "interrupt", "kill", "cancel", "repair"] as const).filter((action) => BY_STATUS[action].includes(order.status));
+    const actions = (["restart", "interrupt", "kill", "cancel", "update", "repair"] as const).filter((action) => BY_STATUS[action].includes(order.status));
     const givenUp = order.status === "canceled" && order.error?.class === NODE_STOPPED;
     return [
         ...(givenUp ? (["restart"] as const) : []),

@@ -6,26 +6,34 @@ import { Time } from "../../parts/moment";
 import { order as text } from "../../text/order";
 import type { Order } from "./permitted";
 
+type Name = "params" | "vars" | "result" | "notify";
+
 /** What the order was given, what it keeps, and what it gave. */
 export function DataTab({ shown }: { shown: Shown<Order> }) {
-    const parts = [
-        ["params", (order: Order) => order.params],
-        ["vars", (order: Order) => order.vars],
-        ["result", (order: Order) => order.result],
-        ["notify", (order: Order) => order.notify],
-    ] as const;
     return (
         <div class="columns">
-            {parts.map(([name, of]) => (
-                <Panel key={name} title={text(name)} resource={shown} empty={(order) => isEmpty(of(order))}>
-                    {(order) => <Json value={of(order)} />}
-                </Panel>
+            {(["params", "vars", "result", "notify"] as const).map((name) => (
+                <DataPanel key={name} name={name} shown={shown} />
             ))}
             <Panel title={text("notifications")} resource={shown} empty={(order) => order.unsentNotifications.length === 0}>
                 {(order) => order.unsentNotifications.map((one) => <Unsent key={`${one.life} ${one.kind}`} unsent={one} />)}
             </Panel>
         </div>
     );
+}
+
+function DataPanel({ name, shown }: { name: Name; shown: Shown<Order> }) {
+    return (
+        <Panel title={text(name)} resource={shown} empty={(order) => isEmpty(order[name])}>
+            {(order) => <Json value={order[name]} />}
+        </Panel>
+    );
+}
+
+/** Parameters and result, where there are any. */
+export function InAndOut({ shown }: { shown: Shown<Order> }) {
+    const { data } = shown;
+    return <>{(["params", "result"] as const).map((name) => data && !isEmpty(data[name]) && <DataPanel key={name} name={name} shown={shown} />)}</>;
 }
 
 function isEmpty(value: unknown): boolean {

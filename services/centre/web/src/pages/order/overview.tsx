@@ -7,6 +7,7 @@ import { to } from "../../app/router";
 import { Graph } from "../../parts/graph";
 import { WhenSeen } from "../../parts/seen";
 import { order as text } from "../../text/order";
+import { InAndOut } from "./data-tab";
 import { FactsPanel } from "./facts-panel";
 import { marksOf } from "./path";
 import { ended, type Order } from "./permitted";
@@ -16,7 +17,10 @@ export function Overview({ order, shown }: { order: Order; shown: Shown<Order> }
     return (
         <>
             <div class="order-columns">
-                <FactsPanel shown={shown} />
+                <div class="stack">
+                    <FactsPanel shown={shown} />
+                    <InAndOut shown={shown} />
+                </div>
                 <Workflow order={order} />
             </div>
             <WhenSeen title={text("timeline")} act={text("show")} eager={ended(order)}>

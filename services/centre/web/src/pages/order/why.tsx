@@ -13,14 +13,15 @@ export function Why({ order, shown }: { order: Order; shown: Shown<Order> }) {
     const over = ended(order);
     const asked = over ? null : read("/v1/orders/{id}/explain", { id: order.id });
     const answer = useResource(asked, { follow: { order: [order.id] } });
+    const isBusy = answer.data?.status === "running";
     if (shown.state !== "fresh") return null;
     return (
         <>
             {!over && answer.state === "fresh" && answer.data && (
-                <section class="why" aria-label={text("why")}>
-                    <h2>{text("why")}</h2>
+                <section class={isBusy ? "why busy" : "why"} aria-label={text("why")}>
+                    <h2>{text(isBusy ? "doing" : "why")}</h2>
                     <p class="answer">
-                        <Badge word={answer.data.reason} tone="wait" /> <Said text={answer.data.explanation} />
+                        <Badge word={answer.data.reason} tone={isBusy ? "busy" : "wait"} /> <Said text={answer.data.explanation} />
                     </p>
                     {answer.data.eta && <p class="soft">{text("eta", { p50: time(answer.data.eta.p50), p90: time(answer.data.eta.p90) })}</p>}
                 </section>

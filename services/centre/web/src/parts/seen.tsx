@@ -6,7 +6,7 @@ interface Props {
     title: string;
     /** Name of the button that shows it at once. */
     act: string;
-    /** Whether it may be made without anybody having moved yet: a page that asks for little has room for one request more. */
+    /** Whether it is made at once: a page that asks for little has room for one request more. What was made once stays. */
     eager: boolean;
     children: () => ComponentChildren;
 }
@@ -18,24 +18,26 @@ export function WhenSeen({ title, act, eager, children }: Props) {
     const [moved, setMoved] = useState(false);
     const [seen, setSeen] = useState(false);
     const place = useRef<HTMLElement>(null);
-    const watching = eager || moved;
     useEffect(() => {
-        if (watching) return undefined;
+        if (eager) setSeen(true);
+    }, [eager]);
+    useEffect(() => {
+        if (moved || seen) return undefined;
         const move = () => setMoved(true);
         for (const name of MOVES) window.addEventListener(name, move, { passive: true });
         return () => {
             for (const name of MOVES) window.removeEventListener(name, move);
         };
-    }, [watching]);
+    }, [moved, seen]);
     useEffect(() => {
-        if (seen || !watching || !place.current) return undefined;
+        if (seen || !moved || !place.current) return undefined;
         const watcher = new IntersectionObserver((entries) => {
             if (entries.some((entry) => entry.isIntersecting)) setSeen(true);
         });
         watcher.observe(place.current);
         return () => watcher.disconnect();
-    }, [seen, watching]);
-    if (seen) return children();
+    }, [moved, seen]);
+    if (seen || eager) return children();
     return (
         <section class="panel unseen" ref={place} aria-label={title}>
             <header class="panel-head">

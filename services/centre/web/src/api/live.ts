@@ -13,9 +13,48 @@ export interface Follow {
 /** Shortest time between two signs of change, in ms: a burst of events asks once. */
 const PACE = 150;
 
+/** Time within which a stream that opens has missed nothing that polling would not bring. */
+const SOON = 1_000;
+
+interface Stream {
+    readonly source: EventSource;
+    readonly listeners: Set<() => void>;
+}
+
+/** Open streams by address: panels that follow the same orders share one, since a browser has few connections to a server. */
+const streams = new Map<string, Stream>();
+
+function opened(url: string): Stream {
+    const source = new EventSource(url);
+    const stream = { source, listeners: new Set<() => void>() };
+    const all = () => {
+        for (const listener of stream.listeners) listener();
+    };
+    for (const name of ["order", "lagged"]) source.addEventListener(name, all);
+    // What followed the stream was asked for a moment before it: only where the stream came late may events have been missed.
+    const missedSince = performance.now() + SOON;
+    source.addEventListener("open", () => {
+        if (performance.now() > missedSince) all();
+    });
+    streams.set(url, stream);
+    return stream;
+}
+
+/** Listens to the stream of an address, which is open as long as somebody does. Returns how to end it. */
+function listen(url: string, listener: () => void): () => void {
+    const stream = streams.get(url) ?? opened(url);
+    stream.listeners.add(listener);
+    return () => {
+        stream.listeners.delete(listener);
+        if (stream.listeners.size > 0 || streams.get(url) !== stream) return;
+        stream.source.close();
+        streams.delete(url);
+    };
+}
+
 /** Calls `changed` soon after each event, and after each time that events may have been missed. Returns how to end it. */
 export function onChange(follow: Follow, changed: () => void): () => void {
-    let stream: EventSource | undefined;
+    let stop: (() => void) | undefined;
     let timer: number | undefined;
     let last = 0;
     const soon = () => {
@@ -30,16 +69,12 @@ export function onChange(follow: Follow, changed: () => void): () => void {
         );
     };
     const url = `/v1/stream${queryText(asQuery(follow))}`;
-    const open = () => {
-        stream = new EventSource(url);
-        for (const name of ["order", "lagged", "open"]) stream.addEventListener(name, soon);
-    };
     const look = () => {
         if (document.hidden) {
-            stream?.close();
-            stream = undefined;
-        } else if (!stream) {
-            open();
+            stop?.();
+            stop = undefined;
+        } else {
+            stop ??= listen(url, soon);
         }
     };
     document.addEventListener("visibilitychange", look);
@@ -47,7 +82,7 @@ export function onChange(follow: Follow, changed: () => void): () => void {
     return () => {
         document.removeEventListener("visibilitychange", look);
         window.clearTimeout(timer);
-        stream?.close();
+        stop?.();
     };
 }
 

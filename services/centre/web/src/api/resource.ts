@@ -19,6 +19,8 @@ export type Freshness = "waiting" | "fresh" | "old" | "failed";
 
 /** How late an answer may be before what is shown counts as old. */
 const GRACE = 5_000;
+/** How young an answer is that need not be asked for again when a page begins to poll. */
+const JUST_NOW = 2_000;
 
 export interface Options {
     /** Interval of asking again, in ms; left out: 5 s. `0`: only by events and by hand. */
@@ -27,6 +29,9 @@ export interface Options {
     readonly follow?: Follow;
 }
 
+/** How an answer is read. It is the same function over the life of a resource. */
+export type Load<T> = (request: Read<T>, signal: AbortSignal) => Promise<T>;
+
 export class Resource<T> {
     readonly known = signal<Known<T>>({ data: undefined, at: undefined, failure: undefined });
     private asking: AbortController | undefined;
@@ -34,7 +39,7 @@ export class Resource<T> {
 
     constructor(
         readonly request: Read<T>,
-        readonly every: number,
+        private readonly load: Load<T> = json,
     ) {}
 
     /** Asks. While one request is under way, another is sent once it has been answered, and never two at a time. */
@@ -46,7 +51,7 @@ export class Resource<T> {
         const asking = new AbortController();
         this.asking = asking;
         try {
-            const data = await json<T>(this.request, asking.signal);
+            const data = await this.load(this.request, asking.signal);
             this.known.value = { data, at: Date.now(), failure: undefined };
         } catch (error) {
             if (asking.signal.aborted) return;
@@ -84,14 +89,17 @@ export interface Shown<T> {
 }
 
 /** The resource of a request, kept current while the component stands and the page is seen. `null` asks for nothing. */
-export function useResource<T>(request: Read<T> | null, options: Options = {}): Shown<T> {
+export function useResource<T>(request: Read<T> | null, options: Options = {}, load: Load<T> = json): Shown<T> {
     const every = options.every ?? 5_000;
     const url = request?.url;
     const follow = options.follow ? JSON.stringify(options.follow) : undefined;
-    const resource = useMemo(() => new Resource<T>(request ?? { method: "GET", url: "" }, every), [url, every]);
+    const resource = useMemo(() => new Resource<T>(request ?? { method: "GET", url: "" }, load), [url, load]);
     useEffect(() => {
         if (url === undefined) return undefined;
-        const stopAsking = whileSeen(every, () => void resource.ask());
+        // Another interval is no reason to ask again at once.
+        const stopAsking = whileSeen(every, () => {
+            if (Date.now() - (resource.known.peek().at ?? 0) > JUST_NOW) void resource.ask();
+        });
         const events = follow ? (JSON.parse(follow) as Follow) : undefined;
         const stopFollowing = events ? onChange(events, () => void resource.ask()) : undefined;
         return () => {

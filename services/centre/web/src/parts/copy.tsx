@@ -22,16 +22,16 @@ export async function copy(text: string): Promise<void> {
     focused?.focus();
 }
 
-export function CopyButton({ text, label }: { text: string; label?: string }) {
+export function CopyButton({ text, label, name }: { text: string | (() => string); label?: string; name?: string }) {
     const [copied, setCopied] = useState(false);
     const act = async () => {
-        await copy(text);
+        await copy(typeof text === "string" ? text : text());
         setCopied(true);
         window.setTimeout(() => setCopied(false), 1_500);
     };
     return (
-        <Button small kind="quiet" label={label ?? common("copy")} onClick={() => void act()}>
-            <span aria-live="polite">{copied ? common("copied") : common("copy")}</span>
+        <Button small kind="quiet" label={label ?? name ?? common("copy")} onClick={() => void act()}>
+            <span aria-live="polite">{copied ? common("copied") : (name ?? common("copy"))}</span>
         </Button>
     );
 }

@@ -51,7 +51,9 @@ export function Graph(props: Props) {
 
 /** Takes a picture into an element. Its own style sheet is left out: that of the page knows the themes. */
 function show(element: HTMLElement, picture: string): void {
-    const parsed = new DOMParser().parseFromString(picture, "image/svg+xml").documentElement;
+    // A style sheet is taken out before it is parsed: the content security policy reports it even where it is never shown.
+    const plain = picture.replace(/<style[^>]*>[\s\S]*?<\/style>/g, "");
+    const parsed = new DOMParser().parseFromString(plain, "image/svg+xml").documentElement;
     for (const unwanted of parsed.querySelectorAll("style, script, foreignObject")) unwanted.remove();
     element.replaceChildren(document.importNode(parsed, true));
 }
@@ -80,12 +82,12 @@ function mark(element: HTMLElement, { states, figures, taken, onState }: Props):
 
 function setFigure(group: SVGGElement, figure: string | undefined): void {
     group.querySelector(".figure-of-state")?.remove();
-    const box = group.querySelector<SVGRectElement>("rect.state");
+    const box = group.querySelector<SVGGraphicsElement>(".state")?.getBBox();
     if (!figure || !box) return;
     const text = document.createElementNS(SVG, "text");
     text.setAttribute("class", "figure-of-state");
-    text.setAttribute("x", String(box.x.baseVal.value + box.width.baseVal.value - 2));
-    text.setAttribute("y", String(box.y.baseVal.value - 4));
+    text.setAttribute("x", String(box.x + box.width - 2));
+    text.setAttribute("y", String(box.y - 4));
     text.textContent = figure;
     group.append(text);
 }

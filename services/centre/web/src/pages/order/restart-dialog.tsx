@@ -1,0 +1,105 @@
+// Windows that let an order go on from a place of choice: by a new life, or by hand within this one.
+
+import { useId, useState } from "preact/hooks";
+import { change } from "../../api/client";
+import { ActionDialog } from "../../parts/dialog";
+import { Field } from "../../parts/field";
+import { order as text } from "../../text/order";
+import type { DialogProps } from "./actions";
+import { JsonField, parsedJson } from "./json-field";
+import { visited } from "./path";
+import type { Order } from "./permitted";
+import { Preview } from "./preview";
+
+/** A state of the workflow; those that the order has been in are proposed. */
+function StateField({ label, hint, value, order, more = [], required, onChange }: {
+    label: string;
+    hint?: string;
+    value: string;
+    order: Order;
+    more?: readonly string[];
+    required?: boolean;
+    onChange: (state: string) => void;
+}) {
+    const list = useId();
+    return (
+        <Field label={label} {...(hint ? { hint } : {})}>
+            {(id) => (
+                <>
+                    <input id={id} list={list} value={value} required={required} autocomplete="off" spellcheck={false} onInput={(event) => onChange(event.currentTarget.value)} />
+                    <datalist id={list}>
+                        {[...more, ...visited(order)].map((state) => (
+                            <option key={state} value={state} />
+                        ))}
+                    </datalist>
+                </>
+            )}
+        </Field>
+    );
+}
+
+function VersionField({ value, present, onChange }: { value: string; present: number; onChange: (version: string) => void }) {
+    return (
+        <Field label={text("opt_version")} hint={text("opt_version_hint", { n: String(present) })}>
+            {(id) => <input id={id} type="number" min={1} step={1} value={value} onInput={(event) => onChange(event.currentTarget.value)} />}
+        </Field>
+    );
+}
+
+export function RestartDialog({ order, onDone, onClose }: DialogProps) {
+    const [from, setFrom] = useState("");
+    const [version, setVersion] = useState("");
+    const [params, setParams] = useState("");
+    const [ignore, setIgnore] = useState(false);
+    const parsed = parsedJson(params, true);
+    const asked = (reason: string) =>
+        change("POST", "/v1/orders/{id}/restart", { id: order.id }, {
+            from: from.trim() || undefined,
+            scenarioVersion: version ? Number(version) : undefined,
+            params: parsed.value,
+            ignoreConditions: ignore || undefined,
+            ifStatus: order.status,
+            reason: reason || undefined,
+        });
+    const box = useId();
+    return (
+        <ActionDialog title={`${text("act_restart")}: ${order.id}`} act={text("act_restart")} disabled={parsed.error !== undefined} request={asked} onDone={onDone} onClose={onClose}>
+            <p class="note plain">{text("warn_restart")}</p>
+            <StateField label={text("opt_from")} hint={text("opt_from_hint")} value={from} order={order} more={["initial"]} onChange={setFrom} />
+            <VersionField value={version} present={order.scenarioVersion} onChange={setVersion} />
+            <JsonField label={text("opt_params")} hint={text("opt_params_hint")} text={params} object onChange={setParams} />
+            <div class="check-field">
+                <input id={box} type="checkbox" checked={ignore} onChange={(event) => setIgnore(event.currentTarget.checked)} />
+                <label for={box}>{text("opt_ignore")}</label>
+            </div>
+            <Preview request={parsed.error === undefined ? asked("") : undefined} />
+        </ActionDialog>
+    );
+}
+
+/** Reason that a trial carries where the API asks for one; nothing of a trial is kept. */
+const OF_TRIAL = "dry run";
+
+export function RepairDialog({ order, onDone, onClose }: DialogProps) {
+    const [state, setState] = useState(order.entryPoint ?? order.step ?? "");
+    const [version, setVersion] = useState("");
+    const [vars, setVars] = useState("");
+    const parsed = parsedJson(vars, true);
+    const asked = (reason: string) =>
+        change("POST", "/v1/orders/{id}/repair", { id: order.id }, {
+            state: state.trim(),
+            vars: parsed.value,
+            scenarioVersion: version ? Number(version) : undefined,
+            reason,
+        });
+    const ready = parsed.error === undefined && state.trim() !== "";
+    return (
+        <ActionDialog title={`${text("act_repair")}: ${order.id}`} act={text("act_repair")} danger reason="required" disabled={!ready} request={asked} onDone={onDone} onClose={onClose}>
+            <p class="note bad">{text("warn_repair")}</p>
+            <StateField label={text("opt_state")} value={state} order={order} required onChange={setState} />
+            <VersionField value={version} present={order.scenarioVersion} onChange={setVersion} />
+            <JsonField label={text("opt_vars")} hint={text("opt_vars_hint")} text={vars} object onChange={setVars} />
+            <Preview request={ready ? asked(OF_TRIAL) : undefined} />
+        </ActionDialog>
+    );
+}

@@ -1,9 +1,8 @@
 // The graph of a workflow, as the engine draws it: its picture is taken into the page, so that style sheets reach it and its
 // states can be marked and clicked.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Failure, send, type ApiRequest } from "../api/client";
-import { useState } from "preact/hooks";
 import { common } from "../text/common";
 
 interface Props {
@@ -11,6 +10,8 @@ interface Props {
     request: ApiRequest;
     /** Classes that a state gets: `present`, `passed`, `failed`. */
     states?: ReadonlyMap<string, string>;
+    /** Class of the states that have none of their own, such as `missed`. */
+    others?: string;
     /** Figures that stand at a state, such as the number of its orders. */
     figures?: ReadonlyMap<string, string>;
     /** Transitions that were taken, as `from event to`. */
@@ -36,7 +37,7 @@ export function Graph(props: Props) {
     }, [key]);
     useEffect(() => {
         if (box.current && picture) show(box.current, picture);
-    }, [picture]);
+    }, [picture, failure]);
     useEffect(() => {
         if (box.current && picture) mark(box.current, props);
     });
@@ -58,17 +59,22 @@ function show(element: HTMLElement, picture: string): void {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-function mark(element: HTMLElement, { states, figures, taken, onState }: Props): void {
+function mark(element: HTMLElement, { states, others, figures, taken, onState }: Props): void {
+    // What can be chosen is no part of a picture: readers pass over everything in one.
+    if (onState) element.querySelector("svg")?.setAttribute("role", "group");
     for (const group of element.querySelectorAll<SVGGElement>("g[data-state]")) {
         const name = group.dataset["state"] ?? "";
-        group.setAttribute("class", `node ${states?.get(name) ?? ""}`);
+        group.setAttribute("class", `node ${states?.get(name) ?? others ?? ""}`);
         setFigure(group, figures?.get(name));
         if (!onState) continue;
         group.setAttribute("role", "button");
+        group.setAttribute("aria-label", [group.querySelector("title")?.textContent ?? name, figures?.get(name)].filter(Boolean).join(", "));
         group.setAttribute("tabindex", "0");
         group.onclick = () => onState(name);
         group.onkeydown = (event) => {
-            if (event.key === "Enter" || event.key === " ") onState(name);
+            if (event.key !== "Enter" && event.key !== " ") return;
+            event.preventDefault();
+            onState(name);
         };
     }
     for (const way of element.querySelectorAll<SVGElement>("[data-way]")) {
@@ -78,12 +84,13 @@ function mark(element: HTMLElement, { states, figures, taken, onState }: Props):
 
 function setFigure(group: SVGGElement, figure: string | undefined): void {
     group.querySelector(".figure-of-state")?.remove();
-    const box = group.querySelector<SVGRectElement>("rect.state");
-    if (!figure || !box) return;
+    const shape = group.querySelector<SVGGraphicsElement>(".state");
+    if (!figure || !shape) return;
+    const box = shape.getBBox();
     const text = document.createElementNS(SVG, "text");
     text.setAttribute("class", "figure-of-state");
-    text.setAttribute("x", String(box.x.baseVal.value + box.width.baseVal.value - 2));
-    text.setAttribute("y", String(box.y.baseVal.value - 4));
+    text.setAttribute("x", String(box.x + box.width - 2));
+    text.setAttribute("y", String(box.y - 4));
     text.textContent = figure;
     group.append(text);
 }

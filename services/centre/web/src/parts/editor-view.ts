@@ -116,7 +116,7 @@ export function openEditor(host: HTMLElement, settings: EditorSettings): EditorH
                 syntaxHighlighting(COLOURS),
                 LOOK,
                 keymap.of([...searchKeymap, ...foldKeymap, ...defaultKeymap]),
-                EditorView.contentAttributes.of({ "aria-label": settings.label, spellcheck: "false" }),
+                EditorView.contentAttributes.of({ "aria-label": settings.label, spellcheck: "false", tabindex: "0" }),
             ],
         }),
     });

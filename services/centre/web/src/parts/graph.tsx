@@ -52,7 +52,9 @@ export function Graph(props: Props) {
 
 /** Takes a picture into an element. Its own style sheet is left out: that of the page knows the themes. */
 function show(element: HTMLElement, picture: string): void {
-    const parsed = new DOMParser().parseFromString(picture, "image/svg+xml").documentElement;
+    // Before it is read, since the content security policy complains of every inline sheet.
+    const plain = picture.replace(/<style>.*?<\/style>/gs, "");
+    const parsed = new DOMParser().parseFromString(plain, "image/svg+xml").documentElement;
     for (const unwanted of parsed.querySelectorAll("style, script, foreignObject")) unwanted.remove();
     element.replaceChildren(document.importNode(parsed, true));
 }
@@ -68,7 +70,7 @@ function mark(element: HTMLElement, { states, others, figures, taken, onState }:
         setFigure(group, figures?.get(name));
         if (!onState) continue;
         group.setAttribute("role", "button");
-        group.setAttribute("aria-label", [group.querySelector("title")?.textContent ?? name, figures?.get(name)].filter(Boolean).join(", "));
+        describe(group);
         group.setAttribute("tabindex", "0");
         group.onclick = () => onState(name);
         group.onkeydown = (event) => {
@@ -80,6 +82,14 @@ function mark(element: HTMLElement, { states, others, figures, taken, onState }:
     for (const way of element.querySelectorAll<SVGElement>("[data-way]")) {
         way.classList.toggle("taken", taken?.has(way.dataset["way"] ?? "") ?? false);
     }
+}
+
+/** Makes the title of a state its description: as a name, it would differ from what is seen, which people say to choose it. */
+function describe(group: SVGGElement): void {
+    const title = group.querySelector("title");
+    if (!title) return;
+    group.setAttribute("aria-description", title.textContent ?? "");
+    title.remove();
 }
 
 function setFigure(group: SVGGElement, figure: string | undefined): void {

@@ -7,7 +7,7 @@ import { lineDiff, partsOf, type DiffLine } from "./line-diff";
 const SHOWN = 400;
 
 /** Differences of two texts: what is gone, what is new, and some lines around. */
-export function LineDiff({ before, after, label }: { before: string; after: string; label: string }) {
+export function LineDiff({ before, after }: { before: string; after: string }) {
     const [whole, setWhole] = useState(false);
     const lines = useMemo(() => lineDiff(before, after), [before, after]);
     const [gone, made] = [lines.filter((line) => line.kind === "gone").length, lines.filter((line) => line.kind === "new").length];
@@ -19,7 +19,7 @@ export function LineDiff({ before, after, label }: { before: string; after: stri
             <p class="soft">
                 {text("diff_gone", { n: gone })}, {text("diff_new", { n: made })}
             </p>
-            <div class="diff" role="region" aria-label={label} tabIndex={0}>
+            <div class="diff" role="region" aria-label={text("diff_lines")} tabIndex={0}>
                 {parts.map((part, index) =>
                     "left" in part ? (
                         <p key={index} class="diff-left">

@@ -18,7 +18,7 @@ export function Differences({ name, versions }: { name: string; versions: readon
             <Panel title={text("diff_label", { from: pair.from, to: pair.to })} resource={before}>
                 {(old) => (
                     <Panel resource={after} bare>
-                        {(made) => <LineDiff before={old} after={made} label={text("diff_label", { from: pair.from, to: pair.to })} />}
+                        {(made) => <LineDiff before={old} after={made} />}
                     </Panel>
                 )}
             </Panel>

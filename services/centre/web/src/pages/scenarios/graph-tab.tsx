@@ -33,7 +33,7 @@ export function GraphTab({ name, version }: { name: string; version: number }) {
                 {(data) => (
                     <>
                         <Partial counts={data} />
-                        <Table caption={text("live_by_state")} columns={columns(query)} rows={groups} keyOf={(group) => group.key} />
+                        <Table caption={text("live")} columns={columns(query)} rows={groups} keyOf={(group) => group.key} />
                     </>
                 )}
             </Panel>

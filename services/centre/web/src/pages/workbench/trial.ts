@@ -75,6 +75,18 @@ export function emptyTrial(name: string): Trial {
     return { name, params: {}, config: {}, secrets: {}, answers: TO_ALL, calls: [], expect: {} };
 }
 
+/** Equal lines that follow each other, as one with the number of its uses. */
+export function gathered(answers: readonly Answer[]): Answer[] {
+    const found: Answer[] = [];
+    for (const answer of answers) {
+        const last = found.at(-1);
+        const same = last && JSON.stringify({ ...last, times: 1 }) === JSON.stringify({ ...answer, times: 1 });
+        if (same) found[found.length - 1] = { ...last, times: (last.times ?? 1) + (answer.times ?? 1) };
+        else found.push(answer);
+    }
+    return found;
+}
+
 const filled = (value: Record<string, unknown>) => (Object.keys(value).length > 0 ? value : undefined);
 
 /** Who is asked, as a file says it. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { emptyTrial, toText, type Trial } from "./trial";
 import { readTrials } from "./trial-reader";
-import { readYaml } from "./yaml-reader";
+import { isYaml, readYaml } from "./yaml-reader";
 
 const FILE = `scenario: change-tariff.yaml # beside it
 tests:
@@ -76,4 +76,10 @@ test("long values stand below each other, and are the same", () => {
 
 test("a test that expects nothing says so in the form that the server takes", () => {
     assert.match(toText([emptyTrial("x")]), /expect: \{log: \[\]\}/);
+});
+
+test("a text that breaks off is no YAML", () => {
+    assert.ok(isYaml(FILE));
+    assert.ok(isYaml('{"a": [1, 2]}'));
+    assert.ok(!isYaml("{a: 1"));
 });

@@ -11,6 +11,17 @@ export function readYaml(text: string): unknown {
     return content ? valueOf(content, text) : undefined;
 }
 
+/** Whether a text is YAML from its beginning to its end. */
+export function isYaml(text: string): boolean {
+    let whole = true;
+    yamlLanguage.parser.parse(text).iterate({
+        enter: (node) => {
+            if (node.type.isError) whole = false;
+        },
+    });
+    return whole;
+}
+
 function children(node: SyntaxNode): SyntaxNode[] {
     const found: SyntaxNode[] = [];
     for (let child = node.firstChild; child; child = child.nextSibling) if (child.name !== "Comment") found.push(child);

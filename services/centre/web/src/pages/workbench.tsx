@@ -84,10 +84,12 @@ function Content({ bench }: { bench: Bench }) {
     };
     return (
         <div class="bench">
-            <Writing bench={bench} handle={handle} />
-            <Drawing bench={bench} onMissed={showState} />
-            <Trying bench={bench} />
             <div class="stack">
+                <Writing bench={bench} handle={handle} />
+                <Trying bench={bench} />
+            </div>
+            <div class="stack">
+                <Drawing bench={bench} onMissed={showState} />
                 <Telling bench={bench} />
                 <Variables bench={bench} />
             </div>

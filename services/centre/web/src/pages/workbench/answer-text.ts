@@ -6,7 +6,7 @@ import { flow } from "./yaml";
 /** Who is asked, in one line. */
 export function askedText({ asked }: Answer): string {
     const { kind, target = "**", method, key, body } = asked;
-    const line = kind === "http" ? [method, target].filter(Boolean).join(" ") : [kind, target, key].filter((part) => part !== undefined).join(" ");
+    const line = kind === "http" ? `${method ?? "http"} ${target}` : [kind, target, key].filter((part) => part !== undefined).join(" ");
     return body === undefined ? line : `${line} ${flow(body)}`;
 }
 

@@ -59,20 +59,36 @@ function columns(answers: readonly Answer[], set: (answers: readonly Answer[]) =
             key: "asked",
             name: text("asked"),
             head: true,
-            wide: true,
             cell: (row) => (
-                <button type="button" class="link mono" onClick={() => edit(row)} title={askedText(row.answer)}>
+                <button type="button" class="link mono asked" onClick={() => edit(row)} title={askedText(row.answer)}>
                     <span class="hidden-text">{text("edit")} </span>
                     {askedText(row.answer)}
                 </button>
             ),
         },
-        { key: "answer", name: text("answer"), cell: ({ answer }) => <code class={/^[2-3]|^(published|success)/.test(replyText(answer)) ? "cut" : "cut bad-text"}>{replyText(answer)}</code> },
-        { key: "after", name: text("after"), cell: ({ answer }) => answer.after ?? "" },
-        { key: "times", name: text("times"), number: true, cell: ({ answer }) => answer.times ?? "∞" },
-        { key: "callback", name: text("callback"), cell: ({ answer }) => <code class="cut">{callbackText(answer)}</code> },
+        { key: "answer", name: text("answer"), cell: ({ answer }) => <Reply answer={answer} /> },
         { key: "tools", name: text("edit"), cell: (row) => <RowTools row={row} answers={answers} set={set} /> },
     ];
+}
+
+/** What is answered, and below it when, how often, and what comes later. */
+function Reply({ answer }: { answer: Answer }) {
+    const callback = callbackText(answer);
+    const details = [
+        answer.after === undefined ? "" : text("reply_after", { after: answer.after }),
+        answer.times === undefined ? "" : text("reply_times", { n: answer.times }),
+        callback === "" ? "" : text("reply_callback", { callback }),
+    ].filter(Boolean);
+    return (
+        <>
+            <code class={isGood(answer) ? "" : "bad-text"}>{replyText(answer)}</code>
+            {details.length > 0 && <div class="hint">{details.join(", ")}</div>}
+        </>
+    );
+}
+
+function isGood(answer: Answer): boolean {
+    return !answer.fails && !["fail", "none", "canceled", "interrupted"].includes(String(answer.decision ?? answer.status)) && !(Number(answer.status) >= 400);
 }
 
 function RowTools({ row, answers, set }: { row: Row; answers: readonly Answer[]; set: (answers: readonly Answer[]) => void }) {

@@ -4,6 +4,7 @@ import { query, setQuery } from "../../app/router";
 import { Button } from "../../parts/button";
 import { Graph } from "../../parts/graph";
 import { Icon } from "../../parts/icon";
+import { Marked } from "../../parts/marked";
 import { workbench as text } from "../../text/workbench";
 import { yamlRequest, type Bench } from "./bench";
 import { drawnAt, pathOf, stepsOf } from "./story";
@@ -85,7 +86,7 @@ function Player({ bench }: { bench: Bench }) {
                 <span class="faint number">
                     {text("step_of", { n: at + 1, all: steps.length })} · +{step.moment.after}
                 </span>{" "}
-                {step.moment.text}
+                <Marked text={step.moment.text} />
             </p>
         </div>
     );

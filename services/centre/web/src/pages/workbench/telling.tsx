@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { Badge } from "../../parts/badge";
 import { Button } from "../../parts/button";
+import { Marked } from "../../parts/marked";
 import { workbench as text } from "../../text/workbench";
 import type { Bench } from "./bench";
 import { goToStep, stepAt } from "./drawing";
@@ -18,7 +19,7 @@ export function Telling({ bench }: { bench: Bench }) {
             <header class="panel-head">
                 <h2>{text("story")}</h2>
                 <div class="tools">
-                    {tried && <Badge word={tried.passed ? text("passed") : text("faults", { n: tried.faults.length })} tone={tried.passed ? "good" : "bad"} />}
+                    {tried && <Verdict bench={bench} />}
                     <Button small kind="primary" busy={busy} onClick={() => void bench.run()}>
                         {text(busy ? "running" : "run")}
                     </Button>
@@ -40,6 +41,16 @@ export function Telling({ bench }: { bench: Bench }) {
     );
 }
 
+/** Whether the test holds; where it expects nothing, how the order ended. */
+function Verdict({ bench }: { bench: Bench }) {
+    const tried = bench.tried.value;
+    const ended = bench.steps.value.at(-1)?.ended;
+    if (!tried) return null;
+    if (!tried.passed) return <Badge word={text("faults", { n: tried.faults.length })} tone="bad" />;
+    const expects = Object.keys(bench.trial.value.expect).length > 0;
+    return expects ? <Badge word={text("passed")} tone="good" /> : <Badge word={ended} />;
+}
+
 /** What is not as expected; a request that nothing answers gets an answer by one click. */
 function Remarks({ bench }: { bench: Bench }) {
     const tried = bench.tried.value;
@@ -59,7 +70,7 @@ function Remarks({ bench }: { bench: Bench }) {
             <ul class="plain-list">
                 {tried.faults.map((fault, index) => (
                     <li key={index}>
-                        {fault.message} {fault.hint && <span class="soft">{text("fault_hint", { hint: fault.hint })}</span>}
+                        <Marked text={fault.message} /> {fault.hint && <span class="soft">{text("fault_hint", { hint: fault.hint })}</span>}
                     </li>
                 ))}
             </ul>
@@ -95,7 +106,9 @@ function StepLine({ bench, step, index, present }: { bench: Bench; step: Step; i
             <div class="story-row">
                 <button type="button" class="story-text" aria-current={present ? "step" : undefined} onClick={() => goToStep(index, count)}>
                     <span class={passes ? "story-time number" : "story-time number faint"}>+{step.moment.after}</span>
-                    <span>{step.moment.text}</span>
+                    <span>
+                        <Marked text={step.moment.text} />
+                    </span>
                 </button>
                 {step.asked?.startsWith("amqp") === false && /^[A-Z]/.test(step.asked) && (
                     <Button small kind="quiet" title={text("instead_503")} label={`503? ${text("instead_503")} ${step.asked}`} onClick={() => tryInstead(bench, index, { status: 503 }, false)}>

@@ -119,12 +119,13 @@ function Expectations({ bench }: { bench: Bench }) {
     const empty = Object.keys(trial.expect).length === 0;
     return (
         <div class="expectations">
-            <ValueField label={text("expect")} hint={text("expect_hint")} value={empty ? undefined : trial.expect} form="mapping" onChange={(expect) => bench.change({ expect: (expect ?? {}) as Mapping })} />
-            {tried && (
-                <Button small onClick={() => bench.change({ expect: expectationOf(tried, bench.steps.value) })}>
+            <header class="panel-head">
+                <h3>{text("expect")}</h3>
+                <Button small disabled={!tried} onClick={() => tried && bench.change({ expect: expectationOf(tried, bench.steps.value) })}>
                     {text("actual")}
                 </Button>
-            )}
+            </header>
+            <ValueField label={text("expect_hint")} value={empty ? undefined : trial.expect} form="mapping" onChange={(expect) => bench.change({ expect: (expect ?? {}) as Mapping })} />
         </div>
     );
 }

@@ -71,7 +71,7 @@ export default function Workbench({ name }: PageProps) {
                     <Button onClick={again}>{common("retry")}</Button>
                 </div>
             )}
-            {ready && <Content key={key} bench={bench} />}
+            {ready && <Content key={`${key} ${bench.opened.value}`} bench={bench} />}
         </Page>
     );
 }

@@ -14,7 +14,7 @@ import type { Completions, EditorHandle, EditorSettings, Place, Remark } from ".
 
 const LOOK = EditorView.theme({
     "&": { color: "var(--text)", backgroundColor: "var(--surface)", height: "100%", fontSize: "13px" },
-    "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
+    "&.cm-focused": { outline: "none" },
     ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.55" },
     ".cm-content": { caretColor: "var(--accent)" },
     ".cm-cursor": { borderLeftColor: "var(--accent)", borderLeftWidth: "2px" },
@@ -84,6 +84,7 @@ function writing(settings: EditorSettings) {
     return [
         history(),
         indentOnInput(),
+        EditorView.domEventHandlers({ beforeinput: typeOver }),
         autocompletion({ override: [(context) => completed(context, settings.complete)], icons: false }),
         lintGutter(),
         keymap.of([{ key: "Mod-Enter", run: () => (settings.onRun(), true) }, ...completionKeymap, ...historyKeymap, ...lintKeymap, indentWithTab]),
@@ -91,6 +92,16 @@ function writing(settings: EditorSettings) {
             if (update.docChanged) settings.onChange(update.state.doc.toString());
         }),
     ];
+}
+
+/**
+ * Types over a selection. Left to itself, a browser that empties a line keeps the look of what stood there by an inline style,
+ * which the content security policy forbids.
+ */
+function typeOver(event: InputEvent, view: EditorView): boolean {
+    if (event.inputType !== "insertText" || !event.data || view.composing || view.state.selection.ranges.every((range) => range.empty)) return false;
+    view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+    return true;
 }
 
 /** Opens an editor in an element. */

@@ -16,6 +16,7 @@ test("a changed line is gone and new, with the numbers of both texts", () => {
 test("equal texts have no changes, and nothing in common is all changes", () => {
     assert.deepEqual(shown("a\nb", "a\nb"), [" a", " b"]);
     assert.deepEqual(shown("a", "b"), ["-a", "+b"]);
+    assert.deepEqual(shown("", "a\nb\n"), ["+a", "+b"]);
     assert.deepEqual(partsOf(lineDiff("a\nb", "a\nb")), [{ left: 2 }]);
 });
 

@@ -13,7 +13,7 @@ const MOST_CHANGES = 2_000;
 
 /** Lines of both texts in one order. */
 export function lineDiff(before: string, after: string): DiffLine[] {
-    const [old, made] = [before.split("\n"), after.split("\n")];
+    const [old, made] = [linesOf(before), linesOf(after)];
     let head = 0;
     while (head < old.length && head < made.length && old[head] === made[head]) head += 1;
     let tail = 0;
@@ -24,6 +24,11 @@ export function lineDiff(before: string, after: string): DiffLine[] {
         ...between,
         ...old.slice(old.length - tail).map((text) => ({ kind: "same" as const, text })),
     ]);
+}
+
+/** Lines of a text; the end of the last one begins no other. */
+function linesOf(text: string): string[] {
+    return text === "" ? [] : text.replace(/\n$/, "").split("\n");
 }
 
 type Bare = Pick<DiffLine, "kind" | "text">;

@@ -57,6 +57,9 @@ export class Bench {
     /** The recorded order that the trial was made from. */
     readonly recorded = signal<string | undefined>(undefined);
 
+    /** Number of texts that were put on the bench: an editor that shows one of them begins again with the next. */
+    readonly opened = signal(0);
+
     readonly trial = computed(() => this.trials.value[this.chosen.value] ?? emptyTrial(""));
     readonly tried = computed(() => this.outcome.value.tried[this.chosen.value]);
     readonly steps = computed<readonly Step[]>(() => withEnding(stepsOf(this.tried.value?.story ?? []), this.outcome.value.ending));
@@ -76,6 +79,7 @@ export class Bench {
         this.text.value = text;
         this.trials.value = trials;
         this.chosen.value = 0;
+        this.opened.value += 1;
         this.outcome.value = { busy: false, tried: [], ending: {}, faults: [] };
         void this.check();
     }

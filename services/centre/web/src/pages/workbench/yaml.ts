@@ -2,12 +2,13 @@
 
 /** Words and numbers that YAML takes for something else than a text, and texts that begin like its signs. */
 const AMBIGUOUS = /^(?:true|false|null|yes|no|on|off|~|[-+.]?\d.*|\.(?:inf|nan))$/i;
+const DURATION = /^(?:\d+(?:ms|[dhms]))+$/;
 const PLAIN = /^[\p{L}_/$][\p{L}\p{N} _./$*+@-]*$/u;
 
 /** A text as it stands within a line; in quotes where it would be read as something else. */
 function scalar(text: string): string {
     const plain = PLAIN.test(text) && !AMBIGUOUS.test(text) && !text.endsWith(" ") && !text.includes("${");
-    return plain ? text : JSON.stringify(text);
+    return plain || DURATION.test(text) ? text : JSON.stringify(text);
 }
 
 /** A value on one line. */

@@ -6,7 +6,7 @@ import { change, Failure, json, type ApiRequest, type Schemas } from "../../api/
 import type { Completions, Place, Remark as Mark } from "../../parts/editor";
 import { asking, endingOf, type Ending } from "./ending";
 import { completedConfig, completedSecrets, factsOf, type ScenarioFacts } from "./facts";
-import { stepsOf, type Step, type Tried } from "./story";
+import { pathOf, stepsOf, type Step, type Tried } from "./story";
 import { emptyTrial, toText, type Trial } from "./trial";
 
 type Detail = Schemas["Detail"];
@@ -21,6 +21,8 @@ export interface Base {
 
 export interface Checked {
     readonly busy: boolean;
+    /** The text that it is about. */
+    readonly text: string;
     readonly faults: readonly Detail[];
     readonly warnings: readonly Detail[];
     readonly failure?: string;
@@ -38,6 +40,8 @@ export interface Outcome {
 /** Pauses after the last key before the server is asked, in ms. */
 const CHECK_AFTER = 250;
 const RUN_AFTER = 350;
+/** Pause before a check that got no answer is repeated, in ms. */
+const CHECK_AGAIN_AFTER = 5_000;
 
 const NO_FACTS: ScenarioFacts = { name: "", isOperation: false, states: [], params: {} };
 
@@ -47,7 +51,7 @@ const UNKNOWN = [404, 405, 415];
 export class Bench {
     readonly text = signal("");
     readonly base = signal<Base | undefined>(undefined);
-    readonly checked = signal<Checked>({ busy: false, faults: [], warnings: [] });
+    readonly checked = signal<Checked>({ busy: false, text: "", faults: [], warnings: [] });
     /** The last text without faults, and its facts. */
     readonly sound = signal("");
     readonly facts = signal<ScenarioFacts>(NO_FACTS);
@@ -63,6 +67,8 @@ export class Bench {
     readonly trial = computed(() => this.trials.value[this.chosen.value] ?? emptyTrial(""));
     readonly tried = computed(() => this.outcome.value.tried[this.chosen.value]);
     readonly steps = computed<readonly Step[]>(() => withEnding(stepsOf(this.tried.value?.story ?? []), this.outcome.value.ending));
+    /** States that any of the tests goes through. */
+    readonly reached = computed(() => new Set(this.outcome.value.tried.flatMap((tried) => pathOf(stepsOf(tried.story)))));
     readonly changed = computed(() => this.text.value !== (this.base.value?.text ?? this.template));
 
     private template = "";
@@ -94,17 +100,23 @@ export class Bench {
 
     async check(): Promise<void> {
         this.checking?.abort();
+        window.clearTimeout(this.checkTimer);
         const own = (this.checking = new AbortController());
         const text = this.text.value;
         this.checked.value = { ...this.checked.value, busy: true };
         try {
             const answer = await json<Schemas["CheckedView"]>(yamlRequest("/v1/scenarios/check", text), own.signal);
-            this.checked.value = { busy: false, faults: [], warnings: answer.warnings };
+            this.checked.value = { busy: false, text, faults: [], warnings: answer.warnings };
             await this.take(text);
         } catch (error) {
             if (own.signal.aborted) return;
             const faults = error instanceof Failure && error.status === 422 ? faultsOf(error) : undefined;
-            this.checked.value = faults ? { busy: false, faults, warnings: [] } : { ...this.checked.value, busy: false, failure: (error as Error).message };
+            if (faults) {
+                this.checked.value = { busy: false, text, faults, warnings: [] };
+                return;
+            }
+            this.checked.value = { ...this.checked.value, busy: false, failure: (error as Error).message };
+            this.checkTimer = window.setTimeout(() => void this.check(), CHECK_AGAIN_AFTER);
         }
     }
 

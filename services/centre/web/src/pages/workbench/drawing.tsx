@@ -7,7 +7,7 @@ import { Icon } from "../../parts/icon";
 import { Marked } from "../../parts/marked";
 import { workbench as text } from "../../text/workbench";
 import { yamlRequest, type Bench } from "./bench";
-import { drawnAt, pathOf, stepsOf } from "./story";
+import { drawnAt, spelled, staysOf, widthOf } from "./story";
 
 /** Index of the step that the address names; the last one where it names none. */
 export function stepAt(count: number): number {
@@ -25,9 +25,9 @@ export function Drawing({ bench, onMissed }: { bench: Bench; onMissed: (state: s
     const steps = bench.steps.value;
     const at = stepAt(steps.length);
     const { states, taken } = drawnAt(steps, at);
-    const reached = new Set(bench.outcome.value.tried.flatMap((tried) => pathOf(stepsOf(tried.story))));
+    const reached = bench.reached.value;
     const all = bench.facts.value.states;
-    const marked = new Map(all.map((state) => [state, states.get(state) ?? (reached.has(state) || reached.size === 0 ? "" : "missed")]));
+    const marked = new Map([...[...reached].map((state) => [state, ""] as const), ...states]);
     const choose = (state: string) => {
         const index = steps.findIndex((step) => step.state === state);
         if (index >= 0) goToStep(index, steps.length);
@@ -44,9 +44,37 @@ export function Drawing({ bench, onMissed }: { bench: Bench; onMissed: (state: s
             {sound === "" ? (
                 <p class="nothing">{text("graph_none")}</p>
             ) : (
-                <Graph label={text("graph_label")} request={yamlRequest("/v1/scenarios/graph", sound)} states={marked} taken={taken} onState={choose} />
+                <Graph label={text("graph_label")} request={yamlRequest("/v1/scenarios/graph", sound)} states={marked} others={reached.size > 0 ? "missed" : ""} taken={taken} onState={choose} />
             )}
         </section>
+    );
+}
+
+/** Stays that are drawn: more of them would be lines without a width. */
+const STAYS = 40;
+
+/** Time line of the story: the states in which the order stood, as wide as the size of their time. */
+function TimeLine({ bench, at }: { bench: Bench; at: number }) {
+    const steps = bench.steps.value;
+    const stays = staysOf(steps);
+    const present = stays.findIndex((stay) => at < stay.end);
+    const first = Math.max(0, Math.min(present - STAYS / 2, stays.length - STAYS));
+    return (
+        <ol class="time-line" aria-label={text("time_line")}>
+            {stays.slice(first, first + STAYS).map((stay, index) => (
+                <li key={stay.first} data-width={widthOf(stay.length)}>
+                    <button
+                        type="button"
+                        aria-current={first + index === present ? "step" : undefined}
+                        data-passed={first + index < present}
+                        title={`${stay.state} ${spelled(stay.length)}`}
+                        onClick={() => goToStep(stay.first, steps.length)}
+                    >
+                        {stay.state} <span class="number">{spelled(stay.length)}</span>
+                    </button>
+                </li>
+            ))}
+        </ol>
     );
 }
 
@@ -82,6 +110,7 @@ function Player({ bench }: { bench: Bench }) {
                     <Icon name="last" />
                 </Button>
             </div>
+            <TimeLine bench={bench} at={at} />
             <p class="player-text">
                 <span class="faint number">
                     {text("step_of", { n: at + 1, all: steps.length })} · +{step.moment.after}

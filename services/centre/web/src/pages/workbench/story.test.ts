@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { drawnAt, milliseconds, pathOf, spelled, stepsOf, unansweredIn } from "./story";
+import { drawnAt, milliseconds, pathOf, spelled, staysOf, stepsOf, unansweredIn, widthOf } from "./story";
 
 const STORY = [
     { after: "0s", text: "the order begins at `reserve`" },
@@ -45,4 +45,13 @@ test("the request without an answer is found in the faults", () => {
     const message = "no answer is left for `POST http://a/b` with body {\"x\":\"`\"} in `pay`; the last failure before it was x: y";
     assert.deepEqual(unansweredIn([{ message }]), { asked: "POST http://a/b", state: "pay" });
     assert.equal(unansweredIn([{ message: "other" }]), undefined);
+});
+
+test("stays follow each other without a gap", () => {
+    assert.deepEqual(staysOf(stepsOf(STORY)), [
+        { state: "reserve", first: 0, end: 5, length: 2_200 },
+        { state: "activate", first: 5, end: 8, length: 86_400_000 },
+    ]);
+    assert.deepEqual(staysOf([]), []);
+    assert.deepEqual([0, 9, 1_000, 86_400_000, 1e15].map(widthOf), [1, 2, 4, 9, 10]);
 });

@@ -130,6 +130,32 @@ export function pathOf(steps: readonly Step[]): string[] {
     return steps.filter((step) => step.kind === "begin" || step.kind === "move").map((step) => step.state);
 }
 
+/** A stay of the order in a state, between two moves. */
+export interface Stay {
+    readonly state: string;
+    /** Indices of its first step and of the one behind its last. */
+    readonly first: number;
+    readonly end: number;
+    /** Virtual time of the stay in ms. */
+    readonly length: number;
+}
+
+/** Stays of a story, in their order. */
+export function staysOf(steps: readonly Step[]): Stay[] {
+    const starts = steps.flatMap((step, index) => (index === 0 || step.kind === "move" ? [index] : []));
+    return starts.map((first, index) => {
+        const end = starts[index + 1] ?? steps.length;
+        const from = steps[first]?.at ?? 0;
+        const left = steps[end]?.at ?? steps.at(-1)?.at ?? from;
+        return { state: steps[first]?.state ?? "", first, end, length: Math.max(0, left - from) };
+    });
+}
+
+/** Width of a stay on a time line, from 1 to 10. Times of a story differ by powers of ten, so that their size counts, not their length. */
+export function widthOf(length: number): number {
+    return Math.min(10, 1 + Math.round(Math.log10(1 + length)));
+}
+
 /** The request that broke a trial off, because the table has no answer for it. */
 export function unansweredIn(faults: readonly Remark[]): { asked: string; state: string } | undefined {
     for (const { message } of faults) {

@@ -12,7 +12,7 @@ import { unansweredIn, type Step } from "./story";
 import { askedBy, changed, choicesFor } from "./what-if";
 
 export function Telling({ bench }: { bench: Bench }) {
-    const { busy, failure, faults } = bench.outcome.value;
+    const { failure, faults } = bench.outcome.value;
     const tried = bench.tried.value;
     return (
         <section class="panel" aria-label={text("story")}>
@@ -20,12 +20,13 @@ export function Telling({ bench }: { bench: Bench }) {
                 <h2>{text("story")}</h2>
                 <div class="tools">
                     {tried && <Verdict bench={bench} />}
-                    <Button small kind="primary" busy={busy} onClick={() => void bench.run()}>
-                        {text(busy ? "running" : "run")}
+                    <Button small kind="primary" onClick={() => void bench.run()}>
+                        {text("run")}
                     </Button>
                 </div>
             </header>
             <p class="hint">{text("story_hint")}</p>
+            {tried && bench.checked.value.faults.length > 0 && <p class="note">{text("story_old")}</p>}
             {failure && (
                 <div class="problem" role="alert">
                     <p>{text("run_failed", { reason: failure })}</p>
@@ -70,7 +71,7 @@ function Remarks({ bench }: { bench: Bench }) {
             <ul class="plain-list">
                 {tried.faults.map((fault, index) => (
                     <li key={index}>
-                        <Marked text={fault.message} /> {fault.hint && <span class="soft">{text("fault_hint", { hint: fault.hint })}</span>}
+                        <Marked text={fault.message} /> {fault.hint && <Marked text={text("fault_hint", { hint: fault.hint })} />}
                     </li>
                 ))}
             </ul>
@@ -162,7 +163,7 @@ export function Variables({ bench }: { bench: Bench }) {
             <header class="panel-head">
                 <h2>{text("variables_at", { n: at + 1 })}</h2>
             </header>
-            {!vars && <p class="nothing">{text("variables_end")}</p>}
+            {!vars && <p class="nothing">{text(at === steps.length - 1 ? "variables_unknown" : "variables_end")}</p>}
             {vars && Object.keys(vars).length === 0 && <p class="nothing">{text("variables_none")}</p>}
             {vars && (
                 <dl class="facts">

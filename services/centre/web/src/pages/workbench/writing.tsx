@@ -36,12 +36,14 @@ export function Writing({ bench, handle }: { bench: Bench; handle: Handle }) {
 }
 
 function Verdict({ bench }: { bench: Bench }) {
-    const { busy, faults, warnings, failure } = bench.checked.value;
+    const { busy, text: about, faults, warnings, failure } = bench.checked.value;
+    // A verdict on another text is no verdict.
+    const old = about !== bench.text.value;
     if (failure) return <span class="bad-text">{text("check_failed", { reason: failure })}</span>;
     return (
-        <span role="status" class={faults.length > 0 ? "bad-text" : "good-text"}>
-            {busy && faults.length + warnings.length === 0 ? text("check_busy") : faults.length > 0 ? text("faults", { n: faults.length }) : text("check_sound")}
-            {warnings.length > 0 && <span class="warn-text"> · {text("warnings", { n: warnings.length })}</span>}
+        <span role="status" class={old ? "faint" : faults.length > 0 ? "bad-text" : "good-text"}>
+            {busy && old ? text("check_busy") : faults.length > 0 ? text("faults", { n: faults.length }) : text("check_sound")}
+            {!old && warnings.length > 0 && <span class="warn-text"> · {text("warnings", { n: warnings.length })}</span>}
         </span>
     );
 }

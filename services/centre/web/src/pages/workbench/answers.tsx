@@ -8,7 +8,8 @@ import { workbench as text } from "../../text/workbench";
 import { AnswerDialog } from "./answer-dialog";
 import { answersAll, askedText, callbackText, replyText } from "./answer-text";
 import type { Bench } from "./bench";
-import { TO_ALL, type Answer } from "./trial";
+import { bodyRead } from "./facts";
+import { toAll, type Answer } from "./trial";
 
 interface Row {
     readonly answer: Answer;
@@ -20,7 +21,7 @@ export function Answers({ bench }: { bench: Bench }) {
     const [edited, setEdited] = useState<Row>();
     const set = (next: readonly Answer[]) => bench.change({ answers: next });
     const rows = answers.map((answer, index) => ({ answer, index }));
-    const missing = TO_ALL.filter((one) => !answers.some((answer) => answer.asked.kind === one.asked.kind && answersAll(answer)));
+    const missing = toAll(bodyRead("response", bench.sound.value), bodyRead("callbacks", bench.sound.value)).filter((one) => !answers.some((answer) => answer.asked.kind === one.asked.kind && answersAll(answer)));
     const save = (answer: Answer) => {
         set(edited && edited.index >= 0 ? answers.with(edited.index, answer) : [answer, ...answers]);
         setEdited(undefined);

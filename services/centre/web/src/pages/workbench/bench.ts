@@ -5,9 +5,9 @@ import { computed, signal } from "@preact/signals";
 import { change, Failure, json, type ApiRequest, type Schemas } from "../../api/client";
 import type { Completions, Place, Remark as Mark } from "../../parts/editor";
 import { asking, endingOf, type Ending } from "./ending";
-import { completedConfig, completedSecrets, factsOf, type ScenarioFacts } from "./facts";
+import { bodyRead, completedConfig, completedSecrets, factsOf, firstParams, type ScenarioFacts } from "./facts";
 import { pathOf, stepsOf, type Step, type Tried } from "./story";
-import { emptyTrial, toText, type Trial } from "./trial";
+import { emptyTrial, toAll, toText, type Trial } from "./trial";
 
 type Detail = Schemas["Detail"];
 
@@ -125,7 +125,7 @@ export class Bench {
         const { readYaml } = await import("./yaml-reader");
         this.facts.value = factsOf(readYaml(text));
         this.sound.value = text;
-        if (this.trials.value.length === 0) this.trials.value = [{ ...emptyTrial(this.facts.value.name), params: this.facts.value.params }];
+        if (this.trials.value.length === 0) this.trials.value = [firstTrial(this.facts.value, text)];
         this.trials.value = this.trials.value.map((trial) => ({
             ...trial,
             config: completedConfig(text, trial.config),
@@ -177,6 +177,11 @@ export class Bench {
             return undefined;
         }
     }
+}
+
+/** A trial in which a scenario probably goes its good way. */
+function firstTrial(facts: ScenarioFacts, text: string): Trial {
+    return { ...emptyTrial(facts.name), params: firstParams(text, facts), answers: toAll(bodyRead("response", text), bodyRead("callbacks", text)) };
 }
 
 /** A request that sends a text as YAML. */

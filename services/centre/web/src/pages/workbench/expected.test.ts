@@ -3,7 +3,9 @@ import { test } from "node:test";
 import { answersAll, askedText, callbackText, replyText } from "./answer-text";
 import { expectationOf } from "./expected";
 import { stepsOf } from "./story";
-import { TO_ALL } from "./trial";
+import { toAll } from "./trial";
+
+const TO_ALL = toAll();
 
 const TRIED = {
     test: "x",

@@ -60,9 +60,15 @@ function textSample(said: Mapping): string {
     return "text".padEnd(Math.min(Number(said["minLength"] ?? 0), 80), "x");
 }
 
-/** Names that a text reads under `config` or `secret`. */
-export function namesUnder(word: "config" | "secret", text: string): string[] {
+/** Names that a text reads under a word. */
+export function namesUnder(word: "config" | "secret" | "params", text: string): string[] {
     return [...new Set([...text.matchAll(new RegExp(`\\b${word}\\.([A-Za-z_]\\w*)`, "g"))].map((found) => found[1] ?? ""))];
+}
+
+/** Parameters that a schema asks for; without a schema, those that the text reads. */
+export function firstParams(text: string, facts: ScenarioFacts): Mapping {
+    if (Object.keys(facts.params).length > 0) return facts.params;
+    return Object.fromEntries(namesUnder("params", text).map((name) => [name, `${name}-1`]));
 }
 
 /** Constants with an address for each name that a text reads and the trial lacks. */
@@ -75,4 +81,31 @@ export function completedConfig(text: string, config: Mapping): Mapping {
 export function completedSecrets(text: string, secrets: Mapping): Mapping {
     const missing = namesUnder("secret", text).filter((name) => !(name in secrets));
     return { ...secrets, ...Object.fromEntries(missing.map((name) => [name, "secret"])) };
+}
+
+/**
+ * A body with what a text reads of the bodies of answers: `response.body.id`, `callbacks.activation.body.code`. What a value is compared
+ * with is taken for it, since scenarios mostly ask for what is good, or fail where it is not.
+ */
+export function bodyRead(word: "response" | "callbacks", text: string): Mapping | undefined {
+    const place = word === "response" ? "response" : "callbacks\\??\\.\\w+";
+    const reads = text.matchAll(new RegExp(`\\b${place}\\??\\.body((?:\\??\\.[A-Za-z_]\\w*)+)(?!\\w*\\()(?:\\s*[!=]=\\s*("[^"\\n]*"|-?\\d+|true|false))?`, "g"));
+    const body: Mapping = {};
+    for (const [, path = "", compared] of reads) {
+        const keys = path.split(/\??\./).filter(Boolean);
+        put(body, keys, compared === undefined ? undefined : JSON.parse(compared));
+    }
+    return Object.keys(body).length > 0 ? body : undefined;
+}
+
+/** Puts a value at a path, unless something is there that says more. */
+function put(body: Mapping, keys: readonly string[], value: unknown): void {
+    const [key = "", ...rest] = keys;
+    if (rest.length > 0) {
+        const inner = mapping(body[key]);
+        put(inner, rest, value);
+        body[key] = inner;
+    } else if (!(key in body) || (value !== undefined && body[key] === `${key}-1`)) {
+        body[key] = value ?? `${key}-1`;
+    }
 }

@@ -63,16 +63,20 @@ export interface Trial {
 /** An expectation that every end meets: a test must expect something. */
 const NOTHING = { log: [] };
 
-/** Answers to everything that a scenario may ask: 200, published, decided, ended well. */
-export const TO_ALL: readonly Answer[] = [
-    { asked: { kind: "http", target: "**" }, callback: { after: "1s" } },
-    { asked: { kind: "amqp", target: "**" }, callback: { after: "1s" } },
-    { asked: { kind: "actor", target: "**" }, after: "1s" },
-    { asked: { kind: "order", target: "**" }, after: "1s" },
-];
+/** Answers to everything that a scenario may ask: 200, published, decided, ended well; with the bodies that it reads. */
+export function toAll(body?: unknown, callbackBody?: unknown): Answer[] {
+    const callback: Callback = { after: "1s", ...(callbackBody === undefined ? {} : { body: callbackBody }) };
+    const said = (key: "body" | "result") => (body === undefined ? {} : { [key]: body });
+    return [
+        { asked: { kind: "http", target: "**" }, ...said("body"), callback },
+        { asked: { kind: "amqp", target: "**" }, callback },
+        { asked: { kind: "actor", target: "**" }, ...said("result"), after: "1s" },
+        { asked: { kind: "order", target: "**" }, ...said("result"), after: "1s" },
+    ];
+}
 
 export function emptyTrial(name: string): Trial {
-    return { name, params: {}, config: {}, secrets: {}, answers: TO_ALL, calls: [], expect: {} };
+    return { name, params: {}, config: {}, secrets: {}, answers: toAll(), calls: [], expect: {} };
 }
 
 /** Equal lines that follow each other, as one with the number of its uses. */

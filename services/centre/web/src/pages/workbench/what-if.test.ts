@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stepsOf } from "./story";
-import { TO_ALL, type Answer } from "./trial";
+import { toAll, type Answer } from "./trial";
+
+const TO_ALL = toAll();
 import { askedBy, changed, maskFits, mayAnswer } from "./what-if";
 
 const POST = "POST http://b/pay";

@@ -1,15 +1,16 @@
 // Scenarios by name, with what lives of them.
 
 import { read, type Schemas } from "../api/client";
-import { useResource } from "../api/resource";
+import { useResource, type Shown } from "../api/resource";
 import { query, to, toWith } from "../app/router";
 import { number } from "../app/time";
 import { Time } from "../parts/moment";
 import { Page } from "../parts/page";
 import { Panel } from "../parts/panel";
 import { Pager, Table, type Column } from "../parts/table";
+import { reasonText } from "../text/reason";
 import { scenarios as text } from "../text/scenarios";
-import { byScenario, grouped, LIVE, type Group } from "./scenarios/live";
+import { byScenario, grouped, LIVE, type Counts, type Group } from "./scenarios/live";
 import { Statuses } from "./scenarios/statuses";
 
 type Line = Schemas["ScenarioLine"];
@@ -34,7 +35,7 @@ export default function Scenarios() {
             <Panel resource={list} empty={(data) => data.items.length === 0 && !cursor} emptyText={<Empty />}>
                 {(data) => (
                     <>
-                        {counts.data?.complete === false && <p class="note">{text("counts_partial")}</p>}
+                        <CountsNote counts={counts} />
                         <Table caption={text("list")} columns={columns(groups, counts.state === "failed" || counts.state === "waiting")} rows={data.items} keyOf={(row) => row.scenario} />
                         <Pager next={data.next} at={cursor} />
                     </>
@@ -42,6 +43,18 @@ export default function Scenarios() {
             </Panel>
         </Page>
     );
+}
+
+/** What is wrong with the figures: a list without them would look as if nothing lived. */
+function CountsNote({ counts }: { counts: Shown<Counts> }) {
+    const failure = counts.known.value.failure;
+    if (failure)
+        return (
+            <p class="problem" role="alert">
+                {text(counts.data ? "counts_old" : "counts_failed", { reason: reasonText(failure) })}
+            </p>
+        );
+    return counts.data?.complete === false ? <p class="note">{text("counts_partial")}</p> : null;
 }
 
 function Empty() {

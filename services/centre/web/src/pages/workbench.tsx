@@ -8,6 +8,7 @@ import type { EditorHandle } from "../parts/editor";
 import { Select } from "../parts/field";
 import { Page } from "../parts/page";
 import { common } from "../text/common";
+import { reasonText } from "../text/reason";
 import { workbench as text } from "../text/workbench";
 import { ApplyDialog } from "./workbench/applying";
 import { anyChanged, benchOf, type Bench } from "./workbench/bench";
@@ -46,7 +47,7 @@ function useBench(wanted: Wanted) {
         }
         openWanted(bench, JSON.parse(key) as Wanted).then(
             () => setOpened({ key }),
-            (error: unknown) => setOpened({ key, failure: (error as Error).message }),
+            (error: unknown) => setOpened({ key, failure: reasonText(error) }),
         );
     }, [key, attempt]);
     return { bench, key, state: opened?.key === key ? opened : undefined, again: () => setAttempt(attempt + 1) };

@@ -5,6 +5,8 @@ import { dictionary } from ".";
 export const scenarios = dictionary(
     {
         applied: "Applied",
+        counts_failed: "The live orders could not be counted: {reason}",
+        counts_old: "The figures of live orders are old: {reason}",
         counts_partial: "Not all orders were counted: there are at least this many.",
         diff_from: "From version",
         diff_gone: { one: "{n} line removed", other: "{n} lines removed" },
@@ -71,6 +73,8 @@ export const scenarios = dictionary(
     },
     {
         applied: "Загружен",
+        counts_failed: "Не удалось посчитать живые заявки: {reason}",
+        counts_old: "Числа живых заявок устарели: {reason}",
         counts_partial: "Посчитаны не все заявки: их не меньше, чем указано.",
         diff_from: "Версия",
         diff_gone: { one: "удалена {n} строка", few: "удалены {n} строки", many: "удалено {n} строк", other: "удалено {n} строки" },

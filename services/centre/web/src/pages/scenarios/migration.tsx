@@ -8,6 +8,7 @@ import { Button } from "../../parts/button";
 import { Dialog } from "../../parts/dialog";
 import { Field } from "../../parts/field";
 import { common } from "../../text/common";
+import { reasonText } from "../../text/reason";
 import { scenarios as text } from "../../text/scenarios";
 import { migrateAll, type Migrated } from "./migrating";
 import { PairChoice, pairOf, type Pair } from "./pair";
@@ -36,7 +37,7 @@ function useMigration(name: string, pair: Pair) {
             setState({ busy: false, sum });
             announce(common("done"));
         } catch (error) {
-            if (!own.signal.aborted) setState((before) => ({ ...before, busy: false, failure: (error as Error).message }));
+            if (!own.signal.aborted) setState((before) => ({ ...before, busy: false, failure: reasonText(error) }));
         }
     };
     return { state, run };

@@ -11,6 +11,7 @@ import { LineDiff } from "../../parts/line-diff-view";
 import { Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
 import { common } from "../../text/common";
+import { reasonText } from "../../text/reason";
 import { workbench as text } from "../../text/workbench";
 import { byState, grouped } from "../scenarios/live";
 import type { Base, Bench } from "./bench";
@@ -61,7 +62,7 @@ export function ApplyDialog({ bench, onClose }: { bench: Bench; onClose: () => v
             announce(common("done"));
         } catch (error) {
             if (error instanceof Failure && error.status === 412) setFaster(await findFaster(name).catch(() => undefined));
-            setFailure((error as Error).message);
+            setFailure(reasonText(error));
         } finally {
             setBusy(false);
         }

@@ -4,6 +4,7 @@
 import { computed, signal } from "@preact/signals";
 import { change, Failure, json, type ApiRequest, type Schemas } from "../../api/client";
 import type { Completions, Place, Remark as Mark } from "../../parts/editor";
+import { reasonText } from "../../text/reason";
 import { asking, endingOf, type Ending } from "./ending";
 import { bodyRead, completedConfig, completedSecrets, factsOf, firstParams, type ScenarioFacts } from "./facts";
 import { pathOf, stepsOf, type Step, type Tried } from "./story";
@@ -115,7 +116,7 @@ export class Bench {
                 this.checked.value = { busy: false, text, faults, warnings: [] };
                 return;
             }
-            this.checked.value = { ...this.checked.value, busy: false, failure: (error as Error).message };
+            this.checked.value = { ...this.checked.value, busy: false, failure: reasonText(error) };
             this.checkTimer = window.setTimeout(() => void this.check(), CHECK_AGAIN_AFTER);
         }
     }
@@ -163,7 +164,7 @@ export class Bench {
         } catch (error) {
             if (own.signal.aborted) return;
             const faults = error instanceof Failure && error.status === 422 ? faultsOf(error).map(sentence) : [];
-            this.outcome.value = { ...this.outcome.value, busy: false, failure: (error as Error).message, faults: [...new Set(faults)] };
+            this.outcome.value = { ...this.outcome.value, busy: false, failure: reasonText(error), faults: [...new Set(faults)] };
         }
     }
 

@@ -1,6 +1,8 @@
 // The workbench: a scenario is written, checked, drawn, and tried in virtual time. Nothing has an effect before it is applied.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { queryText, read } from "../api/client";
+import { useResource } from "../api/resource";
 import type { PageProps } from "../app/pages";
 import { go, query, to, toWith } from "../app/router";
 import { Button } from "../parts/button";
@@ -59,7 +61,7 @@ export default function Workbench({ name }: PageProps) {
     const ready = state && !state.failure;
     return (
         <Page
-            title={name ? text("title_of", { name }) : text("title")}
+            title={name ? text("title_of", { name: bench.base.value?.name ?? name }) : text("title")}
             lead={text("lead")}
             tools={<Tools bench={bench} wanted={wanted} />}
             {...(ready && bench.sound.value ? { request: bench.request() } : {})}
@@ -83,6 +85,35 @@ function Content({ bench }: { bench: Bench }) {
         const line = bench.text.value.split("\n").findIndex((one) => one.trim().startsWith(`${name}:`));
         if (line >= 0) handle.current?.jump({ line: line + 1, column: 3 });
     };
+    return (
+        <>
+            <Newer bench={bench} />
+            <Parts bench={bench} handle={handle} showState={showState} />
+        </>
+    );
+}
+
+/** Says that the text was not made from the newest version: it was applied meanwhile, or an order ran an older one. */
+function Newer({ bench }: { bench: Bench }) {
+    const base = bench.base.value;
+    const versions = useResource(base ? read("/v1/scenarios/{name}/versions", { name: base.name }, { limit: 1 }) : null, { every: 30_000 });
+    const newest = versions.data?.items[0]?.version;
+    if (!base || newest === undefined || newest <= base.version) return null;
+    return (
+        <p class="note" role="status">
+            {text("newer", { version: String(newest), base: String(base.version) })}{" "}
+            <a href={to("scenarios", base.name) + queryText({ tab: "diff", from: base.version, to: newest })}>{text("newer_diff")}</a>
+        </p>
+    );
+}
+
+interface PartsProps {
+    bench: Bench;
+    handle: { current: EditorHandle | undefined };
+    showState: (state: string) => void;
+}
+
+function Parts({ bench, handle, showState }: PartsProps) {
     return (
         <div class="bench">
             <div class="stack">

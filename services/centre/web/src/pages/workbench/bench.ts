@@ -217,7 +217,7 @@ const benches = new Map<string, Bench>();
 /** The bench of a scenario, or of an order of it; empty: of a new one. What was written on it is still there. */
 export function benchOf(key: string): { bench: Bench; isNew: boolean } {
     const known = benches.get(key);
-    if (known) return { bench: known, isNew: false };
+    if (known) return { bench: known, isNew: known.opened.peek() === 0 };
     const bench = new Bench();
     benches.set(key, bench);
     return { bench, isNew: true };

@@ -1,15 +1,12 @@
 // The story of a trial as steps that can be gone through: what each did, and where the order stood after it.
 
-/** An event of a story, as the server writes it. What is optional is shown where a server tells it. */
+/** An event of a story, as the server writes it. */
 export interface Moment {
     /** Virtual time since the registration, as `1d5s200ms`. */
     readonly after: string;
     readonly text: string;
-    /** Variables after the event, where it changed them. */
+    /** Variables after the event, where the server tells them and the event changed them. */
     readonly vars?: Record<string, unknown>;
-    /** What was asked, and what was answered. */
-    readonly request?: { readonly headers?: unknown; readonly body?: unknown };
-    readonly answer?: { readonly status?: number; readonly headers?: unknown; readonly body?: unknown };
 }
 
 /** A fault or a note of a test, with its place in the text of the tests. */

@@ -19,7 +19,9 @@ export function Telling({ bench }: { bench: Bench }) {
             <header class="panel-head">
                 <h2>{text("story")}</h2>
                 <div class="tools">
-                    {tried && <Verdict bench={bench} />}
+                    <span role="status">
+                        <Verdict bench={bench} />
+                    </span>
                     <Button small kind="primary" onClick={() => void bench.run()}>
                         {text("run")}
                     </Button>

@@ -1,6 +1,7 @@
 // Drawing of charts by uPlot: axes, lines and marks in the colours of the theme.
 
 import uPlot from "uplot";
+import { common } from "../text/common";
 import type { Mark, Series } from "./chart";
 
 interface Drawn {
@@ -36,7 +37,7 @@ export function draw(element: HTMLElement, of: () => Drawn, zone: string): uPlot
                 { ...axis, values: [[3600, "{HH}:{mm}", "\n{YYYY}-{MM}-{DD}", null, null, null, null, null, 1], [60, "{HH}:{mm}", null, null, null, null, null, null, 1], [1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]] },
                 { ...axis, size: 56, ...(format ? { values: (_: uPlot, splits: number[]) => splits.map(format) } : {}) },
             ],
-            series: [{ value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" }, ...series.map((one) => lineOf(one, format))],
+            series: [{ label: common("time"), value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" }, ...series.map((one) => lineOf(one, format))],
             hooks: { draw: [(chart) => drawMarks(chart, of().marks ?? [])] },
         },
         [times as number[], ...series.map((one) => one.values as (number | null)[])],

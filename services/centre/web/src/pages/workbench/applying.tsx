@@ -10,6 +10,7 @@ import { Dialog } from "../../parts/dialog";
 import { LineDiff } from "../../parts/line-diff-view";
 import { Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
+import { whoOf } from "../../parts/who";
 import { common } from "../../text/common";
 import { reasonText } from "../../text/reason";
 import { workbench as text } from "../../text/workbench";
@@ -39,8 +40,8 @@ async function findFaster(name: string): Promise<Faster> {
         json(read("/v1/scenarios/{name}/versions", { name }, { limit: 1 })),
         json(read("/v1/audit", {}, { kind: "scenario", subject: name, action: "apply", limit: 1 })),
     ]);
-    const by = audit.status === "fulfilled" ? (audit.value.items[0]?.by as { name?: string; from?: string } | undefined) : undefined;
-    return { base, at: versions.status === "fulfilled" ? versions.value.items[0]?.createdAt : undefined, by: by?.name ?? by?.from };
+    const by = audit.status === "fulfilled" ? whoOf(audit.value.items[0]?.by) : undefined;
+    return { base, at: versions.status === "fulfilled" ? versions.value.items[0]?.createdAt : undefined, by };
 }
 
 export function ApplyDialog({ bench, onClose }: { bench: Bench; onClose: () => void }) {

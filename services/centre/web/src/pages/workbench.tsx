@@ -149,7 +149,7 @@ function Tools({ bench, wanted }: { bench: Bench; wanted: Wanted }) {
                 </a>
             )}
             {bench.changed.value && <span class="badge wait">{text("unsaved")}</span>}
-            <Button kind="primary" needs="admin" disabled={faulty} title={faulty ? text("apply_faulty") : text("no_effect")} onClick={() => setApplying(true)}>
+            <Button kind="primary" needs="admin" disabled={faulty} title={faulty ? text("apply_faulty") : undefined} onClick={() => setApplying(true)}>
                 {text("apply")}
             </Button>
             {applying && <ApplyDialog bench={bench} onClose={() => setApplying(false)} />}

@@ -4,7 +4,7 @@
 import { autocompletion, completionKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { yaml } from "@codemirror/lang-yaml";
-import { bracketMatching, foldGutter, foldKeymap, HighlightStyle, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import { bracketMatching, foldGutter, foldKeymap, HighlightStyle, indentOnInput, indentService, indentUnit, syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 import { EditorState, type Text } from "@codemirror/state";
@@ -47,6 +47,14 @@ const COLOURS = HighlightStyle.define([
     { tag: [tags.separator, tags.punctuation, tags.squareBracket, tags.brace], color: "var(--text-faint)" },
 ]);
 
+/** A new line stands below the last one: deeper where that one opens a mapping, and behind its dash where it is an item. */
+const INDENT = indentService.of((context, at) => {
+    if (context.simulatedBreak !== at) return undefined;
+    const line = context.lineAt(at, -1).text;
+    const dashes = /^\s*(?:- +)*/.exec(line)?.[0].length ?? 0;
+    return /:\s*(?:[|>][+-]?)?\s*(?:#.*)?$/.test(line) ? dashes + context.unit : dashes;
+});
+
 /** Offset of a place; one beyond the end of its line, or of the text, is moved to that end. */
 function offsetOf(text: Text, { line, column }: Place): number {
     const at = text.line(Math.min(Math.max(line, 1), text.lines));
@@ -84,6 +92,7 @@ function writing(settings: EditorSettings) {
     return [
         history(),
         indentOnInput(),
+        INDENT,
         EditorView.domEventHandlers({ beforeinput: typeOver }),
         autocompletion({ override: [(context) => completed(context, settings.complete)], icons: false }),
         lintGutter(),

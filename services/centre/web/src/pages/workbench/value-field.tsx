@@ -16,6 +16,8 @@ interface Props {
     onChange: (value: unknown) => void;
 }
 
+const WRONG = { mapping: "not_json", list: "not_list", any: "not_yaml" } as const;
+
 const written = (value: unknown) => (value === undefined ? "" : block(value, 0).join("\n"));
 
 function fits(value: unknown, form: Form): boolean {
@@ -45,7 +47,7 @@ export function ValueField({ label, value, form, hint, rows = 2, onChange }: Pro
         onChange(found);
     };
     return (
-        <Field label={label} {...(hint ? { hint } : {})} error={wrong ? text(form === "list" ? "not_list" : "not_json") : undefined}>
+        <Field label={label} {...(hint ? { hint } : {})} error={wrong ? text(WRONG[form]) : undefined}>
             {(id) => <textarea id={id} rows={Math.min(Math.max(rows, typed.split("\n").length), 14)} value={typed} spellcheck={false} onInput={(event) => void take(event.currentTarget.value)} />}
         </Field>
     );

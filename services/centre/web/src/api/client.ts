@@ -15,8 +15,8 @@ export interface ApiRequest {
     readonly body?: unknown;
     /** Media type of a body that is not JSON; such a body is a string. */
     readonly mediaType?: string;
-    /** Key under which the server does the request once, also when it is sent twice. */
-    readonly key?: string;
+    /** Conditions of a change, such as `If-Match`. */
+    readonly headers?: Readonly<Record<string, string>>;
 }
 
 type Json<R> = R extends { content: { "application/json": infer T } } ? T : never;
@@ -107,9 +107,8 @@ async function problemOf(response: Response): Promise<Record<string, unknown>> {
 }
 
 function headersOf(request: ApiRequest): Headers {
-    const headers = new Headers({ accept: "application/json" });
+    const headers = new Headers({ accept: "application/json", ...request.headers });
     if (request.body !== undefined) headers.set("content-type", request.mediaType ?? "application/json");
-    if (request.key !== undefined) headers.set("idempotency-key", request.key);
     if (request.method !== "GET" && credentials.csrfToken) headers.set("x-csrf-token", credentials.csrfToken);
     return headers;
 }
@@ -147,9 +146,10 @@ export async function send(request: ApiRequest, signal?: AbortSignal): Promise<R
     }
 }
 
-/** Sends a request, and returns the JSON of its answer; nothing where there is none. */
+/** Sends a request, and returns the JSON of its answer, or the text of one that is not JSON; nothing where there is none. */
 export async function json<T>(request: Read<T> | ApiRequest, signal?: AbortSignal): Promise<T> {
     const response = await send(request, signal);
     const text = await response.text();
-    return (text === "" ? undefined : JSON.parse(text)) as T;
+    const isJson = (response.headers.get("content-type") ?? "application/json").includes("json");
+    return (text === "" ? undefined : isJson ? JSON.parse(text) : text) as T;
 }

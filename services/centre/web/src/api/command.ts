@@ -15,6 +15,7 @@ export function asCurl(request: ApiRequest, origin: string): string {
         const text = request.mediaType ? String(request.body) : JSON.stringify(request.body);
         words.push("-H", `content-type: ${request.mediaType ?? "application/json"}`, "--data-binary", text);
     }
+    for (const [name, value] of Object.entries(request.headers ?? {})) words.push("-H", `${name}: ${value}`);
     words.push(origin + request.url);
     return words.map(shellWord).join(" ");
 }

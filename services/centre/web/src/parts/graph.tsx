@@ -1,9 +1,8 @@
 // The graph of a workflow, as the engine draws it: its picture is taken into the page, so that style sheets reach it and its
 // states can be marked and clicked.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Failure, send, type ApiRequest } from "../api/client";
-import { useState } from "preact/hooks";
 import { common } from "../text/common";
 
 interface Props {
@@ -11,6 +10,8 @@ interface Props {
     request: ApiRequest;
     /** Classes that a state gets: `present`, `passed`, `failed`. */
     states?: ReadonlyMap<string, string>;
+    /** Class of the states that have none of their own, such as `missed`. */
+    others?: string;
     /** Figures that stand at a state, such as the number of its orders. */
     figures?: ReadonlyMap<string, string>;
     /** Transitions that were taken, as `from event to`. */
@@ -36,7 +37,7 @@ export function Graph(props: Props) {
     }, [key]);
     useEffect(() => {
         if (box.current && picture) show(box.current, picture);
-    }, [picture]);
+    }, [picture, failure]);
     useEffect(() => {
         if (box.current && picture) mark(box.current, props);
     });
@@ -60,17 +61,22 @@ function show(element: HTMLElement, picture: string): void {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-function mark(element: HTMLElement, { states, figures, taken, onState }: Props): void {
+function mark(element: HTMLElement, { states, others, figures, taken, onState }: Props): void {
+    // What can be chosen is no part of a picture: readers pass over everything in one.
+    if (onState) element.querySelector("svg")?.setAttribute("role", "group");
     for (const group of element.querySelectorAll<SVGGElement>("g[data-state]")) {
         const name = group.dataset["state"] ?? "";
-        group.setAttribute("class", `node ${states?.get(name) ?? ""}`);
+        group.setAttribute("class", `node ${states?.get(name) ?? others ?? ""}`);
         setFigure(group, figures?.get(name));
         if (!onState) continue;
         group.setAttribute("role", "button");
+        describe(group);
         group.setAttribute("tabindex", "0");
         group.onclick = () => onState(name);
         group.onkeydown = (event) => {
-            if (event.key === "Enter" || event.key === " ") onState(name);
+            if (event.key !== "Enter" && event.key !== " ") return;
+            event.preventDefault();
+            onState(name);
         };
     }
     for (const way of element.querySelectorAll<SVGGElement>("g[data-events]")) {
@@ -78,6 +84,14 @@ function mark(element: HTMLElement, { states, figures, taken, onState }: Props):
         const isTaken = (events ?? "").split(" ").some((event) => taken?.has(`${from} ${event} ${to}`));
         way.classList.toggle("taken", isTaken);
     }
+}
+
+/** Makes the title of a state its description: as a name, it would differ from what is seen, which people say to choose it. */
+function describe(group: SVGGElement): void {
+    const title = group.querySelector("title");
+    if (!title) return;
+    group.setAttribute("aria-description", title.textContent ?? "");
+    title.remove();
 }
 
 function setFigure(group: SVGGElement, figure: string | undefined): void {

@@ -1,3 +1,4 @@
+import { queryText } from "../api/client";
 import { path, query } from "../app/router";
 
 export interface Tab {
@@ -6,15 +7,17 @@ export interface Tab {
     readonly count?: number | undefined;
 }
 
-/** Parts of a page, one of which is shown: the value of `tab` in the address; the first one where there is none. */
-export function Tabs({ tabs, label }: { tabs: readonly Tab[]; label: string }) {
+/** Parts of a page, one of which is shown: the value of `tab` in the address; the first one where there is none.
+ * Values named by `keep` go along from one to the other. */
+export function Tabs({ tabs, label, keep = [] }: { tabs: readonly Tab[]; label: string; keep?: readonly string[] }) {
+    const kept = Object.fromEntries(keep.map((name) => [name, query.value.get(name)]));
     const chosen = query.value.get("tab") ?? tabs[0]?.key;
     return (
         <nav class="tabs" aria-label={label}>
             {tabs.map((tab, index) => (
                 <a
                     key={tab.key}
-                    href={index === 0 ? path.value : `${path.value}?tab=${tab.key}`}
+                    href={path.value + queryText({ tab: index === 0 ? undefined : tab.key, ...kept })}
                     aria-current={tab.key === chosen ? "page" : undefined}
                 >
                     {tab.name}

@@ -107,7 +107,7 @@ function named(orders: Orders): Record<string, unknown> {
 /** The request of an operation. `key` makes one operation of a request that is sent twice. */
 export function operationRequest(orders: Orders, draft: Draft, reason: string, key?: string): ApiRequest {
     const body = { action: draft.action, ...named(orders), with: withOf(draft), ...paceOf(draft), reason };
-    return { ...change("POST", "/v1/operations", {}, body), ...(key === undefined ? {} : { key }) };
+    return { ...change("POST", "/v1/operations", {}, body), ...(key === undefined ? {} : { headers: { "Idempotency-Key": key } }) };
 }
 
 /** The request that only says which orders it would be. The API wants a reason also here, and keeps it nowhere. */

@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { added, partRequest, type Migrated } from "./migrating";
+
+const part = (moved: number, left: [string, number][]): Migrated => ({
+    scenario: "a",
+    from: 1,
+    to: 2,
+    applied: false,
+    moved,
+    left: left.reduce((sum, [, orders]) => sum + orders, 0),
+    reasons: left.map(([reason, orders]) => ({ reason, orders, examples: ["x"] })),
+    next: null,
+});
+
+test("parts add up, and reasons stand together", () => {
+    const sum = added(added(undefined, part(2, [["at work", 1]])), part(3, [["at work", 4], ["gone", 1]]));
+    assert.equal(sum.moved, 5);
+    assert.equal(sum.left, 6);
+    assert.deepEqual(sum.reasons.map(({ reason, orders }) => [reason, orders]), [["at work", 5], ["gone", 1]]);
+});
+
+test("only an applied migration says so, with its reason", () => {
+    assert.deepEqual(partRequest({ name: "a b", from: 1, to: 2, apply: false }).body, { from: 1, to: 2 });
+    const applied = partRequest({ name: "a b", from: 1, to: 2, apply: true, reason: "r" }, "n");
+    assert.deepEqual(applied.body, { from: 1, to: 2, apply: true, reason: "r", after: "n" });
+    assert.equal(applied.url, "/v1/scenarios/a%20b/migrate");
+});

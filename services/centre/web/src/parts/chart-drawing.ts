@@ -9,7 +9,11 @@ interface Drawn {
     readonly height?: number;
     readonly marks?: readonly Mark[];
     readonly format?: (value: number) => string;
+    readonly sync?: string;
 }
+
+/** Distance in pixels at which the pointer is near a mark. */
+const NEAR = 12;
 
 function colour(name: string): string {
     return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -17,7 +21,10 @@ function colour(name: string): string {
 
 /** Draws a chart into an element; `of` gives what is to be shown whenever it is drawn again. */
 export function draw(element: HTMLElement, of: () => Drawn, zone: string): uPlot {
-    const { times, series, height, format } = of();
+    const { times, series, height, format, sync } = of();
+    const note = document.createElement("p");
+    note.className = "chart-note";
+    element.append(note);
     const axis = {
         stroke: () => colour("text-faint"),
         grid: { stroke: () => colour("line"), width: 1 },
@@ -29,7 +36,7 @@ export function draw(element: HTMLElement, of: () => Drawn, zone: string): uPlot
             width: Math.max(element.clientWidth, 100),
             height: height ?? 180,
             tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
-            cursor: { points: { size: 6 }, drag: { x: false, y: false } },
+            cursor: { points: { size: 6 }, drag: { x: false, y: false }, ...(sync ? { sync: { key: sync } } : {}) },
             legend: { live: true },
             scales: { y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] } },
             axes: [
@@ -37,11 +44,32 @@ export function draw(element: HTMLElement, of: () => Drawn, zone: string): uPlot
                 { ...axis, size: 56, ...(format ? { values: (_: uPlot, splits: number[]) => splits.map(format) } : {}) },
             ],
             series: [{ value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" }, ...series.map((one) => lineOf(one, format))],
-            hooks: { draw: [(chart) => drawMarks(chart, of().marks ?? [])] },
+            hooks: {
+                draw: [(chart) => drawMarks(chart, of().marks ?? [])],
+                setCursor: [(chart) => (note.textContent = textNear(chart, of().marks ?? []))],
+                destroy: [() => note.remove()],
+            },
         },
         [times as number[], ...series.map((one) => one.values as (number | null)[])],
         element,
     );
+}
+
+const steppedPaths = uPlot.paths.stepped?.({ align: 1 }) as uPlot.Series.PathBuilder;
+
+/** Values without a neighbour, which no line would show. */
+function loneOf(values: ArrayLike<number | null | undefined>): number[] {
+    const isThere = (index: number) => values[index] !== null && values[index] !== undefined;
+    return Array.from(values, (_, index) => index).filter((index) => isThere(index) && !isThere(index - 1) && !isThere(index + 1));
+}
+
+/** Text of the mark nearest to the pointer; empty where none is near. */
+function textNear(chart: uPlot, marks: readonly Mark[]): string {
+    const left = chart.cursor.left ?? -1;
+    if (left < 0) return "";
+    const distances = marks.map((mark) => ({ mark, distance: Math.abs(chart.valToPos(mark.at, "x") - left) }));
+    const near = distances.filter(({ distance }) => distance <= NEAR).sort((one, other) => one.distance - other.distance);
+    return near[0]?.mark.text ?? "";
 }
 
 function lineOf(series: Series, format: ((value: number) => string) | undefined): uPlot.Series {
@@ -49,7 +77,8 @@ function lineOf(series: Series, format: ((value: number) => string) | undefined)
         label: series.name,
         stroke: () => colour(series.colour),
         width: 1.75,
-        points: { show: false },
+        points: { show: false, size: 4, fill: () => colour(series.colour), filter: (chart, index) => loneOf(chart.data[index] ?? []) },
+        ...(series.stepped ? { paths: steppedPaths } : {}),
         ...(series.filled ? { fill: () => `${colour(series.colour)}26` } : {}),
         ...(series.dashed ? { dash: [5, 4] } : {}),
         ...(format ? { value: (_: uPlot, value: number | null) => (value === null ? "–" : format(value)) } : {}),

@@ -40,7 +40,7 @@ export function draw(element: HTMLElement, of: () => Drawn, zone: string): uPlot
             legend: { live: true },
             scales: { y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] } },
             axes: [
-                { ...axis, values: [[3600, "{HH}:{mm}", "\n{YYYY}-{MM}-{DD}", null, null, null, null, null, 1], [60, "{HH}:{mm}", null, null, null, null, null, null, 1], [1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]] },
+                { ...axis, size: 36, values: [[3600, "{HH}:{mm}", "\n{YYYY}-{MM}-{DD}", null, null, null, null, null, 1], [60, "{HH}:{mm}", null, null, null, null, null, null, 1], [1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]] },
                 { ...axis, size: 56, ...(format ? { values: (_: uPlot, splits: number[]) => splits.map(format) } : {}) },
             ],
             series: [{ value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" }, ...series.map((one) => lineOf(one, format))],

@@ -6,6 +6,7 @@ import { to, toWith } from "../../app/router";
 import { now } from "../../app/clock";
 import { duration, number, shortTime } from "../../app/time";
 import { Badge } from "../../parts/badge";
+import { Figure } from "../../parts/facts";
 import { flows as text } from "../../text/flows";
 import { common } from "../../text/common";
 
@@ -34,8 +35,11 @@ export function quantiles({ p50Ms, p99Ms }: Quantiles): string {
 
 /** Times of the last minute, with those of hours under them. */
 export function ShortAndLong({ short, long }: { short: Quantiles; long: Quantiles }) {
-    const usual = long.p50Ms === null || long.p50Ms === undefined ? undefined : text("long", { p50: duration(long.p50Ms), p99: measured(long.p99Ms) });
-    return <Lines first={quantiles(short)} second={usual} />;
+    return <Lines first={quantiles(short)} second={usual(long)} />;
+}
+
+function usual({ p50Ms, p99Ms }: Quantiles): string | undefined {
+    return p50Ms === null || p50Ms === undefined ? undefined : text("long", { p50: duration(p50Ms), p99: measured(p99Ms) });
 }
 
 /** A state in the colour of its kind; of old data without a colour, since nobody knows whether it still holds. */
@@ -63,9 +67,19 @@ export function readyOf({ ready }: Flow): number {
 }
 
 export function Ready({ flow }: { flow: Flow }) {
+    return <Lines first={number(readyOf(flow))} second={readyParts(flow)} />;
+}
+
+/** What is ready, by priority. */
+export function readyParts(flow: Flow): string {
     const { high, normal, low } = flow.ready;
     const parts = Object.entries({ high, normal, low }).filter(([, count]) => count > 0);
-    return <Lines first={number(readyOf(flow))} second={parts.map(([name, count]) => `${name} ${number(count)}`).join(" · ")} />;
+    return parts.map(([name, count]) => `${name} ${number(count)}`).join(" · ");
+}
+
+/** The median of the last minute as a figure, with the 99th percentile and the times of hours beside. */
+export function TimeFigure({ name, short, long }: { name: string; short: Quantiles; long: Quantiles }) {
+    return <Figure name={name} value={measured(short.p50Ms)} note={<Lines first={`p99 ${measured(short.p99Ms)}`} second={usual(long)} />} />;
 }
 
 /** Errors by class, each with the way to its orders. */

@@ -74,7 +74,7 @@ function columns(lift: (stop: Stop) => void): Column<Stop>[] {
             name: text("resume"),
             cell: (stop) =>
                 stop.holds && (
-                    <Button small needs="operator" label={text("resume_title", { stop: stop.stop, keyword: stop.keyword })} onClick={() => lift(stop)}>
+                    <Button small needs="operator" label={`${text("resume")}: ${text("resume_title", { stop: stop.stop, keyword: stop.keyword })}`} onClick={() => lift(stop)}>
                         {text("resume")}
                     </Button>
                 ),

@@ -15,6 +15,7 @@ const TONES: Record<string, Tone> = {
     fail: "bad",
     failed: "bad",
     inconsistent: "bad",
+    failing: "bad",
     stopped: "bad",
     closed: "bad",
     lost: "bad",
@@ -23,6 +24,7 @@ const TONES: Record<string, Tone> = {
     running: "busy",
     ready: "busy",
     probing: "busy",
+    recovering: "busy",
     draining: "busy",
     wait: "wait",
     polling: "wait",
@@ -32,10 +34,13 @@ const TONES: Record<string, Tone> = {
     paused: "rest",
     offline: "rest",
     disabled_manually: "rest",
+    kept_stopped: "rest",
+    forced_open: "rest",
     retry: "warn",
     warning: "warn",
     degraded: "warn",
     limited: "warn",
+    slowing: "warn",
 };
 
 /** A status, a state or another word of the engine, as it writes it. */

@@ -1,6 +1,7 @@
 // Drawing of charts by uPlot: axes, lines and marks in the colours of the theme.
 
 import uPlot from "uplot";
+import { common } from "../text/common";
 import type { Mark, Series } from "./chart";
 
 interface Drawn {
@@ -11,6 +12,9 @@ interface Drawn {
     readonly format?: (value: number) => string;
     readonly sync?: string;
 }
+
+/** Seconds that a chart spans at least, also with a single point. */
+const SHORTEST = 60;
 
 /** Distance in pixels at which the pointer is near a mark. */
 const NEAR = 12;
@@ -38,12 +42,12 @@ export function draw(element: HTMLElement, of: () => Drawn, zone: string): uPlot
             tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
             cursor: { points: { size: 6 }, drag: { x: false, y: false }, ...(sync ? { sync: { key: sync } } : {}) },
             legend: { live: true },
-            scales: { y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] } },
+            scales: { x: { range: (_, low, high) => [Math.min(low, high - SHORTEST), high] }, y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] } },
             axes: [
                 { ...axis, size: 36, values: [[3600, "{HH}:{mm}", "\n{YYYY}-{MM}-{DD}", null, null, null, null, null, 1], [60, "{HH}:{mm}", null, null, null, null, null, null, 1], [1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]] },
                 { ...axis, size: 56, ...(format ? { values: (_: uPlot, splits: number[]) => splits.map(format) } : {}) },
             ],
-            series: [{ value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" }, ...series.map((one) => lineOf(one, format))],
+            series: [{ label: common("time"), value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" }, ...series.map((one) => lineOf(one, format))],
             hooks: {
                 draw: [(chart) => drawMarks(chart, of().marks ?? [])],
                 setCursor: [(chart) => (note.textContent = textNear(chart, of().marks ?? []))],

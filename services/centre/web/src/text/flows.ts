@@ -132,6 +132,7 @@ export const flows = dictionary(
         shift_act: "Move",
         shift_by: "By how much",
         shift_by_hint: "Such as 30m or 3h. Deadlines and time-outs move along.",
+        shift_earlier: "Shift {shift} has moved orders behind the end that was planned. Undo it if they are to come earlier.",
         shift_effect: "Orders of these flows that wait, poll or retry are moved. It stands in the history of each order, and can be undone.",
         shift_moved: { one: "Shift {shift} has moved {n} order.", other: "Shift {shift} has moved {n} orders." },
         shift_moving: "Shift {shift} is moving orders: {n} so far. Keep this page open until it is done.",
@@ -333,6 +334,7 @@ export const flows = dictionary(
         shift_act: "Перенести",
         shift_by: "На сколько",
         shift_by_hint: "Например 30m или 3h. Сроки и таймауты переносятся вместе с заявками.",
+        shift_earlier: "Перенос {shift} сдвинул заявки за прежний конец. Отмените его, если они должны пойти раньше.",
         shift_effect: "Переносятся заявки этих потоков, которые ждут, опрашивают или повторяют. Перенос виден в истории каждой заявки, его можно отменить.",
         shift_moved: {
             one: "Перенос {shift}: перенесена {n} заявка.",

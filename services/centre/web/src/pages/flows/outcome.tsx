@@ -15,19 +15,22 @@ export interface Outcome {
     /** Whether the active dispatcher goes by it. */
     readonly confirmed: boolean;
     readonly shift?: Shift | null | undefined;
+    /** Number of a shift that moved orders behind an end which has come earlier: it is offered to be undone. */
+    readonly undo?: number | undefined;
     /** Number of a shift that was undone, and what undoing it asked for. */
     readonly undone?: { readonly shift: number; readonly request: ApiRequest; readonly first: Shift };
 }
 
 export function OutcomeNote({ outcome, onClose, onOutcome }: { outcome: Outcome | undefined; onClose: () => void; onOutcome: (outcome: Outcome) => void }) {
     if (!outcome) return null;
-    const { words, confirmed, shift, undone } = outcome;
+    const { words, confirmed, shift, undo, undone } = outcome;
     return (
         <div class={confirmed ? "note good outcome" : "note outcome"} role="status">
             <div>
                 {words && <p>{words}</p>}
                 {!confirmed && <p>{text("outcome_unconfirmed")}</p>}
                 {shift && <Moved key={shift.shift} shift={shift} onOutcome={onOutcome} />}
+                {undo !== undefined && <UndoOffer key={undo} shift={undo} onOutcome={onOutcome} />}
                 {undone && <Undone key={undone.shift} {...undone} />}
             </div>
             <Button kind="quiet" small label={common("close")} onClick={onClose}>
@@ -62,17 +65,32 @@ function useAll(first: Shift, next: (shift: Shift) => ApiRequest | undefined): {
 function Moved({ shift, onOutcome }: { shift: Shift; onOutcome: (outcome: Outcome) => void }) {
     const number = shift.shift ?? undefined;
     const { orders, more, failure } = useAll(shift, ({ shift: no }) => (no ? change("POST", "/v1/flows/shift", {}, { goOn: no }) : undefined));
-    const [undoing, setUndoing] = useState(false);
     if (number === undefined) return <p>{text("shift_none")}</p>;
     return (
         <>
             <p>{movedText(number, orders, more, failure)}</p>
-            {!more && orders > 0 && (
-                <Button small needs="operator" onClick={() => setUndoing(true)}>
-                    {text("shift_undo", { shift: number })}
-                </Button>
-            )}
-            {undoing && <UndoDialog shift={number} onClose={() => setUndoing(false)} onOutcome={onOutcome} />}
+            {!more && orders > 0 && <UndoButton shift={number} onOutcome={onOutcome} />}
+        </>
+    );
+}
+
+function UndoButton({ shift, onOutcome }: { shift: number; onOutcome: (outcome: Outcome) => void }) {
+    const [open, setOpen] = useState(false);
+    return (
+        <>
+            <Button small needs="operator" onClick={() => setOpen(true)}>
+                {text("shift_undo", { shift })}
+            </Button>
+            {open && <UndoDialog shift={shift} onClose={() => setOpen(false)} onOutcome={onOutcome} />}
+        </>
+    );
+}
+
+function UndoOffer({ shift, onOutcome }: { shift: number; onOutcome: (outcome: Outcome) => void }) {
+    return (
+        <>
+            <p>{text("shift_earlier", { shift })}</p>
+            <UndoButton shift={shift} onOutcome={onOutcome} />
         </>
     );
 }

@@ -17,7 +17,7 @@ import { CreateDialog } from "./windows/create";
 import { WindowDetails } from "./windows/details";
 import { WindowList } from "./windows/list";
 import { MonthView } from "./windows/month";
-import { occurrences } from "./windows/occurrences";
+import { disagreeing, occurrences } from "./windows/occurrences";
 import { dayName, monthName } from "./windows/parts";
 import { WeekView } from "./windows/week";
 
@@ -61,9 +61,11 @@ function CalendarPanel({ windows }: { windows: Shown<Schemas["PageOfWindowView"]
         <Panel title={title} tools={<Ways view={view} day={day} />} resource={windows}>
             {(data) => {
                 const all = first && last ? occurrences(data.items, first.from, last.until, now.value) : [];
+                const apart = [...new Set(disagreeing(data.items).map((one) => one.calendar.zone ?? "UTC"))];
                 return (
                     <>
                         {(data.next || query.value.has("cursor")) && <p class="note plain">{text("not_whole")}</p>}
+                        {apart.length > 0 && <p class="note">{text("zones_differ", { zones: apart.join(", ") })}</p>}
                         {view === "month" ? <MonthView weeks={weeks} all={all} caption={`${text("calendar")}: ${title}`} /> : <WeekView days={weeks[0] ?? []} all={all} caption={text("window_caption")} />}
                     </>
                 );
@@ -73,7 +75,7 @@ function CalendarPanel({ windows }: { windows: Shown<Schemas["PageOfWindowView"]
 }
 
 function weekTitle(monday: number): string {
-    return text("week_of", { n: String(weekNumber(monday)), from: dayName(monday), until: dayName(monday + 6) });
+    return text("week_of", { n: String(weekNumber(monday)), year: dayText(monday + 3).slice(0, 4), from: dayName(monday), until: dayName(monday + 6) });
 }
 
 function Ways({ view, day }: { view: View; day: number }) {

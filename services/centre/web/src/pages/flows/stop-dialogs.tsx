@@ -38,7 +38,7 @@ export function StopDialog({ keyword: given = "", onClose, onDone }: Props & { k
             <DurationField label={text("duration_for")} hint={text("duration_hint")} value={length} onInput={setLength} />
             {length && (
                 <p>
-                    <label>
+                    <label class="check">
                         <input type="checkbox" checked={resume} onInput={(event) => setResume(event.currentTarget.checked)} />
                         {text("resume_self")}
                     </label>

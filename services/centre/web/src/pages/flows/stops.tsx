@@ -23,7 +23,7 @@ export type Stop = Schemas["StopView"];
 export function StopList({ stops, onDone }: { stops: Shown<Schemas["PageOfStopView"]>; onDone: (outcome: Outcome) => void }) {
     const ended = query.value.get("ended") === "true";
     const tools = (
-        <label>
+        <label class="check">
             <input type="checkbox" checked={ended} onInput={() => setQuery({ ended: ended ? undefined : true, cursor: undefined })} />
             {text("stop_ended")}
         </label>

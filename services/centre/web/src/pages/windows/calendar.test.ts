@@ -2,7 +2,7 @@ import { test } from "node:test";
 import assert from "node:assert/strict";
 import { dayOfText, dayText } from "../../app/zoned";
 import { clockChange, crossesChange, layout, moved, partsOf, weekNumber, weeksOf } from "./calendar";
-import { lengthOf, names, occurrences, starts, type Rule, type Window } from "./occurrences";
+import { disagreeing, lengthOf, names, occurrences, starts, type Rule, type Window } from "./occurrences";
 
 const BERLIN = "Europe/Berlin";
 const HOUR = 3_600_000;
@@ -89,6 +89,13 @@ test("an occurrence that began before the span reaches into it", () => {
     const long = windowOf({ from: "2026-11-01T00:00:00Z", for: "10d" });
     assert.equal(occurrences([long], at("2026-11-05T00:00:00Z"), at("2026-11-06T00:00:00Z"), 0).length, 1);
     assert.equal(occurrences([long], at("2026-11-11T00:00:00Z"), at("2026-11-12T00:00:00Z"), 0).length, 0);
+});
+
+test("a next time that the engine sees elsewhere is found", () => {
+    const next = (from: string) => windowOf(nightly, { next: { from, until: from } });
+    assert.equal(disagreeing([next("2026-11-03T01:30:00Z")]).length, 0);
+    assert.equal(disagreeing([next("2026-11-03T02:30:00Z")]).length, 1);
+    assert.equal(disagreeing([windowOf(nightly)]).length, 0);
 });
 
 test("durations are read as the engine writes them", () => {

@@ -90,7 +90,7 @@ function What({ draft, set }: { draft: Draft; set: Change }) {
             </Field>
             {draft.kind === "flow" && (
                 <p>
-                    <label>
+                    <label class="check">
                         <input type="checkbox" checked={draft.shift} onInput={(event) => set({ shift: event.currentTarget.checked })} />
                         {text("shift")}
                     </label>

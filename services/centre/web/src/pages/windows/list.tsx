@@ -17,7 +17,7 @@ import { spanText } from "./words";
 export function WindowList({ windows }: { windows: Shown<Schemas["PageOfWindowView"]> }) {
     const ended = query.value.get("ended") === "true";
     const tools = (
-        <label>
+        <label class="check">
             <input type="checkbox" checked={ended} onInput={() => setQuery({ ended: ended ? undefined : true, cursor: undefined })} />
             {text("ended")}
         </label>
@@ -49,7 +49,7 @@ function columns(fresh: boolean): Column<Window>[] {
         {
             key: "next",
             name: text("next"),
-            cell: (window) => (window.open ? <Lines first={span(window.open)} second={span(window.next)} /> : (span(window.next) ?? common("none"))),
+            cell: (window) => <div class="cell-rule">{window.open ? <Lines first={span(window.open)} second={span(window.next)} /> : (span(window.next) ?? common("none"))}</div>,
         },
         { key: "rule", name: text("rule"), cell: (window) => <div class="cell-rule">{<Lines first={ruleText(window.calendar)} second={window.shift && text("shift_short")} />}</div> },
         { key: "reason", name: common("reason"), cell: (window) => <div class="cell-rule">{<Lines first={window.reason} second={whoOf(window.by)} />}</div> },

@@ -83,3 +83,11 @@ function isOff(window: Window, from: number, now: number): boolean {
     const last = window.voidUntil ? Date.parse(window.voidUntil) : -Infinity;
     return from === last || (from < last && from > now);
 }
+
+/** Windows whose next time the engine sees elsewhere: its data of time zones are other than those of the browser. */
+export function disagreeing(windows: readonly Window[]): Window[] {
+    return windows.filter(({ calendar, next }) => {
+        const from = next ? Date.parse(next.from) : NaN;
+        return calendar.every && next && starts(calendar, from, from + 1).length === 0;
+    });
+}

@@ -14,7 +14,7 @@ import { Age, Time } from "../parts/moment";
 import { Page } from "../parts/page";
 import { Panel } from "../parts/panel";
 import { flows as text } from "../text/flows";
-import { Empty, Errors, Links, Maintenance, quantiles, readyOf, readyParts, State, TimeFigure, type Flow } from "./flows/cells";
+import { Empty, Errors, isUnknown, Links, Maintenance, quantiles, readyOf, readyParts, State, TimeFigure, type Flow } from "./flows/cells";
 import { DecisionList } from "./flows/decisions";
 import { HeldBy } from "./flows/held-by";
 import { LiveCharts } from "./flows/live-charts";
@@ -51,9 +51,13 @@ export default function FlowPage({ flow: name = "" }: PageProps) {
             <Panel bare title={text("present")} resource={flow}>
                 {(data) => <Figures flow={data} fresh={flow.state === "fresh"} />}
             </Panel>
-            <LiveCharts view={flow} decisions={recent} kind="flow" name={name} />
-            <DecisionList decisions={cursor ? older : recent} />
-            <Details flow={flow} />
+            {!isUnknown(flow) && (
+                <>
+                    <LiveCharts view={flow} decisions={recent} kind="flow" name={name} />
+                    <DecisionList decisions={cursor ? older : recent} />
+                    <Details flow={flow} />
+                </>
+            )}
         </Page>
     );
 }

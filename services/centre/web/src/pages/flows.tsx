@@ -78,7 +78,7 @@ function Tools({ onDone }: { onDone: (outcome: Outcome) => void }) {
                 {text("shift_undo_act")}
             </Button>
             <Button kind="danger" needs="operator" onClick={() => setOpen("stop")}>
-                {text("stop")}
+                {text("stop_flows")}
             </Button>
             {open === "stop" && <StopDialog keyword={keyword} onClose={close} onDone={done} />}
             {open === "shift" && <ShiftDialog keyword={keyword} onClose={close} onDone={done} />}

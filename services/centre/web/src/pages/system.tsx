@@ -18,7 +18,7 @@ import { Panel } from "../parts/panel";
 import { Badge } from "../parts/badge";
 import { flows as text } from "../text/flows";
 import { common } from "../text/common";
-import { Errors, Links, Maintenance, quantiles, State, TimeFigure, type System } from "./flows/cells";
+import { Errors, isUnknown, Links, Maintenance, quantiles, State, TimeFigure, type System } from "./flows/cells";
 import { DecisionList } from "./flows/decisions";
 import { LiveCharts } from "./flows/live-charts";
 import { OutcomeNote, type Outcome } from "./flows/outcome";
@@ -49,9 +49,13 @@ export default function SystemPage({ name = "" }: PageProps) {
             <Panel bare title={text("present")} resource={system}>
                 {(data) => <Figures system={data} />}
             </Panel>
-            <LiveCharts view={system} decisions={recent} kind="system" name={name} />
-            <DecisionList decisions={cursor ? older : recent} />
-            <Details system={system} />
+            {!isUnknown(system) && (
+                <>
+                    <LiveCharts view={system} decisions={recent} kind="system" name={name} />
+                    <DecisionList decisions={cursor ? older : recent} />
+                    <Details system={system} />
+                </>
+            )}
         </Page>
     );
 }

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { Schemas } from "../../api/client";
+import type { Shown } from "../../api/resource";
 import { to, toWith } from "../../app/router";
 import { now } from "../../app/clock";
 import { duration, number, shortTime } from "../../app/time";
@@ -13,6 +14,12 @@ import { common } from "../../text/common";
 export type Flow = Schemas["FlowView"];
 export type System = Schemas["SystemView"];
 type Quantiles = Schemas["Quantiles"];
+
+/** Whether the engine knows nothing of the name: one panel that says so is enough. */
+export function isUnknown(resource: Shown<unknown>): boolean {
+    const { data, failure } = resource.known.value;
+    return data === undefined && failure?.status === 404;
+}
 
 /** A value with a smaller line under it. */
 export function Lines({ first, second }: { first: ComponentChildren; second?: ComponentChildren }) {

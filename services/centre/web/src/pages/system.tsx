@@ -64,18 +64,26 @@ const EXPLAINED = {
     healthy: "state_healthy",
     failing: "failing_explained",
     slowing: "state_slowing",
-    stopped: "state_stopped",
+    stopped: "state_stopped_system",
     probing: "state_probing",
     recovering: "state_recovering",
 } as const;
+
+/** What the state means; the word of an operator goes before what the calls say. */
+function explained({ state, control }: System): string {
+    if (control === "kept_stopped") return text("state_kept_stopped");
+    if (control === "forced_open") return text("state_forced_open");
+    return text(EXPLAINED[state]);
+}
 
 function Lead({ system, fresh }: { system: System; fresh: boolean }) {
     const closed = system.closedUntil && Date.parse(system.closedUntil) > now.value;
     return (
         <span class="row">
             <State word={system.state} fresh={fresh} />
-            {fresh && <span>{text(EXPLAINED[system.state])}</span>}
+            {fresh && <span>{explained(system)}</span>}
             {closed && <span>{text("closed_until", { time: shortTime(system.closedUntil ?? 0, now.value) })}</span>}
+            {system.order && <span>{orderText(system.order)}</span>}
             <Maintenance window={system.maintenance} />
             <a href={toWith("errors", { system: system.system })}>{text("errors_of_system")}</a>
             <a href={toWith("orders", { system: system.system })}>{text("orders_of_system")}</a>

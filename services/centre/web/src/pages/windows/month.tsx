@@ -94,7 +94,7 @@ export function Entry({ part, whole }: { part: Part; whole?: boolean }) {
     return (
         <a class={`entry ${kind}${off ? " off" : ""}`} href={addressOf(window.window, query.value)} title={spanText(zone.value, from, until)}>
             <span class="number">{times}</span> {whole ? <span class="hidden-text">{targetOf(window)}</span> : targetOf(window)}
-            {off && <span class="entry-note"> {text("off")}</span>}
+            {off && <span class="entry-note"> {text(from > now.value ? "off" : "ended_early")}</span>}
         </a>
     );
 }

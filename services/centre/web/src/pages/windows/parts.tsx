@@ -36,7 +36,8 @@ export function dayName(day: number): string {
 
 /** Name of a month with its year. */
 export function monthName(day: number): string {
-    return new Intl.DateTimeFormat(language.value, { month: "long", year: "numeric", timeZone: "UTC" }).format(day * DAY);
+    const name = new Intl.DateTimeFormat(language.value, { month: "long", year: "numeric", timeZone: "UTC" }).format(day * DAY);
+    return name.charAt(0).toLocaleUpperCase(language.value) + name.slice(1);
 }
 
 /** A calendar in a sentence. Days of a month are written as the engine writes them. */

@@ -92,13 +92,15 @@ export function HitFlows({ names, more, later }: { names: readonly string[]; mor
     return (
         <>
             <p class="strong">{text("hit", { n: names.length })}</p>
-            <ul>
-                {names.map((name) => (
-                    <li key={name}>
-                        <code>{name}</code>
-                    </li>
-                ))}
-            </ul>
+            <div class="scrolling" role="region" aria-label={text("flows")} tabIndex={0}>
+                <ul>
+                    {names.map((name) => (
+                        <li key={name}>
+                            <code>{name}</code>
+                        </li>
+                    ))}
+                </ul>
+            </div>
             {more && <p>{text("hit_more")}</p>}
         </>
     );

@@ -14,7 +14,7 @@ import { Age, Time } from "../parts/moment";
 import { Page } from "../parts/page";
 import { Panel } from "../parts/panel";
 import { flows as text } from "../text/flows";
-import { Empty, Errors, isUnknown, Links, Maintenance, quantiles, readyOf, readyParts, State, TimeFigure, type Flow } from "./flows/cells";
+import { Empty, Errors, isUnknown, Links, Maintenance, quantiles, readyOf, readyParts, State, TimeFigure, Unchanged, type Flow } from "./flows/cells";
 import { DecisionList } from "./flows/decisions";
 import { HeldBy } from "./flows/held-by";
 import { LiveCharts } from "./flows/live-charts";
@@ -71,6 +71,7 @@ function Lead({ flow, fresh }: { flow: Flow; fresh: boolean }) {
             {fresh && <span>{text(EXPLAINED[flow.state])}</span>}
             {flow.stoppedSince && <span>{text("since", { time: shortTime(flow.stoppedSince, now.value) })}</span>}
             <Maintenance window={flow.maintenance} />
+            <Unchanged since={flow.writtenAt} />
             <a href={toWith("orders", { flow: flow.flow })}>{text("orders_of_flow")}</a>
             <a href={toWith("orders", { flow: flow.flow, status: "retry" })}>{text("retrying")}</a>
             <a href={toWith("orders", { flow: flow.flow, status: "fail" })}>{text("errors_of_flow")}</a>

@@ -18,7 +18,7 @@ import { Panel } from "../parts/panel";
 import { Badge } from "../parts/badge";
 import { flows as text } from "../text/flows";
 import { common } from "../text/common";
-import { Errors, isUnknown, Links, Maintenance, quantiles, State, TimeFigure, type System } from "./flows/cells";
+import { Errors, isUnknown, Links, Maintenance, quantiles, State, TimeFigure, Unchanged, type System } from "./flows/cells";
 import { DecisionList } from "./flows/decisions";
 import { LiveCharts } from "./flows/live-charts";
 import { OutcomeNote, type Outcome } from "./flows/outcome";
@@ -85,6 +85,7 @@ function Lead({ system, fresh }: { system: System; fresh: boolean }) {
             {closed && <span>{text("closed_until", { time: shortTime(system.closedUntil ?? 0, now.value) })}</span>}
             {system.order && <span>{orderText(system.order)}</span>}
             <Maintenance window={system.maintenance} />
+            <Unchanged since={system.writtenAt} />
             <a href={toWith("errors", { system: system.system })}>{text("errors_of_system")}</a>
             <a href={toWith("orders", { system: system.system })}>{text("orders_of_system")}</a>
         </span>

@@ -21,6 +21,14 @@ export function isUnknown(resource: Shown<unknown>): boolean {
     return data === undefined && failure?.status === 404;
 }
 
+/** How long figures are unchanged before it is said: an idle flow has old ones, and so has one without a dispatcher. */
+const QUIET = 60_000;
+
+export function Unchanged({ since }: { since: string }) {
+    if (now.value - Date.parse(since) < QUIET) return null;
+    return <span class="soft">{text("unchanged", { time: shortTime(since, now.value) })}</span>;
+}
+
 /** A value with a smaller line under it. */
 export function Lines({ first, second }: { first: ComponentChildren; second?: ComponentChildren }) {
     return (

@@ -18,8 +18,13 @@ import { stoppedFirst } from "./rank";
 import { SearchByName } from "./search";
 import { sumOf } from "./series";
 
+/** Systems of a page: with the flows that call each, more would be too many elements. */
+const LIMIT = 75;
+/** Flows that are named beside a system; its page has all. */
+const NAMED = 3;
+
 export function systemsRequest() {
-    return read("/v1/systems", {}, { cursor: query.value.get("cursor"), limit: 100 });
+    return read("/v1/systems", {}, { cursor: query.value.get("cursor"), limit: LIMIT });
 }
 
 export function SystemList() {
@@ -64,8 +69,13 @@ function columns(fresh: boolean): Column<System>[] {
         { key: "failed", name: text("failed_share"), number: true, cell: failed },
         { key: "rate", name: text("throughput"), number: true, cell: (one) => text("per_second", { n: rate(one.throughput) }) },
         { key: "time", name: text("call_time"), number: true, cell: (one) => <ShortAndLong short={one.shortTerm} long={one.longTerm} /> },
-        { key: "flows", name: text("used_by"), cell: (one) => <Links page="flows" names={one.flows.slice(0, 6)} /> },
+        { key: "flows", name: text("used_by"), cell: usedBy },
     ];
+}
+
+function usedBy(one: System) {
+    const more = one.flows.length - NAMED;
+    return <Lines first={<Links page="flows" names={one.flows.slice(0, NAMED)} />} second={more > 0 && <a href={to("systems", one.system)}>{text("more_flows", { n: more })}</a>} />;
 }
 
 /** What holds a system, in a line. */

@@ -67,10 +67,10 @@ function loneOf(values: ArrayLike<number | null | undefined>): number[] {
     return Array.from(values, (_, index) => index).filter((index) => isThere(index) && !isThere(index - 1) && !isThere(index + 1));
 }
 
-/** Text of the mark nearest to the pointer; empty where none is near. */
+/** Text of the mark nearest to the pointer; empty where none is near, and in charts that only follow another. */
 function textNear(chart: uPlot, marks: readonly Mark[]): string {
     const left = chart.cursor.left ?? -1;
-    if (left < 0) return "";
+    if (left < 0 || !chart.over.matches(":hover")) return "";
     const distances = marks.map((mark) => ({ mark, distance: Math.abs(chart.valToPos(mark.at, "x") - left) }));
     const near = distances.filter(({ distance }) => distance <= NEAR).sort((one, other) => one.distance - other.distance);
     return near[0]?.mark.text ?? "";

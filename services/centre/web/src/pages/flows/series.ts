@@ -74,14 +74,14 @@ export function joined(decisions: readonly Decision[], polled: readonly Point[],
     const all = [...past, ...polled].filter((one) => one.at >= since).sort((one, other) => one.at - other.at);
     return all.flatMap((point, index) => {
         const before = all[index - 1];
-        return before && point.at - before.at > quiet ? [emptyAt(before), point] : [point];
+        return before && point.at - before.at > quiet ? [emptyAfter(before, quiet / 2), point] : [point];
     });
 }
 
-/** An empty point just after another; the limit alone goes on, since each change of it has a decision of its own. */
-function emptyAt(before: Point): Point {
+/** An empty point some ms after another; the limit alone goes on, since each change of it has a decision of its own. */
+function emptyAfter(before: Point, distance: number): Point {
     const nothing = { inProgress: null, ready: null, throughput: null, p50: null, p99: null, errors: null };
-    return { at: before.at + 1, limit: before.limit, ...nothing };
+    return { at: before.at + distance, limit: before.limit, ...nothing };
 }
 
 /** Values of one figure, in the order of the points. */

@@ -19,10 +19,13 @@ import { sumOf } from "./series";
 
 const STATES = ["stopped", "disabled_manually", "probing", "limited", "enabled"] as const;
 
+/** Flows of a page: more would be too many elements. */
+const LIMIT = 80;
+
 /** What the list asks for: all that defines it stands in the address. */
 export function flowsRequest() {
     const [contains, state, cursor] = ["contains", "state", "cursor"].map((name) => query.value.get(name));
-    return read("/v1/flows", {}, { contains, state, cursor, limit: 100 });
+    return read("/v1/flows", {}, { contains, state, cursor, limit: LIMIT });
 }
 
 export function FlowList() {

@@ -14,7 +14,7 @@ import { dayName, Target } from "./parts";
 
 const HOUR = 3_600_000;
 /** Windows that the table shows at a time. */
-const ROWS = 30;
+const ROWS = 15;
 
 export function WeekView({ days, all, caption }: { days: readonly Day[]; all: readonly Occurrence[]; caption: string }) {
     const rows = new Map<number, Row>();

@@ -21,9 +21,12 @@ import { disagreeing, occurrences } from "./windows/occurrences";
 import { dayName, monthName } from "./windows/parts";
 import { WeekView } from "./windows/week";
 
+/** Windows of a page: with the calendar, more would be too many elements. */
+const LIMIT = 80;
+
 export default function Windows() {
     const ended = query.value.get("ended");
-    const request = read("/v1/windows", {}, { ended, cursor: query.value.get("cursor"), limit: 100 });
+    const request = read("/v1/windows", {}, { ended, cursor: query.value.get("cursor"), limit: LIMIT });
     const windows = useResource<Schemas["PageOfWindowView"]>(request);
     const [outcome, setOutcome] = useState<Outcome>();
     const close = () => setQuery({ window: undefined, new: undefined, target: undefined }, true);

@@ -2,9 +2,17 @@
 # One image with the one program, for the five services and the command line. The build needs BuildKit, the default of
 # today's engines: its caches keep the compiled libraries from one build to the next.
 
+FROM node:22-bookworm-slim AS pages
+WORKDIR /web
+COPY services/centre/web/ .
+RUN --mount=type=cache,target=/root/.npm,sharing=locked \
+    npm ci --ignore-scripts --no-audit --no-fund && node build.mjs
+
 FROM rust:1.95-bookworm AS build
 WORKDIR /source
 COPY . .
+# The program carries the pages of the control centre.
+COPY --from=pages /web/dist services/centre/web/dist
 # The folder of results is a cache and no part of the layer: the program is moved out of it in the same step.
 RUN --mount=type=cache,target=/usr/local/cargo/registry,sharing=locked \
     --mount=type=cache,target=/source/target,sharing=locked \

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use pagurus_domain::id::Role;
 
 /// Folders that hold nothing of ours.
-const FOREIGN: [&str; 3] = ["target", ".git", ".dev"];
+const FOREIGN: [&str; 5] = ["target", ".git", ".dev", "node_modules", "dist"];
 
 /// The five services, by the words of their roles.
 pub const SERVICES: [&str; Role::ALL.len()] = {

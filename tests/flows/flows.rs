@@ -3,6 +3,7 @@
 mod backlog;
 mod counts;
 mod history;
+mod ledger;
 mod limits;
 mod shares;
 mod shipped;

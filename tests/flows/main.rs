@@ -15,6 +15,7 @@ mod audit;
 mod bench;
 mod callbacks;
 mod calls;
+mod centre;
 mod client_limits;
 mod clients;
 mod consistency;

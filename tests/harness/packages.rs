@@ -52,12 +52,16 @@ static TYPESCRIPT: Wanted = Wanted {
     there: || ["node", "tsc"].iter().all(|program| answers(program)),
 };
 
-/// Runtime of the sender in JavaScript, and the program that fetches its library.
+/// Bundler of the pages and runtime of the sender in JavaScript, and the program that fetches their libraries.
 static NPM: Wanted = Wanted {
     name: "node with npm",
     packages: &["nodejs", "npm"],
     there: || ["node", "npm"].iter().all(|program| answers(program)),
 };
+
+/// A browser for the tests of the pages.
+static CHROMIUM: Wanted =
+    Wanted { name: "chromium", packages: &["chromium", "fonts-dejavu-core"], there: || answers("chromium") };
 
 /// A pooler that stands between services and database in a test of faults.
 static POOLER: Wanted =
@@ -99,8 +103,19 @@ pub struct Missing(Vec<&'static Wanted>);
 /// # Errors
 /// This is no Debian-like system, or the user may not install anything.
 pub fn missing(tests: bool) -> Result<Missing> {
-    let of_tests = [&PYTHON, &CURL, &TYPESCRIPT, &NPM, &POOLER, &PROMTOOL, &DIRECTORY, &DOMAIN];
-    let wanted = SERVERS.iter().chain(tests.then_some(of_tests).into_iter().flatten());
+    let of_tests = [&PYTHON, &CURL, &TYPESCRIPT, &NPM, &CHROMIUM, &POOLER, &PROMTOOL, &DIRECTORY, &DOMAIN];
+    announce(SERVERS.iter().chain(tests.then_some(of_tests).into_iter().flatten()))
+}
+
+/// The missing ones of what bundles the pages of the control centre. Announces them.
+///
+/// # Errors
+/// As [`missing`].
+pub fn missing_for_pages() -> Result<Missing> {
+    announce([&NPM].into_iter())
+}
+
+fn announce(wanted: impl Iterator<Item = &'static Wanted>) -> Result<Missing> {
     let missing = Missing(wanted.filter(|one| !(one.there)()).collect());
     if missing.0.is_empty() {
         return Ok(missing);

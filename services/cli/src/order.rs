@@ -6,6 +6,7 @@ mod amend;
 mod answer;
 mod call;
 mod export;
+mod ledger;
 mod parts;
 mod show;
 mod submit;
@@ -105,6 +106,11 @@ pub(crate) enum Command {
     },
     /// Say in a sentence why an order does not run
     Explain {
+        /// Id of the order
+        id: String,
+    },
+    /// Show where the time of an order went
+    Ledger {
         /// Id of the order
         id: String,
     },
@@ -243,6 +249,7 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
         Command::Steps { id } => parts::part(&order_path(&id, "steps"), parts::STEPS, client, screen).await,
         Command::Tasks { id } => parts::part(&order_path(&id, "tasks"), parts::TASKS, client, screen).await,
         Command::Explain { id } => explain(&id, client, screen).await,
+        Command::Ledger { id } => ledger::run(&id, client, screen).await,
         Command::Events { id, after } => events(&id, after, client, screen).await,
     }
 }

@@ -10,6 +10,7 @@ mod body;
 mod callbacks;
 mod caller;
 mod calls;
+mod centre;
 mod cluster;
 mod description;
 mod document;
@@ -40,7 +41,8 @@ mod windows;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{Response, Uri};
+use axum::extract::Request;
+use axum::http::Response;
 use axum::response::IntoResponse;
 use axum::{Extension, Router, middleware};
 use pagurus_runtime::answer_of;
@@ -57,7 +59,7 @@ use crate::Intake;
 
 /// Returns all routes of the API, with their description.
 fn table() -> Table {
-    let rooms: [fn(Table) -> Table; 20] = [
+    let rooms: [fn(Table) -> Table; 21] = [
         access::routes,
         orders::routes,
         parts::routes,
@@ -78,6 +80,7 @@ fn table() -> Table {
         views::routes,
         sight::routes,
         stream::routes,
+        centre::routes,
     ];
     description::routes(rooms.into_iter().fold(Table::new(), |table, room| room(table)))
 }
@@ -92,7 +95,10 @@ pub(crate) fn router(intake: Intake) -> Router {
     let (router, document) = table().finish();
     let paths = Arc::new(paths_of(&document));
     router
-        .fallback(move |uri: Uri| async move { ProblemResponse(nothing_at(uri.path(), &paths)) })
+        .fallback(move |request: Request| async move {
+            let page = centre::page_for(&request);
+            page.unwrap_or_else(|| ProblemResponse(nothing_at(request.uri().path(), &paths)).into_response())
+        })
         .method_not_allowed_fallback(|| async {
             ProblemResponse(Problem::new(Type::MethodNotAllowed, "this path does not know the method"))
         })

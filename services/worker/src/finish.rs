@@ -10,6 +10,7 @@ use pagurus_domain::id::{Attempt, OrderNo, Pass, ScenarioRef};
 use pagurus_domain::json::json_text;
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::change::LifeEnd;
+use pagurus_domain::order::ledger::LedgerReason;
 use pagurus_domain::order::notification::{Content, Moved, Occasion, StoredNotify};
 use pagurus_domain::order::{OrderError, ScenarioStatus, stage::Then};
 use pagurus_domain::time;
@@ -199,10 +200,15 @@ pub(crate) fn moves(
 struct StageRecord<'a> {
     attempt: i32,
     wake: &'static str,
+    /// Milliseconds for which it was ready before it was claimed.
+    waited_ms: u64,
     #[serde(serialize_with = "time::serialize")]
     started_at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     ended_at: Option<Timestamp>,
+    /// The reason of the suspension, where the status does not say it: the class of an error, or a system left alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rests: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     transitions: &'a [Transition],
@@ -220,14 +226,24 @@ pub(crate) fn record(
     let record = StageRecord {
         attempt: claimed.attempt.0,
         wake: claimed.wake.as_str(),
+        waited_ms: claimed.waited_ms(),
         started_at: claimed.now,
         ended_at: end.map(|(_, at)| at),
+        rests: end.and_then(|(then, _)| rests(then)),
         status: end.map(|(then, _)| then.status().as_str()),
         transitions,
         log,
         steps,
     };
     json_text(&record)
+}
+
+fn rests(then: &Then) -> Option<&str> {
+    match then {
+        Then::Hold { .. } => Some(LedgerReason::System.as_str()),
+        Then::Retry { error, .. } => error.class.as_deref(),
+        _ => None,
+    }
 }
 
 /// Hands an end in and waits until it is written, or found stale.

@@ -5,6 +5,7 @@
 pub mod amendment;
 pub mod change;
 pub mod dependency;
+pub mod ledger;
 pub mod notification;
 pub mod principal;
 pub mod registration;

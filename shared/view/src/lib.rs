@@ -18,6 +18,7 @@ mod flows;
 mod foresight;
 mod hidden;
 mod history;
+mod ledger;
 mod log;
 mod notifications;
 mod operations;

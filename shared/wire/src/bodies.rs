@@ -272,6 +272,18 @@ pub struct TrialBody {
     pub tests: String,
 }
 
+/// A place in the text of a scenario that is not finished. Lines and columns count from 1, columns in units of UTF-16.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompletionBody {
+    /// The text.
+    pub text: String,
+    /// Line of the place.
+    pub line: usize,
+    /// Column of the place.
+    pub column: usize,
+}
+
 /// A reason, for the history.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReasonBody {

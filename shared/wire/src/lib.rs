@@ -18,6 +18,7 @@ pub mod export;
 pub mod flows;
 pub mod foresight;
 pub mod json;
+pub mod ledger;
 pub mod message;
 pub mod nodes;
 pub mod notices;

@@ -99,3 +99,35 @@ pub struct TriedView {
     /// Tests in the order of the file: name, faults with their places, and the story of the order.
     pub tests: Vec<Value>,
 }
+
+/// What may be written at a place of a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CompletionsView {
+    /// Place at which an item begins: what was typed behind it is replaced.
+    pub from: TextPlaceView,
+    /// Items that go on with what was typed.
+    pub items: Vec<CompletionView>,
+}
+
+/// A place in a text, counted from 1, its column in units of UTF-16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TextPlaceView {
+    /// Line.
+    pub line: usize,
+    /// Column.
+    pub column: usize,
+}
+
+/// Something that may be written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CompletionView {
+    /// Text that is shown.
+    pub label: String,
+    /// `key`, `word`, `state` or `name`.
+    pub kind: String,
+    /// Sentence about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// Text to be written.
+    pub insert: String,
+}

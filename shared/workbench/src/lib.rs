@@ -3,6 +3,7 @@
 //!
 //! The engine needs none of it to run an order.
 
+pub mod complete;
 pub mod diff;
 pub mod graph;
 pub mod lab;

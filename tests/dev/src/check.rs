@@ -9,6 +9,8 @@ use anyhow::{Result, bail};
 use pagurus_dev::build::{MEASURE, cargo, command as cargo_command};
 use pagurus_dev::place::root;
 
+use crate::pages;
+
 /// The advisories of libraries are known only to the network and to this program.
 const WITHOUT_DENY: &str =
     "advisories of libraries: cargo-deny is not installed (`cargo install --locked cargo-deny`)";
@@ -35,6 +37,7 @@ pub fn command() -> Result<()> {
     check("architecture rules", &|root| {
         cargo(root, &["test", "--workspace", "--test", "architecture", "--locked"])
     });
+    check("pages of the control centre", &pages::check);
     let deny = has_deny(&root);
     if deny {
         check("advisories, licences and origins", &|root| cargo(root, &["deny", "check"]));

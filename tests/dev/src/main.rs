@@ -8,6 +8,7 @@ mod down;
 mod measure;
 mod node;
 mod package;
+mod pages;
 mod quick;
 mod random;
 mod run;
@@ -55,6 +56,8 @@ enum Command {
     Quick(quick::Options),
     /// Format, lints, documentation, architecture rules, dependencies
     Check,
+    /// Bundle the pages of the control centre
+    Pages,
     /// Make a Debian package, a tarball, the files of the image, and the list of what is built in
     Package(package::Options),
     /// Run the benchmarks
@@ -78,6 +81,7 @@ async fn main() -> ExitCode {
         Command::Soak(options) => measure::command("soak", Profile::Dev, options).await,
         Command::Quick(options) => quick::command(&options),
         Command::Check => check::command(),
+        Command::Pages => pages::command().await,
         Command::Package(options) => package::command(options).await,
         Command::Bench(options) => measure::command("bench", Profile::Release, options).await,
         Command::Demo(options) => demo::serve(options).await,

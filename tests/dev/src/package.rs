@@ -14,6 +14,8 @@ use clap::Args;
 use pagurus_dev::build::{self, Profile, Targets};
 use pagurus_dev::place::root;
 
+use crate::pages;
+
 /// The program that is shipped; the image has the same.
 const PROGRAM: &str = "pagurus";
 /// Documents that go along.
@@ -35,7 +37,10 @@ pub async fn command(options: Options) -> Result<()> {
     let root = root()?;
     let programs = match options.programs {
         Some(folder) => folder,
-        None => build::build(&root, Profile::Release, Targets::Programs).await?,
+        None => {
+            pages::build(&root).await?;
+            build::build(&root, Profile::Release, Targets::Programs).await?
+        }
     };
     let into = if options.into.is_absolute() { options.into } else { root.join(options.into) };
     if into.exists() {

@@ -76,7 +76,8 @@ async fn work(place: &Place, options: &Options, ours: &Mutex<Option<Record>>) ->
     } else {
         demo(&record, &server).await?;
     }
-    println!("\nAPI: {server}");
+    println!("\nControl centre:         {server}");
+    println!("API:                    {server}/docs");
     println!("In your shell:          . {}", place.folder().join("env").display());
     println!("It stays up until Ctrl-C.");
     std::future::pending().await

@@ -21,6 +21,8 @@ use pagurus_dev::build::{MEASURE, Profile, Targets, build, command as cargo};
 use pagurus_dev::place::root;
 use pagurus_dev::stages::Stages;
 
+use crate::pages;
+
 /// Arguments for the test runner.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
@@ -69,6 +71,7 @@ pub async fn command(options: Options) -> Result<()> {
         build(&build_root, Profile::Dev, Targets::Tests).await
     }));
     missing.install(&folder.join("log/packages.log")).await?;
+    pages::build(&root).await?;
     let (port, broker_port) = (Ports::reserve(1, &owner)?, Ports::reserve(rabbit::PORTS, &owner)?);
     let (data, log) = (folder.join("postgres"), folder.join("log/postgres.log"));
     let postgres = Postgres::prepare(&data, &log, port.first())?.shared_by_tests()?;

@@ -15,7 +15,7 @@ use pagurus_harness::postgres;
 use pagurus_harness::process::{self, Identity};
 use pagurus_harness::{packages, rabbit};
 
-use crate::servers;
+use crate::{pages, servers};
 use pagurus_dev::build::{Profile, Targets, build};
 use pagurus_dev::place::{Place, Record};
 use pagurus_dev::stages::Stages;
@@ -62,10 +62,6 @@ pub struct Options {
 }
 
 impl Options {
-    fn profile(&self) -> Profile {
-        if self.release { Profile::Release } else { Profile::Dev }
-    }
-
     fn count(&self, role: Role) -> usize {
         match role {
             Role::Intake => self.intakes,
@@ -83,7 +79,10 @@ pub async fn command(options: Options) -> Result<()> {
     let record = up(&place, &options, &mut Stages::after_tool(&STAGES)).await?;
     eprintln!("==> ready");
     print!("{}", std::fs::read_to_string(place.folder().join("nodes"))?);
-    eprintln!("    API: {}", record.server().unwrap_or_else(|| "no intake node".to_owned()));
+    eprintln!(
+        "    control centre and API: {}",
+        record.server().unwrap_or_else(|| "no intake node".to_owned())
+    );
     eprintln!("    in your shell: . {}", place.folder().join("env").display());
     eprintln!("    ./dev down ends it");
     Ok(())
@@ -114,7 +113,16 @@ pub async fn up(place: &Place, options: &Options, stages: &mut Stages) -> Result
         anyhow::Ok(())
     };
     // Packages come over the network, the broker takes seconds to start, and cargo takes its time: side by side.
-    let building = build(place.root(), options.profile(), Targets::Programs);
+    let pages = pages::build_or_say(place.root());
+    let building = async {
+        // A program for release carries the pages; one for development reads them when it is asked for them.
+        if options.release {
+            pages.await;
+            return build(place.root(), Profile::Release, Targets::Programs).await;
+        }
+        let ((), programs) = tokio::join!(pages, build(place.root(), Profile::Dev, Targets::Programs));
+        programs
+    };
     let ((), programs) = tokio::try_join!(servers, building)?;
     record.programs.clone_from(&programs);
     if own_postgres {

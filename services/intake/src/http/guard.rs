@@ -100,8 +100,8 @@ fn readable(request: &Request) -> Option<Problem> {
     let sent = request.headers().get(header::CONTENT_TYPE)?.to_str().unwrap_or("(not ASCII)");
     let kind = sent.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is = |known: &[&str]| known.contains(&&*kind);
-    let scenario =
-        path.starts_with("/v1/scenarios/") && (*request.method() == Method::PUT || path.ends_with("/check"));
+    let scenario = path.starts_with("/v1/scenarios/")
+        && (*request.method() == Method::PUT || path.ends_with("/check") || path == "/v1/scenarios/graph");
     let batch = path == "/v1/orders/batch";
     let read = is(&[UNSAID, "application/json", "text/json"])
         || kind.ends_with("+json")

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, Response, Uri, header};
 use axum::response::IntoResponse as _;
 use pagurus_view::{EventsQuery, LogQuery, PartQuery};
 use pagurus_wire::explain::Explanation;
+use pagurus_wire::ledger::LedgerView;
 use pagurus_wire::order::{DependencyGraph, EventView, LogLineView, OrderView, StatusView, TransitionView};
 use pagurus_wire::parts::{CallbackView, ProgressView, RequestView, StepView, TaskView};
 use schemars::JsonSchema;
@@ -45,6 +46,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get("/v1/orders/{id}/requests", requests, viewer("Questions to other systems."))
         .get("/v1/orders/{id}/callbacks", callbacks, viewer("Answers to these questions."))
         .get("/v1/orders/{id}/explain", explain, viewer("Why it does not run, in plain words."))
+        .get("/v1/orders/{id}/ledger", ledger, viewer("Where its time went: every millisecond by reason."))
         .get(
             "/v1/orders/{id}/dependencies",
             dependencies,
@@ -82,6 +84,14 @@ async fn progress(
     _: NoQuery,
 ) -> HttpResult<Json<ProgressView>> {
     Ok(Json(intake.views.progress(&id).await?))
+}
+
+async fn ledger(
+    State(intake): State<Intake>,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> HttpResult<Json<LedgerView>> {
+    Ok(Json(intake.views.ledger(&id).await?))
 }
 
 async fn transitions(

@@ -1,5 +1,6 @@
 //! Scenarios: check, apply, migrate, and try in a file of its own.
 
+mod completion;
 pub(super) mod trial;
 
 use axum::Json;
@@ -32,6 +33,8 @@ use super::preconditions::expected;
 use super::query::{Path, Query};
 use crate::Intake;
 
+/// Media type of pictures.
+const SVG: &str = "image/svg+xml";
 /// Longest name in a path.
 const MAX_NAME_BYTES: usize = 64;
 
@@ -51,6 +54,19 @@ pub(super) fn routes(table: Table) -> Table {
             "/v1/scenarios/test",
             trial::test,
             viewer("Runs the tests of a scenario in virtual time.").takes::<TrialBody>(),
+        )
+        .post(
+            "/v1/scenarios/complete",
+            completion::complete,
+            viewer("What may be written at a place of a text that is not finished."),
+        )
+        .post(
+            "/v1/scenarios/graph",
+            draw,
+            viewer("Draws a workflow that is not applied.")
+                .takes_text(YAML)
+                .takes::<Map<String, Value>>()
+                .gives_text(SVG, "The picture."),
         )
         .put(
             "/v1/scenarios/{name}",
@@ -76,7 +92,7 @@ pub(super) fn routes(table: Table) -> Table {
             "/v1/scenarios/{name}/graph",
             graph,
             viewer("The workflow as a picture.")
-                .gives_text("image/svg+xml", "The picture.")
+                .gives_text(SVG, "The picture.")
                 .gives_text("text/vnd.mermaid", "The picture."),
         )
         .post(
@@ -240,7 +256,7 @@ async fn graph(
     Query(query): Query<VersionQuery>,
 ) -> HttpResult<Response<Body>> {
     let (kind, draw): (_, fn(&_) -> String) = match query.format.as_deref() {
-        None | Some("svg") => ("image/svg+xml", drawing::svg),
+        None | Some("svg") => (SVG, drawing::svg),
         Some("mermaid") => ("text/vnd.mermaid; charset=utf-8", drawing::mermaid),
         Some(other) => {
             let detail = format!("there is no format `{}`; write svg or mermaid", cut(other));
@@ -248,10 +264,20 @@ async fn graph(
         }
     };
     let scenario = intake.views.read_scenario(&intake.views.scenario_text(&name, query.version).await?.1)?;
+    Ok(picture(kind, draw(&scenario)))
+}
+
+/// `POST /v1/scenarios/graph`
+async fn draw(State(intake): State<Intake>, body: Body) -> HttpResult<Response<Body>> {
+    let (_, Reading { scenario, .. }) = read(&intake, body).await?;
+    Ok(picture(SVG, drawing::svg(&scenario)))
+}
+
+fn picture(kind: &'static str, drawn: String) -> Response<Body> {
     // The picture has a sheet of its own and nothing else that a page could run.
     let policy = "default-src 'none'; style-src 'unsafe-inline'";
     let headers = [(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, policy)];
-    Ok((headers, draw(&scenario)).into_response())
+    (headers, drawn).into_response()
 }
 
 /// Returns a name of any length as an answer repeats it: cut.

@@ -79,7 +79,11 @@ pub(super) fn draw(scenario: &Scenario) -> String {
     );
     draw_start(&mut out, &layout.places[scenario.initial.0]);
     for (way, line) in ways.iter().zip(&layout.lines) {
+        let (from, to) = (&scenario.states[way.from].name, &scenario.states[way.to].name);
+        let (from, events, to) = (escaped(from), escaped(&way.events.join(" ")), escaped(to));
+        let _ = write!(out, "<g data-from=\"{from}\" data-events=\"{events}\" data-to=\"{to}\">");
         draw_way(&mut out, way, line, &layout);
+        out.push_str("</g>");
     }
     for (at, state) in scenario.states.iter().enumerate() {
         draw_state(&mut out, state, tone(scenario, at), &layout.places[at]);
@@ -200,7 +204,9 @@ fn draw_state(out: &mut String, state: &State, tone: Tone, place: &LayoutBox) {
             "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"{radius:.1}\"/>"
         );
     };
-    let _ = write!(out, "<g><title>{}</title>", escaped(&hint(state)));
+    // By these names pages find what they mark.
+    let _ =
+        write!(out, "<g data-state=\"{}\"><title>{}</title>", escaped(&state.name), escaped(&hint(state)));
     match state.kind {
         StateKind::Plain => rect(out, class, 0.0, 6.0),
         StateKind::Sleeping => rect(out, class, 0.0, HEIGHT / 2.0),

@@ -71,8 +71,10 @@ function mark(element: HTMLElement, { states, figures, taken, onState }: Props):
             if (event.key === "Enter" || event.key === " ") onState(name);
         };
     }
-    for (const way of element.querySelectorAll<SVGElement>("[data-way]")) {
-        way.classList.toggle("taken", taken?.has(way.dataset["way"] ?? "") ?? false);
+    for (const way of element.querySelectorAll<SVGGElement>("g[data-events]")) {
+        const { from, to, events } = way.dataset;
+        const isTaken = (events ?? "").split(" ").some((event) => taken?.has(`${from} ${event} ${to}`));
+        way.classList.toggle("taken", isTaken);
     }
 }
 

@@ -50,7 +50,7 @@ function Content<T>({ resource, empty, emptyText, children }: Pick<Props<T>, "re
     return (
         <>
             {state === "old" && <OldNote resource={resource} />}
-            {empty?.(data) ? <div class="nothing">{emptyText ?? common("empty")}</div> : children(data)}
+            {empty?.(data) ? state === "fresh" && <div class="nothing">{emptyText ?? common("empty")}</div> : children(data)}
         </>
     );
 }

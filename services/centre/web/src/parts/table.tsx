@@ -28,7 +28,7 @@ interface Props<R> {
 
 export function Table<R>({ caption, columns, rows, keyOf, marked }: Props<R>) {
     return (
-        <div class="table-frame" role="region" aria-label={caption} tabIndex={0}>
+        <div class="table-frame" role="group" aria-label={caption} tabIndex={0}>
             <table>
                 <caption class="hidden-text">{caption}</caption>
                 <thead>

@@ -1,10 +1,11 @@
 // Moving in time what waits or retries, and taking such a move back.
 
 import { useState } from "preact/hooks";
+import { useAnswer } from "../../api/answer";
 import { change, type Schemas } from "../../api/client";
 import { ActionDialog } from "../../parts/dialog";
 import { DurationField, Field } from "../../parts/field";
-import { PreviewFailure, usePreview } from "../../parts/preview";
+import { PreviewFailure } from "../../parts/preview";
 import { flows as text } from "../../text/flows";
 import { UndoDialog, type Outcome } from "./outcome";
 
@@ -19,8 +20,9 @@ export function ShiftDialog({ keyword: given = "", onClose, onDone }: Props & { 
     const [flow, setFlow] = useState(given);
     const [by, setBy] = useState("");
     const body = (reason: string, dryRun: boolean) => ({ flow, by, reason, dryRun });
-    const preview = usePreview<Shift>(flow && by ? change("POST", "/v1/flows/shift", {}, body(text("reason_probe"), true)) : null);
-    const { answer, failure, busy } = preview;
+    const preview = useAnswer<Shift>(flow && by ? change("POST", "/v1/flows/shift", {}, body(text("reason_probe"), true)) : null);
+    const { failure, busy } = preview;
+    const answer = busy ? undefined : preview.data;
     return (
         <ActionDialog<Shift>
             title={text("shift_title")}

@@ -1,10 +1,11 @@
 // Stopping and resuming of flows by hand, with what it will hit before it does.
 
 import { useState } from "preact/hooks";
+import { useAnswer, type Answered } from "../../api/answer";
 import { change, type Schemas } from "../../api/client";
 import { ActionDialog } from "../../parts/dialog";
 import { DurationField, Field } from "../../parts/field";
-import { PreviewFailure, usePreview, type Previewed } from "../../parts/preview";
+import { PreviewFailure } from "../../parts/preview";
 import { flows as text } from "../../text/flows";
 import type { Outcome } from "./outcome";
 
@@ -20,14 +21,14 @@ export function StopDialog({ keyword: given = "", onClose, onDone }: Props & { k
     const [length, setLength] = useState("");
     const [resume, setResume] = useState(true);
     const body = (reason: string, dryRun: boolean) => ({ keyword, reason, dryRun, ...(length ? { for: length, resume } : {}) });
-    const preview = usePreview<StopOutcome>(keyword ? change("POST", "/v1/flows/stop", {}, body(text("reason_probe"), true)) : null);
+    const preview = useAnswer<StopOutcome>(keyword ? change("POST", "/v1/flows/stop", {}, body(text("reason_probe"), true)) : null);
     return (
         <ActionDialog<StopOutcome>
             title={text("stop_title")}
             act={text("stop_act")}
             danger
             reason="required"
-            disabled={!preview.answer}
+            disabled={preview.busy || !preview.data}
             request={(reason) => change("POST", "/v1/flows/stop", {}, body(reason, false))}
             onDone={(answer) => onDone(stopped(answer))}
             onClose={onClose}
@@ -55,7 +56,7 @@ function stopped(answer: StopOutcome): Outcome {
 }
 
 export function ResumeDialog({ stop, keyword, onClose, onDone }: Props & { stop: number; keyword: string }) {
-    const preview = usePreview<StopOutcome>(change("POST", "/v1/flows/resume", {}, { stop, reason: text("reason_probe"), dryRun: true }));
+    const preview = useAnswer<StopOutcome>(change("POST", "/v1/flows/resume", {}, { stop, reason: text("reason_probe"), dryRun: true }));
     return (
         <ActionDialog<StopOutcome>
             title={text("resume_title", { stop, keyword })}
@@ -72,8 +73,9 @@ export function ResumeDialog({ stop, keyword, onClose, onDone }: Props & { stop:
 }
 
 /** Flows that are hit, and orders that move; of a stop (`later`) also those that are not known yet. */
-function Hit({ preview, later }: { preview: Previewed<StopOutcome>; later?: boolean }) {
-    const { answer, failure, busy } = preview;
+function Hit({ preview, later }: { preview: Answered<StopOutcome>; later?: boolean }) {
+    const { data, failure, busy } = preview;
+    const answer = busy ? undefined : data;
     if (!answer && !failure && !busy) return null;
     return (
         <section class="preview" aria-live="polite" aria-busy={busy}>

@@ -7,6 +7,7 @@ import { to } from "../../app/router";
 import { shortTime } from "../../app/time";
 import { Dialog } from "../../parts/dialog";
 import { Panel } from "../../parts/panel";
+import { Prose } from "../../parts/prose";
 import { queues as text } from "../../text/queues";
 
 type Explanation = Schemas["Explanation"];
@@ -20,7 +21,9 @@ export function Explained({ explanation, fresh }: { explanation: Explanation; fr
             <p>
                 <code>{explanation.reason}</code>
             </p>
-            <p>{explanation.explanation}</p>
+            <p>
+                <Prose text={explanation.explanation} />
+            </p>
             {eta && fresh && <p class="soft">{text("eta", { p50: time(eta.p50), p90: time(eta.p90) })}</p>}
         </>
     );

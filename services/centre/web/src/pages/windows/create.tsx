@@ -1,6 +1,7 @@
 // The form of a new window, with its next times and the flows that it stops before it is set.
 
 import { useState } from "preact/hooks";
+import { useAnswer } from "../../api/answer";
 import { change, read, type Schemas } from "../../api/client";
 import { asCommand } from "../../api/command";
 import { useResource } from "../../api/resource";
@@ -12,7 +13,7 @@ import { windows as text } from "../../text/windows";
 import { ActionDialog } from "../../parts/dialog";
 import { DurationField, Field, Select } from "../../parts/field";
 import { CopyLine } from "../../parts/page";
-import { PreviewFailure, usePreview } from "../../parts/preview";
+import { PreviewFailure } from "../../parts/preview";
 import { HitFlows } from "../flows/stop-dialogs";
 import type { Outcome } from "../flows/outcome";
 import { bodyOf, commandOf, newDraft, type Body, type Draft } from "./draft";
@@ -28,13 +29,14 @@ export function CreateDialog({ onClose, onDone }: { onClose: () => void; onDone:
     const [draft, setDraft] = useState<Draft>(() => newDraft(kind, query.value.get("target") ?? "", zone.value));
     const set: Change = (changes) => setDraft((before) => ({ ...before, ...changes }));
     const probe = bodyOf(draft, zone.value, flows("reason_probe"), true);
-    const preview = usePreview<WindowOutcome>(probe ? change("POST", "/v1/windows", {}, probe) : null);
+    const preview = useAnswer<WindowOutcome>(probe ? change("POST", "/v1/windows", {}, probe) : null);
+    const answer = preview.busy ? undefined : preview.data;
     return (
         <ActionDialog<WindowOutcome>
             title={text("add_title")}
             act={text("add_act")}
             reason="required"
-            disabled={!preview.answer?.next.length}
+            disabled={!answer?.next.length}
             request={(reason) => change("POST", "/v1/windows", {}, bodyOf(draft, zone.value, reason, false))}
             onDone={(answer) => onDone({ words: text("outcome_added", { window: answer.window ?? "" }), confirmed: answer.confirmed })}
             onClose={onClose}
@@ -46,7 +48,7 @@ export function CreateDialog({ onClose, onDone }: { onClose: () => void; onDone:
                 {!probe && <p class="faint">{text("incomplete")}</p>}
                 {preview.busy && <p>{flows("preview_busy")}</p>}
                 {preview.failure && <PreviewFailure failure={preview.failure} />}
-                {probe && preview.answer && <Effect body={probe} answer={preview.answer} />}
+                {probe && answer && <Effect body={probe} answer={answer} />}
             </section>
         </ActionDialog>
     );

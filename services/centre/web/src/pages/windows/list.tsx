@@ -43,7 +43,7 @@ function soonestFirst(windows: readonly Window[]): Window[] {
 function columns(fresh: boolean): Column<Window>[] {
     const span = (one: Schemas["OccurrenceView"] | null | undefined) => (one ? spanText(zone.value, Date.parse(one.from), Date.parse(one.until)) : undefined);
     return [
-        { key: "window", name: text("window"), head: true, cell: (window) => <a href={addressOf(window.window, query.value)}>{window.window}</a> },
+        { key: "window", name: text("window"), head: true, cell: (window) => <a href={addressOf(window.window)}>{window.window}</a> },
         { key: "what", name: text("what"), cell: (window) => <Target window={window} /> },
         { key: "state", name: text("state"), cell: (window) => <WindowState window={window} fresh={fresh} /> },
         {

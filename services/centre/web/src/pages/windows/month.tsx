@@ -1,7 +1,7 @@
 // A month as a table: weeks by days, with the windows that are open on each.
 
 import { now } from "../../app/clock";
-import { query, toWith } from "../../app/router";
+import { toWith } from "../../app/router";
 import { zone } from "../../app/time";
 import { dayAt, dayText, offsetText } from "../../app/zoned";
 import { windows as text } from "../../text/windows";
@@ -15,7 +15,7 @@ const SHOWN = 3;
 
 export function MonthView({ weeks, all, caption }: { weeks: readonly Day[][]; all: readonly Occurrence[]; caption: string }) {
     return (
-        <div class="table-frame" role="region" aria-label={caption} tabIndex={0}>
+        <div class="table-frame" role="group" aria-label={caption} tabIndex={0}>
             <table class="calendar month">
                 <caption class="hidden-text">{caption}</caption>
                 <thead>
@@ -92,7 +92,7 @@ export function Entry({ part, whole }: { part: Part; whole?: boolean }) {
     const kind = window.system ? "of-system" : "of-flow";
     const times = whole ? partText(zone.value, part) : part.begun ? "…" : clockText(zone.value, from);
     return (
-        <a class={`entry ${kind}${off ? " off" : ""}`} href={addressOf(window.window, query.value)} title={spanText(zone.value, from, until)}>
+        <a class={`entry ${kind}${off ? " off" : ""}`} href={addressOf(window.window)} title={spanText(zone.value, from, until)}>
             <span class="number">{times}</span> {whole ? <span class="hidden-text">{targetOf(window)}</span> : targetOf(window)}
             {off && <span class="entry-note"> {text(from > now.value ? "off" : "ended_early")}</span>}
         </a>

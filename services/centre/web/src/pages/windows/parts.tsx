@@ -5,6 +5,7 @@ import { toWith, to } from "../../app/router";
 import { language } from "../../text";
 import { windows as text } from "../../text/windows";
 import { Badge } from "../../parts/badge";
+import { hrefWith } from "../../parts/choice";
 import { DAY } from "../../app/zoned";
 import { WEEKDAYS, type Rule, type Window } from "./occurrences";
 
@@ -63,9 +64,7 @@ export function WindowState({ window, fresh }: { window: Window; fresh: boolean 
 }
 
 /** Address of the page with the facts of a window over it; the rest of the address stays. */
-export function addressOf(window: number, query: URLSearchParams): string {
-    const changed = new URLSearchParams(query);
-    changed.set("window", String(window));
-    return `/windows?${changed.toString()}`;
+export function addressOf(window: number): string {
+    return hrefWith({ window });
 }
 

@@ -60,7 +60,7 @@ interface Row {
 
 function WeekTable({ days, rows, caption }: { days: readonly Day[]; rows: readonly Row[]; caption: string }) {
     return (
-        <div class="table-frame" role="region" aria-label={caption} tabIndex={0}>
+        <div class="table-frame" role="group" aria-label={caption} tabIndex={0}>
             <table class="calendar week">
                 <caption class="hidden-text">{caption}</caption>
                 <thead>

@@ -1,0 +1,60 @@
+//! Ledger of an order: where its time went.
+
+use jiff::Timestamp;
+use pagurus_domain::time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Every millisecond of an order from its registration to its end, or to now, by reason (ORD-32).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LedgerView {
+    /// The client's id.
+    pub id: String,
+    /// Registered at.
+    #[serde(serialize_with = "time::serialize")]
+    pub from: Timestamp,
+    /// End of the order, or the time of the answer.
+    #[serde(serialize_with = "time::serialize")]
+    pub until: Timestamp,
+    /// Milliseconds between them: the sum of all shares.
+    pub total_ms: i64,
+    /// Milliseconds by reason, the longest first.
+    pub shares: Vec<LedgerShareView>,
+    /// What passed one after the other, the last thousand of it. Each begins where the one before ends.
+    pub spans: Vec<LedgerSpanView>,
+    /// Spans before these.
+    pub left_out: usize,
+}
+
+/// Part of the time of an order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LedgerShareView {
+    /// `postponed`, `queue`, `flow_stopped`, `capacity`, `call`, `work`, `wait`, `system`, `sleep`, `polling`, `retry` or `ended`.
+    pub reason: String,
+    /// The queue, the called system, the class of the error, the requests: what the reason is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// Milliseconds.
+    pub ms: i64,
+    /// Share of the whole, from 0 to 1.
+    pub share: f64,
+}
+
+/// A time of an order that passed for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LedgerSpanView {
+    /// Time at which it starts.
+    #[serde(serialize_with = "time::serialize")]
+    pub from: Timestamp,
+    /// Time at which it is over.
+    #[serde(serialize_with = "time::serialize")]
+    pub until: Timestamp,
+    /// Reason, as of a share.
+    pub reason: String,
+    /// Detail, as of a share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}

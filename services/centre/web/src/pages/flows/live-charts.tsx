@@ -23,7 +23,7 @@ const QUIET = 30_000;
 /** The span of time that is shown, by the address. */
 export function chosenRange(): Range {
     const wanted = query.value.get("range") as Range | null;
-    return wanted && wanted in RANGES ? wanted : "15m";
+    return wanted && wanted in RANGES ? wanted : "5m";
 }
 
 /** Points of a view as it was polled while the page is open. */

@@ -41,11 +41,12 @@ test("the buffer keeps order, takes a time once, and has a bound", () => {
 
 test("history stands before what was polled, and gaps stay empty but for the limit", () => {
     const all = joined([decision(500, 5), decision(100, 8), decision(40, 4), decision(5, 2)], [point(400), point(402)], 30_000, 30_000);
-    assert.deepEqual(all.map((one) => one.at), [40_000, 55_000, 100_000, 115_000, 400_000, 402_000]);
-    assert.deepEqual(valuesOf(all, "limit"), [4, 4, 8, 8, 8, 8]);
-    assert.deepEqual(valuesOf(all, "inProgress"), [3, null, 3, null, 1, 1]);
+    assert.deepEqual(all.map((one) => one.at), [30_000, 40_000, 55_000, 100_000, 115_000, 400_000, 402_000]);
+    assert.deepEqual(valuesOf(all, "limit"), [2, 4, 4, 8, 8, 8, 8]);
+    assert.deepEqual(valuesOf(all, "inProgress"), [null, 3, null, 3, null, 1, 1]);
 });
 
-test("nothing known is no point", () => {
-    assert.deepEqual(joined([], [], 0, 1), []);
+test("a span begins where it was asked, also where nothing is known", () => {
+    assert.deepEqual(joined([], [], 5, 1).map((one) => [one.at, one.limit]), [[5, null]]);
+    assert.deepEqual(joined([decision(1, 7)], [point(60)], 30_000, 1).map((one) => [one.at, one.limit]), [[30_000, 7], [60_000, 8]]);
 });

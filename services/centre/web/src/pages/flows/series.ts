@@ -65,23 +65,23 @@ export function withPoint(points: readonly Point[], point: Point): readonly Poin
 }
 
 /**
- * Points of a span of time: of decisions until the first polled one, then the polled ones. A gap longer than `quiet` ms has an
+ * Points of a span of time that begins at `since`: of decisions until the first polled one, then the polled ones. A gap longer than `quiet` ms has an
  * empty point within, since nothing is known of the figures between.
  */
 export function joined(decisions: readonly Decision[], polled: readonly Point[], since: number, quiet: number): Point[] {
     const begin = polled[0]?.at ?? Infinity;
     const past = decisions.map(pointOf).filter((one) => one.at < begin);
     const all = [...past, ...polled].filter((one) => one.at >= since).sort((one, other) => one.at - other.at);
-    return all.flatMap((point, index) => {
-        const before = all[index - 1];
-        return before && point.at - before.at > quiet ? [emptyAfter(before, quiet / 2), point] : [point];
+    const before = past.filter((one) => one.at < since).reduce<Point | undefined>((last, one) => (last && last.at > one.at ? last : one), undefined);
+    return [empty(since, before?.limit ?? null), ...all].flatMap((point, index) => {
+        const before = index > 1 ? all[index - 2] : undefined;
+        return before && point.at - before.at > quiet ? [empty(before.at + quiet / 2, before.limit), point] : [point];
     });
 }
 
-/** An empty point some ms after another; the limit alone goes on, since each change of it has a decision of its own. */
-function emptyAfter(before: Point, distance: number): Point {
-    const nothing = { inProgress: null, ready: null, throughput: null, p50: null, p99: null, errors: null };
-    return { at: before.at + distance, limit: before.limit, ...nothing };
+/** A point of which nothing is known but the limit: that goes on, since each change of it has a decision of its own. */
+function empty(at: number, limit: number | null): Point {
+    return { at, limit, inProgress: null, ready: null, throughput: null, p50: null, p99: null, errors: null };
 }
 
 /** Values of one figure, in the order of the points. */

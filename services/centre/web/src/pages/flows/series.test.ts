@@ -49,4 +49,6 @@ test("history stands before what was polled, and gaps stay empty but for the lim
 test("a span begins where it was asked, also where nothing is known", () => {
     assert.deepEqual(joined([], [], 5, 1).map((one) => [one.at, one.limit]), [[5, null]]);
     assert.deepEqual(joined([decision(1, 7)], [point(60)], 30_000, 1).map((one) => [one.at, one.limit]), [[30_000, 7], [60_000, 8]]);
+    const ended = joined([decision(40), decision(1, 7)], [], 30_000, 1);
+    assert.deepEqual(ended.map((one) => [one.at, one.limit]), [[30_000, 7], [39_999, 7], [40_000, null]]);
 });

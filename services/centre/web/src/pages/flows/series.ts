@@ -73,10 +73,15 @@ export function joined(decisions: readonly Decision[], polled: readonly Point[],
     const past = decisions.map(pointOf).filter((one) => one.at < begin);
     const all = [...past, ...polled].filter((one) => one.at >= since).sort((one, other) => one.at - other.at);
     const before = past.filter((one) => one.at < since).reduce<Point | undefined>((last, one) => (last && last.at > one.at ? last : one), undefined);
-    return [empty(since, before?.limit ?? null), ...all].flatMap((point, index) => {
-        const before = index > 1 ? all[index - 2] : undefined;
-        return before && point.at - before.at > quiet ? [empty(before.at + quiet / 2, before.limit), point] : [point];
-    });
+    const whole = [empty(since, before?.limit ?? null), ...all];
+    return whole.flatMap((point, index) => [...between(whole[index - 1], point, index > 1 ? quiet : 0), point]);
+}
+
+/** What stands between two points: nothing where they are near. A limit that ends with the second is drawn up to it. */
+function between(before: Point | undefined, point: Point, quiet: number): Point[] {
+    if (!before || point.at - before.at <= Math.max(quiet, 1)) return [];
+    if (before.limit !== null && point.limit === null) return [empty(point.at - 1, before.limit)];
+    return quiet > 0 ? [empty(before.at + quiet / 2, before.limit)] : [];
 }
 
 /** A point of which nothing is known but the limit: that goes on, since each change of it has a decision of its own. */

@@ -11,9 +11,11 @@ export interface Series {
     readonly values: readonly (number | null)[];
     readonly filled?: boolean;
     readonly dashed?: boolean;
+    /** Whether a value holds until the next one, as a limit does. */
+    readonly stepped?: boolean;
 }
 
-/** A point of time with something to say, drawn as a line with a dot. */
+/** A point of time with something to say, drawn as a line with a dot; its text is shown where the pointer comes near. */
 export interface Mark {
     /** Seconds since 1970. */
     readonly at: number;
@@ -30,6 +32,8 @@ interface Props {
     marks?: readonly Mark[];
     /** Values as text. */
     format?: (value: number) => string;
+    /** Charts of the same word show the same moment under the pointer. */
+    sync?: string;
 }
 
 export function Chart(props: Props) {

@@ -54,3 +54,33 @@ export function Select<W extends string>({
         </span>
     );
 }
+
+/** Durations that are offered while one is typed. */
+const DURATIONS = ["15m", "30m", "1h", "3h", "8h", "1d"];
+
+/** A length of time as the engine reads it, such as `1h30m`. */
+export function DurationField({ label, hint, value, required, onInput }: { label: string; hint?: string; value: string; required?: boolean; onInput: (value: string) => void }) {
+    const list = useId();
+    return (
+        <Field label={label} {...(hint ? { hint } : {})}>
+            {(id) => (
+                <>
+                    <input
+                        id={id}
+                        list={list}
+                        value={value}
+                        required={required}
+                        autocomplete="off"
+                        pattern="(\d+(ms|s|m|h|d))+"
+                        onInput={(event) => onInput(event.currentTarget.value.trim())}
+                    />
+                    <datalist id={list}>
+                        {DURATIONS.map((one) => (
+                            <option key={one} value={one} />
+                        ))}
+                    </datalist>
+                </>
+            )}
+        </Field>
+    );
+}

@@ -23,7 +23,11 @@ export function Dialog({ title, onClose, wide, children }: Props) {
         const element = dialog.current;
         const before = document.activeElement as HTMLElement | null;
         element?.showModal();
-        return () => before?.focus?.();
+        return () => {
+            // What stands behind an open window takes no focus.
+            element?.close();
+            before?.focus?.();
+        };
     }, []);
     return (
         <dialog

@@ -1,12 +1,12 @@
 import type { Schemas } from "../../api/client";
 import { query, setQuery } from "../../app/router";
 import { Button } from "../../parts/button";
-import { Diff } from "../../parts/diff";
 import { Facts } from "../../parts/facts";
 import { Json } from "../../parts/json";
 import { Time } from "../../parts/moment";
 import { Table, type Column } from "../../parts/table";
 import { text } from "../../text/audit";
+import { Changes } from "./changes-view";
 import { partsOf, subjectPage } from "./entry";
 
 type Entry = Schemas["AuditView"];
@@ -81,7 +81,7 @@ function Details({ entry }: { entry: Entry }) {
             {changed && (
                 <section>
                     <h3>{text("change")}</h3>
-                    <Diff before={before} after={after} />
+                    <Changes before={before} after={after} />
                 </section>
             )}
             {result && (

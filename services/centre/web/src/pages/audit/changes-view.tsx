@@ -1,23 +1,23 @@
 // Two values as JSON, and what differs between them. Signs stand before the lines, so that nobody needs the colours.
 
-import { text } from "../text/diff";
-import { jsonLines, lineDiff, type DiffLine } from "./line-diff";
+import { text } from "../../text/audit";
+import { jsonLines, lineDiff, type DiffLine } from "./changes";
 
 /** Lines without a change that stand around one. */
 const AROUND = 3;
 const SIGNS = { same: " ", removed: "−", added: "+" } as const;
 
-export function Diff({ before, after }: { before: unknown; after: unknown }) {
+export function Changes({ before, after }: { before: unknown; after: unknown }) {
     const lines = lineDiff(jsonLines(before), jsonLines(after));
     return (
-        <pre class="diff" tabIndex={0}>
+        <pre class="changes" tabIndex={0}>
             {shortened(lines).map((line, index) =>
                 typeof line === "number" ? (
-                    <span key={index} class="diff-gap">
+                    <span key={index} class="changes-gap">
                         {text("same", { n: line })}
                     </span>
                 ) : (
-                    <span key={index} class={`diff-${line.kind}`}>
+                    <span key={index} class={`changes-${line.kind}`}>
                         <span aria-hidden="true">{SIGNS[line.kind]} </span>
                         {line.kind !== "same" && <span class="hidden-text">{text(line.kind)} </span>}
                         {line.text}

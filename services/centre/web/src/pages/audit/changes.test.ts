@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { jsonLines, lineDiff } from "./line-diff";
+import { jsonLines, lineDiff } from "./changes";
 
 const SIGNS = { same: " ", removed: "-", added: "+" };
 

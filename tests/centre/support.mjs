@@ -72,7 +72,7 @@ export async function until(what, find, patience = 30_000) {
 
 /** Rests in the status `sleep` until somebody acts on it. */
 const REST = "centre-rest";
-/** Asks the engine for its health, so that there is a flow and a called system; waits then in the status `wait`. */
+/** Asks the engine for its health, so that there is a flow and a called system; waits then in the status `wait`, and fails at the answer. */
 const ASK = "centre-ask";
 
 const SCENARIOS = {
@@ -88,7 +88,7 @@ states:
 `,
     [ASK]: `scenario: ${ASK}
 kind: workflow
-description: Asks a system, and waits an hour for its answer
+description: Asks a system, and fails when it answers
 initialState: ask
 targetStates: [done]
 states:
@@ -98,7 +98,7 @@ states:
       - http: {method: GET, url: "${SERVER}/healthz", timeout: 5s, request: answer}
       - wait: {timeout: 1h}
     on: {wait: waiting, fail: failed}
-  waiting: {kind: waiting, on: {callback: done, timeout: failed}}
+  waiting: {kind: waiting, on: {callback: failed, timeout: done}}
   done: {kind: terminal}
   failed: {kind: terminal, outcome: fail}
 `,
@@ -115,6 +115,7 @@ export async function register(scenario, more = {}) {
     return id;
 }
 
+/** Acts on an order: `restart`, or `requests/answer/answer` for the answer that it waits for. */
 export async function act(id, action) {
     return api("POST", `/v1/orders/${id}/${action}`, { reason: "test of the control centre" });
 }
@@ -164,8 +165,13 @@ export function browser() {
 
 after(async () => {
     await (await launched)?.close();
+    // An order that waits is killed, one that rests or has failed is given up.
+    const headers = { "content-type": "application/json" };
     for (const id of registered) {
-        await fetch(`${SERVER}/v1/orders/${id}/cancel`, { method: "POST", headers: { "content-type": "application/json" }, body: '{"reason":"end of the test"}' });
+        for (const action of ["kill", "cancel"]) {
+            const { ok } = await fetch(`${SERVER}/v1/orders/${id}/${action}`, { method: "POST", headers, body: '{"reason":"end of the test"}' });
+            if (ok) break;
+        }
     }
 });
 

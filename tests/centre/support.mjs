@@ -203,6 +203,7 @@ export async function withPage(options, work) {
     try {
         return await work(page);
     } finally {
+        await page.unrouteAll({ behavior: "ignoreErrors" });
         await context.close();
     }
 }

@@ -214,13 +214,13 @@ export async function open(page, address) {
     await settled(page);
 }
 
-/** Waits until the page has its title and no panel waits for its first answer. */
+/** Waits until the page has its title and no panel waits for its first answer. States of graphs have `data-state` too. */
 export async function settled(page) {
     const state = () => {
         const main = document.querySelector("main");
         if (!main || main.querySelector(".page-loading")) return undefined;
         if (main.childElementCount === 0) return "draft";
-        return main.querySelector("h1") && !main.querySelector('[data-state="waiting"]') ? "settled" : undefined;
+        return main.querySelector("h1") && !main.querySelector('.panel[data-state="waiting"]') ? "settled" : undefined;
     };
     const found = await page.waitForFunction(state, undefined, { timeout: 15_000 });
     assert.equal(await found.jsonValue(), "settled", `${page.url()} shows nothing`);
@@ -241,7 +241,7 @@ export async function inTheme(page, theme) {
 
 /** States of the panels. */
 export async function panelStates(page) {
-    return page.evaluate(() => [...document.querySelectorAll("main [data-state]")].filter((one) => one.matches(".panel")).map((one) => one.dataset.state));
+    return page.evaluate(() => [...document.querySelectorAll("main .panel[data-state]")].map((one) => one.dataset.state));
 }
 
 /** Answers every request of data by a problem of the server. The session is left, so that the page itself is shown. */

@@ -29,6 +29,7 @@ export function Entries({ entries }: { entries: readonly Entry[] }) {
 const columns = (): Column<Entry>[] => [
     { key: "at", name: text("at"), cell: (entry) => <Time at={entry.at} /> },
     { key: "action", name: text("action"), head: true, cell: (entry) => <code>{entry.action}</code> },
+    { key: "kind", name: text("kind"), cell: (entry) => <span class="faint">{entry.kind}</span> },
     { key: "on", name: text("subject"), cell: (entry) => <Subject entry={entry} /> },
     { key: "by", name: text("by"), cell: (entry) => <By entry={entry} /> },
     { key: "reason", name: text("reason"), wide: true, cell: (entry) => entry.reason },
@@ -49,11 +50,7 @@ function more(isOpen: (entry: Entry) => boolean): Column<Entry> {
 
 function Subject({ entry }: { entry: Entry }) {
     const page = subjectPage(entry.kind, entry.subject);
-    return (
-        <>
-            <span class="faint">{entry.kind}</span> {page ? <a href={page}>{entry.subject}</a> : entry.subject}
-        </>
-    );
+    return page ? <a href={page}>{entry.subject}</a> : <>{entry.subject}</>;
 }
 
 function By({ entry }: { entry: Entry }) {

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { becomeOld, cutOff, data, failAll, open, panelStates, TESTED, withPage } from "./support.mjs";
 
-/** What says that something is well. */
-const VERDICTS = "main .badge.good, main .note.good, main .good-text";
+/** What says that something is well. Beside the panels, words of filters have the colours of what they stand for. */
+const VERDICTS = "main .panel .badge.good, main .note.good, main .panel .good-text";
 
 async function assertNoVerdict(page, address) {
     const verdicts = await page.locator(VERDICTS).allInnerTexts();

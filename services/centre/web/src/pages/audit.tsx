@@ -24,7 +24,7 @@ export default function Audit() {
     const emptyText = list.data?.next ? text("nothing_here") : text("nothing");
     return (
         <Page title={text("title")} lead={text("lead")} tools={<Export conditions={conditions} />} request={list.request} command={commandOf(conditions)}>
-            <Filter key={JSON.stringify(conditions)} conditions={conditions} />
+            <Filter conditions={conditions} />
             <Panel title={text("list")} resource={list} empty={(page) => page.items.length === 0} emptyText={emptyText}>
                 {(page) => <Entries entries={page.items} />}
             </Panel>

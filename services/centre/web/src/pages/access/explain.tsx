@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { read, type Schemas } from "../../api/client";
 import { useResource } from "../../api/resource";
 import { query, setQuery } from "../../app/router";
@@ -23,7 +23,7 @@ export function Explain({ lead, tabs }: { lead: ComponentChildren; tabs: Compone
         <Page title={text("title")} lead={lead} {...asked}>
             {tabs}
             <p class="soft">{text("explain_lead")}</p>
-            <Ask key={name} name={name} />
+            <Ask name={name} />
             {name !== "" && <Answer name={name} />}
         </Page>
     );
@@ -31,6 +31,7 @@ export function Explain({ lead, tabs }: { lead: ComponentChildren; tabs: Compone
 
 function Ask({ name }: { name: string }) {
     const [typed, setTyped] = useState(name);
+    useEffect(() => setTyped(name), [name]);
     return (
         <form
             class="row ask"

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { setQuery } from "../../app/router";
 import { Button } from "../../parts/button";
 import { Field } from "../../parts/field";
@@ -10,6 +10,8 @@ const CHOICES: Partial<Record<Condition, readonly string[]>> = { kind: KINDS, do
 /** Conditions of the list; they stand in the address once they are applied. */
 export function Filter({ conditions }: { conditions: Conditions }) {
     const [typed, setTyped] = useState(conditions);
+    const at = JSON.stringify(conditions);
+    useEffect(() => setTyped(conditions), [at]);
     const apply = (values: Conditions) => setQuery({ ...values, cursor: undefined, entry: undefined });
     const set = (name: Condition, value: string) => {
         const values = { ...typed, [name]: value };

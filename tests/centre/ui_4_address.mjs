@@ -44,6 +44,7 @@ test("ui_4_conditions_of_the_audit_log stand in the address", async () => {
     await data();
     await withPage({}, async (page) => {
         await open(page, "/audit");
+        await page.getByLabel("Kind of thing").focus();
         await page.getByLabel("Kind of thing").selectOption("scenario");
         await page.waitForURL(/kind=scenario/);
         assert.ok(await page.getByLabel("Kind of thing").evaluate((one) => one === document.activeElement), "the focus stays where it was");

@@ -127,8 +127,16 @@ function Top() {
 
 function Zone() {
     const text = shell("zone", { zone: zone.value, offset: offsetAt(now.value) });
+    const button = (
+        <>
+            <span class="zone">{text}</span>
+            <span class="only-narrow">
+                <Icon name="clock" />
+            </span>
+        </>
+    );
     return (
-        <Popover wide label={shell("zone_title")} button={<span class="zone">{text}</span>}>
+        <Popover wide label={shell("zone_title")} button={button}>
             <Select
                 label={shell("zone_title")}
                 value={zoneChoice.value}
@@ -138,6 +146,7 @@ function Zone() {
                 ]}
                 onChange={(value) => (zoneChoice.value = value)}
             />
+            <p class="faint">{text}</p>
         </Popover>
     );
 }

@@ -1,7 +1,7 @@
 // A window over the page that is answered before anything else; and the one for actions, which asks for a reason.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Failure, json, type ApiRequest } from "../api/client";
 import { announce } from "../app/announce";
 import { common } from "../text/common";
@@ -19,11 +19,16 @@ export function Dialog({ title, onClose, wide, children }: Props) {
     const dialog = useRef<HTMLDialogElement>(null);
     const close = useRef(onClose);
     close.current = onClose;
-    useEffect(() => {
+    // At once, so that a window which follows another finds the focus where that one has put it.
+    useLayoutEffect(() => {
         const element = dialog.current;
         const before = document.activeElement as HTMLElement | null;
         element?.showModal();
-        return () => before?.focus?.();
+        return () => {
+            // What stands behind an open window takes no focus.
+            element?.close();
+            before?.focus?.();
+        };
     }, []);
     return (
         <dialog

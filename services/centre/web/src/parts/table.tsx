@@ -1,6 +1,6 @@
 // A table of rows that data describes: columns with a name, and how a row is shown in each.
 
-import type { ComponentChildren } from "preact";
+import { Fragment, type ComponentChildren } from "preact";
 import { setQuery } from "../app/router";
 import { common } from "../text/common";
 import { Button } from "./button";
@@ -26,9 +26,11 @@ interface Props<R> {
     keyOf: (row: R) => string | number;
     /** Rows that are marked, like those of a selection. */
     marked?: (row: R) => boolean;
+    /** What stands under a row that is open. */
+    detail?: (row: R) => ComponentChildren;
 }
 
-export function Table<R>({ caption, columns, rows, keyOf, marked }: Props<R>) {
+export function Table<R>({ caption, columns, rows, keyOf, marked, detail }: Props<R>) {
     return (
         <div class="table-frame" role="group" aria-label={caption} tabIndex={0}>
             <table>
@@ -44,23 +46,36 @@ export function Table<R>({ caption, columns, rows, keyOf, marked }: Props<R>) {
                 </thead>
                 <tbody>
                     {rows.map((row) => (
-                        <tr key={keyOf(row)} class={marked?.(row) ? "marked" : ""}>
-                            {columns.map((column) =>
-                                column.head ? (
-                                    <th key={column.key} scope="row" class={classOf(column)}>
-                                        {column.cell(row)}
-                                    </th>
-                                ) : (
-                                    <td key={column.key} class={classOf(column)}>
-                                        {column.cell(row)}
-                                    </td>
-                                ),
+                        <Fragment key={keyOf(row)}>
+                            <Row row={row} columns={columns} marked={marked?.(row) ?? false} />
+                            {detail?.(row) && (
+                                <tr class="detail">
+                                    <td colSpan={columns.length}>{detail(row)}</td>
+                                </tr>
                             )}
-                        </tr>
+                        </Fragment>
                     ))}
                 </tbody>
             </table>
         </div>
+    );
+}
+
+function Row<R>({ row, columns, marked }: { row: R; columns: readonly Column<R>[]; marked: boolean }) {
+    return (
+        <tr class={marked ? "marked" : ""}>
+            {columns.map((column) =>
+                column.head ? (
+                    <th key={column.key} scope="row" class={classOf(column)}>
+                        {column.cell(row)}
+                    </th>
+                ) : (
+                    <td key={column.key} class={classOf(column)}>
+                        {column.cell(row)}
+                    </td>
+                ),
+            )}
+        </tr>
     );
 }
 

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { Failure, type Read } from "./client";
+import { freshness, Resource } from "./resource";
+
+const failure = new Failure(0, { detail: "away" });
+
+test("data is waited for, fresh, old or failed", () => {
+    assert.equal(freshness({ data: undefined, at: undefined, failure: undefined }, 5_000, 0), "waiting");
+    assert.equal(freshness({ data: undefined, at: undefined, failure }, 5_000, 0), "failed");
+    assert.equal(freshness({ data: 1, at: 1_000, failure: undefined }, 5_000, 1_000), "fresh");
+    assert.equal(freshness({ data: 1, at: 1_000, failure }, 5_000, 1_000), "old");
+});
+
+test("data counts as old once the next answer is late", () => {
+    const known = { data: 1, at: 1_000, failure: undefined };
+    assert.equal(freshness(known, 5_000, 11_000), "fresh");
+    assert.equal(freshness(known, 5_000, 11_001), "old");
+    assert.equal(freshness(known, 0, 1_000_000), "fresh");
+});
+
+const network = globalThis.fetch;
+afterEach(() => {
+    globalThis.fetch = network;
+});
+
+const request: Read<{ n: number }> = { method: "GET", url: "/v1/x" };
+
+test("a failure keeps the last good answer and its time, and the next one is fresh again", async () => {
+    const resource = new Resource(request, 5_000);
+    globalThis.fetch = () => Promise.resolve(new Response('{"n":1}'));
+    await resource.ask();
+    const { at } = resource.known.value;
+    globalThis.fetch = () => Promise.reject(new TypeError("away"));
+    await resource.ask();
+    assert.deepEqual([resource.known.value.data, resource.known.value.at, resource.known.value.failure?.status], [{ n: 1 }, at, 0]);
+    globalThis.fetch = () => Promise.resolve(new Response('{"n":2}'));
+    await resource.ask();
+    assert.deepEqual([resource.known.value.data, resource.known.value.failure], [{ n: 2 }, undefined]);
+});
+
+test("while one request is under way, all further ones are one", async () => {
+    const answers: ((response: Response) => void)[] = [];
+    globalThis.fetch = () => new Promise((resolve) => answers.push(resolve));
+    const resource = new Resource(request, 0);
+    const first = resource.ask();
+    await Promise.all([resource.ask(), resource.ask()]);
+    assert.equal(answers.length, 1);
+    answers[0]?.(new Response('{"n":1}'));
+    while (answers.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    answers[1]?.(new Response('{"n":2}'));
+    await first;
+    assert.deepEqual([answers.length, resource.known.value.data], [2, { n: 2 }]);
+});
+
+test("a resource that is stopped says nothing more", async () => {
+    globalThis.fetch = (_, init) =>
+        new Promise((_, reject) => init?.signal?.addEventListener("abort", () => reject(new DOMException("aborted", "AbortError"))));
+    const resource = new Resource(request, 0);
+    const asking = resource.ask();
+    resource.stop();
+    await asking;
+    assert.deepEqual(resource.known.value, { data: undefined, at: undefined, failure: undefined });
+});

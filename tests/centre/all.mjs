@@ -1,0 +1,8 @@
+// All tests, one after the other, in one browser.
+
+import "./ui_2_times.mjs";
+import "./ui_3_budget.mjs";
+import "./ui_4_address.mjs";
+import "./ui_4_states.mjs";
+import "./ui_5_axe.mjs";
+import "./ui_5_use.mjs";

@@ -1,0 +1,43 @@
+// UI-3: a page costs what it shows.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { data, isData, open, TESTED, withPage } from "./support.mjs";
+
+const REQUESTS = 3;
+const ANSWERS = 100 * 1024;
+const NODES = 3_000;
+/** Scripts and styles of the first load, compressed. */
+const CODE = { "/": 60 * 1024, "/workbench": 220 * 1024 };
+
+for (const route of TESTED) {
+    test(`ui_3_${route.pattern} loads by ${REQUESTS} requests, and stays small`, async (t) => {
+        const address = route.address(await data());
+        await withPage({}, async (page) => {
+            await open(page, address);
+            // The stream is one connection that stays open: it has no answer to wait for.
+            const asked = page.answers.filter((answer) => isData(new URL(answer.url())) && !answer.url().includes("/v1/stream"));
+            const sizes = await Promise.all(asked.map(async (answer) => (await answer.body()).length));
+            const size = sizes.reduce((sum, one) => sum + one, 0);
+            const nodes = await page.evaluate(() => document.querySelectorAll("*").length);
+            t.diagnostic(`${address}: ${asked.length} requests, ${(size / 1024).toFixed(1)} KiB, ${nodes} nodes`);
+            assert.ok(asked.length <= REQUESTS, asked.map((answer) => answer.url()).join("\n"));
+            assert.ok(size <= ANSWERS, `${size} bytes`);
+            assert.ok(nodes <= NODES, `${nodes} nodes`);
+        });
+    });
+}
+
+for (const [address, most] of Object.entries(CODE)) {
+    test(`ui_3_code_of ${address} is small`, async (t) => {
+        await withPage({}, async (page) => {
+            await open(page, address);
+            const code = page.answers.filter((answer) => ["script", "stylesheet"].includes(answer.request().resourceType()));
+            const sizes = await Promise.all(code.map(async (answer) => gzipSync(await answer.body(), { level: 9 }).length));
+            const size = sizes.reduce((sum, one) => sum + one, 0);
+            t.diagnostic(`${address}: ${(size / 1024).toFixed(1)} KiB of code, compressed`);
+            assert.ok(size > 0 && size <= most, `${size} bytes`);
+        });
+    });
+}

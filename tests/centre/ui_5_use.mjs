@@ -1,0 +1,156 @@
+// UI-5: pages are used by keyboard and at any width, ask no other server, and keep to their policy.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { data, open, SERVER, settled, TESTED, withPage } from "./support.mjs";
+
+for (const route of TESTED) {
+    test(`ui_5_${route.pattern} asks no other server, keeps to the policy, and says no error`, async () => {
+        const address = route.address(await data());
+        await withPage({}, async (page) => {
+            await open(page, address);
+            assert.deepEqual(page.faults, []);
+        });
+    });
+
+    test(`ui_5_${route.pattern} has targets of 24 px, and one title`, async () => {
+        const address = route.address(await data());
+        await withPage({}, async (page) => {
+            await open(page, address);
+            assert.deepEqual(await page.evaluate(tooSmall), []);
+            assert.equal(await page.locator("h1").count(), 1);
+        });
+    });
+
+    test(`ui_5_${route.pattern} fits into 320 px`, async () => {
+        const address = route.address(await data());
+        for (const language of ["en", "ru"]) {
+            await withPage({ width: 320, language }, async (page) => {
+                await open(page, address);
+                const width = await page.evaluate(() => document.documentElement.scrollWidth);
+                assert.ok(width <= 320, `${address} in ${language} is ${width} px wide: ${await page.evaluate(tooWide)}`);
+            });
+        }
+    });
+}
+
+/**
+ * Targets smaller than 24 px that stand too near to others, as WCAG 2.5.8 counts: a circle of 24 px around a small one meets no
+ * other target. Links within a line of text are left out.
+ */
+function tooSmall() {
+    const SIZE = 24;
+    const selector = "a[href], button, input, select, textarea, summary, [role=button], [role=option], [role=tab], [role=checkbox]";
+    const boxOf = (one) => {
+        const { left, top, width, height } = one.getBoundingClientRect();
+        return { one, left, top, width, height, x: left + width / 2, y: top + height / 2 };
+    };
+    const isSeen = ({ one, width, height }) => width > 0 && height > 0 && one.checkVisibility({ visibilityProperty: true }) && !one.matches(".skip, .hidden-text *");
+    const targets = [...document.querySelectorAll(selector)].map(boxOf).filter(isSeen);
+    const isSmall = ({ width, height }) => width < SIZE - 0.5 || height < SIZE - 0.5;
+    const inText = ({ one }) => getComputedStyle(one).display === "inline" && [...one.parentElement.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim() !== "");
+    const distance = (from, to) => Math.hypot(Math.max(to.left - from.x, 0, from.x - to.left - to.width), Math.max(to.top - from.y, 0, from.y - to.top - to.height));
+    const meets = (small) =>
+        targets.some((other) => {
+            if (other === small || other.one.contains(small.one) || small.one.contains(other.one)) return false;
+            return isSmall(other) ? Math.hypot(other.x - small.x, other.y - small.y) < SIZE : distance(small, other) < SIZE / 2;
+        });
+    return targets.filter((one) => isSmall(one) && !inText(one) && meets(one)).map(({ one, width, height }) => `${Math.round(width)}×${Math.round(height)} ${one.outerHTML.slice(0, 120)}`);
+}
+
+/** What stands out of a narrow page, but for what scrolls in a frame of its own. */
+function tooWide() {
+    const scrolls = (one) => one !== document.documentElement && one !== document.body && ["auto", "scroll", "hidden"].includes(getComputedStyle(one).overflowX);
+    const framed = (one) => {
+        for (let at = one.parentElement; at; at = at.parentElement) if (scrolls(at)) return true;
+        return false;
+    };
+    const wide = [...document.querySelectorAll("body *")].filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !framed(one));
+    return wide.slice(0, 5).map((one) => one.outerHTML.slice(0, 120)).join("\n");
+}
+
+test("ui_5_the_served_page has neither styles nor scripts of its own", async () => {
+    const response = await fetch(`${SERVER}/`);
+    const html = await response.text();
+    assert.doesNotMatch(html, /<[^>]+\sstyle\s*=/i);
+    assert.doesNotMatch(html, /<style/i);
+    assert.doesNotMatch(html, /<[^>]+\son\w+\s*=/i);
+    for (const script of html.match(/<script[^>]*>/gi) ?? []) assert.match(script, /\ssrc=/);
+    const policy = response.headers.get("content-security-policy") ?? "";
+    assert.match(policy, /default-src 'none'/);
+    assert.match(policy, /frame-ancestors 'none'/);
+    assert.doesNotMatch(policy, /unsafe/);
+});
+
+test("ui_5_text_is_copied over plain HTTP", async () => {
+    const { order } = await data();
+    const server = SERVER.replace(new URL(SERVER).hostname, "centre.test");
+    await withPage({ server }, async (page) => {
+        await open(page, `/audit?subject=${order}`);
+        assert.equal(await page.evaluate(() => window.isSecureContext), false, "the context is a plain one");
+        await page.getByRole("button", { name: "Request" }).click();
+        const line = page.locator(".copy-line", { hasText: "pagurus" }).first();
+        const text = await line.locator("code").innerText();
+        await line.getByRole("button").click();
+        await page.getByText("Copied").waitFor();
+        await page.keyboard.press("Control+k");
+        await page.getByRole("combobox").last().focus();
+        await page.keyboard.press("Control+v");
+        assert.equal(await page.locator("dialog").getByRole("combobox").inputValue(), text);
+    });
+});
+
+test("ui_5_a_page_is_reached_by_keyboard, and the focus is at its title", async () => {
+    await withPage({}, async (page) => {
+        await open(page, "/");
+        await page.keyboard.press("Control+k");
+        await page.locator("dialog input").waitFor();
+        await page.keyboard.type("audit");
+        await page.keyboard.press("Enter");
+        await page.waitForURL("**/audit");
+        await settled(page);
+        await page.waitForFunction(() => document.activeElement?.matches("h1"));
+        assert.equal(await page.evaluate(() => document.activeElement.textContent), "Audit");
+        assert.match(await page.title(), /^Audit/);
+    });
+});
+
+test("ui_5_the_first_stop_of_the_keyboard skips to the content", async () => {
+    await withPage({}, async (page) => {
+        await open(page, "/audit");
+        // A page that was loaded has the focus at its title, so the skip link is the last stop of the way back.
+        await page.locator(".brand").focus();
+        await page.keyboard.press("Shift+Tab");
+        assert.ok(await page.locator(":focus").evaluate((one) => one.matches(".skip") && one.getBoundingClientRect().left >= 0));
+        await page.keyboard.press("Enter");
+        assert.equal(await page.evaluate(() => document.activeElement.id), "content");
+        await page.keyboard.press("Tab");
+        assert.ok(await page.evaluate(() => document.querySelector("main").contains(document.activeElement)));
+    });
+});
+
+test("ui_5_escape_closes_what_is_open, and gives the focus back", async () => {
+    await withPage({}, async (page) => {
+        await open(page, "/access");
+        const focused = () => page.evaluate(() => document.activeElement.textContent);
+        const opener = page.getByRole("button", { name: "Make a token" });
+        await opener.focus();
+        await page.keyboard.press("Enter");
+        await page.locator("dialog[open]").waitFor();
+        await page.keyboard.press("Escape");
+        await page.locator("dialog").waitFor({ state: "detached" });
+        assert.equal(await focused(), "Make a token");
+        await page.keyboard.press("Control+k");
+        await page.locator("dialog[open]").waitFor();
+        await page.keyboard.press("Escape");
+        await page.locator("dialog").waitFor({ state: "detached" });
+        assert.equal(await focused(), "Make a token");
+        const popover = page.getByRole("button", { name: "Request" });
+        await popover.focus();
+        await page.keyboard.press("Enter");
+        await page.locator(".popover-box").waitFor();
+        await page.keyboard.press("Escape");
+        await page.locator(".popover-box").waitFor({ state: "detached" });
+        assert.ok(await popover.evaluate((one) => one === document.activeElement));
+    });
+});

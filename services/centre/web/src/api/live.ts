@@ -13,8 +13,8 @@ export interface Follow {
 /** Shortest time between two signs of change, in ms: a burst of events asks once. */
 const PACE = 150;
 
-/** Time within which a stream that opens has missed nothing that polling would not bring. */
-const SOON = 1_000;
+/** Time for which a stream stays open that nobody listens to, in ms: the next panel may follow the same orders. */
+const LINGER = 1_000;
 
 interface Stream {
     readonly source: EventSource;
@@ -30,12 +30,8 @@ function opened(url: string): Stream {
     const all = () => {
         for (const listener of stream.listeners) listener();
     };
-    for (const name of ["order", "lagged"]) source.addEventListener(name, all);
-    // What followed the stream was asked for a moment before it: only where the stream came late may events have been missed.
-    const missedSince = performance.now() + SOON;
-    source.addEventListener("open", () => {
-        if (performance.now() > missedSince) all();
-    });
+    // What happened before a stream was open is not sent by it: whoever listens asks when it opens.
+    for (const name of ["order", "lagged", "open"]) source.addEventListener(name, all);
     streams.set(url, stream);
     return stream;
 }
@@ -44,15 +40,18 @@ function opened(url: string): Stream {
 function listen(url: string, listener: () => void): () => void {
     const stream = streams.get(url) ?? opened(url);
     stream.listeners.add(listener);
+    if (stream.source.readyState === EventSource.OPEN) listener();
     return () => {
         stream.listeners.delete(listener);
-        if (stream.listeners.size > 0 || streams.get(url) !== stream) return;
-        stream.source.close();
-        streams.delete(url);
+        window.setTimeout(() => {
+            if (stream.listeners.size > 0 || streams.get(url) !== stream) return;
+            stream.source.close();
+            streams.delete(url);
+        }, LINGER);
     };
 }
 
-/** Calls `changed` soon after each event, and after each time that events may have been missed. Returns how to end it. */
+/** Calls `changed` when events can be heard from now on, and soon after each of them. Returns how to end it. */
 export function onChange(follow: Follow, changed: () => void): () => void {
     let stop: (() => void) | undefined;
     let timer: number | undefined;

@@ -27,7 +27,7 @@ afterEach(() => {
 const request: Read<{ n: number }> = { method: "GET", url: "/v1/x" };
 
 test("a failure keeps the last good answer and its time, and the next one is fresh again", async () => {
-    const resource = new Resource(request, 5_000);
+    const resource = new Resource(request);
     globalThis.fetch = () => Promise.resolve(new Response('{"n":1}'));
     await resource.ask();
     const { at } = resource.known.value;
@@ -42,7 +42,7 @@ test("a failure keeps the last good answer and its time, and the next one is fre
 test("while one request is under way, all further ones are one", async () => {
     const answers: ((response: Response) => void)[] = [];
     globalThis.fetch = () => new Promise((resolve) => answers.push(resolve));
-    const resource = new Resource(request, 0);
+    const resource = new Resource(request);
     const first = resource.ask();
     await Promise.all([resource.ask(), resource.ask()]);
     assert.equal(answers.length, 1);
@@ -56,7 +56,7 @@ test("while one request is under way, all further ones are one", async () => {
 test("a resource that is stopped says nothing more", async () => {
     globalThis.fetch = (_, init) =>
         new Promise((_, reject) => init?.signal?.addEventListener("abort", () => reject(new DOMException("aborted", "AbortError"))));
-    const resource = new Resource(request, 0);
+    const resource = new Resource(request);
     const asking = resource.ask();
     resource.stop();
     await asking;

@@ -19,8 +19,10 @@ export type Freshness = "waiting" | "fresh" | "old" | "failed";
 
 /** How late an answer may be before what is shown counts as old. */
 const GRACE = 5_000;
-/** How young an answer is that need not be asked for again when a page begins to poll. */
+/** How young an answer is that need not be asked for again when a page starts to poll, in ms. */
 const JUST_NOW = 2_000;
+/** How long a stream of events may take to open before its page is loaded without it, in ms. */
+const STREAM_PATIENCE = 400;
 
 export interface Options {
     /** Interval of asking again, in ms; left out: 5 s. `0`: only by events and by hand. */
@@ -96,12 +98,15 @@ export function useResource<T>(request: Read<T> | null, options: Options = {}, l
     const resource = useMemo(() => new Resource<T>(request ?? { method: "GET", url: "" }, load), [url, load]);
     useEffect(() => {
         if (url === undefined) return undefined;
-        // Another interval is no reason to ask again at once.
-        const stopAsking = whileSeen(every, () => {
-            if (Date.now() - (resource.known.peek().at ?? 0) > JUST_NOW) void resource.ask();
-        });
         const events = follow ? (JSON.parse(follow) as Follow) : undefined;
-        const stopFollowing = events ? onChange(events, () => void resource.ask()) : undefined;
+        const ask = () => void resource.ask();
+        const stopFollowing = events ? onChange(events, ask) : undefined;
+        // What follows events is asked for as soon as they can be heard, so that none falls between answer and stream. Another
+        // interval is no reason to ask again at once.
+        const first = () => {
+            if (Date.now() - (resource.known.peek().at ?? 0) > JUST_NOW) ask();
+        };
+        const stopAsking = whileSeen(every, ask, first, events ? STREAM_PATIENCE : 0);
         return () => {
             stopAsking();
             stopFollowing?.();

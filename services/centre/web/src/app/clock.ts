@@ -18,21 +18,28 @@ if (typeof document !== "undefined") {
     });
 }
 
-/** Does something at once and every `every` ms (0: once) while the page is seen, and once more when it is seen again. */
-export function whileSeen(every: number, work: () => void): () => void {
+/**
+ * Does something every `every` ms (0: never again) while the page is seen, and `first` when it is seen, `pause` ms later. Returns how
+ * to end it.
+ */
+export function whileSeen(every: number, work: () => void, first: () => void = work, pause = 0): () => void {
     let timer: number | undefined;
-    const start = () => {
-        work();
-        if (every > 0) timer = window.setInterval(work, every);
+    let starting: number | undefined;
+    const end = () => {
+        window.clearTimeout(starting);
+        window.clearInterval(timer);
     };
     const look = () => {
-        window.clearInterval(timer);
-        if (!document.hidden) start();
+        end();
+        if (document.hidden) return;
+        if (pause > 0) starting = window.setTimeout(first, pause);
+        else first();
+        if (every > 0) timer = window.setInterval(work, every);
     };
     document.addEventListener("visibilitychange", look);
     look();
     return () => {
         document.removeEventListener("visibilitychange", look);
-        window.clearInterval(timer);
+        end();
     };
 }

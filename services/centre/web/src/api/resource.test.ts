@@ -28,13 +28,13 @@ const request: Read<{ n: number }> = { method: "GET", url: "/v1/x" };
 
 test("a failure keeps the last good answer and its time, and the next one is fresh again", async () => {
     const resource = new Resource(request);
-    globalThis.fetch = () => Promise.resolve(new Response('{"n":1}'));
+    globalThis.fetch = () => Promise.resolve(Response.json({ n: 1 }));
     await resource.ask();
     const { at } = resource.known.value;
     globalThis.fetch = () => Promise.reject(new TypeError("away"));
     await resource.ask();
     assert.deepEqual([resource.known.value.data, resource.known.value.at, resource.known.value.failure?.status], [{ n: 1 }, at, 0]);
-    globalThis.fetch = () => Promise.resolve(new Response('{"n":2}'));
+    globalThis.fetch = () => Promise.resolve(Response.json({ n: 2 }));
     await resource.ask();
     assert.deepEqual([resource.known.value.data, resource.known.value.failure], [{ n: 2 }, undefined]);
 });
@@ -46,9 +46,9 @@ test("while one request is under way, all further ones are one", async () => {
     const first = resource.ask();
     await Promise.all([resource.ask(), resource.ask()]);
     assert.equal(answers.length, 1);
-    answers[0]?.(new Response('{"n":1}'));
+    answers[0]?.(Response.json({ n: 1 }));
     while (answers.length < 2) await new Promise((resolve) => setImmediate(resolve));
-    answers[1]?.(new Response('{"n":2}'));
+    answers[1]?.(Response.json({ n: 2 }));
     await first;
     assert.deepEqual([answers.length, resource.known.value.data], [2, { n: 2 }]);
 });

@@ -12,7 +12,7 @@ use rust_embed::RustEmbed;
 #[allow_missing = true]
 struct Files;
 
-/// What a page may do, for the header `Content-Security-Policy`: load what this server serves, and ask only this server.
+/// Value of the header `Content-Security-Policy` of pages: they load what this server serves, and ask only this server.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 

@@ -7,29 +7,26 @@ use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::classes::PANIC;
 use pagurus_domain::id::{Attempt, OrderNo, Pass, ScenarioRef};
-use pagurus_domain::json::json_text;
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::change::LifeEnd;
-use pagurus_domain::order::ledger::LedgerReason;
 use pagurus_domain::order::notification::{Content, Moved, Occasion, StoredNotify};
 use pagurus_domain::order::{OrderError, ScenarioStatus, stage::Then};
-use pagurus_domain::time;
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Guard, Work};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::stats::Series;
 use pagurus_runtime::waits::Waits;
 use pagurus_runtime::{Effects, Host};
-use pagurus_scenario::stage::{CallMade, LogLine, StageEnd, StepMade, Transition};
+use pagurus_scenario::stage::{CallMade, LogLine, StageEnd, Transition};
 use pagurus_store::hot::outbox::{self, NewNotification};
 use pagurus_store::hot::stages::{self, Claimed, Finished, Followed};
 use pagurus_store::recovery::suspensions;
 use pagurus_store::{Error, beside};
 use pagurus_wire::message::EndedStage;
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::order_log::error_of;
+use crate::record::record;
 use crate::samples::Samples;
 use crate::{Worker, order_log, stage_trace};
 
@@ -192,58 +189,6 @@ pub(crate) fn moves(
         at: moved.at,
     });
     NewNotification::of_moves(&claimed.head, moves).collect()
-}
-
-/// A stage, or the part of it up to an entry point, in the history of its order.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct StageRecord<'a> {
-    attempt: i32,
-    wake: &'static str,
-    /// Milliseconds for which it was ready before it was claimed.
-    waited_ms: u64,
-    #[serde(serialize_with = "time::serialize")]
-    started_at: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
-    ended_at: Option<Timestamp>,
-    /// The reason of the suspension, where the status does not say it: the class of an error, or a system left alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rests: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<&'static str>,
-    transitions: &'a [Transition],
-    log: &'a [LogLine],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    steps: &'a [StepMade],
-}
-
-/// Returns the JSON of a stage for the history, with its end unless it goes on.
-pub(crate) fn record(
-    claimed: &Claimed,
-    (transitions, log, steps): (&[Transition], &[LogLine], &[StepMade]),
-    end: Option<(&Then, Timestamp)>,
-) -> String {
-    let record = StageRecord {
-        attempt: claimed.attempt.0,
-        wake: claimed.wake.as_str(),
-        waited_ms: claimed.waited_ms(),
-        started_at: claimed.now,
-        ended_at: end.map(|(_, at)| at),
-        rests: end.and_then(|(then, _)| rests(then)),
-        status: end.map(|(then, _)| then.status().as_str()),
-        transitions,
-        log,
-        steps,
-    };
-    json_text(&record)
-}
-
-fn rests(then: &Then) -> Option<&str> {
-    match then {
-        Then::Hold { .. } => Some(LedgerReason::System.as_str()),
-        Then::Retry { error, .. } => error.class.as_deref(),
-        _ => None,
-    }
 }
 
 /// Hands an end in and waits until it is written, or found stale.

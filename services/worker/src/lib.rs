@@ -20,6 +20,7 @@ mod outbound;
 mod progress;
 mod publish;
 mod reconcile;
+mod record;
 mod rules;
 mod samples;
 mod stage_trace;

@@ -20,7 +20,8 @@ use pagurus_store::hot::stages::advance::{Advance, Entered, advance};
 
 use crate::Worker;
 use crate::clock::StageClock;
-use crate::finish::{moves, record};
+use crate::finish::moves;
+use crate::record::record;
 use crate::trouble::StageTrouble;
 
 /// Error of a pass that no longer holds: whatever this stage would do is somebody else's to do.

@@ -38,7 +38,7 @@ use pagurus_domain::id::RequestId;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::stage::{Then, Wake};
 use pagurus_domain::retry::ErrorRules;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::value::Context;
 use super::{Folded, Scenario, StateId};
@@ -255,6 +255,12 @@ impl Stage {
     #[must_use]
     pub const fn failure(&self) -> Option<&OrderError> {
         self.run.cursor.error.as_ref()
+    }
+
+    /// The variables, unless they are put away.
+    #[must_use]
+    pub const fn vars(&self) -> &Map<String, Value> {
+        &self.run.context.vars
     }
 
     /// The name of the present state.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::flow::{DecisionSubject, FlowState};
-use pagurus_domain::order::ledger::{self, Ledger, LedgerEntry, LedgerReason, LedgerSpan, LedgerStage};
+use pagurus_domain::order::ledger::{self, LedgerEntry, LedgerReason, LedgerSpan, LedgerStage, OrderLedger};
 use pagurus_domain::order::{Mode, Status};
 use pagurus_store::hot::history::HistoryEvent;
 use pagurus_store::hot::requests;
@@ -38,7 +38,7 @@ impl Views {
 
 async fn spans(client: &Client, row: &Row, end: Timestamp) -> Result<Vec<LedgerSpan>, Error> {
     let mut reader = HistoryReader {
-        ledger: Ledger::new(row.created_at, end, (LedgerReason::Postponed, None)),
+        ledger: OrderLedger::new(row.created_at, end, (LedgerReason::Postponed, None)),
         row,
         is_first: true,
     };
@@ -60,7 +60,7 @@ async fn spans(client: &Client, row: &Row, end: Timestamp) -> Result<Vec<LedgerS
 
 /// Shows the history of an order to its ledger.
 struct HistoryReader<'a> {
-    ledger: Ledger,
+    ledger: OrderLedger,
     row: &'a Row,
     /// True until a stage of the present life has been seen: only the first one waits for the queue of the order.
     is_first: bool,
@@ -128,7 +128,7 @@ impl HistoryReader<'_> {
     }
 
     /// The ledger with what the order does now.
-    fn present(mut self) -> Ledger {
+    fn present(mut self) -> OrderLedger {
         let row = self.row;
         if let Some(since) = row.ready_since {
             let ready = self.ready();

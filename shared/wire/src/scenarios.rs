@@ -100,7 +100,7 @@ pub struct TriedView {
     pub tests: Vec<Value>,
 }
 
-/// What may be written at a place of a text.
+/// Items that may be written at a place of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompletionsView {
     /// Place at which an item begins: what was typed behind it is replaced.

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use pagurus_scenario::source;
 
-use self::place::{Place, PlaceRole, SeenKey, keys_of, place_at};
+use self::place::{PlaceRole, SeenKey, TextPlace, keys_of, place_at};
 
 /// Kind of something that may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct CompletionItem {
     pub insert: String,
 }
 
-/// What may be written at a place.
+/// Items that may be written at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completions {
     /// Column at which what was typed begins, counted from 1 in units of UTF-16.
@@ -96,7 +96,7 @@ pub fn complete(text: &str, line: usize, column: usize) -> Completions {
 }
 
 /// Keys, words and states.
-fn written(place: &Place, keys: &[SeenKey]) -> Vec<CompletionItem> {
+fn written(place: &TextPlace, keys: &[SeenKey]) -> Vec<CompletionItem> {
     let schema = source::editor_schema();
     let is_operation = keys.iter().any(|key| key.path == ["kind"] && key.value == "operation");
     let schemas = schema::at(&schema, &place.path, is_operation);

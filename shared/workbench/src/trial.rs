@@ -197,6 +197,8 @@ pub struct TrialOutcome {
     pub story: Vec<Moment>,
     /// Virtual time from the registration to the end.
     pub duration: Duration,
+    /// Result of an order that ended.
+    pub result: Option<Value>,
     /// States that the order stood in, in their order.
     path: Vec<String>,
     /// Transitions that the order took.
@@ -221,7 +223,13 @@ impl TrialOutcome {
                 "column": fault.at.map(|at| at.column),
             })
         };
-        let story = |moment: &Moment| json!({"after": spelled_duration(moment.after), "text": moment.text});
+        let story = |moment: &Moment| {
+            let mut value = json!({"after": spelled_duration(moment.after), "text": moment.text});
+            if let Some(vars) = &moment.vars {
+                value["vars"] = json!(vars);
+            }
+            value
+        };
         json!({
             "test": self.name,
             "passed": self.passed(),
@@ -229,6 +237,7 @@ impl TrialOutcome {
             "faults": self.faults.iter().map(fault).collect::<Vec<_>>(),
             "notes": self.notes.iter().map(fault).collect::<Vec<_>>(),
             "story": self.story.iter().map(story).collect::<Vec<_>>(),
+            "result": self.result,
         })
     }
 }
@@ -240,6 +249,15 @@ pub struct Moment {
     pub after: Duration,
     /// Event in one line.
     pub text: String,
+    /// Variables after it, where they are others than before it.
+    pub vars: Option<Map<String, Value>>,
+}
+
+impl Moment {
+    /// An event that changes no variable.
+    fn new(after: Duration, text: String) -> Self {
+        Self { after, text, vars: None }
+    }
 }
 
 impl fmt::Display for Moment {
@@ -280,6 +298,7 @@ pub fn run(
         notes,
         story: played.story,
         duration,
+        result: played.end.and_then(|end| end.result),
         path: played.path,
         transitions: played.transitions,
     }

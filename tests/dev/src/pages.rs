@@ -13,7 +13,7 @@ use pagurus_dev::place::root;
 
 /// Folder of the sources, from the root.
 const WEB: &str = "services/centre/web";
-/// What the bundle is made of, from the folder of the sources.
+/// Files and folders that the bundle is made of, from the folder of the sources.
 const SOURCES: [&str; 3] = ["src", "build.mjs", "package-lock.json"];
 
 /// `./dev pages`.

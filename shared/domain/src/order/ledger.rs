@@ -11,30 +11,30 @@ use crate::id::spelled;
 /// Reason for which a time of an order passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LedgerReason {
-    /// It waited for its start time, or for other orders.
+    /// Waited for its start time, or for other orders.
     Postponed,
-    /// It might have run, and stood behind others of its queue, or was about to be handed out.
+    /// Might have run, and stood behind others of its queue, or was about to be handed out.
     Queue,
-    /// It might have run, and its flow was stopped.
+    /// Might have run, and its flow was stopped.
     FlowStopped,
-    /// It might have run, and all places were taken, its flow had as much in progress as it might, or it was about to be handed
+    /// Might have run, and all places were taken, its flow had as much in progress as it might, or it was about to be handed
     /// out.
     Capacity,
-    /// A worker had it, and waited for the answer of a call.
+    /// Was with a worker, which waited for the answer of a call.
     Call,
-    /// A worker had it, and did the rest of its work.
+    /// Was with a worker, which did the rest of its work.
     Work,
-    /// It waited for callbacks, decisions of actors, children, or calls from outside.
+    /// Waited for callbacks, decisions of actors, children, or calls from outside.
     Wait,
-    /// It waited before an action, because the called system was to be left alone.
+    /// Waited before an action, because the called system was to be left alone.
     System,
-    /// It slept, as its scenario says.
+    /// Slept, as its scenario says.
     Sleep,
-    /// It rested between two attempts of polling.
+    /// Rested between two attempts of polling.
     Polling,
-    /// It had failed, and waited to be repeated.
+    /// Had failed, and waited to be repeated.
     Retry,
-    /// It had ended, and was restarted later.
+    /// Had ended, and was restarted later.
     Ended,
 }
 
@@ -72,7 +72,7 @@ impl LedgerReason {
 /// A time of an order that passed for one reason. Its ends are whole milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerSpan {
-    /// Its first millisecond.
+    /// First millisecond.
     pub from: i64,
     /// The first millisecond behind it.
     pub until: i64,
@@ -87,7 +87,7 @@ pub type LedgerEntry = (LedgerReason, Option<String>);
 
 /// Spans of an order, as far as its history has been shown to it, in order.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct OrderLedger {
     /// End of what has a reason.
     at: i64,
     /// Time behind which nothing counts: the end of the order, or now.
@@ -106,13 +106,13 @@ pub struct LedgerStage {
     pub started_at: Timestamp,
     /// Calls that it waited for, with their targets. Some may have been made side by side.
     pub calls: Vec<(Timestamp, Timestamp, String)>,
-    /// Its end.
+    /// Time at which it ended.
     pub until: Timestamp,
     /// Reason for which time passes behind it; work, where the stage goes on.
     pub then: LedgerEntry,
 }
 
-impl Ledger {
+impl OrderLedger {
     /// An order that was registered, and that ended or stands somewhere at `end`.
     #[must_use]
     pub fn new(registered_at: Timestamp, end: Timestamp, present: LedgerEntry) -> Self {
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn ord_32_stages_split_into_calls_and_work_and_waits_have_their_reasons() {
-        let mut ledger = Ledger::new(at(0), at(1000), (LedgerReason::Postponed, None));
+        let mut ledger = OrderLedger::new(at(0), at(1000), (LedgerReason::Postponed, None));
         ledger.stage(
             stage(100, 110, &[(120, 150), (140, 160)], 200, LedgerReason::Sleep),
             (LedgerReason::Queue, None),
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn ord_32_a_stop_of_the_flow_takes_its_part_of_a_wait_and_of_nothing_else() {
-        let mut ledger = Ledger::new(at(0), at(100), CAPACITY);
+        let mut ledger = OrderLedger::new(at(0), at(100), CAPACITY);
         ledger.stage(stage(0, 60, &[], 100, LedgerReason::Ended), CAPACITY);
         let stopped = [(at(-50), at(10), "by hand".to_owned()), (at(40), at(80), "away".to_owned())];
         let spans = with_stops(ledger.finish(), &stopped);
@@ -291,7 +291,7 @@ mod tests {
             stages in prop::collection::vec((0i64..2000, 0i64..2000, 0i64..2000, 0i64..2000, 0i64..2000), 0..8),
             stops in prop::collection::vec((0i64..1000, 0i64..1000), 0..4),
         ) {
-            let mut ledger = Ledger::new(at(0), at(end), CAPACITY);
+            let mut ledger = OrderLedger::new(at(0), at(end), CAPACITY);
             for (ready, started, from, until, ended) in stages {
                 ledger.stage(stage(ready, started, &[(from, until)], ended, LedgerReason::Wait), CAPACITY);
             }

@@ -5,7 +5,7 @@
 
 use super::schema::ITEM;
 
-/// What is written at a place.
+/// Kind of what is written at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PlaceRole {
     Key,
@@ -16,7 +16,7 @@ pub(super) enum PlaceRole {
 
 /// A place in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TextPlace {
     /// Keys that lead to it; of a value, its own key among them.
     pub path: Vec<String>,
     pub role: PlaceRole,
@@ -37,7 +37,7 @@ pub(super) struct SeenKey {
 
 /// A mapping or a list that is open.
 #[derive(Clone, Debug)]
-struct Frame {
+struct OpenFrame {
     /// Column of its keys or dashes; none inside of brackets.
     indent: Option<usize>,
     is_list: bool,
@@ -46,11 +46,11 @@ struct Frame {
 
 #[derive(Debug, Default)]
 struct Scan {
-    frames: Vec<Frame>,
+    frames: Vec<OpenFrame>,
     /// Indentation of the key whose text of many lines is being passed over.
     text_of: Option<usize>,
     seen: Vec<SeenKey>,
-    /// What was written since the last key, comma or bracket.
+    /// Text since the last key, comma or bracket.
     token: String,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn keys_of(text: &str) -> Vec<SeenKey> {
 }
 
 /// The place at a line and a column, counted from 1, columns in units of UTF-16.
-pub(super) fn place_at(text: &str, line: usize, column: usize) -> Place {
+pub(super) fn place_at(text: &str, line: usize, column: usize) -> TextPlace {
     let mut scan = Scan::default();
     let mut lines = text.lines();
     lines.by_ref().take(line.saturating_sub(1)).for_each(|line| scan.line(line));
@@ -76,7 +76,7 @@ pub(super) fn place_at(text: &str, line: usize, column: usize) -> Place {
     };
     let typed = typed.trim_start_matches(['"', '\'']);
     let (path, role) = scan.present(present, is_text);
-    Place {
+    TextPlace {
         path,
         role,
         typed: typed.to_owned(),
@@ -103,7 +103,7 @@ fn before(line: &str, column: usize) -> &str {
 
 impl Scan {
     fn path(&self) -> Vec<String> {
-        let name = |frame: &Frame| if frame.is_list { Some(ITEM.to_owned()) } else { frame.key.clone() };
+        let name = |frame: &OpenFrame| if frame.is_list { Some(ITEM.to_owned()) } else { frame.key.clone() };
         self.frames.iter().filter_map(name).collect()
     }
 
@@ -165,7 +165,7 @@ impl Scan {
         self.close(indent, rest.starts_with('-'));
         while let Some(item) = rest.strip_prefix("- ").or_else(|| (rest == "-").then_some("")) {
             if !self.frames.last().is_some_and(|frame| frame.is_list && frame.indent == Some(indent)) {
-                self.frames.push(Frame { indent: Some(indent), is_list: true, key: None });
+                self.frames.push(OpenFrame { indent: Some(indent), is_list: true, key: None });
             }
             let item = item.trim_start();
             indent += rest.len() - item.len();
@@ -176,7 +176,7 @@ impl Scan {
 
     /// Closes what a line of this indentation stands outside of.
     fn close(&mut self, indent: usize, is_item: bool) {
-        while let Some(Frame { indent: Some(of), is_list, .. }) = self.frames.last() {
+        while let Some(OpenFrame { indent: Some(of), is_list, .. }) = self.frames.last() {
             if *of > indent || (*of == indent && *is_list && !is_item) {
                 self.frames.pop();
             } else {
@@ -193,7 +193,7 @@ impl Scan {
         };
         match self.frames.last_mut() {
             Some(frame) if !frame.is_list && frame.indent == Some(indent) => frame.key = Some(name),
-            _ => self.frames.push(Frame { indent: Some(indent), is_list: false, key: Some(name) }),
+            _ => self.frames.push(OpenFrame { indent: Some(indent), is_list: false, key: Some(name) }),
         }
         let value = value.trim_start();
         if value.starts_with(['|', '>']) {
@@ -235,7 +235,7 @@ impl Scan {
                     self.token.extend(letters.next().map(|(_, letter)| letter));
                 }
                 (None, '{' | '[') if self.token.trim().is_empty() => {
-                    self.frames.push(Frame { indent: None, is_list: letter == '[', key: None });
+                    self.frames.push(OpenFrame { indent: None, is_list: letter == '[', key: None });
                     self.token.clear();
                 }
                 (None, _) if self.in_brackets() => {

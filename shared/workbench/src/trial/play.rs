@@ -20,6 +20,8 @@ use pagurus_scenario::stage::{
 };
 use pagurus_scenario::{Concealed, Event, Scenario};
 
+use serde_json::{Map, Value};
+
 use super::world::World;
 use super::{Deployment, Moment, Played, Trial, TrialEnd};
 use requests::Requests;
@@ -54,6 +56,7 @@ pub(super) fn play(
         begin: 0,
         asked: Vec::new(),
         failure: None,
+        vars: Map::new(),
         played: Played::default(),
     };
     play.played.answers = trial.calls.iter().map(|_| None).collect();
@@ -106,6 +109,8 @@ struct Play<'t> {
     asked: Vec<usize>,
     /// The last failure that went to the scenario.
     failure: Option<OrderError>,
+    /// Variables as the story has them.
+    vars: Map<String, Value>,
     played: Played,
 }
 
@@ -191,6 +196,11 @@ impl Play<'_> {
             };
             self.heard += moments.len();
             self.played.story.extend(moments);
+            let vars = match &need {
+                Need::Done(end) => end.snapshot.known_vars(),
+                _ => stage.vars().clone(),
+            };
+            self.note_vars(vars);
             // Where a state says what follows, the stage comes to its end first.
             let handles_timeout = self.scenario.handles_process_timeout();
             if !handles_timeout && self.deadline.is_some_and(|deadline| deadline < self.now) {
@@ -253,14 +263,23 @@ impl Play<'_> {
     fn moments<'s>(&self, lines: impl Iterator<Item = Happened<'s>>) -> Vec<Moment> {
         let start = self.trial.now;
         let moment = |one| match one {
-            Happened::Said(line) => {
-                Moment { after: between(start, line.at), text: format!("log: {}", line.text) }
-            }
+            Happened::Said(line) => Moment::new(between(start, line.at), format!("log: {}", line.text)),
             Happened::Moved(Transition { from, event, to, at, .. }) => {
-                Moment { after: between(start, *at), text: format!("`{from}` {event} to `{to}`") }
+                Moment::new(between(start, *at), format!("`{from}` {event} to `{to}`"))
             }
         };
         lines.skip(self.heard).map(moment).collect()
+    }
+
+    /// Notes at the last event that the variables are others by now.
+    fn note_vars(&mut self, vars: Map<String, Value>) {
+        if self.vars == vars {
+            return;
+        }
+        if let Some(last) = self.played.story.last_mut() {
+            last.vars = Some(vars.clone());
+        }
+        self.vars = vars;
     }
 
     /// Keeps what is written of the stage.
@@ -309,7 +328,7 @@ impl Play<'_> {
     }
 
     fn tell_at(&mut self, at: Timestamp, text: String) {
-        self.played.story.push(Moment { after: between(self.trial.now, at), text });
+        self.played.story.push(Moment::new(between(self.trial.now, at), text));
     }
 
     /// Adds the outcome of a request to the story.

@@ -111,9 +111,7 @@ impl Play<'_> {
         let requests: Vec<Moment> = requests
             .map(|(moment, _)| match moment.text.rsplit_once(": ") {
                 // The answer to this one was nobody's any more.
-                Some((line, _)) if moment.after > over => {
-                    Moment { after: over, text: format!("{line}: broken off") }
-                }
+                Some((line, _)) if moment.after > over => Moment::new(over, format!("{line}: broken off")),
                 _ => moment,
             })
             .collect();

@@ -5,7 +5,6 @@ import { computed, signal } from "@preact/signals";
 import { change, Failure, json, type ApiRequest, type Schemas } from "../../api/client";
 import type { Completions, Place, Remark as Mark } from "../../parts/editor";
 import { reasonText } from "../../text/reason";
-import { asking, endingOf, type Ending } from "./ending";
 import { bodyRead, completedConfig, completedSecrets, factsOf, firstParams, type ScenarioFacts } from "./facts";
 import { pathOf, stepsOf, type Step, type Tried } from "./story";
 import { emptyTrial, toAll, toText, type Trial } from "./trial";
@@ -32,7 +31,6 @@ export interface Checked {
 export interface Outcome {
     readonly busy: boolean;
     readonly tried: readonly Tried[];
-    readonly ending: Ending;
     readonly failure?: string;
     /** Faults of the tests themselves, as sentences. */
     readonly faults: readonly string[];
@@ -58,7 +56,7 @@ export class Bench {
     readonly facts = signal<ScenarioFacts>(NO_FACTS);
     readonly trials = signal<readonly Trial[]>([]);
     readonly chosen = signal(0);
-    readonly outcome = signal<Outcome>({ busy: false, tried: [], ending: {}, faults: [] });
+    readonly outcome = signal<Outcome>({ busy: false, tried: [], faults: [] });
     /** The recorded order that the trial was made from. */
     readonly recorded = signal<string | undefined>(undefined);
 
@@ -67,7 +65,7 @@ export class Bench {
 
     readonly trial = computed(() => this.trials.value[this.chosen.value] ?? emptyTrial(""));
     readonly tried = computed(() => this.outcome.value.tried[this.chosen.value]);
-    readonly steps = computed<readonly Step[]>(() => withEnding(stepsOf(this.tried.value?.story ?? []), this.outcome.value.ending));
+    readonly steps = computed<readonly Step[]>(() => stepsOf(this.tried.value?.story ?? []));
     /** States that any of the tests goes through. */
     readonly reached = computed(() => new Set(this.outcome.value.tried.flatMap((tried) => pathOf(stepsOf(tried.story)))));
     readonly changed = computed(() => this.text.value !== (this.base.value?.text ?? this.template));
@@ -87,7 +85,7 @@ export class Bench {
         this.trials.value = trials;
         this.chosen.value = 0;
         this.opened.value += 1;
-        this.outcome.value = { busy: false, tried: [], ending: {}, faults: [] };
+        this.outcome.value = { busy: false, tried: [], faults: [] };
         void this.check();
     }
 
@@ -156,11 +154,9 @@ export class Bench {
         this.running?.abort();
         const own = (this.running = new AbortController());
         this.outcome.value = { ...this.outcome.value, busy: true };
-        const body = { scenario: this.sound.value, tests: toText([...this.trials.value, asking(this.trial.value)]) };
         try {
-            const answer = await json<Schemas["TriedView"]>(change("POST", "/v1/scenarios/test", {}, body), own.signal);
-            const tried = answer.tests as Tried[];
-            this.outcome.value = { busy: false, tried: tried.slice(0, -1), ending: endingOf(tried.at(-1)), faults: [] };
+            const answer = await json<Schemas["TriedView"]>(this.request(), own.signal);
+            this.outcome.value = { busy: false, tried: answer.tests as Tried[], faults: [] };
         } catch (error) {
             if (own.signal.aborted) return;
             const faults = error instanceof Failure && error.status === 422 ? faultsOf(error).map(sentence) : [];
@@ -197,13 +193,6 @@ function faultsOf(failure: Failure): Detail[] {
 
 function sentence({ message, hint }: Detail): string {
     return hint ? `${message} (${hint})` : message;
-}
-
-/** Steps with the variables of the end at the last of them, where the story does not tell them. */
-function withEnding(steps: readonly Step[], ending: Ending): readonly Step[] {
-    const last = steps.at(-1);
-    if (!last || last.vars || !ending.vars) return steps;
-    return [...steps.slice(0, -1), { ...last, vars: ending.vars }];
 }
 
 /** Faults and warnings as marks of the editor. */

@@ -22,7 +22,7 @@ test("a story is read into steps with the place of the order", () => {
     assert.deepEqual(steps[1]?.asked, "POST http://billing/a:b/reservations");
     assert.deepEqual(steps[1]?.outcome, "503");
     assert.deepEqual(steps[2]?.state, "reserve");
-    assert.deepEqual(steps[3]?.vars, undefined);
+    assert.deepEqual(steps[3]?.vars, {});
     assert.deepEqual(steps[7]?.vars, { a: 1 });
     assert.deepEqual(steps[7]?.at, 86_402_200);
     assert.deepEqual(pathOf(steps), ["reserve", "activate"]);

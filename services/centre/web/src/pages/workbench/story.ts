@@ -5,7 +5,7 @@ export interface Moment {
     /** Virtual time since the registration, as `1d5s200ms`. */
     readonly after: string;
     readonly text: string;
-    /** Variables after the event, where the server tells them and the event changed them. */
+    /** Variables after the event, where it changed them. */
     readonly vars?: Record<string, unknown>;
 }
 
@@ -25,6 +25,8 @@ export interface Tried {
     readonly faults: readonly Remark[];
     readonly notes: readonly Remark[];
     readonly story: readonly Moment[];
+    /** Result of an order that ended. */
+    readonly result?: unknown;
 }
 
 export type StepKind = "begin" | "move" | "request" | "rest" | "retry" | "callback" | "call" | "log" | "end" | "other";
@@ -43,8 +45,8 @@ export interface Step {
     readonly outcome?: string;
     /** Status in which the order ended. */
     readonly ended?: string;
-    /** Variables as they are known after the event. */
-    readonly vars: Record<string, unknown> | undefined;
+    /** Variables after the event. */
+    readonly vars: Record<string, unknown>;
 }
 
 const UNITS: Record<string, number> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
@@ -94,7 +96,7 @@ function readMoment(text: string): Read {
 /** Steps of a story. A line of a form that is not known is a step without a change of place. */
 export function stepsOf(story: readonly Moment[]): Step[] {
     let state = "";
-    let vars: Record<string, unknown> | undefined;
+    let vars: Record<string, unknown> = {};
     return story.map((moment) => {
         const read = readMoment(moment.text);
         state = read.state ?? state;

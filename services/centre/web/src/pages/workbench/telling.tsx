@@ -156,21 +156,21 @@ function WhatIf({ bench, index, asked }: { bench: Bench; index: number; asked: s
 export function Variables({ bench }: { bench: Bench }) {
     const steps = bench.steps.value;
     const at = stepAt(steps.length);
-    const vars = steps[at]?.vars;
-    const before = steps[at - 1]?.vars;
-    const { result } = bench.outcome.value.ending;
+    const vars = steps[at]?.vars ?? {};
+    const before = steps[at - 1]?.vars ?? {};
+    const result = bench.tried.value?.result;
     if (steps.length === 0) return null;
     return (
         <section class="panel" aria-label={text("variables")}>
             <header class="panel-head">
                 <h2>{text("variables_at", { n: at + 1 })}</h2>
             </header>
-            {!vars && <p class="nothing">{text(at === steps.length - 1 ? "variables_unknown" : "variables_end")}</p>}
-            {vars && Object.keys(vars).length === 0 && <p class="nothing">{text("variables_none")}</p>}
-            {vars && (
+            {Object.keys(vars).length === 0 ? (
+                <p class="nothing">{text("variables_none")}</p>
+            ) : (
                 <dl class="facts">
                     {Object.entries(vars).map(([name, value]) => (
-                        <VariableLine key={name} name={name} value={value} changed={before !== undefined && flow(before[name]) !== flow(value)} />
+                        <VariableLine key={name} name={name} value={value} changed={flow(before[name]) !== flow(value)} />
                     ))}
                 </dl>
             )}

@@ -227,9 +227,9 @@ export async function settled(page) {
 }
 
 /** Violations that axe finds, as lines. */
-export async function axe(page) {
+export async function axe(page, rules = AXE_RULES) {
     await page.evaluate(AXE);
-    const { violations } = await page.evaluate((rules) => globalThis.axe.run({ runOnly: rules }), AXE_RULES);
+    const { violations } = await page.evaluate((rules) => globalThis.axe.run({ runOnly: rules }), rules);
     // A few places of each kind say enough.
     return violations.flatMap(({ id, nodes }) => nodes.slice(0, 3).map((node) => `${id}: ${node.html.slice(0, 200)} ${node.any[0]?.message ?? node.failureSummary ?? ""}`));
 }

@@ -4,11 +4,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { axe, becomeOld, cutOff, data, emptyAll, failAll, inTheme, LANGUAGES, open, panelStates, TESTED, THEMES, withPage } from "./support.mjs";
 
-/** Asserts that axe finds nothing in either theme. */
+/** Asserts that axe finds nothing in either theme. Themes differ by their colours alone, so that the second is held to its contrast. */
 async function assertClean(page, what) {
-    for (const theme of THEMES) {
+    const [first, ...others] = THEMES;
+    await inTheme(page, first);
+    assert.deepEqual(await axe(page), [], `${what}, ${first}`);
+    for (const theme of others) {
         await inTheme(page, theme);
-        assert.deepEqual(await axe(page), [], `${what}, ${theme}`);
+        assert.deepEqual(await axe(page, ["color-contrast"]), [], `${what}, ${theme}`);
     }
 }
 

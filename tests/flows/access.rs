@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use crate::installation::Installation;
 
 /// Name and password of the local administrator of the tests.
-const ROOT: (&str, &str) = ("root", "correct horse battery staple");
+pub(crate) const ROOT: (&str, &str) = ("root", "correct horse battery staple");
 
 /// An engine that asks who somebody is, with a local administrator.
-async fn guarded(test: &str, roles: &[Role], settings: &[(&str, &str)]) -> Installation {
+pub(crate) async fn guarded(test: &str, roles: &[Role], settings: &[(&str, &str)]) -> Installation {
     let hash = pagurus_access::hash_password(ROOT.1).unwrap();
     let access = [
         ("PAGURUS__ACCESS__MODE", "token"),

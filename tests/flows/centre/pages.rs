@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use pagurus_harness::nodes::Role;
 use pagurus_harness::npm::with_packages;
 use tokio::process::Command;
 
+use crate::access::{ROOT, guarded};
 use crate::installation::Installation;
 
 /// Far more than any of them takes on a busy machine.
@@ -25,14 +27,23 @@ async fn demand(mut command: Command) {
     assert!(output.status.success(), "ended with {}", output.status);
 }
 
+/// A name that leads to this machine and is no secure context for a browser, like a name in a plain network.
+const PLAIN: &str = "centre.test";
+
 /// Runs a file of browser tests against an engine of its own.
 async fn in_browser(file: &str) {
-    let engine = Installation::start(&format!("ui_{}", file.replace('.', "_"))).await;
+    let hosts = [("PAGURUS__INTAKE__HOSTS", PLAIN)];
+    let engine = Installation::with(&file.replace('.', "_"), &hosts).await;
+    drive(&engine, file, &[]).await;
+}
+
+/// Runs a file of browser tests against an engine.
+async fn drive(engine: &Installation, file: &str, environment: &[(&str, &str)]) {
     let place = tokio::task::spawn_blocking(|| with_packages(&root().join("tests/centre"), &root()).unwrap());
     let place = place.await.unwrap();
     let mut command = Command::new("node");
     command.arg("--test").arg(place.join(file)).env("PAGURUS_SERVER", engine.base());
-    command.env("PAGURUS_DEMO", engine.world().url());
+    command.envs(environment.iter().copied());
     demand(command).await;
 }
 
@@ -42,6 +53,12 @@ async fn ui_5_units_of_the_pages() {
     let mut command = Command::new("node");
     command.arg("test.mjs").current_dir(root().join("services/centre/web"));
     demand(command).await;
+}
+
+#[tokio::test]
+async fn ui_1_login_in_a_browser() {
+    let engine = guarded("ui_1_login", &[Role::Intake], &[]).await;
+    drive(&engine, "ui_1_login.mjs", &[("CENTRE_NAME", ROOT.0), ("CENTRE_PASSWORD", ROOT.1)]).await;
 }
 
 #[tokio::test]

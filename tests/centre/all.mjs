@@ -1,5 +1,7 @@
 // All tests, one after the other, in one browser.
 
+import "./day_of_an_operator.mjs";
+import "./day_of_a_writer.mjs";
 import "./ui_2_times.mjs";
 import "./ui_3_budget.mjs";
 import "./ui_4_address.mjs";

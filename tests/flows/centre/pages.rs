@@ -90,3 +90,13 @@ async fn ui_5_rules_of_accessibility_in_a_browser() {
 async fn ui_5_keyboard_contents_and_policy_in_a_browser() {
     in_browser("ui_5_use.mjs").await;
 }
+
+#[tokio::test]
+async fn ui_4_the_day_of_an_operator_in_a_browser() {
+    in_browser("day_of_an_operator.mjs").await;
+}
+
+#[tokio::test]
+async fn ui_6_the_day_of_a_writer_in_a_browser() {
+    in_browser("day_of_a_writer.mjs").await;
+}

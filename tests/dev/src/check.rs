@@ -16,8 +16,9 @@ const WITHOUT_DENY: &str =
     "advisories of libraries: cargo-deny is not installed (`cargo install --locked cargo-deny`)";
 
 /// `./dev check`.
-pub fn command() -> Result<()> {
+pub async fn command() -> Result<()> {
     let root = root()?;
+    let installed = pages::install(&root).await;
     let mut failed = Vec::new();
     let mut check = |name: &'static str, work: &dyn Fn(&Path) -> Result<()>| {
         eprintln!("==> {name}");
@@ -37,7 +38,10 @@ pub fn command() -> Result<()> {
     check("architecture rules", &|root| {
         cargo(root, &["test", "--workspace", "--test", "architecture", "--locked"])
     });
-    check("pages of the control centre", &pages::check);
+    check("pages of the control centre", &|root| match &installed {
+        Ok(()) => pages::check(root),
+        Err(error) => bail!("{error:#}"),
+    });
     let deny = has_deny(&root);
     if deny {
         check("advisories, licences and origins", &|root| cargo(root, &["deny", "check"]));

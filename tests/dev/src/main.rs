@@ -80,7 +80,7 @@ async fn main() -> ExitCode {
         Command::Simulate(options) => simulate::command(options).await,
         Command::Soak(options) => measure::command("soak", Profile::Dev, options).await,
         Command::Quick(options) => quick::command(&options),
-        Command::Check => check::command(),
+        Command::Check => check::command().await,
         Command::Pages => pages::command().await,
         Command::Package(options) => package::command(options).await,
         Command::Bench(options) => measure::command("bench", Profile::Release, options).await,

@@ -31,10 +31,17 @@ pub async fn command() -> Result<()> {
 /// # Errors
 /// As [`command`].
 pub async fn build(root: &Path) -> Result<()> {
+    install(root).await?;
     let root = root.to_path_buf();
-    let log = root.join(".dev/log/packages-of-pages.log");
-    packages::missing_for_pages()?.install(&log).await?;
     tokio::task::spawn_blocking(move || build_now(&root)).await?
+}
+
+/// Installs what bundles and checks the pages, where it is missing.
+///
+/// # Errors
+/// It cannot be installed here.
+pub async fn install(root: &Path) -> Result<()> {
+    packages::missing_for_pages()?.install(&root.join(".dev/log/packages-of-pages.log")).await
 }
 
 /// Bundles the pages, or says why there are none.

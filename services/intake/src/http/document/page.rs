@@ -86,13 +86,13 @@ fn one(page: &mut String, operation: &Value) {
         page.push_str("</table>");
     }
     for (media, content) in members(&operation["requestBody"]["content"]) {
-        let _ = write!(page, "<p>Body, {}: {}</p>", escaped(media), kind(&content["schema"]));
+        let _ = write!(page, "<p>Body, <code>{}</code>: {}</p>", escaped(media), kind(&content["schema"]));
     }
     page.push_str("<table><tr><th>Status<th><th>Answer");
     for (status, answer) in members(&operation["responses"]) {
         let contents = members(&answer["content"]);
         let contents: Vec<String> = contents
-            .map(|(media, content)| format!("{}: {}", escaped(media), kind(&content["schema"])))
+            .map(|(media, content)| format!("<code>{}</code>: {}", escaped(media), kind(&content["schema"])))
             .collect();
         let _ =
             write!(page, "<tr><td>{status}<td>{}<td>{}", text(&answer["description"]), contents.join("<br>"));

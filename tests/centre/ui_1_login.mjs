@@ -42,9 +42,9 @@ test("ui_1_a_session_that_ends_under_a_form_costs_nothing_that_was_typed", async
         const dialog = await logIn(page);
         await dialog.waitFor({ state: "detached" });
         await settled(page);
-        await page.getByRole("button", { name: /token/i }).first().click();
+        await page.getByRole("button", { name: "Make a token" }).click();
         const form = page.getByRole("dialog").last();
-        const name = form.getByLabel("Name", { exact: true });
+        const name = form.getByLabel("Name of the program");
         await name.fill("a program that was typed once");
         await page.context().clearCookies();
         await form.locator('button[type="submit"]').click();

@@ -28,7 +28,7 @@ async fn demand(mut command: Command) {
 }
 
 /// A name that leads to this machine and is no secure context for a browser, like a name in a plain network.
-const PLAIN: &str = "centre.test";
+const PLAIN: &str = "[centre.test]";
 
 /// Runs a file of browser tests against an engine of its own.
 async fn in_browser(file: &str) {

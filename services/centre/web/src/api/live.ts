@@ -30,7 +30,7 @@ function opened(url: string): Stream {
     const all = () => {
         for (const listener of stream.listeners) listener();
     };
-    // What happened before a stream was open is not sent by it: whoever listens asks when it opens.
+    // What happened before a stream was open is not sent by it: each listener asks when it opens.
     for (const name of ["order", "lagged", "open"]) source.addEventListener(name, all);
     streams.set(url, stream);
     return stream;

@@ -1,4 +1,4 @@
-// One bulk operation: its orders, how far it is, what became of them.
+// One bulk operation: its orders, how far it is, and their outcomes.
 
 import { read, type Schemas } from "../api/client";
 import { useResource } from "../api/resource";

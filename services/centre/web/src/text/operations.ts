@@ -7,7 +7,7 @@ export const operations = dictionary(
         abort: "Abort",
         abort_what: "The operation ends. What was done stays done; {n} orders are left as they are.",
         action: "Action",
-        aftermath: "What became of the orders",
+        aftermath: "How the orders fared",
         afterwards: "Afterwards",
         aftermath_failedAgain: "Failed again",
         aftermath_failedOtherwise: "Failed otherwise",

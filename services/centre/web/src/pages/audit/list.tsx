@@ -6,7 +6,8 @@ import { Json } from "../../parts/json";
 import { Time } from "../../parts/moment";
 import { Table, type Column } from "../../parts/table";
 import { text } from "../../text/audit";
-import { Changes } from "./changes-view";
+import { LineDiff } from "../../parts/line-diff-view";
+import { sortedJson } from "./sorted-json";
 import { partsOf, subjectPage } from "./entry";
 
 type Entry = Schemas["AuditView"];
@@ -78,7 +79,7 @@ function Details({ entry }: { entry: Entry }) {
             {changed && (
                 <section>
                     <h3>{text("change")}</h3>
-                    <Changes before={before} after={after} />
+                    <LineDiff before={sortedJson(before)} after={sortedJson(after)} />
                 </section>
             )}
             {result && (

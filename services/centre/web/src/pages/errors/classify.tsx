@@ -8,7 +8,7 @@ import { Button } from "../../parts/button";
 import { Facts } from "../../parts/facts";
 import { Field } from "../../parts/field";
 import { Page } from "../../parts/page";
-import { Prose } from "../../parts/prose";
+import { Said } from "../../parts/said";
 import { Tabs } from "../../parts/tabs";
 import { common } from "../../text/common";
 import { text } from "../../text/errors";
@@ -128,7 +128,7 @@ function Explained({ explanation }: { explanation: Explanation }) {
                     <ol class="why">
                         {(explanation.why ?? []).map((sentence) => (
                             <li key={sentence}>
-                                <Prose text={sentence} />
+                                <Said text={sentence} />
                             </li>
                         ))}
                     </ol>

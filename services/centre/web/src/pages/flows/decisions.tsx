@@ -7,7 +7,7 @@ import { duration, number, rate } from "../../app/time";
 import { Badge } from "../../parts/badge";
 import { Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
-import { Prose } from "../../parts/prose";
+import { Said } from "../../parts/said";
 import { Pager, Table, type Column } from "../../parts/table";
 import { whoOf } from "../../parts/who";
 import { common } from "../../text/common";
@@ -37,7 +37,7 @@ const COLUMNS = (): Column<Decision>[] => [
     { key: "at", name: text("when"), head: true, cell: (one) => <Time at={one.at} /> },
     { key: "state", name: text("state"), cell: (one) => <Badge word={one.state} /> },
     { key: "limit", name: text("limit"), number: true, cell: (one) => (one.limit === null || one.limit === undefined ? common("none") : number(one.limit)) },
-    { key: "why", name: text("why"), cell: (one) => <div class="cell-wide">{<Lines first={<Prose text={one.why} />} second={(one.leftOut ?? 0) > 0 && text("left_out", { n: one.leftOut ?? 0 })} />}</div> },
+    { key: "why", name: text("why"), cell: (one) => <div class="cell-wide">{<Lines first={<Said text={one.why} />} second={(one.leftOut ?? 0) > 0 && text("left_out", { n: one.leftOut ?? 0 })} />}</div> },
     { key: "by", name: text("by"), cell: (one) => (one.by ? (whoOf(one.by) ?? common("none")) : <span class="faint">{text("by_engine")}</span>) },
     { key: "numbers", name: text("numbers"), cell: (one) => <Figures numbers={one.numbers} /> },
 ];

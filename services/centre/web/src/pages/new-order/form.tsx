@@ -30,7 +30,7 @@ interface Props {
     clone?: string | undefined;
 }
 
-/** What became of the last try. */
+/** Outcome of the last try. */
 type Outcome =
     | { readonly kind: "none" }
     | { readonly kind: "refused"; readonly errors: Errors; readonly others: readonly string[] }

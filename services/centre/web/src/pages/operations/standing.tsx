@@ -1,4 +1,4 @@
-// How far an operation is, and what became of its orders. Figures lead to the orders behind them.
+// How far an operation is, and the outcomes of its orders. Figures lead to the orders behind them.
 
 import { toWith } from "../../app/router";
 import { duration, number, percent, rate } from "../../app/time";

@@ -46,7 +46,7 @@ const TONES = {
     left: "plain",
 } as const;
 
-/** State of an operation, or what became of one of its orders. */
+/** State of an operation, or outcome of one of its orders. */
 export function Outcome({ word }: { word: string | null | undefined }) {
     return <Badge word={word} tone={TONES[word as keyof typeof TONES]} />;
 }

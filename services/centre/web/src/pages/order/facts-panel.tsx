@@ -10,7 +10,7 @@ import { Duration, Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
 import { order as text } from "../../text/order";
 import type { Order } from "./permitted";
-import { Said } from "./said";
+import { Said } from "../../parts/said";
 
 type Fact = readonly [name: string, value: ComponentChildren];
 

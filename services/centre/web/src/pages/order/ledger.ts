@@ -1,37 +1,12 @@
 // Where the time of an order went: its reasons, in shares that sum to 100 %.
 
-import { pathOf, type Read } from "../../api/client";
+import { read, type Read, type Schemas } from "../../api/client";
 
-/** Time that an order spent for one reason. */
-export interface LedgerShare {
-    readonly reason: string;
-    readonly ms: number;
-    readonly share: number;
-    readonly detail?: string | null;
-}
-
-export interface LedgerSpan {
-    readonly from: string;
-    readonly until: string;
-    readonly reason: string;
-    readonly detail?: string | null;
-}
-
-/** Answer of `GET /v1/orders/{id}/ledger`. */
-export interface Ledger {
-    readonly id: string;
-    readonly from: string;
-    readonly until: string;
-    readonly totalMs: number;
-    readonly shares: readonly LedgerShare[];
-    /** The last thousand. */
-    readonly spans: readonly LedgerSpan[];
-    /** Spans before these. */
-    readonly leftOut?: number;
-}
+export type Ledger = Schemas["LedgerView"];
+type LedgerShare = Ledger["shares"][number];
 
 export function ledgerOf(id: string): Read<Ledger> {
-    return { method: "GET", url: pathOf("/v1/orders/{id}/ledger", { id }) };
+    return read("/v1/orders/{id}/ledger", { id });
 }
 
 /** A share in tenths of a percent, and where it begins on a bar of 1000. */

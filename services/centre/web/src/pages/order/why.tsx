@@ -7,7 +7,7 @@ import { shortTime } from "../../app/time";
 import { Badge } from "../../parts/badge";
 import { order as text } from "../../text/order";
 import { ended, type Order } from "./permitted";
-import { Said } from "./said";
+import { Said } from "../../parts/said";
 
 export function Why({ order, shown }: { order: Order; shown: Shown<Order> }) {
     const over = ended(order);

@@ -9,7 +9,7 @@ import { Badge } from "../../parts/badge";
 import { Choice } from "../../parts/choice";
 import { Age, Duration, Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
-import { Prose } from "../../parts/prose";
+import { Said } from "../../parts/said";
 import { Table, type Column } from "../../parts/table";
 import { text } from "../../text/overview";
 import { flowTrouble, readyOf, slowdown, slowest, standsSince, systemTrouble, troubled } from "./trouble";
@@ -53,7 +53,7 @@ function Why({ decisions }: { decisions: readonly Schemas["Decision"][] }) {
     const last = decisions.at(-1)?.why;
     return last ? (
         <span title={last}>
-            <Prose text={last} />
+            <Said text={last} />
         </span>
     ) : null;
 }

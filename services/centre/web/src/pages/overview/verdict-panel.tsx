@@ -7,7 +7,7 @@ import { duration } from "../../app/time";
 import { Badge } from "../../parts/badge";
 import { Button } from "../../parts/button";
 import { Icon } from "../../parts/icon";
-import { Prose } from "../../parts/prose";
+import { Said } from "../../parts/said";
 import { common } from "../../text/common";
 import { text } from "../../text/overview";
 import { pageOfCheck, verdictOf } from "./verdict";
@@ -72,10 +72,10 @@ function Finding({ finding }: { finding: Doctor["findings"][number] }) {
             <Badge word={finding.severity} />
             <div class="finding">
                 <p>
-                    <Prose text={finding.message} />
+                    <Said text={finding.message} />
                 </p>
                 <p class="soft">
-                    <Prose text={finding.remedy} />
+                    <Said text={finding.remedy} />
                 </p>
             </div>
             {page && (

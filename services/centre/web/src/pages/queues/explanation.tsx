@@ -7,7 +7,7 @@ import { to } from "../../app/router";
 import { shortTime } from "../../app/time";
 import { Dialog } from "../../parts/dialog";
 import { Panel } from "../../parts/panel";
-import { Prose } from "../../parts/prose";
+import { Said } from "../../parts/said";
 import { queues as text } from "../../text/queues";
 
 type Explanation = Schemas["Explanation"];
@@ -22,7 +22,7 @@ export function Explained({ explanation, fresh }: { explanation: Explanation; fr
                 <code>{explanation.reason}</code>
             </p>
             <p>
-                <Prose text={explanation.explanation} />
+                <Said text={explanation.explanation} />
             </p>
             {eta && fresh && <p class="soft">{text("eta", { p50: time(eta.p50), p90: time(eta.p90) })}</p>}
         </>

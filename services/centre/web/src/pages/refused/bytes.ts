@@ -27,7 +27,7 @@ function line(at: number, bytes: Uint8Array): string {
     return `${at.toString(16).padStart(8, "0")}  ${halves.join("  ")}  |${letters}|`;
 }
 
-/** Whether the API has sent the whole body: of one that is longer than a MiB it sends the begin. */
+/** Whether the API has sent the whole body: of one that is longer than a MiB it sends the first part. */
 export function isWhole(message: Body): boolean {
     return bytesOf(message).length >= message.bytes;
 }

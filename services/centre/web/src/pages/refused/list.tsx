@@ -11,7 +11,7 @@ import { Choice, hrefWith } from "../../parts/choice";
 import { Select } from "../../parts/field";
 import { Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
-import { Prose } from "../../parts/prose";
+import { Said } from "../../parts/said";
 import { Pager, Table, type Column } from "../../parts/table";
 import { text } from "../../text/refused";
 import { AGES, reasonParts, STATUSES, TYPES, type Filter } from "./filter";
@@ -110,7 +110,7 @@ function columnsOf(narrow: boolean): Column<Line>[] {
 function Reason({ line }: { line: Line }) {
     return (
         <span title={line.reason}>
-            <Prose text={reasonParts(line.reason).words} />
+            <Said text={reasonParts(line.reason).words} />
         </span>
     );
 }

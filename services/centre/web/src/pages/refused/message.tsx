@@ -11,7 +11,7 @@ import { Facts } from "../../parts/facts";
 import { Json } from "../../parts/json";
 import { Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
-import { Prose } from "../../parts/prose";
+import { Said } from "../../parts/said";
 import { common } from "../../text/common";
 import { text } from "../../text/refused";
 import { bytesOf, dump, isWhole } from "./bytes";
@@ -70,7 +70,7 @@ function Reason({ message }: { message: Message }) {
     const { type, words } = reasonParts(message.reason);
     return (
         <p class="refusal">
-            <Badge word={type} tone="warn" /> <Prose text={words} />
+            <Badge word={type} tone="warn" /> <Said text={words} />
         </p>
     );
 }

@@ -78,7 +78,7 @@ function occurrenceOf(window: Window, from: number, until: number, now: number):
     return [{ window, from, until: Math.min(until, removed), off: isOff(window, from, now) }];
 }
 
-/** Only the newest calling off is kept: of those that are past it says for the last one alone what became of it. */
+/** Only the newest calling off is kept: of those that are past it says for the last one alone how it ended. */
 function isOff(window: Window, from: number, now: number): boolean {
     const last = window.voidUntil ? Date.parse(window.voidUntil) : -Infinity;
     return from === last || (from < last && from > now);

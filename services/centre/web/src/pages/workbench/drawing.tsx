@@ -4,7 +4,7 @@ import { query, setQuery } from "../../app/router";
 import { Button } from "../../parts/button";
 import { Graph } from "../../parts/graph";
 import { Icon } from "../../parts/icon";
-import { Prose } from "../../parts/prose";
+import { Said } from "../../parts/said";
 import { workbench as text } from "../../text/workbench";
 import { yamlRequest, type Bench } from "./bench";
 import { drawnAt, spelled, staysOf, widthOf } from "./story";
@@ -115,7 +115,7 @@ function Player({ bench }: { bench: Bench }) {
                 <span class="faint number">
                     {text("step_of", { n: at + 1, all: steps.length })} · +{step.moment.after}
                 </span>{" "}
-                <Prose text={step.moment.text} />
+                <Said text={step.moment.text} />
             </p>
         </div>
     );

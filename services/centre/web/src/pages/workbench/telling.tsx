@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { Badge } from "../../parts/badge";
 import { Button } from "../../parts/button";
-import { Prose } from "../../parts/prose";
+import { Said } from "../../parts/said";
 import { workbench as text } from "../../text/workbench";
 import type { Bench } from "./bench";
 import { goToStep, stepAt } from "./drawing";
@@ -73,7 +73,7 @@ function Remarks({ bench }: { bench: Bench }) {
             <ul class="plain-list">
                 {tried.faults.map((fault, index) => (
                     <li key={index}>
-                        <Prose text={fault.message} /> {fault.hint && <Prose text={text("fault_hint", { hint: fault.hint })} />}
+                        <Said text={fault.message} /> {fault.hint && <Said text={text("fault_hint", { hint: fault.hint })} />}
                     </li>
                 ))}
             </ul>
@@ -110,7 +110,7 @@ function StepLine({ bench, step, index, present }: { bench: Bench; step: Step; i
                 <button type="button" class="story-text" aria-current={present ? "step" : undefined} onClick={() => goToStep(index, count)}>
                     <span class={passes ? "story-time number" : "story-time number faint"}>+{step.moment.after}</span>
                     <span>
-                        <Prose text={step.moment.text} />
+                        <Said text={step.moment.text} />
                     </span>
                 </button>
                 {step.asked?.startsWith("amqp") === false && /^[A-Z]/.test(step.asked) && (

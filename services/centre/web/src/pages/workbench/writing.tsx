@@ -3,7 +3,7 @@
 import { useMemo, useRef } from "preact/hooks";
 import { Editor, type EditorHandle } from "../../parts/editor";
 import type { Schemas } from "../../api/client";
-import { Prose } from "../../parts/prose";
+import { Said } from "../../parts/said";
 import { workbench as text } from "../../text/workbench";
 import { marksOf, type Bench } from "./bench";
 
@@ -60,7 +60,7 @@ function Faults({ faults, tone, handle }: { faults: readonly Schemas["Detail"][]
                     <button type="button" class="fault" onClick={() => handle.current?.jump({ line: fault.line ?? 1, column: fault.column ?? 1 })}>
                         <span class={`fault-place ${tone}-text`}>{text("column_place", { line: String(fault.line ?? 1), column: String(fault.column ?? 1) })}</span>
                         <span>
-                            <Prose text={fault.message} /> {fault.hint && <Prose text={text("fault_hint", { hint: fault.hint })} />}
+                            <Said text={fault.message} /> {fault.hint && <Said text={text("fault_hint", { hint: fault.hint })} />}
                         </span>
                     </button>
                 </li>

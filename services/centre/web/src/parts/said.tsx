@@ -1,5 +1,5 @@
-import { to } from "../../app/router";
-import { Time } from "../../parts/moment";
+import { to } from "../app/router";
+import { Time } from "./moment";
 import { partsOf } from "./said-parts";
 
 /** A sentence of the engine, in its language. */

@@ -1,9 +1,9 @@
 // The login, which stands over the page: what was typed there stays, and what was refused is sent again.
 
 import { useState } from "preact/hooks";
-import { Failure } from "../api/client";
 import { common } from "../text/common";
 import { shell } from "../text/shell";
+import { reasonText } from "../text/reason";
 import { Button } from "../parts/button";
 import { Dialog } from "../parts/dialog";
 import { Field } from "../parts/field";
@@ -31,7 +31,7 @@ function Form() {
         try {
             await logIn(name, password);
         } catch (error) {
-            setFailure(error instanceof Failure && error.status > 0 ? error.message : common("failed_network"));
+            setFailure(reasonText(error));
         } finally {
             setBusy(false);
         }

@@ -2,9 +2,10 @@
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Failure, json, type ApiRequest } from "../api/client";
+import { json, type ApiRequest } from "../api/client";
 import { announce } from "../app/announce";
 import { common } from "../text/common";
+import { reasonText } from "../text/reason";
 import { Button } from "./button";
 import { Field } from "./field";
 
@@ -82,7 +83,7 @@ export function ActionDialog<T>({ title, children, act, danger, reason = "option
             announce(common("done"));
             onDone(answer as T);
         } catch (error) {
-            setFailure(error instanceof Failure && error.status === 0 ? common("failed_network") : String((error as Error).message));
+            setFailure(reasonText(error));
         } finally {
             setBusy(false);
         }

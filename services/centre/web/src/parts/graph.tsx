@@ -2,8 +2,9 @@
 // states can be marked and clicked.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Failure, send, type ApiRequest } from "../api/client";
+import { send, type ApiRequest } from "../api/client";
 import { common } from "../text/common";
+import { reasonText } from "../text/reason";
 
 interface Props {
     label: string;
@@ -31,7 +32,7 @@ export function Graph(props: Props) {
             .then((answer) => answer.text())
             .then(setPicture)
             .catch((error: unknown) => {
-                if (!asking.signal.aborted) setFailure(error instanceof Failure && error.status > 0 ? error.message : common("failed_network"));
+                if (!asking.signal.aborted) setFailure(reasonText(error));
             });
         return () => asking.abort();
     }, [key]);

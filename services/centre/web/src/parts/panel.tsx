@@ -5,6 +5,7 @@ import type { Shown } from "../api/resource";
 import { now } from "../app/clock";
 import { shortTime } from "../app/time";
 import { common } from "../text/common";
+import { reasonText } from "../text/reason";
 import { Button } from "./button";
 
 interface Props<T> {
@@ -70,7 +71,7 @@ function Waiting() {
 function reasonOf<T>(resource: Shown<T>): string {
     const { failure } = resource.known.value;
     if (!failure) return common("old_slow");
-    return failure.status === 0 ? common("failed_network") : failure.message;
+    return reasonText(failure);
 }
 
 function Failed<T>({ resource }: { resource: Shown<T> }) {

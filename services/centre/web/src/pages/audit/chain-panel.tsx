@@ -13,6 +13,7 @@ import { Panel } from "../../parts/panel";
 import { asCommand } from "../../api/command";
 import { common } from "../../text/common";
 import { text } from "../../text/audit";
+import { reasonText } from "../../text/reason";
 import { notedHead, type ChainPage, type Verified } from "./chain";
 import { verifyChain, type Outcome } from "./verification";
 
@@ -99,7 +100,7 @@ function Result({ outcome, head }: { outcome: Outcome; head: number }) {
     if (outcome.kind === "stopped") return <p class="note">{text("verify_stopped")}</p>;
     if (outcome.kind === "done") return <Verdict verified={outcome.verified} at={outcome.at} head={head} />;
     const { failure } = outcome;
-    const reason = failure === "overtaken" ? text("overtaken") : failure.status === 0 ? common("failed_network") : failure.message;
+    const reason = failure === "overtaken" ? text("overtaken") : reasonText(failure);
     return <p class="problem">{text("verify_failed", { reason })}</p>;
 }
 

@@ -12,6 +12,7 @@ import { Said } from "../../parts/said";
 import { Tabs } from "../../parts/tabs";
 import { common } from "../../text/common";
 import { text } from "../../text/errors";
+import { reasonText } from "../../text/reason";
 import { ASKED, classifyCommand, METHODS, questionOf, requestOf, type Asked } from "./classification";
 import { tabs } from "./tabs";
 
@@ -104,7 +105,7 @@ function Result({ answer: { data, failure } }: { answer: Answered<Explanation> }
             <header class="panel-head">
                 <h2 id="result">{text("classify_result")}</h2>
             </header>
-            {failure && <p class="problem">{failure.status === 0 ? common("failed_network") : failure.message}</p>}
+            {failure && <p class="problem">{reasonText(failure)}</p>}
             {!failure && !data && <p class="faint">{common("loading")}</p>}
             {data && !failure && <Explained explanation={data} />}
         </section>

@@ -9,6 +9,7 @@ import { zoneChoice } from "../../app/time";
 import { unique } from "../../app/unique";
 import { common } from "../../text/common";
 import { newOrder as text } from "../../text/new-order";
+import { reasonText } from "../../text/reason";
 import { Badge } from "../../parts/badge";
 import { Button } from "../../parts/button";
 import { CopyLine } from "../../parts/page";
@@ -121,7 +122,7 @@ function useOrderForm({ begin, params, clone }: Props) {
             done(await json<Registered>(one));
         } catch (error) {
             const failure = error instanceof Failure ? error : new Failure(0, { detail: String(error) });
-            if (failure.status === 0) return refuse(new Map(), [common("failed_network")]);
+            if (failure.status === 0) return refuse(new Map(), [reasonText(failure)]);
             const { at, others } = refusalOf(failure, [...detailPointers(draft), ...pointersOf(typed, root), "/params"]);
             refuse(at, others);
         } finally {

@@ -7,6 +7,7 @@ import { go, to } from "../../app/router";
 import { unique } from "../../app/unique";
 import { common } from "../../text/common";
 import { orders as text } from "../../text/orders";
+import { reasonText } from "../../text/reason";
 import { ActionDialog } from "../../parts/dialog";
 import { CopyLine } from "../../parts/page";
 import { ActionChoice, ActionFields, Pace } from "./bulk-fields";
@@ -96,7 +97,7 @@ function PreviewNote({ preview }: { preview: Preview }) {
         const { failure } = preview;
         return (
             <p class="problem" role="alert">
-                {failure.status === 0 ? common("failed_network") : failure.message}
+                {reasonText(failure)}
             </p>
         );
     }

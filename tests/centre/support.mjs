@@ -59,8 +59,11 @@ export async function api(method, path, body, mediaType = "application/json") {
     return answer === "" ? undefined : JSON.parse(answer);
 }
 
+/** Far longer than anything takes, also where many tests share a machine. */
+const PATIENCE = 90_000;
+
 /** Waits until something is so, and gives what it found. */
-export async function until(what, find, patience = 30_000) {
+export async function until(what, find, patience = PATIENCE) {
     const end = Date.now() + patience;
     for (;;) {
         const found = await find();
@@ -190,6 +193,7 @@ export async function withPage(options, work) {
         },
         [theme, language],
     );
+    context.setDefaultTimeout(PATIENCE);
     const page = await context.newPage();
     page.faults = [];
     page.answers = [];
@@ -222,7 +226,7 @@ export async function settled(page) {
         if (main.childElementCount === 0) return "draft";
         return main.querySelector("h1") && !main.querySelector('.panel[data-state="waiting"]') ? "settled" : undefined;
     };
-    const found = await page.waitForFunction(state, undefined, { timeout: 15_000 });
+    const found = await page.waitForFunction(state, undefined, { timeout: PATIENCE });
     assert.equal(await found.jsonValue(), "settled", `${page.url()} shows nothing`);
 }
 

@@ -12,7 +12,7 @@ use crate::access::{ROOT, guarded};
 use crate::installation::Installation;
 
 /// Far more than any of them takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(500);
+const PATIENCE: Duration = Duration::from_secs(1_200);
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()

@@ -96,7 +96,7 @@ for (const [name, addressOf, badgeOf] of [
 function watch(badge) {
     globalThis.seen = (word) =>
         new Promise((resolve, reject) => {
-            setTimeout(() => reject(new Error(`${badge} never showed ${word}`)), 15_000);
+            setTimeout(() => reject(new Error(`${badge} never showed ${word}`)), 60_000);
             const shows = () => document.querySelector(badge)?.textContent === word;
             const drawn = () => requestAnimationFrame(() => setTimeout(() => resolve(Date.now())));
             if (shows()) return drawn();

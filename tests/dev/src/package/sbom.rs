@@ -1,5 +1,7 @@
-//! The list of what the programs are made of, in CycloneDX: every library of a build for Linux, with version, licence,
-//! sum and what it needs.
+//! The list of what the programs are made of, in CycloneDX: every library of a build for Linux and every package of the pages,
+//! with version, licence, sum and what it needs.
+
+mod pages;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,7 +18,9 @@ const SHIPPED: &str = "pagurus-cli";
 pub fn write(root: &Path) -> Result<Vec<u8>> {
     let metadata = metadata(root, &["--filter-platform", "x86_64-unknown-linux-gnu"])?;
     let lock = std::fs::read_to_string(root.join("Cargo.lock"))?;
-    let mut list = serde_json::to_vec_pretty(&document(&metadata, &sums(&lock)))?;
+    let mut document = document(&metadata, &sums(&lock));
+    pages::add(&mut document, root)?;
+    let mut list = serde_json::to_vec_pretty(&document)?;
     list.push(b'\n');
     Ok(list)
 }

@@ -14,6 +14,8 @@ for (const route of TESTED) {
                 assert.deepEqual(await page.evaluate(tooSmall), []);
                 assert.equal(await page.locator("h1").count(), 1);
                 await page.setViewportSize({ width: 320, height: 900 });
+                // Charts are drawn again a moment after the page is narrower.
+                await page.waitForFunction(() => document.documentElement.scrollWidth <= 320, undefined, { timeout: 10_000 }).catch(() => undefined);
                 const width = await page.evaluate(() => document.documentElement.scrollWidth);
                 assert.ok(width <= 320, `${address} in ${language} is ${width} px wide: ${await page.evaluate(tooWide)}`);
             });

@@ -39,7 +39,7 @@ pub async fn build(root: &Path) -> Result<()> {
 /// Installs what bundles and checks the pages, where it is missing.
 ///
 /// # Errors
-/// It cannot be installed here.
+/// Node or npm cannot be installed here.
 pub async fn install(root: &Path) -> Result<()> {
     packages::missing_for_pages()?.install(&root.join(".dev/log/packages-of-pages.log")).await
 }

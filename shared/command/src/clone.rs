@@ -156,6 +156,7 @@ fn pre_filled(row: &Row, flow_attributes: &[String]) -> Map<String, Value> {
         ("priority", json!(row.priority.as_str())),
         ("flow", Value::Object(flow_of(&row.flow, flow_attributes))),
         ("transactionId", json!(row.transaction_id)),
+        ("labels", row.labels.to_value()),
         ("notify", row.notify.as_deref().map_or(Value::Null, parsed)),
     ];
     values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()

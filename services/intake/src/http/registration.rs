@@ -39,15 +39,24 @@ pub(super) fn answer_with(
     if let Some(problem) = outcome.problem() {
         return Err(ProblemResponse(problem));
     }
-    let status = match outcome {
-        Registration::Accepted { .. } => StatusCode::CREATED,
-        _ => StatusCode::OK,
-    };
-    let location = format!("/v1/orders/{}", percent_encode(&id));
+    let place = location(&id);
     let mut answer = registered(Some(id), outcome);
     let notes: Vec<String> = note.into_iter().chain(answer.note).collect();
     answer.note = (!notes.is_empty()).then(|| notes.join("; "));
-    Ok((status, [(header::LOCATION, location)], Json(answer)).into_response())
+    Ok((status_of(outcome), [(header::LOCATION, place)], Json(answer)).into_response())
+}
+
+/// Address of an order.
+pub(super) fn location(id: &str) -> String {
+    format!("/v1/orders/{}", percent_encode(id))
+}
+
+/// Status of the answer to an order that is registered now, or was before.
+pub(super) const fn status_of(outcome: &Registration) -> StatusCode {
+    match outcome {
+        Registration::Accepted { .. } => StatusCode::CREATED,
+        _ => StatusCode::OK,
+    }
 }
 
 /// Registers an order, in its batch or by itself.

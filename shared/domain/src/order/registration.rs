@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::dependency::{Precondition, StartMode};
+use super::labels::Labels;
 use super::notification::{AllowList, NotifyRequest};
 use super::{Mode, Priority};
 use crate::attributes::{AttributeValue, SearchAttribute, attribute_values, written};
@@ -48,6 +49,7 @@ pub const KEYS: &[&str] = &[
     "priority",
     "flow",
     "transactionId",
+    "labels",
     "notify",
     "lifecycle",
 ];
@@ -74,6 +76,8 @@ pub struct Request {
     pub flow: Arc<Map<String, Value>>,
     /// The business transaction.
     pub transaction_id: Option<String>,
+    /// Labels.
+    pub labels: Labels,
     /// Receiver of the notification of the end.
     pub notify: Option<NotifyRequest>,
     /// Not before.
@@ -153,7 +157,7 @@ impl Request {
             Value::Object(map) => map,
             _ => Map::new(),
         };
-        let (params, flow) = (map.remove("params"), map.remove("flow"));
+        let (params, flow, labels) = (map.remove("params"), map.remove("flow"), map.remove("labels"));
         let mut reader = RegistrationReader { map: &map, faults: Vec::new() };
         reader.faults = unknown_members(&map, KEYS, "", "is not a field of an order");
         let Lifecycle { start_at, period_to_start, promise_at, after } = reader.lifecycle();
@@ -168,6 +172,7 @@ impl Request {
             priority: reader.word("priority").unwrap_or(Priority::Normal),
             flow: Arc::new(reader.object("flow", flow)),
             transaction_id: reader.transaction_id(),
+            labels: reader.labels(labels),
             notify: reader.notify(),
             start_at,
             period_to_start,

@@ -249,6 +249,7 @@ mod tests {
                 transaction_id: None,
                 notify: Some(r#"{"url": "amqp://?key=k", "on": ["final"]}"#.into()),
                 answers: None,
+                labels: pagurus_domain::order::labels::Labels::default(),
                 trace: None,
                 life: Life(life),
                 created_at: Timestamp::UNIX_EPOCH,

@@ -250,6 +250,7 @@ impl Play<'_> {
         Facts {
             id: order.id.clone(),
             transaction_id: order.transaction_id.clone(),
+            labels: order.labels.clone(),
             life: 1,
             mode: if order.queue.is_some() { Mode::Sequential } else { Mode::Parallel },
             queue: order.queue.clone(),

@@ -123,6 +123,7 @@ impl Content<'_> {
             id: &order.id,
             correlation_id,
             transaction_id: order.transaction_id.as_deref(),
+            labels: order.labels.given(),
             scenario: self.scenario,
             scenario_version: self.scenario_version,
             status: self.status.as_str(),
@@ -185,6 +186,7 @@ impl Moved<'_> {
             id: &self.order.id,
             correlation_id,
             transaction_id: self.order.transaction_id.as_deref(),
+            labels: self.order.labels.given(),
             scenario: self.scenario,
             scenario_version: self.scenario_version,
             life: self.order.life.0,
@@ -214,6 +216,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
     use super::*;
+    use crate::order::labels::Labels;
     use crate::id::{Life, OrderNo, ScenarioNo};
     use crate::order::Mode;
 
@@ -226,6 +229,7 @@ mod tests {
             transaction_id: None,
             notify: None,
             answers: None,
+            labels: Labels::default(),
             trace: None,
             life: Life(2),
             created_at: "2026-01-01T00:00:00Z".parse().unwrap(),

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::Mode;
+use super::super::labels::Labels;
 use super::super::notification::{NotifyRequest, with_whole_url};
 use super::{MAX_ID_BYTES, MAX_NAME_BYTES, MAX_TRANSACTION_ID_CHARS, fault, text_at};
 use crate::document::Fault;
@@ -105,6 +106,11 @@ impl<'a> RegistrationReader<'a> {
             }
             text => text,
         }
+    }
+
+    pub fn labels(&mut self, value: Option<Value>) -> Labels {
+        let labels = Labels::read(self.object("labels", value), "/labels");
+        labels.map_err(|mut found| self.faults.append(&mut found)).unwrap_or_default()
     }
 
     pub fn notify(&mut self) -> Option<NotifyRequest> {

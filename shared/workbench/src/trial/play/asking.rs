@@ -150,6 +150,7 @@ impl Play<'_> {
             transaction_id: text("transactionId").map(str::to_owned),
             notify: None,
             answers: None,
+            labels: self.trial.order.labels.clone(),
             trace: None,
             life: Life::FIRST,
             created_at: self.now,

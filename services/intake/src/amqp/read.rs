@@ -165,7 +165,7 @@ fn word_of<'a>(delivery: &'a Delivery, rules: &ReadRules<'_>) -> &'a str {
 fn registration(delivery: &Delivery, value: Value, received_at: Timestamp) -> Result<Incoming, Problem> {
     let request = register::read_value(value)?.into();
     let sent_at = sent_at(delivery)?;
-    Ok(Incoming::Register(Submission { request, sent_at, received_at, trace: RegistrationTrace::none() }))
+    Ok(Incoming::Register(Submission::of(request, sent_at, received_at)))
 }
 
 fn command(

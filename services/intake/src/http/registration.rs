@@ -65,13 +65,11 @@ pub(super) async fn submit(
     request: Request,
     headers: &HeaderMap,
 ) -> HttpResult<Registration> {
-    intake.backlog.check(&intake.host, &request).await?;
-    let submission = Submission {
-        request: request.into(),
-        sent_at: sent_time_of(headers)?,
-        received_at: Timestamp::now(),
-        trace: RegistrationTrace::over_http(&intake.host, headers),
-    };
+    let queue = intake.catalogue.queue_of(&request);
+    intake.backlog.check(&intake.host, &request, queue.as_deref()).await?;
+    let trace = RegistrationTrace::over_http(&intake.host, headers);
+    let submission =
+        Submission { queue, trace, ..Submission::of(request, sent_time_of(headers)?, Timestamp::now()) };
     let failed = |failed| failed_problem(intake, "register", &failed);
     match intake.registrations.submit(submission.clone()).await.map_err(failed)? {
         Some(outcome) => Ok(outcome),

@@ -137,7 +137,7 @@ pub async fn register(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Vec<Registered
                         attempt: Attempt::FIRST,
                         flow: order.flow.clone(),
                         priority: order.request.priority,
-                        place: order.request.queue.clone().zip(*position),
+                        place: order.queue.clone().zip(*position),
                         woken: false,
                     }),
                     conditional: *waits || row.awaited,
@@ -181,7 +181,7 @@ struct Inserted {
 }
 
 fn begin(order: &NewOrder, waits: bool) -> Begin {
-    Begin::of(waits, order.request.start_at.is_some(), order.request.queue.is_some())
+    Begin::of(waits, order.request.start_at.is_some(), order.queue.is_some())
 }
 
 /// Positions of the orders that become members of their queues now.
@@ -189,7 +189,7 @@ async fn positions_of(tx: &Tx<'_>, orders: &[NewOrder], begins: &[Begin]) -> Res
     let queued: Vec<Option<&str>> = orders
         .iter()
         .zip(begins)
-        .map(|(order, begin)| order.request.queue.as_deref().filter(|_| begin.joins_queue))
+        .map(|(order, begin)| order.queue.as_deref().filter(|_| begin.joins_queue))
         .collect();
     let places: Vec<&str> = queued.iter().copied().flatten().collect();
     let mut positions = queues::take_positions(tx, &places).await?.into_iter();
@@ -211,8 +211,8 @@ async fn insert_orders(
         id: &str = order.request.id.as_str(),
         digest: &[u8] = order.request.digest.as_slice(),
         scenario: i32 = order.scenario.0,
-        mode: &str = order.request.mode.as_str(),
-        queue: Option<&str> = order.request.queue.as_deref(),
+        mode: &str = order.mode.as_str(),
+        queue: Option<&str> = order.queue.as_deref(),
         priority: &str = order.request.priority.as_str(),
         flow: &str = order.flow.as_str(),
         transaction_id: Option<&str> = order.request.transaction_id.as_deref(),
@@ -275,7 +275,7 @@ async fn insert_places(
             Some(start_at) => due.push((no, Stream::Postponed, start_at)),
             None => ready.push((no, order, *position)),
         }
-        if let (Some(queue), Some(position)) = (order.request.queue.as_deref(), position) {
+        if let (Some(queue), Some(position)) = (order.queue.as_deref(), position) {
             queued.push((no, queue, *position));
         }
         let from = (row.status != Status::Postponed && !*waits).then_some(row.created_at);
@@ -290,7 +290,7 @@ async fn insert_places(
         pass: Uuid = Uuid::new_v4(),
         flow: &str = order.flow.as_str(),
         priority: &str = order.request.priority.as_str(),
-        queue: Option<&str> = order.request.queue.as_deref(),
+        queue: Option<&str> = order.queue.as_deref(),
         position: Option<i64> = *position,
     });
     let attributes = orders

@@ -126,7 +126,7 @@ impl Play<'_> {
         child.request?;
         let (order, registration) = (&self.trial.order, &child.registration);
         let sequential = registration["mode"] == Mode::Sequential.as_str();
-        if let Some(queue) = order.queue.as_deref().filter(|_| sequential && self.holds_queue())
+        if let Some(queue) = self.queue.as_deref().filter(|_| sequential && self.holds_queue())
             && registration["queue"] == queue
         {
             return Some(behind_holder(queue, &order.id));

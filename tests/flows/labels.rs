@@ -16,7 +16,10 @@ async fn ord_33_labels_are_kept_searched_grouped_reported_and_cloned() {
     let engine = Installation::start("labels").await;
     engine.actions("one", "- script: 'result(order.labels.region)'").await;
     engine
-        .actions("parent", "- order: {scenario: one, id: child, labels: {region: child-of-${order.labels.region}}, wait: true}")
+        .actions(
+            "parent",
+            "- order: {scenario: one, id: child, labels: {region: \"child-of-${order.labels.region}\"}, wait: true}",
+        )
         .await;
     let amqp = engine.env().amqp().await.unwrap();
     let inbox = amqp.listen(&format!("{}.notifications", engine.env().prefix()), "labels").await.unwrap();
@@ -25,8 +28,12 @@ async fn ord_33_labels_are_kept_searched_grouped_reported_and_cloned() {
     engine
         .run(json!({"id": "strange", "scenario": "one", "labels": strange, "notify": notify}), "success")
         .await;
-    engine.run(json!({"id": "north", "scenario": "one", "labels": {"region": "n", "shop": "7"}}), "success").await;
-    engine.run(json!({"id": "south", "scenario": "one", "labels": {"region": "s", "shop": "7"}}), "success").await;
+    engine
+        .run(json!({"id": "north", "scenario": "one", "labels": {"region": "n", "shop": "7"}}), "success")
+        .await;
+    engine
+        .run(json!({"id": "south", "scenario": "one", "labels": {"region": "s", "shop": "7"}}), "success")
+        .await;
     engine.run(json!({"id": "parent", "scenario": "parent", "labels": {"region": "s"}}), "success").await;
     engine.run(json!({"id": "bare", "scenario": "one", "labels": {}}), "fail").await;
 
@@ -46,7 +53,8 @@ async fn ord_33_labels_are_kept_searched_grouped_reported_and_cloned() {
     assert_eq!(ids(&engine, &[("labels.shop", "8")]).await, [""; 0]);
 
     // Grouped, alone and with another key.
-    let counts = engine.get("/v1/counts?by=label:shop,status&labels.shop=7").await.unwrap().success().unwrap();
+    let counts =
+        engine.get("/v1/counts?by=label:shop,status&labels.shop=7").await.unwrap().success().unwrap();
     assert_eq!(counts["by"], json!(["label:shop", "status"]));
     assert_eq!(counts["items"], json!([{"key": ["7", "success"], "orders": 2, "newest": "south"}]));
     let all = engine.get("/v1/counts?by=label:region").await.unwrap().success().unwrap();
@@ -56,10 +64,11 @@ async fn ord_33_labels_are_kept_searched_grouped_reported_and_cloned() {
     assert_eq!(engine.get("/v1/counts?by=label:").await.unwrap().status, 422);
 
     // The same content is a duplicate, other labels are a conflict; a clone has them, and a restart keeps them.
-    let order = |region: &str| json!({"id": "north", "scenario": "one", "labels": {"shop": "7", "region": region}});
+    let order =
+        |region: &str| json!({"id": "north", "scenario": "one", "labels": {"shop": "7", "region": region}});
     assert_eq!(engine.submit(&order("n")).await.status, 200);
     assert_eq!(engine.submit(&order("x")).await.status, 409);
-    engine.act("north", "clone", &json!({"newId": "copy", "reason": "again"})).await.success().unwrap();
+    engine.act("north", "clone", &json!({"id": "copy", "reason": "again"})).await.success().unwrap();
     assert_eq!(engine.reach("copy", "success").await["labels"], json!({"region": "n", "shop": "7"}));
     engine.act("south", "restart", &json!({"reason": "again", "params": {"a": 1}})).await.success().unwrap();
     assert_eq!(engine.reach("south", "success").await["labels"], json!({"region": "s", "shop": "7"}));
@@ -87,8 +96,14 @@ async fn ord_33_a_registration_that_waits_is_answered_with_the_end_or_with_the_s
     let good = start("30", json!({"id": "good", "scenario": "good", "labels": {"a": "b"}})).await;
     assert_eq!(good.status, 201);
     let good = good.body;
-    assert_eq!((&good["final"], &good["status"], &good["registered"]), (&json!(true), &json!("success"), &json!("accepted")));
-    assert_eq!((&good["result"], &good["message"], &good["labels"]), (&json!({"code": 7}), &json!("done"), &json!({"a": "b"})));
+    assert_eq!(
+        (&good["final"], &good["status"], &good["registered"]),
+        (&json!(true), &json!("success"), &json!("accepted"))
+    );
+    assert_eq!(
+        (&good["result"], &good["message"], &good["labels"]),
+        (&json!({"code": 7}), &json!("done"), &json!({"a": "b"}))
+    );
     assert!(good["durationMs"].is_u64() && good["finishedAt"].is_string(), "{good}");
     let again = start("30s", json!({"id": "good", "scenario": "good", "labels": {"a": "b"}})).await;
     assert_eq!((again.status, &again.body["registered"]), (200, &json!("duplicate")));

@@ -20,8 +20,8 @@ use pagurus_wire::message::{
 };
 
 use crate::Host;
-use crate::order_log::LoggedEnd;
 use crate::news::{news, send, tell_workers};
+use crate::order_log::LoggedEnd;
 
 /// Everything that changes of orders lead to elsewhere.
 #[derive(Clone, Debug, Default)]

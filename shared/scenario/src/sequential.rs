@@ -52,8 +52,10 @@ impl QueueTemplate {
             QueuePiece::Param(path) => Some(pointer_of(path)),
             QueuePiece::Text(_) => None,
         });
-        queue_name(&Value::String(name), &read.unwrap_or_default())
-            .map_err(|fault| Fault { message: format!("gives the queue of the order, which {}", fault.message), ..fault })
+        queue_name(&Value::String(name), &read.unwrap_or_default()).map_err(|fault| Fault {
+            message: format!("gives the queue of the order, which {}", fault.message),
+            ..fault
+        })
     }
 }
 
@@ -64,7 +66,9 @@ fn text_at(params: &Value, path: &[String]) -> Result<String, Fault> {
         Some(value) => match written(value) {
             Some(text) if text.is_empty() => "is empty: the scenario takes the queue of the order from it",
             Some(text) => return Ok(text),
-            None => "must be a text, a number or a truth value: the scenario takes the queue of the order from it",
+            None => {
+                "must be a text, a number or a truth value: the scenario takes the queue of the order from it"
+            }
         },
     };
     Err(Fault::placed(None, pointer_of(path), message))
@@ -83,7 +87,12 @@ mod tests {
 
     fn template() -> QueueTemplate {
         let path = |path: &str| QueuePiece::Param(path.split('.').map(str::to_owned).collect());
-        QueueTemplate::new(vec![QueuePiece::Text("sim-".into()), path("sim.no"), QueuePiece::Text("/".into()), path("n")])
+        QueueTemplate::new(vec![
+            QueuePiece::Text("sim-".into()),
+            path("sim.no"),
+            QueuePiece::Text("/".into()),
+            path("n"),
+        ])
     }
 
     #[test]

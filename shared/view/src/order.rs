@@ -19,7 +19,9 @@ use pagurus_store::outside::orders::{self, OrderRow as Row};
 use pagurus_store::recovery::consistency::marks::{self, InconsistencyMark};
 use pagurus_store::{Client, Error};
 use pagurus_wire::consistency::InconsistencyView;
-use pagurus_wire::order::{ChildView, ErrorView, FailedOverView, OrderView, Page, StartedView, StatusView, UnsentView};
+use pagurus_wire::order::{
+    ChildView, ErrorView, FailedOverView, OrderView, Page, StartedView, StatusView, UnsentView,
+};
 use pagurus_wire::parts::{AskingView, CallbackView, ProgressView, RequestView};
 use pagurus_wire::problem::Problem;
 use serde_json::Value;

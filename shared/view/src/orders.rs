@@ -104,9 +104,9 @@ impl OrdersQuery {
 fn keys(text: &str) -> Result<Vec<SearchKey>, Problem> {
     let words = || SearchKey::ALL.map(|key| key.word()).join(", ");
     let found: Option<Vec<SearchKey>> = text.split(',').map(SearchKey::of).collect();
-    found
-        .filter(|keys| keys.len() <= 2)
-        .ok_or_else(|| invalid("/by", format!("names one or two of {} or `label:KEY`, apart by a comma", words())))
+    found.filter(|keys| keys.len() <= 2).ok_or_else(|| {
+        invalid("/by", format!("names one or two of {} or `label:KEY`, apart by a comma", words()))
+    })
 }
 
 impl Views {

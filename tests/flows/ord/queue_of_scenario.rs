@@ -57,10 +57,13 @@ async fn scn_21_an_order_that_says_otherwise_is_refused_and_a_queue_stays_that_o
     };
     assert_eq!(refused(json!({"mode": "parallel"})).await, "/mode");
     assert_eq!(refused(json!({"mode": "sequential", "queue": "mine"})).await, "/queue");
-    for params in [json!({}), json!({"msisdn": ""}), json!({"msisdn": {}}), json!({"msisdn": "x".repeat(255)})] {
+    for params in
+        [json!({}), json!({"msisdn": ""}), json!({"msisdn": {}}), json!({"msisdn": "x".repeat(255)})]
+    {
         assert_eq!(refused(json!({"params": params})).await, "/params/msisdn");
     }
-    for (number, same) in [json!({"mode": "sequential"}), json!({"queue": "sim-79"})].into_iter().enumerate() {
+    for (number, same) in [json!({"mode": "sequential"}), json!({"queue": "sim-79"})].into_iter().enumerate()
+    {
         let mut taken = order(&format!("same-{number}"), json!("79"));
         taken.as_object_mut().unwrap().extend(same.as_object().unwrap().clone());
         engine.run(taken, "fail").await;
@@ -70,7 +73,9 @@ async fn scn_21_an_order_that_says_otherwise_is_refused_and_a_queue_stays_that_o
     let again = json!({"reason": "again", "params": {"msisdn": "80"}});
     engine.act("first", "restart", &again).await.success().unwrap();
     assert_eq!(engine.reach("first", "fail").await["queue"], "sim-79");
-    let clone = engine.act("first", "clone", &json!({"id": "second", "reason": "more", "params": {"msisdn": "81"}})).await;
+    let clone = engine
+        .act("first", "clone", &json!({"id": "second", "reason": "more", "params": {"msisdn": "81"}}))
+        .await;
     assert_eq!(clone.status, 201, "{}", clone.body);
     assert_eq!(engine.reach("second", "fail").await["queue"], "sim-81");
 

@@ -55,7 +55,9 @@ async fn ord_6_each_service_names_the_order_and_its_business_transaction() {
     let stages: Vec<&Value> = lines.iter().filter(|line| line["message"] == "a stage has ended").collect();
     let events: Vec<&Value> = stages.iter().map(|line| &line["event"]).collect();
     assert_eq!((events, stages.len()), (vec![&json!("sleep"), &json!("timeout")], 2));
-    assert!(stages.iter().all(|line| line["ms"].is_u64() && line["retries"] == 0 && line["scenario"] == "rests"));
+    assert!(
+        stages.iter().all(|line| line["ms"].is_u64() && line["retries"] == 0 && line["scenario"] == "rests")
+    );
     let end = says(&lines, "o-1", "an order has ended").unwrap();
     assert_eq!((&end["status"], &end["stages"], &end["life"]), (&json!("success"), &json!(2), &json!(1)));
     assert!(end["ms"].as_u64().unwrap() >= 100, "the life lasted as long as its sleep: {end}");
@@ -88,8 +90,7 @@ async fn ord_6_lines_about_orders_go_to_a_file_of_their_own_are_sampled_and_turn
             messages.map(|message| says(&lines, &id, message).is_some())
         };
         complete = (0..all).filter(|number| has(*number) == [true; 3]).count();
-        (0..all).all(|number| has(number) == [true; 3] || has(number) == [false; 3])
-            && complete > 0
+        (0..all).all(|number| has(number) == [true; 3] || has(number) == [false; 3]) && complete > 0
     })
     .await;
     assert!(complete < usize::try_from(all).unwrap(), "{complete} of {all} orders have lines");
@@ -98,7 +99,9 @@ async fn ord_6_lines_about_orders_go_to_a_file_of_their_own_are_sampled_and_turn
     }
 
     std::fs::remove_file(&file).unwrap();
-    let off = Installation::with("ord_6_off", &[("PAGURUS__LOG__FORMAT", "json"), ("PAGURUS__LOG__ORDERS", "off")]).await;
+    let off =
+        Installation::with("ord_6_off", &[("PAGURUS__LOG__FORMAT", "json"), ("PAGURUS__LOG__ORDERS", "off")])
+            .await;
     off.actions("one", &call("/do")).await;
     off.run(json!({"id": "silent", "scenario": "one"}), "success").await;
     for role in [Role::Intake, Role::Worker] {

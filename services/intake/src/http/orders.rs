@@ -1,10 +1,10 @@
 //! Orders: register, wait, act.
 
+use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::routing::{get, patch};
-use axum::Json;
 use pagurus_command::request::{ActionRequest, OF_OTHERS, OF_RESTART, RequestKey};
 use pagurus_command::{Acted, LifeAction, Restart, Terms};
 use pagurus_domain::access::AccessRole;

@@ -128,10 +128,14 @@ mod tests {
 
     #[test]
     fn ord_33_all_faults_of_labels_are_reported_at_once() {
-        let wrong = json!({"": "a", "n": 1, "l": "x".repeat(256), "c": "a\nb", "k\u{7f}": "x", "ok": "y", "z": null});
+        let wrong =
+            json!({"": "a", "n": 1, "l": "x".repeat(256), "c": "a\nb", "k\u{7f}": "x", "ok": "y", "z": null});
         let mut pointers = read(wrong).unwrap_err();
         pointers.sort();
-        assert_eq!(pointers, ["/labels/", "/labels/c", "/labels/k\u{7f}", "/labels/l", "/labels/n", "/labels/z"]);
+        assert_eq!(
+            pointers,
+            ["/labels/", "/labels/c", "/labels/k\u{7f}", "/labels/l", "/labels/n", "/labels/z"]
+        );
         assert!(read(json!({"k".repeat(65): "x"})).is_err());
     }
 

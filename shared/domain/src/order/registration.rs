@@ -206,7 +206,7 @@ impl Request {
         sent_at: Timestamp,
     ) -> Result<NewOrder, Vec<Fault>> {
         let mut faults = terms.params_faults;
-        let (mode, queue) = queue::mode_and_queue(&self, terms.queue).unwrap_or_else(|found| {
+        let (mode, queue) = self.mode_and_queue(terms.queue).unwrap_or_else(|found| {
             faults.push(found);
             (Mode::Parallel, None)
         });

@@ -45,7 +45,9 @@ fn pieces(template: &Template) -> Option<Vec<QueuePiece>> {
 fn param(expression: &Expression) -> Option<QueuePiece> {
     match expression {
         Expression::Path(path) => match path.split_first() {
-            Some((root, rest)) if root == "params" && !rest.is_empty() => Some(QueuePiece::Param(rest.to_vec())),
+            Some((root, rest)) if root == "params" && !rest.is_empty() => {
+                Some(QueuePiece::Param(rest.to_vec()))
+            }
             _ => None,
         },
         Expression::Secret(_) | Expression::Code(_) => None,

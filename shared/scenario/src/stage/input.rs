@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::order::labels::Labels;
 use pagurus_domain::order::Mode;
+use pagurus_domain::order::labels::Labels;
 use pagurus_domain::order::stage::Wake;
 use pagurus_domain::retry::{ErrorPolicy, ErrorRules};
 use pagurus_domain::system::SystemNames;

@@ -128,7 +128,8 @@ impl Play<'_> {
             (Some(queue), said) => {
                 let queue = queue.queue(&self.trial.order.params).map_err(|fault| self.refused(&fault))?;
                 if said.is_some_and(|said| said != queue) {
-                    let text = format!("the order would be refused: its scenario gives it the queue `{queue}`");
+                    let text =
+                        format!("the order would be refused: its scenario gives it the queue `{queue}`");
                     return Err(self.fault(text).hint("leave `queue` out of this test"));
                 }
                 Some(queue)

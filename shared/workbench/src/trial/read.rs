@@ -101,7 +101,11 @@ fn labels(reader: &mut TrialReader, field: &TrialField<'_>) -> Labels {
     let Value::Object(labels) = map(reader, field) else { return Labels::default() };
     Labels::read(labels, "").unwrap_or_else(|faults| {
         for found in faults {
-            reader.push(field.fault(format!("label `{}` {}", found.pointer.trim_start_matches('/'), found.message)));
+            reader.push(field.fault(format!(
+                "label `{}` {}",
+                found.pointer.trim_start_matches('/'),
+                found.message
+            )));
         }
         Labels::default()
     })

@@ -216,9 +216,9 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
     use super::*;
-    use crate::order::labels::Labels;
     use crate::id::{Life, OrderNo, ScenarioNo};
     use crate::order::Mode;
+    use crate::order::labels::Labels;
 
     fn order() -> OrderHead {
         OrderHead {

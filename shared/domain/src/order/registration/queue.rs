@@ -13,38 +13,46 @@ pub fn queue_name(value: &Value, pointer: &str) -> Result<String, Fault> {
     text_at(value, pointer, MAX_NAME_BYTES)
 }
 
-/// Mode and queue of an order. Where its scenario gives the queue, the order may leave both out, and may not say otherwise.
-pub(super) fn mode_and_queue(
-    request: &Request,
-    of_scenario: Option<QueueOfScenario>,
-) -> Result<(Mode, Option<String>), Fault> {
-    let said = request.queue.as_deref();
-    let Some(of_scenario) = of_scenario else {
-        return match (request.mode.unwrap_or(Mode::Parallel), said) {
-            (Mode::Sequential, None) => {
-                Err(fault("/queue", "is missing: a sequential order names its queue"))
-            }
-            (Mode::Parallel, Some(_)) => {
-                let message = "belongs to sequential orders: add `\"mode\": \"sequential\"` or leave it out";
+impl Request {
+    /// Mode and queue of the order. Where its scenario gives the queue, the order may leave both out, and may not say
+    /// otherwise.
+    ///
+    /// # Errors
+    /// The order contradicts itself or its scenario, or the scenario finds no queue in its parameters.
+    pub fn mode_and_queue(
+        &self,
+        of_scenario: Option<QueueOfScenario>,
+    ) -> Result<(Mode, Option<String>), Fault> {
+        let said = self.queue.as_deref();
+        let Some(of_scenario) = of_scenario else {
+            return match (self.mode.unwrap_or(Mode::Parallel), said) {
+                (Mode::Sequential, None) => {
+                    Err(fault("/queue", "is missing: a sequential order names its queue"))
+                }
+                (Mode::Parallel, Some(_)) => {
+                    let message =
+                        "belongs to sequential orders: add `\"mode\": \"sequential\"` or leave it out";
+                    Err(fault("/queue", message))
+                }
+                (mode, queue) => Ok((mode, queue.map(str::to_owned))),
+            };
+        };
+        let queue = of_scenario?;
+        if self.mode == Some(Mode::Parallel) {
+            let message =
+                format!("scenario `{}` makes its orders sequential: leave `mode` out", self.scenario);
+            return Err(fault("/mode", message));
+        }
+        match said {
+            Some(said) if said != queue => {
+                let message = format!(
+                    "scenario `{}` gives this order the queue `{queue}`: leave `queue` out",
+                    self.scenario
+                );
                 Err(fault("/queue", message))
             }
-            (mode, queue) => Ok((mode, queue.map(str::to_owned))),
-        };
-    };
-    let queue = of_scenario?;
-    if request.mode == Some(Mode::Parallel) {
-        let message = format!("scenario `{}` makes its orders sequential: leave `mode` out", request.scenario);
-        return Err(fault("/mode", message));
-    }
-    match said {
-        Some(said) if said != queue => {
-            let message = format!(
-                "scenario `{}` gives this order the queue `{queue}`: leave `queue` out",
-                request.scenario
-            );
-            Err(fault("/queue", message))
+            _ => Ok((Mode::Sequential, Some(queue))),
         }
-        _ => Ok((Mode::Sequential, Some(queue))),
     }
 }
 
@@ -59,7 +67,7 @@ mod tests {
         let mut body = json!({"id": "a", "scenario": "s"});
         let words = words.as_object().unwrap().clone();
         body.as_object_mut().unwrap().extend(words);
-        mode_and_queue(&Request::read(body).unwrap(), of_scenario).map_err(|fault| fault.pointer)
+        Request::read(body).unwrap().mode_and_queue(of_scenario).map_err(|fault| fault.pointer)
     }
 
     #[test]
@@ -75,7 +83,12 @@ mod tests {
     fn scn_21_the_queue_of_the_scenario_counts_and_an_order_may_not_say_otherwise() {
         let given = || Some(Ok("q".to_owned()));
         let sequential = Ok((Mode::Sequential, Some("q".to_owned())));
-        for same in [json!({}), json!({"mode": "sequential"}), json!({"queue": "q"}), json!({"mode": null, "queue": null})] {
+        for same in [
+            json!({}),
+            json!({"mode": "sequential"}),
+            json!({"queue": "q"}),
+            json!({"mode": null, "queue": null}),
+        ] {
             assert_eq!(of(&same, given()), sequential, "{same}");
         }
         assert_eq!(of(&json!({"mode": "parallel"}), given()), Err("/mode".to_owned()));

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/architecture, never edited. Why things are as they
--- are stands in the migrations. Of: V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql (digest 430c773444426fee)
+-- are stands in the migrations. Of: V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql, V8__labels.sql (digest b24a5d07706466a6)
 
 CREATE FUNCTION audit_forget(older interval, most bigint) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -525,6 +525,12 @@ ALTER TABLE operations ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE order_labels (
+    order_no bigint NOT NULL,
+    key text NOT NULL,
+    value text NOT NULL
+);
+
 CREATE TABLE orders (
     no bigint NOT NULL,
     id text NOT NULL,
@@ -564,6 +570,7 @@ CREATE TABLE orders (
     answers uuid,
     promise_at timestamp with time zone,
     error_state text,
+    labels jsonb,
     CONSTRAINT orders_check CHECK (((mode = 'sequential'::text) = (queue IS NOT NULL))),
     CONSTRAINT orders_check1 CHECK (((status = ANY (ARRAY['success'::text, 'fail'::text, 'interrupted'::text, 'canceled'::text])) = (finished_at IS NOT NULL))),
     CONSTRAINT orders_mode_check CHECK ((mode = ANY (ARRAY['parallel'::text, 'sequential'::text]))),
@@ -996,6 +1003,9 @@ ALTER TABLE ONLY operations
 ALTER TABLE ONLY operations
     ADD CONSTRAINT operations_pkey PRIMARY KEY (no);
 
+ALTER TABLE ONLY order_labels
+    ADD CONSTRAINT order_labels_pkey PRIMARY KEY (order_no, key);
+
 ALTER TABLE ONLY orders
     ADD CONSTRAINT orders_pkey PRIMARY KEY (no);
 
@@ -1137,6 +1147,8 @@ CREATE INDEX operation_orders_open ON operation_orders USING btree (operation, o
 CREATE INDEX operations_ended ON operations USING btree (ended_at) WHERE (ended_at IS NOT NULL);
 
 CREATE INDEX operations_live ON operations USING btree (no) WHERE (state = ANY (ARRAY['running'::text, 'paused'::text]));
+
+CREATE INDEX order_labels_value ON order_labels USING btree (key, value, order_no);
 
 CREATE UNIQUE INDEX orders_id ON orders USING btree (id text_pattern_ops);
 

@@ -64,7 +64,7 @@ async fn ord_22_a_restart_keeps_the_callbacks_of_the_former_life_or_warns_that_t
     assert_eq!(bodies(&engine, "/pay").len(), 2, "nobody was asked to pay a third time");
     assert_eq!(done["vars"]["code"], 7);
     let shown = engine.part("a", "callbacks").await;
-    let lives: Vec<i64> = shown["items"].as_array().unwrap().iter().filter_map(|one| one["life"].as_i64()).collect();
+    let lives: Vec<i64> = shown.as_array().unwrap().iter().filter_map(|one| one["life"].as_i64()).collect();
     assert_eq!(lives.iter().filter(|life| **life == done["life"].as_i64().unwrap()).count(), 4, "{lives:?}");
 
     // From the initial state, a request of the new life counts instead of what was kept.

@@ -60,6 +60,7 @@ fn columns(last: &'static str) -> [Column<NodeView>; 9] {
     [
         ("NAME", |node| node.name.clone()),
         ("ROLE", |node| node.role.clone()),
+        ("LAYER", |node| node.layer.clone()),
         ("STATUS", |node| node.status.clone()),
         ("SINCE", |node| time(node.status_since)),
         ("ADDRESS", |node| node.address.clone()),

@@ -349,7 +349,8 @@ fn count(host: &Host, end: &StageFinish) {
         let class = error.class.as_deref().unwrap_or_default();
         host.metrics.count_by(Count::StageErrors, &[&end.claimed.flow, class], 1);
     }
-    host.count_end(end.run.scenario.as_ref().map_or("", |scenario| &scenario.name), status);
+    let scenario = end.run.scenario.as_ref().map_or("", |scenario| &scenario.name);
+    host.count_end(scenario, status, &end.claimed.head.labels);
 }
 
 fn timer(finished: &Finished, host: &Host) -> Option<(Stream, Timestamp)> {

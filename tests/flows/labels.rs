@@ -76,9 +76,9 @@ async fn ord_33_labels_are_kept_searched_grouped_reported_and_cloned() {
     assert_eq!(ids(&engine, &[("labels.shop", "7")]).await, ["copy", "south", "north"]);
 
     // Counted in the metrics by the keys that the configuration names, and by no other.
-    let page = reqwest::get(format!("http://{}/metrics", engine.node(Role::Worker).address)).await.unwrap().text().await.unwrap();
-    let counted: Vec<&str> = page.lines().filter(|line| line.starts_with("pagurus_ended_by_label_total")).collect();
-    assert!(counted.len() == 1 && counted[0].contains("label=\"shop\"") && counted[0].contains("value=\"7\""), "{counted:?}");
+    let worker = engine.node(Role::Worker);
+    engine.until_metric(worker, "pagurus_ended_by_label_total{label=\"shop\",value=\"7\"", |sum| sum == 4.0).await;
+    engine.until_metric(worker, "pagurus_ended_by_label_total", |sum| sum == 4.0).await;
 
     // All faults at once, with their places.
     let wrong = json!({"id": "wrong", "scenario": "one", "labels": {"n": 1, "l": "x".repeat(256), "": "a"}});

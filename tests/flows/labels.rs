@@ -42,8 +42,8 @@ async fn ord_33_labels_are_kept_searched_grouped_reported_and_cloned() {
     let view = engine.get("/v1/orders/strange").await.unwrap().success().unwrap();
     assert_eq!((&view["labels"], &view["result"]), (&strange, &strange["region"]));
     assert_eq!(engine.get("/v1/orders/bare").await.unwrap().success().unwrap()["labels"], Value::Null);
-    let told = inbox.wait(PATIENCE, |all| all.len() >= 2).await.unwrap();
-    assert!(told.iter().all(|message| message.body["labels"] == strange), "{told:?}");
+    let notices = inbox.wait(PATIENCE, |all| all.len() >= 2).await.unwrap();
+    assert!(notices.iter().all(|message| message.body["labels"] == strange), "{notices:?}");
 
     // Found by each label, by several, and along other paths.
     assert_eq!(ids(&engine, &[("labels.shop", "7")]).await, ["south", "north"]);

@@ -8,7 +8,7 @@ const BY_HAND: [(&str, &str); 9] = [
     ("services/dispatcher/src/lib.rs", "a turn is as long as it leads, and the pause follows from the lease"),
     ("services/intake/src/amqp/trouble.rs", "a consumer waits for the database within its turn"),
     ("services/intake/src/calls.rs", "a request waits for its answer"),
-    ("services/intake/src/http/orders.rs", "a request waits for a change of its order"),
+    ("services/intake/src/http/start.rs", "a request waits for a change of its order"),
     ("services/intake/src/waiters.rs", "it looks only while callers wait"),
     ("services/notifier/src/webhooks.rs", "calls outlive their turns, and room is gathered"),
     ("services/worker/src/lib.rs", "the start waits for the consumer"),

@@ -1,5 +1,6 @@
 //! Labels of orders, and orders that are started and waited for in one request (ORD-33).
 
+use pagurus_harness::nodes::Role;
 use serde_json::{Value, json};
 
 use crate::installation::{Installation, PATIENCE, call, with_actions};
@@ -13,7 +14,7 @@ async fn ids(engine: &Installation, query: &[(&str, &str)]) -> Vec<String> {
 
 #[tokio::test]
 async fn ord_33_labels_are_kept_searched_grouped_reported_and_cloned() {
-    let engine = Installation::start("labels").await;
+    let engine = Installation::with("labels", &[("PAGURUS__TELEMETRY__METRICS__ORDER_LABELS", "[shop]")]).await;
     engine.actions("one", "- script: 'result(order.labels.region)'").await;
     engine
         .actions(
@@ -41,8 +42,8 @@ async fn ord_33_labels_are_kept_searched_grouped_reported_and_cloned() {
     let view = engine.get("/v1/orders/strange").await.unwrap().success().unwrap();
     assert_eq!((&view["labels"], &view["result"]), (&strange, &strange["region"]));
     assert_eq!(engine.get("/v1/orders/bare").await.unwrap().success().unwrap()["labels"], Value::Null);
-    let told = inbox.wait(PATIENCE, |all| all.len() >= 2).await.unwrap();
-    assert!(told.iter().all(|message| message.body["labels"] == strange), "{told:?}");
+    let notices = inbox.wait(PATIENCE, |all| all.len() >= 2).await.unwrap();
+    assert!(notices.iter().all(|message| message.body["labels"] == strange), "{notices:?}");
 
     // Found by each label, by several, and along other paths.
     assert_eq!(ids(&engine, &[("labels.shop", "7")]).await, ["south", "north"]);
@@ -73,6 +74,11 @@ async fn ord_33_labels_are_kept_searched_grouped_reported_and_cloned() {
     engine.act("south", "restart", &json!({"reason": "again", "params": {"a": 1}})).await.success().unwrap();
     assert_eq!(engine.reach("south", "success").await["labels"], json!({"region": "s", "shop": "7"}));
     assert_eq!(ids(&engine, &[("labels.shop", "7")]).await, ["copy", "south", "north"]);
+
+    // Counted in the metrics by the keys that the configuration names, and by no other.
+    let worker = engine.node(Role::Worker);
+    engine.until_metric(worker, "pagurus_ended_by_label_total{label=\"shop\",value=\"7\"", |sum| sum == 4.0).await;
+    engine.until_metric(worker, "pagurus_ended_by_label_total", |sum| sum == 4.0).await;
 
     // All faults at once, with their places.
     let wrong = json!({"id": "wrong", "scenario": "one", "labels": {"n": 1, "l": "x".repeat(256), "": "a"}});

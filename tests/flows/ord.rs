@@ -7,6 +7,7 @@ mod dependencies;
 mod dry_run;
 mod explain;
 mod jeopardy;
+mod kept;
 mod lives;
 mod log;
 mod notification;

@@ -3,6 +3,8 @@
 //!
 //! Never shows a secret: constants of scenarios and passwords in URLs are hidden.
 
+mod convert;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +48,12 @@ pub(crate) enum Command {
         /// them
         #[arg(long)]
         role: Option<Role>,
+    },
+    /// Turn an inventory of CRAB, with dotted and prefixed names, into a configuration, and say what has no counterpart
+    Convert {
+        /// YAML, or lines of names and values; `-` is standard input
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
     },
     /// Show every key with its value and where that comes from: file, environment, or default; with --server,
     /// the version that the process at that address runs
@@ -102,6 +110,7 @@ pub(crate) fn run(command: Command, file: Option<&Path>, screen: &Screen) -> Res
                 screen,
             )
         }
+        Command::Convert { file } => convert::run(&file, screen),
         Command::Show { defaults: true } if screen.json => show_values(None, &BTreeMap::new(), screen),
         Command::Show { defaults: true } => screen.foreign(&config::defaults_page()),
         Command::Show { defaults: false } => show(file, screen),

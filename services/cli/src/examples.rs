@@ -126,6 +126,7 @@ const EXAMPLES: &[&str] = &[
     "pagurus classify --scenario-file change-tariff.yaml --path /shop/items --status 503 --why",
     "pagurus classify --amqp '%2F?exchange=pay&key=new' --timeout",
     "pagurus config check pagurus.yaml",
+    "pagurus config convert inventory.yaml",
     "pagurus config show --defaults",
     "pagurus config show --server http://127.0.0.1:8080",
     "pagurus bench --scenario one-action --orders 10000 --parallel 8 --batch 200",

@@ -60,6 +60,7 @@ fn columns(last: &'static str) -> [Column<NodeView>; 9] {
     [
         ("NAME", |node| node.name.clone()),
         ("ROLE", |node| node.role.clone()),
+        ("LAYER", |node| node.layer.clone()),
         ("STATUS", |node| node.status.clone()),
         ("SINCE", |node| time(node.status_since)),
         ("ADDRESS", |node| node.address.clone()),
@@ -116,16 +117,16 @@ mod tests {
 
     #[test]
     fn nodes_and_leases_are_tables() {
-        let text = r#"{"items": [{"name": "worker-1", "role": "worker", "incarnation": 4, "address": "127.0.0.1:1",
+        let text = r#"{"items": [{"name": "worker-1", "role": "worker", "layer": "execution", "incarnation": 4, "address": "127.0.0.1:1",
             "version": "0.1.0", "status": "active", "statusSince": "2026-01-01T00:00:01Z",
             "startedAt": "2026-01-01T00:00:00Z", "endedAt": null,
             "seenAt": "2026-01-01T00:00:09Z", "concurrency": 1000, "stages": 12, "left": 12},
-            {"name": "worker-2", "role": "worker", "incarnation": 5, "address": "127.0.0.1:1",
+            {"name": "worker-2", "role": "worker", "layer": "execution", "incarnation": 5, "address": "127.0.0.1:1",
             "version": "0.1.0", "status": "offline", "statusSince": "2026-01-01T00:00:01Z",
             "startedAt": "2026-01-01T00:00:00Z", "endedAt": null,
             "seenAt": "2026-01-01T00:00:09Z", "concurrency": 1000, "stages": 2, "left": 2,
             "offline": {"since": "2026-01-01T00:00:01Z", "reason": "new disk", "by": {"name": "ann"}}},
-            {"name": "worker-0", "role": "worker", "incarnation": 3, "address": "127.0.0.1:1",
+            {"name": "worker-0", "role": "worker", "layer": "execution", "incarnation": 3, "address": "127.0.0.1:1",
             "version": "0.1.0", "status": "lost", "statusSince": "2026-01-01T00:00:07Z",
             "startedAt": "2026-01-01T00:00:00Z", "endedAt": "2026-01-01T00:00:07Z",
             "seenAt": "2026-01-01T00:00:05Z", "concurrency": 1000, "stages": 3, "left": 3}], "next": null}"#;
@@ -133,14 +134,14 @@ mod tests {
         let shown = nodes(&items.items, &Screen::plain());
         let lines: Vec<&str> = shown.lines().collect();
         assert!(
-            lines[1].starts_with("worker-1  worker  active   2026-01-01T00:00:01.000Z")
+            lines[1].starts_with("worker-1  worker  execution  active   2026-01-01T00:00:01.000Z")
                 && lines[1].ends_with("00:00:09.000Z  12 / 1000"),
             "{shown}"
         );
         assert!(lines[2].ends_with("00:00:09.000Z  2 left"), "{shown}");
         assert_eq!(lines[3..5], ["", "ended within the last hour, or out of service:"], "{shown}");
         assert!(
-            lines[6].starts_with("worker-0  worker  lost") && lines[6].ends_with("00:00:07.000Z  3 left"),
+            lines[6].starts_with("worker-0  worker  execution  lost") && lines[6].ends_with("00:00:07.000Z  3 left"),
             "{shown}"
         );
         assert!(lines[10].starts_with("worker/worker-2  2026-01-01T00:00:01.000Z  ann  new disk"), "{shown}");

@@ -207,6 +207,9 @@ pub(crate) struct RestartArguments {
     /// Begin although its start time, or orders that it waits for, are still to come
     #[arg(long)]
     ignore_conditions: bool,
+    /// Keep the answers of the former life
+    #[arg(long)]
+    keep_callbacks: bool,
 }
 
 /// Runs a command.

@@ -84,9 +84,9 @@ fn log_tried(notification: &Notification, error: Option<&str>) {
 /// The id of the order, as its own message tells it.
 fn order_of(notification: &Notification) -> String {
     #[derive(serde::Deserialize)]
-    struct Named {
+    struct IdOfNotice {
         id: String,
     }
-    let named = serde_json::from_str::<Named>(&notification.body);
+    let named = serde_json::from_str::<IdOfNotice>(&notification.body);
     named.map_or_else(|_| notification.no.to_string(), |named| named.id)
 }

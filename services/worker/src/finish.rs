@@ -25,7 +25,7 @@ use pagurus_store::{Error, beside};
 use pagurus_wire::message::EndedStage;
 use serde_json::Value;
 
-use crate::order_log::error_of;
+use crate::order_log::{LoggedStage, error_of};
 use crate::record::record;
 use crate::samples::Samples;
 use crate::{Worker, order_log, stage_trace};
@@ -314,7 +314,15 @@ async fn tell(host: &Host, batch: &[Arc<StageFinish>], written: FinishOutcome) {
     for (end, _) in batch.iter().zip(&written.applied).filter(|(_, applied)| **applied) {
         let finished = &end.finished;
         count(host, end);
-        order_log::stage_ended(host, end);
+        let scenario = end.run.scenario.as_ref().map_or("", |scenario| &scenario.name);
+        let stage = LoggedStage {
+            claimed: &end.claimed,
+            finished,
+            scenario,
+            event: end.event.as_deref(),
+            duration: end.run.duration,
+        };
+        order_log::stage_ended(host, &stage);
         let class = error_of(&finished.then).and_then(|error| error.class.clone());
         effects.ended.push(EndedStage {
             no: finished.no.0,
@@ -325,7 +333,6 @@ async fn tell(host: &Host, batch: &[Arc<StageFinish>], written: FinishOutcome) {
             waited_ms: Some(end.claimed.waited_ms()),
             class,
         });
-        let scenario = end.run.scenario.as_ref().map_or("", |scenario| &scenario.name);
         samples.add(&end.claimed.flow, scenario, &end.calls);
         let systems = asked.remove(&finished.no).into_iter().flatten();
         systems.for_each(|system| effects.asks(&end.claimed.flow, system));
@@ -349,7 +356,8 @@ fn count(host: &Host, end: &StageFinish) {
         let class = error.class.as_deref().unwrap_or_default();
         host.metrics.count_by(Count::StageErrors, &[&end.claimed.flow, class], 1);
     }
-    host.count_end(end.run.scenario.as_ref().map_or("", |scenario| &scenario.name), status);
+    let scenario = end.run.scenario.as_ref().map_or("", |scenario| &scenario.name);
+    host.count_end(scenario, status, &end.claimed.head.labels);
 }
 
 fn timer(finished: &Finished, host: &Host) -> Option<(Stream, Timestamp)> {

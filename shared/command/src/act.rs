@@ -49,6 +49,7 @@ impl LifeAction {
                 params: request.params.clone(),
                 scenario_version: request.scenario_version,
                 ignore_conditions: request.ignore_conditions,
+                keep_callbacks: request.keep_callbacks,
                 ..restart
             }),
             other => other,

@@ -14,7 +14,7 @@ const MAX_KEY_BYTES: usize = 255;
 
 /// Fields of the body of a restart.
 pub const OF_RESTART: &[&str] =
-    &["id", "reason", "ifStatus", "from", "params", "scenarioVersion", "ignoreConditions"];
+    &["id", "reason", "ifStatus", "from", "params", "scenarioVersion", "ignoreConditions", "keepCallbacks"];
 /// Fields of the body of every other action.
 pub const OF_OTHERS: &[&str] = &["id", "reason", "ifStatus"];
 
@@ -33,6 +33,8 @@ pub struct ActionRequest {
     pub scenario_version: Option<i32>,
     /// True if a restart begins although conditions of its start are still open.
     pub ignore_conditions: bool,
+    /// True if a restart keeps the answers of the former life.
+    pub keep_callbacks: bool,
     /// The status in which the order must still be: who acts on what a list showed says so.
     pub if_status: Option<Status>,
 }
@@ -64,12 +66,15 @@ impl ActionRequest {
         });
         let scenario_version = given(map, "scenarioVersion").map(version_at).transpose();
         let scenario_version = scenario_version.map_err(|found| faults.push(found)).ok().flatten();
-        let ignore_conditions = given(map, "ignoreConditions").is_some_and(|value| {
-            value.as_bool().unwrap_or_else(|| {
-                faults.push(fault("/ignoreConditions", "must be true or false"));
-                false
+        let mut flag = |key: &str| {
+            given(map, key).is_some_and(|value| {
+                value.as_bool().unwrap_or_else(|| {
+                    faults.push(fault(&format!("/{key}"), "must be true or false"));
+                    false
+                })
             })
-        });
+        };
+        let (ignore_conditions, keep_callbacks) = (flag("ignoreConditions"), flag("keepCallbacks"));
         let params = map.get("params").filter(|params| !params.is_null()).cloned();
         if let Some(params) = &params {
             if !params.is_object() {
@@ -80,7 +85,16 @@ impl ActionRequest {
             }
         }
         if faults.is_empty() {
-            Ok(Self { id, reason, from, params, scenario_version, ignore_conditions, if_status })
+            Ok(Self {
+                id,
+                reason,
+                from,
+                params,
+                scenario_version,
+                ignore_conditions,
+                keep_callbacks,
+                if_status,
+            })
         } else {
             Err(invalid(&faults))
         }

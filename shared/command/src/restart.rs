@@ -1,6 +1,6 @@
 //! Restarts: where the new life begins, with which parameters and variables, and until when.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -8,13 +8,15 @@ use pagurus_domain::document::{Fault, nearest};
 use pagurus_domain::id::OrderNo;
 use pagurus_runtime::costly;
 use pagurus_scenario::params::{is_costly, params_faults};
-use pagurus_scenario::{Scenario, StateKind};
+use pagurus_scenario::stage::Snapshot;
+use pagurus_scenario::{Scenario, StateId, StateKind};
 use pagurus_store::hot::control::{self, Locked};
 use pagurus_store::hot::dependencies;
 use pagurus_store::outside::amend::{Postponement, Reopening};
+use pagurus_store::outside::answers::kept;
 use pagurus_store::{Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::terms::Terms;
 use crate::{Commands, Snapshots, changed_params, read_snapshot};
@@ -30,6 +32,8 @@ pub struct Restart {
     pub scenario_version: Option<i32>,
     /// True if it begins although conditions of its start are still open.
     pub ignore_conditions: bool,
+    /// True if it keeps the answers of the former life.
+    pub keep_callbacks: bool,
     /// Sending time of the request, by the client.
     pub sent_at: Option<Timestamp>,
 }
@@ -45,6 +49,8 @@ pub(crate) struct RestartState {
     params: HashMap<OrderNo, String>,
     /// Orders with conditions that were not met before they ended.
     unmet: HashSet<OrderNo>,
+    /// Names of the requests that were answered in the life before.
+    answered: HashMap<OrderNo, BTreeSet<String>>,
 }
 
 impl RestartState {
@@ -57,6 +63,22 @@ impl RestartState {
             snapshots: if goes_on { control::snapshots(tx, &nos).await? } else { Snapshots::default() },
             params: if restart.params.is_some() { control::params(tx, &nos).await? } else { HashMap::new() },
             unmet: dependencies::closed(tx, &nos).await?,
+            answered: if restart.keep_callbacks { HashMap::new() } else { kept::answered(tx, &nos).await? },
+        })
+    }
+
+    /// A warning of the answers that the state reads at which the new life begins, and that only the former life has.
+    fn missed_answers(&self, order: &Locked, scenario: &Scenario, begins_at: StateId) -> Option<String> {
+        let answered = self.answered.get(&order.head.no)?;
+        let read = scenario.answers_read_in(begins_at);
+        let missed: Vec<String> =
+            read.intersection(answered).map(|name| format!("`callbacks.{name}`")).collect();
+        (!missed.is_empty()).then(|| {
+            format!(
+                "state `{}` reads {}, which the new life does not have: `keepCallbacks` keeps the answers of the former one",
+                scenario.state(begins_at).name,
+                missed.join(", ")
+            )
         })
     }
 
@@ -99,11 +121,22 @@ impl Commands {
         }
         // From an entry point the scenario goes on with what it had; from the start it has nothing.
         let snapshot = match &from {
+            None if restart.keep_callbacks => {
+                Some(Snapshot::entering(&scenario.state(scenario.initial).name, Map::new()))
+            }
             None => None,
-            Some(from) => Some(read_snapshot(&stored.snapshots, order.head.no)?.restarted_at(from).to_text()),
+            Some(from) => {
+                let former = read_snapshot(&stored.snapshots, order.head.no)?;
+                let rounds = restart.keep_callbacks.then(|| former.rounds.clone());
+                Some(Snapshot { rounds: rounds.unwrap_or_default(), ..former.restarted_at(from) })
+            }
         };
         let sent_at = restart.sent_at.map_or(order.now, |sent| sent.min(order.now));
-        let note = restart.sent_at.filter(|sent| *sent > order.now).map(|_| CLAMPED.to_owned());
+        let clamped = restart.sent_at.filter(|sent| *sent > order.now).map(|_| CLAMPED.to_owned());
+        let begins_at = from.as_deref().and_then(|from| scenario.state_named(from)).unwrap_or(scenario.initial);
+        let missed = stored.missed_answers(order, &scenario, begins_at);
+        let notes: Vec<String> = clamped.into_iter().chain(missed).collect();
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
         let start_deadline = order
             .start_period
             .and_then(|seconds| u64::try_from(seconds).ok())
@@ -113,13 +146,14 @@ impl Commands {
         let mut detail = terms.detail(json!({
             "reason": terms.reason, "from": from.as_deref().unwrap_or("initial"), "formerParams": former_params,
             "scenarioVersion": restart.scenario_version, "formerScenarioVersion": order.scenario_version,
-            "ignoreConditions": restart.ignore_conditions,
+            "ignoreConditions": restart.ignore_conditions, "keepCallbacks": restart.keep_callbacks,
         }));
         if let Some(note) = &note {
             detail["note"] = note.as_str().into();
         }
         let reopening = Reopening {
-            snapshot,
+            snapshot: snapshot.map(|snapshot| snapshot.to_text()),
+            keeps_answers: restart.keep_callbacks,
             entry_point: from,
             scenario: other,
             postponed: stored.postponement(order, restart),

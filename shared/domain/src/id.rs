@@ -190,6 +190,18 @@ spelled!(Role {
     Notifier => "notifier",
 });
 
+impl Role {
+    /// The layer of the installation that the service belongs to.
+    #[must_use]
+    pub const fn layer(self) -> &'static str {
+        match self {
+            Self::Intake => "reception",
+            Self::Dispatcher | Self::Activator => "distribution",
+            Self::Worker | Self::Notifier => "execution",
+        }
+    }
+}
+
 /// Values that are written as words.
 pub trait Vocabulary {
     /// The words, in the order of declaration.

@@ -9,6 +9,7 @@ mod audit;
 mod build;
 mod builder;
 pub mod calls;
+mod convert;
 mod destinations;
 mod distribution;
 mod exchanges;
@@ -42,6 +43,7 @@ use pagurus_domain::retry::ErrorPolicy;
 use pagurus_scenario::deployment::Deployment;
 use pagurus_scenario::{Bounds, Concealed};
 
+pub use convert::{Converted, convert};
 pub use access::AccessSettings;
 pub use audit::AuditReceiver;
 pub use calls::CallRules;

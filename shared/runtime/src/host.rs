@@ -8,6 +8,7 @@ use std::time::Duration;
 use pagurus_broker::Broker;
 use pagurus_domain::id::{Incarnation, Role};
 use pagurus_domain::order::Status;
+use pagurus_domain::order::labels::Labels;
 use pagurus_store::Store;
 use pagurus_store::recovery::cluster::NodeStatus;
 use tokio::sync::watch;
@@ -80,14 +81,19 @@ impl Host {
     /// Counts the end of a life, and writes its line in the log.
     pub fn life_ended(&self, end: &LoggedEnd) {
         order_log::ended(end);
-        self.count_end(&end.scenario, end.status);
+        self.count_end(&end.scenario, end.status, &end.order.labels);
     }
 
     /// Counts the end of a life; a status that is none is passed over.
-    pub fn count_end(&self, scenario: &str, status: Status) {
+    pub fn count_end(&self, scenario: &str, status: Status, labels: &Labels) {
         self.stats.life_ended(scenario, status);
         if status.is_final() {
             self.metrics.count_by(Count::Ended, &[scenario, status.as_str()], 1);
+            for key in &self.settings().telemetry.metric_labels {
+                if let Some(value) = labels.get(key) {
+                    self.metrics.count_by(Count::EndedByLabel, &[key, value, status.as_str()], 1);
+                }
+            }
         }
     }
 

@@ -34,12 +34,12 @@ pub use work::Work;
 const BUILD: MetricRow =
     ("build_info", "1, with the role of the process and the version of its program", &["role", "version"]);
 
-type Labels = Vec<(&'static str, String)>;
+type SeriesLabels = Vec<(&'static str, String)>;
 
 /// A metric with the words that each of its labels has had.
 #[derive(Debug)]
 struct MetricFamily<M, C = fn() -> M> {
-    family: Family<Labels, M, C>,
+    family: Family<SeriesLabels, M, C>,
     names: &'static [&'static str],
     caps: Vec<Cap>,
 }
@@ -60,7 +60,7 @@ where
         self.family.get_or_create_owned(&self.labels(values))
     }
 
-    fn labels(&self, values: &[&str]) -> Labels {
+    fn labels(&self, values: &[&str]) -> SeriesLabels {
         debug_assert!(
             values.len() == self.names.len() || (self.names.is_empty() && values == [""]),
             "one value for each of {:?}",

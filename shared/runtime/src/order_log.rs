@@ -9,8 +9,6 @@ use pagurus_domain::order::{OrderError, OrderHead, Status};
 use pagurus_domain::trace::TraceContext;
 use tracing::Level;
 
-use crate::config::LogSettings;
-
 /// The target of these lines.
 pub const TARGET: &str = "log.orders";
 
@@ -32,9 +30,9 @@ pub struct LoggedEnd {
     pub at: Timestamp,
 }
 
-/// Goes by other settings from here on.
-pub(crate) fn set(settings: &LogSettings) {
-    SAMPLE.store(settings.orders_sample, Ordering::Relaxed);
+/// Writes lines for this part of the orders from here on.
+pub(crate) fn set_sample(percentage: u8) {
+    SAMPLE.store(percentage, Ordering::Relaxed);
 }
 
 /// True if lines at `info` are written about the order. All lines of an order are, or none.

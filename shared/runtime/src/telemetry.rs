@@ -25,7 +25,7 @@ static APPLY: OnceLock<Box<dyn Fn(&LogSettings) + Send + Sync>> = OnceLock::new(
 /// # Errors
 /// The file of the lines about orders cannot be written.
 pub fn start_logging(settings: &LogSettings) -> io::Result<()> {
-    order_log::set(settings);
+    order_log::set_sample(settings.orders_sample);
     let file = settings.orders_file.as_deref().map(|path| LogFile::open(Path::new(path))).transpose()?;
     let (filter, handle) = reload::Layer::new(filter(settings));
     let apart = file.is_some();
@@ -38,7 +38,7 @@ pub fn start_logging(settings: &LogSettings) -> io::Result<()> {
     // The all-in-one mode starts five services in one process: the first has started the log.
     if registry().with(filter).with(main).with(orders).try_init().is_ok() {
         let apply = move |settings: &LogSettings| {
-            order_log::set(settings);
+            order_log::set_sample(settings.orders_sample);
             drop(handle.reload(self::filter(settings)));
             // Whoever rotates the file asks for this by the signal to read the configuration again.
             if let Some(Err(error)) = file.as_ref().map(LogFile::reopen) {

@@ -15,6 +15,7 @@ pub mod migration;
 mod nearest;
 pub mod params;
 mod places;
+mod reads;
 pub mod schema;
 pub mod script;
 pub mod sequential;

@@ -201,6 +201,7 @@ const MODULES: &[Module] = &[
             (&[Activator], &["OLDEST_SNAPSHOT"]),
         ],
     ),
+    of(crate::outside::answers::kept::STATEMENTS, &[Intake, Activator], &[]),
     of(crate::outside::orders::STATEMENTS, &[Intake, Activator, Worker], &[]),
     of(
         crate::outside::orders::VIEW_STATEMENTS,

@@ -24,6 +24,7 @@ fn view(node: RegisteredNode, stages: u32) -> NodeView {
     NodeView {
         name: node.name,
         role: node.role.as_str().to_owned(),
+        layer: node.role.layer().to_owned(),
         incarnation: node.incarnation.0,
         address: node.address,
         version: node.version,

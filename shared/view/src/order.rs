@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, ScenarioNo};
 use pagurus_domain::number::saturated;
+use pagurus_domain::time;
 use pagurus_domain::order::notification::{self, Target, shown_url};
 use pagurus_runtime::scenarios::Known;
 use pagurus_scenario::stage::Snapshot;
@@ -23,7 +24,7 @@ use pagurus_wire::order::{
     ChildView, ErrorView, FailedOverView, OrderView, Page, StartedView, StatusView, UnsentView,
 };
 use pagurus_wire::parts::{AskingView, CallbackView, ProgressView, RequestView};
-use pagurus_wire::problem::Problem;
+use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
 use crate::hidden::{HiddenParts, conceal, mask};
@@ -112,31 +113,37 @@ impl Views {
         id: &str,
         registered: &str,
         note: Option<String>,
-    ) -> Result<StartedView, Problem> {
+    ) -> Result<Value, Problem> {
         let (_, row) = self.found(id).await?;
-        Ok(StartedView {
-            registered: registered.to_owned(),
-            is_final: row.status.is_final(),
-            status: row.status.to_string(),
-            scenario_status: row.scenario_status.to_string(),
-            result: row.result.as_deref().map(parsed),
-            error: error_view(&row),
-            duration_ms: duration_ms(row.started_at, row.finished_at),
-            id: row.id,
-            transaction_id: row.transaction_id,
-            labels: row.labels,
-            scenario: row.scenario,
+        let result = row.result.as_deref().map(parsed);
+        let error = error_view(&row);
+        let order = EndNotice {
+            id: &row.id,
+            correlation_id: None,
+            transaction_id: row.transaction_id.as_deref(),
+            labels: row.labels.given(),
+            scenario: &row.scenario,
             scenario_version: row.scenario_version,
-            step: row.step,
-            message: row.message,
-            created_at: row.created_at,
-            started_at: row.started_at,
-            finished_at: row.finished_at,
+            status: row.status.as_str(),
+            scenario_status: row.scenario_status.as_str(),
+            step: row.step.as_deref(),
+            result: result.as_ref(),
+            message: row.message.as_deref(),
+            error: error
+                .as_ref()
+                .map(|error| NoticeError { class: error.class.as_deref(), message: &error.message }),
+            created_at: time::shown(row.created_at),
+            started_at: row.started_at.map(time::shown),
+            finished_at: row.finished_at.map(time::shown),
+            duration_ms: duration_ms(row.started_at, row.finished_at),
             life: row.life.0,
             stages: row.stages,
             retries: row.retries,
-            note,
-        })
+            parked: None,
+            jeopardy: None,
+        };
+        let view = StartedView { registered, is_final: row.status.is_final(), note, order };
+        serde_json::to_value(&view).map_err(|error| Problem::new(Type::Internal, error.to_string()))
     }
 
     /// Status and life of an order.

@@ -172,6 +172,9 @@ pub struct RestartBody {
     /// True to start although conditions are still open.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignore_conditions: bool,
+    /// True to keep the answers of the former life.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_callbacks: bool,
 }
 
 /// A change of an order that has not gone on yet; what is left out stays.

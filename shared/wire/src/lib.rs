@@ -27,6 +27,7 @@ pub mod order;
 pub mod parts;
 pub mod problem;
 pub mod refused;
+mod registered;
 pub mod scenarios;
 pub mod search;
 pub mod stats;

@@ -14,6 +14,9 @@ pub struct NodeView {
     pub name: String,
     /// Role of the node.
     pub role: String,
+    /// Layer of its role: `reception`, `distribution` or `execution`.
+    #[serde(default)]
+    pub layer: String,
     /// Number of its life.
     pub incarnation: i64,
     /// Address at which others reach it.

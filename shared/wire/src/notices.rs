@@ -1,6 +1,6 @@
 //! Bodies of messages that the engine sends: notifications, which the core writes itself, and tasks of actors.
 
-pub use pagurus_domain::order::notification::{EndNotice, MoveNotice};
+pub use pagurus_domain::order::notification::{EndNotice, MoveNotice, NoticeError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

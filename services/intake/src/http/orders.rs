@@ -48,9 +48,9 @@ pub(super) fn routes(table: Table) -> Table {
                 .header("traceparent", "W3C trace context.")
                 .header("request-sent-time", "Time of sending, RFC 3339 or milliseconds since 1970: `periodToStart` counts from it.")
                 .takes::<OrderBody>()
-                .gives::<RegistrationAnswer>(201, "Registered.")
+                .gives::<RegistrationAnswer<'static>>(201, "Registered.")
                 .more("With `wait` the answer comes when the order has ended, or the time is over, and has it as it stands then.")
-                .gives::<RegistrationAnswer>(200, "Registered before, or a dry run."),
+                .gives::<RegistrationAnswer<'static>>(200, "Registered before, or a dry run."),
         )
         .get(
             "/v1/orders",

@@ -1,4 +1,4 @@
-//! Settings of traces. What OpenTelemetry's own variables of the environment say counts where a key is left out.
+//! Settings of traces and metrics. What OpenTelemetry's own variables of the environment say counts where a key is left out.
 
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ section! {
     timeout: Duration = ("telemetry.otlp.timeout", Duration, "5s", Restart, "Longest time of one request to the collector.");
     queue_size: usize = ("telemetry.otlp.queue_size", Count { least: 1, most: 1_000_000 }, "8192", Restart, "Spans that wait to be sent at most, some 1 KiB each; more are dropped and counted.");
     sample_ratio: f64 = ratio("telemetry.traces.sample_percentage", Count { least: 0, most: 100 }, "100", Restart, "Part of the orders whose traces are recorded, where their clients send no `traceparent`; that one says it itself.");
+    metric_labels: Vec<String> = ("telemetry.metrics.order_labels", TextsOrNone, "[]", Live, "Keys of labels of orders by whose values ended orders are counted, in `pagurus_ended_by_label_total`: name those that have few values. Of each 200 are counted apart at most, the rest as `other`.");
 }
 
 /// Said of an address of a collector that is none.

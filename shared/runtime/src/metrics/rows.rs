@@ -64,6 +64,8 @@ metrics! {
            was dropped";
     SystemCalls: "system_calls" ["system", "outcome"] = "HTTP calls by called system and outcome";
     Ended: "ended" ["scenario", "status"] = "Lives of orders that ended";
+    EndedByLabel: "ended_by_label" ["label", "value", "status"]
+        = "Lives of orders that ended, by the labels of the orders that the configuration names";
     StageErrors: "stage_errors" ["flow", "class"]
         = "Stages that left an error, by flow and class; the class is empty where it has none";
     StaleAcknowledgements: "stale_acknowledgements" [] = "Acknowledgements that came too late to count";

@@ -26,6 +26,7 @@ use crate::hot::queues;
 use crate::hot::ready::{ReadyStage, read_ready};
 use crate::hot::requests;
 use crate::lists::search;
+use crate::outside::answers::kept;
 use crate::recovery::consistency::marks;
 use crate::sql::statements;
 use crate::{Error, Result, Tx};
@@ -83,6 +84,8 @@ pub struct ChangedParams {
 pub struct Reopening<'a> {
     /// Position and variables to begin with, as JSON; none begins at the initial state.
     pub snapshot: Option<String>,
+    /// True if it keeps the answers of the former life.
+    pub keeps_answers: bool,
     /// The state that it begins at, to which a later repeat or restart goes back; none is the initial one.
     pub entry_point: Option<String>,
     /// Another version of its scenario.
@@ -122,6 +125,9 @@ pub async fn reopen_all(tx: &Tx<'_>, orders: &[(Allowed<'_>, Reopening<'_>)]) ->
         return Ok(Vec::new());
     }
     let nos: Vec<i64> = orders.iter().map(|(allowed, _)| allowed.order().head.no.0).collect();
+    let keeping = orders.iter().filter(|(_, new)| new.keeps_answers);
+    let keeping: Vec<i64> = keeping.map(|(allowed, _)| allowed.order().head.no.0).collect();
+    kept::keep(tx, &keeping).await?;
     requests::cancel(tx, &nos).await?;
     // What was wrong with the former life is looked at again.
     marks::unmark(tx, &nos).await?;

@@ -1,6 +1,7 @@
 //! Answers to requests: stored in any case, judged once, and shown to the stages that
 //! follow.
 
+pub mod kept;
 pub(crate) mod taken;
 
 use std::borrow::Borrow;

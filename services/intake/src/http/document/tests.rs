@@ -42,7 +42,7 @@ fn http_the_engine_reads_each_field_of_a_body_that_its_document_describes_and_no
         "flow": {"region": "1"}, "transactionId": "t", "notify": notify, "lifecycle": lifecycle,
     });
     let action = json!({
-        "id": "a", "reason": "r", "ifStatus": "fail", "from": "a", "params": {}, "scenarioVersion": 1, "ignoreConditions": true,
+        "id": "a", "reason": "r", "ifStatus": "fail", "from": "a", "params": {}, "scenarioVersion": 1, "ignoreConditions": true, "keepCallbacks": true,
     });
     let change = json!({"params": {}, "priority": "low", "lifecycle": {"startAt": null}, "notify": notify, "reason": "r"});
     let repair = json!({"state": "a", "vars": {}, "scenarioVersion": 1, "reason": "r"});

@@ -3,6 +3,11 @@
 import type { Schemas } from "../../api/client";
 import { sorted } from "./params";
 
+export interface Pair {
+    readonly name: string;
+    readonly value: string;
+}
+
 export interface Condition {
     readonly order: string;
     /** States apart by commas. */
@@ -19,7 +24,8 @@ export interface Draft {
     readonly queue: string;
     readonly priority: "high" | "normal" | "low";
     readonly transactionId: string;
-    readonly flow: readonly { readonly name: string; readonly value: string }[];
+    readonly labels: readonly Pair[];
+    readonly flow: readonly Pair[];
     readonly startAt: string;
     readonly periodToStart: string;
     readonly promiseAt: string;
@@ -43,6 +49,7 @@ export function emptyDraft(id: string, scenario: string): Draft {
         queue: "",
         priority: "normal",
         transactionId: "",
+        labels: [],
         flow: [],
         startAt: "",
         periodToStart: "",
@@ -101,7 +108,10 @@ export function bodyOf(draft: Draft, params: Record<string, unknown>, isUtc: boo
         on: draft.on,
         format: draft.format,
     });
-    const flow = draft.flow.filter(({ name }) => name !== "").map(({ name, value }) => [name, value] as const);
+    const object = (pairs: readonly Pair[]) => {
+        const named = pairs.filter(({ name }) => name !== "").map(({ name, value }) => [name, value] as const);
+        return named.length > 0 ? Object.fromEntries(named) : undefined;
+    };
     return {
         id: draft.id,
         scenario: draft.scenario,
@@ -109,7 +119,7 @@ export function bodyOf(draft: Draft, params: Record<string, unknown>, isUtc: boo
         params,
         ...(draft.mode === "sequential" ? { mode: draft.mode, queue: draft.queue } : {}),
         ...(draft.priority === "normal" ? {} : { priority: draft.priority }),
-        ...filled({ flow: flow.length > 0 ? Object.fromEntries(flow) : undefined, transactionId: draft.transactionId.trim(), lifecycle, notify }),
+        ...filled({ flow: object(draft.flow), labels: object(draft.labels), transactionId: draft.transactionId.trim(), lifecycle, notify }),
     };
 }
 
@@ -148,6 +158,7 @@ export function draftOf(order: Order, id: string, isUtc: boolean, now: number): 
         queue: order.queue ?? "",
         priority: order.priority as Draft["priority"],
         transactionId: order.transactionId ?? "",
+        labels: Object.entries(order.labels ?? {}).map(([name, value]) => ({ name, value })),
         startAt: future(order.startAt),
         periodToStart: periodOf(order),
         promiseAt: future(order.promise?.promiseAt),

@@ -3,7 +3,7 @@
 import { newOrder as text } from "../../text/new-order";
 import { zone } from "../../app/time";
 import { Button } from "../../parts/button";
-import { FORMATS, OCCASIONS, type Condition, type Draft } from "./body";
+import { FORMATS, OCCASIONS, type Condition, type Draft, type Pair } from "./body";
 import { ChoiceField, RowList, Section, TextField, TimeField, type Errors } from "./inputs";
 
 interface Props {
@@ -20,10 +20,11 @@ export function detailPointers(draft: Draft): string[] {
         `/lifecycle/after/${at}/states`,
         `/lifecycle/after/${at}/otherwise`,
     ]);
+    const labels = ["/labels", ...draft.labels.map(({ name }) => `/labels/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`)];
     const fixed = ["id", "scenario", "scenarioVersion", "mode", "queue", "priority", "transactionId", "flow"].map((name) => `/${name}`);
     const times = ["startAt", "periodToStart", "promiseAt"].map((name) => `/lifecycle/${name}`);
     const notify = ["url", "correlationId", "timezone", "on", "format"].map((name) => `/notify/${name}`);
-    return [...fixed, ...times, ...after, ...notify];
+    return [...fixed, ...labels, ...times, ...after, ...notify];
 }
 
 export function Identity({ draft, errors, onChange, onNewId }: Props & { onNewId: () => void }) {
@@ -212,27 +213,38 @@ export function Notification({ draft, errors, onChange }: Props) {
 }
 
 export function Flow({ draft, errors, onChange }: Props) {
+    return <Pairs field="flow" add={text("add_flow")} name={text("flow_name")} rows={draft.flow} errors={errors} onChange={(flow) => onChange({ flow })} />;
+}
+
+export function Labels({ draft, errors, onChange }: Props) {
+    return <Pairs field="labels" add={text("add_label")} name={text("label_key")} rows={draft.labels} errors={errors} onChange={(labels) => onChange({ labels })} />;
+}
+
+interface PairsProps {
+    readonly field: "flow" | "labels";
+    readonly add: string;
+    readonly name: string;
+    readonly rows: readonly Pair[];
+    readonly errors: Props["errors"];
+    readonly onChange: (rows: readonly Pair[]) => void;
+}
+
+/** Rows of a name and a value each, as a field of the order. */
+function Pairs({ field, add, name, rows, errors, onChange }: PairsProps) {
+    const wrong = [...errors].filter(([pointer]) => pointer === `/${field}` || pointer.startsWith(`/${field}/`)).map(([, message]) => message);
     return (
-        <Section title={text("flow")}>
-            <RowList
-                name={text("flow")}
-                nameIsShown
-                rows={draft.flow}
-                empty={{ name: "", value: "" }}
-                add={text("add_flow")}
-                nameOf={(row) => row.name}
-                onChange={(flow) => onChange({ flow })}
-            >
+        <Section title={text(field)}>
+            <RowList name={text(field)} nameIsShown rows={rows} empty={{ name: "", value: "" }} add={add} nameOf={(row) => row.name} onChange={onChange}>
                 {(row, change) => (
                     <>
-                        <TextField label={text("flow_name")} mono value={row.name} onChange={(name) => change({ name })} />
+                        <TextField label={name} mono value={row.name} onChange={(typed) => change({ name: typed })} />
                         <TextField label={text("flow_value")} mono value={row.value} onChange={(value) => change({ value })} />
                     </>
                 )}
             </RowList>
-            {errors.has("/flow") && (
+            {wrong.length > 0 && (
                 <p class="field-error" role="alert">
-                    {errors.get("/flow")}
+                    {wrong.join("; ")}
                 </p>
             )}
         </Section>

@@ -14,7 +14,7 @@ import { Badge } from "../../parts/badge";
 import { Button } from "../../parts/button";
 import { CopyLine } from "../../parts/page";
 import { bodyOf, changesOf, type Draft } from "./body";
-import { Flow, Identity, Lifecycle, Notification, detailPointers } from "./details";
+import { Flow, Labels, Identity, Lifecycle, Notification, detailPointers } from "./details";
 import { refusalOf } from "./faults";
 import { ChoiceField, Section, TextField, type Errors } from "./inputs";
 import { ParamsForm } from "./params-form";
@@ -55,6 +55,7 @@ export function OrderForm(props: Props) {
                         <Identity draft={draft} errors={errors} onChange={form.change} onNewId={() => form.change({ id: newId() })} />
                     </Section>
                     <Flow draft={draft} errors={errors} onChange={form.change} />
+                    <Labels draft={draft} errors={errors} onChange={form.change} />
                 </div>
                 <div class="stack">
                     {known.kind === "failed" && (

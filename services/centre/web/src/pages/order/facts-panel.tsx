@@ -87,9 +87,19 @@ function registration(order: Order): Fact[] {
         [text("priority"), order.priority],
         [text("flow"), <a href={to("flows", order.flow)}>{order.flow}</a>],
         [text("transaction"), order.transactionId && <a href={toWith("orders", { transactionId: order.transactionId })}>{order.transactionId}</a>],
+        [text("labels"), labelsOf(order)],
         [text("parent"), order.parent && <a href={to("orders", order.parent)}>{order.parent}</a>],
         [text("number"), String(order.no)],
     ];
+}
+
+/** Each label leads to the orders that have it. */
+function labelsOf(order: Order) {
+    const labels = Object.entries(order.labels ?? {});
+    if (labels.length === 0) return undefined;
+    return labels.map(([key, value]) => (
+        <a key={key} class="chip" href={toWith("orders", { [`labels.${key}`]: value })}>{`${key}: ${value}`}</a>
+    ));
 }
 
 function Progress({ value }: { value: number }) {

@@ -51,6 +51,7 @@ export function RestartDialog({ order, onDone, onClose }: DialogProps) {
     const [version, setVersion] = useState("");
     const [params, setParams] = useState("");
     const [ignore, setIgnore] = useState(false);
+    const [keep, setKeep] = useState(false);
     const parsed = parsedJson(params, true);
     const asked = (reason: string) =>
         change("POST", "/v1/orders/{id}/restart", { id: order.id }, {
@@ -58,10 +59,12 @@ export function RestartDialog({ order, onDone, onClose }: DialogProps) {
             scenarioVersion: version ? Number(version) : undefined,
             params: parsed.value,
             ignoreConditions: ignore || undefined,
+            keepCallbacks: keep || undefined,
             ifStatus: order.status,
             reason: reason || undefined,
         });
     const box = useId();
+    const keepBox = useId();
     return (
         <ActionDialog title={`${text("act_restart")}: ${order.id}`} act={text("act_restart")} disabled={parsed.error !== undefined} request={asked} onDone={onDone} onClose={onClose}>
             <p class="note plain">{text("warn_restart")}</p>
@@ -71,6 +74,10 @@ export function RestartDialog({ order, onDone, onClose }: DialogProps) {
             <div class="check-field">
                 <input id={box} type="checkbox" checked={ignore} onChange={(event) => setIgnore(event.currentTarget.checked)} />
                 <label for={box}>{text("opt_ignore")}</label>
+            </div>
+            <div class="check-field">
+                <input id={keepBox} type="checkbox" checked={keep} onChange={(event) => setKeep(event.currentTarget.checked)} />
+                <label for={keepBox}>{text("opt_keep")}</label>
             </div>
             <Preview request={parsed.error === undefined ? asked("") : undefined} />
         </ActionDialog>

@@ -6,7 +6,7 @@ import type { paths } from "../../api/schema";
 type Parameters = NonNullable<paths["/v1/orders"]["get"]["parameters"]["query"]>;
 
 /** Conditions with a value behind a path, like `params.customer.id`: the API lists them in bodies only. */
-type ByPath = "attributes" | "params" | "vars";
+type ByPath = "attributes" | "labels" | "params" | "vars";
 
 /** Name of a condition, as the API has it. The compiler finds a parameter of the API that the table lacks. */
 export type ConditionName = Exclude<keyof Parameters, "cursor" | "limit"> | ByPath;
@@ -68,6 +68,7 @@ export const CONDITIONS: Readonly<Record<ConditionName, Condition>> = {
     params: { kind: "path", flag: "where", costly: true },
     vars: { kind: "path", flag: "where-var", costly: true },
     attributes: { kind: "path", flag: "attribute" },
+    labels: { kind: "path", flag: "label" },
     scenarioStatus: { kind: "list", words: ["undefined", "on_target", "off_target", "target", "failed"] },
     priority: { kind: "text", words: ["high", "normal", "low"] },
     mode: { kind: "text", words: ["parallel", "sequential"] },

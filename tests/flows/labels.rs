@@ -14,7 +14,8 @@ async fn ids(engine: &Installation, query: &[(&str, &str)]) -> Vec<String> {
 
 #[tokio::test]
 async fn ord_33_labels_are_kept_searched_grouped_reported_and_cloned() {
-    let engine = Installation::with("labels", &[("PAGURUS__TELEMETRY__METRICS__ORDER_LABELS", "[shop]")]).await;
+    let engine =
+        Installation::with("labels", &[("PAGURUS__TELEMETRY__METRICS__ORDER_LABELS", "[shop]")]).await;
     engine.actions("one", "- script: 'result(order.labels.region)'").await;
     engine
         .actions(
@@ -77,7 +78,9 @@ async fn ord_33_labels_are_kept_searched_grouped_reported_and_cloned() {
 
     // Counted in the metrics by the keys that the configuration names, and by no other.
     let worker = engine.node(Role::Worker);
-    engine.until_metric(worker, "pagurus_ended_by_label_total{label=\"shop\",value=\"7\"", |sum| sum == 4.0).await;
+    engine
+        .until_metric(worker, "pagurus_ended_by_label_total{label=\"shop\",value=\"7\"", |sum| sum == 4.0)
+        .await;
     engine.until_metric(worker, "pagurus_ended_by_label_total", |sum| sum == 4.0).await;
 
     // All faults at once, with their places.

@@ -115,6 +115,7 @@ async fn restart_together(ground: &Ground, nos: &[OrderNo]) -> Vec<bool> {
     let nos: Vec<i64> = nos.iter().map(|no| no.0).collect();
     let orders = control::lock_all(&tx, &nos).await.unwrap().orders;
     let new = || Reopening {
+        keeps_answers: false,
         snapshot: None,
         entry_point: None,
         scenario: None,

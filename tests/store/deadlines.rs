@@ -71,6 +71,7 @@ async fn ord_17_an_order_that_is_restarted_or_moved_has_all_of_its_time_when_it_
     let tx = client.transaction().await.unwrap();
     let orders = control::lock_all(&tx, &[no.0]).await.unwrap().orders;
     let new = Reopening {
+        keeps_answers: false,
         snapshot: None,
         entry_point: None,
         scenario: None,

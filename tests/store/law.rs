@@ -229,6 +229,7 @@ async fn reopen_as(ground: &Ground, subject: &Subject, cause: Cause) -> bool {
     let order = control::lock(&tx, &subject.id).await.unwrap().unwrap();
     let Ok(allowed) = order.may(cause) else { return false };
     let new = Reopening {
+        keeps_answers: false,
         snapshot: None,
         entry_point: None,
         scenario: None,

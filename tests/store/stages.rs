@@ -167,6 +167,7 @@ async fn ord_20_a_life_counts_the_stages_that_ran_and_the_repeats_and_no_hand_ou
     let order = control::lock(&tx, "a").await.unwrap().unwrap();
     assert_eq!((order.head.stages, order.head.retries), (3, 1), "as the end by an operator tells them");
     let new = Reopening {
+        keeps_answers: false,
         snapshot: None,
         entry_point: None,
         scenario: None,

@@ -56,7 +56,7 @@ fn nodes(nodes: &[NodeView], screen: &Screen) -> String {
 }
 
 /// The columns of nodes, with the heading of the time at which one was there last.
-fn columns(last: &'static str) -> [Column<NodeView>; 9] {
+fn columns(last: &'static str) -> [Column<NodeView>; 10] {
     [
         ("NAME", |node| node.name.clone()),
         ("ROLE", |node| node.role.clone()),
@@ -141,7 +141,8 @@ mod tests {
         assert!(lines[2].ends_with("00:00:09.000Z  2 left"), "{shown}");
         assert_eq!(lines[3..5], ["", "ended within the last hour, or out of service:"], "{shown}");
         assert!(
-            lines[6].starts_with("worker-0  worker  execution  lost") && lines[6].ends_with("00:00:07.000Z  3 left"),
+            lines[6].starts_with("worker-0  worker  execution  lost")
+                && lines[6].ends_with("00:00:07.000Z  3 left"),
             "{shown}"
         );
         assert!(lines[10].starts_with("worker/worker-2  2026-01-01T00:00:01.000Z  ann  new disk"), "{shown}");

@@ -173,6 +173,7 @@ impl Commands {
         let detail = caused(detail, by.principal).to_string();
         if order.status.is_final() {
             let reopening = Reopening {
+                keeps_answers: false,
                 snapshot: Some(Snapshot::entering(&asked.state, vars).to_text()),
                 entry_point: Some(asked.state.clone()),
                 scenario: other,

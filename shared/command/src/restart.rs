@@ -133,7 +133,8 @@ impl Commands {
         };
         let sent_at = restart.sent_at.map_or(order.now, |sent| sent.min(order.now));
         let clamped = restart.sent_at.filter(|sent| *sent > order.now).map(|_| CLAMPED.to_owned());
-        let begins_at = from.as_deref().and_then(|from| scenario.state_named(from)).unwrap_or(scenario.initial);
+        let begins_at =
+            from.as_deref().and_then(|from| scenario.state_named(from)).unwrap_or(scenario.initial);
         let missed = stored.missed_answers(order, &scenario, begins_at);
         let notes: Vec<String> = clamped.into_iter().chain(missed).collect();
         let note = (!notes.is_empty()).then(|| notes.join("; "));

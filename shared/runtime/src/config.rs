@@ -43,10 +43,10 @@ use pagurus_domain::retry::ErrorPolicy;
 use pagurus_scenario::deployment::Deployment;
 use pagurus_scenario::{Bounds, Concealed};
 
-pub use convert::{Converted, convert};
 pub use access::AccessSettings;
 pub use audit::AuditReceiver;
 pub use calls::CallRules;
+pub use convert::{Converted, convert};
 pub use destinations::AllowedDestination;
 pub use distribution::{DispatcherSettings, DistributionSettings, SystemSettings};
 pub use exchanges::{AllowedExchange, ExchangeRules};

@@ -34,9 +34,9 @@ impl Action {
         match self {
             Self::Script(script) => script.names().paths.iter().for_each(|path| look(path)),
             Self::Http(http) => http.each_template(&mut |template| paths_of(template, look)),
-            Self::Parallel(steps) => steps
-                .iter()
-                .for_each(|http| http.each_template(&mut |template| paths_of(template, look))),
+            Self::Parallel(steps) => {
+                steps.iter().for_each(|http| http.each_template(&mut |template| paths_of(template, look)))
+            }
             Self::Amqp(amqp) => {
                 let texts = amqp.vhost.iter().chain([&amqp.exchange, &amqp.key]);
                 let headers = amqp.headers.iter().map(|(_, value)| value);
@@ -105,9 +105,25 @@ mod tests {
             scenario.answers_read_in(StateId(0)).into_iter().collect()
         };
         assert_eq!(reads("{script: 'if callbacks.pay.body.code != 0 { fail(\"no\") }'}"), ["pay"]);
-        assert_eq!(reads("{http: {url: 'http://h/${callbacks.a.body}', body: {x: '${callbacks.b.body + 1}'}}}"), ["a", "b"]);
-        assert_eq!(reads("{each: {in: '${callbacks.list}', as: one, actions: [{script: 'vars.x = get(callbacks, \"in.body\", 0)'}]}}"), ["in", "list"]);
-        assert_eq!(reads("{log: 'nothing of ${vars.callbacks}'}, {script: 'let callbacks = 1; log(callbacks)'}"), [""; 0]);
-        assert_eq!(reads("{http: {url: 'http://h', request: own}}, {wait: {timeout: 1m}}, {log: '${callbacks.own.body}'}"), [""; 0]);
+        assert_eq!(
+            reads("{http: {url: 'http://h/${callbacks.a.body}', body: {x: '${callbacks.b.body + 1}'}}}"),
+            ["a", "b"]
+        );
+        assert_eq!(
+            reads(
+                "{each: {in: '${callbacks.list}', as: one, actions: [{script: 'vars.x = get(callbacks, \"in.body\", 0)'}]}}"
+            ),
+            ["in", "list"]
+        );
+        assert_eq!(
+            reads("{log: 'nothing of ${vars.callbacks}'}, {script: 'let callbacks = 1; log(callbacks)'}"),
+            [""; 0]
+        );
+        assert_eq!(
+            reads(
+                "{http: {url: 'http://h', request: own}}, {wait: {timeout: 1m}}, {log: '${callbacks.own.body}'}"
+            ),
+            [""; 0]
+        );
     }
 }

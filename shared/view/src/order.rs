@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, ScenarioNo};
 use pagurus_domain::number::saturated;
-use pagurus_domain::time;
 use pagurus_domain::order::notification::{self, Target, shown_url};
+use pagurus_domain::time;
 use pagurus_runtime::scenarios::Known;
 use pagurus_scenario::stage::Snapshot;
 use pagurus_scenario::{Mask, holds_credentials};
@@ -20,6 +20,7 @@ use pagurus_store::outside::orders::{self, OrderRow as Row};
 use pagurus_store::recovery::consistency::marks::{self, InconsistencyMark};
 use pagurus_store::{Client, Error};
 use pagurus_wire::consistency::InconsistencyView;
+use pagurus_wire::notices::{EndNotice, NoticeError};
 use pagurus_wire::order::{
     ChildView, ErrorView, FailedOverView, OrderView, Page, StartedView, StatusView, UnsentView,
 };
@@ -108,12 +109,7 @@ impl Views {
     }
 
     /// An order that was registered just now, or before, as its client may wait for it.
-    pub async fn started(
-        &self,
-        id: &str,
-        registered: &str,
-        note: Option<String>,
-    ) -> Result<Value, Problem> {
+    pub async fn started(&self, id: &str, registered: &str, note: Option<String>) -> Result<Value, Problem> {
         let (_, row) = self.found(id).await?;
         let result = row.result.as_deref().map(parsed);
         let error = error_view(&row);

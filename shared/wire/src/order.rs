@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use crate::registered::{RegisteredView, RegistrationAnswer, StartedView};
 pub use crate::dependencies::{ConditionView, DependencyGraph, GraphNode};
+pub use crate::registered::{RegisteredView, RegistrationAnswer, StartedView};
 
 use crate::consistency::InconsistencyView;
 use crate::foresight::PromiseView;

@@ -44,7 +44,10 @@ async fn ord_22_a_restart_keeps_the_callbacks_of_the_former_life_or_warns_that_t
     // Without the answers the state cannot run, and whoever restarts it learns it beforehand.
     let warned = engine.act("a", "restart", &json!({"reason": "again"})).await.success().unwrap();
     let note = warned["note"].as_str().unwrap();
-    assert!(note.contains("`callbacks.parts`, `callbacks.payment`") && note.contains("keepCallbacks"), "{note}");
+    assert!(
+        note.contains("`callbacks.parts`, `callbacks.payment`") && note.contains("keepCallbacks"),
+        "{note}"
+    );
     let failed = engine.reach("a", "fail").await;
     assert_eq!(failed["error"]["class"], "script.error", "{failed}");
 

@@ -86,7 +86,7 @@ async fn scn_21_an_order_that_says_otherwise_is_refused_and_a_queue_stays_that_o
         ("\"${params.pin}\"\nmask: [params.pin]", "is masked"),
     ] {
         let text = format!("scenario: wrong\nsequential: {line}\n{}", with_actions("- log: x"));
-        let refused = engine.put_scenario("wrong", &text).await.unwrap_err().to_string();
+        let refused = format!("{:#}", engine.put_scenario("wrong", &text).await.unwrap_err());
         assert!(refused.contains(says), "{line}: {refused}");
     }
 }

@@ -85,6 +85,7 @@ impl Both {
             Some(Err(refused)) => Some(Err(refused)),
             Some(Ok(allowed)) => {
                 let new = amend::Reopening {
+                    keeps_answers: false,
                     snapshot: None,
                     entry_point: None,
                     scenario: None,

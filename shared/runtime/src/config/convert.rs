@@ -153,7 +153,10 @@ ps.crab.crab_akka.cluster.seed_nodes: [one, two]
 ";
         let converted = convert(text).unwrap();
         let yaml = Value::Object(converted.config.clone());
-        assert_eq!(yaml["distribution"], json!({"mode": "stopped_flows", "capacity": {"parallel_count": 2000}}));
+        assert_eq!(
+            yaml["distribution"],
+            json!({"mode": "stopped_flows", "capacity": {"parallel_count": 2000}})
+        );
         let sync = &yaml["execution"]["error_handling"]["sync"];
         assert_eq!(
             sync["classification"]["rules"]["any.errors.rule"]["classes"]["all.connection"],

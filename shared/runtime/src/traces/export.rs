@@ -164,6 +164,8 @@ mod tests {
             endpoint: endpoint.map(str::to_owned),
             timeout: Duration::from_secs(1),
             queue_size: 16,
+            metric_labels: Vec::new(),
+            metric_labels: Vec::new(),
             sample_ratio: 1.0,
         }
     }

@@ -165,7 +165,6 @@ mod tests {
             timeout: Duration::from_secs(1),
             queue_size: 16,
             metric_labels: Vec::new(),
-            metric_labels: Vec::new(),
             sample_ratio: 1.0,
         }
     }

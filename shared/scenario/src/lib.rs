@@ -20,6 +20,7 @@ pub mod script;
 pub mod source;
 pub mod stage;
 pub mod value;
+pub mod xml;
 
 use std::collections::BTreeSet;
 use std::fmt;

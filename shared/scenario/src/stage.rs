@@ -8,6 +8,7 @@
 //!
 //! The stage never does I/O and never reads a clock: `now` and `dice` are arguments.
 
+mod answered;
 mod call;
 mod child;
 mod course;
@@ -162,7 +163,8 @@ impl Stage {
             wake = Wake::Call;
         }
         let suspended = snapshot.main.rest.is_some() || scenario.state(state).is_rest();
-        let given = KeptInput { scenario, settings, facts, received: callbacks, started_at: now, dice };
+        let received = callbacks.into_iter().map(|callback| callback.read_again(&scenario)).collect();
+        let given = KeptInput { scenario, settings, facts, received, started_at: now, dice };
         let mut run = Box::new(StageRun {
             end: end::Builder::default(),
             resting: (snapshot.visit.number > 0 && suspended).then_some(wake),

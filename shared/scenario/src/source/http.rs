@@ -1,6 +1,7 @@
 //! Reads `http` actions. What is constant is checked here; what is evaluated, when it runs.
 
 mod keys;
+mod xml;
 
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use super::draft::{Effect, Mark, Named};
 use super::reader::{Fields, LONGEST_CALL, ScenarioReader, Spot, quoted, with_nearest};
 use super::template::{NamedTemplate, literal_parts, names_request, without_marks};
 use crate::value::{Expression, Template};
+use crate::xml::Namespaces;
 use crate::{Action, Auth, Body, HttpAction, Method, StatusRange};
 use keys::{AUTH, KEYS};
 pub(super) use keys::{HTTP, SAVE};
@@ -39,7 +41,9 @@ pub(super) fn read_call(
         .required(spot, &fields, "url", "url: \"${config.NAME}/path\"")
         .cloned()
         .and_then(|url| self::url(reader, &url));
-    let body = body(reader, &fields);
+    let namespaces = xml::namespaces(reader, &fields);
+    let soap = xml::soap(reader, &fields, &namespaces);
+    let body = body(reader, &fields, &namespaces);
     let method = fields.get("method").and_then(|spot| method(reader, spot));
     let query = named(reader, &fields, "query");
     let headers = headers(reader, &fields);
@@ -64,7 +68,7 @@ pub(super) fn read_call(
     let Some(url) = url.filter(|_| reader.fault_count() == before) else {
         return (None, effect, request);
     };
-    let default = if body.is_some() { Method::Post } else { Method::Get };
+    let default = if body.is_some() || soap.is_some() { Method::Post } else { Method::Get };
     let mut action = HttpAction {
         method: method.unwrap_or(default),
         url,
@@ -78,6 +82,8 @@ pub(super) fn read_call(
         auth,
         certificate,
         request: request.as_ref().map(|request| request.name.clone()),
+        namespaces,
+        soap,
         secrets: Arc::default(),
     };
     action.secrets = secrets(&action).into();
@@ -127,23 +133,7 @@ pub(super) fn name(
 /// The secrets that the request names.
 fn secrets(http: &HttpAction) -> Vec<String> {
     let mut names = Vec::new();
-    http.url.collect_secrets(&mut names);
-    for (_, value) in http.query.iter().chain(&http.headers) {
-        value.collect_secrets(&mut names);
-    }
-    match &http.body {
-        None => {}
-        Some(Body::Json(template) | Body::Text(template)) => template.collect_secrets(&mut names),
-        Some(Body::Form(fields)) => fields.iter().for_each(|(_, value)| value.collect_secrets(&mut names)),
-    }
-    match &http.auth {
-        None => {}
-        Some(Auth::Bearer(token)) => token.collect_secrets(&mut names),
-        Some(Auth::Basic { username, password }) => {
-            username.collect_secrets(&mut names);
-            password.collect_secrets(&mut names);
-        }
-    }
+    http.each_sent(&mut |template| template.collect_secrets(&mut names));
     names
 }
 
@@ -159,24 +149,15 @@ fn tells_request(http: &HttpAction) -> bool {
             };
         });
     };
-    look(&http.url);
-    http.query.iter().chain(&http.headers).chain(&http.save).for_each(|(_, value)| look(value));
-    match &http.body {
-        None => {}
-        Some(Body::Json(template) | Body::Text(template)) => look(template),
-        Some(Body::Form(fields)) => fields.iter().for_each(|(_, value)| look(value)),
-    }
+    http.each_sent(&mut look);
+    http.save.iter().for_each(|(_, value)| look(value));
     tells
 }
 
 fn http_names_request(http: &HttpAction) -> bool {
-    let fields = http.query.iter().chain(&http.headers).chain(&http.save);
-    let body = match &http.body {
-        None => false,
-        Some(Body::Json(template) | Body::Text(template)) => names_request(template),
-        Some(Body::Form(fields)) => fields.iter().any(|(_, value)| names_request(value)),
-    };
-    body || names_request(&http.url) || fields.into_iter().any(|(_, value)| names_request(value))
+    let mut names = http.save.iter().any(|(_, value)| names_request(value));
+    http.each_sent(&mut |template| names |= names_request(template));
+    names
 }
 
 fn method(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Method> {
@@ -270,7 +251,7 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-fn body(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>) -> Option<Body> {
+fn body(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>, namespaces: &Namespaces) -> Option<Body> {
     let mut kinds = ["body", "form", "text"].into_iter().filter_map(|key| fields.entry(key));
     let (_, first) = kinds.next()?;
     for (mark, second) in kinds {
@@ -280,7 +261,10 @@ fn body(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>) -> Option<Body> {
     match first.label.as_str() {
         "form" => reader.named_templates(first).map(|fields| Body::Form(without_marks(fields))),
         "text" => reader.text_template(first).map(Body::Text),
-        _ => reader.template(first).map(Body::Json),
+        _ => match xml::xml_of(first) {
+            Some(document) => xml::body(reader, &document, fields.get("soap").is_some(), namespaces),
+            None => reader.template(first).map(Body::Json),
+        },
     }
 }
 

@@ -1,5 +1,6 @@
 //! Requests of a stage to the world, and the answers of the world.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -83,7 +84,7 @@ impl HttpCall {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpBody {
     /// Media type, unless the action's headers name one.
-    pub content_type: &'static str,
+    pub content_type: Cow<'static, str>,
     /// The body.
     pub bytes: Vec<u8>,
 }

@@ -13,9 +13,13 @@ pub(super) static KEYS: Keys = Keys::with_rules(
         required("url", Form::Matching(URL), "`http://` or `https://`, or a constant in front: `${config.NAME}/path`. What comes from the order is percent-encoded."),
         key("query", NAMED, "Appended to the URL, encoded."),
         key("headers", HEADERS, "Header fields; some are the engine's."),
-        key("body", Form::Something, "Any value, sent as JSON."),
+        key("body", Form::Something, "Any value, sent as JSON; `{xml: …}` is a text of XML, in which values are escaped."),
         key("form", NAMED, "A mapping, sent as a form."),
         key("text", Form::Text, "A text, sent as it is."),
+        key("namespaces", NAMESPACES, "Prefixes for namespaces of XML that is sent and answered: `{o: \"http://shop.example/orders\"}`."),
+        key("soap", Form::Written(r"^1\.[12]$"), "Version of SOAP, `\"1.1\"` or `\"1.2\"`: the engine writes the envelope around `body: {xml: …}` and takes it off the answer; a fault is a failure."),
+        key("soapAction", Form::Text, "The action of a SOAP call."),
+        key("soapHeader", Form::Text, "Content of the header of the envelope, as XML."),
         key("timeout", Form::Lapse, "The whole call with its answer, at most 5 minutes; left out, `worker.http.timeout`."),
         key("expect", EXPECT, "Statuses that are no error: `404`, `\"4xx\"`, `\"400-404\"`, or a list of them."),
         key("save", SAVE, "Variables to set from the answer."),
@@ -50,6 +54,13 @@ const URL: &str = r"^(\$\{|[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\:@])";
 const HEADERS: Form = Form::Map {
     names: r"^(?!([Cc]onnection|[Cc]ontent-[Ll]ength|[Ii]dempotency-[Kk]ey|[Tt]ransfer-[Ee]ncoding)$)[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
     of: &Form::AsWritten,
+    least: 0,
+};
+
+/// Namespaces by their prefixes.
+const NAMESPACES: Form = Form::Map {
+    names: r"^(?![Xx][Mm][Ll])[A-Za-z_][A-Za-z0-9_-]{0,31}$",
+    of: &Form::Matching("^[^ ]+$"),
     least: 0,
 };
 

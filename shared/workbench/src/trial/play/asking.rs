@@ -9,7 +9,10 @@ use pagurus_domain::order::dependency::{around_child, behind_holder, cycle};
 use pagurus_domain::order::notification::Content;
 use pagurus_domain::order::{Mode, OrderHead, ScenarioStatus, Status};
 use pagurus_domain::time;
-use pagurus_scenario::stage::{Answer, ChildOrder, HttpCall, HttpFailure, Publication, Response, Task};
+use pagurus_scenario::stage::{
+    Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, Publication, Response, Task,
+};
+use pagurus_scenario::xml::{self, Namespaces};
 use serde_json::{Value, json};
 
 use super::super::{ChildEnd, Made, TrialReply, TrialRule};
@@ -44,7 +47,7 @@ impl Play<'_> {
 
     /// Outcome of a call, and the time that it takes.
     fn call(&mut self, call: &HttpCall, step: &str) -> Going<(Result<Response, HttpFailure>, Duration)> {
-        let body = call.body.as_ref().map_or(Value::Null, |body| value_of(&body.bytes));
+        let body = call.body.as_ref().map_or(Value::Null, sent_value);
         let line = format!("{} {}", call.method, call.url);
         self.made(&line, &call.headers, &body)?;
         let Some(rule) = self.world.http(call.method, &call.url, &body) else {
@@ -240,6 +243,16 @@ impl Play<'_> {
 fn failure(chain: &[&'static str]) -> HttpFailure {
     let cause = chain.last().copied().unwrap_or_default();
     HttpFailure { chain: chain.to_vec(), message: format!("{cause} of the test") }
+}
+
+/// The body of a call as it is compared: of XML the value of the document, of a SOAP call that of what is in the envelope.
+fn sent_value(body: &HttpBody) -> Value {
+    if !xml::is_xml_type(&body.content_type) {
+        return value_of(&body.bytes);
+    }
+    let (text, namespaces) = (String::from_utf8_lossy(&body.bytes), Namespaces::default());
+    let content = xml::read_answer(&text, &namespaces).map(|answer| answer.body);
+    content.or_else(|_| xml::read(&text, &namespaces)).unwrap_or_else(|_| value_of(&body.bytes))
 }
 
 /// A body as it is compared: JSON by its value, anything else as text.

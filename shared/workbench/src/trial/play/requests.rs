@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use pagurus_domain::id::RequestId;
 use pagurus_scenario::stage::{Callback, TaskTerms};
+use pagurus_scenario::value::body_value;
+use pagurus_scenario::xml;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -159,13 +161,19 @@ impl Requests {
     }
 }
 
-fn callback(name: &str, value: Value) -> Callback {
+/// The callback as a stage gets it. A body that is written as a text is read by its content type, as the engine reads it.
+fn callback(name: &str, mut value: Value) -> Callback {
+    let body = match &value["body"] {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let kind = value["headers"]["content-type"].as_str();
+    if value["body"].is_string() && kind.is_some_and(xml::is_xml_type) {
+        value["body"] = body_value(&body, kind);
+    }
     Callback {
         name: name.to_owned(),
-        body: match &value["body"] {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        },
+        body,
         step_status: value["stepStatus"].as_str().map(str::to_owned),
         received_at: value["receivedAt"].as_str().and_then(|at| at.parse().ok()),
         value: value.into(),

@@ -59,6 +59,7 @@ mod search;
 mod senders;
 mod serve;
 mod sight;
+mod soap;
 mod start;
 mod stats;
 mod steps;

@@ -29,6 +29,7 @@ mod examples;
 mod flows;
 mod found;
 mod fuzz;
+mod given_up;
 mod http_server;
 mod idle;
 mod installation;

@@ -99,13 +99,15 @@ async fn scn_20_a_soap_server_understands_what_is_sent_and_is_understood() {
     for version in ["1.1", "1.2"] {
         let name = version.replace('.', "-");
         engine.scenario(&format!("soap-{name}"), &asking(&server.url, version)).await;
-        let order = |id: &str, skus: &[&str], note: &str| {
-            json!({"id": format!("{id}-{name}"), "scenario": format!("soap-{name}"), "params": {"skus": skus, "note": note, "user": "bo<b"}})
-        };
+        let order = |id: &str, skus: &[&str], note: &str| json!({"id": format!("{id}-{name}"), "scenario": format!("soap-{name}"), "params": {"skus": skus, "note": note, "user": "bo<b"}});
         // Several lines, and one: the same paths.
         let note = "a </p:note> & \"b\" ä ]]>";
         let asked = engine.run(order("two", &["a", "b"], note), "success").await;
-        let quoted = if version == "1.1" { "\"http://prices.example/GetPrice\"" } else { "http://prices.example/GetPrice" };
+        let quoted = if version == "1.1" {
+            "\"http://prices.example/GetPrice\""
+        } else {
+            "http://prices.example/GetPrice"
+        };
         assert_eq!(
             asked["result"],
             json!({"amounts": ["1.10", "2.10"], "first": "EUR", "note": note, "user": "bo<b", "action": quoted}),
@@ -113,7 +115,11 @@ async fn scn_20_a_soap_server_understands_what_is_sent_and_is_understood() {
         );
         let asked = engine.run(order("one", &["a"], ""), "success").await;
         assert_eq!(asked["result"]["amounts"], json!(["1.10"]), "{asked}");
-        assert_eq!((&asked["result"]["first"], &asked["result"]["note"]), (&json!("EUR"), &json!("")), "{asked}");
+        assert_eq!(
+            (&asked["result"]["first"], &asked["result"]["note"]),
+            (&json!("EUR"), &json!("")),
+            "{asked}"
+        );
         // A fault of the caller, whatever its status, is for the scenario.
         let refused = engine.run(order("none", &["none"], "x"), "fail").await;
         let (code, subcodes) =
@@ -127,7 +133,7 @@ async fn scn_20_a_soap_server_understands_what_is_sent_and_is_understood() {
         let repeated = engine.run(order("later", &["later"], "x"), "success").await;
         assert_eq!(repeated["result"]["amounts"], json!(["1.10"]), "{repeated}");
         let steps = engine.part(&format!("later-{name}"), "steps").await;
-        let outcomes: Vec<_> = steps["items"].as_array().unwrap().iter().map(|step| &step["outcome"]).collect();
+        let outcomes: Vec<_> = steps.as_array().unwrap().iter().map(|step| &step["outcome"]).collect();
         assert_eq!(outcomes, [&json!("failed"), &json!("answered")], "{steps}");
     }
 }
@@ -169,7 +175,10 @@ states:
     engine.reach("a", "wait").await;
     let answer = "<?xml version=\"1.0\" encoding=\"windows-1251\"?><e:Envelope xmlns:e=\"http://schemas.xmlsoap.org/soap/envelope/\"><e:Header><id>7</id></e:Header>\
                   <e:Body><ok xmlns=\"urn:o\"><text>\u{1}</text><pin>1234</pin></ok></e:Body></e:Envelope>";
-    let bytes: Vec<u8> = answer.bytes().flat_map(|byte| if byte == 1 { b"\xF5\xEB\xE5\xE1".to_vec() } else { vec![byte] }).collect();
+    let bytes: Vec<u8> = answer
+        .bytes()
+        .flat_map(|byte| if byte == 1 { b"\xF5\xEB\xE5\xE1".to_vec() } else { vec![byte] })
+        .collect();
     let request = engine.env().http().post(url).header("content-type", "text/xml").body(bytes);
     assert_eq!(request.send().await.unwrap().status().as_u16(), 200);
     let order = engine.reach("a", "success").await;

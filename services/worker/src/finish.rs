@@ -104,6 +104,8 @@ impl StageFinish {
             moved_by,
             answers: end.answers,
             asked: end.asked,
+            cancels: end.cancels,
+            gives_up: end.gives_up,
             ..run.finished(&claimed, end.then, end.scenario_status)
         };
         let moves = if wants_moves(&claimed) { end.transitions } else { Vec::new() };
@@ -119,6 +121,8 @@ impl StageFinish {
             history,
             // The stored snapshot stays as it is: a restart goes on with it.
             had_snapshot: false,
+            // Nobody looked at its scenario.
+            gives_up: true,
             ..run.finished(&claimed, then, ScenarioStatus::Failed)
         };
         Self { claimed, finished, run, result: None, calls: Vec::new(), moves: Vec::new() }

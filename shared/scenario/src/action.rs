@@ -208,6 +208,8 @@ pub struct HttpAction {
     pub certificate: Option<String>,
     /// Registers an asynchronous request under this name; its callback URL is `${request.url}`.
     pub request: Option<String>,
+    /// The call by which the request is given up.
+    pub cancel: Option<Box<HttpAction>>,
     /// Namespaces by the prefixes that it declares, for what it sends and for its answers.
     pub namespaces: Namespaces,
     /// Set where it is a SOAP call.
@@ -287,6 +289,8 @@ pub struct AmqpAction {
     pub body: Option<Template>,
     /// Registers an asynchronous request under this name.
     pub request: Option<String>,
+    /// The call by which the request is given up.
+    pub cancel: Option<Box<HttpAction>>,
     /// The secrets that it names.
     pub secrets: Arc<[String]>,
 }

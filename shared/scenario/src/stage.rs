@@ -10,6 +10,7 @@
 
 mod answered;
 mod call;
+mod cancel;
 mod child;
 mod course;
 mod each;
@@ -44,6 +45,7 @@ use serde_json::{Map, Value, json};
 use super::value::Context;
 use super::{Folded, Scenario, StateId};
 pub use call::{Call, CallAnswer};
+pub use cancel::{Cancel, CancelCall};
 pub use end::{Happened, LogLine, Reached, StageEnd, Transition, in_order};
 pub use input::{Callback, Facts, Input, StageSettings};
 use input::{KeptInput, StageTurn};

@@ -19,3 +19,4 @@ pub(crate) use mapping::{LONGEST_PREFIX, MOST_NAMESPACES, TEXT, is_same_name};
 pub use read::{NoXml, is_xml_type, read};
 pub use soap::{Soap, SoapAnswer, SoapFault, SoapVersion, fault_of, read_answer};
 pub use template::{XmlShape, XmlTemplate};
+pub(crate) use write::escape_attribute;

@@ -1,9 +1,12 @@
 //! Reads `http` actions. What is constant is checked here; what is evaluated, when it runs.
 
+pub(super) mod cancel;
 mod keys;
 mod xml;
 
 use std::sync::Arc;
+
+use pagurus_domain::document::form::Keys;
 
 use super::draft::{Effect, Mark, Named};
 use super::reader::{Fields, LONGEST_CALL, ScenarioReader, Spot, quoted, with_nearest};
@@ -12,7 +15,7 @@ use crate::value::{Expression, Template};
 use crate::xml::Namespaces;
 use crate::{Action, Auth, Body, HttpAction, Method, StatusRange};
 use keys::{AUTH, KEYS};
-pub(super) use keys::{HTTP, SAVE};
+pub(super) use keys::{GIVEN_UP, HTTP, SAVE};
 
 /// Header fields that the engine writes itself; a second one would break the request.
 const OWN_HEADERS: &[&str] = &["connection", "content-length", "idempotency-key", "transfer-encoding"];
@@ -32,9 +35,27 @@ pub(super) fn read_call(
     spot: &Spot<'_>,
 ) -> (Option<HttpAction>, Effect, Option<Named>) {
     let effect = Effect { fails: Some("http"), ..Effect::default() };
-    let before = reader.fault_count();
-    let Some(fields) = reader.fields(spot, &KEYS) else {
+    let (action, request) = read_parts(reader, spot, &KEYS);
+    let Some(action) = action else { return (None, effect, request) };
+    if let Some(request) = request.as_ref().filter(|_| !tells_request(&action)) {
+        reader.warn_unanswered_request(request);
+    }
+    if action.request.is_none() && http_names_request(&action) {
+        reader.push(request_without_name(&spot.mark));
         return (None, effect, None);
+    }
+    (Some(action), effect, request)
+}
+
+/// Reads a call with these keys.
+fn read_parts(
+    reader: &mut ScenarioReader<'_>,
+    spot: &Spot<'_>,
+    keys: &'static Keys,
+) -> (Option<HttpAction>, Option<Named>) {
+    let before = reader.fault_count();
+    let Some(fields) = reader.fields(spot, keys) else {
+        return (None, None);
     };
     reader.is_sent = true;
     let url = reader
@@ -65,8 +86,9 @@ pub(super) fn read_call(
         noted.answer(&name.name);
     }
     let request = name_of_request(reader, &fields);
+    let cancel = cancel::read(reader, &fields);
     let Some(url) = url.filter(|_| reader.fault_count() == before) else {
-        return (None, effect, request);
+        return (None, request);
     };
     let default = if body.is_some() || soap.is_some() { Method::Post } else { Method::Get };
     let mut action = HttpAction {
@@ -82,19 +104,13 @@ pub(super) fn read_call(
         auth,
         certificate,
         request: request.as_ref().map(|request| request.name.clone()),
+        cancel,
         namespaces,
         soap,
         secrets: Arc::default(),
     };
     action.secrets = secrets(&action).into();
-    if let Some(request) = request.as_ref().filter(|_| !tells_request(&action)) {
-        reader.warn_unanswered_request(request);
-    }
-    if action.request.is_none() && http_names_request(&action) {
-        reader.push(request_without_name(&spot.mark));
-        return (None, effect, None);
-    }
-    (Some(action), effect, request)
+    (Some(action), request)
 }
 
 /// The name under which an action registers a request.

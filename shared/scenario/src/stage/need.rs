@@ -11,7 +11,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::super::Method;
-use super::{Reached, StageEnd};
+use super::{Cancel, Reached, StageEnd};
 
 /// Need of a stage to go on.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +28,8 @@ pub enum Need {
         hand_out: u32,
         /// Set where the request is a task of an actor.
         task: Option<TaskTerms>,
+        /// The way in which it is given up.
+        cancel: Cancel,
     },
     /// Make an HTTP request.
     Http(HttpCall),

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::super::script::RunError;
 use super::super::source::reader::{LONGEST_CALL, in_largest_unit};
-use super::super::value::{Url, percent_encode};
+use super::super::value::{Template, Url, percent_encode};
 use super::super::xml::{Soap, SoapVersion, XmlTemplate};
 use super::super::{AmqpAction, Auth, Body, HttpAction, Lapse};
 use super::need::{HttpBody, HttpCall, Publication};
@@ -68,6 +68,25 @@ impl StageRun {
     }
 
     pub(super) fn render_http(&self, http: &HttpAction, turn: &StageTurn<'_>) -> Result<HttpCall, RunError> {
+        let mut call = self.render_without_auth(http, turn)?;
+        let text = |template: &Template| template.render_text(&self.context, &turn.settings.scripting);
+        let auth = match &http.auth {
+            None => return Ok(call),
+            Some(Auth::Bearer(token)) => format!("Bearer {}", header_text(text(token)?)?),
+            Some(Auth::Basic { username, password }) => {
+                format!("Basic {}", BASE64.encode(format!("{}:{}", text(username)?, text(password)?)))
+            }
+        };
+        call.headers.push(("Authorization".into(), auth));
+        Ok(call)
+    }
+
+    /// Renders a call without the field of its credentials.
+    pub(super) fn render_without_auth(
+        &self,
+        http: &HttpAction,
+        turn: &StageTurn<'_>,
+    ) -> Result<HttpCall, RunError> {
         let scripting = &turn.settings.scripting;
         let context = &self.context;
         let Url { text: mut url, host_of_order } = http.url.render_url(context, scripting)?;
@@ -80,21 +99,6 @@ impl StageRun {
         let mut headers = Vec::with_capacity(http.headers.len() + 1);
         for (name, value) in &http.headers {
             headers.push((name.clone(), header_text(value.render_text(context, scripting)?)?));
-        }
-        match &http.auth {
-            None => {}
-            Some(Auth::Bearer(token)) => {
-                let token = header_text(token.render_text(context, scripting)?)?;
-                headers.push(("Authorization".into(), format!("Bearer {token}")));
-            }
-            Some(Auth::Basic { username, password }) => {
-                let pair = format!(
-                    "{}:{}",
-                    username.render_text(context, scripting)?,
-                    password.render_text(context, scripting)?
-                );
-                headers.push(("Authorization".into(), format!("Basic {}", BASE64.encode(pair))));
-            }
         }
         let body = match &http.soap {
             Some(soap) => Some(self.render_soap(http, soap, &mut headers, turn)?),
@@ -216,7 +220,8 @@ fn in_quotes(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-fn header_text(text: String) -> Result<String, RunError> {
+/// A text that a header field can hold.
+pub(super) fn header_text(text: String) -> Result<String, RunError> {
     if text.chars().any(|c| c.is_control() && c != '\t') {
         return Err(RunError::new("a header field must not contain control characters"));
     }

@@ -39,6 +39,7 @@ impl StageRun {
                 self.note_sent(turn);
                 self.note_answered(turn);
                 self.keep(http, response);
+                self.note_cancel_of_sent(turn);
                 match self.save(&http.save, turn) {
                     Ok(()) => self.cursor.advance(),
                     Err(error) => self.fail(error, turn),

@@ -12,6 +12,7 @@ mod defects;
 mod each;
 mod failures;
 mod flow;
+mod given_up;
 mod hold;
 mod holds;
 mod judged;

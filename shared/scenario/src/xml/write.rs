@@ -34,6 +34,14 @@ pub(super) fn attribute(out: &mut String, text: &str) -> Result<(), NoXml> {
     })
 }
 
+/// A text that may stand in an attribute and between tags alike; what XML cannot hold is replaced.
+pub(crate) fn escape_attribute(of: &str) -> String {
+    let legal: String = of.chars().map(|c| if is_legal(c) { c } else { '\u{FFFD}' }).collect();
+    let mut out = String::with_capacity(legal.len());
+    let _ = attribute(&mut out, &legal);
+    out
+}
+
 fn escape(out: &mut String, text: &str, escaped: fn(char) -> Option<&'static str>) -> Result<(), NoXml> {
     let mut kept = 0;
     for (at, c) in text.char_indices() {

@@ -386,3 +386,25 @@ fn scn_20_a_fault_of_a_text_of_xml_names_its_line_in_the_file() {
 fn faults_of(text: &str) -> Vec<String> {
     faults(text).iter().map(ToString::to_string).collect()
 }
+
+#[test]
+fn scn_22_a_call_that_gives_a_request_up_is_checked() {
+    let call = |more: &str| format!("- http: {{url: 'http://h', {more}}}");
+    for (more, expected) in [
+        ("cancel: {http: {url: 'http://h'}}", "`cancel` says nothing without `request`; add `request: NAME`"),
+        ("request: r, cancel: {}", "`http` is missing; write `http: {method: DELETE, url: …}`"),
+        ("request: r, cancel: {http: {}}", "`url` is missing"),
+        ("request: r, cancel: {http: {url: 'http://h', save: {a: 1}}}", "unknown key `save`"),
+        ("request: r, cancel: {http: {url: 'http://h', request: r}}", "unknown key `request`"),
+        ("request: r, cancel: {amqp: {}}", "unknown key `amqp`"),
+    ] {
+        let found = faults_of(&with_actions(&call(more)));
+        assert!(found.iter().any(|fault| fault.contains(expected)), "{more}: {found:?}");
+    }
+    let text = with_actions(&call(
+        "request: r, body: {to: '${request.url}'}, cancel: {http: {url: 'http://h/${request.id}', headers: {K: '${secret.key}'}}}",
+    ));
+    let scenario = outcome(&text).unwrap();
+    assert!(scenario.cancels());
+    assert_eq!(scenario.secrets().flatten().collect::<Vec<_>>(), ["key"]);
+}

@@ -74,6 +74,12 @@ impl StageRun {
                     element.answered =
                         is_judged.then_some(AnsweredCall { action: next, before, hand_out: 0 });
                     element.advance();
+                    let (id, answer) = (element.request, element.last.clone());
+                    if let Some(id) = id {
+                        self.show(each, *index);
+                        self.note_cancel(&each.actions[next], id, answer, turn);
+                        self.context.element = None;
+                    }
                 }
                 Err(FailedCall { error, retry_after, .. }) => {
                     let fault = ElementFault { error, repeat: Some(retry_after), by_script: false };

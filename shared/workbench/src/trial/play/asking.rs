@@ -10,10 +10,11 @@ use pagurus_domain::order::notification::Content;
 use pagurus_domain::order::{Mode, OrderHead, ScenarioStatus, Status};
 use pagurus_domain::time;
 use pagurus_scenario::stage::{
-    Answer, ChildOrder, HttpBody, HttpCall, HttpFailure, Publication, Response, Task,
+    Answer, CancelCall, ChildOrder, HttpBody, HttpCall, HttpFailure, Publication, Response, Task,
 };
 use pagurus_scenario::xml::{self, Namespaces};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::super::{ChildEnd, Made, TrialReply, TrialRule};
 use super::{Going, Play, later};
@@ -200,6 +201,28 @@ impl Play<'_> {
         }
         self.ask(format!("{line}: published"));
         Ok(Answer::Published)
+    }
+
+    /// Gives up all that is open: the order is over.
+    pub(super) fn give_up_all(&mut self) {
+        self.give_up(true);
+    }
+
+    /// Makes the calls of requests that were given up. Nobody reads their answers.
+    pub(super) fn give_up(&mut self, has_ended: bool) {
+        for (id, name, call) in self.requests.take_given_up(has_ended) {
+            let key = Uuid::new_v5(&id.0, b"cancel");
+            let read = CancelCall::read(&call).map_err(|error| error.to_string());
+            match read.and_then(|call| call.call(id, key, &*self.settings.secrets)) {
+                Ok(call) => {
+                    let line = format!("{} {}", call.method, call.url);
+                    let body = call.body.as_ref().map_or(Value::Null, sent_value);
+                    self.ask(format!("gives request `{name}` up: {line}"));
+                    self.played.made.push(Made { line, headers: call.headers, body });
+                }
+                Err(error) => self.tell(format!("cannot give request `{name}` up: {error}")),
+            }
+        }
     }
 
     fn made(&mut self, line: &str, headers: &[(String, String)], body: &Value) -> Going<()> {

@@ -19,6 +19,8 @@ struct TrialRequest {
     /// Set where it is a hand-out of a task.
     task: Option<TaskTerms>,
     state: State,
+    /// The call by which it is given up, as JSON.
+    cancel: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,7 +77,7 @@ impl Requests {
             Some(TrialRequest { state: State::Answered, .. }) => State::Answered,
             _ => State::Open,
         };
-        self.known.insert(id, TrialRequest { name: name.to_owned(), place, task, state });
+        self.known.insert(id, TrialRequest { name: name.to_owned(), place, task, state, cancel: None });
         // An answer to an earlier request would look like one to this.
         if self.newest.insert(name.to_owned(), place) != Some(place) {
             self.answers.remove(name);
@@ -139,6 +141,23 @@ impl Requests {
                 })
         };
         self.coming.iter().filter(counts).map(|coming| coming.at.max(now)).min()
+    }
+
+    /// Notes the call by which a request is given up.
+    pub(super) fn note_cancel(&mut self, id: RequestId, call: Option<&str>) {
+        if let (Some(request), Some(call)) = (self.known.get_mut(&id), call) {
+            request.cancel = Some(call.to_owned());
+        }
+    }
+
+    /// Takes the calls of requests that were given up, each once, with the names of the requests; at the end of the order,
+    /// all that are open are.
+    pub(super) fn take_given_up(&mut self, has_ended: bool) -> Vec<(RequestId, String, String)> {
+        let given_up = |state| state == State::Closed || (has_ended && state == State::Open);
+        let requests = self.known.iter_mut().filter(|(_, request)| given_up(request.state));
+        requests
+            .filter_map(|(id, request)| Some((*id, request.name.clone(), request.cancel.take()?)))
+            .collect()
     }
 
     /// Ends the wait for these requests. An earlier hand-out stays open where the first decision

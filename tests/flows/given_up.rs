@@ -68,7 +68,7 @@ async fn scn_22_whatever_ends_the_wait_the_called_system_is_told_once() {
     }
     engine.act("kill", "kill", &json!({"reason": "nobody wants it"})).await.success().unwrap();
     engine.act("interrupt", "interrupt", &json!({})).await.success().unwrap();
-    engine.act("repair", "repair", &json!({"state": "failed", "reason": "by hand"})).await.success().unwrap();
+    engine.act("repair", "repair", &json!({"state": "ask", "reason": "by hand"})).await.success().unwrap();
     engine.post("/v1/orders/stop/calls?timeout=5s", &json!({"name": "stop", "key": "k"})).await.unwrap();
     engine.act("restart", "interrupt", &json!({})).await.success().unwrap();
     engine.act("restart", "restart", &json!({})).await.success().unwrap();

@@ -17,11 +17,12 @@ use crate::tree::{files, none, read, rust};
 const REFERENCE: &str = "docs/scenarios.md";
 
 /// Pages whose snippets are tried.
-const TRIED: [&str; 5] = [
+const TRIED: [&str; 6] = [
     "README.md",
     REFERENCE,
     "docs/guides/coming-from.md",
     "docs/guides/first-scenario.md",
+    "docs/guides/soap.md",
     "docs/guides/testing-scenarios.md",
 ];
 

@@ -173,6 +173,7 @@ impl Ground {
             hand_out: 0,
             name: format!("r{action}"),
             task: None,
+            cancel: pagurus_scenario::stage::Cancel::Never,
         };
         let mut client = self.work().await;
         let tx = client.transaction().await.unwrap();

@@ -7,6 +7,7 @@ use clap::Args;
 use pagurus_domain::retry::{self, ErrorPolicy, ErrorRules};
 use pagurus_runtime::config;
 use pagurus_scenario::script::Scripting;
+use pagurus_scenario::xml::fault_of;
 use pagurus_scenario::{Bounds, Scenario, source};
 use pagurus_wire::errors::{ExplanationView, QuestionView};
 use pagurus_wire::problem::{Problem, Type};
@@ -96,8 +97,10 @@ pub(crate) fn offline(arguments: &Arguments, config: Option<&Path>, screen: &Scr
         }
         None => ErrorRules::from(&deployment),
     };
-    let explanation = retry::explain(errors, &question.as_asked())
-        .map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;
+    let fault = question.body.as_deref().and_then(fault_of).map(|fault| fault.text());
+    let asked = retry::Question { fault: fault.as_deref(), ..question.as_asked() };
+    let explanation =
+        retry::explain(errors, &asked).map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;
     show(&explanation.into(), arguments.why, screen)
 }
 

@@ -1,6 +1,6 @@
 //! Callbacks: answers of called systems, stored in any case.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::stats::Series;
 use pagurus_runtime::{Effects, Host, costly};
-use pagurus_scenario::{Concealed, holds_credentials};
+use pagurus_scenario::{Concealed, holds_credentials, xml};
 use pagurus_store::outside::answers::{self, Answered, CallbackVerdict, NewCallback};
 use pagurus_store::{Client, Error, Patience};
 use serde_json::{Map, Value};
@@ -185,7 +185,7 @@ fn orphan_without(answer: &NewAnswer, secrets: &Concealed) -> NewAnswer {
 }
 
 fn masked(answer: &NewAnswer, body: &[u8], secrets: &Concealed, mask: impl Fn(&str) -> String) -> NewAnswer {
-    let text = String::from_utf8_lossy(body);
+    let (text, prefix) = readable(answer, body);
     let shown = mask(&text);
     // Up to three bytes of a character go with what is cut.
     let was_cut = |text: &str| text.len() + 3 >= MAX_STEP_STATUS_BYTES;
@@ -196,6 +196,19 @@ fn masked(answer: &NewAnswer, body: &[u8], secrets: &Concealed, mask: impl Fn(&s
         step_status: answer.step_status.as_deref().map(status),
         headers: answer.headers.as_deref().map(&mask),
         // Bytes that are no text stay what they are where nothing is masked.
-        body: if shown == text { body.to_vec() } else { shown.into_bytes() },
+        body: if shown == text { body.to_vec() } else { [prefix.as_bytes(), shown.as_bytes()].concat() },
     }
+}
+
+/// The body as text, and what stands in front of it where it is stored as that: XML says by itself which encoding it has, and
+/// a byte order mark counts for more.
+fn readable<'b>(answer: &NewAnswer, body: &'b [u8]) -> (Cow<'b, str>, &'static str) {
+    if let Ok(text) = std::str::from_utf8(body) {
+        return (text.into(), "");
+    }
+    let headers = answer.headers.as_deref().and_then(|headers| serde_json::from_str(headers).ok());
+    let headers: Value = headers.unwrap_or_default();
+    let kind = headers["content-type"].as_str();
+    let prefix = if kind.is_some_and(xml::is_xml_type) { "\u{FEFF}" } else { "" };
+    (xml::decode(body.to_vec(), kind).into(), prefix)
 }

@@ -149,7 +149,14 @@ mod tests {
             wait_ends_at: Timestamp::MAX,
         };
         let held = |name: &str, task: Option<TaskTerms>| {
-            let need = Need::Register { name: name.to_owned(), visit: 1, action: 0, hand_out: 0, task };
+            let need = Need::Register {
+                name: name.to_owned(),
+                visit: 1,
+                action: 0,
+                hand_out: 0,
+                task,
+                cancel: pagurus_scenario::stage::Cancel::Never,
+            };
             closed.holds(&need, &SystemNames::default(), "/", Timestamp::UNIX_EPOCH, 0.0)
         };
         let Some(Answer::Held { until, system }) = held("actor.scoring", Some(terms)) else {

@@ -289,7 +289,7 @@ async fn ask(
     trace: Option<&TraceContext>,
 ) -> Result<Answer, Stale> {
     Ok(match need {
-        Need::Register { name, visit, action, hand_out, task } => {
+        Need::Register { name, visit, action, hand_out, task, cancel } => {
             let request = NewRequest {
                 no: claimed.head.no,
                 pass: claimed.pass,
@@ -299,6 +299,7 @@ async fn ask(
                 hand_out,
                 name,
                 task,
+                cancel,
             };
             Box::pin(register(worker, claimed, request)).await?
         }

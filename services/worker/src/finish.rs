@@ -106,6 +106,8 @@ impl StageFinish {
             moved_by,
             answers: end.answers,
             asked: end.asked,
+            cancels: end.cancels,
+            gives_up: end.gives_up,
             ..run.finished(&claimed, end.then, end.scenario_status)
         };
         let event = end.transitions.last().map(|moved| moved.event.to_string());
@@ -122,6 +124,8 @@ impl StageFinish {
             history,
             // The stored snapshot stays as it is: a restart goes on with it.
             had_snapshot: false,
+            // Nobody looked at its scenario.
+            gives_up: true,
             ..run.finished(&claimed, then, ScenarioStatus::Failed)
         };
         Self { claimed, finished, run, result: None, calls: Vec::new(), event: None, moves: Vec::new() }

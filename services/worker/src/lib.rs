@@ -5,6 +5,7 @@
 
 mod asking;
 mod brought;
+mod cancellations;
 mod child;
 mod claim;
 mod clock;
@@ -150,6 +151,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         }
     });
     host.start("reconcile", reconcile::Reconcile::new(worker.clone()));
+    host.start("cancellations", cancellations::Cancellations::new(worker.clone()));
     host.start("asking", asking::ShowAsking::new(worker.clone()));
     // Hand-outs that are sent before the queue is there would be lost, and found again late.
     while !consumer.is_consuming() {

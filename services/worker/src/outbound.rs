@@ -15,6 +15,7 @@ use pagurus_runtime::metrics::{Count, Span};
 use pagurus_runtime::stats::Series;
 use pagurus_runtime::traces::TraceSpan;
 use pagurus_scenario::stage::{Answer, HttpCall, HttpFailure, NO_ROOM, Response, SECRET_KEPT};
+use pagurus_scenario::xml;
 
 use crate::memory::{RESERVE, Share};
 use crate::traced;
@@ -127,7 +128,9 @@ impl Outbound {
                 (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
             })
             .collect();
+        let kind = reply.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).map(str::to_owned);
         let body = read_body(reply, settings.max_response_bytes, room).await?;
+        let body = xml::decode(body, kind.as_deref());
         Ok(Response { status, headers, body, duration: begun.elapsed() })
     }
 }
@@ -144,7 +147,7 @@ async fn read_body(
     mut reply: HttpReply,
     max_bytes: usize,
     room: &CallRoom<'_>,
-) -> Result<String, HttpFailure> {
+) -> Result<Vec<u8>, HttpFailure> {
     let too_long = || {
         let text = format!("the answer has more than {max_bytes} bytes");
         failure(&["HttpError", "BodyError"], text)
@@ -173,7 +176,7 @@ async fn read_body(
     }
     // It is kept until the answers of other calls are there, too.
     body.shrink_to_fit();
-    Ok(String::from_utf8(body).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    Ok(body)
 }
 
 /// True for a call that went to nobody: no system is to be counted by it, of whatever name.
@@ -214,7 +217,7 @@ fn header_fields(call: &HttpCall, trace: Option<&TraceContext>) -> Result<Header
     if let Some(body) = &call.body
         && !fields.contains_key(CONTENT_TYPE)
     {
-        fields.insert(CONTENT_TYPE, HeaderValue::from_static(body.content_type));
+        fields.insert(CONTENT_TYPE, value_of("Content-Type", &body.content_type)?);
     }
     Ok(fields)
 }

@@ -22,6 +22,10 @@ classes! {
     SECRET_MISSING = "secret.missing", "The deployment has no secret of that name.";
     SECRET_FORBIDDEN = "secret.forbidden",
         "A secret that the action names may not be sent to its target, by `secrets.for`. Nothing was sent.";
+    SOAP_FAULT = "soap.fault", "A SOAP call was answered with a fault, and no rule has a class for it.";
+    SOAP_INVALID = "soap.invalid",
+        "A SOAP call was answered with success by its status, but without an envelope that can be read, and no rule \
+         has a class for that.";
     AMQP_UNROUTABLE = "amqp.unroutable",
         "No queue takes the message or the task, or the broker refused it for 30 seconds.";
     ACTOR_TIMEOUT = "actor.timeout", "No decision in time.";

@@ -81,6 +81,8 @@ pub enum Outcome<'a> {
         status: u16,
         /// The body as text.
         body: &'a str,
+        /// Codes, reason and detail of the SOAP fault that it is.
+        fault: Option<&'a str>,
     },
     /// No answer came.
     Exception {
@@ -118,6 +120,8 @@ pub enum Reply<'a> {
         step_status: Option<&'a str>,
         /// The body as text.
         body: &'a str,
+        /// Codes, reason and detail of the SOAP fault that it is.
+        fault: Option<&'a str>,
     },
 }
 

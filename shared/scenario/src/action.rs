@@ -7,6 +7,7 @@ use pagurus_domain::id::spelled;
 
 use super::script::Script;
 use super::value::Template;
+use super::xml::{Namespaces, Soap, XmlTemplate};
 
 /// Action of a state.
 #[derive(Debug)]
@@ -176,6 +177,8 @@ pub enum Body {
     Form(Vec<(String, Template)>),
     /// `text:`: text as it is.
     Text(Template),
+    /// `body: {xml: …}`: a document, or the content of a SOAP envelope.
+    Xml(XmlTemplate),
 }
 
 /// An `http` action.
@@ -205,8 +208,39 @@ pub struct HttpAction {
     pub certificate: Option<String>,
     /// Registers an asynchronous request under this name; its callback URL is `${request.url}`.
     pub request: Option<String>,
+    /// The call by which the request is given up.
+    pub cancel: Option<Box<HttpAction>>,
+    /// Namespaces by the prefixes that it declares, for what it sends and for its answers.
+    pub namespaces: Namespaces,
+    /// Set where it is a SOAP call.
+    pub soap: Option<Soap>,
     /// The secrets that it names: their values are kept out of all output.
     pub secrets: Arc<[String]>,
+}
+
+impl HttpAction {
+    /// Looks at every template that makes a part of the request.
+    pub(super) fn each_sent<'a>(&'a self, look: &mut dyn FnMut(&'a Template)) {
+        look(&self.url);
+        self.query.iter().chain(&self.headers).for_each(|(_, value)| look(value));
+        match &self.body {
+            None => {}
+            Some(Body::Json(template) | Body::Text(template)) => look(template),
+            Some(Body::Form(fields)) => fields.iter().for_each(|(_, value)| look(value)),
+            Some(Body::Xml(xml)) => look(xml.template()),
+        }
+        match &self.auth {
+            None => {}
+            Some(Auth::Bearer(token)) => look(token),
+            Some(Auth::Basic { username, password }) => {
+                look(username);
+                look(password);
+            }
+        }
+        if let Some(soap) = &self.soap {
+            soap.action.iter().chain(soap.header.as_ref().map(XmlTemplate::template)).for_each(look);
+        }
+    }
 }
 
 /// Credentials of an `http` action.
@@ -255,6 +289,8 @@ pub struct AmqpAction {
     pub body: Option<Template>,
     /// Registers an asynchronous request under this name.
     pub request: Option<String>,
+    /// The call by which the request is given up.
+    pub cancel: Option<Box<HttpAction>>,
     /// The secrets that it names.
     pub secrets: Arc<[String]>,
 }

@@ -31,12 +31,13 @@ impl Scenario {
     }
 }
 
-fn calls_of(action: &Action) -> &[HttpAction] {
-    match action {
+fn calls_of(action: &Action) -> impl Iterator<Item = &HttpAction> {
+    let calls = match action {
         Action::Http(http) => std::slice::from_ref(&**http),
         Action::Parallel(steps) => steps,
         _ => &[],
-    }
+    };
+    calls.iter().chain(action.cancel())
 }
 
 fn example(url: &Template, constants: &Value, unknown: &str) -> String {

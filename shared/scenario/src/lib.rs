@@ -22,6 +22,7 @@ pub mod sequential;
 pub mod source;
 pub mod stage;
 pub mod value;
+pub mod xml;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -108,6 +109,10 @@ pub struct CallHandler {
     pub answer: Option<Template>,
 }
 
+fn secrets_of_cancel(action: &Action) -> Option<&[String]> {
+    action.cancel().map(|cancel| &*cancel.secrets)
+}
+
 impl Scenario {
     /// The state with this index.
     #[must_use]
@@ -160,11 +165,17 @@ impl Scenario {
     /// The names of the secrets that its actions use, by action.
     pub fn secrets(&self) -> impl Iterator<Item = &[String]> {
         self.actions().flat_map(|action| match action {
-            Action::Http(http) => vec![&*http.secrets],
-            Action::Amqp(amqp) => vec![&*amqp.secrets],
+            Action::Http(http) => [&*http.secrets].into_iter().chain(secrets_of_cancel(action)).collect(),
+            Action::Amqp(amqp) => [&*amqp.secrets].into_iter().chain(secrets_of_cancel(action)).collect(),
             Action::Parallel(steps) => steps.iter().map(|http| &*http.secrets).collect(),
             _ => Vec::new(),
         })
+    }
+
+    /// True if an action says how its request is given up.
+    #[must_use]
+    pub fn cancels(&self) -> bool {
+        self.actions().any(|action| action.cancel().is_some())
     }
 
     /// True if orders of it ask anything that is answered later, under `callbacks`.

@@ -3,6 +3,8 @@
 use pagurus_domain::MASKED;
 use serde_json::Value;
 
+use super::xml::{self, Namespaces, is_same_name};
+
 /// Root of a masked path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MaskRoot {
@@ -49,7 +51,7 @@ impl Mask {
 
     /// Masks parameters.
     pub fn params(&self, value: &mut Value) {
-        self.apply(MaskRoot::Params, value, false);
+        self.apply(MaskRoot::Params, value, str::eq);
     }
 
     /// True if the parameter at this path, or a part of it, is masked.
@@ -62,52 +64,65 @@ impl Mask {
             .any(|(_, masked)| masked.iter().zip(&wanted).all(|(key, part)| key == "*" || key == part))
     }
 
-    /// Masks the body of a request, of an answer or of a callback.
+    /// Masks the body of a request, of an answer or of a callback. The prefixes of XML do not count, because they are those of
+    /// an action; and scenarios know the envelope of SOAP by its content, while others see it as a whole.
     pub fn body(&self, value: &mut Value) {
-        self.apply(MaskRoot::Body, value, false);
+        self.apply(MaskRoot::Body, value, is_same_name);
+        if let Some(content) = value.get_mut("Envelope").and_then(|envelope| envelope.get_mut("Body")) {
+            self.apply(MaskRoot::Body, content, is_same_name);
+        }
     }
 
     /// Masks header fields; upper and lower case are the same.
     pub fn headers(&self, value: &mut Value) {
-        self.apply(MaskRoot::Headers, value, true);
+        self.apply(MaskRoot::Headers, value, str::eq_ignore_ascii_case);
     }
 
-    /// Masks the text of a body, where it is JSON; any other text is replaced as a whole, because
+    /// True if something of bodies is masked.
+    #[must_use]
+    pub fn hides_bodies(&self) -> bool {
+        self.0.iter().any(|(root, _)| *root == MaskRoot::Body)
+    }
+
+    /// Masks the text of a body, where it is JSON or XML, and then it is JSON; any other text is replaced as a whole, because
     /// nobody knows what it holds.
     #[must_use]
     pub fn body_text(&self, text: &str) -> String {
-        if !self.0.iter().any(|(root, _)| *root == MaskRoot::Body) {
+        if !self.hides_bodies() {
             return text.to_owned();
         }
-        match serde_json::from_str::<Value>(text) {
-            Ok(mut value) => {
+        let read = serde_json::from_str::<Value>(text).ok();
+        match read.or_else(|| xml::read(text, &Namespaces::default()).ok()) {
+            Some(mut value) => {
                 self.body(&mut value);
                 value.to_string()
             }
-            Err(_) => MASKED.to_owned(),
+            None => MASKED.to_owned(),
         }
     }
 
-    fn apply(&self, root: MaskRoot, value: &mut Value, any_case: bool) {
+    fn apply(&self, root: MaskRoot, value: &mut Value, is_same: fn(&str, &str) -> bool) {
         for (_, path) in self.0.iter().filter(|(of, _)| *of == root) {
-            hide(value, path, any_case);
+            hide(value, path, is_same);
         }
     }
 }
 
-fn hide(value: &mut Value, path: &[String], any_case: bool) {
+fn hide(value: &mut Value, path: &[String], is_same: fn(&str, &str) -> bool) {
     let Some((key, rest)) = path.split_first() else {
         *value = Value::String(MASKED.to_owned());
         return;
     };
     match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| hide(item, path, any_case)),
+        Value::Array(items) => items.iter_mut().for_each(|item| hide(item, path, is_same)),
         Value::Object(members) => {
-            let fits = |name: &str| key == "*" || name == key || (any_case && name.eq_ignore_ascii_case(key));
+            let fits = |name: &str| key == "*" || is_same(key, name);
             for (_, member) in members.iter_mut().filter(|(name, _)| fits(name)) {
-                hide(member, rest, any_case);
+                hide(member, rest, is_same);
             }
         }
+        // The text of an element of XML that has nothing else.
+        Value::String(text) if key == xml::TEXT => *text = MASKED.to_owned(),
         _ => {}
     }
 }

@@ -8,7 +8,9 @@
 //!
 //! The stage never does I/O and never reads a clock: `now` and `dice` are arguments.
 
+mod answered;
 mod call;
+mod cancel;
 mod child;
 mod course;
 mod each;
@@ -43,6 +45,7 @@ use serde_json::{Map, Value, json};
 use super::value::Context;
 use super::{Folded, Scenario, StateId};
 pub use call::{Call, CallAnswer};
+pub use cancel::{Cancel, CancelCall};
 pub use end::{Happened, LogLine, Reached, StageEnd, Transition, in_order};
 pub use input::{Callback, Facts, Input, StageSettings};
 use input::{KeptInput, StageTurn};
@@ -162,7 +165,8 @@ impl Stage {
             wake = Wake::Call;
         }
         let suspended = snapshot.main.rest.is_some() || scenario.state(state).is_rest();
-        let given = KeptInput { scenario, settings, facts, received: callbacks, started_at: now, dice };
+        let received = callbacks.into_iter().map(|callback| callback.read_again(&scenario)).collect();
+        let given = KeptInput { scenario, settings, facts, received, started_at: now, dice };
         let mut run = Box::new(StageRun {
             end: end::Builder::default(),
             resting: (snapshot.visit.number > 0 && suspended).then_some(wake),

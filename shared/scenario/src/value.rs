@@ -18,6 +18,7 @@ pub use super::context::{Context, Element, INDEX, NoSecrets, Secrets};
 use super::nearest::nearest;
 use super::places::Places;
 use super::script::{Code, CompileError, ROOTS, RunError, Scripting, remedy};
+use super::xml::{self, Namespaces};
 pub use url::Url;
 
 /// Expression of a `${…}`.
@@ -97,7 +98,13 @@ pub struct Placed {
 }
 
 impl Placed {
-    fn evaluate(&self, context: &Context, scripting: &Scripting) -> Result<Value, RunError> {
+    /// The fault of its value, with its place.
+    pub(crate) fn fault(&self, message: String) -> RunError {
+        RunError { at: self.places.of(self.at), ..RunError::new(message) }
+    }
+
+    /// The value of the expression.
+    pub(crate) fn evaluate(&self, context: &Context, scripting: &Scripting) -> Result<Value, RunError> {
         self.expression.evaluate(context, scripting).map_err(|(error, inside)| {
             let column = if inside.line == 1 { self.at.column + inside.column - 1 } else { inside.column };
             let at = Position { line: self.at.line + inside.line - 1, column };
@@ -340,10 +347,22 @@ fn scalar_text(value: Value) -> Result<String, RunError> {
     }
 }
 
-/// A body as scenarios see it: JSON as its value, any other, and JSON that is nested too deep, as text. Where its content
-/// type says that it is something else, only a tree is JSON: `1.10` is no number, while many a system forgets to say JSON.
+/// A body as scenarios see it: JSON as its value, XML by its content type as the value of its document, any other, and what
+/// is nested too deep, as text. Where its content type says that it is something else, only a tree is JSON: `1.10` is no
+/// number, while many a system forgets to say JSON.
 #[must_use]
 pub fn body_value(body: &str, content_type: Option<&str>) -> Value {
+    body_value_in(body, content_type, &Namespaces::default())
+}
+
+/// The same, where namespaces are declared.
+#[must_use]
+pub fn body_value_in(body: &str, content_type: Option<&str>, namespaces: &Namespaces) -> Value {
+    if content_type.is_some_and(xml::is_xml_type)
+        && let Ok(document) = xml::read(body, namespaces)
+    {
+        return document;
+    }
     let is_json = content_type.is_none_or(|of| of.is_empty() || of.to_ascii_lowercase().contains("json"));
     let is_tree = |value: &Value| value.is_object() || value.is_array();
     match serde_json::from_str(body) {

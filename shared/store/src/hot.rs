@@ -3,6 +3,7 @@
 pub mod asking;
 pub mod attempts;
 pub mod calls;
+pub mod cancellations;
 pub mod control;
 pub(crate) mod deadlines;
 pub mod dependencies;

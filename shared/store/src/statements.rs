@@ -245,6 +245,7 @@ const MODULES: &[Module] = &[
         ],
     ),
     of(crate::outside::refused::STATEMENTS, &[Intake], &[(&[Activator], &["FORGET"])]),
+    of(crate::hot::cancellations::STATEMENTS, &[Worker], &[]),
     of(
         crate::hot::requests::STATEMENTS,
         &[Worker],

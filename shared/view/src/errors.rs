@@ -8,6 +8,7 @@ use pagurus_domain::classes::UNCLASSIFIED;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::retry::{self, ErrorRules};
 use pagurus_runtime::scenarios::Known;
+use pagurus_scenario::xml::fault_of;
 use pagurus_store::lists::errors::{self, By, Filter};
 use pagurus_wire::errors::{ErrorGroups, ExplanationView, QuestionView};
 use pagurus_wire::problem::{Problem, Type};
@@ -71,7 +72,9 @@ impl Views {
             Some(scenario) => ErrorRules::of(&settings.errors, &scenario.errors),
             None => ErrorRules::from(&settings.errors),
         };
-        let explained = retry::explain(errors, &question.as_asked());
+        let fault = question.body.as_deref().and_then(fault_of).map(|fault| fault.text());
+        let asked = retry::Question { fault: fault.as_deref(), ..question.as_asked() };
+        let explained = retry::explain(errors, &asked);
         explained.map(Into::into).map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))
     }
 

@@ -46,7 +46,7 @@ pub struct QuestionView {
 }
 
 impl QuestionView {
-    /// Converts to the question that the rules answer.
+    /// Converts to the question that the rules answer. The fault in the body is for others to find: this crate reads no XML.
     #[must_use]
     pub fn as_asked(&self) -> retry::Question<'_> {
         retry::Question {
@@ -57,6 +57,7 @@ impl QuestionView {
             amqp: self.amqp.as_deref(),
             status: self.status,
             body: self.body.as_deref(),
+            fault: None,
             exception: self.exception.as_deref(),
             message: self.message.as_deref(),
             timeout: self.timeout,

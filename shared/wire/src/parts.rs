@@ -36,6 +36,9 @@ pub struct RequestView {
     /// Time since which no answer is taken.
     #[serde(serialize_with = "time::serialize")]
     pub closed_at: Option<Timestamp>,
+    /// The call that gives it up, where its action has one and it was given up: `pending`, `done` or `failed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<String>,
 }
 
 /// Question of a running stage to the world at this moment, where it has waited for the answer for some seconds.

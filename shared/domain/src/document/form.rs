@@ -34,6 +34,8 @@ pub enum KeyRule {
     OneOf(&'static [&'static [&'static str]]),
     /// At least one key is there.
     AtLeastOne,
+    /// At least one of these keys is there.
+    AnyOf(&'static [&'static str]),
     /// Exactly one key is there.
     ExactlyOne,
     /// The first key asks for the second, with the value `true`.

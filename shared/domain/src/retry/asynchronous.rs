@@ -1,7 +1,7 @@
 //! Gives the outcome of an asynchronous request its class by the rules of the deployment. Must
 //! never decide what follows from a class.
 
-use super::classify::{Alternatives, RequestMask, most_specific};
+use super::classify::{Alternatives, RequestMask, holds_fault, most_specific};
 use super::mask::AmqpMask;
 use super::{Asked, Classified, ErrorClass, Reply};
 
@@ -25,11 +25,12 @@ pub(super) struct AsyncClass {
 }
 
 /// An answer with one of these words in its step status and one of these alternatives in its
-/// body; what is not given holds for every answer.
-#[derive(Clone, Debug, PartialEq)]
+/// body and in its SOAP fault; what is not given holds for every answer.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct CallbackCondition {
     pub(super) step_status_keywords: Vec<String>,
     pub(super) body_keywords: Alternatives,
+    pub(super) soap_fault_keywords: Option<Alternatives>,
 }
 
 /// The class that these rules give, without the built-in one.
@@ -59,11 +60,12 @@ impl AsyncClass {
     pub(super) fn fits(&self, reply: &Reply<'_>) -> bool {
         match reply {
             Reply::TimedOut => self.timeout,
-            Reply::Callback { step_status, body } => self.responses.iter().any(|condition| {
+            Reply::Callback { step_status, body, fault } => self.responses.iter().any(|condition| {
                 let words = &condition.step_status_keywords;
                 let status = step_status.unwrap_or_default();
                 (words.is_empty() || words.iter().any(|word| status.contains(word.as_str())))
                     && condition.body_keywords.hold(body)
+                    && holds_fault(condition.soap_fault_keywords.as_ref(), *fault)
             }),
         }
     }

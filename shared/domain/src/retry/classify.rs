@@ -33,11 +33,14 @@ pub(super) struct Class {
     pub(super) exceptions: Vec<ExceptionCondition>,
 }
 
-/// An answer with one of these statuses and, where given, one of these alternatives in its body.
-#[derive(Clone, Debug, PartialEq)]
+/// An answer with one of these statuses and, where given, one of these alternatives in its body and in its SOAP fault.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ResponseCondition {
+    /// None at all are any, which only a condition of faults has.
     pub(super) status_codes: Vec<u16>,
     pub(super) body_keywords: Alternatives,
+    /// An answer that is no fault does not hold them.
+    pub(super) soap_fault_keywords: Option<Alternatives>,
 }
 
 /// A failure without an answer; what is given must hold.
@@ -97,8 +100,11 @@ pub(super) fn most_specific<'a, R>(
 impl ClassificationRule {
     /// True if it finds faults inside answers that count as success by their status.
     pub(super) fn takes_success(&self) -> bool {
-        let mut codes =
-            self.classes.iter().flat_map(|class| &class.responses).flat_map(|answer| &answer.status_codes);
+        // A fault is a failure whatever its status.
+        let by_words = self.classes.iter().flat_map(|class| &class.responses);
+        let mut codes = by_words
+            .filter(|answer| answer.soap_fault_keywords.is_none())
+            .flat_map(|answer| &answer.status_codes);
         codes.any(|code| (200..300).contains(code))
     }
 }
@@ -156,8 +162,10 @@ fn without_port(host: &str) -> &str {
 impl Class {
     pub(super) fn fits(&self, outcome: &Outcome<'_>) -> bool {
         match outcome {
-            Outcome::Response { status, body } => self.responses.iter().any(|condition| {
-                condition.status_codes.contains(status) && condition.body_keywords.hold(body)
+            Outcome::Response { status, body, fault } => self.responses.iter().any(|condition| {
+                (condition.status_codes.is_empty() || condition.status_codes.contains(status))
+                    && condition.body_keywords.hold(body)
+                    && holds_fault(condition.soap_fault_keywords.as_ref(), *fault)
             }),
             Outcome::Exception { chain, message } => self.exceptions.iter().any(|condition| {
                 condition.name_keyword.as_ref().is_none_or(|keyword| names::hold(chain, keyword))
@@ -165,6 +173,11 @@ impl Class {
             }),
         }
     }
+}
+
+/// True if the fault holds what a condition asks of one; whatever asks nothing holds for every answer.
+pub(super) fn holds_fault(wanted: Option<&Alternatives>, fault: Option<&str>) -> bool {
+    wanted.is_none_or(|wanted| fault.is_some_and(|fault| wanted.hold(fault)))
 }
 
 impl Alternatives {

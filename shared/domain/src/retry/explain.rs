@@ -26,6 +26,8 @@ pub struct Question<'a> {
     pub status: Option<u16>,
     /// The body of the answer or callback.
     pub body: Option<&'a str>,
+    /// Codes, reason and detail of the SOAP fault in the body.
+    pub fault: Option<&'a str>,
     /// A name of the failure, or its chain of names with `>` between them.
     pub exception: Option<&'a str>,
     /// Message of the failure.
@@ -158,7 +160,9 @@ fn call(
 ) -> Option<Classified> {
     let chain = question.exception.map(names::chain_of).unwrap_or_default();
     let outcome = match question.status {
-        Some(status) => Outcome::Response { status, body: question.body.unwrap_or_default() },
+        Some(status) => {
+            Outcome::Response { status, body: question.body.unwrap_or_default(), fault: question.fault }
+        }
         None => Outcome::Exception { chain: &chain, message: question.message.unwrap_or_default() },
     };
     if !chain.is_empty() {
@@ -201,7 +205,11 @@ fn callback(
     let reply = if question.timeout {
         Reply::TimedOut
     } else {
-        Reply::Callback { step_status: question.step_status, body: question.body.unwrap_or_default() }
+        Reply::Callback {
+            step_status: question.step_status,
+            body: question.body.unwrap_or_default(),
+            fault: question.fault,
+        }
     };
     for (number, layer) in errors.layers().enumerate() {
         tell_layer(number, &mut explained.why);

@@ -100,7 +100,10 @@ impl ErrorPolicy {
             }
         };
         for status in statuses {
-            compare(&Outcome::Response { status: *status, body: "" }, format!("status {status}"));
+            compare(
+                &Outcome::Response { status: *status, body: "", fault: None },
+                format!("status {status}"),
+            );
         }
         for name in names {
             let chain = &[name];

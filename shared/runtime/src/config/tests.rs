@@ -265,7 +265,8 @@ fn err_1_rules_of_the_file_classify() {
     let text = "execution: {error_handling: {sync: {classification: {rules: {r: {requests: [{path: /**}], classes: {down: {responses: [{status_codes: [503]}]}}}}}}}}\nretry_duration_control: {mode: run_and_suspending_durations}\n";
     let settings = with(text, &[]).unwrap();
     let request = Interaction { method: "GET", host: "x", path: "/a" };
-    let classified = settings.errors.classify(&request, &Outcome::Response { status: 503, body: "" });
+    let classified =
+        settings.errors.classify(&request, &Outcome::Response { status: 503, body: "", fault: None });
     assert_eq!(classified.unwrap().class.as_str(), "down");
 }
 

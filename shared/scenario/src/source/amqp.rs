@@ -3,7 +3,7 @@
 use pagurus_domain::document::form::{Form, Keys, key, required};
 
 use super::draft::Effect;
-use super::http::{ActionParts, name_of_request, named, request_without_name};
+use super::http::{ActionParts, GIVEN_UP, cancel, name_of_request, named, request_without_name};
 use super::reader::{IDENTIFIER, ScenarioReader, Spot, quoted};
 use super::template::{NamedTemplate, names_request, without_marks};
 use crate::value::Template;
@@ -18,6 +18,7 @@ pub(super) static KEYS: Keys = Keys::new(&[
     key("headers", HEADERS, "Header fields of the message."),
     key("body", Form::Something, "A text as it is, all else as JSON."),
     key("request", Form::Matching(IDENTIFIER), "Registers an asynchronous request of this name, which a `wait` awaits."),
+    GIVEN_UP,
 ]);
 
 /// A text that AMQP can take as a name.
@@ -51,6 +52,7 @@ pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> ActionPa
     let body = fields.get("body").and_then(|body| reader.template(body));
     reader.is_sent = false;
     let request = name_of_request(reader, &fields);
+    let cancel = cancel::read(reader, &fields);
     let (Some(exchange), Some(key)) = (exchange, key) else {
         return (None, effect, request);
     };
@@ -67,6 +69,7 @@ pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> ActionPa
         headers: without_marks(headers),
         body,
         request: request.as_ref().map(|request| request.name.clone()),
+        cancel,
         secrets: secrets.into(),
     };
     if action.request.is_none() && amqp_names_request(&action) {

@@ -1,16 +1,21 @@
 //! Reads `http` actions. What is constant is checked here; what is evaluated, when it runs.
 
+pub(super) mod cancel;
 mod keys;
+mod xml;
 
 use std::sync::Arc;
+
+use pagurus_domain::document::form::Keys;
 
 use super::draft::{Effect, Mark, Named};
 use super::reader::{Fields, LONGEST_CALL, ScenarioReader, Spot, quoted, with_nearest};
 use super::template::{NamedTemplate, literal_parts, names_request, without_marks};
 use crate::value::{Expression, Template};
+use crate::xml::Namespaces;
 use crate::{Action, Auth, Body, HttpAction, Method, StatusRange};
 use keys::{AUTH, KEYS};
-pub(super) use keys::{HTTP, SAVE};
+pub(super) use keys::{GIVEN_UP, HTTP, SAVE};
 
 /// Header fields that the engine writes itself; a second one would break the request.
 const OWN_HEADERS: &[&str] = &["connection", "content-length", "idempotency-key", "transfer-encoding"];
@@ -30,16 +35,36 @@ pub(super) fn read_call(
     spot: &Spot<'_>,
 ) -> (Option<HttpAction>, Effect, Option<Named>) {
     let effect = Effect { fails: Some("http"), ..Effect::default() };
-    let before = reader.fault_count();
-    let Some(fields) = reader.fields(spot, &KEYS) else {
+    let (action, request) = read_parts(reader, spot, &KEYS);
+    let Some(action) = action else { return (None, effect, request) };
+    if let Some(request) = request.as_ref().filter(|_| !tells_request(&action)) {
+        reader.warn_unanswered_request(request);
+    }
+    if action.request.is_none() && http_names_request(&action) {
+        reader.push(request_without_name(&spot.mark));
         return (None, effect, None);
+    }
+    (Some(action), effect, request)
+}
+
+/// Reads a call with these keys.
+fn read_parts(
+    reader: &mut ScenarioReader<'_>,
+    spot: &Spot<'_>,
+    keys: &'static Keys,
+) -> (Option<HttpAction>, Option<Named>) {
+    let before = reader.fault_count();
+    let Some(fields) = reader.fields(spot, keys) else {
+        return (None, None);
     };
     reader.is_sent = true;
     let url = reader
         .required(spot, &fields, "url", "url: \"${config.NAME}/path\"")
         .cloned()
         .and_then(|url| self::url(reader, &url));
-    let body = body(reader, &fields);
+    let namespaces = xml::namespaces(reader, &fields);
+    let soap = xml::soap(reader, &fields, &namespaces);
+    let body = body(reader, &fields, &namespaces);
     let method = fields.get("method").and_then(|spot| method(reader, spot));
     let query = named(reader, &fields, "query");
     let headers = headers(reader, &fields);
@@ -61,10 +86,11 @@ pub(super) fn read_call(
         noted.answer(&name.name);
     }
     let request = name_of_request(reader, &fields);
+    let cancel = cancel::read(reader, &fields);
     let Some(url) = url.filter(|_| reader.fault_count() == before) else {
-        return (None, effect, request);
+        return (None, request);
     };
-    let default = if body.is_some() { Method::Post } else { Method::Get };
+    let default = if body.is_some() || soap.is_some() { Method::Post } else { Method::Get };
     let mut action = HttpAction {
         method: method.unwrap_or(default),
         url,
@@ -78,17 +104,13 @@ pub(super) fn read_call(
         auth,
         certificate,
         request: request.as_ref().map(|request| request.name.clone()),
+        cancel,
+        namespaces,
+        soap,
         secrets: Arc::default(),
     };
     action.secrets = secrets(&action).into();
-    if let Some(request) = request.as_ref().filter(|_| !tells_request(&action)) {
-        reader.warn_unanswered_request(request);
-    }
-    if action.request.is_none() && http_names_request(&action) {
-        reader.push(request_without_name(&spot.mark));
-        return (None, effect, None);
-    }
-    (Some(action), effect, request)
+    (Some(action), request)
 }
 
 /// The name under which an action registers a request.
@@ -127,23 +149,7 @@ pub(super) fn name(
 /// The secrets that the request names.
 fn secrets(http: &HttpAction) -> Vec<String> {
     let mut names = Vec::new();
-    http.url.collect_secrets(&mut names);
-    for (_, value) in http.query.iter().chain(&http.headers) {
-        value.collect_secrets(&mut names);
-    }
-    match &http.body {
-        None => {}
-        Some(Body::Json(template) | Body::Text(template)) => template.collect_secrets(&mut names),
-        Some(Body::Form(fields)) => fields.iter().for_each(|(_, value)| value.collect_secrets(&mut names)),
-    }
-    match &http.auth {
-        None => {}
-        Some(Auth::Bearer(token)) => token.collect_secrets(&mut names),
-        Some(Auth::Basic { username, password }) => {
-            username.collect_secrets(&mut names);
-            password.collect_secrets(&mut names);
-        }
-    }
+    http.each_sent(&mut |template| template.collect_secrets(&mut names));
     names
 }
 
@@ -159,24 +165,15 @@ fn tells_request(http: &HttpAction) -> bool {
             };
         });
     };
-    look(&http.url);
-    http.query.iter().chain(&http.headers).chain(&http.save).for_each(|(_, value)| look(value));
-    match &http.body {
-        None => {}
-        Some(Body::Json(template) | Body::Text(template)) => look(template),
-        Some(Body::Form(fields)) => fields.iter().for_each(|(_, value)| look(value)),
-    }
+    http.each_sent(&mut look);
+    http.save.iter().for_each(|(_, value)| look(value));
     tells
 }
 
 fn http_names_request(http: &HttpAction) -> bool {
-    let fields = http.query.iter().chain(&http.headers).chain(&http.save);
-    let body = match &http.body {
-        None => false,
-        Some(Body::Json(template) | Body::Text(template)) => names_request(template),
-        Some(Body::Form(fields)) => fields.iter().any(|(_, value)| names_request(value)),
-    };
-    body || names_request(&http.url) || fields.into_iter().any(|(_, value)| names_request(value))
+    let mut names = http.save.iter().any(|(_, value)| names_request(value));
+    http.each_sent(&mut |template| names |= names_request(template));
+    names
 }
 
 fn method(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Method> {
@@ -270,7 +267,7 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-fn body(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>) -> Option<Body> {
+fn body(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>, namespaces: &Namespaces) -> Option<Body> {
     let mut kinds = ["body", "form", "text"].into_iter().filter_map(|key| fields.entry(key));
     let (_, first) = kinds.next()?;
     for (mark, second) in kinds {
@@ -280,7 +277,10 @@ fn body(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>) -> Option<Body> {
     match first.label.as_str() {
         "form" => reader.named_templates(first).map(|fields| Body::Form(without_marks(fields))),
         "text" => reader.text_template(first).map(Body::Text),
-        _ => reader.template(first).map(Body::Json),
+        _ => match xml::xml_of(first) {
+            Some(document) => xml::body(reader, &document, fields.get("soap").is_some(), namespaces),
+            None => reader.template(first).map(Body::Json),
+        },
     }
 }
 

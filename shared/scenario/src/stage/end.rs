@@ -97,6 +97,10 @@ pub struct StageEnd {
     pub calls: Vec<CallMade>,
     /// The systems of the requests that it waits for.
     pub asked: Vec<(RequestId, String)>,
+    /// Ways in which open requests are given up, as far as they follow from answers: each as the JSON of its call.
+    pub cancels: Vec<(RequestId, String)>,
+    /// True if it ends where an action says how its request is given up.
+    pub gives_up: bool,
     /// Requests of its actions to the world.
     pub steps: Vec<StepMade>,
     /// Time for which the stage ran.
@@ -244,6 +248,8 @@ impl Builder {
             answers: self.answers.clone(),
             calls: self.calls.clone(),
             asked: Vec::new(),
+            cancels: Vec::new(),
+            gives_up: false,
             steps: self.steps.clone(),
             duration: Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0)),
         };
@@ -333,7 +339,8 @@ impl StageRun {
         }
         let step = &turn.scenario.state(self.state).name;
         let distance = turn.scenario.distance_to_target(self.state);
-        self.with_asked(self.end.build(cursor, step, distance, turn.started_at), turn)
+        let end = self.end.build(cursor, step, distance, turn.started_at);
+        self.with_cancels(self.with_asked(end, turn), turn)
     }
 
     /// Returns what is to be saved at the entry point that was just entered, and is not reported again at the end.

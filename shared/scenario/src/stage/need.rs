@@ -1,5 +1,6 @@
 //! Requests of a stage to the world, and the answers of the world.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::super::Method;
-use super::{Reached, StageEnd};
+use super::{Cancel, Reached, StageEnd};
 
 /// Need of a stage to go on.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,8 @@ pub enum Need {
         hand_out: u32,
         /// Set where the request is a task of an actor.
         task: Option<TaskTerms>,
+        /// The way in which it is given up.
+        cancel: Cancel,
     },
     /// Make an HTTP request.
     Http(HttpCall),
@@ -83,7 +86,7 @@ impl HttpCall {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpBody {
     /// Media type, unless the action's headers name one.
-    pub content_type: &'static str,
+    pub content_type: Cow<'static, str>,
     /// The body.
     pub bytes: Vec<u8>,
 }

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::super::script::{Raised, RunError, Script};
 use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, Branch, Event, HttpAction, Lapse, SleepUntil, State};
+use super::cancel::Cancel;
 use super::need::{HttpCall, Publication};
 use super::response::asked_by_http;
 use super::snapshot::{Destination, Digest, OpenRequest};
@@ -31,7 +32,13 @@ impl StageRun {
                     self.cursor.advance();
                     return None;
                 }
-                return Some(self.register(action, name, content));
+                return match self.cancel_of(action, turn) {
+                    Ok(cancel) => Some(self.register(action, name, content, cancel)),
+                    Err(error) => {
+                        self.fail(error, turn);
+                        None
+                    }
+                };
             }
             Action::Parallel(steps) => return self.send_parallel(steps, turn),
             Action::Each(each) => return self.go_through(each, turn),
@@ -74,7 +81,7 @@ impl StageRun {
     }
 
     /// Registers a request before it is sent, so that an answer that comes at once finds it.
-    fn register(&mut self, action: &Action, name: &str, content: Option<Digest>) -> Need {
+    fn register(&mut self, action: &Action, name: &str, content: Option<Digest>, cancel: Cancel) -> Need {
         self.pending = Pending::Registration(name.to_owned(), content);
         Need::Register {
             name: name.to_owned(),
@@ -82,6 +89,7 @@ impl StageRun {
             action: u32::try_from(self.cursor.frame().action).unwrap_or(u32::MAX),
             hand_out: self.started_before(action),
             task: None,
+            cancel,
         }
     }
 
@@ -251,6 +259,7 @@ impl StageRun {
             content,
             keep_answer,
             earlier: false,
+            cancel: None,
         });
     }
 

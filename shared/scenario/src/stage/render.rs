@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::super::script::RunError;
 use super::super::source::reader::{LONGEST_CALL, in_largest_unit};
-use super::super::value::{Url, percent_encode};
+use super::super::value::{Template, Url, percent_encode};
+use super::super::xml::{Soap, SoapVersion, XmlTemplate};
 use super::super::{AmqpAction, Auth, Body, HttpAction, Lapse};
 use super::need::{HttpBody, HttpCall, Publication};
 use super::{StageRun, StageTurn};
@@ -67,6 +68,25 @@ impl StageRun {
     }
 
     pub(super) fn render_http(&self, http: &HttpAction, turn: &StageTurn<'_>) -> Result<HttpCall, RunError> {
+        let mut call = self.render_without_auth(http, turn)?;
+        let text = |template: &Template| template.render_text(&self.context, &turn.settings.scripting);
+        let auth = match &http.auth {
+            None => return Ok(call),
+            Some(Auth::Bearer(token)) => format!("Bearer {}", header_text(text(token)?)?),
+            Some(Auth::Basic { username, password }) => {
+                format!("Basic {}", BASE64.encode(format!("{}:{}", text(username)?, text(password)?)))
+            }
+        };
+        call.headers.push(("Authorization".into(), auth));
+        Ok(call)
+    }
+
+    /// Renders a call without the field of its credentials.
+    pub(super) fn render_without_auth(
+        &self,
+        http: &HttpAction,
+        turn: &StageTurn<'_>,
+    ) -> Result<HttpCall, RunError> {
         let scripting = &turn.settings.scripting;
         let context = &self.context;
         let Url { text: mut url, host_of_order } = http.url.render_url(context, scripting)?;
@@ -80,22 +100,10 @@ impl StageRun {
         for (name, value) in &http.headers {
             headers.push((name.clone(), header_text(value.render_text(context, scripting)?)?));
         }
-        match &http.auth {
-            None => {}
-            Some(Auth::Bearer(token)) => {
-                let token = header_text(token.render_text(context, scripting)?)?;
-                headers.push(("Authorization".into(), format!("Bearer {token}")));
-            }
-            Some(Auth::Basic { username, password }) => {
-                let pair = format!(
-                    "{}:{}",
-                    username.render_text(context, scripting)?,
-                    password.render_text(context, scripting)?
-                );
-                headers.push(("Authorization".into(), format!("Basic {}", BASE64.encode(pair))));
-            }
-        }
-        let body = http.body.as_ref().map(|body| self.render_body(body, turn)).transpose()?;
+        let body = match &http.soap {
+            Some(soap) => Some(self.render_soap(http, soap, &mut headers, turn)?),
+            None => http.body.as_ref().map(|body| self.render_body(body, turn)).transpose()?,
+        };
         let timeout =
             http.timeout.as_ref().map(|timeout| self.lapse(timeout, LONGEST_CALL, turn)).transpose()?;
         Ok(HttpCall {
@@ -116,12 +124,16 @@ impl StageRun {
         let scripting = &turn.settings.scripting;
         Ok(match body {
             Body::Json(template) => HttpBody {
-                content_type: "application/json",
+                content_type: "application/json".into(),
                 bytes: template.render(&self.context, scripting)?.to_string().into_bytes(),
             },
             Body::Text(template) => HttpBody {
-                content_type: "text/plain; charset=utf-8",
+                content_type: "text/plain; charset=utf-8".into(),
                 bytes: template.render_text(&self.context, scripting)?.into_bytes(),
+            },
+            Body::Xml(xml) => HttpBody {
+                content_type: "application/xml; charset=utf-8".into(),
+                bytes: xml.render(&self.context, scripting)?.into_bytes(),
             },
             Body::Form(fields) => {
                 let mut pairs = Vec::with_capacity(fields.len());
@@ -130,11 +142,43 @@ impl StageRun {
                     pairs.push(format!("{}={}", percent_encode(name), percent_encode(&value)));
                 }
                 HttpBody {
-                    content_type: "application/x-www-form-urlencoded",
+                    content_type: "application/x-www-form-urlencoded".into(),
                     bytes: pairs.join("&").into_bytes(),
                 }
             }
         })
+    }
+
+    /// Renders the envelope of a SOAP call; of SOAP 1.1, the action is a header field.
+    fn render_soap(
+        &self,
+        http: &HttpAction,
+        soap: &Soap,
+        headers: &mut Vec<(String, String)>,
+        turn: &StageTurn<'_>,
+    ) -> Result<HttpBody, RunError> {
+        let scripting = &turn.settings.scripting;
+        let text = |xml: &XmlTemplate| xml.render(&self.context, scripting);
+        let header = soap.header.as_ref().map(text).transpose()?;
+        let body = match &http.body {
+            Some(Body::Xml(xml)) => text(xml)?,
+            _ => String::new(),
+        };
+        let action =
+            soap.action.as_ref().map(|action| action.render_text(&self.context, scripting)).transpose()?;
+        let action = action.map(header_text).transpose()?.map(|text| in_quotes(&text));
+        let content_type = match (soap.version, action) {
+            (SoapVersion::V11, action) => {
+                headers.push(("SOAPAction".into(), action.unwrap_or_else(|| in_quotes(""))));
+                "text/xml; charset=utf-8".into()
+            }
+            (SoapVersion::V12, None) => "application/soap+xml; charset=utf-8".into(),
+            (SoapVersion::V12, Some(action)) => {
+                format!("application/soap+xml; charset=utf-8; action={action}").into()
+            }
+        };
+        let envelope = soap.envelope(header.as_deref(), &body, &http.namespaces);
+        Ok(HttpBody { content_type, bytes: envelope.into_bytes() })
     }
 
     pub(super) fn render_amqp(
@@ -171,7 +215,13 @@ impl StageRun {
     }
 }
 
-fn header_text(text: String) -> Result<String, RunError> {
+/// A quoted string, as header fields have them.
+fn in_quotes(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// A text that a header field can hold.
+pub(super) fn header_text(text: String) -> Result<String, RunError> {
     if text.chars().any(|c| c.is_control() && c != '\t') {
         return Err(RunError::new("a header field must not contain control characters"));
     }

@@ -8,11 +8,12 @@ use pagurus_domain::order::OrderError;
 use pagurus_domain::order::stage::Then;
 use pagurus_domain::retry::{self, Cycle, ErrorClass, Interaction, Outcome as Answered, Verdict};
 use pagurus_domain::system::host_and_path;
-use serde_json::{Map, Value, json};
 
 use super::super::script::RunError;
-use super::super::value::{Template, body_value};
+use super::super::value::Template;
+use super::super::xml;
 use super::super::{Action, Folded, HttpAction, ScenarioKind};
+use super::answered::{SoapFailure, called, response_value};
 use super::failing::Failing as _;
 use super::need::{HttpFailure, NO_ROOM, READ_TIMEOUT, Response, SECRET_KEPT};
 use super::sample::{FailedCall, FailureNature};
@@ -38,6 +39,7 @@ impl StageRun {
                 self.note_sent(turn);
                 self.note_answered(turn);
                 self.keep(http, response);
+                self.note_cancel_of_sent(turn);
                 match self.save(&http.save, turn) {
                     Ok(()) => self.cursor.advance(),
                     Err(error) => self.fail(error, turn),
@@ -73,7 +75,7 @@ impl StageRun {
             self.sample_judged(&asked_by_http(http, url), &judged, turn);
             match judged {
                 Ok(response) => {
-                    self.name(http, response_value(response).folded());
+                    self.name(http, response_value(http, response).folded());
                     self.cursor.frame_mut().parallel_done.push(*index);
                 }
                 Err(failed) => failures.push(failed),
@@ -98,7 +100,9 @@ impl StageRun {
             Some(Err(place)) => {
                 for ((index, _), outcome) in made.iter().zip(outcomes) {
                     match (steps.get(*index), outcome) {
-                        (Some(http), Ok(response)) => self.name(http, response_value(response).folded()),
+                        (Some(http), Ok(response)) => {
+                            self.name(http, response_value(http, response).folded())
+                        }
                         (Some(http), Err(_)) => self.keep_none(http),
                         (None, _) => {}
                     }
@@ -152,19 +156,37 @@ impl StageRun {
             Ok(response) => {
                 let is_error = response.status >= 400;
                 let allowed = is_error && http.expect.iter().any(|range| range.contains(response.status));
-                let answered = Answered::Response { status: response.status, body: &response.body };
+                let soap = if allowed { None } else { SoapFailure::of(http, response) };
+                let fault = match &soap {
+                    Some(failure) => failure.fault_text(),
+                    None => xml::fault_of(&response.body).map(|fault| fault.text()),
+                };
+                let answered = Answered::Response {
+                    status: response.status,
+                    body: &response.body,
+                    fault: fault.as_deref(),
+                };
                 // What the scenario expects is no failure, whatever the rules of the deployment say.
                 let class = if allowed { None } else { classify(http, url, &answered, turn) };
+                let class = class.or_else(|| soap.as_ref().map(SoapFailure::class));
                 if class.is_none() && (allowed || !is_error) {
                     return Ok(response);
                 }
-                let mut quoted = self.end.secrets.excerpt(&turn.scenario.mask.body_text(&response.body));
+                let mask = &turn.scenario.mask;
+                let (link, said) = match &soap {
+                    Some(failure) if !mask.hides_bodies() => (" ", failure.words()),
+                    _ => (": ", mask.body_text(&response.body)),
+                };
+                let mut quoted = self.end.secrets.excerpt(&said);
                 quoted.truncate(quoted.floor_char_boundary(QUOTED_BYTES));
-                let message = format!("{} answered {}: {quoted}", called(http, url), response.status);
+                let message = format!("{} answered {}{link}{quoted}", called(http, url), response.status);
                 let class = class.map(|class| class.to_string());
                 let status = Some(response.status);
                 let error = OrderError { class, message, system, status, ..OrderError::default() };
-                let nature = FailureNature::of_status(response.status);
+                let nature = match &soap {
+                    Some(failure) => failure.nature(response.status),
+                    None => FailureNature::of_status(response.status),
+                };
                 Err(FailedCall { error, nature, retry_after: retry_after::of_response(response, turn.now) })
             }
             Err(failure) if failure.chain.contains(&SECRET_KEPT) => Err(FailedCall::kept(failure)),
@@ -321,7 +343,7 @@ impl StageRun {
 
     /// Shows an answer to the scenario.
     fn keep(&mut self, http: &HttpAction, response: &Response) {
-        let value = response_value(response);
+        let value = response_value(http, response);
         self.name(http, value.clone());
         self.context.response = Some(value);
     }
@@ -372,28 +394,4 @@ fn classify(
 pub(super) fn asked_by_http(http: &HttpAction, url: &str) -> Destination {
     let (host, path) = host_and_path(url);
     Destination::Http { method: http.method.to_string(), host: host.to_owned(), path: path.to_owned() }
-}
-
-fn called(http: &HttpAction, url: &str) -> String {
-    let (host, path) = host_and_path(url);
-    format!("{} {host}{path}", http.method)
-}
-
-/// The answer as `response` shows it.
-pub(super) fn response_value(response: &Response) -> Folded {
-    let headers: Map<String, Value> =
-        response.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
-    let kind = response.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-    let body = body_value(&response.body, kind.map(|(_, kind)| kind.as_str()));
-    let mut value = json!({
-        "status": response.status,
-        "headers": headers,
-        "durationMs": u64::try_from(response.duration.as_millis()).unwrap_or(u64::MAX),
-    });
-    // Moved, not copied: the tree of a long answer is large.
-    if let Value::Object(map) = &mut value {
-        map.insert("body".into(), body);
-    }
-    let of_headers: usize = response.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
-    Folded::about(value, response.body.len() + of_headers)
 }

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::super::script::RunError;
 use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, ActorAction, Folded};
+use super::cancel::Cancel;
 use super::need::{Task, TaskTerms};
 use super::snapshot::{Awaiting, TaskTimes};
 use super::{Need, Pending, StageRun, StageTurn, later};
@@ -77,6 +78,7 @@ impl StageRun {
                 force_finish: actor.force_finish_after_task_timeout,
                 wait_ends_at: turn.longest_wait_since(queued_at),
             }),
+            cancel: Cancel::Never,
         })
     }
 

@@ -12,6 +12,7 @@ mod defects;
 mod each;
 mod failures;
 mod flow;
+mod given_up;
 mod hold;
 mod holds;
 mod judged;
@@ -30,6 +31,7 @@ mod property;
 mod reported;
 mod sampled;
 mod secrets;
+mod soap;
 mod stored;
 mod tasks;
 mod wide;
@@ -254,7 +256,9 @@ fn input(
         name: name.clone(),
         value: value.clone().into(),
         received_at: value.get("receivedAt").and_then(Value::as_str).and_then(|at| at.parse().ok()),
-        body: value.get("body").map_or_else(String::new, ToString::to_string),
+        body: value
+            .get("body")
+            .map_or_else(String::new, |body| body.as_str().map_or_else(|| body.to_string(), str::to_owned)),
         step_status: value.get("stepStatus").and_then(Value::as_str).map(str::to_owned),
     });
     let callbacks = callbacks.collect();

@@ -10,6 +10,7 @@ use pagurus_domain::retry::{self, ErrorClass, Interaction, Reply};
 
 use super::super::Event;
 use super::super::source::reader::LONGEST_DURATION;
+use super::super::xml;
 use super::response::QUOTED_BYTES;
 use super::snapshot::awaited;
 use super::snapshot::{Destination, OpenRequest};
@@ -65,17 +66,20 @@ impl StageRun {
     fn failure_of(&self, request: &OpenRequest, event: Event, turn: &StageTurn<'_>) -> Option<OrderError> {
         let name = &request.name;
         let callback = turn.received.iter().find(|callback| callback.name == *name);
+        let fault = callback.and_then(|callback| xml::fault_of(&callback.body)).map(|fault| fault.text());
         let reply = match callback {
-            Some(callback) => {
-                Reply::Callback { step_status: callback.step_status.as_deref(), body: &callback.body }
-            }
+            Some(callback) => Reply::Callback {
+                step_status: callback.step_status.as_deref(),
+                body: &callback.body,
+                fault: fault.as_deref(),
+            },
             None if event == Event::Timeout => Reply::TimedOut,
             None => return None,
         };
         let class = class_of(request.asked.as_ref(), &reply, turn)?;
         let message = match &reply {
             Reply::TimedOut => format!("no answer to request `{name}` came in time"),
-            Reply::Callback { step_status, body } => {
+            Reply::Callback { step_status, body, .. } => {
                 let mut quoted = self.end.secrets.excerpt(&turn.scenario.mask.body_text(body));
                 quoted.truncate(quoted.floor_char_boundary(QUOTED_BYTES));
                 let status = step_status.map_or_else(String::new, |status| format!(" {status}"));

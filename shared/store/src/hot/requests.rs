@@ -9,12 +9,13 @@ use pagurus_domain::activation::Stream;
 use pagurus_domain::flow::OpenRequests;
 use pagurus_domain::id::{Life, OrderNo, Pass, RequestId};
 use pagurus_domain::number::saturated;
-use pagurus_scenario::stage::{TASK_PREFIX, TaskTerms};
+use pagurus_scenario::stage::{Cancel, TASK_PREFIX, TaskTerms};
 use pagurus_wire::parts::RequestView;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::columns::columns;
+use crate::hot::cancellations;
 use crate::row::read;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
@@ -32,19 +33,21 @@ statements! {
     // Only who holds the pass may register, and the same action of the same visit gets the same id.
     REGISTER = "
         INSERT INTO requests (id, order_no, life, visit, action, name,
-                              hand_out, work_seconds, accept_first, task_ends_at, force_finish, wait_ends_at)
+                              hand_out, work_seconds, accept_first, task_ends_at, force_finish, wait_ends_at, cancel)
         SELECT gen_random_uuid(), t.no, t.life, t.visit, t.action, t.name,
-               t.hand_out, t.work_seconds, t.accept_first, t.task_ends_at, t.force_finish, t.wait_ends_at
+               t.hand_out, t.work_seconds, t.accept_first, t.task_ends_at, t.force_finish, t.wait_ends_at, t.cancel
           FROM unnest($1::bigint[], $2::uuid[], $3::integer[], $4::integer[], $5::integer[], $6::text[],
-                      $7::integer[], $8::double precision[], $9::boolean[], $10::timestamptz[], $11::boolean[], $12::timestamptz[])
+                      $7::integer[], $8::double precision[], $9::boolean[], $10::timestamptz[], $11::boolean[], $12::timestamptz[],
+                      $13::text[])
                AS t (no, pass, life, visit, action, name,
-                     hand_out, work_seconds, accept_first, task_ends_at, force_finish, wait_ends_at)
+                     hand_out, work_seconds, accept_first, task_ends_at, force_finish, wait_ends_at, cancel)
           JOIN running r ON r.order_no = ANY(ARRAY[t.no]) AND r.pass = t.pass
         ON CONFLICT (order_no, life, visit, action, hand_out) DO UPDATE
            -- A repeat from a savepoint asks again what got no answer in time.
            SET status = CASE WHEN requests.status = 'answered' THEN 'answered' ELSE 'open' END,
                closed_at = CASE WHEN requests.status = 'answered' THEN requests.closed_at END,
-               task_ends_at = excluded.task_ends_at, wait_ends_at = excluded.wait_ends_at
+               task_ends_at = excluded.task_ends_at, wait_ends_at = excluded.wait_ends_at,
+               cancel = coalesce(excluded.cancel, requests.cancel)
         RETURNING id, order_no";
     // Only the newest hand-out of such a task may still be answered.
     SUPERSEDE = "
@@ -63,12 +66,21 @@ statements! {
           FROM unnest($1::uuid[], $2::text[]) AS t (id, system)
          WHERE r.id = ANY(ARRAY[t.id]) AND r.status = 'open' AND NOT r.awaited
         RETURNING r.order_no, r.system";
+    // What an action says only after its answer came: how its request is given up.
+    SET_CANCELS = "
+        UPDATE requests r SET cancel = t.cancel
+          FROM unnest($1::uuid[], $2::text[]) AS t (id, cancel)
+         WHERE r.id = ANY(ARRAY[t.id]) AND r.status = 'open' AND r.cancel IS DISTINCT FROM t.cancel";
     // An earlier hand-out of a task stays open where the first answer counts, whichever it is, but
     // not when the time of the whole task is over.
     TIME_OUT = "
+        WITH closed AS (
         UPDATE requests SET status = 'timeout', closed_at = now()
          WHERE order_no = ANY($1::bigint[]) AND status = 'open'
-           AND (awaited AND NOT accept_first OR task_ends_at <= now() OR wait_ends_at <= now())";
+           AND (awaited AND NOT accept_first OR task_ends_at <= now() OR wait_ends_at <= now())
+        RETURNING id, order_no, life, name, cancel)
+        INSERT INTO cancellations (id, request, order_no, life, name, call, next_at)
+        SELECT gen_random_uuid(), id, order_no, life, name, cancel, now() FROM closed WHERE cancel IS NOT NULL";
     // Tasks whose hand-out these orders wait for: it is too late now.
     OVERDUE_TASKS = "
         SELECT r.order_no, r.name, s.name AS scenario
@@ -88,8 +100,12 @@ statements! {
                OFFSET 0) AS r
          ORDER BY t.no, r.hand_out";
     CANCEL = "
+        WITH closed AS (
         UPDATE requests SET status = 'canceled', closed_at = now()
-         WHERE order_no = ANY($1::bigint[]) AND status = 'open'";
+         WHERE order_no = ANY($1::bigint[]) AND status = 'open'
+        RETURNING id, order_no, life, name, cancel)
+        INSERT INTO cancellations (id, request, order_no, life, name, call, next_at)
+        SELECT gen_random_uuid(), id, order_no, life, name, cancel, now() FROM closed WHERE cancel IS NOT NULL";
     OF_LIFE = "
         SELECT id, name, status FROM requests WHERE order_no = $1 AND life = $2
          ORDER BY visit DESC, action DESC, hand_out DESC LIMIT 1000";
@@ -98,7 +114,9 @@ statements! {
                CASE WHEN r.status = 'open' AND (o.finished_at IS NOT NULL OR o.life <> r.life)
                     THEN 'canceled' ELSE r.status END AS status,
                r.awaited, r.life, r.visit, r.system, r.registered_at,
-               coalesce(r.closed_at, CASE WHEN o.life = r.life THEN o.finished_at END) AS closed_at
+               coalesce(r.closed_at, CASE WHEN o.life = r.life THEN o.finished_at END) AS closed_at,
+               (SELECT c.status FROM cancellations c WHERE c.order_no = $1 AND c.request = r.id
+                 ORDER BY c.created_at DESC LIMIT 1) AS cancel
           FROM requests r JOIN orders o ON o.no = r.order_no
          WHERE r.order_no = $1 ORDER BY r.registered_at, r.id OFFSET $2 LIMIT $3";
     AWAITED = "
@@ -125,6 +143,8 @@ pub struct NewRequest {
     pub name: String,
     /// Set where it is a hand-out of a task.
     pub task: Option<TaskTerms>,
+    /// The way in which it is given up.
+    pub cancel: Cancel,
 }
 
 /// Stores requests; `None` where the pass no longer holds.
@@ -142,6 +162,7 @@ pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option
         task_ends_at: Option<Timestamp> = new.task.and_then(|task| task.task_ends_at),
         force_finish: bool = new.task.is_some_and(|task| task.force_finish),
         wait_ends_at: Option<Timestamp> = new.task.map(|task| task.wait_ends_at),
+        cancel: Option<&str> = new.cancel.call(),
     });
     let rows = columns.query(tx, REGISTER, &[]).await?;
     // An order runs one stage, and a stage registers one request at a time.
@@ -151,6 +172,12 @@ pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option
     if !alone.is_empty() {
         let statement = tx.prepare_cached(SUPERSEDE).await?;
         tx.execute(&statement, &[&alone]).await?;
+    }
+    let again = requests.iter().filter(|r| r.cancel != Cancel::Never);
+    let (again, orders): (Vec<Uuid>, Vec<i64>) =
+        again.filter_map(|r| Some((*ids.get(&r.no.0)?, r.no.0))).unzip();
+    if !again.is_empty() {
+        cancellations::forget(tx, &again, &orders).await?;
     }
     Ok(requests.iter().map(|r| ids.get(&r.no.0).copied().map(RequestId)).collect())
 }
@@ -240,6 +267,16 @@ pub(crate) async fn time_out(tx: &Tx<'_>, orders: &[i64]) -> Result<()> {
     Ok(())
 }
 
+/// Notes how these requests are given up, each as the JSON of its call.
+pub(crate) async fn set_cancels(tx: &Tx<'_>, cancels: &[(RequestId, &str)]) -> Result<()> {
+    let columns = columns!((id, cancel) in cancels => {
+        id: Uuid = id.0,
+        cancel: &str = *cancel,
+    });
+    columns.execute(tx, SET_CANCELS, &[]).await?;
+    Ok(())
+}
+
 /// This life of the orders is over: no request of it will be applied any more.
 pub async fn cancel(tx: &Tx<'_>, orders: &[i64]) -> Result<()> {
     let statement = tx.prepare_cached(CANCEL).await?;
@@ -274,7 +311,7 @@ pub async fn of_life(tx: &Tx<'_>, no: OrderNo, life: Life) -> Result<Vec<NamedRe
 pub async fn of_order(client: &Client, no: OrderNo, before: i64, limit: i64) -> Result<Vec<RequestView>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
     let rows = client.query(&statement, &[&no.0, &before, &limit]).await?;
-    let read = |row: &Row| read!(row => RequestView { name, status, awaited, life, visit, system, registered_at, closed_at });
+    let read = |row: &Row| read!(row => RequestView { name, status, awaited, life, visit, system, registered_at, closed_at, cancel });
     Ok(rows.iter().map(read).collect())
 }
 

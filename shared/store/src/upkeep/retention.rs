@@ -13,17 +13,19 @@ statements! {
     AGES = "
         SELECT no, scenario, created_at, finished_at, now() AS now FROM orders WHERE no > $1 ORDER BY no LIMIT $2";
     NAMED = "SELECT no, id, finished_at FROM orders WHERE no > $1 ORDER BY no LIMIT $2";
-    // An order stays while a notification of it is on its way, and while another one waits for it.
+    // An order stays while a notification or a call of it is on its way, and while another one waits for it.
     LOCK_REMOVABLE = "
         SELECT o.no, o.status FROM orders o
          WHERE o.no = ANY($1::bigint[]) AND o.finished_at IS NOT NULL
            AND NOT EXISTS (SELECT FROM outbox b WHERE b.order_no = ANY(ARRAY[o.no]) AND b.parked_because IS NULL)
+           AND NOT EXISTS (SELECT FROM cancellations c WHERE c.order_no = ANY(ARRAY[o.no]) AND c.status = 'pending')
            AND NOT EXISTS (SELECT FROM dependencies d
                             WHERE d.before_id = ANY(ARRAY[o.id]) AND d.stand NOT IN ('met', 'closed'))
          ORDER BY o.no FOR UPDATE SKIP LOCKED";
     DROP_CALLBACKS = "
         DELETE FROM callbacks WHERE request_id = ANY(ARRAY(
             SELECT id FROM requests WHERE order_no = ANY($1::bigint[])))";
+    DROP_CANCELLATIONS = "DELETE FROM cancellations WHERE order_no = ANY($1::bigint[])";
     DROP_REQUESTS = "DELETE FROM requests WHERE order_no = ANY($1::bigint[])";
     DROP_CALLS = "DELETE FROM calls WHERE order_no = ANY($1::bigint[])";
     DROP_DEPENDENCIES = "DELETE FROM dependencies WHERE order_no = ANY($1::bigint[])";
@@ -129,6 +131,7 @@ pub async fn remove(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<String>> {
     }
     for statement in [
         DROP_CALLBACKS,
+        DROP_CANCELLATIONS,
         DROP_REQUESTS,
         DROP_CALLS,
         DROP_DEPENDENCIES,

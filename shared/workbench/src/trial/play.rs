@@ -158,6 +158,7 @@ impl Play<'_> {
                 return Ok(());
             };
             if let Some(ended) = self.ended(&end) {
+                self.give_up_all();
                 self.played.end = Some(ended);
                 return Ok(());
             }
@@ -227,13 +228,16 @@ impl Play<'_> {
             let answer = match need {
                 Need::Done(end) => {
                     self.note(&end.transitions, &end.log, &end.answers);
+                    end.cancels.iter().for_each(|(id, call)| self.requests.note_cancel(*id, Some(call)));
                     if end.released {
                         self.tell("gives its queue up".to_owned());
                     }
                     return Ok(Some(end));
                 }
-                Need::Register { name, visit, action, hand_out, task } => {
-                    Answer::Registered(self.requests.register(&name, (visit, action), hand_out, task))
+                Need::Register { name, visit, action, hand_out, task, cancel } => {
+                    let id = self.requests.register(&name, (visit, action), hand_out, task);
+                    self.requests.note_cancel(id, cancel.call());
+                    Answer::Registered(id)
                 }
                 Need::Http(call) => self.http(&call, stage.step())?,
                 Need::Parallel(calls) => self.parallel(&calls, stage.step())?,

@@ -136,6 +136,10 @@ fn fields(keys: &Keys, definitions: &mut Map<String, Value>) -> Value {
     for rule in keys.rules {
         match rule {
             KeyRule::AtLeastOne => fields["minProperties"] = json!(1),
+            KeyRule::AnyOf(keys) => {
+                let each: Vec<_> = keys.iter().map(|key| json!({"required": [key]})).collect();
+                rules.push(json!({"anyOf": each}));
+            }
             KeyRule::ExactlyOne => {
                 fields["minProperties"] = json!(1);
                 fields["maxProperties"] = json!(1);

@@ -6,7 +6,6 @@ use super::{RetryReader, may_be_mapping};
 use crate::document::{DocumentKey, DocumentNode, Fault};
 use crate::retry::ErrorClass;
 use crate::retry::asynchronous::{AsyncClass, AsyncRule, CallbackCondition};
-use crate::retry::classify::Alternatives;
 use crate::retry::mask::{AmqpMask, NoMask};
 
 pub(super) fn rules(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Vec<AsyncRule> {
@@ -130,8 +129,7 @@ fn classes(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Vec<
 }
 
 fn callback(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Option<CallbackCondition> {
-    let mut condition =
-        CallbackCondition { step_status_keywords: Vec::new(), body_keywords: Alternatives::default() };
+    let mut condition = CallbackCondition::default();
     let entries = reader.mapping(node, pointer, &CALLBACK);
     if entries.is_empty() {
         if node.is_null() || node.as_map().is_some_and(<[_]>::is_empty) {
@@ -144,6 +142,10 @@ fn callback(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Opt
     for (key, value, at) in entries {
         if key.name == "body_keywords" {
             condition.body_keywords = alternatives(reader, value, &at);
+            continue;
+        }
+        if key.name == "soap_fault_keywords" {
+            condition.soap_fault_keywords = Some(alternatives(reader, value, &at));
             continue;
         }
         for (item, at) in reader.filled_list(value, &at) {

@@ -90,10 +90,17 @@ pub(super) static CLASS: Keys = Keys::with_rules(
 /// Lists of substrings: one list must hold, and of it every substring.
 const ALTERNATIVES: Form = filled_list(&filled_list(&Form::NotEmpty));
 
-pub(super) static RESPONSE: Keys = Keys::new(&[
-    required("status_codes", filled_list(&STATUS), "Statuses: 2xx, 4xx, 5xx."),
-    key("body_keywords", ALTERNATIVES, "Lists of texts: of one list, the body holds each."),
-]);
+const FAULT_KEYWORDS: Key =
+    key("soap_fault_keywords", ALTERNATIVES, "Lists of texts: of one list, the SOAP fault holds each.");
+
+pub(super) static RESPONSE: Keys = Keys::with_rules(
+    &[
+        key("status_codes", filled_list(&STATUS), "Statuses: 2xx, 4xx, 5xx; of faults, left out, any."),
+        key("body_keywords", ALTERNATIVES, "Lists of texts: of one list, the body holds each."),
+        FAULT_KEYWORDS,
+    ],
+    &[KeyRule::AnyOf(&["status_codes", "soap_fault_keywords"])],
+);
 
 const STATUS: Form =
     Form::Either(&[Form::Whole { least: 200, most: 299 }, Form::Whole { least: 400, most: 599 }]);
@@ -140,6 +147,7 @@ pub(super) static CALLBACK: Keys = Keys::with_rules(
     &[
         key("step_status_keywords", filled_list(&Form::NotEmpty), "Texts of which the step status holds one."),
         key("body_keywords", ALTERNATIVES, "Lists of texts: of one list, the body holds each."),
+        FAULT_KEYWORDS,
     ],
     &[KeyRule::AtLeastOne],
 );

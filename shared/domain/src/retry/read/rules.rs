@@ -131,18 +131,22 @@ fn classes(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Vec<
 }
 
 fn response(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Option<ResponseCondition> {
-    let mut condition =
-        ResponseCondition { status_codes: Vec::new(), body_keywords: Alternatives::default() };
+    let mut condition = ResponseCondition::default();
     for (key, value, at) in reader.mapping(node, pointer, &RESPONSE) {
-        if key.name == "body_keywords" {
-            condition.body_keywords = alternatives(reader, value, &at);
-            continue;
-        }
-        for (item, at) in reader.filled_list(value, &at) {
-            condition.status_codes.extend(status_code(reader, item, &at));
+        match key.name.as_str() {
+            "body_keywords" => condition.body_keywords = alternatives(reader, value, &at),
+            "soap_fault_keywords" => {
+                condition.soap_fault_keywords = Some(alternatives(reader, value, &at));
+            }
+            _ => {
+                for (item, at) in reader.filled_list(value, &at) {
+                    condition.status_codes.extend(status_code(reader, item, &at));
+                }
+            }
         }
     }
-    if may_be_mapping(node) && node.get("status_codes").is_none() {
+    let says_which = ["status_codes", "soap_fault_keywords"].iter().any(|key| node.get(key).is_some());
+    if may_be_mapping(node) && !says_which {
         let message = "the condition has no `status_codes`".to_owned();
         reader.fault_with_hint(node, pointer, message, "write `status_codes: [500, 503]`");
         return None;

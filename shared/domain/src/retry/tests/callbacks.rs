@@ -43,7 +43,7 @@ fn of(errors: &ErrorPolicy, asked: Asked<'_>, reply: Reply<'_>) -> Option<String
 #[test]
 fn err_6_the_example_of_the_specification() {
     let errors = read(CALLBACKS).unwrap();
-    let callback = |step_status, body| Reply::Callback { step_status, body };
+    let callback = |step_status, body| Reply::Callback { step_status, body, fault: None };
     let refused = Some("test-rule refused");
     for (reply, expected) in [
         (Reply::TimedOut, Some("test-rule technical")),
@@ -91,7 +91,7 @@ fn err_6_what_is_given_must_hold_and_one_condition_suffices() {
         (None, "slow", Some("r both")),
         (Some("done"), "paid", None),
     ] {
-        let reply = Reply::Callback { step_status: status, body };
+        let reply = Reply::Callback { step_status: status, body, fault: None };
         assert_eq!(of(&errors, http("/a"), reply).as_deref(), expected, "{reply:?}");
     }
     assert_eq!(of(&errors, http("/a"), Reply::TimedOut).as_deref(), Some("r both"));

@@ -194,7 +194,7 @@ proptest! {
         let question = Question { scenario: Some(scenario), path: Some(path), status: Some(status), body: Some(body), ..Question::default() };
         let explained = explain(&errors, &question).unwrap();
         let interaction = Interaction { method: "GET", host: "", path };
-        let classified = errors.classify(&interaction, &Outcome::Response { status, body });
+        let classified = errors.classify(&interaction, &Outcome::Response { status, body, fault: None });
         prop_assert_eq!(&explained.class, &classified.as_ref().map(|found| found.class.clone()));
         prop_assert_eq!(&explained.rule, &classified.as_ref().and_then(|found| found.rule.clone()));
         let policy = classified.and_then(|found| errors.policy_for(scenario, found.class.as_str()).map(|policy| policy.name.clone()));

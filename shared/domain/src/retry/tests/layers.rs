@@ -25,7 +25,7 @@ fn of(text: &str) -> ErrorPolicy {
 const AT_SHOP: Interaction<'static> = Interaction { method: "GET", host: "h", path: "/shop/a" };
 
 fn class(errors: ErrorRules<'_>, status: u16) -> Option<String> {
-    let outcome = Outcome::Response { status, body: "" };
+    let outcome = Outcome::Response { status, body: "", fault: None };
     errors.classify(&AT_SHOP, &outcome).map(|found| format!("{}/{}", found.rule.unwrap(), found.class))
 }
 

@@ -108,10 +108,10 @@ proptest! {
     fn err_1_hostile_paths_and_bodies_are_only_text(path in ".{0,40}", body in ".{0,40}", status in 0_u16..1000) {
         let errors = example();
         let interaction = Interaction { method: &body, host: &path, path: &path };
-        let classified = errors.classify(&interaction, &Outcome::Response { status, body: &body });
+        let classified = errors.classify(&interaction, &Outcome::Response { status, body: &body, fault: None });
         prop_assert!(classified.is_none() || status >= 400);
         let asked = Asked::Amqp { vhost: &path, exchange: &body, key: &path };
-        let reply = Reply::Callback { step_status: Some(&path), body: &body };
+        let reply = Reply::Callback { step_status: Some(&path), body: &body, fault: None };
         prop_assert_eq!(errors.classify_async(&asked, &reply), None);
     }
 }
@@ -128,7 +128,7 @@ fn err_1_hosts_that_are_equally_specific_do_not_depend_on_the_order_in_the_file(
     for rules in [format!("{one}, {two}"), format!("{two}, {one}")] {
         let errors = read(&format!("sync: {{classification: {{rules: {{{rules}}}}}}}")).unwrap();
         let interaction = Interaction { method: "GET", host: "shop.test", path: "/a" };
-        found.push(errors.classify(&interaction, &Outcome::Response { status: 500, body: "" }));
+        found.push(errors.classify(&interaction, &Outcome::Response { status: 500, body: "", fault: None }));
     }
     assert!(found[0].is_some());
     assert_eq!(found[0], found[1]);

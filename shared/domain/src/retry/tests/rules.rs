@@ -16,7 +16,7 @@ fn rules(lines: &[(&str, &str)]) -> String {
 }
 
 fn answer<'a>(status: u16, body: &'a str) -> Outcome<'a> {
-    Outcome::Response { status, body }
+    Outcome::Response { status, body, fault: None }
 }
 
 fn class_of(errors: &ErrorPolicy, path: &str, outcome: &Outcome<'_>) -> Option<String> {
@@ -228,5 +228,50 @@ proptest! {
         let exact = masked.iter().all(|part| !part.starts_with('*'));
         let longer = format!("{path}/z");
         prop_assert!(!exact || !mask.matches(&longer));
+    }
+}
+
+#[test]
+fn scn_20_words_of_a_fault_are_looked_for_in_faults_alone() {
+    let errors = read(
+        r#"
+sync:
+  classification:
+    rules:
+      any:
+        requests: [{path: "/**"}]
+        classes:
+          locked: {responses: [{soap_fault_keywords: [[Server, locked], [busy]]}]}
+          both: {responses: [{status_codes: [200], body_keywords: [[x]], soap_fault_keywords: [[y]]}]}
+          any: {responses: [{status_codes: [500]}]}
+async:
+  classification:
+    rules:
+      any:
+        requests: {http: [{path: "/**"}]}
+        classes: {late: {responses: [{soap_fault_keywords: [[later]]}]}}
+"#,
+    )
+    .unwrap();
+    for (status, body, fault, expected) in [
+        (500, "", Some("Server\nlocked"), Some("locked")),
+        (200, "", Some("busy"), Some("locked")),
+        (500, "Server locked", None, Some("any")),
+        (200, "busy", None, None),
+        (200, "x", Some("y"), Some("both")),
+        (200, "x", Some("z"), None),
+        (200, "", Some("y"), None),
+        (302, "", Some("busy"), None),
+    ] {
+        let outcome = Outcome::Response { status, body, fault };
+        assert_eq!(class_of(&errors, "/a", &outcome).as_deref(), expected, "{outcome:?}");
+    }
+    let asked = Asked::Http(Interaction { method: "GET", host: "h", path: "/a" });
+    for (body, fault, expected) in
+        [("later", None, None), ("", Some("later"), Some("late")), ("", Some("x"), None)]
+    {
+        let reply = Reply::Callback { step_status: None, body, fault };
+        let class = errors.classify_async(&asked, &reply).map(|classified| classified.class.to_string());
+        assert_eq!(class.as_deref(), expected, "{reply:?}");
     }
 }

@@ -1,27 +1,89 @@
 //! The keys of an `http` action.
 
-use pagurus_domain::document::form::{Form, KeyRule, Keys, NamedForm, key, required};
+use pagurus_domain::document::form::{Form, Key, KeyRule, Keys, NamedForm, key, required};
 
 use super::super::reader::{IDENTIFIER, NAMED};
 use crate::Method;
+
+#[rustfmt::skip]
+const METHOD: Key = key("method", Form::Words(methods), "The method; left out, `POST` with a body, else `GET`.");
+#[rustfmt::skip]
+const ADDRESS: Key = required("url", Form::Matching(URL), "`http://` or `https://`, or a constant in front: `${config.NAME}/path`. What comes from the order is percent-encoded.");
+#[rustfmt::skip]
+const QUERY: Key = key("query", NAMED, "Appended to the URL, encoded.");
+#[rustfmt::skip]
+const FIELDS: Key = key("headers", HEADERS, "Header fields; some are the engine's.");
+#[rustfmt::skip]
+const BODY: Key = key("body", Form::Something, "Any value, sent as JSON; `{xml: …}` is a text of XML, in which values are escaped.");
+#[rustfmt::skip]
+const FORM: Key = key("form", NAMED, "A mapping, sent as a form.");
+#[rustfmt::skip]
+const TEXT: Key = key("text", Form::Text, "A text, sent as it is.");
+#[rustfmt::skip]
+const PREFIXES: Key = key("namespaces", NAMESPACES, "Prefixes for namespaces of XML that is sent and answered: `{o: \"http://shop.example/orders\"}`.");
+#[rustfmt::skip]
+const SOAP: Key = key("soap", Form::Written(r"^1\.[12]$"), "Version of SOAP, `\"1.1\"` or `\"1.2\"`: the engine writes the envelope around `body: {xml: …}` and takes it off the answer; a fault is a failure.");
+#[rustfmt::skip]
+const SOAP_ACTION: Key = key("soapAction", Form::Text, "The action of a SOAP call.");
+#[rustfmt::skip]
+const SOAP_HEADER: Key = key("soapHeader", Form::Text, "Content of the header of the envelope, as XML.");
+#[rustfmt::skip]
+const TIMEOUT: Key = key("timeout", Form::Lapse, "The whole call with its answer, at most 5 minutes; left out, `worker.http.timeout`.");
+#[rustfmt::skip]
+const EXPECTED: Key = key("expect", EXPECT, "Statuses that are no error: `404`, `\"4xx\"`, `\"400-404\"`, or a list of them.");
+#[rustfmt::skip]
+const CREDENTIALS: Key = key("auth", Form::Fields(&AUTH), "`{bearer: …}`, or `{username: …, password: …}`; beside them, or alone, `{certificate: NAME}`.");
 
 /// The keys of one HTTP request.
 #[rustfmt::skip]
 pub(super) static KEYS: Keys = Keys::with_rules(
     &[
-        key("method", Form::Words(methods), "The method; left out, `POST` with a body, else `GET`."),
-        required("url", Form::Matching(URL), "`http://` or `https://`, or a constant in front: `${config.NAME}/path`. What comes from the order is percent-encoded."),
-        key("query", NAMED, "Appended to the URL, encoded."),
-        key("headers", HEADERS, "Header fields; some are the engine's."),
-        key("body", Form::Something, "Any value, sent as JSON."),
-        key("form", NAMED, "A mapping, sent as a form."),
-        key("text", Form::Text, "A text, sent as it is."),
-        key("timeout", Form::Lapse, "The whole call with its answer, at most 5 minutes; left out, `worker.http.timeout`."),
-        key("expect", EXPECT, "Statuses that are no error: `404`, `\"4xx\"`, `\"400-404\"`, or a list of them."),
+        METHOD,
+        ADDRESS,
+        QUERY,
+        FIELDS,
+        BODY,
+        FORM,
+        TEXT,
+        PREFIXES,
+        SOAP,
+        SOAP_ACTION,
+        SOAP_HEADER,
+        TIMEOUT,
+        EXPECTED,
         key("save", SAVE, "Variables to set from the answer."),
         key("name", Form::Matching(IDENTIFIER), "Keeps the answer as `responses.NAME`, too."),
-        key("auth", Form::Fields(&AUTH), "`{bearer: …}`, or `{username: …, password: …}`; beside them, or alone, `{certificate: NAME}`."),
+        CREDENTIALS,
         key("request", Form::Matching(IDENTIFIER), "Registers an asynchronous request of this name, which a `wait` awaits."),
+        GIVEN_UP,
+    ],
+    &[KeyRule::OneOf(&[&[], &["body"], &["form"], &["text"]])],
+);
+
+/// How an asynchronous request is given up.
+#[rustfmt::skip]
+pub(in super::super) const GIVEN_UP: Key = key("cancel", Form::Fields(&CANCEL), "`{http: …}`: called once the answer to the request is not wanted any more.");
+
+pub(super) static CANCEL: Keys =
+    Keys::new(&[required("http", Form::Fields(&CANCELING), "The call, with the keys of what is sent.")]);
+
+/// The keys of a call by which a request is given up: nobody reads its answer.
+pub(super) static CANCELING: Keys = Keys::with_rules(
+    &[
+        METHOD,
+        ADDRESS,
+        QUERY,
+        FIELDS,
+        BODY,
+        FORM,
+        TEXT,
+        PREFIXES,
+        SOAP,
+        SOAP_ACTION,
+        SOAP_HEADER,
+        TIMEOUT,
+        EXPECTED,
+        CREDENTIALS,
     ],
     &[KeyRule::OneOf(&[&[], &["body"], &["form"], &["text"]])],
 );
@@ -50,6 +112,13 @@ const URL: &str = r"^(\$\{|[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\:@])";
 const HEADERS: Form = Form::Map {
     names: r"^(?!([Cc]onnection|[Cc]ontent-[Ll]ength|[Ii]dempotency-[Kk]ey|[Tt]ransfer-[Ee]ncoding)$)[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
     of: &Form::AsWritten,
+    least: 0,
+};
+
+/// Namespaces by their prefixes.
+const NAMESPACES: Form = Form::Map {
+    names: r"^(?![Xx][Mm][Ll])[A-Za-z_][A-Za-z0-9_-]{0,31}$",
+    of: &Form::Matching("^[^ ]+$"),
     least: 0,
 };
 

@@ -4,8 +4,9 @@ use pagurus_domain::classes::{AMQP_UNROUTABLE, ORDER_REFUSED, SECRET_FORBIDDEN};
 use pagurus_domain::order::OrderError;
 use pagurus_domain::retry::Verdict;
 
+use super::super::answered::response_value;
 use super::super::need::{HttpFailure, Response};
-use super::super::response::{asked_by_http, response_value};
+use super::super::response::asked_by_http;
 use super::super::sample::FailedCall;
 use super::super::snapshot::{AnsweredCall, ElementEnd, ElementProgress, FailedElement};
 use super::super::{Answer, StageRun, StageTurn};
@@ -69,15 +70,22 @@ impl StageRun {
                     let is_judged =
                         each.actions[next + 1..].iter().any(|action| matches!(action, Action::Script(_)));
                     let Some(element) = self.element(*index) else { continue };
-                    let before = element.last.replace(response_value(response).folded());
+                    let before = element.last.replace(response_value(http, response).folded());
                     element.answered =
                         is_judged.then_some(AnsweredCall { action: next, before, hand_out: 0 });
                     element.advance();
+                    let (id, answer) = (element.request, element.last.clone());
+                    if let Some(id) = id {
+                        self.show(each, *index);
+                        self.note_cancel(&each.actions[next], id, answer, turn);
+                        self.context.element = None;
+                    }
                 }
                 Err(FailedCall { error, retry_after, .. }) => {
                     let fault = ElementFault { error, repeat: Some(retry_after), by_script: false };
                     if let Some(failure) = self.element_fails(each, *index, fault, turn) {
-                        let last = outcome.as_ref().ok().map(|response| response_value(response).folded());
+                        let last =
+                            outcome.as_ref().ok().map(|response| response_value(http, response).folded());
                         ended.get_or_insert(EachFailure { last, ..failure });
                     }
                 }

@@ -161,12 +161,17 @@ impl StageRun {
         let Some((next, request)) = element else { return Err(ElementFault::for_good(no_action())) };
         let Some(action) = each.actions.get(next) else { return Err(ElementFault::for_good(no_action())) };
         if let (Some(name), None) = (action.request(), request) {
+            self.show(each, index);
+            let cancel = self.cancel_of(action, turn);
+            self.context.element = None;
+            let cancel = cancel.map_err(|error| ElementFault::for_good(error.into_error(self, turn)))?;
             let need = Need::Register {
                 name: name_of(name, self.number(index)),
                 visit: self.cursor.visit.number,
                 action: number_of(self.cursor.frame().action, self.number(index), next),
                 hand_out: 0,
                 task: None,
+                cancel,
             };
             return Ok(ToWorld::Alone(EachRequest::Registration(index), Box::new(need)));
         }

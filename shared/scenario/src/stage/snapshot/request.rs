@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use pagurus_domain::id::RequestId;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Digest;
 use super::stored::{is_default, text};
@@ -73,6 +74,9 @@ pub struct OpenRequest {
     /// True if it was registered before the order slept, or before a call moved it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub earlier: bool,
+    /// The call by which it is given up, where that followed from the answer to what was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<Value>,
 }
 
 /// The requests that a wait is for: the ones of its own stage; without any, earlier ones that

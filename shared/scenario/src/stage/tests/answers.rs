@@ -6,6 +6,13 @@ use super::*;
 pub(super) fn said(words: &str) -> Answer {
     let (word, rest) = words.split_once(' ').unwrap_or((words, ""));
     match word {
+        "xml" => match said(rest) {
+            Answer::Response(mut response) => {
+                response.headers.push(("content-type".into(), "text/xml; charset=utf-8".into()));
+                Answer::Response(response)
+            }
+            other => panic!("{other:?} has no body"),
+        },
         "published" => Answer::Published,
         "started" => Answer::OrderStarted,
         "refused" => Answer::OrderRefused("no such scenario".into()),

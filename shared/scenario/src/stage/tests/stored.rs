@@ -213,7 +213,8 @@ fn requests() -> BoxedStrategy<OpenRequest> {
     parts
         .prop_map(|((name, state, id, asked, sent_at, keep_answer, earlier), content)| {
             let id = RequestId(Uuid::from_u128(id));
-            OpenRequest { name, state, id, asked, sent_at, content, keep_answer, earlier }
+            let cancel = earlier.then(|| json!({"url": "http://h"}));
+            OpenRequest { name, state, id, asked, sent_at, content, keep_answer, earlier, cancel }
         })
         .boxed()
 }

@@ -120,6 +120,10 @@ pub struct Finished {
     pub answers: Vec<CallAnswer>,
     /// The called systems of the requests that it waits for.
     pub asked: Vec<(RequestId, String)>,
+    /// Ways in which open requests are given up, as far as they follow from answers: each as the JSON of its call.
+    pub cancels: Vec<(RequestId, String)>,
+    /// True if it ends with requests that somebody is to be told of.
+    pub gives_up: bool,
 }
 
 impl Finished {
@@ -153,6 +157,8 @@ impl Finished {
             moved_by: None,
             answers: Vec::new(),
             asked: Vec::new(),
+            cancels: Vec::new(),
+            gives_up: false,
         }
     }
 
@@ -232,6 +238,7 @@ pub async fn finish(tx: &Tx<'_>, node: &str, finished: &[&Finished], groups: &Ag
         beside(drop_deadlines(tx, finished)),
     )?;
     let mut followed = await_callbacks(tx, finished).await?;
+    give_up(tx, finished).await?;
     followed.ready.append(&mut dependencies::ended(tx, &awaited).await?);
     followed.ready.append(&mut settle_calls(tx, finished).await?);
     Ok(followed)
@@ -321,6 +328,21 @@ async fn settle_calls(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Vec<ReadySt
         moved_by: f.moved_by,
     });
     calls::wake(tx, &resting.collect::<Vec<_>>()).await
+}
+
+/// Notes how requests are given up, and gives up those of orders that have ended. Most scenarios say nothing of that.
+async fn give_up(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
+    let cancels = finished.iter().flat_map(|end| &end.cancels);
+    let cancels: Vec<(RequestId, &str)> = cancels.map(|(id, call)| (*id, call.as_str())).collect();
+    if !cancels.is_empty() {
+        requests::set_cancels(tx, &cancels).await?;
+    }
+    let ended: Vec<i64> =
+        finished.iter().filter(|end| end.gives_up && end.ended()).map(|end| end.no.0).collect();
+    if !ended.is_empty() {
+        requests::cancel(tx, &ended).await?;
+    }
+    Ok(())
 }
 
 /// The rows of the orders are locked by now, so that a callback is either seen here or sees the

@@ -8,7 +8,7 @@ use pagurus_domain::id::OrderNo;
 use pagurus_domain::number::saturated;
 use pagurus_domain::time;
 use pagurus_scenario::stage::Callback;
-use pagurus_scenario::value;
+use pagurus_scenario::{value, xml};
 use pagurus_wire::parts::CallbackView;
 use serde_json::{Value, json};
 use tokio_postgres::Row;
@@ -79,7 +79,8 @@ impl Accepted {
     #[must_use]
     pub fn callback(self, read: Option<Vec<u8>>) -> Callback {
         let body = self.body.or(read).unwrap_or_default();
-        let shown = body_value(&body, &self.headers);
+        let body = body_text(body, &self.headers);
+        let shown = value::body_value(&body, self.headers["content-type"].as_str());
         let mut value = json!({
             "headers": self.headers,
             "stepStatus": self.step_status,
@@ -93,8 +94,7 @@ impl Accepted {
             name: self.name,
             value: Folded::from(value).folded(),
             received_at: Some(self.received_at),
-            body: String::from_utf8(body)
-                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            body,
             step_status: self.step_status,
         }
     }
@@ -142,7 +142,7 @@ pub async fn callbacks_of_order(
         let callback = read!(row => CallbackView {
             life, verdict, step_status, received_at;
             request: row.get("name"),
-            body: body_value(row.get("body"), &headers),
+            body: value::body_value(&body_text(row.get("body"), &headers), headers["content-type"].as_str()),
             headers: headers
         });
         (row.get("no"), callback)
@@ -150,8 +150,8 @@ pub async fn callbacks_of_order(
     Ok(rows.iter().map(read).collect())
 }
 
-fn body_value(body: &[u8], headers: &Value) -> Value {
-    value::body_value(&String::from_utf8_lossy(body), headers["content-type"].as_str())
+fn body_text(body: Vec<u8>, headers: &Value) -> String {
+    xml::decode(body, headers["content-type"].as_str())
 }
 
 fn headers_value(headers: Option<&str>) -> Value {

@@ -9,8 +9,12 @@ use pagurus_domain::order::dependency::{around_child, behind_holder, cycle};
 use pagurus_domain::order::notification::Content;
 use pagurus_domain::order::{Mode, OrderHead, ScenarioStatus, Status};
 use pagurus_domain::time;
-use pagurus_scenario::stage::{Answer, ChildOrder, HttpCall, HttpFailure, Publication, Response, Task};
+use pagurus_scenario::stage::{
+    Answer, CancelCall, ChildOrder, HttpBody, HttpCall, HttpFailure, Publication, Response, Task,
+};
+use pagurus_scenario::xml::{self, Namespaces};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::super::{ChildEnd, Made, TrialReply, TrialRule};
 use super::{Going, Play, later};
@@ -44,7 +48,7 @@ impl Play<'_> {
 
     /// Outcome of a call, and the time that it takes.
     fn call(&mut self, call: &HttpCall, step: &str) -> Going<(Result<Response, HttpFailure>, Duration)> {
-        let body = call.body.as_ref().map_or(Value::Null, |body| value_of(&body.bytes));
+        let body = call.body.as_ref().map_or(Value::Null, sent_value);
         let line = format!("{} {}", call.method, call.url);
         self.made(&line, &call.headers, &body)?;
         let Some(rule) = self.world.http(call.method, &call.url, &body) else {
@@ -200,6 +204,28 @@ impl Play<'_> {
         Ok(Answer::Published)
     }
 
+    /// Gives up all that is open: the order is over.
+    pub(super) fn give_up_all(&mut self) {
+        self.give_up(true);
+    }
+
+    /// Makes the calls of requests that were given up. Nobody reads their answers.
+    pub(super) fn give_up(&mut self, has_ended: bool) {
+        for (id, name, call) in self.requests.take_given_up(has_ended) {
+            let key = Uuid::new_v5(&id.0, b"cancel");
+            let read = CancelCall::read(&call).map_err(|error| error.to_string());
+            match read.and_then(|call| call.call(id, key, &*self.settings.secrets)) {
+                Ok(call) => {
+                    let line = format!("{} {}", call.method, call.url);
+                    let body = call.body.as_ref().map_or(Value::Null, sent_value);
+                    self.ask(format!("gives request `{name}` up: {line}"));
+                    self.played.made.push(Made { line, headers: call.headers, body });
+                }
+                Err(error) => self.tell(format!("cannot give request `{name}` up: {error}")),
+            }
+        }
+    }
+
     fn made(&mut self, line: &str, headers: &[(String, String)], body: &Value) -> Going<()> {
         self.played.made.push(Made { line: line.to_owned(), headers: headers.to_vec(), body: body.clone() });
         if self.played.made.len() > MAX_REQUESTS {
@@ -241,6 +267,16 @@ impl Play<'_> {
 fn failure(chain: &[&'static str]) -> HttpFailure {
     let cause = chain.last().copied().unwrap_or_default();
     HttpFailure { chain: chain.to_vec(), message: format!("{cause} of the test") }
+}
+
+/// The body of a call as it is compared: of XML the value of the document, of a SOAP call that of what is in the envelope.
+fn sent_value(body: &HttpBody) -> Value {
+    if !xml::is_xml_type(&body.content_type) {
+        return value_of(&body.bytes);
+    }
+    let (text, namespaces) = (String::from_utf8_lossy(&body.bytes), Namespaces::default());
+    let content = xml::read_answer(&text, &namespaces).map(|answer| answer.body);
+    content.or_else(|_| xml::read(&text, &namespaces)).unwrap_or_else(|_| value_of(&body.bytes))
 }
 
 /// A body as it is compared: JSON by its value, anything else as text.

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use pagurus_domain::id::RequestId;
 use pagurus_scenario::stage::{Callback, TaskTerms};
+use pagurus_scenario::value::body_value;
+use pagurus_scenario::xml;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -17,6 +19,8 @@ struct TrialRequest {
     /// Set where it is a hand-out of a task.
     task: Option<TaskTerms>,
     state: State,
+    /// The call by which it is given up, as JSON.
+    cancel: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,7 +77,7 @@ impl Requests {
             Some(TrialRequest { state: State::Answered, .. }) => State::Answered,
             _ => State::Open,
         };
-        self.known.insert(id, TrialRequest { name: name.to_owned(), place, task, state });
+        self.known.insert(id, TrialRequest { name: name.to_owned(), place, task, state, cancel: None });
         // An answer to an earlier request would look like one to this.
         if self.newest.insert(name.to_owned(), place) != Some(place) {
             self.answers.remove(name);
@@ -139,6 +143,23 @@ impl Requests {
         self.coming.iter().filter(counts).map(|coming| coming.at.max(now)).min()
     }
 
+    /// Notes the call by which a request is given up.
+    pub(super) fn note_cancel(&mut self, id: RequestId, call: Option<&str>) {
+        if let (Some(request), Some(call)) = (self.known.get_mut(&id), call) {
+            request.cancel = Some(call.to_owned());
+        }
+    }
+
+    /// Takes the calls of requests that were given up, each once, with the names of the requests; at the end of the order,
+    /// all that are open are.
+    pub(super) fn take_given_up(&mut self, has_ended: bool) -> Vec<(RequestId, String, String)> {
+        let given_up = |state| state == State::Closed || (has_ended && state == State::Open);
+        let requests = self.known.iter_mut().filter(|(_, request)| given_up(request.state));
+        requests
+            .filter_map(|(id, request)| Some((*id, request.name.clone(), request.cancel.take()?)))
+            .collect()
+    }
+
     /// Ends the wait for these requests. An earlier hand-out stays open where the first decision
     /// counts, but not when the time of the whole task is over.
     pub(super) fn time_out(&mut self, ids: &[RequestId], now: Timestamp) {
@@ -159,13 +180,19 @@ impl Requests {
     }
 }
 
-fn callback(name: &str, value: Value) -> Callback {
+/// The callback as a stage gets it. A body that is written as a text is read by its content type, as the engine reads it.
+fn callback(name: &str, mut value: Value) -> Callback {
+    let body = match &value["body"] {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let kind = value["headers"]["content-type"].as_str();
+    if value["body"].is_string() && kind.is_some_and(xml::is_xml_type) {
+        value["body"] = body_value(&body, kind);
+    }
     Callback {
         name: name.to_owned(),
-        body: match &value["body"] {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        },
+        body,
         step_status: value["stepStatus"].as_str().map(str::to_owned),
         received_at: value["receivedAt"].as_str().and_then(|at| at.parse().ok()),
         value: value.into(),

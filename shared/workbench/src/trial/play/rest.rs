@@ -98,12 +98,14 @@ impl Play<'_> {
         // What comes after the time-out comes too late: the engine keeps it, but shows it to nobody.
         if let (Then::Wait { requests, .. }, Wake::Timer) = (then, wake) {
             self.requests.time_out(requests, self.now);
+            self.give_up(false);
         }
     }
 
     /// Ends an order that outlived its time, at rest or in a stage whose end is never written.
     pub(super) fn outlive(&mut self, last: Snapshot) -> TrialEnd {
         self.now = self.deadline.unwrap_or(self.now);
+        self.give_up_all();
         let over = self.elapsed();
         // The lines of the present stage are not stored, except for its requests, which were made.
         let lines = self.played.story.split_off(self.begin.min(self.played.story.len()));

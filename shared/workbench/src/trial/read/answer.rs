@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use pagurus_domain::order::{OrderError, Status};
 use pagurus_scenario::Method;
-use serde_json::{Value, json};
+use pagurus_scenario::xml::{self, Namespaces};
+use serde_json::{Map, Value, json};
 
 use super::super::{ChildEnd, TextMask, To, TrialCallback, TrialReply, TrialRule};
 use super::keys::{ACTOR, AMQP, ANSWER, CALLBACK, CHILD, ERROR, FAILURES, HTTP};
@@ -97,11 +98,13 @@ fn http_reply(reader: &mut TrialReader, fields: &TrialFields<'_>) -> Option<Tria
     Some(TrialReply::Response { status, headers, body })
 }
 
-/// Media type that a server gives to a body that is written as text: people paste JSON so, too.
+/// Media type that a server gives to a body that is written as text: people paste JSON and XML so, too.
 fn kind_of_text(text: &str) -> &'static str {
-    let read: Result<Value, _> = serde_json::from_str(text);
-    if read.is_ok_and(|read| read.is_object() || read.is_array()) {
+    let json: Result<Value, _> = serde_json::from_str(text);
+    if json.is_ok_and(|read| read.is_object() || read.is_array()) {
         JSON
+    } else if xml::read(text, &Namespaces::default()).is_ok() {
+        "text/xml; charset=utf-8"
     } else {
         "text/plain; charset=utf-8"
     }
@@ -187,7 +190,18 @@ fn callback(reader: &mut TrialReader, field: &TrialField<'_>) -> Option<TrialCal
     let fields = reader.fields(field, &CALLBACK);
     let after = fields.get("after").and_then(|field| reader.duration(field)).unwrap_or(Duration::ZERO);
     let body = fields.get("body").map_or(Value::Null, |field| value(field.node));
-    let headers = fields.get("headers").map_or_else(|| json!({}), |field| value(field.node));
+    let written = fields.get("headers").map_or_else(|| json!({}), |field| value(field.node));
+    // As they are stored.
+    let written = written.as_object().cloned().unwrap_or_default().into_iter();
+    let mut headers: Map<String, Value> =
+        written.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+    if let Value::String(text) = &body
+        && !headers.contains_key("content-type")
+        && kind_of_text(text).starts_with("text/xml")
+    {
+        headers.insert("content-type".to_owned(), kind_of_text(text).into());
+    }
+    let headers = Value::Object(headers);
     let step_status = fields.get("stepStatus").and_then(|field| reader.text(field)).map(str::to_owned);
     Some(TrialCallback { after, body, headers, step_status })
 }

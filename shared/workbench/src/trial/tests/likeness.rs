@@ -317,3 +317,64 @@ tests:
     expect: {status: success, answers: [{error: unclassified}, {error: call.ended}]}";
     passes(scenario, tests);
 }
+
+#[test]
+fn scn_22_the_story_says_what_is_given_up_and_to_whom_it_is_told() {
+    let scenario = r#"
+scenario: s
+initialState: a
+states:
+  a:
+    entryPoint: true
+    actions: [{http: {url: "http://h/ask", body: {to: "${request.url}"}, request: r, cancel: {http: {method: DELETE, url: "http://h/jobs/${response.body.id}"}}}}, {wait: {timeout: 1m}}]
+    on: {wait: w, fail: bad}
+  w: {kind: waiting, on: {callback: done, timeout: bad, "call:stop": bad}}
+  done: {kind: terminal}
+  bad: {kind: terminal, outcome: fail}
+"#;
+    let tests = |rest: &str, requests: &str| {
+        format!(
+            "tests: [{{test: t, answers: [{{http: 'http://h/ask', body: {{id: 7}}{rest}}}], expect: {{requests: [{requests}]}}}}]"
+        )
+    };
+    let both = "'POST http://h/ask', 'DELETE http://h/jobs/7'";
+    passes(scenario, &tests("", both));
+    passes(scenario, &tests(", callback: {after: 5s}", "'POST http://h/ask'"));
+    let stopped = tests("", both).replace("answers:", "calls: [{name: stop, after: 5s}], answers:");
+    passes(scenario, &stopped);
+    let story: Vec<String> =
+        outcome(scenario, &tests("", both)).story.iter().map(ToString::to_string).collect();
+    assert!(
+        story.iter().any(|line| line.contains("gives request `r` up: DELETE http://h/jobs/7")),
+        "{story:?}"
+    );
+}
+
+#[test]
+fn scn_20_texts_of_xml_are_answers_and_callbacks_of_a_type_of_xml() {
+    let scenario = r#"
+scenario: s
+initialState: a
+states:
+  a:
+    entryPoint: true
+    actions: [{http: {url: "http://h/ask", namespaces: {o: "urn:o"}, body: {xml: "<o:a><o:b>${params.b}</o:b></o:a>"}, request: r}}, {script: 'vars.kind = response.headers["content-type"]'}, {wait: {timeout: 1m}}]
+    on: {wait: w, success: bad, fail: bad}
+  w: {kind: waiting, on: {callback: look, timeout: bad}}
+  look: {actions: [{script: 'result([vars.kind, callbacks.r.body["o:c"]])'}], on: {success: done, fail: bad}}
+  done: {kind: terminal}
+  bad: {kind: terminal, outcome: fail}
+"#
+    .replace(", success: bad, fail: bad}\n  w", ", fail: bad}\n  w");
+    let tests = r#"
+tests:
+  - test: t
+    params: {b: "<&>"}
+    answers:
+      - http: {url: "http://h/ask", body: {a: {b: "<&>"}}}
+        body: "<ok/>"
+        callback: {after: 1s, body: "<c xmlns='urn:o'>7</c>"}
+    expect: {result: ["text/xml; charset=utf-8", "7"]}
+"#;
+    passes(&scenario, tests);
+}

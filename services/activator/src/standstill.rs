@@ -34,12 +34,11 @@ pub(crate) async fn look(host: &Host, low_water: &mut LowWater) -> Result<(), Er
         // Rolled back: the next look finds them again.
         return Err(Error::Contended);
     }
-    let still = orders.iter().filter_map(|order| {
-        let suspension = passed.iter().find(|suspension| suspension.no == order.head.no)?;
-        let stands_still = order.place == Place::Due && order.attempt == suspension.attempt;
-        notification(order, suspension).filter(|_| stands_still)
+    let still = orders.iter().filter(|order| order.place == Place::Due).filter_map(|order| {
+        let is_of = |one: &&Suspension| one.no == order.head.no && one.attempt == order.attempt;
+        Some(of_order(order, passed.iter().find(is_of)?))
     });
-    let notifications: Vec<NewNotification> = still.collect();
+    let notifications: Vec<NewNotification> = still.flatten().collect();
     outbox::put(&tx, &notifications).await?;
     let parked = passed.iter().filter(|one| notifications.iter().any(|sent| sent.no == one.no));
     let parked: Vec<(&Suspension, String)> = parked.map(|one| (one, detail(one))).collect();
@@ -56,7 +55,7 @@ fn detail(suspension: &Suspension) -> String {
     json!({"reason": ParkedReason::Suspended.as_str(), "since": suspension.since}).to_string()
 }
 
-fn notification(order: &Locked, suspension: &Suspension) -> Option<NewNotification> {
+fn of_order(order: &Locked, suspension: &Suspension) -> Vec<NewNotification> {
     let message = suspension.error.clone().unwrap_or_default();
     let error = order.error_class.as_ref().map(|class| OrderError::new(class.as_str(), message));
     let content = Content {

@@ -162,14 +162,13 @@ impl StageFinish {
             Then::Retry { .. } | Then::Wait { .. } | Then::Hold { .. } | Then::Poll { .. }
         );
         let notify = self.claimed.head.notify.as_deref().filter(|_| suspended);
-        StoredNotify::wanting(notify, Occasion::Parked)?;
-        Some((self.finished.no, self.finished.attempt))
+        StoredNotify::is_wanted(notify, Occasion::Parked).then_some((self.finished.no, self.finished.attempt))
     }
 }
 
 /// True if the client wants to be notified of transitions.
 pub(crate) fn wants_moves(claimed: &Claimed) -> bool {
-    StoredNotify::wanting(claimed.head.notify.as_deref(), Occasion::Transitions).is_some()
+    StoredNotify::is_wanted(claimed.head.notify.as_deref(), Occasion::Transitions)
 }
 
 /// Returns the notifications of transitions, if the client wants them.
@@ -188,7 +187,7 @@ pub(crate) fn moves(
         to: &moved.to,
         at: moved.at,
     });
-    NewNotification::of_moves(&claimed.head, moves).collect()
+    NewNotification::of_moves(&claimed.head, moves)
 }
 
 /// Hands an end in and waits until it is written, or found stale.

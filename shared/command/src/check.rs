@@ -171,9 +171,9 @@ pub async fn settle(
         AuditEntry::new("check", (AuditKind::Order, id), by, reason).record(&tx).await?;
     }
     if changes_mark && !checked.left.is_empty() {
-        let notification = tell(&tx, no, after.order.as_ref().map_or(0, |order| order.events)).await?;
-        outbox::put(&tx, notification.as_slice()).await?;
-        effects.notifications.extend(notification);
+        let notifications = tell(&tx, no, after.order.as_ref().map_or(0, |order| order.events)).await?;
+        outbox::put(&tx, &notifications).await?;
+        effects.notifications.extend(notifications);
     }
     tx.commit().await?;
     drop(client);
@@ -256,9 +256,9 @@ async fn set_mark(tx: &Tx<'_>, no: OrderNo, checked: &Checked) -> Result<bool, E
 }
 
 /// The notification that an order needs a person, where its client wants it; `number` is that of the last event.
-async fn tell(tx: &Tx<'_>, no: OrderNo, number: i64) -> Result<Option<NewNotification>, Error> {
+async fn tell(tx: &Tx<'_>, no: OrderNo, number: i64) -> Result<Vec<NewNotification>, Error> {
     let locked = control::lock_as_they_are(tx, &[no.0]).await?;
-    Ok(locked.first().and_then(|order| NewNotification::of_inconsistency(&order.content(), number)))
+    Ok(locked.iter().flat_map(|order| NewNotification::of_inconsistency(&order.content(), number)).collect())
 }
 
 fn note(host: &Host, no: OrderNo, checked: &Checked, changes_mark: bool) {

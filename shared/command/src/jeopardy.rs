@@ -39,8 +39,8 @@ pub async fn mark_late(host: &Host, mut late: Vec<NewJeopardy>) -> Result<(), Er
     });
     history::append_all(&tx, &events.collect::<Vec<_>>()).await?;
     let of = |one: &NewJeopardy| locked.orders.iter().find(|order| order.head.no == one.no);
-    let notified = late.iter().filter_map(|one| notification(of(one)?, one));
-    let notifications: Vec<NewNotification> = notified.collect();
+    let notified = late.iter().filter_map(|one| Some(of_order(of(one)?, one)));
+    let notifications: Vec<NewNotification> = notified.flatten().collect();
     outbox::put(&tx, &notifications).await?;
     tx.commit().await?;
     drop(client);
@@ -63,7 +63,7 @@ fn detail(one: &NewJeopardy) -> String {
     json!({"promiseAt": promise_at, "expectedAt": expected_at, "cause": one.cause}).to_string()
 }
 
-fn notification(order: &Locked, one: &NewJeopardy) -> Option<NewNotification> {
+fn of_order(order: &Locked, one: &NewJeopardy) -> Vec<NewNotification> {
     let (promise_at, expected_at) = (one.promise_at, one.expected_at);
     NewNotification::of_jeopardy(&order.content(), &Jeopardy { promise_at, expected_at, cause: &one.cause })
 }

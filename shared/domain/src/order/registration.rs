@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::dependency::{Precondition, StartMode};
-use super::notification::{AllowList, NotifyRequest};
+use super::notification::{AllowList, Receivers};
 use super::{Mode, Priority};
 use crate::attributes::{AttributeValue, SearchAttribute, attribute_values, written};
 use crate::document::{Fault, nearest};
@@ -75,7 +75,7 @@ pub struct Request {
     /// The business transaction.
     pub transaction_id: Option<String>,
     /// Receiver of the notification of the end.
-    pub notify: Option<NotifyRequest>,
+    pub notify: Option<Receivers>,
     /// Not before.
     pub start_at: Option<Timestamp>,
     /// Longest time between sending and start.
@@ -191,10 +191,8 @@ impl Request {
         sent_at: Timestamp,
     ) -> Result<NewOrder, Vec<Fault>> {
         let mut faults = terms.params_faults;
-        if let Some(notify) = &self.notify
-            && let Err(message) = rules.notify.permits(&notify.target)
-        {
-            faults.push(fault("/notify/url", message));
+        if let Some(notify) = &self.notify {
+            faults.extend(notify.refused(&rules.notify));
         }
         let start_deadline = self.period_to_start.and_then(|period| match sent_at.checked_add(period) {
             Ok(deadline) => Some(deadline),

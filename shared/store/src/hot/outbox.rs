@@ -95,22 +95,20 @@ pub struct NewNotification {
 }
 
 impl NewNotification {
-    /// Notifications of this end of a life: of the client, where it wants them, and of the parent that awaits it.
-    pub fn of(content: &Content<'_>, end: LifeEnd) -> impl Iterator<Item = Self> {
+    /// Notifications of this end of a life: of the receivers that want them, and of the parent that awaits it.
+    pub fn of(content: &Content<'_>, end: LifeEnd) -> Vec<Self> {
         let order = content.order;
-        let wish = order.notify.as_deref().and_then(StoredNotify::read);
+        let wanting = |occasion| StoredNotify::wanting(order.notify.as_deref(), occasion);
+        let last = wanting(Occasion::Final).into_iter().map(|wish| (NotificationSubject::Client(end), wish));
         let parked = content.parked().filter(|_| end == LifeEnd::First);
-        let parked = parked.and_then(|reason| {
-            let wish = wish.as_ref().filter(|wish| wish.wants(Occasion::Parked))?;
-            Some((NotificationSubject::Parked(reason), wish.clone()))
+        let parked = parked.into_iter().flat_map(|reason| {
+            wanting(Occasion::Parked).into_iter().map(move |wish| (NotificationSubject::Parked(reason), wish))
         });
-        let last = wish
-            .filter(|wish| wish.wants(Occasion::Final))
-            .map(|wish| (NotificationSubject::Client(end), wish));
         let first = order.answers.filter(|_| end == LifeEnd::First);
         let parents = first
             .map(|request| (NotificationSubject::Parent, StoredNotify::to(Target::callback_url(request))));
-        last.into_iter().chain(parked).chain(parents).map(|(subject, wish)| {
+        let all = last.chain(parked).chain(parents);
+        all.map(|(subject, wish)| {
             let (mark, zone) = (wish.correlation_id.as_deref(), wish.timezone.as_deref());
             let body = match subject {
                 NotificationSubject::Parked(reason) => content.render_parked(reason, mark, zone),
@@ -118,54 +116,70 @@ impl NewNotification {
             };
             Self::with(order, subject.kind().into(), body, wish)
         })
+        .collect()
     }
 
-    /// Notifications of transitions, where the client wants them. Each is stored once, with its transition: nothing but
+    /// Notifications of transitions, for the receivers that want them. Each is stored once, with its transition: nothing but
     /// its id tells it from another.
-    pub fn of_moves<'m>(
-        order: &OrderHead,
-        moves: impl IntoIterator<Item = Moved<'m>>,
-    ) -> impl Iterator<Item = Self> {
-        let wish = StoredNotify::wanting(order.notify.as_deref(), Occasion::Transitions);
-        let moves = wish.map(|wish| moves.into_iter().map(move |moved| (moved, wish.clone())));
-        moves.into_iter().flatten().map(|(moved, wish)| {
-            let body = moved.render(wish.correlation_id.as_deref(), wish.timezone.as_deref());
-            let message_id = Uuid::new_v4();
-            let kind = format!("{TRANSITION}-{message_id}").into();
-            Self { message_id, ..Self::with(moved.order, kind, body, wish) }
+    pub fn of_moves<'m>(order: &OrderHead, moves: impl IntoIterator<Item = Moved<'m>>) -> Vec<Self> {
+        let wishes = StoredNotify::wanting(order.notify.as_deref(), Occasion::Transitions);
+        if wishes.is_empty() {
+            return Vec::new();
+        }
+        let moves = moves.into_iter().flat_map(|moved| wishes.iter().cloned().map(move |wish| (moved, wish)));
+        moves
+            .map(|(moved, wish)| {
+                let body = moved.render(wish.correlation_id.as_deref(), wish.timezone.as_deref());
+                let message_id = Uuid::new_v4();
+                let kind = format!("{TRANSITION}-{message_id}").into();
+                Self { message_id, kind, ..Self::with(moved.order, TRANSITION.into(), body, wish) }
+            })
+            .collect()
+    }
+
+    /// Notifications of an order that has been suspended for too long, for the receivers that want them; `number` is that of
+    /// the hand-out before.
+    #[must_use]
+    pub fn of_suspension(content: &Content<'_>, number: i32) -> Vec<Self> {
+        Self::each(content, Occasion::Parked, &format!("{PARKED}-{number}"), |mark, zone| {
+            content.render_parked(ParkedReason::Suspended, mark, zone)
         })
     }
 
-    /// The notification of an order that has been suspended for too long, where its client wants it; `number` is that of
-    /// the hand-out before.
-    #[must_use]
-    pub fn of_suspension(content: &Content<'_>, number: i32) -> Option<Self> {
-        let wish = StoredNotify::wanting(content.order.notify.as_deref(), Occasion::Parked)?;
-        let (mark, zone) = (wish.correlation_id.as_deref(), wish.timezone.as_deref());
-        let body = content.render_parked(ParkedReason::Suspended, mark, zone);
-        Some(Self::with(content.order, format!("{PARKED}-{number}").into(), body, wish))
-    }
-
-    /// The notification of an order whose rows contradict each other, where its client wants it; `number` is that of the
+    /// Notifications of an order whose rows contradict each other, for the receivers that want them; `number` is that of the
     /// last event before.
     #[must_use]
-    pub fn of_inconsistency(content: &Content<'_>, number: i64) -> Option<Self> {
-        let wish = StoredNotify::wanting(content.order.notify.as_deref(), Occasion::Parked)?;
-        let (mark, zone) = (wish.correlation_id.as_deref(), wish.timezone.as_deref());
-        let body = content.render_parked(ParkedReason::Inconsistent, mark, zone);
-        Some(Self::with(content.order, format!("{PARKED}-check-{number}").into(), body, wish))
+    pub fn of_inconsistency(content: &Content<'_>, number: i64) -> Vec<Self> {
+        Self::each(content, Occasion::Parked, &format!("{PARKED}-check-{number}"), |mark, zone| {
+            content.render_parked(ParkedReason::Inconsistent, mark, zone)
+        })
     }
 
-    /// The notification of an order that will probably be late, where its client wants it.
+    /// Notifications of an order that will probably be late, for the receivers that want them.
     #[must_use]
-    pub fn of_jeopardy(content: &Content<'_>, jeopardy: &Jeopardy<'_>) -> Option<Self> {
-        let wish = StoredNotify::wanting(content.order.notify.as_deref(), Occasion::Jeopardy)?;
-        let (mark, zone) = (wish.correlation_id.as_deref(), wish.timezone.as_deref());
-        let body = content.render_jeopardy(jeopardy, mark, zone);
-        Some(Self::with(content.order, JEOPARDY.into(), body, wish))
+    pub fn of_jeopardy(content: &Content<'_>, jeopardy: &Jeopardy<'_>) -> Vec<Self> {
+        let render = |mark: Option<&str>, zone: Option<&str>| content.render_jeopardy(jeopardy, mark, zone);
+        Self::each(content, Occasion::Jeopardy, JEOPARDY, render)
+    }
+
+    /// A notification for each receiver that wants this occasion.
+    fn each(
+        content: &Content<'_>,
+        occasion: Occasion,
+        kind: &str,
+        render: impl Fn(Option<&str>, Option<&str>) -> String,
+    ) -> Vec<Self> {
+        let wishes = StoredNotify::wanting(content.order.notify.as_deref(), occasion).into_iter();
+        wishes
+            .map(|wish| {
+                let body = render(wish.correlation_id.as_deref(), wish.timezone.as_deref());
+                Self::with(content.order, kind.to_owned().into(), body, wish)
+            })
+            .collect()
     }
 
     fn with(order: &OrderHead, kind: Cow<'static, str>, body: String, wish: StoredNotify) -> Self {
+        let kind = wish.recipient.kind(kind);
         let name = format!("{}\0{}\0{kind}", order.id, order.life);
         // Most go to the broker: their URLs are read by who sends them.
         let receiver = match wish.url.starts_with("http").then(|| Target::stored(&wish.url)) {
@@ -234,44 +248,51 @@ mod tests {
 
     use jiff::Timestamp;
     use pagurus_domain::id::ScenarioNo;
-    use pagurus_domain::order::{Mode, OrderHead, ScenarioStatus, Status};
+    use pagurus_domain::order::{Mode, OrderError, OrderHead, ScenarioStatus, Status};
 
     use super::*;
+
+    fn order(life: i32, notify: &str) -> OrderHead {
+        OrderHead {
+            no: OrderNo(1),
+            id: "a".into(),
+            scenario: ScenarioNo(1),
+            mode: Mode::Parallel,
+            transaction_id: None,
+            notify: Some(notify.into()),
+            answers: None,
+            trace: None,
+            life: Life(life),
+            created_at: Timestamp::UNIX_EPOCH,
+            started_at: None,
+            stages: 0,
+            retries: 0,
+        }
+    }
+
+    fn failed<'a>(order: &'a OrderHead, error: Option<&'a OrderError>) -> Content<'a> {
+        Content {
+            order,
+            scenario: "s",
+            scenario_version: 1,
+            status: Status::Fail,
+            scenario_status: ScenarioStatus::Failed,
+            step: None,
+            result: None,
+            message: None,
+            error,
+            started_at: None,
+            finished_at: Timestamp::UNIX_EPOCH,
+            stages: 1,
+            retries: 0,
+        }
+    }
 
     #[test]
     fn ord_19_each_end_of_a_life_has_an_id_of_its_own_that_never_changes() {
         let id = |life: i32, end: LifeEnd| {
-            let order = OrderHead {
-                no: OrderNo(1),
-                id: "a".into(),
-                scenario: ScenarioNo(1),
-                mode: Mode::Parallel,
-                transaction_id: None,
-                notify: Some(r#"{"url": "amqp://?key=k", "on": ["final"]}"#.into()),
-                answers: None,
-                trace: None,
-                life: Life(life),
-                created_at: Timestamp::UNIX_EPOCH,
-                started_at: None,
-                stages: 0,
-                retries: 0,
-            };
-            let content = Content {
-                order: &order,
-                scenario: "s",
-                scenario_version: 1,
-                status: Status::Fail,
-                scenario_status: ScenarioStatus::Failed,
-                step: None,
-                result: None,
-                message: None,
-                error: None,
-                started_at: None,
-                finished_at: Timestamp::UNIX_EPOCH,
-                stages: 1,
-                retries: 0,
-            };
-            NewNotification::of(&content, end).next().unwrap().message_id
+            let order = order(life, r#"{"url": "amqp://?key=k", "on": ["final"]}"#);
+            NewNotification::of(&failed(&order, None), end)[0].message_id
         };
         let ids =
             [id(1, LifeEnd::First), id(1, LifeEnd::Second), id(2, LifeEnd::First), id(2, LifeEnd::Second)];
@@ -281,6 +302,48 @@ mod tests {
         assert_eq!(ids[1], id(1, LifeEnd::Second));
         // What earlier versions sent has the same id when it is sent again by this one.
         assert_eq!(ids[0], Uuid::new_v5(&Uuid::NAMESPACE_OID, b"a\x001\0final"));
+    }
+
+    #[test]
+    fn ord_38_each_receiver_has_a_row_of_its_own_for_each_event_that_it_asked_for() {
+        let wish = r#"{"url": "amqp://?key=k", "correlationId": "c", "others": [
+            {"url": "https://h/a", "on": ["parked"]}, {"url": "amqp://?queue=q", "on": ["final", "parked", "jeopardy", "transitions"]}]}"#;
+        let order = order(1, wish);
+        let error = OrderError { exhausted: true, ..OrderError::new("http.503", "m") };
+        let content = failed(&order, Some(&error));
+        let kinds =
+            |new: &[NewNotification]| -> Vec<String> { new.iter().map(|one| one.kind.to_string()).collect() };
+        let first = NewNotification::of(&content, LifeEnd::First);
+        assert_eq!(kinds(&first), ["final", "final-r3", "parked-r2", "parked-r3"]);
+        assert_eq!(first[2].receiver.as_deref(), Some("https://h:443"));
+        assert_eq!(
+            (first[0].correlation_id.as_deref(), first[1].correlation_id.as_deref()),
+            (Some("c"), None)
+        );
+        assert_eq!(kinds(&NewNotification::of(&content, LifeEnd::Second)), ["final-2", "final-2-r3"]);
+        assert_eq!(kinds(&NewNotification::of_suspension(&content, 7)), ["parked-7-r2", "parked-7-r3"]);
+        assert_eq!(
+            kinds(&NewNotification::of_inconsistency(&content, 9)),
+            ["parked-check-9-r2", "parked-check-9-r3"]
+        );
+        let (promise_at, expected_at) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
+        let jeopardy = Jeopardy { promise_at, expected_at, cause: "c" };
+        assert_eq!(kinds(&NewNotification::of_jeopardy(&content, &jeopardy)), ["jeopardy-r3"]);
+        let moved = Moved {
+            order: &order,
+            scenario: "s",
+            scenario_version: 1,
+            from: "a",
+            event: "e",
+            to: "b",
+            at: promise_at,
+        };
+        let moves = NewNotification::of_moves(&order, [moved]);
+        assert_eq!((moves.len(), moves[0].target.as_str()), (1, "amqp://?queue=q"));
+        let mut ids: Vec<Uuid> = first.iter().map(|one| one.message_id).collect();
+        ids.dedup();
+        assert_eq!(ids.len(), 4);
+        assert_eq!(first[3].message_id, NewNotification::of(&content, LifeEnd::First)[3].message_id);
     }
 
     #[test]
@@ -294,6 +357,10 @@ mod tests {
             ("parked-check-9", "parked"),
             ("transition-0b6a", "transition"),
             ("jeopardy", "jeopardy"),
+            ("final-r2", "ended"),
+            ("final-2-s7", "ended"),
+            ("parked-7-r2", "parked"),
+            ("jeopardy-s7", "jeopardy"),
         ] {
             assert_eq!(tells(kind), word, "{kind}");
         }

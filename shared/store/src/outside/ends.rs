@@ -146,5 +146,5 @@ fn notifications(allowed: Allowed<'_>, ending: &Ending<'_>, end: LifeEnd) -> Vec
         stages: order.head.stages,
         retries: order.head.retries,
     };
-    NewNotification::of(&content, end).collect()
+    NewNotification::of(&content, end)
 }

@@ -32,9 +32,10 @@ statements! {
               FROM unnest($1::text[], $2::integer[], $3::timestamptz[]) AS t (receiver, room, since)),
         looked_at AS MATERIALIZED (
             SELECT d.order_no, d.life, d.kind, d.next_at,
-                   d.kind = 'final-2' AND coalesce((
+                   d.kind LIKE 'final-2%' AND coalesce((
                        SELECT f.parked_because IS NULL FROM outbox f
-                        WHERE f.order_no = d.order_no AND f.life = d.life AND f.kind = 'final'), false) AS behind
+                        WHERE f.order_no = d.order_no AND f.life = d.life
+                          AND f.kind = 'final' || substr(d.kind, 8)), false) AS behind
               FROM rooms m
              CROSS JOIN LATERAL (
                    SELECT o.order_no, o.life, o.kind, o.next_at FROM outbox o

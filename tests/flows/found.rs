@@ -49,6 +49,8 @@ async fn qlt_8_an_order_with_every_field_at_its_longest_is_taken_by_both_doors_a
             "priority": "normal",
             "flow": {"region": name(bytes, seed + 400)},
             "transactionId": transaction,
+            "labels": (0..16).map(|n| (characters(64 / bytes, bytes, seed + 800 + n), name(bytes, seed + n)))
+                .collect::<std::collections::BTreeMap<String, String>>(),
             "notify": {"url": "amqp://?key=done", "correlationId": name(bytes, seed + 500)},
             "lifecycle": {"startAt": "2020-01-01T00:00:00Z", "after": [
                 {"order": name(bytes, seed + 600), "states": [name(bytes, seed + 700)]}

@@ -32,6 +32,7 @@ mod fuzz;
 mod http_server;
 mod idle;
 mod installation;
+mod labels;
 mod language;
 mod limits;
 mod lost;

@@ -12,6 +12,7 @@ mod log;
 mod notification;
 mod operator;
 mod pages;
+mod queue_of_scenario;
 mod receivers;
 mod repeat;
 mod reported;

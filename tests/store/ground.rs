@@ -75,8 +75,12 @@ impl Ground {
         let fields = body.as_object_mut().unwrap();
         fields
             .extend(more.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
+        let request = Request::read(body).unwrap();
+        let (mode, queue) = request.mode_and_queue(None).unwrap();
         NewOrder {
-            request: Request::read(body).unwrap().into(),
+            mode,
+            queue,
+            request: request.into(),
             scenario: self.scenario,
             flow: "s".to_owned(),
             start_deadline: None,

@@ -170,6 +170,7 @@ fn blank_end(then: pagurus_domain::order::stage::Then) -> pagurus_store::hot::st
         transaction_id: None,
         notify: None,
         answers: None,
+        labels: pagurus_domain::order::labels::Labels::default(),
         trace: None,
         life: pagurus_domain::id::Life::FIRST,
         created_at: Timestamp::now(),

@@ -14,7 +14,7 @@ use pagurus_runtime::metrics::{Count, Level, Span, Work};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::stats::Series;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
-use pagurus_runtime::{Effects, Host, news};
+use pagurus_runtime::{Effects, Host, news, order_log};
 use pagurus_store::Error;
 use pagurus_store::hot::due;
 use pagurus_store::hot::due::Woken;
@@ -197,12 +197,15 @@ async fn wake(host: &Host, stream: Stream, waker: &mut Waker) -> Result<Duration
 
 /// Writes a line for each order that was woken, below the commit (ORD-6). Their names are read for that alone.
 async fn log_woken(host: &Host, stream: Stream, woken: &[Woken]) -> Result<(), Error> {
-    if woken.is_empty() || !tracing::enabled!(target: "orders", tracing::Level::DEBUG) {
+    if woken.is_empty() || !order_log::is_detailed() {
         return Ok(());
     }
     let nos: Vec<i64> = woken.iter().map(|woken| woken.stage.no.0).collect();
     for (order, transaction) in orders::names(&host.store.recovery().await?, &nos).await? {
-        tracing::debug!(target: "orders", order, transaction, stream = stream.as_str(), "an order was woken");
+        if !order_log::is_wanted(&order) {
+            continue;
+        }
+        tracing::debug!(target: order_log::TARGET, order, transaction, stream = stream.as_str(), "an order was woken");
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ pub(crate) async fn run(
     screen: &Screen,
 ) -> Result<(), CliError> {
     let settings = live_settings(config)?;
-    start_logging(&settings.now().log);
+    start_logging(&settings.now().log).context("log.orders_file")?;
     let door = door(listen.unwrap_or(settings.now().node.listen))?;
     let address = reachable(door);
     let settings = of_one_process(settings, door);

@@ -57,6 +57,7 @@ fn flag(condition: &'static SearchCondition) -> Arg {
     let long = match condition.name {
         "ids" => "id".to_owned(),
         "attributes" => "attribute".to_owned(),
+        "labels" => "label".to_owned(),
         "params" => "where".to_owned(),
         "vars" => "where-var".to_owned(),
         name => name.chars().fold(String::new(), |flag, letter| match letter.is_ascii_uppercase() {
@@ -68,6 +69,7 @@ fn flag(condition: &'static SearchCondition) -> Arg {
         ("ids" | "transactionId", _) => "ID".to_owned(),
         ("idPrefix", _) => "TEXT".to_owned(),
         ("attributes", _) => "NAME=VALUE".to_owned(),
+        ("labels", _) => "KEY=VALUE".to_owned(),
         (_, ConditionKind::Values) => "PATH=VALUE".to_owned(),
         (_, ConditionKind::Time) => "DURATION|TIME".to_owned(),
         (_, ConditionKind::Number) => "NUMBER".to_owned(),

@@ -37,7 +37,7 @@ type Services = JoinSet<(Role, anyhow::Result<()>)>;
 /// Runs until a signal, or the failure of a service.
 pub(crate) async fn run(arguments: &Arguments, config: Option<&Path>) -> Result<(), CliError> {
     let settings = live_settings(config)?;
-    start_logging(&settings.now().log);
+    start_logging(&settings.now().log).context("log.orders_file")?;
     let doors = doors(&arguments.roles, settings.now().node.listen)?;
     let intake = doors.iter().find(|(role, _)| *role == Role::Intake).map(|(_, door)| *door);
     // Workers of the same process name it in their calls, unless another address is set.

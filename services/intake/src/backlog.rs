@@ -55,7 +55,7 @@ impl BackgroundTask for Backlog {
 
 impl Backlog {
     /// Refuses an order of a flow or queue that has too many waiting.
-    pub async fn check(&self, host: &Host, request: &Request) -> Result<(), Problem> {
+    pub async fn check(&self, host: &Host, request: &Request, queue: Option<&str>) -> Result<(), Problem> {
         let settings = host.settings();
         if let Some(bound) = settings.distribution.max_backlog_of_flow
             && let Some((flow, waiting)) = self.full_flow(&settings.distribution.flow_attributes, request)
@@ -66,9 +66,7 @@ impl Backlog {
             );
             return Err(Problem::new(Type::Busy, detail));
         }
-        let (Some(bound), Some(queue)) =
-            (settings.distribution.max_backlog_of_queue, request.queue.as_deref())
-        else {
+        let (Some(bound), Some(queue)) = (settings.distribution.max_backlog_of_queue, queue) else {
             return Ok(());
         };
         let full = async { queues::has_members(&host.store.api().await?, queue, i64::from(bound)).await };

@@ -34,6 +34,7 @@ mod registration;
 mod scenarios;
 mod search;
 mod sight;
+mod start;
 mod stream;
 mod views;
 mod windows;

@@ -35,12 +35,23 @@ use crate::traced::RegistrationTrace;
 pub(crate) struct Submission {
     /// The order that the client asks for; shared, because several places look at it until it is stored.
     pub request: Arc<Request>,
+    /// The queue that it will stand in, as far as it is known before its scenario is read: what comes later for the same
+    /// queue stays behind it.
+    pub queue: Option<String>,
     /// Time at which the client says it sent the request.
     pub sent_at: Option<Timestamp>,
     /// Time at which we got it.
     pub received_at: Timestamp,
     /// Place of the registration in the trace of its client.
     pub trace: RegistrationTrace,
+}
+
+impl Submission {
+    /// A request that was received then, sent in no trace.
+    pub fn of(request: impl Into<Arc<Request>>, sent_at: Option<Timestamp>, received_at: Timestamp) -> Self {
+        let request = request.into();
+        Self { queue: request.queue.clone(), request, sent_at, received_at, trace: RegistrationTrace::none() }
+    }
 }
 
 /// Size, by estimate, from which on a value is a large one, in bytes.
@@ -109,8 +120,8 @@ impl Registrar {
             .zip(&known)
             .map(|(submission, known)| {
                 // What stands behind one in its queue, or has its id, stays behind.
-                let Request { id, queue, .. } = &*submission.request;
-                let names = || queue.as_deref().into_iter().chain([id.as_str()]);
+                let id = &submission.request.id;
+                let names = || submission.queue.as_deref().into_iter().chain([id.as_str()]);
                 let later = !behind.is_empty() && names().any(|name| behind.contains(name));
                 let is_costly = later || is_costly(submission, known.as_ref());
                 if is_costly {

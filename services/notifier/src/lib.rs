@@ -12,11 +12,13 @@ mod webhooks;
 
 use std::sync::Arc;
 
+use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::Host;
 use pagurus_runtime::lanes::WorkLanes;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::offline::Intermittent;
+use pagurus_runtime::order_log::{TARGET, is_wanted};
 use pagurus_store::Error;
 use pagurus_store::hot::outbox::sending::Notification;
 
@@ -51,25 +53,40 @@ fn note<E: std::borrow::Borrow<Error>>(host: &Host, what: &str, outcome: Result<
     }
 }
 
-/// Writes that a notification was delivered, or will be sent again because of an error (ORD-6).
+/// Writes that a notification was delivered; at `debug` that it will be sent again because of an error (ORD-6).
 fn log_tried(notification: &Notification, error: Option<&str>) {
-    if tracing::enabled!(target: "orders", tracing::Level::DEBUG) {
-        let outcome =
-            error.map_or("a notification was delivered", |_| "a notification was not delivered yet");
-        tracing::debug!(
-            target: "orders",
-            order = order_of(notification),
-            transaction = notification.transaction_id,
-            occasion = notification.kind,
+    if !tracing::enabled!(target: TARGET, tracing::Level::INFO) {
+        return;
+    }
+    let order = order_of(notification);
+    if !is_wanted(&order) {
+        return;
+    }
+    let transaction = notification.transaction_id.as_deref();
+    let trace = notification.trace.as_deref().and_then(TraceContext::of_stored).map(|trace| trace.trace_id());
+    let occasion = &*notification.kind;
+    match error {
+        None => {
+            tracing::info!(target: TARGET, order, transaction, trace, occasion, "a notification was delivered");
+        }
+        Some(error) => tracing::debug!(
+            target: TARGET,
+            order,
+            transaction,
+            trace,
+            occasion,
             error,
-            "{outcome}"
-        );
+            "a notification was not delivered yet"
+        ),
     }
 }
 
 /// The id of the order, as its own message tells it.
 fn order_of(notification: &Notification) -> String {
-    let body = serde_json::from_str::<serde_json::Value>(&notification.body).ok();
-    let id = body.and_then(|body| Some(body.get("id")?.as_str()?.to_owned()));
-    id.unwrap_or_else(|| notification.no.to_string())
+    #[derive(serde::Deserialize)]
+    struct Named {
+        id: String,
+    }
+    let named = serde_json::from_str::<Named>(&notification.body);
+    named.map_or_else(|_| notification.no.to_string(), |named| named.id)
 }

@@ -320,6 +320,7 @@ fn facts(claimed: &Claimed) -> Facts {
     Facts {
         id: claimed.head.id.clone(),
         transaction_id: claimed.head.transaction_id.clone(),
+        labels: claimed.head.labels.clone(),
         life: claimed.head.life.0,
         mode: claimed.head.mode,
         queue: claimed.queue_name.clone(),

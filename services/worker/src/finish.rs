@@ -63,6 +63,8 @@ pub(crate) struct StageFinish {
     result: Option<Value>,
     /// Calls of systems that it made.
     calls: Vec<CallMade>,
+    /// Event of its last transition; none where it moved nowhere.
+    pub event: Option<String>,
     /// Transitions to be notified.
     moves: Vec<Transition>,
 }
@@ -106,8 +108,9 @@ impl StageFinish {
             asked: end.asked,
             ..run.finished(&claimed, end.then, end.scenario_status)
         };
+        let event = end.transitions.last().map(|moved| moved.event.to_string());
         let moves = if wants_moves(&claimed) { end.transitions } else { Vec::new() };
-        Self { claimed, finished, run, result, calls: end.calls, moves }
+        Self { claimed, finished, run, result, calls: end.calls, event, moves }
     }
 
     fn of_error(claimed: Arc<Claimed>, run: StageOutline, error: OrderError, now: Timestamp) -> Self {
@@ -121,7 +124,7 @@ impl StageFinish {
             had_snapshot: false,
             ..run.finished(&claimed, then, ScenarioStatus::Failed)
         };
-        Self { claimed, finished, run, result: None, calls: Vec::new(), moves: Vec::new() }
+        Self { claimed, finished, run, result: None, calls: Vec::new(), event: None, moves: Vec::new() }
     }
 
     /// Returns the notifications of this stage: of its transitions, and of the end of the life, if it is one.
@@ -310,7 +313,7 @@ async fn tell(host: &Host, batch: &[Arc<StageFinish>], written: FinishOutcome) {
     for (end, _) in batch.iter().zip(&written.applied).filter(|(_, applied)| **applied) {
         let finished = &end.finished;
         count(host, end);
-        order_log::stage_ended(host, &end.claimed, finished, end.run.duration);
+        order_log::stage_ended(host, end);
         let class = error_of(&finished.then).and_then(|error| error.class.clone());
         effects.ended.push(EndedStage {
             no: finished.no.0,

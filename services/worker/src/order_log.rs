@@ -1,30 +1,58 @@
-//! Lines of the log about orders in which nothing is wrong, in a target of their own: `orders` (ORD-6).
-
-use std::time::Duration;
+//! Lines of the log about stages in which nothing is wrong (ORD-6).
 
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::stage::Then;
 use pagurus_runtime::Host;
-use pagurus_store::hot::stages::{Claimed, Finished};
+use pagurus_runtime::order_log::{TARGET, is_wanted};
 
+use crate::finish::StageFinish;
 use crate::stage_trace;
 
-/// Writes that a stage has ended, below its commit.
-pub(crate) fn stage_ended(host: &Host, claimed: &Claimed, finished: &Finished, duration: Duration) {
-    if !tracing::enabled!(target: "orders", tracing::Level::INFO) {
+/// Writes that a stage has ended, and the life that it ended, below its commit.
+pub(crate) fn stage_ended(host: &Host, end: &StageFinish) {
+    let head = &end.claimed.head;
+    if !is_wanted(&head.id) {
         return;
     }
+    let finished = &end.finished;
+    let status = finished.then.status();
+    let trace = stage_trace::trace_id(host, &end.claimed);
+    let class = error_of(&finished.then).and_then(|error| error.class.as_deref());
+    let scenario = end.run.scenario.as_ref().map_or("", |scenario| &scenario.name);
+    let retries = head.retries + i32::from(finished.repeated());
     tracing::info!(
-        target: "orders",
-        order = claimed.head.id,
-        transaction = claimed.head.transaction_id,
-        trace = stage_trace::trace_id(host, claimed),
-        attempt = finished.attempt.0,
+        target: TARGET,
+        order = head.id,
+        transaction = head.transaction_id,
+        scenario,
+        trace,
+        hand_out = finished.attempt.0,
         step = finished.step,
-        status = finished.then.status().as_str(),
-        class = error_of(&finished.then).and_then(|error| error.class.as_deref()),
-        ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        event = end.event,
+        status = status.as_str(),
+        class,
+        retries,
+        ms = u64::try_from(end.run.duration.as_millis()).unwrap_or(u64::MAX),
         "a stage has ended"
+    );
+    if !status.is_final() {
+        return;
+    }
+    let before = head.started_at.map(|started| finished.started_at.duration_since(started).unsigned_abs());
+    let life = before.unwrap_or_default() + end.run.duration;
+    tracing::info!(
+        target: TARGET,
+        order = head.id,
+        transaction = head.transaction_id,
+        scenario,
+        trace,
+        status = status.as_str(),
+        class,
+        life = head.life.0,
+        stages = head.stages + i32::from(finished.ran()),
+        retries,
+        ms = u64::try_from(life.as_millis()).unwrap_or(u64::MAX),
+        "an order has ended"
     );
 }
 

@@ -10,6 +10,7 @@ use pagurus_domain::order::notification::{as_given, with_whole_url};
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration::Request;
 use pagurus_runtime::node::chain;
+use pagurus_runtime::scenarios::Known;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::hot::dependencies::graph::{self, Edge, Expectation, Graph};
 use pagurus_store::hot::history;
@@ -82,10 +83,16 @@ impl Commands {
         let found = async {
             let client = self.host.store.api().await?;
             let Some(row) = orders::view(&client, id).await? else { return Ok(None) };
-            Ok(Some((row, graph::around(&client, id, 1).await?)))
+            let graph = graph::around(&client, id, 1).await?;
+            self.catalogue.refresh(&client).await?;
+            let name = changes.get("scenario").and_then(Value::as_str).unwrap_or(&row.scenario);
+            let version = changes.get("scenarioVersion").and_then(Value::as_i64);
+            let version = version.and_then(|version| i32::try_from(version).ok());
+            let known = self.catalogue.find(&client, name, version).await?.and_then(Known::readable);
+            Ok(Some((row, graph, known.is_some_and(|scenario| scenario.queue.is_some()))))
         };
         let found = found.await.map_err(|error: Error| store_problem(&self.host, "clone", &error))?;
-        let (row, graph) = found.ok_or_else(|| Problem::no_order(id))?;
+        let (row, graph, queue_by_scenario) = found.ok_or_else(|| Problem::no_order(id))?;
         let reason = changes.remove("reason");
         if let Some(notify) = changes.remove("notify") {
             let whole = with_whole_url(notify, row.notify.as_deref());
@@ -93,6 +100,10 @@ impl Commands {
             changes.insert("notify".into(), whole);
         }
         let mut order = pre_filled(&row, &self.host.settings().distribution.flow_attributes);
+        if queue_by_scenario {
+            // Of its own parameters, which may be others than those of the order.
+            order.retain(|key, _| key != "mode" && key != "queue");
+        }
         let mut note = None;
         if !changes.contains_key("lifecycle") {
             let (lifecycle, passed) = lifecycle_of(&row, &graph, Timestamp::now());
@@ -156,6 +167,7 @@ fn pre_filled(row: &Row, flow_attributes: &[String]) -> Map<String, Value> {
         ("priority", json!(row.priority.as_str())),
         ("flow", Value::Object(flow_of(&row.flow, flow_attributes))),
         ("transactionId", json!(row.transaction_id)),
+        ("labels", row.labels.to_value()),
         ("notify", row.notify.as_deref().map_or(Value::Null, as_given)),
     ];
     values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()

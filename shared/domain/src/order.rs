@@ -5,6 +5,7 @@
 pub mod amendment;
 pub mod change;
 pub mod dependency;
+pub mod labels;
 pub mod ledger;
 pub mod notification;
 pub mod principal;
@@ -210,6 +211,8 @@ pub struct OrderHead {
     pub notify: Option<String>,
     /// The request of its parent that its end answers.
     pub answers: Option<RequestId>,
+    /// Labels that its client chose.
+    pub labels: labels::Labels,
     /// Trace context.
     pub trace: Option<String>,
     /// Number of the life.

@@ -34,6 +34,8 @@ pub enum AccessPath<'a> {
     Transaction(&'a str),
     /// The index of attributes that scenarios declare.
     Attribute(&'a str, &'a str),
+    /// The index of labels.
+    Label(&'a str, &'a str),
     /// Stages in progress on a node.
     Node(&'a str),
     /// The members of a sequential queue.
@@ -77,6 +79,8 @@ impl Search {
             AccessPath::Transaction(transaction)
         } else if let Some((name, value)) = self.attributes.first_key_value() {
             AccessPath::Attribute(name, value)
+        } else if let Some((key, value)) = self.labels.first_key_value() {
+            AccessPath::Label(key, value)
         } else if let Some(prefix) = &self.id_prefix {
             AccessPath::IdPrefix(prefix)
         } else if let Some(node) = &self.node {

@@ -10,7 +10,6 @@ use pagurus_broker::Message;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, Life, OrderNo};
 use pagurus_domain::order::notification::PARTS;
-use pagurus_domain::order::{OrderError, Status};
 use pagurus_store::hot::control::Allowed;
 use pagurus_store::hot::outbox::NewNotification;
 use pagurus_store::hot::stages::ReadyStage;
@@ -22,6 +21,7 @@ use pagurus_wire::message::{
 
 use crate::Host;
 use crate::news::{news, send, tell_workers};
+use crate::order_log::LoggedEnd;
 
 /// Everything that changes of orders lead to elsewhere.
 #[derive(Clone, Debug, Default)]
@@ -50,8 +50,8 @@ pub struct Effects {
     pub notifications: Vec<NewNotification>,
     /// True where a notification for a receiver over HTTP was stored, or is to be sent again.
     pub webhooks: bool,
-    /// Lives that were ended, to be counted: scenario, status, error.
-    pub lives: Vec<(String, Status, Option<OrderError>)>,
+    /// Lives that were ended, to be counted and logged.
+    pub lives: Vec<LoggedEnd>,
     /// Timers that were set: the earliest of each stream.
     pub due: BTreeMap<Stream, Timestamp>,
     /// Orders that changed, and of which nothing else here tells.
@@ -97,7 +97,13 @@ impl Effects {
     pub fn lives_ended(&mut self, ends: &[(Allowed<'_>, Ending<'_>)], ended: ends::Ended) {
         for (allowed, ending) in ends {
             let order = allowed.order();
-            self.lives.push((order.scenario.clone(), allowed.change().to, ending.error.clone()));
+            self.lives.push(LoggedEnd {
+                order: order.head.clone(),
+                scenario: order.scenario.clone(),
+                status: allowed.change().to,
+                error: ending.error.clone(),
+                at: order.now,
+            });
             self.over.extend(order.running().map(|attempt| (order.head.no, attempt)));
             self.left.push(Left {
                 no: order.head.no.0,
@@ -116,9 +122,9 @@ impl Effects {
     /// Tells everybody whom it concerns. In this order: no worker goes on with what is over before the next
     /// order of its queue may run, and an order has left its place before it is ready again.
     pub async fn send(self, host: &Host) {
-        for (scenario, status, error) in self.lives {
-            host.count_end(&scenario, status);
-            error.iter().for_each(|error| host.stats.error(error));
+        for end in self.lives {
+            host.life_ended(&end);
+            end.error.iter().for_each(|error| host.stats.error(error));
         }
         if !self.over.is_empty() {
             let stages = self.over.into_iter();

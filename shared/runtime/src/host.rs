@@ -16,6 +16,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::config::{LiveSettings, Settings};
 use crate::metrics::Count;
+use crate::order_log::{self, LoggedEnd};
 use crate::{HttpServer, Metrics, MinuteCounts, Readiness, Traces, offline};
 
 /// Surroundings of a service. Cheap to clone, as every task and every request has one; the tasks it spawns end with it.
@@ -74,6 +75,12 @@ impl Host {
     #[must_use]
     pub fn settings(&self) -> Arc<Settings> {
         self.live.now()
+    }
+
+    /// Counts the end of a life, and writes its line in the log.
+    pub fn life_ended(&self, end: &LoggedEnd) {
+        order_log::ended(end);
+        self.count_end(&end.scenario, end.status);
     }
 
     /// Counts the end of a life; a status that is none is passed over.

@@ -22,6 +22,7 @@ pub mod metrics;
 pub mod news;
 pub mod node;
 pub mod offline;
+pub mod order_log;
 pub mod scenarios;
 pub mod search;
 pub mod secrets;

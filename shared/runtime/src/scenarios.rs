@@ -11,6 +11,7 @@ use std::sync::{Arc, RwLock};
 
 use pagurus_domain::document::nearest;
 use pagurus_domain::id::{ScenarioNo, ScenarioRef};
+use pagurus_domain::order::registration::Request;
 use pagurus_scenario::script::Scripting;
 use pagurus_scenario::{Bounds, Mask, Scenario, source};
 use pagurus_store::outside::scenarios::{self, Version};
@@ -147,6 +148,26 @@ impl Catalogue {
             (None, Some(version)) => Ok(self.add(scenarios::find(client, name, version).await?, 0)),
             (None, None) => Ok(None),
         }
+    }
+
+    /// The queue that an order will stand in, as far as it is known without a look at the database: its own word, or that
+    /// of its scenario.
+    #[must_use]
+    pub fn queue_of(&self, request: &Request) -> Option<String> {
+        let of_scenario = || {
+            let no = {
+                let inner = self.read();
+                match request.scenario_version {
+                    None => inner.newest.get(request.scenario.as_str()).map(|(_, no)| *no),
+                    Some(version) => {
+                        inner.by_version.get(&(Arc::from(request.scenario.as_str()), version)).copied()
+                    }
+                }
+            };
+            let scenario = self.compiled(no?)?.readable()?;
+            scenario.queue.as_ref()?.queue(&request.params).ok()
+        };
+        request.queue.clone().or_else(of_scenario)
     }
 
     /// The name of a scenario that was most probably meant by this one.

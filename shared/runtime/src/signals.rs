@@ -78,7 +78,7 @@ async fn reload(mut hangup: Signal, settings: LiveSettings) {
             Err(panic) => return tracing::error!(%panic, "the configuration is not read again any more"),
         };
         if let Some(reloaded) = reloaded {
-            telemetry::set_level(&settings.now().log);
+            telemetry::apply(&settings.now().log);
             tell(&reloaded, &settings.state());
         }
         next = Instant::now() + if look.asked { LOOK_SOON } else { LOOK_EVERY };

@@ -31,6 +31,7 @@ pub fn check_request(
         params_faults: params_faults(&request.params, scenario),
         process_timeout: scenario.timeouts.process,
         search: &scenario.search,
+        queue: scenario.queue.as_ref().map(|queue| queue.queue(&request.params)),
     };
     request.check(terms, rules, sent_at)
 }

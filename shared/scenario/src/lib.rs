@@ -17,6 +17,7 @@ pub mod params;
 mod places;
 pub mod schema;
 pub mod script;
+pub mod sequential;
 pub mod source;
 pub mod stage;
 pub mod value;
@@ -29,6 +30,7 @@ use pagurus_domain::attributes::SearchAttribute;
 use pagurus_domain::folded::Folded;
 use pagurus_domain::id::spelled;
 use pagurus_domain::retry::ErrorPolicy;
+use sequential::QueueTemplate;
 use serde_json::Value;
 
 pub use action::{
@@ -76,6 +78,8 @@ pub struct Scenario {
     pub mask: Mask,
     /// Attributes by which its orders are found (REC-13).
     pub search: Vec<SearchAttribute>,
+    /// The queue of its orders, which are sequential then (SCN-21); `None` leaves the mode to the order.
+    pub queue: Option<QueueTemplate>,
     /// Rules and policies that it brings along, asked behind those of the deployment (ERR-15).
     pub errors: ErrorPolicy,
 }

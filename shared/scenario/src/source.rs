@@ -23,6 +23,7 @@ mod place;
 pub(super) mod reader;
 mod script_words;
 mod search;
+mod sequential;
 pub(super) mod state;
 mod template;
 mod warnings;
@@ -35,6 +36,7 @@ use pagurus_domain::document::{self, DocumentNode, Fault, Position};
 use pagurus_domain::retry::ErrorPolicy;
 
 use super::script::Scripting;
+use super::sequential::QueueTemplate;
 use super::{
     Action, Bounds, CallHandler, Event, Mask, Scenario, ScenarioKind, State, StateId, StateKind,
     TerminalOutcome, Timeouts,
@@ -146,6 +148,7 @@ struct Head {
     timeouts: Timeouts,
     mask: Mask,
     search: Vec<SearchAttribute>,
+    queue: Option<QueueTemplate>,
     errors: ErrorPolicy,
 }
 
@@ -164,6 +167,8 @@ fn head(reader: &mut ScenarioReader<'_>, root: &Spot<'_>, fields: &Fields<'_>, k
     let mask = mask.map(|spot| calls::read_mask(reader, spot)).unwrap_or_default();
     let search = fields.get("search");
     let search = search.map(|spot| search::read(reader, spot, &mask));
+    let queue = fields.get("sequential");
+    let queue = queue.and_then(|spot| sequential::read(reader, spot, &mask));
     let errors = fields.get("errors");
     let errors = errors.map(|spot| errors::read(reader, spot, name.as_deref().unwrap_or_default()));
     Head {
@@ -171,6 +176,7 @@ fn head(reader: &mut ScenarioReader<'_>, root: &Spot<'_>, fields: &Fields<'_>, k
         kind,
         mask,
         search: search.unwrap_or_default(),
+        queue,
         errors: errors.unwrap_or_default(),
         description: description.unwrap_or_default().to_owned(),
         params,
@@ -315,6 +321,7 @@ fn scenario(head: Head, draft: Draft, bounds: &Bounds) -> Scenario {
         calls: calls.collect(),
         mask: head.mask,
         search: head.search,
+        queue: head.queue,
         errors: head.errors,
     }
 }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Life, OrderNo, RequestId, ScenarioNo, UnknownWord};
 use pagurus_domain::order::OrderHead;
+use pagurus_domain::order::labels::Labels;
 use pagurus_domain::order::notification::apart;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -44,7 +45,7 @@ pub(crate) fn wishes(row: &Row) -> (Option<String>, Option<RequestId>) {
     (notify, row.get::<_, Option<Uuid>>("answers").map(RequestId).or(known))
 }
 
-/// Head of an order, from a row that has its thirteen columns of `orders`.
+/// Head of an order, from a row that has its fourteen columns of `orders`.
 pub(crate) fn head(row: &Row) -> Result<OrderHead> {
     let (notify, answers) = wishes(row);
     Ok(OrderHead {
@@ -55,6 +56,7 @@ pub(crate) fn head(row: &Row) -> Result<OrderHead> {
         transaction_id: row.get("transaction_id"),
         notify,
         answers,
+        labels: Labels::of_stored(row.get("labels")),
         trace: row.get("trace"),
         life: Life(row.get("life")),
         created_at: row.get("created_at"),

@@ -19,7 +19,9 @@ use pagurus_store::outside::orders::{self, OrderRow as Row};
 use pagurus_store::recovery::consistency::marks::{self, InconsistencyMark};
 use pagurus_store::{Client, Error};
 use pagurus_wire::consistency::InconsistencyView;
-use pagurus_wire::order::{ChildView, ErrorView, FailedOverView, OrderView, Page, StatusView, UnsentView};
+use pagurus_wire::order::{
+    ChildView, ErrorView, FailedOverView, OrderView, Page, StartedView, StatusView, UnsentView,
+};
 use pagurus_wire::parts::{AskingView, CallbackView, ProgressView, RequestView};
 use pagurus_wire::problem::Problem;
 use serde_json::Value;
@@ -82,6 +84,7 @@ impl Views {
             priority: row.priority.to_string(),
             flow: row.flow,
             transaction_id: row.transaction_id,
+            labels: row.labels,
             message: row.message,
             life: row.life.0,
             stages: row.stages,
@@ -100,6 +103,39 @@ impl Views {
             entry_point: row.entry_point,
             asking,
             failed_over,
+        })
+    }
+
+    /// An order that was registered just now, or before, as its client may wait for it.
+    pub async fn started(
+        &self,
+        id: &str,
+        registered: &str,
+        note: Option<String>,
+    ) -> Result<StartedView, Problem> {
+        let (_, row) = self.found(id).await?;
+        Ok(StartedView {
+            registered: registered.to_owned(),
+            is_final: row.status.is_final(),
+            status: row.status.to_string(),
+            scenario_status: row.scenario_status.to_string(),
+            result: row.result.as_deref().map(parsed),
+            error: error_view(&row),
+            duration_ms: duration_ms(row.started_at, row.finished_at),
+            id: row.id,
+            transaction_id: row.transaction_id,
+            labels: row.labels,
+            scenario: row.scenario,
+            scenario_version: row.scenario_version,
+            step: row.step,
+            message: row.message,
+            created_at: row.created_at,
+            started_at: row.started_at,
+            finished_at: row.finished_at,
+            life: row.life.0,
+            stages: row.stages,
+            retries: row.retries,
+            note,
         })
     }
 

@@ -102,12 +102,11 @@ impl OrdersQuery {
 
 /// At most two keys, apart by commas.
 fn keys(text: &str) -> Result<Vec<SearchKey>, Problem> {
-    let words = || SearchKey::ALL.map(SearchKey::as_str).join(", ");
-    let found: Option<Vec<SearchKey>> =
-        text.split(',').map(|word| SearchKey::ALL.into_iter().find(|key| key.as_str() == word)).collect();
-    found
-        .filter(|keys| keys.len() <= 2)
-        .ok_or_else(|| invalid("/by", format!("names one or two of {}, apart by a comma", words())))
+    let words = || SearchKey::ALL.map(|key| key.word()).join(", ");
+    let found: Option<Vec<SearchKey>> = text.split(',').map(SearchKey::of).collect();
+    found.filter(|keys| keys.len() <= 2).ok_or_else(|| {
+        invalid("/by", format!("names one or two of {} or `label:KEY`, apart by a comma", words()))
+    })
 }
 
 impl Views {
@@ -138,7 +137,7 @@ impl Views {
             return Err(invalid("/params", message));
         }
         let by = if query.by.is_empty() { vec![SearchKey::Status] } else { query.by };
-        let keys = [by[0], by.get(1).copied().unwrap_or(SearchKey::Nothing)];
+        let keys = [by[0].clone(), by.get(1).cloned().unwrap_or(SearchKey::Nothing)];
         let counted = async {
             let client = self.host.store.reports().await?;
             let Some(walk) = SearchWalk::begin(&client, search, None).await? else {
@@ -156,7 +155,7 @@ impl Views {
             newest: ids.get(&group.newest).cloned(),
         });
         Ok(OrderCounts {
-            by: by.iter().map(|key| key.as_str().to_owned()).collect(),
+            by: by.iter().map(|key| key.word().into_owned()).collect(),
             orders: counted.groups.iter().map(|group| group.orders).sum(),
             complete: counted.is_complete,
             items: items.collect(),
@@ -228,6 +227,7 @@ fn line(row: ListedOrder) -> OrderLine {
         scenario_status: row.scenario_status.to_string(),
         step: row.step,
         error_class: row.error_class,
+        labels: row.labels,
         created_at: row.created_at,
         updated_at: row.updated_at,
         inconsistent: row.inconsistent,

@@ -2,6 +2,7 @@
 //! the fields here with those that the readers know.
 
 use jiff::Timestamp;
+use pagurus_domain::order::labels::Labels;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -40,6 +41,9 @@ pub struct OrderBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub transaction_id: Option<String>,
+    /// Labels, not interpreted: up to 16 texts of at most 255 bytes, by keys of 1 to 64 bytes.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
     /// Receiver of notifications, or a list of up to 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<ReceiversBody>,

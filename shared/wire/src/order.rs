@@ -1,6 +1,7 @@
 //! Bodies of the order API.
 
 use jiff::Timestamp;
+use pagurus_domain::order::labels::Labels;
 use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,71 @@ pub struct RegisteredView {
     /// Reason for which it was not registered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Problem>,
+}
+
+/// The answer to a registration that waits for the end of its order: the order as its notification reports it, when it has
+/// ended, or as it stands when the time is over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StartedView {
+    /// The client's id.
+    pub id: String,
+    /// Outcome of the registration: `accepted` or `duplicate`.
+    pub registered: String,
+    /// True if the order has ended; false where the time was over before.
+    #[serde(rename = "final")]
+    pub is_final: bool,
+    /// Present status of the order.
+    pub status: String,
+    /// Relation of the order to its target.
+    pub scenario_status: String,
+    /// Business transaction.
+    pub transaction_id: Option<String>,
+    /// Labels that its client chose; left out where there are none.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Version of the scenario.
+    pub scenario_version: i32,
+    /// Present state.
+    pub step: Option<String>,
+    /// Result that the scenario set.
+    pub result: Option<Value>,
+    /// Message that the scenario set.
+    pub message: Option<String>,
+    /// Error by which it failed or is retried.
+    pub error: Option<ErrorView>,
+    /// Time of registration.
+    #[serde(serialize_with = "time::serialize")]
+    pub created_at: Timestamp,
+    /// Start of the first stage of this life.
+    #[serde(serialize_with = "time::serialize")]
+    pub started_at: Option<Timestamp>,
+    /// End of this life.
+    #[serde(serialize_with = "time::serialize")]
+    pub finished_at: Option<Timestamp>,
+    /// Milliseconds of this life, from its first stage to its end.
+    pub duration_ms: Option<i64>,
+    /// Number of the life.
+    pub life: i32,
+    /// Stages of this life that ran.
+    pub stages: i32,
+    /// Stages of this life that repeated another after a classified error.
+    pub retries: i32,
+    /// Remark that a value was changed, such as a sending time in the future.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// The answer to a registration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum RegistrationAnswer {
+    /// With `wait`.
+    Started(Box<StartedView>),
+    /// Without it.
+    Registered(RegisteredView),
 }
 
 /// An error, as orders show it.
@@ -202,6 +268,9 @@ pub struct OrderView {
     pub flow: String,
     /// Business transaction.
     pub transaction_id: Option<String>,
+    /// Labels that its client chose; left out where there are none.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
     /// Parameters.
     pub params: Value,
     /// Variables.
@@ -315,6 +384,9 @@ pub struct OrderLine {
     pub step: Option<String>,
     /// Class of the error.
     pub error_class: Option<String>,
+    /// Labels that its client chose; left out where there are none.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
     /// Time of registration.
     #[serde(serialize_with = "time::serialize")]
     pub created_at: Timestamp,

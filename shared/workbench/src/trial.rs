@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::document::{Fault, Position};
+use pagurus_domain::order::labels::Labels;
 use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
 use pagurus_domain::retry::ErrorPolicy;
 use pagurus_scenario::deployment::Deployment;
@@ -81,6 +82,7 @@ struct TrialCall {
 struct Ordered {
     id: String,
     transaction_id: Option<String>,
+    labels: Labels,
     /// A queue makes the order sequential.
     queue: Option<String>,
     params: Value,

@@ -182,6 +182,7 @@ impl Driven {
         let facts = Facts {
             id: order.id.clone(),
             transaction_id: None,
+            labels: Default::default(),
             life: order.life.0,
             mode: order.mode,
             queue: order.queue.clone(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pagurus_domain::id::{RequestId, Role, ScenarioNo};
 use pagurus_domain::invariants::{Invariant, Violation};
+use pagurus_domain::order::Mode;
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_domain::order::registration::{NewOrder, Request};
 use pagurus_scenario::stage::{HttpCall, HttpFailure, Publication, Response};
@@ -209,7 +210,10 @@ fn order(
         body["lifecycle"]["after"] = after.into();
     }
     let request = Request::read(body).map_err(|faults| format!("{faults:?}"))?;
+    let (mode, queue) = request.mode_and_queue(None).map_err(|fault| fault.to_string())?;
     Ok(NewOrder {
+        mode,
+        queue,
         request: Arc::new(request),
         scenario: ScenarioNo(i32::try_from(scenario).unwrap_or(0)),
         flow: format!("s{scenario}"),
@@ -228,7 +232,10 @@ fn order(
 #[must_use]
 pub fn new_order(request: Request, answers: Option<RequestId>) -> NewOrder {
     let number = request.scenario.trim_start_matches('s').parse().unwrap_or(0);
+    let (mode, queue) = request.mode_and_queue(None).unwrap_or((Mode::Parallel, None));
     NewOrder {
+        mode,
+        queue,
         flow: request.scenario.clone(),
         request: Arc::new(request),
         scenario: ScenarioNo(number),

@@ -95,6 +95,7 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
         ("priority", Some(view.priority.clone())),
         ("flow", Some(view.flow.clone()).filter(|flow| !flow.is_empty())),
         ("transaction", view.transaction_id.clone()),
+        ("labels", labels_of(view)),
         ("params", Some(view.params.to_string())),
         ("vars", filled(&view.vars)),
         ("notify", view.notify.as_ref().and_then(receivers)),
@@ -217,6 +218,12 @@ pub(super) fn registrations(registered: &[RegisteredView], screen: &Screen) -> S
 
 fn lasted(ms: i64) -> String {
     spelled_duration(Duration::from_millis(ms.unsigned_abs()))
+}
+
+/// The labels, each as key and value.
+fn labels_of(view: &OrderView) -> Option<String> {
+    let pairs: Vec<String> = view.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    (!pairs.is_empty()).then(|| pairs.join(", "))
 }
 
 #[cfg(test)]

@@ -71,6 +71,9 @@ struct OrderArguments {
     /// An attribute for the flow marker: NAME=TEXT
     #[arg(long, value_name = "NAME=TEXT", value_parser = input::parse_pair)]
     flow: Vec<(String, Value)>,
+    /// A label: KEY=TEXT
+    #[arg(long, value_name = "KEY=TEXT", value_parser = input::parse_pair)]
+    label: Vec<(String, Value)>,
     /// The business transaction
     #[arg(long, value_name = "ID")]
     transaction_id: Option<String>,
@@ -199,6 +202,10 @@ fn body_of(order: &OrderArguments, new_id: &str) -> Result<Value, CliError> {
         (!order.flow.is_empty()).then_some(Value::Object(input::object_of_pairs("--flow", &order.flow)?)),
     );
     put("transactionId", text(&order.transaction_id));
+    put(
+        "labels",
+        (!order.label.is_empty()).then_some(Value::Object(input::object_of_pairs("--label", &order.label)?)),
+    );
     put("notify", notify(order));
     let mut lifecycle = Map::new();
     if let Some(at) = &order.start_at {

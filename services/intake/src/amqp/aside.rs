@@ -48,7 +48,7 @@ impl Lock {
     /// Returns the locks behind which a message waits, and behind which others wait for it.
     fn of(message: &Incoming) -> Vec<Self> {
         let queue = match message {
-            Incoming::Register(submission) => submission.request.queue.clone(),
+            Incoming::Register(submission) => submission.queue.clone(),
             _ => None,
         };
         let request = match message {

@@ -157,7 +157,7 @@ impl Batches {
         let (mut deliveries, mut submissions) = (Vec::new(), Vec::new());
         for (delivery, submission) in std::mem::take(&mut batch.orders) {
             // An order that follows others into a locked queue stays behind them.
-            if submission.request.queue.as_deref().is_some_and(|queue| self.aside.holds_queue(queue)) {
+            if submission.queue.as_deref().is_some_and(|queue| self.aside.holds_queue(queue)) {
                 self.put_aside(batch, delivery, Incoming::Register(submission), Error::Contended).await;
             } else {
                 deliveries.push(delivery);
@@ -182,7 +182,7 @@ impl Batches {
         part: &[Submission],
         locked: &Mutex<HashSet<String>>,
     ) -> Result<Vec<Option<RegistrationOutcome>>, Error> {
-        let queues = || part.iter().filter_map(|submission| submission.request.queue.as_ref());
+        let queues = || part.iter().filter_map(|submission| submission.queue.as_ref());
         let is_locked = |queue: &String| of(locked).contains(queue);
         if queues().any(is_locked) {
             return Err(Error::Contended);

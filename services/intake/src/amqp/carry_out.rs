@@ -48,6 +48,7 @@ impl EntryDoor {
         let mut message = read(delivery, &rules, received_at)?;
         if let Incoming::Register(submission) = &mut message {
             submission.trace = RegistrationTrace::over_amqp(host, delivery);
+            submission.queue = self.intake.catalogue.queue_of(&submission.request);
         }
         Ok(message)
     }

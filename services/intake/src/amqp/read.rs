@@ -15,7 +15,6 @@ use serde_json::{Map, Value};
 use crate::answer::{NewAnswer, new_answer};
 use crate::headers::{self, STEP_STATUS};
 use crate::register::{self, Submission};
-use crate::traced::RegistrationTrace;
 
 /// The `type` of a message by which an actor says that it is still at work.
 const HEARTBEAT: &str = "heartbeat";
@@ -163,9 +162,9 @@ fn word_of<'a>(delivery: &'a Delivery, rules: &ReadRules<'_>) -> &'a str {
 }
 
 fn registration(delivery: &Delivery, value: Value, received_at: Timestamp) -> Result<Incoming, Problem> {
-    let request = register::read_value(value)?.into();
+    let request = register::read_value(value)?;
     let sent_at = sent_at(delivery)?;
-    Ok(Incoming::Register(Submission { request, sent_at, received_at, trace: RegistrationTrace::none() }))
+    Ok(Incoming::Register(Submission::of(request, sent_at, received_at)))
 }
 
 fn command(

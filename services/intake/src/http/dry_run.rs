@@ -15,7 +15,6 @@ use super::{HttpResult, ProblemResponse};
 use crate::Intake;
 use crate::headers::sent_time_of;
 use crate::register::{Earlier, Registrar, RegistrationOutcome as Registration, Submission};
-use crate::traced::RegistrationTrace;
 
 /// Status of an order that would be registered.
 const WOULD_BE_ACCEPTED: &str = "would_be_accepted";
@@ -79,14 +78,9 @@ impl<'r> DryRun<'r> {
 
     async fn checked(&self, request: Result<Request, Problem>) -> Result<Submission, Problem> {
         let request = request?;
-        self.intake.backlog.check(&self.intake.host, &request).await?;
-        let trace = RegistrationTrace::none();
-        Ok(Submission {
-            request: request.into(),
-            sent_at: self.sent_at,
-            received_at: Timestamp::now(),
-            trace,
-        })
+        let queue = self.intake.catalogue.queue_of(&request);
+        self.intake.backlog.check(&self.intake.host, &request, queue.as_deref()).await?;
+        Ok(Submission { queue, ..Submission::of(request, self.sent_at, Timestamp::now()) })
     }
 
     /// Returns the outcome that an order would have that comes alone.

@@ -1,37 +1,26 @@
 //! Orders: register, wait, act.
 
-use std::time::{Duration, Instant};
-
+use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Response};
-use axum::response::IntoResponse;
+use axum::http::HeaderMap;
 use axum::routing::{get, patch};
-use axum::{Extension, Json};
 use pagurus_command::request::{ActionRequest, OF_OTHERS, OF_RESTART, RequestKey};
 use pagurus_command::{Acted, LifeAction, Restart, Terms};
 use pagurus_domain::access::AccessRole;
 use pagurus_domain::order::principal::Principal;
-use pagurus_runtime::Connection;
 use pagurus_wire::bodies::{ActionBody, OrderBody, RestartBody};
-use pagurus_wire::order::{RegisteredView, StatusView};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use pagurus_wire::order::{RegistrationAnswer, StatusView};
 
-use super::body::{read_json_if_any, read_order};
+use super::body::read_json_if_any;
 use super::caller::Caller;
 use super::document::{Table, client, operator, viewer};
-use super::dry_run::{ActionQuery, DryRun, RegistrationQuery};
+use super::dry_run::ActionQuery;
 use super::idempotency::key_of;
-use super::query::{Path, Query, duration};
-use super::registration::register_one;
-use super::{HttpResult, amendments, batch, exports, parts, search};
+use super::query::{Path, Query};
+use super::{HttpResult, amendments, batch, exports, parts, search, start};
 use crate::Intake;
 use crate::headers::sent_time_of;
-use crate::register;
-
-/// Longest long poll.
-const MAX_WAIT: Duration = Duration::from_secs(120);
 
 /// Handler of an action on the life of an order that takes no fields of its own.
 macro_rules! act_on {
@@ -53,14 +42,15 @@ pub(super) fn routes(table: Table) -> Table {
         .of("Orders", "Register orders, look for them, and act on them.")
         .post(
             "/v1/orders",
-            create,
+            start::create,
             client("Registers an order.")
                 .more("The same id with the same content is answered as `duplicate` and changes nothing; with other content it is refused.")
                 .header("traceparent", "W3C trace context.")
                 .header("request-sent-time", "Time of sending, RFC 3339 or milliseconds since 1970: `periodToStart` counts from it.")
                 .takes::<OrderBody>()
-                .gives::<RegisteredView>(201, "Registered.")
-                .gives::<RegisteredView>(200, "Registered before, or a dry run."),
+                .gives::<RegistrationAnswer>(201, "Registered.")
+                .more("With `wait` the answer comes when the order has ended, or the time is over, and has it as it stands then.")
+                .gives::<RegistrationAnswer>(200, "Registered before, or a dry run."),
         )
         .get(
             "/v1/orders",
@@ -80,7 +70,7 @@ pub(super) fn routes(table: Table) -> Table {
         // An order may have the name.
         .also("/v1/orders/batch", AccessRole::Client, get(parts::order_named_batch))
         .also("/v1/orders/batch", AccessRole::Operator, patch(amendments::update_named_batch))
-        .get("/v1/orders/{id}/wait", wait, client("Waits until an order is final, or the time is over."))
+        .get("/v1/orders/{id}/wait", start::wait, client("Waits until an order is final, or the time is over."))
         .post("/v1/orders/{id}/cancel", act_on!(LifeAction::Cancel), action("Gives an order up for good."))
         .post("/v1/orders/{id}/interrupt", act_on!(LifeAction::Interrupt), action("Stops an order before it begins."))
         .post("/v1/orders/{id}/kill", act_on!(LifeAction::Kill), action("Stops an order that runs, waits or retries."))
@@ -99,55 +89,6 @@ pub(super) fn routes(table: Table) -> Table {
             check,
             operator("Looks for contradictions between the rows of an order, and repairs what has one right repair.").may_take::<ActionBody>(),
         )
-}
-
-/// `POST /v1/orders`
-async fn create(
-    State(intake): State<Intake>,
-    Query(query): Query<RegistrationQuery>,
-    headers: HeaderMap,
-    body: Body,
-) -> HttpResult<Response<Body>> {
-    let mut body = read_order(&intake, body).await?;
-    let request = register::read_value(body.take())?;
-    if query.dry_run {
-        return Ok(DryRun::of(&intake, &headers)?.one(request).await?.into_response());
-    }
-    register_one(&intake, request, &headers, None).await
-}
-
-/// Query of a long poll.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct WaitQuery {
-    /// Longest wait: a number of seconds, or a duration like `1m30s`; left out: 30 s, at most 120 s.
-    timeout: Option<String>,
-}
-
-/// `GET /v1/orders/{id}/wait?timeout=`: answers when the order is final, or the time is over.
-async fn wait(
-    State(intake): State<Intake>,
-    Path(id): Path<String>,
-    Query(query): Query<WaitQuery>,
-    Extension(connection): Extension<Connection>,
-) -> HttpResult<Json<StatusView>> {
-    let timeout = match query.timeout.as_deref() {
-        None => Duration::from_secs(30),
-        Some(text) => duration("timeout", text)?,
-    };
-    let begun = Instant::now();
-    let mut pause = Duration::from_millis(10);
-    loop {
-        let view = intake.views.status(&id).await?;
-        let left = timeout.min(MAX_WAIT).saturating_sub(begun.elapsed());
-        if view.is_final || left.is_zero() {
-            return Ok(Json(view));
-        }
-        // A node that stops answers what it knows, and so does a connection that makes room for another.
-        if connection.wait(intake.host.sleep_unless_draining(pause.min(left))).await != Some(false) {
-            return Ok(Json(view));
-        }
-        pause = (pause * 3 / 2).min(Duration::from_millis(500));
-    }
 }
 
 /// `POST /v1/orders/{id}/restart`

@@ -39,15 +39,24 @@ pub(super) fn answer_with(
     if let Some(problem) = outcome.problem() {
         return Err(ProblemResponse(problem));
     }
-    let status = match outcome {
-        Registration::Accepted { .. } => StatusCode::CREATED,
-        _ => StatusCode::OK,
-    };
-    let location = format!("/v1/orders/{}", percent_encode(&id));
+    let place = location(&id);
     let mut answer = registered(Some(id), outcome);
     let notes: Vec<String> = note.into_iter().chain(answer.note).collect();
     answer.note = (!notes.is_empty()).then(|| notes.join("; "));
-    Ok((status, [(header::LOCATION, location)], Json(answer)).into_response())
+    Ok((status_of(outcome), [(header::LOCATION, place)], Json(answer)).into_response())
+}
+
+/// Address of an order.
+pub(super) fn location(id: &str) -> String {
+    format!("/v1/orders/{}", percent_encode(id))
+}
+
+/// Status of the answer to an order that is registered now, or was before.
+pub(super) const fn status_of(outcome: &Registration) -> StatusCode {
+    match outcome {
+        Registration::Accepted { .. } => StatusCode::CREATED,
+        _ => StatusCode::OK,
+    }
 }
 
 /// Registers an order, in its batch or by itself.
@@ -56,13 +65,11 @@ pub(super) async fn submit(
     request: Request,
     headers: &HeaderMap,
 ) -> HttpResult<Registration> {
-    intake.backlog.check(&intake.host, &request).await?;
-    let submission = Submission {
-        request: request.into(),
-        sent_at: sent_time_of(headers)?,
-        received_at: Timestamp::now(),
-        trace: RegistrationTrace::over_http(&intake.host, headers),
-    };
+    let queue = intake.catalogue.queue_of(&request);
+    intake.backlog.check(&intake.host, &request, queue.as_deref()).await?;
+    let trace = RegistrationTrace::over_http(&intake.host, headers);
+    let submission =
+        Submission { queue, trace, ..Submission::of(request, sent_time_of(headers)?, Timestamp::now()) };
     let failed = |failed| failed_problem(intake, "register", &failed);
     match intake.registrations.submit(submission.clone()).await.map_err(failed)? {
         Some(outcome) => Ok(outcome),

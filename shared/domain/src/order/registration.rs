@@ -6,6 +6,7 @@
 mod after;
 mod digest;
 mod lifecycle;
+mod queue;
 mod reader;
 mod storable;
 
@@ -16,6 +17,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::dependency::{Precondition, StartMode};
+use super::labels::Labels;
 use super::notification::{AllowList, Receivers};
 use super::{Mode, Priority};
 use crate::attributes::{AttributeValue, SearchAttribute, attribute_values, written};
@@ -25,6 +27,7 @@ use crate::id::{RequestId, ScenarioNo};
 pub use digest::digest;
 use lifecycle::Lifecycle;
 pub(super) use lifecycle::start_at;
+pub use queue::queue_name;
 use reader::RegistrationReader;
 pub use storable::unstorable;
 
@@ -48,6 +51,7 @@ pub const KEYS: &[&str] = &[
     "priority",
     "flow",
     "transactionId",
+    "labels",
     "notify",
     "lifecycle",
 ];
@@ -64,9 +68,9 @@ pub struct Request {
     /// Parameters: always a map. Shared by all copies, because it may be a hundred times as large as its
     /// text.
     pub params: Arc<Value>,
-    /// Parallel or sequential.
-    pub mode: Mode,
-    /// The queue of a sequential order.
+    /// Parallel or sequential, where it says so.
+    pub mode: Option<Mode>,
+    /// The queue, where it names one.
     pub queue: Option<String>,
     /// Urgency.
     pub priority: Priority,
@@ -74,6 +78,8 @@ pub struct Request {
     pub flow: Arc<Map<String, Value>>,
     /// The business transaction.
     pub transaction_id: Option<String>,
+    /// Labels.
+    pub labels: Labels,
     /// Receiver of the notification of the end.
     pub notify: Option<Receivers>,
     /// Not before.
@@ -112,7 +118,12 @@ pub struct ScenarioTerms<'s> {
     pub process_timeout: Option<Duration>,
     /// Attributes by which its orders are found.
     pub search: &'s [SearchAttribute],
+    /// The queue that it gives the order; `None` where the order itself says its mode.
+    pub queue: Option<QueueOfScenario>,
 }
+
+/// The queue that a scenario gives an order by its parameters (SCN-21), or the fault of these.
+pub type QueueOfScenario = Result<String, Fault>;
 
 /// An order that may be stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,6 +132,10 @@ pub struct NewOrder {
     pub request: Arc<Request>,
     /// The pinned version.
     pub scenario: ScenarioNo,
+    /// Parallel or sequential.
+    pub mode: Mode,
+    /// The queue of a sequential order.
+    pub queue: Option<String>,
     /// The flow marker.
     pub flow: String,
     /// Latest start, by the client's clock as far as it can be trusted.
@@ -153,21 +168,21 @@ impl Request {
             Value::Object(map) => map,
             _ => Map::new(),
         };
-        let (params, flow) = (map.remove("params"), map.remove("flow"));
+        let (params, flow, labels) = (map.remove("params"), map.remove("flow"), map.remove("labels"));
         let mut reader = RegistrationReader { map: &map, faults: Vec::new() };
         reader.faults = unknown_members(&map, KEYS, "", "is not a field of an order");
         let Lifecycle { start_at, period_to_start, promise_at, after } = reader.lifecycle();
-        let (mode, queue) = reader.mode_and_queue();
         let request = Self {
             id: reader.id(),
             scenario: reader.required_text("scenario", 64).unwrap_or_default(),
             scenario_version: reader.scenario_version(),
             params: Arc::new(Value::Object(reader.object("params", params))),
-            mode,
-            queue,
+            mode: reader.word("mode"),
+            queue: reader.text("queue", MAX_NAME_BYTES),
             priority: reader.word("priority").unwrap_or(Priority::Normal),
             flow: Arc::new(reader.object("flow", flow)),
             transaction_id: reader.transaction_id(),
+            labels: reader.labels(labels),
             notify: reader.notify(),
             start_at,
             period_to_start,
@@ -191,6 +206,10 @@ impl Request {
         sent_at: Timestamp,
     ) -> Result<NewOrder, Vec<Fault>> {
         let mut faults = terms.params_faults;
+        let (mode, queue) = self.mode_and_queue(terms.queue).unwrap_or_else(|found| {
+            faults.push(found);
+            (Mode::Parallel, None)
+        });
         if let Some(notify) = &self.notify {
             faults.extend(notify.refused(&rules.notify));
         }
@@ -214,6 +233,8 @@ impl Request {
         Ok(NewOrder {
             flow: flow_marker(&rules.flow_attributes, &self),
             scenario: terms.no,
+            mode,
+            queue,
             start_deadline,
             process_timeout: terms.process_timeout.or(rules.process_timeout),
             start_mode: rules.start_mode,
@@ -321,7 +342,7 @@ mod tests {
     #[test]
     fn ord_1_only_id_and_scenario_are_needed() {
         let request = Request::read(json!({"id": "a", "scenario": "s"})).unwrap();
-        assert_eq!((request.mode, request.priority), (Mode::Parallel, Priority::Normal));
+        assert_eq!((request.mode, request.priority), (None, Priority::Normal));
         assert_eq!(*request.params, json!({}));
     }
 
@@ -338,16 +359,9 @@ mod tests {
 
     #[test]
     fn ord_1_all_faults_are_reported_at_once() {
-        let body = json!({"scenario": 5, "prioriti": "x", "priority": "urgent", "mode": "sequential",
+        let body = json!({"scenario": 5, "prioriti": "x", "priority": "urgent", "mode": "both",
             "params": [], "lifecycle": {"startAt": "tomorrow", "periodToStart": -1}});
         assert_eq!(faults(&body).len(), 8, "{:?}", faults(&body));
-    }
-
-    #[test]
-    fn ord_4_a_sequential_order_names_its_queue_and_only_it() {
-        assert_eq!(faults(&json!({"id": "a", "scenario": "s", "mode": "sequential"})).len(), 1);
-        assert_eq!(faults(&json!({"id": "a", "scenario": "s", "queue": "q"})).len(), 1);
-        assert!(faults(&json!({"id": "a", "scenario": "s", "mode": "sequential", "queue": "q"})).is_empty());
     }
 
     #[test]
@@ -391,6 +405,7 @@ mod tests {
                 params_faults: Vec::new(),
                 process_timeout: None,
                 search: &[],
+                queue: None,
             };
             let rules = Rules {
                 flow_attributes: vec!["scenario".to_owned()],

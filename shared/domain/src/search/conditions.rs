@@ -114,6 +114,8 @@ conditions! {
     finished_until: Option<Timestamp> = "finishedUntil";
     /// Orders with these values of attributes that their scenarios declare under `search`, like `customer`.
     attributes: BTreeMap<String, String> = "attributes";
+    /// Orders with these labels, like `region`.
+    labels: BTreeMap<String, String> = "labels";
     /// Orders with these values of parameters, by their paths, like `customer.id`.
     params: BTreeMap<String, Value> = "params";
     /// Orders with these values of variables, by their paths.

@@ -5,6 +5,7 @@ use tracing_subscriber::filter::ParseError;
 
 use super::kind::Kind::*;
 use super::section::section;
+use crate::order_log;
 
 /// The form of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +23,20 @@ fn log_format(word: String) -> LogFormat {
     }
 }
 
+fn of_hundred(count: u64) -> u8 {
+    u8::try_from(count).unwrap_or(100)
+}
+
 section! {
     /// `log`
     #[derive(Clone, Debug)]
     pub struct LogSettings;
 
     format: LogFormat = log_format("log.format", Choice(&["text", "json"]), "text", Restart, "Form of log lines.");
-    level: String = ("log.level", Text, "info", Live, "Least level that is logged, or a filter such as `info,pagurus_worker=debug`. The target `orders` has a line at `info` for each registration and each end of a stage, and more at `debug`; `info,orders=off` leaves them out.");
+    level: String = ("log.level", Text, "info", Live, "Least level that is logged, or a filter such as `info,pagurus_worker=debug`. Lines about orders have a level of their own.");
+    orders: String = ("log.orders", Choice(&["off", "info", "debug"]), "info", Live, "Lines about orders in which nothing is wrong, in the target `log.orders`: at `info` one for each registration, end of a stage, end of a life, and delivered notification, at `debug` more.");
+    orders_sample: u8 = of_hundred("log.orders_sample_percentage", Count { least: 0, most: 100 }, "100", Live, "Part of the orders that have these lines: all lines of an order, or none.");
+    orders_file: Option<String> = ("log.orders_file", OptionalText, "", Restart, "File to which these lines go instead of standard error. It is opened again when the configuration is read again (SIGHUP).");
 }
 
 impl LogSettings {
@@ -37,6 +45,7 @@ impl LogSettings {
     /// # Errors
     /// The level is none.
     pub(crate) fn filter(&self) -> Result<EnvFilter, ParseError> {
-        EnvFilter::try_new(format!("{},lapin=off,tokio_postgres=warn,refinery_core=warn", self.level))
+        let quiet = "lapin=off,tokio_postgres=warn,refinery_core=warn";
+        EnvFilter::try_new(format!("{},{quiet},{}={}", self.level, order_log::TARGET, self.orders))
     }
 }

@@ -41,6 +41,7 @@ pub(super) static ORDER: Keys = Keys::with_rules(
         key("priority", Form::Something, "`high`, `normal` or `low`."),
         key("flow", Form::Something, "The flow; left out, by the attributes of the configuration."),
         key("transactionId", Form::Something, "What belongs together; left out, that of the parent."),
+        key("labels", Form::Something, "The labels of the child: a mapping of keys to texts."),
         key("lifecycle", Form::Something, "When it may start, and what it waits for."),
         key("wait", Form::Flag, "Await its end, and get it as `callbacks.NAME.body`."),
         key("request", Form::Matching(IDENTIFIER), "The NAME of the request for its end; left out, `order`."),
@@ -113,6 +114,7 @@ const CHILD_FIELDS: &[&str] = &[
     "priority",
     "flow",
     "transactionId",
+    "labels",
     "lifecycle",
 ];
 

@@ -27,6 +27,8 @@ const MASK: Key = key("mask", MASKED, "Paths that are shown to nobody: `[params.
 #[rustfmt::skip]
 const SEARCH: Key = key("search", ATTRIBUTES, "Attributes by which its orders are found: names for paths of parameters.");
 #[rustfmt::skip]
+const SEQUENTIAL: Key = key("sequential", Form::Text, "The queue of its orders, which run one at a time in it, like `${params.msisdn}`; left out, the order says its mode.");
+#[rustfmt::skip]
 const ERRORS: Key = key("errors", retry::RULES_OF_SCENARIO, "Rules and policies for its failures, in the shape of `execution.error_handling`.");
 
 /// The keys of a workflow.
@@ -43,6 +45,7 @@ pub(super) static WORKFLOW: Keys = Keys::new(&[
     OUTER_CALLS,
     MASK,
     SEARCH,
+    SEQUENTIAL,
     ERRORS,
     required("states", STATES, "The states by their names."),
 ]);
@@ -58,6 +61,7 @@ pub(super) static OPERATION: Keys = Keys::new(&[
     OUTER_CALLS,
     MASK,
     SEARCH,
+    SEQUENTIAL,
     ERRORS,
     required("actions", filled_list(&STEP), "What is done, from top to bottom."),
 ]);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::order::Mode;
+use pagurus_domain::order::labels::Labels;
 use pagurus_domain::order::stage::Wake;
 use pagurus_domain::retry::{ErrorPolicy, ErrorRules};
 use pagurus_domain::system::SystemNames;
@@ -27,6 +28,8 @@ pub struct Facts {
     pub id: String,
     /// The business transaction.
     pub transaction_id: Option<String>,
+    /// Labels that its client chose.
+    pub labels: Labels,
     /// Number of the life of the order, from 1.
     pub life: i32,
     /// Parallel or sequential.
@@ -167,6 +170,7 @@ impl KeptInput {
         json!({
             "id": facts.id,
             "transactionId": facts.transaction_id,
+            "labels": facts.labels.to_value(),
             "scenario": self.scenario.name,
             "mode": facts.mode.as_str(),
             "queue": facts.queue,

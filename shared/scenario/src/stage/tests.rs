@@ -143,6 +143,7 @@ impl Play {
         let facts = Facts {
             id: "o-1".into(),
             transaction_id: None,
+            labels: Default::default(),
             life: 1,
             mode: Mode::Parallel,
             queue: None,

@@ -23,7 +23,7 @@ statements! {
     LOCK_READY = "
         SELECT order_no, attempt, reissued FROM ready WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
     LOCK_ORDERS = "
-        SELECT o.no, o.id, o.scenario, o.mode, o.queue, o.transaction_id, o.notify, o.answers, o.trace, o.status, o.scenario_status,
+        SELECT o.no, o.id, o.scenario, o.mode, o.queue, o.transaction_id, o.notify, o.answers, o.labels::text AS labels, o.trace, o.status, o.scenario_status,
                o.step, o.entry_point, o.life, o.attempt, o.created_at, o.started_at, o.stages, o.retries, o.result, o.message, now() AS now,
                s.name AS scenario_name, s.version AS scenario_version, o.start_period, o.awaited, o.start_at, o.priority,
                o.error_class

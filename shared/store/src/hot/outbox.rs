@@ -248,6 +248,7 @@ mod tests {
 
     use jiff::Timestamp;
     use pagurus_domain::id::ScenarioNo;
+    use pagurus_domain::order::labels::Labels;
     use pagurus_domain::order::{Mode, OrderError, OrderHead, ScenarioStatus, Status};
 
     use super::*;
@@ -261,6 +262,7 @@ mod tests {
             transaction_id: None,
             notify: Some(notify.into()),
             answers: None,
+            labels: Labels::default(),
             trace: None,
             life: Life(life),
             created_at: Timestamp::UNIX_EPOCH,

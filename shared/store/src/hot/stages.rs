@@ -44,7 +44,7 @@ statements! {
             RETURNING r.order_no, r.pass, r.attempt, r.wake, r.restarts, r.since, r.queue),
         claimed AS (
             SELECT o.no, t.pass, t.attempt, t.wake, t.restarts, t.since, t.queue,
-                   o.id, o.scenario, o.mode, o.queue AS queue_name, o.transaction_id, o.notify, o.answers, o.trace, o.start_deadline, o.created_at,
+                   o.id, o.scenario, o.mode, o.queue AS queue_name, o.transaction_id, o.notify, o.answers, o.labels::text AS labels, o.trace, o.start_deadline, o.created_at,
                    o.life, o.started_at, o.stages, o.retries, o.flow, o.status
               FROM taken t
               JOIN orders o ON o.no = ANY(ARRAY[t.order_no])),

@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::number::saturated;
 use pagurus_domain::search::{AccessPath, Search};
+use serde_json::json;
 use tokio_postgres::types::ToSql;
 
 use crate::sql::statements;
@@ -237,6 +238,7 @@ impl SearchWalk {
             Box::new(search.inconsistent),
             Box::new(search.failed_over),
             Box::new(given(&search.error_states)),
+            Box::new((!search.labels.is_empty()).then(|| json!(search.labels).to_string())),
         ];
         parameters.extend(conditions);
         match search.path() {
@@ -244,7 +246,7 @@ impl SearchWalk {
             AccessPath::Transaction(text) | AccessPath::IdPrefix(text) | AccessPath::Queue(text) => {
                 parameters.push(Box::new(text.to_owned()));
             }
-            AccessPath::Attribute(name, value) => {
+            AccessPath::Attribute(name, value) | AccessPath::Label(name, value) => {
                 parameters.extend([Box::new(name.to_owned()) as Parameter, Box::new(value.to_owned())]);
             }
             AccessPath::Unfinished { running, suspended } => {

@@ -34,21 +34,24 @@ statements! {
     // The law says both statuses; which of them holds is a matter of the database's clock.
     INSERT_ORDERS = "
         INSERT INTO orders (id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,
-                            trace, start_at, start_deadline, start_period, answers, promise_at, created_at, status, awaited)
+                            trace, start_at, start_deadline, start_period, answers, promise_at, labels, created_at, status, awaited)
         SELECT id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,
-               trace, start_at, start_deadline, start_period, answers, promise_at,
+               trace, start_at, start_deadline, start_period, answers, promise_at, labels::jsonb,
                coalesce(to_timestamp(position / 1000.0), date_trunc('milliseconds', clock_timestamp())),
                CASE WHEN start_at > now() THEN later ELSE at_once END,
                EXISTS (SELECT FROM dependencies d WHERE d.before_id = ANY(ARRAY[t.id]))
           FROM unnest($1::text[], $2::bytea[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[],
-                      $8::text[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::uuid[], $15::timestamptz[], $16::bigint[], $17::text[], $18::text[])
+                      $8::text[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::uuid[], $15::timestamptz[], $16::text[], $17::bigint[], $18::text[], $19::text[])
                AS t (id, digest, scenario, mode, queue, priority, flow, transaction_id, notify,
-                     trace, start_at, start_deadline, start_period, answers, promise_at, position, at_once, later)
+                     trace, start_at, start_deadline, start_period, answers, promise_at, labels, position, at_once, later)
         ON CONFLICT (id) DO NOTHING
         RETURNING no, id, status, created_at, awaited";
     INSERT_PAYLOADS = "
         INSERT INTO payloads (order_no, params)
         SELECT * FROM unnest($1::bigint[], $2::text[]) AS t (order_no, params)";
+    INSERT_LABELS = "
+        INSERT INTO order_labels (order_no, key, value)
+        SELECT order_no, key, value FROM unnest($1::bigint[], $2::text[], $3::text[]) AS t (order_no, key, value)";
     INSERT_READY = "
         INSERT INTO ready (order_no, pass, attempt, wake, flow, priority, queue, position, since)
         SELECT no, pass, 1, 'start', flow, priority, queue, position, now()
@@ -134,7 +137,7 @@ pub async fn register(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Vec<Registered
                         attempt: Attempt::FIRST,
                         flow: order.flow.clone(),
                         priority: order.request.priority,
-                        place: order.request.queue.clone().zip(*position),
+                        place: order.queue.clone().zip(*position),
                         woken: false,
                     }),
                     conditional: *waits || row.awaited,
@@ -178,7 +181,7 @@ struct Inserted {
 }
 
 fn begin(order: &NewOrder, waits: bool) -> Begin {
-    Begin::of(waits, order.request.start_at.is_some(), order.request.queue.is_some())
+    Begin::of(waits, order.request.start_at.is_some(), order.queue.is_some())
 }
 
 /// Positions of the orders that become members of their queues now.
@@ -186,7 +189,7 @@ async fn positions_of(tx: &Tx<'_>, orders: &[NewOrder], begins: &[Begin]) -> Res
     let queued: Vec<Option<&str>> = orders
         .iter()
         .zip(begins)
-        .map(|(order, begin)| order.request.queue.as_deref().filter(|_| begin.joins_queue))
+        .map(|(order, begin)| order.queue.as_deref().filter(|_| begin.joins_queue))
         .collect();
     let places: Vec<&str> = queued.iter().copied().flatten().collect();
     let mut positions = queues::take_positions(tx, &places).await?.into_iter();
@@ -208,8 +211,8 @@ async fn insert_orders(
         id: &str = order.request.id.as_str(),
         digest: &[u8] = order.request.digest.as_slice(),
         scenario: i32 = order.scenario.0,
-        mode: &str = order.request.mode.as_str(),
-        queue: Option<&str> = order.request.queue.as_deref(),
+        mode: &str = order.mode.as_str(),
+        queue: Option<&str> = order.queue.as_deref(),
         priority: &str = order.request.priority.as_str(),
         flow: &str = order.flow.as_str(),
         transaction_id: Option<&str> = order.request.transaction_id.as_deref(),
@@ -220,6 +223,7 @@ async fn insert_orders(
         start_period: Option<i64> = seconds(order.request.period_to_start),
         answers: Option<Uuid> = order.answers.map(|request| request.0),
         promise_at: Option<Timestamp> = order.request.promise_at,
+        labels: Option<String> = order.request.labels.stored(),
         position: Option<i64> = *position,
         at_once: &str = begin.at_once.as_str(),
         later: &str = begin.later.as_str(),
@@ -258,19 +262,21 @@ async fn insert_places(
     waits: &[bool],
     inserted: &HashMap<String, Inserted>,
 ) -> Result<()> {
-    let (mut payloads, mut ready, mut queued) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut payloads, mut labels) = (Vec::new(), Vec::new());
+    let (mut ready, mut queued) = (Vec::new(), Vec::new());
     let (mut due, mut deadlines): (_, Vec<Deadline>) = (Vec::new(), Vec::new());
     for ((order, position), waits) in orders.iter().zip(positions).zip(waits) {
         let Some(row) = inserted.get(&order.request.id) else { continue };
         let no = row.no.0;
         payloads.push((no, order));
+        labels.extend(order.request.labels.iter().map(|(key, value)| (no, key, value)));
         match order.request.start_at.filter(|_| row.status == Status::Postponed) {
             // Its place is written with its conditions.
             _ if *waits => {}
             Some(start_at) => due.push((no, Stream::Postponed, start_at)),
             None => ready.push((no, order, *position)),
         }
-        if let (Some(queue), Some(position)) = (order.request.queue.as_deref(), position) {
+        if let (Some(queue), Some(position)) = (order.queue.as_deref(), position) {
             queued.push((no, queue, *position));
         }
         let from = (row.status != Status::Postponed && !*waits).then_some(row.created_at);
@@ -285,7 +291,7 @@ async fn insert_places(
         pass: Uuid = Uuid::new_v4(),
         flow: &str = order.flow.as_str(),
         priority: &str = order.request.priority.as_str(),
-        queue: Option<&str> = order.request.queue.as_deref(),
+        queue: Option<&str> = order.queue.as_deref(),
         position: Option<i64> = *position,
     });
     let attributes = orders
@@ -295,6 +301,7 @@ async fn insert_places(
         attributes.filter(|(_, values)| !values.is_empty()).collect();
     try_join!(
         beside(search::put_values(tx, &attributes)),
+        beside(insert_labels(tx, &labels)),
         beside(payloads.execute(tx, INSERT_PAYLOADS, &[])),
         beside(ready.execute(tx, INSERT_READY, &[])),
         beside(queues::enqueue(tx, &queued)),
@@ -302,6 +309,19 @@ async fn insert_places(
         beside(deadlines::set(tx, &deadlines)),
     )
     .map(|_| ())
+}
+
+async fn insert_labels(tx: &Tx<'_>, labels: &[(i64, &str, &str)]) -> Result<()> {
+    if labels.is_empty() {
+        return Ok(());
+    }
+    let columns = columns!((no, key, value) in labels => {
+        order_no: i64 = *no,
+        key: &str = *key,
+        value: &str = *value,
+    });
+    columns.execute(tx, INSERT_LABELS, &[]).await?;
+    Ok(())
 }
 
 /// Digest and status of those of these orders that are registered, by their ids.

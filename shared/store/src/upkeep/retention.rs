@@ -29,6 +29,7 @@ statements! {
     DROP_DEPENDENCIES = "DELETE FROM dependencies WHERE order_no = ANY($1::bigint[])";
     DROP_CHILDREN = "DELETE FROM children WHERE order_no = ANY($1::bigint[])";
     DROP_SEARCH_VALUES = "DELETE FROM search_values WHERE order_no = ANY($1::bigint[])";
+    DROP_LABELS = "DELETE FROM order_labels WHERE order_no = ANY($1::bigint[])";
     DROP_FAILURES = "DELETE FROM failures WHERE order_no = ANY($1::bigint[])";
     DROP_SUSPENSIONS = "DELETE FROM suspensions WHERE order_no = ANY($1::bigint[])";
     DROP_PROMISES = "DELETE FROM promises WHERE order_no = ANY($1::bigint[])";
@@ -133,6 +134,7 @@ pub async fn remove(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<String>> {
         DROP_DEPENDENCIES,
         DROP_CHILDREN,
         DROP_SEARCH_VALUES,
+        DROP_LABELS,
         DROP_FAILURES,
         DROP_SUSPENSIONS,
         DROP_PROMISES,

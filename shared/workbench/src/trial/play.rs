@@ -51,6 +51,7 @@ pub(super) fn play(
         now: trial.now,
         deadline: process_timeout.map(|timeout| later(trial.now, timeout)),
         requests: Requests::default(),
+        queue: trial.order.queue.clone(),
         released: false,
         heard: 0,
         begin: 0,
@@ -63,7 +64,7 @@ pub(super) fn play(
     let initial = scenario.state(scenario.initial).name.clone();
     play.played.path.push(initial.clone());
     play.tell(format!("the order begins at `{initial}`"));
-    let outcome = play.check_params().and_then(|()| play.life(go_on));
+    let outcome = play.check_order().and_then(|()| play.life(go_on));
     play.end_calls();
     play.played.broken = outcome.err();
     play.played.unused = play.world.unused().collect();
@@ -100,6 +101,8 @@ struct Play<'t> {
     /// Time at which the time of the whole order is over.
     deadline: Option<Timestamp>,
     requests: Requests,
+    /// The queue of a sequential order: that of the test, or that of the scenario.
+    queue: Option<String>,
     /// True from the release of the queue to the next sleep, after which the order takes its turn again.
     released: bool,
     /// Number of the lines of the present stage that are in the story by now, since its position was saved last.
@@ -117,16 +120,31 @@ struct Play<'t> {
 type Going<T> = Result<T, Fault>;
 
 impl Play<'_> {
-    /// Checks the parameters: the engine would refuse an order whose parameters break the schema.
-    fn check_params(&self) -> Going<()> {
+    /// Checks the order: the engine would refuse one whose parameters break the schema, or give no queue.
+    fn check_order(&mut self) -> Going<()> {
+        let said = self.queue.take();
+        self.queue = match (&self.scenario.queue, said) {
+            (None, said) => said,
+            (Some(queue), said) => {
+                let queue = queue.queue(&self.trial.order.params).map_err(|fault| self.refused(&fault))?;
+                if said.is_some_and(|said| said != queue) {
+                    let text =
+                        format!("the order would be refused: its scenario gives it the queue `{queue}`");
+                    return Err(self.fault(text).hint("leave `queue` out of this test"));
+                }
+                Some(queue)
+            }
+        };
         match params_faults(&self.trial.order.params, &self.scenario).first() {
             None => Ok(()),
-            Some(fault) => {
-                let place = fault.pointer.trim_start_matches('/');
-                let text = format!("the order would be refused: {place}: {}", fault.message);
-                Err(self.fault(text).hint("mend `params` of this test"))
-            }
+            Some(fault) => Err(self.refused(fault)),
         }
+    }
+
+    fn refused(&self, fault: &Fault) -> Fault {
+        let place = fault.pointer.trim_start_matches('/');
+        let text = format!("the order would be refused: {place}: {}", fault.message);
+        self.fault(text).hint("mend `params` of this test")
     }
 
     fn life(&mut self, go_on: &mut dyn FnMut() -> bool) -> Going<()> {
@@ -242,7 +260,7 @@ impl Play<'_> {
     }
 
     const fn holds_queue(&self) -> bool {
-        self.trial.order.queue.is_some() && !self.released
+        self.queue.is_some() && !self.released
     }
 
     fn facts(&self, attempt: u32) -> Facts {
@@ -250,9 +268,10 @@ impl Play<'_> {
         Facts {
             id: order.id.clone(),
             transaction_id: order.transaction_id.clone(),
+            labels: order.labels.clone(),
             life: 1,
-            mode: if order.queue.is_some() { Mode::Sequential } else { Mode::Parallel },
-            queue: order.queue.clone(),
+            mode: if self.queue.is_some() { Mode::Sequential } else { Mode::Parallel },
+            queue: self.queue.clone(),
             holds_queue: self.holds_queue(),
             attempt: i32::try_from(attempt).unwrap_or(i32::MAX),
             created_at: self.trial.now,

@@ -7,6 +7,7 @@ mod reader;
 
 use jiff::Timestamp;
 use pagurus_domain::document::{self, DocumentNode, Fault};
+use pagurus_domain::order::labels::Labels;
 use pagurus_domain::retry::ErrorPolicy;
 use serde_json::{Value, json};
 
@@ -73,7 +74,13 @@ fn trial(reader: &mut TrialReader, spot: &TrialField<'_>) -> Trial {
 }
 
 fn order(reader: &mut TrialReader, field: Option<&TrialField<'_>>, params: Value) -> Ordered {
-    let mut order = Ordered { id: "order-1".to_owned(), transaction_id: None, queue: None, params };
+    let mut order = Ordered {
+        id: "order-1".to_owned(),
+        transaction_id: None,
+        labels: Labels::default(),
+        queue: None,
+        params,
+    };
     let Some(field) = field else {
         return order;
     };
@@ -84,7 +91,24 @@ fn order(reader: &mut TrialReader, field: Option<&TrialField<'_>>, params: Value
     }
     order.transaction_id = text("transactionId");
     order.queue = text("queue");
+    if let Some(field) = fields.get("labels") {
+        order.labels = labels(reader, field);
+    }
     order
+}
+
+fn labels(reader: &mut TrialReader, field: &TrialField<'_>) -> Labels {
+    let Value::Object(labels) = map(reader, field) else { return Labels::default() };
+    Labels::read(labels, "").unwrap_or_else(|faults| {
+        for found in faults {
+            reader.push(field.fault(format!(
+                "label `{}` {}",
+                found.pointer.trim_start_matches('/'),
+                found.message
+            )));
+        }
+        Labels::default()
+    })
 }
 
 fn call(reader: &mut TrialReader, item: &TrialField<'_>) -> Option<TrialCall> {

@@ -61,7 +61,7 @@ impl Tables {
 
     /// True if a child that has not ended would be a member of a queue beside an order that awaits it.
     fn is_behind(&self, child: &NewOrder) -> bool {
-        let Some(queue) = child.request.queue.as_deref() else { return false };
+        let Some(queue) = child.queue.as_deref() else { return false };
         if self.by_id.get(&child.request.id).is_some_and(|no| self.orders[no].status.is_final()) {
             return false;
         }
@@ -103,14 +103,14 @@ impl Tables {
         let conditions = self.first_conditions(order);
         let stands: Vec<_> = conditions.iter().map(|(_, row)| (row.stand, row.otherwise)).collect();
         let waits = verdict(&stands) != StartDecision::Start;
-        let begin = Begin::of(waits, request.start_at.is_some(), request.queue.is_some());
-        let queue = request.queue.as_deref().filter(|_| begin.joins_queue);
+        let begin = Begin::of(waits, request.start_at.is_some(), order.queue.is_some());
+        let queue = order.queue.as_deref().filter(|_| begin.joins_queue);
         let position = queue.map(|queue| self.take_position(queue));
         let status =
             if request.start_at.is_some_and(|at| at > self.now) { begin.later } else { begin.at_once };
         self.by_id.insert(request.id.clone(), no);
         self.orders.insert(no, row(order, status, self.now));
-        if let Some((queue, position)) = request.queue.as_deref().zip(position) {
+        if let Some((queue, position)) = order.queue.as_deref().zip(position) {
             self.enqueue(no, queue, position);
         }
         self.dependencies.extend(conditions.into_iter().map(|(before, row)| ((no, before), row)));
@@ -163,8 +163,8 @@ fn row(order: &NewOrder, status: Status, now: Timestamp) -> OrderRow {
         id: request.id.clone(),
         digest: request.digest,
         scenario: usize::try_from(order.scenario.0).unwrap_or(0),
-        mode: request.mode,
-        queue: request.queue.clone(),
+        mode: order.mode,
+        queue: order.queue.clone(),
         priority: request.priority,
         flow: order.flow.clone(),
         notify: request.notify.is_some(),

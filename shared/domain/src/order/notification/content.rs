@@ -123,6 +123,7 @@ impl Content<'_> {
             id: &order.id,
             correlation_id,
             transaction_id: order.transaction_id.as_deref(),
+            labels: order.labels.given(),
             scenario: self.scenario,
             scenario_version: self.scenario_version,
             status: self.status.as_str(),
@@ -185,6 +186,7 @@ impl Moved<'_> {
             id: &self.order.id,
             correlation_id,
             transaction_id: self.order.transaction_id.as_deref(),
+            labels: self.order.labels.given(),
             scenario: self.scenario,
             scenario_version: self.scenario_version,
             life: self.order.life.0,
@@ -216,6 +218,7 @@ mod tests {
     use super::*;
     use crate::id::{Life, OrderNo, ScenarioNo};
     use crate::order::Mode;
+    use crate::order::labels::Labels;
 
     fn order() -> OrderHead {
         OrderHead {
@@ -226,6 +229,7 @@ mod tests {
             transaction_id: None,
             notify: None,
             answers: None,
+            labels: Labels::default(),
             trace: None,
             life: Life(2),
             created_at: "2026-01-01T00:00:00Z".parse().unwrap(),

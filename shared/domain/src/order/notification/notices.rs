@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::order::labels::Labels;
+
 /// A notification of the end of a life, or of an order that needs a person.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -14,6 +16,9 @@ pub struct EndNotice<'a> {
     pub correlation_id: Option<&'a str>,
     /// Id of the business transaction.
     pub transaction_id: Option<&'a str>,
+    /// Labels that the client chose; left out where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<&'a Labels>,
     /// Name of the scenario.
     pub scenario: &'a str,
     /// Version of the scenario.
@@ -97,6 +102,9 @@ pub struct MoveNotice<'a> {
     pub correlation_id: Option<&'a str>,
     /// Id of the business transaction.
     pub transaction_id: Option<&'a str>,
+    /// Labels that the client chose; left out where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<&'a Labels>,
     /// Name of the scenario.
     pub scenario: &'a str,
     /// Version of the scenario.

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::super::Mode;
+use super::super::labels::Labels;
 use super::super::notification::{Receivers, with_whole_url};
-use super::{MAX_ID_BYTES, MAX_NAME_BYTES, MAX_TRANSACTION_ID_CHARS, fault, text_at};
+use super::{MAX_ID_BYTES, MAX_TRANSACTION_ID_CHARS, fault, text_at};
 use crate::document::Fault;
 
 pub(super) struct RegistrationReader<'a> {
@@ -74,24 +74,6 @@ impl<'a> RegistrationReader<'a> {
         text.parse().map_err(|unknown: crate::id::UnknownWord| self.faults.push(unknown.fault(&pointer))).ok()
     }
 
-    pub fn mode_and_queue(&mut self) -> (Mode, Option<String>) {
-        let mode = self.word("mode").unwrap_or(Mode::Parallel);
-        let queue = self.text("queue", MAX_NAME_BYTES);
-        match (mode, self.get("queue").is_some()) {
-            (Mode::Sequential, false) => {
-                self.fault("/queue", "is missing: a sequential order names its queue")
-            }
-            (Mode::Parallel, true) => {
-                self.fault(
-                    "/queue",
-                    "belongs to sequential orders: add `\"mode\": \"sequential\"` or leave it out",
-                );
-            }
-            _ => {}
-        }
-        (mode, queue)
-    }
-
     pub fn transaction_id(&mut self) -> Option<String> {
         let text = self.get("transactionId")?.as_str().map(str::to_owned);
         match text {
@@ -105,6 +87,11 @@ impl<'a> RegistrationReader<'a> {
             }
             text => text,
         }
+    }
+
+    pub fn labels(&mut self, value: Option<Value>) -> Labels {
+        let labels = Labels::read(self.object("labels", value), "/labels");
+        labels.map_err(|mut found| self.faults.append(&mut found)).unwrap_or_default()
     }
 
     pub fn notify(&mut self) -> Option<Receivers> {

@@ -45,8 +45,7 @@ pub(crate) async fn behind_members(
     tx: &Tx<'_>,
     orders: &[NewOrder],
 ) -> Result<HashMap<String, (String, String)>> {
-    let sequential =
-        orders.iter().filter_map(|order| Some((order, order.request.queue.as_deref()?, order.answers?)));
+    let sequential = orders.iter().filter_map(|order| Some((order, order.queue.as_deref()?, order.answers?)));
     let awaited: Vec<(&NewOrder, &str, Uuid)> =
         sequential.map(|(order, queue, answers)| (order, queue, answers.0)).collect();
     if awaited.is_empty() {

@@ -1,12 +1,14 @@
 //! Groups of wanted orders with their counts.
 
+use std::borrow::Cow;
+
 use tokio_postgres::types::ToSql;
 
 use super::{Parameter, SearchCursor, SearchWalk, count, paths};
 use crate::{Connection, Result};
 
 /// Keys by which orders are put together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SearchKey {
     /// Nothing.
     Nothing,
@@ -30,10 +32,15 @@ pub enum SearchKey {
     ScenarioStatus,
     /// Parallel or sequential.
     Mode,
+    /// The value of a label.
+    Label(String),
 }
 
 impl SearchKey {
-    /// Keys that somebody may ask for.
+    /// Words in front of the key of a label.
+    pub const LABEL: &str = "label:";
+
+    /// Keys that have a word of their own.
     pub const ALL: [Self; 10] = [
         Self::Status,
         Self::Scenario,
@@ -47,10 +54,19 @@ impl SearchKey {
         Self::Mode,
     ];
 
+    /// The key of a word of the API.
+    #[must_use]
+    pub fn of(word: &str) -> Option<Self> {
+        let label = word.strip_prefix(Self::LABEL).filter(|key| !key.is_empty());
+        let label = label.map(|key| Self::Label(key.to_owned()));
+        label.or_else(|| Self::ALL.into_iter().find(|key| key.word() == word))
+    }
+
     /// The word of the API; empty for nothing.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
+    pub fn word(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::Label(key) => return Cow::Owned(format!("{}{key}", Self::LABEL)),
             Self::Nothing => "",
             Self::Status => "status",
             Self::Scenario => "scenario",
@@ -62,7 +78,7 @@ impl SearchKey {
             Self::Priority => "priority",
             Self::ScenarioStatus => "scenarioStatus",
             Self::Mode => "mode",
-        }
+        })
     }
 }
 
@@ -96,7 +112,7 @@ impl SearchWalk {
     ) -> Result<SearchCount> {
         let statement = client.prepare_cached(paths::statements_of(self.search.path()).1).await?;
         let mut parameters = Self { cursor: SearchCursor::Below(i64::MAX), ..self }.parameters(rows);
-        parameters.extend(by.map(|key| Box::new(key.as_str()) as Parameter));
+        parameters.extend(by.map(|key| Box::new(key.word().into_owned()) as Parameter));
         let parameters: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|one| &**one as _).collect();
         let answer = client.query(&statement, &parameters).await?;
         let looked = count(answer.first().map_or(0, |row| row.get("looked")));

@@ -1,6 +1,7 @@
 //! Lines of lists of orders.
 
 use jiff::Timestamp;
+use pagurus_domain::order::labels::Labels;
 use pagurus_domain::order::{ScenarioStatus, Status};
 
 use crate::row::word;
@@ -11,7 +12,7 @@ statements! {
     LINES = concat!("
         SELECT o.no, o.id, s.name AS scenario, s.version,
                ", shown_status!(), " AS status,
-               o.scenario_status, o.step, o.created_at, o.updated_at, o.error_class,
+               o.scenario_status, o.step, o.created_at, o.updated_at, o.error_class, o.labels::text AS labels,
                EXISTS (SELECT FROM inconsistencies i WHERE i.order_no = ANY(ARRAY[o.no])) AS inconsistent,
                EXISTS (SELECT FROM promises j
                         WHERE j.order_no = ANY(ARRAY[o.no]) AND j.marked_at IS NOT NULL AND NOT j.ended) AS jeopardy
@@ -46,6 +47,8 @@ pub struct ListedOrder {
     pub updated_at: Timestamp,
     /// Class of the error.
     pub error_class: Option<String>,
+    /// Labels.
+    pub labels: Labels,
     /// True if it has the mark of the consistency check.
     pub inconsistent: bool,
     /// True where it will probably be late.
@@ -69,6 +72,7 @@ pub async fn lines(client: &impl Connection, nos: &[i64]) -> Result<Vec<ListedOr
                 created_at: row.get("created_at"),
                 updated_at: row.get("updated_at"),
                 error_class: row.get("error_class"),
+                labels: Labels::of_stored(row.get("labels")),
                 inconsistent: row.get("inconsistent"),
                 jeopardy: row.get("jeopardy"),
             })

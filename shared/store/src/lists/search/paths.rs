@@ -8,16 +8,16 @@ use crate::sql::{shown_status, statements, taken_over};
 /// Parameters behind those of the conditions: those of the access path first, then the keys of a count.
 macro_rules! behind {
     (1) => {
-        "$28"
-    };
-    (2) => {
         "$29"
     };
-    (3) => {
+    (2) => {
         "$30"
     };
-    (4) => {
+    (3) => {
         "$31"
+    };
+    (4) => {
+        "$32"
     };
 }
 
@@ -61,6 +61,9 @@ macro_rules! looked {
     };
     (attribute) => {
         concat!("SELECT order_no AS no FROM search_values WHERE name = ", behind!(1), " AND value = ", behind!(2), " AND order_no < $1 ORDER BY order_no DESC LIMIT $2")
+    };
+    (label) => {
+        concat!("SELECT order_no AS no FROM order_labels WHERE key = ", behind!(1), " AND value = ", behind!(2), " AND order_no < $1 ORDER BY order_no DESC LIMIT $2")
     };
     (jeopardy) => {
         "SELECT order_no AS no FROM promises
@@ -116,7 +119,8 @@ macro_rules! wanted {
             taken_over!(),
             "))
                AND ($27::text[] IS NULL OR (o.status = 'fail' OR o.error_message IS NOT NULL)
-                    AND coalesce(o.error_state, o.step, '') = ANY($27))"
+                    AND coalesce(o.error_state, o.step, '') = ANY($27))
+               AND ($28::text IS NULL OR o.labels @> $28::jsonb)"
         )
     };
 }
@@ -155,7 +159,7 @@ macro_rules! counts {
     };
 }
 
-/// The key by which orders are put together, as SQL.
+/// The key by which orders are put together, as SQL; behind the words stand `label:` and a key.
 macro_rules! key {
     ($number:tt) => {
         concat!(
@@ -163,7 +167,8 @@ macro_rules! key {
             " WHEN 'scenario' THEN (SELECT s.name FROM scenarios s WHERE s.no = o.scenario)
               WHEN 'state' THEN coalesce(o.step, '') WHEN 'class' THEN coalesce(o.error_class, '')
               WHEN 'system' THEN coalesce(o.error_system, '') WHEN 'flow' THEN o.flow WHEN 'queue' THEN coalesce(o.queue, '')
-              WHEN 'priority' THEN o.priority WHEN 'scenarioStatus' THEN o.scenario_status WHEN 'mode' THEN o.mode END"
+              WHEN 'priority' THEN o.priority WHEN 'scenarioStatus' THEN o.scenario_status WHEN 'mode' THEN o.mode
+              ELSE coalesce(o.labels ->> substr(", behind!($number), "::text, 7), '') END"
         )
     };
 }
@@ -190,6 +195,7 @@ statements! {
     STEP_UNFINISHED = step!(unfinished);
     STEP_QUEUE = step!(queue);
     STEP_ATTRIBUTE = step!(attribute);
+    STEP_LABEL = step!(label);
     STEP_NODE = step!(node);
     STEP_JEOPARDY = step!(jeopardy);
     STEP_INCONSISTENT = step!(inconsistent);
@@ -209,6 +215,7 @@ statements! {
     COUNT_QUEUE = counts!(queue, 2, 3);
     COUNT_PREFIX = counts!(prefix, 2, 3);
     COUNT_ATTRIBUTE = counts!(attribute, 3, 4);
+    COUNT_LABEL = counts!(label, 3, 4);
     COUNT_NODE = counts!(node, 1, 2);
     COUNT_JEOPARDY = counts!(jeopardy, 1, 2);
     COUNT_INCONSISTENT = counts!(inconsistent, 1, 2);
@@ -224,6 +231,7 @@ pub(super) const fn statements_of(path: AccessPath<'_>) -> (&'static str, &'stat
         AccessPath::IdPrefix(_) => (STEP_PREFIX, COUNT_PREFIX),
         AccessPath::Transaction(_) => (STEP_TRANSACTION, COUNT_TRANSACTION),
         AccessPath::Attribute(..) => (STEP_ATTRIBUTE, COUNT_ATTRIBUTE),
+        AccessPath::Label(..) => (STEP_LABEL, COUNT_LABEL),
         AccessPath::Node(_) => (STEP_NODE, COUNT_NODE),
         AccessPath::Jeopardy => (STEP_JEOPARDY, COUNT_JEOPARDY),
         AccessPath::Inconsistent => (STEP_INCONSISTENT, COUNT_INCONSISTENT),

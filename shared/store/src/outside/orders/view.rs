@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, Life, OrderNo};
+use pagurus_domain::order::labels::Labels;
 use pagurus_domain::order::{Mode, Priority, ScenarioStatus, Status};
 
 use crate::row::{wishes, word};
@@ -10,7 +11,7 @@ use crate::{Client, Result};
 
 statements! {
     VIEW = concat!("
-        SELECT o.no, o.id, s.name AS scenario_name, s.version AS scenario_version, o.mode, o.queue, o.priority, o.flow, o.transaction_id, o.notify, o.answers,
+        SELECT o.no, o.id, s.name AS scenario_name, s.version AS scenario_version, o.mode, o.queue, o.priority, o.flow, o.transaction_id, o.labels::text AS labels, o.notify, o.answers,
                o.start_at, o.start_deadline, o.created_at,
                ", shown_status!(), " AS status,
                o.scenario_status, o.step, o.entry_point, o.life, o.attempt, o.stages, o.retries, o.visited, o.distance,
@@ -62,6 +63,8 @@ pub struct OrderRow {
     pub flow: String,
     /// Business transaction.
     pub transaction_id: Option<String>,
+    /// Labels.
+    pub labels: Labels,
     /// Notification wish of its client, as JSON. What its parent awaits is shown to nobody.
     pub notify: Option<String>,
     /// Not before.
@@ -147,6 +150,7 @@ pub async fn view(client: &Client, id: &str) -> Result<Option<OrderRow>> {
         priority: word(&row, "priority", "orders.priority")?,
         flow: row.get("flow"),
         transaction_id: row.get("transaction_id"),
+        labels: Labels::of_stored(row.get("labels")),
         notify: wishes(&row).0,
         start_at: row.get("start_at"),
         promise_at: row.get("promise_at"),

@@ -126,7 +126,7 @@ impl Play<'_> {
         child.request?;
         let (order, registration) = (&self.trial.order, &child.registration);
         let sequential = registration["mode"] == Mode::Sequential.as_str();
-        if let Some(queue) = order.queue.as_deref().filter(|_| sequential && self.holds_queue())
+        if let Some(queue) = self.queue.as_deref().filter(|_| sequential && self.holds_queue())
             && registration["queue"] == queue
         {
             return Some(behind_holder(queue, &order.id));
@@ -150,6 +150,7 @@ impl Play<'_> {
             transaction_id: text("transactionId").map(str::to_owned),
             notify: None,
             answers: None,
+            labels: self.trial.order.labels.clone(),
             trace: None,
             life: Life::FIRST,
             created_at: self.now,

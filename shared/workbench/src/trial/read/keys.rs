@@ -46,6 +46,7 @@ pub(super) static TRIAL: Keys = Keys::new(&[
 pub(super) static ORDER: Keys = Keys::new(&[
     key("id", Form::AsWritten, "The id; left out, `order-1`."),
     key("transactionId", Form::AsWritten, "The transaction."),
+    key("labels", TEXTS, "The labels."),
     key("queue", Form::AsWritten, "The queue; makes the order sequential."),
 ]);
 

@@ -18,6 +18,7 @@ mod repeat;
 mod reported;
 mod sequence;
 mod service_log;
+mod subscriptions;
 mod webhook;
 
 use std::time::Duration;

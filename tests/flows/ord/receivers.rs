@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::webhook::engine;
 use crate::installation::{Installation, LOG, PATIENCE, until};
 
-async fn inbox(engine: &Installation) -> pagurus_harness::client::amqp::Inbox {
+pub(super) async fn inbox(engine: &Installation) -> pagurus_harness::client::amqp::Inbox {
     let amqp = engine.env().amqp().await.unwrap();
     amqp.listen(&format!("{}.notifications", engine.env().prefix()), "#").await.unwrap()
 }

@@ -26,6 +26,6 @@ pub use receivers::{MOST_RECEIVERS, Receivers};
 pub use signature::SigningSecrets;
 pub use stored::{Recipient, StoredNotify, apart, as_given, hide_queries, shown, with_whole_url};
 pub use target::Target;
-pub use webhook::{ReceiverAnswer, WebhookPattern, WebhookUrl, shown_url};
+pub use webhook::{ReceiverAnswer, WebhookPattern, WebhookUrl, shown_url, whole_url};
 pub use wildcard::matches;
 pub use wish::{NotifyFormat, NotifyRequest, Occasion};

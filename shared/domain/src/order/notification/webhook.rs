@@ -73,7 +73,7 @@ pub(super) fn is_hidden(url: &str) -> bool {
 ///
 /// # Errors
 /// The query is hidden, and no URL that is kept here is shown so.
-pub(super) fn whole_url(url: &str, kept: Option<&str>) -> Result<String, String> {
+pub fn whole_url(url: &str, kept: Option<&str>) -> Result<String, String> {
     if !is_hidden(url) {
         return Ok(url.to_owned());
     }

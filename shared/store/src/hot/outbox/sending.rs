@@ -92,6 +92,8 @@ pub struct Notification {
     pub number: Option<i64>,
     /// The receiver, where it goes over HTTP.
     pub receiver: Option<String>,
+    /// Name of the secret with which it is signed, where its subscription names one.
+    pub secret: Option<String>,
     /// Number of times that it was tried before.
     pub attempts: i32,
 }
@@ -110,6 +112,7 @@ fn read_notification(row: &tokio_postgres::Row) -> Notification {
         format: row.get::<_, Option<&str>>("format").and_then(|word| word.parse().ok()).unwrap_or_default(),
         number: row.get("number"),
         receiver: row.get("receiver"),
+        secret: row.try_get("secret").ok().flatten(),
         attempts: row.get("attempts"),
     }
 }

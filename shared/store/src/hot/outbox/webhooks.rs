@@ -51,7 +51,8 @@ statements! {
           FROM looked_at l
          WHERE o.order_no = ANY(ARRAY[l.order_no]) AND o.life = l.life AND o.kind = l.kind AND NOT l.behind
         RETURNING o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body,
-                  o.format, o.number, o.attempts, o.receiver, l.next_at AS was_due";
+                  o.format, o.number, o.attempts, o.receiver, l.next_at AS was_due,
+                  (SELECT s.secret FROM subscriptions s WHERE s.no = o.subscription) AS secret";
     GIVE_UP = "
         WITH oldest AS MATERIALIZED (
             SELECT o.order_no, o.life, o.kind, coalesce(o.again_since, o.created_at) AS since

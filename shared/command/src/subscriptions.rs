@@ -165,6 +165,9 @@ impl Commands {
     pub async fn replay(&self, name: &str, asked: &ReplayBody, by: &Principal) -> Result<i64, Problem> {
         checked("reason", &asked.reason, MAX_REASON)?;
         let until = asked.until.unwrap_or_else(Timestamp::now);
+        if asked.from < Timestamp::UNIX_EPOCH {
+            return Err(Problem::of_field("/from", "must not lie before 1970"));
+        }
         if asked.from >= until || until > Timestamp::now() {
             return Err(Problem::of_field("/until", "must lie behind `from` and not ahead of now"));
         }
@@ -223,6 +226,9 @@ impl Commands {
         name: &str,
         change: impl AsyncFnOnce(&Tx<'_>, StoredSubscription) -> Changed<T>,
     ) -> Result<T, Problem> {
+        if checked_name(name).is_err() {
+            return Err(Problem::no_subscription(name));
+        }
         let changed = async {
             let mut client = self.host.store.operations().await?;
             let tx = client.transaction().await?;

@@ -1,6 +1,7 @@
 //! Subscriptions, and how far their replays have come.
 
 use pagurus_domain::order::notification::shown_url;
+use pagurus_domain::subscription::checked_name;
 use pagurus_store::outside::subscriptions::{self, StoredSubscription};
 use pagurus_store::upkeep::replays::{self, StoredReplay};
 use pagurus_wire::order::Page;
@@ -20,6 +21,9 @@ impl Views {
 
     /// The subscription of this name.
     pub async fn subscription(&self, name: &str) -> Result<SubscriptionView, Problem> {
+        if checked_name(name).is_err() {
+            return Err(Problem::no_subscription(name));
+        }
         let found = async { subscriptions::list(&self.host.store.api().await?, Some(name)).await };
         let found = found.await.map_err(self.failed("subscriptions"))?.pop();
         found.map(subscription_view).ok_or_else(|| Problem::no_subscription(name))

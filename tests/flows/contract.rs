@@ -135,6 +135,10 @@ async fn populate(engine: &Installation) {
     assert!((200..300).contains(&window.status), "{window:?}");
     let search = json!({"idPrefix": "known"});
     assert_eq!(answer(engine, "PUT", "/v1/searches/known", Some(&search)).await.0, 200);
+    let subscription = json!({"url": "amqp://?key=known", "scenarios": ["calls"]});
+    assert_eq!(answer(engine, "PUT", "/v1/subscriptions/known", Some(&subscription)).await.0, 201);
+    let replay = json!({"from": "2020-01-01T00:00:00Z", "reason": "a test"});
+    assert_eq!(engine.post("/v1/subscriptions/known/replays", &replay).await.unwrap().status, 200);
     let operation = json!({"action": "resend", "search": {"ids": ["known"]}, "reason": "a test"});
     assert_eq!(engine.post("/v1/operations", &operation).await.unwrap().status, 201);
     let system = json!({"reason": "a test"});

@@ -14,10 +14,12 @@ mod notification;
 mod operator;
 mod pages;
 mod queue_of_scenario;
+mod receivers;
 mod repeat;
 mod reported;
 mod sequence;
 mod service_log;
+mod subscriptions;
 mod webhook;
 
 use std::time::Duration;

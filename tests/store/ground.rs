@@ -147,7 +147,7 @@ impl Ground {
     pub async fn finish_under(&self, no: OrderNo, pass: Pass, end: &Finished) -> Option<Vec<ReadyStage>> {
         let mut client = self.work().await;
         let tx = client.transaction().await.unwrap();
-        let ours = stages::take_ends(&tx, &[(no, pass)]).await.unwrap();
+        let ours = stages::take_ends(&tx, &[(no, pass)]).await.unwrap().times;
         if !ours.contains_key(&no) {
             return None;
         }

@@ -99,3 +99,45 @@ async fn ord_19_what_was_tried_for_too_long_is_given_up_and_what_is_sent_again_i
     let left = of(&take(&client, &[(receiver.to_owned(), 10)], 100).await, receiver);
     assert_eq!(left, 3, "the two young ones, and the one that is sent again");
 }
+
+/// Stores rows of one order, due since a second.
+async fn ends(client: &Client, no: i64, rows: &[(&str, Option<&str>)]) {
+    for (kind, receiver) in rows {
+        let statement =
+            "INSERT INTO outbox (order_no, life, kind, message_id, target, receiver, body, next_at)
+            VALUES ($1, 1, $2, gen_random_uuid(), 'amqp://?key=k', $3, '{}', now() - interval '1 second')";
+        client.execute(statement, &[&no, kind, receiver]).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn ord_38_a_second_end_waits_for_the_first_of_the_same_recipient_and_for_no_other() {
+    let ground = Ground::new("outbox_recipients").await;
+    let client = ground.work().await;
+    ends(&client, 1, &[("final", None), ("final-2", None), ("final-r2", None), ("final-2-r2", None)]).await;
+    ends(&client, 2, &[("final", None), ("final-2-r2", None), ("final-2-s7", None), ("final-s8", None)])
+        .await;
+    let web = Some("https://a:443");
+    ends(&client, 3, &[("final-r3", web), ("final-2-r3", web), ("final-2-r4", web)]).await;
+    let kinds = |taken: &[Notification], no: i64| {
+        let of = taken.iter().filter(|one| one.no == OrderNo(no));
+        let mut kinds: Vec<String> = of.map(|one| one.kind.clone()).collect();
+        kinds.sort();
+        kinds
+    };
+    // What news tells of is read: of two ends of one recipient the first.
+    let unread = |no: i64| sending::Unread { no: OrderNo(no), life: Life(1), kind: None };
+    let read = sending::read(&client, &[unread(1), unread(2), unread(3)]).await.unwrap();
+    assert_eq!(kinds(&read, 1), ["final", "final-r2"]);
+    assert_eq!(kinds(&read, 2), ["final", "final-2-r2", "final-2-s7", "final-s8"]);
+    assert!(kinds(&read, 3).is_empty());
+    let taken = sending::take(&client, Timestamp::UNIX_EPOCH, 100).await.unwrap();
+    assert_eq!((kinds(&taken, 1), kinds(&taken, 2)), (kinds(&read, 1), kinds(&read, 2)));
+    let taken = take(&client, &[], 100).await;
+    assert_eq!(kinds(&taken, 3), ["final-2-r4", "final-r3"]);
+    // Once the first has arrived, the second may go.
+    let first = taken.iter().find(|one| one.kind == "final-r3").unwrap();
+    assert_eq!(sending::sent(&client, &[first]).await.unwrap(), 1);
+    client.execute("UPDATE outbox SET next_at = now() WHERE kind = 'final-2-r3'", &[]).await.unwrap();
+    assert_eq!(kinds(&take(&client, &[], 100).await, 3), ["final-2-r3"]);
+}

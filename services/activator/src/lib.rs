@@ -18,6 +18,7 @@ mod process;
 mod recover;
 mod retention;
 mod standstill;
+mod subscriptions;
 mod waker;
 
 use pagurus_domain::activation::Stream;
@@ -48,6 +49,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.start("audit seal", audit::Sealer::default());
     host.start("audit export", audit::AuditExporter::default());
     host.start("promises", outlook::PromiseChecker::new(&host));
+    host.start("subscriptions", subscriptions::SubscriptionUpkeep::new(&host));
     host.start("measures", measures::Measures::default());
     host.at_work(false).await;
     host.draining.cancelled().await;

@@ -4,11 +4,13 @@ use pagurus_domain::low_water::LowWater;
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::notification::{Content, ParkedReason};
+use pagurus_domain::subscription::Standing;
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::Error;
 use pagurus_store::hot::control::{self, Locked, LockedOrders, Place};
 use pagurus_store::hot::history::{self, NewEvent};
 use pagurus_store::hot::outbox::{self, NewNotification};
+use pagurus_store::hot::standing;
 use pagurus_store::recovery::suspensions::{self, Suspension};
 use pagurus_store::upkeep::first::{self, TimedList};
 use serde_json::json;
@@ -34,12 +36,12 @@ pub(crate) async fn look(host: &Host, low_water: &mut LowWater) -> Result<(), Er
         // Rolled back: the next look finds them again.
         return Err(Error::Contended);
     }
-    let still = orders.iter().filter_map(|order| {
-        let suspension = passed.iter().find(|suspension| suspension.no == order.head.no)?;
-        let stands_still = order.place == Place::Due && order.attempt == suspension.attempt;
-        notification(order, suspension).filter(|_| stands_still)
+    let (_, standing) = standing::standing(&tx).await?;
+    let still = orders.iter().filter(|order| order.place == Place::Due).filter_map(|order| {
+        let is_of = |one: &&Suspension| one.no == order.head.no && one.attempt == order.attempt;
+        Some(of_order(order, passed.iter().find(is_of)?, &standing))
     });
-    let notifications: Vec<NewNotification> = still.collect();
+    let notifications: Vec<NewNotification> = still.flatten().collect();
     outbox::put(&tx, &notifications).await?;
     let parked = passed.iter().filter(|one| notifications.iter().any(|sent| sent.no == one.no));
     let parked: Vec<(&Suspension, String)> = parked.map(|one| (one, detail(one))).collect();
@@ -56,7 +58,7 @@ fn detail(suspension: &Suspension) -> String {
     json!({"reason": ParkedReason::Suspended.as_str(), "since": suspension.since}).to_string()
 }
 
-fn notification(order: &Locked, suspension: &Suspension) -> Option<NewNotification> {
+fn of_order(order: &Locked, suspension: &Suspension, standing: &Standing) -> Vec<NewNotification> {
     let message = suspension.error.clone().unwrap_or_default();
     let error = order.error_class.as_ref().map(|class| OrderError::new(class.as_str(), message));
     let content = Content {
@@ -74,5 +76,5 @@ fn notification(order: &Locked, suspension: &Suspension) -> Option<NewNotificati
         stages: order.head.stages,
         retries: order.head.retries,
     };
-    NewNotification::of_suspension(&content, order.attempt.0)
+    NewNotification::of_suspension(&content, order.attempt.0, standing)
 }

@@ -39,6 +39,7 @@ mod schema;
 mod screen;
 mod search;
 mod serve;
+mod subscriptions;
 mod systems;
 mod top;
 mod topology;
@@ -162,6 +163,9 @@ enum Command {
     /// Show actors: programs outside that decide tasks of orders
     #[command(subcommand)]
     Actors(actors::Command),
+    /// Show standing receivers of notifications, and change them
+    #[command(subcommand)]
+    Subscriptions(subscriptions::Command),
     /// Show maintenance windows of flows and called systems, and set them ahead
     #[command(subcommand)]
     Windows(windows::Command),
@@ -310,6 +314,7 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), C
         Command::Flows(command) => flows::run(command, &client()?, screen).await,
         Command::Actors(command) => actors::run(command, &client()?, screen).await,
         Command::Systems(command) => systems::run(command, &client()?, screen).await,
+        Command::Subscriptions(command) => subscriptions::run(command, &client()?, screen).await,
         Command::Windows(command) => windows::run(command, &client()?, screen).await,
         Command::Leases(command) => leases::run(command, &client()?, screen).await,
         Command::Nodes(command) => nodes::run(command, &client()?, screen).await,
@@ -437,6 +442,9 @@ mod tests {
             "pagurus systems stop billing --reason works --for 1h",
             "pagurus windows add --flow tariff --from 2026-12-01T22:00:00Z --for 3h --shift --reason works --dry-run",
             "pagurus windows skip 3 --reason holidays",
+            "pagurus subscriptions add audit --url amqp://?key=audit --scenario shop-* --label region=north --outcome fail --dry-run",
+            "pagurus subscriptions resume audit --replay --reason mended",
+            "pagurus subscriptions replay audit --from 2026-12-01T00:00:00Z --until 2026-12-02T00:00:00Z --reason lost",
             "pagurus leases resign dispatcher --reason stuck",
             "pagurus errors --by state --since 2h --limit 10 --cursor 50",
             "pagurus callbacks --verdict orphan --since 2h --limit 7 --json",

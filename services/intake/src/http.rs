@@ -36,6 +36,7 @@ mod search;
 mod sight;
 mod start;
 mod stream;
+mod subscriptions;
 mod views;
 mod windows;
 
@@ -60,7 +61,7 @@ use crate::Intake;
 
 /// Returns all routes of the API, with their description.
 fn table() -> Table {
-    let rooms: [fn(Table) -> Table; 21] = [
+    let rooms: [fn(Table) -> Table; 22] = [
         access::routes,
         orders::routes,
         parts::routes,
@@ -71,6 +72,7 @@ fn table() -> Table {
         errors::routes,
         flows::routes,
         windows::routes,
+        subscriptions::routes,
         actors::routes,
         queues::routes,
         search::routes,

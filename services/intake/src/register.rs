@@ -351,7 +351,7 @@ fn outcome(
                         .request
                         .notify
                         .as_ref()
-                        .is_some_and(|notify| notify.correlation_id.is_none()),
+                        .is_some_and(|notify| notify.iter().any(|one| one.correlation_id.is_none())),
                 },
                 (true, true) => RegistrationOutcome::Duplicate(status),
                 (true, false) => RegistrationOutcome::Conflict(status),

@@ -102,6 +102,7 @@ fn stored(row: OutboxRow) -> Option<Notification> {
         format: NotifyFormat::Pagurus,
         number: None,
         receiver: None,
+        secret: None,
         attempts: 0,
     })
 }

@@ -90,6 +90,7 @@ pub(crate) mod tests {
             format,
             number: Some(7),
             receiver: Some("https://hooks.example:443".into()),
+            secret: None,
             attempts: 0,
         }
     }

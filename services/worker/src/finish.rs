@@ -11,6 +11,7 @@ use pagurus_domain::number::saturated;
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::{Content, Moved, Occasion, StoredNotify};
 use pagurus_domain::order::{OrderError, ScenarioStatus, stage::Then};
+use pagurus_domain::subscription::Standing;
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Guard, Work};
 use pagurus_runtime::node::chain;
@@ -19,7 +20,7 @@ use pagurus_runtime::waits::Waits;
 use pagurus_runtime::{Effects, Host};
 use pagurus_scenario::stage::{CallMade, LogLine, StageEnd, Transition};
 use pagurus_store::hot::outbox::{self, NewNotification};
-use pagurus_store::hot::stages::{self, Claimed, Finished, Followed};
+use pagurus_store::hot::stages::{self, Claimed, EndsTaken, Finished, Followed};
 use pagurus_store::recovery::suspensions;
 use pagurus_store::{Error, beside};
 use pagurus_wire::message::EndedStage;
@@ -132,7 +133,7 @@ impl StageFinish {
     }
 
     /// Returns the notifications of this stage: of its transitions, and of the end of the life, if it is one.
-    fn notifications(&self, finished_at: Timestamp) -> Vec<NewNotification> {
+    fn notifications(&self, finished_at: Timestamp, standing: &Standing) -> Vec<NewNotification> {
         let mut notifications = moves(&self.claimed, self.run.scenario.as_ref(), &self.moves);
         let Then::End { status, scenario_status, error } = &self.finished.then else { return notifications };
         let claimed = &self.claimed;
@@ -152,7 +153,7 @@ impl StageFinish {
             stages: claimed.head.stages + i32::from(self.finished.ran()),
             retries: claimed.head.retries + i32::from(self.finished.repeated()),
         };
-        notifications.extend(NewNotification::of(&content, LifeEnd::First));
+        notifications.extend(NewNotification::of(&content, LifeEnd::First, standing));
         if let Some(trace) = &self.run.trace {
             notifications.iter_mut().for_each(|one| one.trace = Some(trace.clone()));
         }
@@ -161,22 +162,25 @@ impl StageFinish {
 }
 
 impl StageFinish {
-    /// Returns the order, if it is suspended now and its client wants to be notified if it stays so. A sleep is as long as
+    /// Returns the order, if it is suspended now and somebody wants to be notified if it stays so. A sleep is as long as
     /// its scenario says: it is no standing still.
-    fn may_stand_still(&self) -> Option<(OrderNo, Attempt)> {
+    fn may_stand_still(&self, standing: &Standing) -> Option<(OrderNo, Attempt)> {
         let suspended = matches!(
             self.finished.then,
             Then::Retry { .. } | Then::Wait { .. } | Then::Hold { .. } | Then::Poll { .. }
         );
-        let notify = self.claimed.head.notify.as_deref().filter(|_| suspended);
-        StoredNotify::wanting(notify, Occasion::Parked)?;
-        Some((self.finished.no, self.finished.attempt))
+        let (head, scenario) = (&self.claimed.head, self.run.scenario.as_ref().filter(|_| suspended)?);
+        let status = self.finished.then.status();
+        let mut subscribed = standing.wanting(Occasion::Parked, &scenario.name, &head.labels, status);
+        let is_wanted =
+            StoredNotify::is_wanted(head.notify.as_deref(), Occasion::Parked) || subscribed.next().is_some();
+        is_wanted.then_some((self.finished.no, self.finished.attempt))
     }
 }
 
 /// True if the client wants to be notified of transitions.
 pub(crate) fn wants_moves(claimed: &Claimed) -> bool {
-    StoredNotify::wanting(claimed.head.notify.as_deref(), Occasion::Transitions).is_some()
+    StoredNotify::is_wanted(claimed.head.notify.as_deref(), Occasion::Transitions)
 }
 
 /// Returns the notifications of transitions, if the client wants them.
@@ -195,7 +199,7 @@ pub(crate) fn moves(
         to: &moved.to,
         at: moved.at,
     });
-    NewNotification::of_moves(&claimed.head, moves).collect()
+    NewNotification::of_moves(&claimed.head, moves)
 }
 
 /// Hands an end in and waits until it is written, or found stale.
@@ -290,13 +294,15 @@ async fn try_write(host: &Host, batch: &[Arc<StageFinish>]) -> Result<FinishOutc
     let mut client = host.store.work().await?;
     let tx = client.transaction().await?;
     host.store.patience().bound(&tx).await?;
-    let ours = stages::take_ends(&tx, &stages).await?;
+    let EndsTaken { times: ours, revision } = stages::take_ends(&tx, &stages).await?;
+    let standing = host.store.standing().at(revision, &tx).await?;
     let applied: Vec<_> = sorted.into_iter().filter(|end| ours.contains_key(&end.finished.no)).collect();
     let notifications: Vec<NewNotification> =
-        applied.iter().flat_map(|end| end.notifications(ours[&end.finished.no])).collect();
+        applied.iter().flat_map(|end| end.notifications(ours[&end.finished.no], &standing)).collect();
     let finished: Vec<&Finished> = applied.iter().map(|end| &end.finished).collect();
     let groups = host.settings().activation.groups;
-    let still: Vec<(OrderNo, Attempt)> = applied.iter().filter_map(|end| end.may_stand_still()).collect();
+    let still: Vec<(OrderNo, Attempt)> =
+        applied.iter().filter_map(|end| end.may_stand_still(&standing)).collect();
     let parked_after = host.settings().notify.parked_after;
     let (followed, (), ()) = tokio::try_join!(
         beside(stages::finish(&tx, &host.name, &finished, &groups)),

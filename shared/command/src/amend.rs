@@ -395,5 +395,5 @@ fn moved_by_hand(allowed: Allowed<'_>, to: &str) -> Vec<NewNotification> {
         to,
         at: order.now,
     };
-    NewNotification::of_moves(&head, [moved]).collect()
+    NewNotification::of_moves(&head, [moved])
 }

@@ -14,9 +14,10 @@ use pagurus_runtime::node::chain;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_runtime::{Effects, Host};
 use pagurus_scenario::consistency::judge;
-use pagurus_store::hot::control;
+use pagurus_store::hot::control::{self, Locked};
 use pagurus_store::hot::history;
 use pagurus_store::hot::outbox::{self, NewNotification};
+use pagurus_store::hot::standing;
 use pagurus_store::lists::audit::AuditEntry;
 use pagurus_store::recovery::consistency::{self, marks, repair};
 use pagurus_store::recovery::lost;
@@ -171,9 +172,9 @@ pub async fn settle(
         AuditEntry::new("check", (AuditKind::Order, id), by, reason).record(&tx).await?;
     }
     if changes_mark && !checked.left.is_empty() {
-        let notification = tell(&tx, no, after.order.as_ref().map_or(0, |order| order.events)).await?;
-        outbox::put(&tx, notification.as_slice()).await?;
-        effects.notifications.extend(notification);
+        let notifications = tell(&tx, no, after.order.as_ref().map_or(0, |order| order.events)).await?;
+        outbox::put(&tx, &notifications).await?;
+        effects.notifications.extend(notifications);
     }
     tx.commit().await?;
     drop(client);
@@ -256,9 +257,11 @@ async fn set_mark(tx: &Tx<'_>, no: OrderNo, checked: &Checked) -> Result<bool, E
 }
 
 /// The notification that an order needs a person, where its client wants it; `number` is that of the last event.
-async fn tell(tx: &Tx<'_>, no: OrderNo, number: i64) -> Result<Option<NewNotification>, Error> {
+async fn tell(tx: &Tx<'_>, no: OrderNo, number: i64) -> Result<Vec<NewNotification>, Error> {
     let locked = control::lock_as_they_are(tx, &[no.0]).await?;
-    Ok(locked.first().and_then(|order| NewNotification::of_inconsistency(&order.content(), number)))
+    let (_, standing) = standing::standing(tx).await?;
+    let of = |order: &Locked| NewNotification::of_inconsistency(&order.content(), number, &standing);
+    Ok(locked.iter().flat_map(of).collect())
 }
 
 fn note(host: &Host, no: OrderNo, checked: &Checked, changes_mark: bool) {

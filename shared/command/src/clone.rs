@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
-use pagurus_domain::order::notification::with_whole_url;
+use pagurus_domain::order::notification::{as_given, with_whole_url};
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration::Request;
 use pagurus_runtime::node::chain;
@@ -168,7 +168,7 @@ fn pre_filled(row: &Row, flow_attributes: &[String]) -> Map<String, Value> {
         ("flow", Value::Object(flow_of(&row.flow, flow_attributes))),
         ("transactionId", json!(row.transaction_id)),
         ("labels", row.labels.to_value()),
-        ("notify", row.notify.as_deref().map_or(Value::Null, parsed)),
+        ("notify", row.notify.as_deref().map_or(Value::Null, as_given)),
     ];
     values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }

@@ -2,6 +2,7 @@
 //! notification. The expectation is the caller's.
 
 use pagurus_domain::order::notification::Jeopardy;
+use pagurus_domain::subscription::Standing;
 use pagurus_domain::time;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::{Effects, Host};
@@ -9,6 +10,7 @@ use pagurus_store::Error;
 use pagurus_store::hot::control::{self, Locked};
 use pagurus_store::hot::history::{self, NewEvent};
 use pagurus_store::hot::outbox::{self, NewNotification};
+use pagurus_store::hot::standing;
 use pagurus_store::lists::promises::{self, NewJeopardy};
 use serde_json::json;
 
@@ -39,8 +41,9 @@ pub async fn mark_late(host: &Host, mut late: Vec<NewJeopardy>) -> Result<(), Er
     });
     history::append_all(&tx, &events.collect::<Vec<_>>()).await?;
     let of = |one: &NewJeopardy| locked.orders.iter().find(|order| order.head.no == one.no);
-    let notified = late.iter().filter_map(|one| notification(of(one)?, one));
-    let notifications: Vec<NewNotification> = notified.collect();
+    let (_, standing) = standing::standing(&tx).await?;
+    let notified = late.iter().filter_map(|one| Some(of_order(of(one)?, one, &standing)));
+    let notifications: Vec<NewNotification> = notified.flatten().collect();
     outbox::put(&tx, &notifications).await?;
     tx.commit().await?;
     drop(client);
@@ -63,7 +66,8 @@ fn detail(one: &NewJeopardy) -> String {
     json!({"promiseAt": promise_at, "expectedAt": expected_at, "cause": one.cause}).to_string()
 }
 
-fn notification(order: &Locked, one: &NewJeopardy) -> Option<NewNotification> {
+fn of_order(order: &Locked, one: &NewJeopardy, standing: &Standing) -> Vec<NewNotification> {
     let (promise_at, expected_at) = (one.promise_at, one.expected_at);
-    NewNotification::of_jeopardy(&order.content(), &Jeopardy { promise_at, expected_at, cause: &one.cause })
+    let jeopardy = Jeopardy { promise_at, expected_at, cause: &one.cause };
+    NewNotification::of_jeopardy(&order.content(), &jeopardy, standing)
 }

@@ -23,6 +23,7 @@ pub mod resend;
 mod restart;
 mod searches;
 pub mod shift;
+mod subscriptions;
 mod terms;
 mod texts;
 mod tries;

@@ -28,6 +28,8 @@ pub enum AuditKind {
     Operation,
     /// A saved search.
     Search,
+    /// A subscription, by its name.
+    Subscription,
     /// A refused message.
     Message,
     /// A token, by its id.
@@ -49,6 +51,7 @@ spelled!(AuditKind {
     Lease => "lease",
     Operation => "operation",
     Search => "search",
+    Subscription => "subscription",
     Message => "message",
     Token => "token",
     Session => "session",

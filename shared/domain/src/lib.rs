@@ -31,6 +31,7 @@ pub mod retention;
 pub mod retry;
 pub mod search;
 pub mod spread;
+pub mod subscription;
 pub mod system;
 pub mod time;
 pub mod trace;

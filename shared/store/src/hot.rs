@@ -15,4 +15,5 @@ pub mod queues;
 pub(crate) mod ready;
 pub mod requests;
 pub mod stages;
+pub mod standing;
 pub mod suspects;

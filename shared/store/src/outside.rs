@@ -11,3 +11,4 @@ pub mod operations;
 pub mod orders;
 pub mod refused;
 pub mod scenarios;
+pub mod subscriptions;

@@ -15,6 +15,7 @@ use tokio_postgres::config::SslMode;
 use pagurus_tls::{ReloadingTls, TlsFiles as _};
 
 use self::tls::ExplainedTls;
+use crate::hot::standing::StandingCache;
 use crate::{Error, Patience, Result};
 
 /// A pooled connection.
@@ -75,6 +76,7 @@ pub struct Store {
     reports: Pool,
     operations: Pool,
     patience: Patience,
+    standing: StandingCache,
 }
 
 /// Session settings of the hot path. Its tables are empty when they are analyzed and full a moment
@@ -132,6 +134,7 @@ impl Store {
             reports: lane("reports", report_connections, REPORT_PLANS, LOCK_MS, of_reports)?,
             operations: lane("operations", operation_connections, WORK_PLANS, LOCK_MS, usual)?,
             patience: Patience::default(),
+            standing: StandingCache::default(),
         })
     }
 
@@ -139,6 +142,12 @@ impl Store {
     #[must_use]
     pub const fn patience(&self) -> &Patience {
         &self.patience
+    }
+
+    /// The subscriptions, as this process read them last.
+    #[must_use]
+    pub const fn standing(&self) -> &StandingCache {
+        &self.standing
     }
 
     /// A connection for batches of work.

@@ -181,6 +181,7 @@ const MODULES: &[Module] = &[
     ),
     of(crate::outside::operations::items::STATEMENTS, &[Activator], &[(&[Intake], &["PAGE"])]),
     of(crate::outside::operations::REASON_STATEMENTS, &[Intake], &[]),
+    of(crate::upkeep::replays::STATEMENTS, &[Activator], &[(&[Intake], &["CREATE", "LIST", "STOP"])]),
     of(crate::upkeep::roles::STATEMENTS, &[], &[]),
     of(crate::upkeep::migrate::STATEMENTS, EACH, &[(&[Intake], &["NEWEST"])]),
     of(
@@ -208,7 +209,7 @@ const MODULES: &[Module] = &[
         &[Intake, Activator],
         &[(&[Intake], &["STATUS"]), (&[Activator], &["NAMES"])],
     ),
-    of(crate::hot::outbox::STATEMENTS, &[Intake, Activator, Worker], &[]),
+    of(crate::hot::outbox::STATEMENTS, &[Intake, Activator, Worker], &[(&[Activator], &["PUT_MISSING"])]),
     of(crate::hot::outbox::sending::STATEMENTS, &[Notifier], &[]),
     of(
         crate::hot::outbox::shown::STATEMENTS,
@@ -308,6 +309,13 @@ const MODULES: &[Module] = &[
             (&[Dispatcher], &["LAST_ORDER", "READY_PAGE", "RUNNING"]),
         ],
     ),
+    of(crate::hot::standing::STATEMENTS, &[Intake, Activator, Worker], &[]),
+    of(
+        crate::outside::subscriptions::STATEMENTS,
+        &[Intake],
+        &[(&[Intake, Activator], &["REVISE", "LOCK", "PAUSE"])],
+    ),
+    of(crate::upkeep::subscriptions::STATEMENTS, &[Activator], &[]),
     of(crate::hot::stages::advance::STATEMENTS, &[Worker], &[]),
     of(crate::hot::stages::finish::STATEMENTS, &[Worker], &[]),
     of(

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use pagurus_domain::number::saturated;
-use pagurus_domain::order::notification::shown_url;
+use pagurus_domain::order::notification::hide_queries;
 use pagurus_domain::time;
 use pagurus_scenario::Mask;
 use pagurus_store::hot::history::HistoryEvent;
@@ -86,10 +86,8 @@ fn mask_change(hidden: Option<&HiddenParts>, payload: &mut Value) {
         }
     }
     // What was stored by a version before.
-    for url in ["/changed/notify/was/url", "/changed/notify/is/url"] {
-        if let Some(Value::String(url)) = payload.pointer_mut(url) {
-            *url = shown_url(url).into_owned();
-        }
+    for notify in ["/changed/notify/was", "/changed/notify/is"] {
+        payload.pointer_mut(notify).into_iter().for_each(hide_queries);
     }
 }
 

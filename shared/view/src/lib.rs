@@ -35,6 +35,7 @@ mod stand;
 mod stats;
 mod steps;
 mod stream;
+mod subscriptions;
 mod tasks;
 mod windows;
 

@@ -44,9 +44,9 @@ pub struct OrderBody {
     /// Labels, not interpreted: up to 16 texts of at most 255 bytes, by keys of 1 to 64 bytes.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
-    /// Notification of the end.
+    /// Receiver of notifications, or a list of up to 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub notify: Option<NotifyBody>,
+    pub notify: Option<ReceiversBody>,
     /// Conditions of the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<LifecycleBody>,
@@ -76,7 +76,17 @@ pub enum PriorityWord {
     Low,
 }
 
-/// Request for notifications of an order.
+/// Receivers of the notifications of an order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ReceiversBody {
+    /// One receiver.
+    One(NotifyBody),
+    /// Several, each with its own occasions and delivery.
+    List(#[schemars(length(min = 1, max = 8))] Vec<NotifyBody>),
+}
+
+/// A receiver of the notifications of an order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NotifyBody {
@@ -190,9 +200,9 @@ pub struct UpdateBody {
     /// Other conditions of the start: only `startAt` can be changed; null removes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<LifecycleBody>,
-    /// Other notification request; null removes it.
+    /// Other receivers, in place of all that there are; null removes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub notify: Option<NotifyBody>,
+    pub notify: Option<ReceiversBody>,
     /// Reason, for the history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -32,6 +32,7 @@ pub mod scenarios;
 pub mod search;
 pub mod stats;
 pub mod stream;
+pub mod subscriptions;
 pub mod windows;
 
 pub use problem::Problem;

@@ -190,7 +190,7 @@ pub struct OrderView {
     pub params: Value,
     /// Variables.
     pub vars: Value,
-    /// Notification wish.
+    /// Receiver of notifications, or a list of several.
     pub notify: Option<Value>,
     /// Result of the scenario.
     pub result: Option<Value>,

@@ -250,6 +250,12 @@ impl Problem {
         Self::new(Type::NotFound, format!("there is no saved search `{}`", cut(name, MAX_ID_BYTES)))
     }
 
+    /// The problem of a request for a subscription that is not there.
+    #[must_use]
+    pub fn no_subscription(name: &str) -> Self {
+        Self::new(Type::NotFound, format!("there is no subscription `{}`", cut(name, MAX_ID_BYTES)))
+    }
+
     /// The problem of a request for a bulk operation that is not there.
     #[must_use]
     pub fn no_operation(no: i64) -> Self {

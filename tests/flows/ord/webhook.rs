@@ -14,7 +14,7 @@ use crate::installation::{Installation, LOG, PATIENCE, until};
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /// An engine that may tell receivers on this machine.
-async fn engine(test: &str, settings: &[(&str, &str)]) -> Installation {
+pub(super) async fn engine(test: &str, settings: &[(&str, &str)]) -> Installation {
     let mut all = vec![
         (
             "PAGURUS__NOTIFY__ALLOW",

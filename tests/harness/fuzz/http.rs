@@ -145,6 +145,9 @@ fn body(strange: &mut Strange<'_>, route: &str, operation: &Value) -> Vec<u8> {
             "action": "restart", "search": {"status": "fail", "class": "c", "createdSince": "2h", "params": {"a.b": 1}},
             "with": {"from": "initial"}, "reason": "r", "rate": 5, "ramp": {"start": 1, "factor": 2}, "dryRun": true,
         }),
+        "/v1/subscriptions/{name}" => {
+            json!({"url": "amqp://?key=k", "scenarios": ["s"], "labels": {"a": "b"}, "outcomes": ["fail"]})
+        }
         "/v1/searches/{name}" => json!({"status": ["fail"], "scenario": "s", "text": "t"}),
         "/v1/flows/shift" => json!({"flow": "f", "by": "3h", "reason": "r", "dryRun": true}),
         "/v1/systems/{name}/stop" => json!({"reason": "r", "for": "1s"}),

@@ -6,6 +6,7 @@ use pagurus_wire::order::{DependencyGraph, OrderView, RegisteredView, StatusView
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::submit::one_or_list;
 use super::{ActionRun, show, standing};
 use crate::client::{ApiClient, order_path};
 use crate::failure::CliError;
@@ -75,10 +76,10 @@ pub(crate) struct UpdateArguments {
     /// Another start: a time like 2026-12-01T00:00:00+03:00, or `now`
     #[arg(long, value_name = "TIME")]
     start_at: Option<String>,
-    /// New address to which the end is reported, like amqp://?key=done
+    /// New address to which the end is reported, like amqp://?key=done, in place of all that there are; up to 8 times
     #[arg(long, value_name = "URL")]
-    notify_url: Option<String>,
-    /// The mark in the notification; it goes with --notify-url
+    notify_url: Vec<String>,
+    /// The mark in the notification of each address
     #[arg(long, value_name = "ID", requires = "notify_url")]
     notify_correlation_id: Option<String>,
     /// Why, for the history
@@ -145,11 +146,11 @@ fn update_body(arguments: &UpdateArguments) -> Result<Value, CliError> {
         let at = Some(at).filter(|at| *at != "now");
         body.insert("lifecycle".to_owned(), json!({"startAt": at}));
     }
-    if let Some(url) = &arguments.notify_url {
-        let mut notify = json!({"url": url});
-        if let Some(id) = &arguments.notify_correlation_id {
-            notify["correlationId"] = json!(id);
-        }
+    let receivers = arguments.notify_url.iter().map(|url| match &arguments.notify_correlation_id {
+        Some(id) => json!({"url": url, "correlationId": id}),
+        None => json!({"url": url}),
+    });
+    if let Some(notify) = one_or_list(receivers.collect()) {
         body.insert("notify".to_owned(), notify);
     }
     if body.is_empty() {
@@ -196,7 +197,7 @@ mod tests {
             params: None,
             priority: None,
             start_at: None,
-            notify_url: None,
+            notify_url: Vec::new(),
             notify_correlation_id: None,
             reason: Some("because".to_owned()),
         }

@@ -98,7 +98,7 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
         ("labels", labels_of(view)),
         ("params", Some(view.params.to_string())),
         ("vars", filled(&view.vars)),
-        ("notify", view.notify.as_ref().and_then(|notify| notify["url"].as_str()).map(str::to_owned)),
+        ("notify", view.notify.as_ref().and_then(receivers)),
         ("life", Some(format!("{}, stages {}, retries {}", view.life, view.stages, view.retries))),
         ("node", view.node.clone()),
         (
@@ -137,6 +137,13 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
 /// A table below an empty line; nothing where there is nothing in it.
 fn below<T>(columns: &[Column<T>], things: &[T], screen: &Screen) -> String {
     if things.is_empty() { String::new() } else { format!("\n\n{}", table(columns, things, screen)) }
+}
+
+/// The addresses of one receiver, or of several.
+fn receivers(notify: &Value) -> Option<String> {
+    let all = notify.as_array().map_or(std::slice::from_ref(notify), Vec::as_slice);
+    let urls: Vec<&str> = all.iter().filter_map(|one| one["url"].as_str()).collect();
+    (!urls.is_empty()).then(|| urls.join(", "))
 }
 
 fn filled(value: &Value) -> Option<String> {

@@ -77,10 +77,10 @@ struct OrderArguments {
     /// The business transaction
     #[arg(long, value_name = "ID")]
     transaction_id: Option<String>,
-    /// Address to which the end is reported, like `amqp://?key=done`, `amqp://?queue=shop` or `https://hooks.example/orders`
+    /// Address to which the end is reported, like `amqp://?key=done`, `amqp://?queue=shop` or `https://hooks.example/orders`; up to 8 times
     #[arg(long, value_name = "URL")]
-    notify_url: Option<String>,
-    /// Correlation id of the notification
+    notify_url: Vec<String>,
+    /// Correlation id of the notification; like --notify-on and --notify-format, it is that of each address
     #[arg(long, value_name = "ID", requires = "notify_url")]
     notify_correlation_id: Option<String>,
     /// Moments to tell of: `final`, `transitions`, `parked`, `jeopardy`, apart by commas; left out: the end
@@ -300,19 +300,30 @@ fn verdict(registered: &[RegisteredView]) -> Result<(), CliError> {
     found.map_or(Ok(()), |(_, code)| Err(CliError::Reported(*code)))
 }
 
-/// Receiver of notifications, with the occasions and the form.
+/// Receivers of notifications, with the occasions and the form: one object, or a list of several.
 fn notify(order: &OrderArguments) -> Option<Value> {
-    let mut notify = json!({"url": order.notify_url.as_ref()?});
-    if let Some(id) = &order.notify_correlation_id {
-        notify["correlationId"] = json!(id);
+    let of_url = |url: &String| {
+        let mut notify = json!({"url": url});
+        if let Some(id) = &order.notify_correlation_id {
+            notify["correlationId"] = json!(id);
+        }
+        if !order.notify_on.is_empty() {
+            notify["on"] = json!(order.notify_on);
+        }
+        if let Some(format) = &order.notify_format {
+            notify["format"] = json!(format);
+        }
+        notify
+    };
+    one_or_list(order.notify_url.iter().map(of_url).collect())
+}
+
+/// Receivers as a client gives them.
+pub(super) fn one_or_list(mut receivers: Vec<Value>) -> Option<Value> {
+    match receivers.len() {
+        0 | 1 => receivers.pop(),
+        _ => Some(Value::Array(receivers)),
     }
-    if !order.notify_on.is_empty() {
-        notify["on"] = json!(order.notify_on);
-    }
-    if let Some(format) = &order.notify_format {
-        notify["format"] = json!(format);
-    }
-    Some(notify)
 }
 
 #[cfg(test)]
@@ -331,7 +342,7 @@ mod tests {
             queue: Some("79990000001".into()),
             priority: Some("high".into()),
             flow: vec![("system".into(), json!("billing"))],
-            notify_url: Some("amqp://?key=done".into()),
+            notify_url: vec!["amqp://?key=done".into(), "https://hooks.example/a".into()],
             notify_on: vec!["final".into(), "parked".into()],
             notify_format: Some("cloudevents".into()),
             start_at: Some("2026-12-01T00:00:00+03:00".into()),
@@ -341,8 +352,13 @@ mod tests {
         let body = body_of(&order, "new-id").unwrap();
         assert_eq!(body["id"], "new-id");
         assert_eq!(body["mode"], "sequential");
-        let notify = json!({"url": "amqp://?key=done", "on": ["final", "parked"], "format": "cloudevents"});
-        assert_eq!(body["notify"], notify);
+        let receiver = |url: &str| json!({"url": url, "on": ["final", "parked"], "format": "cloudevents"});
+        assert_eq!(
+            body["notify"],
+            json!([receiver("amqp://?key=done"), receiver("https://hooks.example/a")])
+        );
+        let one = OrderArguments { notify_url: vec!["amqp://?key=k".into()], ..OrderArguments::default() };
+        assert_eq!(notify(&one), Some(json!({"url": "amqp://?key=k"})));
         assert_eq!(body["params"], json!({"tariff": "new", "deep": {"a": 1}}));
         assert_eq!(body["lifecycle"], json!({"startAt": "2026-12-01T00:00:00+03:00", "periodToStart": 90}));
         Request::read(body).unwrap();

@@ -112,7 +112,8 @@ impl Webhooks {
         let Target::Webhook(url) = Target::stored(&notification.target).map_err(not_allowed)? else {
             return Err(not_allowed("it is no webhook".to_owned()));
         };
-        let name = settings.notify.allow.secret_of(&url).map_err(not_allowed)?;
+        let usual = settings.notify.allow.secret_of(&url).map_err(not_allowed)?;
+        let name = notification.secret.as_deref().unwrap_or(usual);
         let Some(text) = self.secrets.secret(name) else {
             return Err(WebhookOutcome::Ours(format!(
                 "the secret `{name}` is not there: see `secrets.folder`, or PAGURUS_SECRET_…"

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::Priority;
-use super::notification::{AllowList, NotifyRequest, StoredNotify, Target, whole_url};
+use super::notification::{AllowList, Receivers};
 use super::registration::{escape, fault, start_at, text_at, unknown_members, unstorable};
 use crate::document::Fault;
 
@@ -26,8 +26,8 @@ pub struct Update {
     pub priority: Option<Priority>,
     /// Another time not to start before; `Some(None)` takes the condition away.
     pub start_at: Option<Option<Timestamp>>,
-    /// Another wish for notifications; `Some(None)` takes it away.
-    pub notify: Option<Option<NotifyRequest>>,
+    /// Other receivers of notifications; `Some(None)` takes them away.
+    pub notify: Option<Option<Receivers>>,
     /// Why, for the history.
     pub reason: Option<String>,
 }
@@ -60,7 +60,7 @@ impl Update {
         match map.get("notify") {
             None => {}
             Some(Value::Null) => update.notify = Some(None),
-            Some(notify) => match NotifyRequest::read(notify) {
+            Some(notify) => match Receivers::read(notify) {
                 Ok(notify) => update.notify = Some(Some(notify)),
                 Err(mut found) => faults.append(&mut found),
             },
@@ -74,30 +74,24 @@ impl Update {
         if faults.is_empty() { Ok(update) } else { Err(faults) }
     }
 
-    /// The update of an order with this stored wish: a URL that is shown as the stored one stands for that one.
+    /// The update of an order with these stored receivers: a URL that is shown as a stored one stands for that one.
     ///
     /// # Errors
     /// The URL stands for none.
     pub fn completed(&self, stored: Option<&str>) -> Result<Cow<'_, Self>, Vec<Fault>> {
         let Some(Some(notify)) = &self.notify else { return Ok(Cow::Borrowed(self)) };
-        let kept = stored.and_then(StoredNotify::read);
-        let kept = kept.as_ref().map(|kept| &*kept.url);
-        let at_url = |message| vec![fault("/notify/url", message)];
-        let url = whole_url(&notify.url, kept).map_err(at_url)?;
-        if url == notify.url {
+        let completed = notify.completed(stored)?;
+        if completed == *notify {
             return Ok(Cow::Borrowed(self));
         }
-        let target = Target::parse(&url).map_err(at_url)?;
-        let notify = NotifyRequest { url, target, ..notify.clone() };
-        Ok(Cow::Owned(Self { notify: Some(Some(notify)), ..self.clone() }))
+        Ok(Cow::Owned(Self { notify: Some(Some(completed)), ..self.clone() }))
     }
 
     /// Faults of the update by the rules of the deployment, each with a JSON pointer.
     #[must_use]
     pub fn faults(&self, allow: &AllowList) -> Vec<Fault> {
         let notify = self.notify.as_ref().and_then(Option::as_ref);
-        let refused = notify.and_then(|notify| allow.permits(&notify.target).err());
-        refused.into_iter().map(|message| fault("/notify/url", message)).collect()
+        notify.map(|notify| notify.refused(allow)).unwrap_or_default()
     }
 }
 
@@ -224,6 +218,7 @@ mod tests {
             (json!({"lifecycle": {"startAt": "soon"}}), "/lifecycle/startAt"),
             (json!({"lifecycle": {"after": []}}), "/lifecycle/after"),
             (json!({"notify": {"url": "ftp://x"}}), "/notify/url"),
+            (json!({"notify": [{"url": "amqp://?key=k"}, {"url": "ftp://x"}]}), "/notify/1/url"),
         ] {
             assert_eq!(pointers(Update::read(&body)), [pointer], "{body}");
         }

@@ -1,4 +1,4 @@
-//! Notifications: occasions that a client wants to hear of (`wish`), where they may go (`target`, `webhook`, `allow`), what
+//! Notifications: occasions that a client wants to hear of (`wish`), the receivers of an order (`receivers`, `stored`), where they may go (`target`, `webhook`, `allow`), what
 //! they say (`content`, `notices`, `cloudevent`), which notifier hears of them (`part`), and how receivers that are in trouble
 //! are spared (`lane`).
 
@@ -8,7 +8,9 @@ mod content;
 mod lane;
 mod notices;
 mod part;
+mod receivers;
 mod signature;
+mod stored;
 mod target;
 mod webhook;
 mod wildcard;
@@ -20,9 +22,10 @@ pub use content::{Content, Jeopardy, Moved, ParkedReason};
 pub use lane::{Lanes, ReceiverBounds, delay};
 pub use notices::{EndNotice, MoveNotice, NoticeError, NoticeJeopardy, NoticeMove, NoticeParked};
 pub use part::{PARTS, parts_of};
+pub use receivers::{MOST_RECEIVERS, Receivers};
 pub use signature::SigningSecrets;
+pub use stored::{Recipient, StoredNotify, apart, as_given, hide_queries, shown, with_whole_url};
 pub use target::Target;
-pub(crate) use webhook::whole_url;
-pub use webhook::{ReceiverAnswer, WebhookPattern, WebhookUrl, shown_url};
+pub use webhook::{ReceiverAnswer, WebhookPattern, WebhookUrl, shown_url, whole_url};
 pub use wildcard::matches;
-pub use wish::{NotifyFormat, NotifyRequest, Occasion, StoredNotify, apart, shown, with_whole_url};
+pub use wish::{NotifyFormat, NotifyRequest, Occasion};

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use super::dependency::{Precondition, StartMode};
 use super::labels::Labels;
-use super::notification::{AllowList, NotifyRequest};
+use super::notification::{AllowList, Receivers};
 use super::{Mode, Priority};
 use crate::attributes::{AttributeValue, SearchAttribute, attribute_values, written};
 use crate::document::{Fault, nearest};
@@ -81,7 +81,7 @@ pub struct Request {
     /// Labels.
     pub labels: Labels,
     /// Receiver of the notification of the end.
-    pub notify: Option<NotifyRequest>,
+    pub notify: Option<Receivers>,
     /// Not before.
     pub start_at: Option<Timestamp>,
     /// Longest time between sending and start.
@@ -210,10 +210,8 @@ impl Request {
             faults.push(found);
             (Mode::Parallel, None)
         });
-        if let Some(notify) = &self.notify
-            && let Err(message) = rules.notify.permits(&notify.target)
-        {
-            faults.push(fault("/notify/url", message));
+        if let Some(notify) = &self.notify {
+            faults.extend(notify.refused(&rules.notify));
         }
         let start_deadline = self.period_to_start.and_then(|period| match sent_at.checked_add(period) {
             Ok(deadline) => Some(deadline),

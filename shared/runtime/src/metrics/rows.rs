@@ -54,6 +54,7 @@ metrics! {
     Poisoned: "poisoned" [] = "Orders ended because a stage was handed out too often";
     NodesLost: "nodes_lost" ["role"] = "Nodes declared lost";
     Notifications: "notifications" ["outcome"] = "Notifications by outcome";
+    SubscriptionsPaused: "subscriptions_paused" ["because"] = "Subscriptions that the engine has paused, by reason";
     StoreErrors: "store_errors" ["operation"] = "Failures of the database by what was tried";
     BrokerErrors: "broker_errors" ["operation"] = "Failures of the broker by what was tried";
     BacklogRefused: "backlog_refused" ["by"] = "Orders refused because too many of their flow or queue wait";
@@ -105,6 +106,10 @@ metrics! {
         = "Flows of which no more is woken until they have gone through what was, while something is due";
     Outbox: "outbox" ["state"] = "Notifications that are not delivered";
     OutboxAge: "outbox_age_seconds" [] = "Age of the oldest undelivered notification";
+    Subscriptions: "subscriptions" ["state"]
+        = "Standing receivers: active, paused by somebody, and paused by the engine, which needs a person";
+    SubscriptionUndelivered: "subscription_undelivered" ["subscription"]
+        = "Notifications that wait for the receiver of a subscription, or are parked";
     ReceiversInTrouble: "receivers_in_trouble" []
         = "Receivers of webhooks that are left alone for a while, by this notifier";
     FailoverLeft: "failover_left" [] = "Stages of lost nodes that are older than failover.interval";

@@ -16,24 +16,35 @@ use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::{
     Content, Jeopardy, Moved, NotifyFormat, Occasion, ParkedReason, StoredNotify, Target,
 };
+use pagurus_domain::subscription::Standing;
 use uuid::Uuid;
 
 use crate::columns::columns;
 use crate::sql::statements;
 use crate::{Result, Tx};
 
-statements! {
-    // The grace leaves a row for the broker to the notifier that is informed of it; the slow pass takes it later. One for a
-    // receiver is always taken from here.
-    PUT = "
+/// Storing of notifications, but for what follows where one is there already.
+macro_rules! put {
+    ($otherwise:literal) => {
+        concat!("
         INSERT INTO outbox (order_no, life, kind, message_id, target, correlation_id, transaction_id, trace, body,
-                            receiver, format, number, next_at)
-        SELECT no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, receiver, format,
+                            receiver, format, subscription, number, next_at)
+        SELECT no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, receiver, format, subscription,
                CASE WHEN numbered THEN nextval('outbox_number') END,
                CASE WHEN receiver IS NULL THEN now() + interval '5 seconds' ELSE now() END
           FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-                      $10::text[], $11::text[], $12::boolean[])
-               AS t (no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, receiver, format, numbered)";
+                      $10::text[], $11::text[], $12::bigint[], $13::boolean[])
+               AS t (no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, receiver, format, subscription, numbered)",
+            $otherwise
+        )
+    };
+}
+
+statements! {
+    // The grace leaves a row for the broker to the notifier that is informed of it; the slow pass takes it later. One for a
+    // receiver is always taken from here.
+    PUT = put!("");
+    PUT_MISSING = put!(" ON CONFLICT (order_no, life, kind) DO NOTHING");
 }
 
 /// Recipient of a notification, and the event that it reports.
@@ -84,6 +95,8 @@ pub struct NewNotification {
     pub receiver: Option<String>,
     /// The form.
     pub format: NotifyFormat,
+    /// Number of the subscription that it is for; none of one that the order asked for.
+    pub subscription: Option<i64>,
     /// The client's mark.
     pub correlation_id: Option<String>,
     /// The business transaction.
@@ -95,77 +108,99 @@ pub struct NewNotification {
 }
 
 impl NewNotification {
-    /// Notifications of this end of a life: of the client, where it wants them, and of the parent that awaits it.
-    pub fn of(content: &Content<'_>, end: LifeEnd) -> impl Iterator<Item = Self> {
-        let order = content.order;
-        let wish = order.notify.as_deref().and_then(StoredNotify::read);
-        let parked = content.parked().filter(|_| end == LifeEnd::First);
-        let parked = parked.and_then(|reason| {
-            let wish = wish.as_ref().filter(|wish| wish.wants(Occasion::Parked))?;
-            Some((NotificationSubject::Parked(reason), wish.clone()))
+    /// Notifications of this end of a life: of the receivers and subscriptions that want them, and of the parent that awaits
+    /// it.
+    pub fn of(content: &Content<'_>, end: LifeEnd, standing: &Standing) -> Vec<Self> {
+        let mut all = Self::of_end(content, end, recipients(content, Occasion::Final, standing));
+        if let Some(reason) = content.parked().filter(|_| end == LifeEnd::First) {
+            let parked = NotificationSubject::Parked(reason);
+            all.extend(Self::each(content, Occasion::Parked, parked.kind(), standing, |mark, zone| {
+                content.render_parked(reason, mark, zone)
+            }));
+        }
+        if let Some(request) = content.order.answers.filter(|_| end == LifeEnd::First) {
+            let parent = StoredNotify::to(Target::callback_url(request));
+            let body = content.render(None, None);
+            all.push(Self::with(content.order, NotificationSubject::Parent.kind().into(), body, parent));
+        }
+        all
+    }
+
+    /// The same notifications of an end once more, of these subscriptions alone.
+    #[must_use]
+    pub fn again(content: &Content<'_>, end: LifeEnd, of: &Standing) -> Vec<Self> {
+        let (scenario, labels) = (content.scenario, &content.order.labels);
+        Self::of_end(content, end, of.wanting(Occasion::Final, scenario, labels, content.status).collect())
+    }
+
+    fn of_end(content: &Content<'_>, end: LifeEnd, recipients: Vec<StoredNotify>) -> Vec<Self> {
+        let all = recipients.into_iter().map(|wish| {
+            let body = content.render(wish.correlation_id.as_deref(), wish.timezone.as_deref());
+            Self::with(content.order, NotificationSubject::Client(end).kind().into(), body, wish)
         });
-        let last = wish
-            .filter(|wish| wish.wants(Occasion::Final))
-            .map(|wish| (NotificationSubject::Client(end), wish));
-        let first = order.answers.filter(|_| end == LifeEnd::First);
-        let parents = first
-            .map(|request| (NotificationSubject::Parent, StoredNotify::to(Target::callback_url(request))));
-        last.into_iter().chain(parked).chain(parents).map(|(subject, wish)| {
-            let (mark, zone) = (wish.correlation_id.as_deref(), wish.timezone.as_deref());
-            let body = match subject {
-                NotificationSubject::Parked(reason) => content.render_parked(reason, mark, zone),
-                _ => content.render(mark, zone),
-            };
-            Self::with(order, subject.kind().into(), body, wish)
-        })
+        all.collect()
     }
 
-    /// Notifications of transitions, where the client wants them. Each is stored once, with its transition: nothing but
+    /// Notifications of transitions, for the receivers that want them. Each is stored once, with its transition: nothing but
     /// its id tells it from another.
-    pub fn of_moves<'m>(
-        order: &OrderHead,
-        moves: impl IntoIterator<Item = Moved<'m>>,
-    ) -> impl Iterator<Item = Self> {
-        let wish = StoredNotify::wanting(order.notify.as_deref(), Occasion::Transitions);
-        let moves = wish.map(|wish| moves.into_iter().map(move |moved| (moved, wish.clone())));
-        moves.into_iter().flatten().map(|(moved, wish)| {
-            let body = moved.render(wish.correlation_id.as_deref(), wish.timezone.as_deref());
-            let message_id = Uuid::new_v4();
-            let kind = format!("{TRANSITION}-{message_id}").into();
-            Self { message_id, ..Self::with(moved.order, kind, body, wish) }
+    pub fn of_moves<'m>(order: &OrderHead, moves: impl IntoIterator<Item = Moved<'m>>) -> Vec<Self> {
+        let wishes = StoredNotify::wanting(order.notify.as_deref(), Occasion::Transitions);
+        if wishes.is_empty() {
+            return Vec::new();
+        }
+        let moves = moves.into_iter().flat_map(|moved| wishes.iter().cloned().map(move |wish| (moved, wish)));
+        moves
+            .map(|(moved, wish)| {
+                let body = moved.render(wish.correlation_id.as_deref(), wish.timezone.as_deref());
+                let message_id = Uuid::new_v4();
+                let kind = format!("{TRANSITION}-{message_id}").into();
+                Self { message_id, kind, ..Self::with(moved.order, TRANSITION.into(), body, wish) }
+            })
+            .collect()
+    }
+
+    /// Notifications of an order that has been suspended for too long, for those that want them; `number` is that of the
+    /// hand-out before.
+    #[must_use]
+    pub fn of_suspension(content: &Content<'_>, number: i32, standing: &Standing) -> Vec<Self> {
+        Self::each(content, Occasion::Parked, &format!("{PARKED}-{number}"), standing, |mark, zone| {
+            content.render_parked(ParkedReason::Suspended, mark, zone)
         })
     }
 
-    /// The notification of an order that has been suspended for too long, where its client wants it; `number` is that of
-    /// the hand-out before.
+    /// Notifications of an order whose rows contradict each other, for those that want them; `number` is that of the last
+    /// event before.
     #[must_use]
-    pub fn of_suspension(content: &Content<'_>, number: i32) -> Option<Self> {
-        let wish = StoredNotify::wanting(content.order.notify.as_deref(), Occasion::Parked)?;
-        let (mark, zone) = (wish.correlation_id.as_deref(), wish.timezone.as_deref());
-        let body = content.render_parked(ParkedReason::Suspended, mark, zone);
-        Some(Self::with(content.order, format!("{PARKED}-{number}").into(), body, wish))
+    pub fn of_inconsistency(content: &Content<'_>, number: i64, standing: &Standing) -> Vec<Self> {
+        Self::each(content, Occasion::Parked, &format!("{PARKED}-check-{number}"), standing, |mark, zone| {
+            content.render_parked(ParkedReason::Inconsistent, mark, zone)
+        })
     }
 
-    /// The notification of an order whose rows contradict each other, where its client wants it; `number` is that of the
-    /// last event before.
+    /// Notifications of an order that will probably be late, for those that want them.
     #[must_use]
-    pub fn of_inconsistency(content: &Content<'_>, number: i64) -> Option<Self> {
-        let wish = StoredNotify::wanting(content.order.notify.as_deref(), Occasion::Parked)?;
-        let (mark, zone) = (wish.correlation_id.as_deref(), wish.timezone.as_deref());
-        let body = content.render_parked(ParkedReason::Inconsistent, mark, zone);
-        Some(Self::with(content.order, format!("{PARKED}-check-{number}").into(), body, wish))
+    pub fn of_jeopardy(content: &Content<'_>, jeopardy: &Jeopardy<'_>, standing: &Standing) -> Vec<Self> {
+        let render = |mark: Option<&str>, zone: Option<&str>| content.render_jeopardy(jeopardy, mark, zone);
+        Self::each(content, Occasion::Jeopardy, JEOPARDY, standing, render)
     }
 
-    /// The notification of an order that will probably be late, where its client wants it.
-    #[must_use]
-    pub fn of_jeopardy(content: &Content<'_>, jeopardy: &Jeopardy<'_>) -> Option<Self> {
-        let wish = StoredNotify::wanting(content.order.notify.as_deref(), Occasion::Jeopardy)?;
-        let (mark, zone) = (wish.correlation_id.as_deref(), wish.timezone.as_deref());
-        let body = content.render_jeopardy(jeopardy, mark, zone);
-        Some(Self::with(content.order, JEOPARDY.into(), body, wish))
+    /// A notification for each receiver and subscription that wants this occasion.
+    fn each(
+        content: &Content<'_>,
+        occasion: Occasion,
+        kind: &str,
+        standing: &Standing,
+        render: impl Fn(Option<&str>, Option<&str>) -> String,
+    ) -> Vec<Self> {
+        let all = recipients(content, occasion, standing).into_iter().map(|wish| {
+            let body = render(wish.correlation_id.as_deref(), wish.timezone.as_deref());
+            Self::with(content.order, kind.to_owned().into(), body, wish)
+        });
+        all.collect()
     }
 
     fn with(order: &OrderHead, kind: Cow<'static, str>, body: String, wish: StoredNotify) -> Self {
+        let kind = wish.recipient.kind(kind);
         let name = format!("{}\0{}\0{kind}", order.id, order.life);
         // Most go to the broker: their URLs are read by who sends them.
         let receiver = match wish.url.starts_with("http").then(|| Target::stored(&wish.url)) {
@@ -180,6 +215,7 @@ impl NewNotification {
             body,
             receiver,
             format: wish.format,
+            subscription: wish.recipient.subscription(),
             target: wish.url,
             correlation_id: wish.correlation_id,
             transaction_id: order.transaction_id.clone(),
@@ -192,6 +228,14 @@ impl NewNotification {
     pub fn is_numbered(&self) -> bool {
         self.format != NotifyFormat::Pagurus || self.kind.starts_with(TRANSITION)
     }
+}
+
+/// The receivers of an order, and the subscriptions, that want a notification of this occasion.
+fn recipients(content: &Content<'_>, occasion: Occasion, standing: &Standing) -> Vec<StoredNotify> {
+    let order = content.order;
+    let mut all = StoredNotify::wanting(order.notify.as_deref(), occasion);
+    all.extend(standing.wanting(occasion, content.scenario, &order.labels, content.status));
+    all
 }
 
 /// The word of outsiders for what a notification of this kind tells.
@@ -207,8 +251,17 @@ pub fn tells(kind: &str) -> &'static str {
 
 /// Stores notifications, in the transaction of what they tell.
 pub async fn put(tx: &Tx<'_>, new: &[NewNotification]) -> Result<()> {
+    put_by(tx, new, PUT).await.map(|_| ())
+}
+
+/// Stores those notifications that do not wait already; how many.
+pub async fn put_missing(tx: &Tx<'_>, again: &[NewNotification]) -> Result<u64> {
+    put_by(tx, again, PUT_MISSING).await
+}
+
+async fn put_by(tx: &Tx<'_>, new: &[NewNotification], statement: &str) -> Result<u64> {
     if new.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
     let columns = columns!(one in new => {
         no: i64 = one.no.0,
@@ -222,81 +275,11 @@ pub async fn put(tx: &Tx<'_>, new: &[NewNotification]) -> Result<()> {
         body: &str = one.body.as_str(),
         receiver: Option<&str> = one.receiver.as_deref(),
         format: Option<&str> = Some(one.format).filter(|format| *format != NotifyFormat::Pagurus).map(NotifyFormat::as_str),
+        subscription: Option<i64> = one.subscription,
         numbered: bool = one.is_numbered(),
     });
-    columns.execute(tx, PUT, &[]).await?;
-    Ok(())
+    columns.execute(tx, statement, &[]).await
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-    use jiff::Timestamp;
-    use pagurus_domain::id::ScenarioNo;
-    use pagurus_domain::order::{Mode, OrderHead, ScenarioStatus, Status};
-
-    use super::*;
-
-    #[test]
-    fn ord_19_each_end_of_a_life_has_an_id_of_its_own_that_never_changes() {
-        let id = |life: i32, end: LifeEnd| {
-            let order = OrderHead {
-                no: OrderNo(1),
-                id: "a".into(),
-                scenario: ScenarioNo(1),
-                mode: Mode::Parallel,
-                transaction_id: None,
-                notify: Some(r#"{"url": "amqp://?key=k", "on": ["final"]}"#.into()),
-                answers: None,
-                labels: pagurus_domain::order::labels::Labels::default(),
-                trace: None,
-                life: Life(life),
-                created_at: Timestamp::UNIX_EPOCH,
-                started_at: None,
-                stages: 0,
-                retries: 0,
-            };
-            let content = Content {
-                order: &order,
-                scenario: "s",
-                scenario_version: 1,
-                status: Status::Fail,
-                scenario_status: ScenarioStatus::Failed,
-                step: None,
-                result: None,
-                message: None,
-                error: None,
-                started_at: None,
-                finished_at: Timestamp::UNIX_EPOCH,
-                stages: 1,
-                retries: 0,
-            };
-            NewNotification::of(&content, end).next().unwrap().message_id
-        };
-        let ids =
-            [id(1, LifeEnd::First), id(1, LifeEnd::Second), id(2, LifeEnd::First), id(2, LifeEnd::Second)];
-        for (index, one) in ids.iter().enumerate() {
-            assert!(!ids[index + 1..].contains(one), "{ids:?}");
-        }
-        assert_eq!(ids[1], id(1, LifeEnd::Second));
-        // What earlier versions sent has the same id when it is sent again by this one.
-        assert_eq!(ids[0], Uuid::new_v5(&Uuid::NAMESPACE_OID, b"a\x001\0final"));
-    }
-
-    #[test]
-    fn ord_18_the_word_of_outsiders_follows_from_the_kind() {
-        for (kind, word) in [
-            ("final", "ended"),
-            ("final-2", "ended"),
-            ("answer", "ended"),
-            ("parked", "parked"),
-            ("parked-7", "parked"),
-            ("parked-check-9", "parked"),
-            ("transition-0b6a", "transition"),
-            ("jeopardy", "jeopardy"),
-        ] {
-            assert_eq!(tells(kind), word, "{kind}");
-        }
-    }
-}
+mod tests;

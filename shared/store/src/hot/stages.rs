@@ -24,7 +24,7 @@ pub mod advance;
 pub(crate) mod finish;
 
 pub use crate::hot::ready::{ReadyRow, ReadyStage};
-pub use finish::{Finished, Followed, finish, take_ends};
+pub use finish::{EndsTaken, Finished, Followed, finish, take_ends};
 
 statements! {
     // The deleted row is the right to run the stage, and `running` says at once who has it. What another epoch handed

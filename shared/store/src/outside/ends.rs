@@ -6,6 +6,7 @@ use pagurus_domain::id::Attempt;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::Content;
+use pagurus_domain::subscription::Standing;
 use serde_json::Value;
 
 use crate::columns::columns;
@@ -19,6 +20,7 @@ use crate::hot::outbox::NewNotification;
 use crate::hot::queues;
 use crate::hot::ready::ReadyStage;
 use crate::hot::requests;
+use crate::hot::standing;
 use crate::sql::statements;
 use crate::{Error, Result, Tx};
 
@@ -90,12 +92,13 @@ pub async fn end_lives(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Resul
         })
         .collect();
     history::append_all(tx, &events).await?;
+    let (_, standing) = standing::standing(tx).await?;
     let mut stored = Vec::new();
     for (allowed, ending) in ends {
         let Some(end) = allowed.change().ends_life else {
             return Err(Error::broken("change", allowed.change().cause));
         };
-        stored.extend(notifications(*allowed, ending, end));
+        stored.extend(notifications(*allowed, ending, end, &standing));
     }
     outbox::put(tx, &stored).await?;
     let postponed = ends.iter().map(|(allowed, _)| allowed.order()).filter(|order| order.has_conditions());
@@ -128,7 +131,12 @@ fn last_number(order: &Locked) -> Attempt {
 }
 
 /// The notifications of an end.
-fn notifications(allowed: Allowed<'_>, ending: &Ending<'_>, end: LifeEnd) -> Vec<NewNotification> {
+fn notifications(
+    allowed: Allowed<'_>,
+    ending: &Ending<'_>,
+    end: LifeEnd,
+    standing: &Standing,
+) -> Vec<NewNotification> {
     let (order, change) = (allowed.order(), allowed.change());
     let result = order.result.as_deref().and_then(|result| serde_json::from_str::<Value>(result).ok());
     let content = Content {
@@ -146,5 +154,5 @@ fn notifications(allowed: Allowed<'_>, ending: &Ending<'_>, end: LifeEnd) -> Vec
         stages: order.head.stages,
         retries: order.head.retries,
     };
-    NewNotification::of(&content, end).collect()
+    NewNotification::of(&content, end, standing)
 }

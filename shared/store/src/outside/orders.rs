@@ -11,7 +11,7 @@ use pagurus_domain::attributes::AttributeValue;
 use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::change::Begin;
-use pagurus_domain::order::notification::NotifyRequest;
+use pagurus_domain::order::notification::{NotifyRequest, Receivers};
 use pagurus_domain::order::registration::NewOrder;
 use tokio::try_join;
 use uuid::Uuid;
@@ -245,8 +245,9 @@ async fn insert_orders(
 /// The notification wish of an order as it is stored. Nodes of the version before look for the request of a
 /// parent in its place; nodes that know the column `answers` tell the two apart.
 fn stored_notify(order: &NewOrder) -> Option<String> {
-    let wish = order.request.notify.clone().or_else(|| order.answers.map(NotifyRequest::of_parent));
-    wish.map(|wish| wish.to_value().to_string())
+    let of_parent = || order.answers.map(|request| NotifyRequest::of_parent(request).to_value());
+    let wish = order.request.notify.as_ref().map(Receivers::to_value).or_else(of_parent);
+    wish.map(|wish| wish.to_string())
 }
 
 fn seconds(period: Option<Duration>) -> Option<i64> {

@@ -109,7 +109,9 @@ pub enum Expected {
 }
 
 impl Expected {
-    fn allows(&self, newest: Option<&str>) -> bool {
+    /// True if what is there, with this tag, is what was expected.
+    #[must_use]
+    pub fn allows(&self, newest: Option<&str>) -> bool {
         match self {
             Self::Anything => true,
             Self::Something => newest.is_some(),

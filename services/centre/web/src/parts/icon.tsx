@@ -5,6 +5,7 @@ const PATHS = {
     orders: "M5 3h10v14H5zM8 7h4M8 10h4M8 13h2",
     flows: "M3 6h6a3 3 0 0 1 3 3v2a3 3 0 0 0 3 3h2M3 14h4M14 6h3M15 12l2 2-2 2M15 4l2 2-2 2",
     queues: "M3 5h14M3 10h14M3 15h8",
+    subscriptions: "M5 14V9a5 5 0 0 1 10 0v5l1.500 1.500h-13zM8.500 17.500h3",
     windows: "M4 5h12v12H4zM4 9h12M8 3v4M12 3v4",
     errors: "M10 3l8 14H2zM10 8v4M10 14.5v.5",
     operations: "M4 5h9M4 10h9M4 15h9M16 5v.5M16 10v.5M16 15v.5",

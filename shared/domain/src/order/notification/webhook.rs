@@ -64,12 +64,17 @@ pub fn shown_url(url: &str) -> Cow<'_, str> {
     }
 }
 
+/// True if the query of this URL of a webhook is hidden.
+pub(super) fn is_hidden(url: &str) -> bool {
+    url.ends_with(HIDDEN_QUERY) && url.starts_with("http")
+}
+
 /// The whole URL for one that somebody read and sends back: the one that is kept, if that is shown so.
 ///
 /// # Errors
 /// The query is hidden, and no URL that is kept here is shown so.
-pub(crate) fn whole_url(url: &str, kept: Option<&str>) -> Result<String, String> {
-    if !url.ends_with(HIDDEN_QUERY) || !url.starts_with("http") {
+pub fn whole_url(url: &str, kept: Option<&str>) -> Result<String, String> {
+    if !is_hidden(url) {
         return Ok(url.to_owned());
     }
     let kept = kept.filter(|kept| shown_url(kept) == url).map(str::to_owned);

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::labels::Labels;
-use super::super::notification::{NotifyRequest, with_whole_url};
+use super::super::notification::{Receivers, with_whole_url};
 use super::{MAX_ID_BYTES, MAX_TRANSACTION_ID_CHARS, fault, text_at};
 use crate::document::Fault;
 
@@ -94,9 +94,9 @@ impl<'a> RegistrationReader<'a> {
         labels.map_err(|mut found| self.faults.append(&mut found)).unwrap_or_default()
     }
 
-    pub fn notify(&mut self) -> Option<NotifyRequest> {
+    pub fn notify(&mut self) -> Option<Receivers> {
         let notify = with_whole_url(self.get("notify")?.clone(), None).map_err(|fault| vec![fault]);
-        let read = notify.and_then(|notify| NotifyRequest::read(&notify));
+        let read = notify.and_then(|notify| Receivers::read(&notify));
         read.map_err(|mut found| self.faults.append(&mut found)).ok()
     }
 }

@@ -14,16 +14,16 @@ use crate::{Client, Result};
 statements! {
     // OFFSET 0 keeps the look-up by key apart from all conditions: beside `parked_because IS NULL` the
     // plan made for the empty table walks the index of what is due, dead rows and all, once for every
-    // row. Of two ends of a life the first one comes first: the second is left to the slow pass.
+    // row. Of two ends of a life the first one comes first, for each recipient: the second is left to the slow pass.
     READ = "
         SELECT o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body, o.format, o.number,
                o.attempts, o.receiver
           FROM unnest($1::bigint[], $2::integer[]) AS t (no, life)
          CROSS JOIN LATERAL (
-               SELECT DISTINCT ON (CASE WHEN kind LIKE 'final%' THEN 'final' ELSE kind END) *
+               SELECT DISTINCT ON (CASE WHEN kind LIKE 'final-2%' THEN 'final' || substr(kind, 8) ELSE kind END) *
                  FROM (SELECT * FROM outbox WHERE order_no = t.no AND life = t.life OFFSET 0) AS ends
                 WHERE kind NOT LIKE 'transition%' AND parked_because IS NULL AND receiver IS NULL
-                ORDER BY CASE WHEN kind LIKE 'final%' THEN 'final' ELSE kind END, kind) AS o
+                ORDER BY CASE WHEN kind LIKE 'final-2%' THEN 'final' || substr(kind, 8) ELSE kind END, length(kind)) AS o
          WHERE o.attempts = 0";
     READ_ONE = "
         SELECT o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body, o.format, o.number,
@@ -32,14 +32,15 @@ statements! {
          CROSS JOIN LATERAL (
                SELECT * FROM outbox WHERE order_no = t.no AND life = t.life AND kind = t.kind OFFSET 0) AS o
          WHERE o.parked_because IS NULL AND o.receiver IS NULL AND o.attempts = 0";
-    // A second end is put off as long as the first one is on its way; one that is parked holds up
+    // A second end is put off as long as the first one is on its way to the same recipient; one that is parked holds up
     // nobody. The order of the ends is kept, and nothing that waits stands before what can go.
     TAKE = "
         WITH looked_at AS MATERIALIZED (
             SELECT t.order_no, t.life, t.kind,
-                   t.kind = 'final-2' AND coalesce((
+                   t.kind LIKE 'final-2%' AND coalesce((
                        SELECT f.parked_because IS NULL FROM outbox f
-                        WHERE f.order_no = t.order_no AND f.life = t.life AND f.kind = 'final'), false) AS behind
+                        WHERE f.order_no = t.order_no AND f.life = t.life
+                          AND f.kind = 'final' || substr(t.kind, 8)), false) AS behind
               FROM outbox t
              WHERE t.next_at >= $2 AND t.next_at <= now() AND t.parked_because IS NULL AND t.receiver IS NULL
              ORDER BY t.next_at LIMIT $1 FOR UPDATE SKIP LOCKED),
@@ -91,6 +92,8 @@ pub struct Notification {
     pub number: Option<i64>,
     /// The receiver, where it goes over HTTP.
     pub receiver: Option<String>,
+    /// Name of the secret with which it is signed, where its subscription names one.
+    pub secret: Option<String>,
     /// Number of times that it was tried before.
     pub attempts: i32,
 }
@@ -109,6 +112,7 @@ fn read_notification(row: &tokio_postgres::Row) -> Notification {
         format: row.get::<_, Option<&str>>("format").and_then(|word| word.parse().ok()).unwrap_or_default(),
         number: row.get("number"),
         receiver: row.get("receiver"),
+        secret: row.try_get("secret").ok().flatten(),
         attempts: row.get("attempts"),
     }
 }

@@ -32,9 +32,10 @@ statements! {
               FROM unnest($1::text[], $2::integer[], $3::timestamptz[]) AS t (receiver, room, since)),
         looked_at AS MATERIALIZED (
             SELECT d.order_no, d.life, d.kind, d.next_at,
-                   d.kind = 'final-2' AND coalesce((
+                   d.kind LIKE 'final-2%' AND coalesce((
                        SELECT f.parked_because IS NULL FROM outbox f
-                        WHERE f.order_no = d.order_no AND f.life = d.life AND f.kind = 'final'), false) AS behind
+                        WHERE f.order_no = d.order_no AND f.life = d.life
+                          AND f.kind = 'final' || substr(d.kind, 8)), false) AS behind
               FROM rooms m
              CROSS JOIN LATERAL (
                    SELECT o.order_no, o.life, o.kind, o.next_at FROM outbox o
@@ -50,7 +51,8 @@ statements! {
           FROM looked_at l
          WHERE o.order_no = ANY(ARRAY[l.order_no]) AND o.life = l.life AND o.kind = l.kind AND NOT l.behind
         RETURNING o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body,
-                  o.format, o.number, o.attempts, o.receiver, l.next_at AS was_due";
+                  o.format, o.number, o.attempts, o.receiver, l.next_at AS was_due,
+                  (SELECT s.secret FROM subscriptions s WHERE s.no = o.subscription) AS secret";
     GIVE_UP = "
         WITH oldest AS MATERIALIZED (
             SELECT o.order_no, o.life, o.kind, coalesce(o.again_since, o.created_at) AS since

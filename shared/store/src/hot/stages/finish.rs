@@ -31,7 +31,7 @@ statements! {
         DELETE FROM running r
          USING unnest($1::bigint[], $2::uuid[]) AS f (no, pass)
          WHERE r.order_no = ANY(ARRAY[f.no]) AND r.pass = f.pass
-        RETURNING r.order_no, now() AS now";
+        RETURNING r.order_no, now() AS now, (SELECT u.revision FROM subscription_rules u) AS revision";
     // The stage stands in the history under the numbers that its order has given to it. Answers only with the orders
     // whose end somebody waits for.
     FINISH = "
@@ -199,15 +199,26 @@ impl Finished {
     }
 }
 
-/// Takes the right to write the ends of these stages: the orders whose pass still held, and the
-/// time of the transaction, which is the time at which they end. The rest is stale.
-pub async fn take_ends(tx: &Tx<'_>, stages: &[(OrderNo, Pass)]) -> Result<HashMap<OrderNo, Timestamp>> {
+/// Ends that are the caller's to write.
+#[derive(Clone, Debug, Default)]
+pub struct EndsTaken {
+    /// Their orders, with the time of the transaction, which is the time at which they end.
+    pub times: HashMap<OrderNo, Timestamp>,
+    /// Revision of the subscriptions that hear of them.
+    pub revision: i64,
+}
+
+/// Takes the right to write the ends of these stages: the orders whose pass still held. The rest is stale.
+pub async fn take_ends(tx: &Tx<'_>, stages: &[(OrderNo, Pass)]) -> Result<EndsTaken> {
     let columns = columns!((no, pass) in stages => {
         no: i64 = no.0,
         pass: Uuid = pass.0,
     });
     let rows = columns.query(tx, TAKE_ENDS, &[]).await?;
-    Ok(rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("now"))).collect())
+    Ok(EndsTaken {
+        times: rows.iter().map(|row| (OrderNo(row.get("order_no")), row.get("now"))).collect(),
+        revision: rows.first().and_then(|row| row.get("revision")).unwrap_or_default(),
+    })
 }
 
 /// Consequences of ends that were written.

@@ -32,6 +32,7 @@ mod quota;
 mod refused;
 mod registration;
 mod scenarios;
+mod schedules;
 mod search;
 mod sight;
 mod stream;
@@ -59,7 +60,7 @@ use crate::Intake;
 
 /// Returns all routes of the API, with their description.
 fn table() -> Table {
-    let rooms: [fn(Table) -> Table; 21] = [
+    let rooms: [fn(Table) -> Table; 22] = [
         access::routes,
         orders::routes,
         parts::routes,
@@ -70,6 +71,7 @@ fn table() -> Table {
         errors::routes,
         flows::routes,
         windows::routes,
+        schedules::routes,
         actors::routes,
         queues::routes,
         search::routes,

@@ -26,7 +26,7 @@ pub use exceptions::ScheduleException;
 pub use policy::{
     CatchUp, CatchUpPolicy, DueTimes, MOST_QUEUED, MissedTimes, ON_TIME, Overlap, OverlapVerdict, RunOutcome,
 };
-pub use template::{OrderTemplate, PLACEHOLDERS, order_id, order_id_by_hand};
+pub use template::{OrderTemplate, PLACEHOLDERS, order_id, order_id_by_hand, with_hidden};
 use times::Course;
 pub use times::SchedulePlan;
 

@@ -28,6 +28,7 @@ pub mod parts;
 pub mod problem;
 pub mod refused;
 pub mod scenarios;
+pub mod schedules;
 pub mod search;
 pub mod stats;
 pub mod stream;

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
-use crate::document::Fault;
+use crate::MASKED;
+use crate::document::{Fault, pointer_to};
 use crate::order::registration::{Request, fault};
 
 /// Placeholders in the texts of an order, each with its meaning.
@@ -108,6 +109,48 @@ impl OrderTemplate {
     }
 }
 
+/// Puts what is stored back where a person sends a hidden value as it was shown.
+///
+/// # Errors
+/// A hidden value stands where nothing is stored.
+pub fn with_hidden(sent: &mut Value, shown: &Value, stored: &Value) -> Result<(), Fault> {
+    put_back(sent, Some(shown), Some(stored), "")
+}
+
+fn put_back(
+    sent: &mut Value,
+    shown: Option<&Value>,
+    stored: Option<&Value>,
+    pointer: &str,
+) -> Result<(), Fault> {
+    let is_hidden = matches!(sent, Value::String(text) if text.contains(MASKED));
+    if is_hidden {
+        return match (shown, stored) {
+            (Some(shown), Some(stored)) if *sent == *shown => {
+                *sent = stored.clone();
+                Ok(())
+            }
+            _ if *sent == MASKED => {
+                Err(fault(pointer, "is hidden, and nothing is stored here: write the value"))
+            }
+            _ => Ok(()),
+        };
+    }
+    match sent {
+        Value::Array(list) => list.iter_mut().enumerate().try_for_each(|(index, item)| {
+            let (shown, stored) =
+                (shown.and_then(|value| value.get(index)), stored.and_then(|value| value.get(index)));
+            put_back(item, shown, stored, &format!("{pointer}/{index}"))
+        }),
+        Value::Object(map) => map.iter_mut().try_for_each(|(key, item)| {
+            let (shown, stored) =
+                (shown.and_then(|value| value.get(key)), stored.and_then(|value| value.get(key)));
+            put_back(item, shown, stored, &pointer_to(pointer, key))
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Puts values in the place of placeholders, in all texts below.
 fn fill(value: &mut Value, values: &[String; 4]) {
     match value {
@@ -150,7 +193,7 @@ fn check_placeholders(value: &Value, pointer: &str, faults: &mut Vec<Fault>) {
         }
         Value::Object(map) => {
             for (key, item) in map {
-                check_placeholders(item, &crate::document::pointer_to(pointer, key), faults);
+                check_placeholders(item, &pointer_to(pointer, key), faults);
             }
         }
         _ => {}

@@ -109,7 +109,9 @@ pub enum Expected {
 }
 
 impl Expected {
-    fn allows(&self, newest: Option<&str>) -> bool {
+    /// True if this tag, of what is there by now, is expected; none where nothing is there.
+    #[must_use]
+    pub fn allows(&self, newest: Option<&str>) -> bool {
         match self {
             Self::Anything => true,
             Self::Something => newest.is_some(),

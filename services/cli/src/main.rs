@@ -35,6 +35,7 @@ mod queues;
 mod recover;
 mod refused;
 mod scenario;
+mod schedules;
 mod schema;
 mod screen;
 mod search;
@@ -165,6 +166,9 @@ enum Command {
     /// Show maintenance windows of flows and called systems, and set them ahead
     #[command(subcommand)]
     Windows(windows::Command),
+    /// Show, apply, pause and run schedules: orders at planned times
+    #[command(subcommand)]
+    Schedules(schedules::Command),
     /// Show leases, and make the active dispatcher step down
     #[command(subcommand)]
     Leases(leases::Command),
@@ -311,6 +315,7 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), C
         Command::Actors(command) => actors::run(command, &client()?, screen).await,
         Command::Systems(command) => systems::run(command, &client()?, screen).await,
         Command::Windows(command) => windows::run(command, &client()?, screen).await,
+        Command::Schedules(command) => schedules::run(command, &client()?, screen).await,
         Command::Leases(command) => leases::run(command, &client()?, screen).await,
         Command::Nodes(command) => nodes::run(command, &client()?, screen).await,
         Command::Errors(arguments) => errors::run(*arguments, &client()?, screen).await,
@@ -437,6 +442,7 @@ mod tests {
             "pagurus systems stop billing --reason works --for 1h",
             "pagurus windows add --flow tariff --from 2026-12-01T22:00:00Z --for 3h --shift --reason works --dry-run",
             "pagurus windows skip 3 --reason holidays",
+            "pagurus schedules run nightly --at 2026-12-01T03:00:00Z --reason missed",
             "pagurus leases resign dispatcher --reason stuck",
             "pagurus errors --by state --since 2h --limit 10 --cursor 50",
             "pagurus callbacks --verdict orphan --since 2h --limit 7 --json",

@@ -135,6 +135,9 @@ async fn populate(engine: &Installation) {
     assert!((200..300).contains(&window.status), "{window:?}");
     let search = json!({"idPrefix": "known"});
     assert_eq!(answer(engine, "PUT", "/v1/searches/known", Some(&search)).await.0, 200);
+    let schedule = json!({"cron": "0 3 1 1 *", "order": {"scenario": "one"}});
+    assert_eq!(answer(engine, "PUT", "/v1/schedules/known", Some(&schedule)).await.0, 201);
+    assert_eq!(engine.post("/v1/schedules/known/run", &json!({})).await.unwrap().status, 200);
     let operation = json!({"action": "resend", "search": {"ids": ["known"]}, "reason": "a test"});
     assert_eq!(engine.post("/v1/operations", &operation).await.unwrap().status, 201);
     let system = json!({"reason": "a test"});
@@ -237,6 +240,13 @@ async fn http_every_action_answers_as_the_document_says() {
         ("POST", "/v1/operations", &json!({"action": "kill", "search": {}, "reason": "a test"}), 422),
         ("POST", "/v1/operations/999/pause", &json!({}), 404),
         ("PUT", "/v1/searches/known", &json!({"status": ["fail"]}), 200),
+        ("POST", "/v1/schedules", &json!({"name": "new", "every": "1h", "order": {"scenario": "one"}}), 201),
+        ("POST", "/v1/schedules/known/pause", &reason, 200),
+        ("POST", "/v1/schedules/known/resume", &reason, 200),
+        ("POST", "/v1/schedules/known/run", &reason, 200),
+        ("PUT", "/v1/schedules/new", &json!({"every": "2h", "order": {"scenario": "one"}}), 200),
+        ("PATCH", "/v1/schedules/new", &json!({"note": "n"}), 200),
+        ("PATCH", "/v1/schedules/none", &json!({"note": "n"}), 404),
         ("POST", "/v1/queues/none/release", &reason, 404),
         ("POST", "/v1/leases/none/resign", &reason, 404),
         ("POST", &format!("/v1/refused/{message}/drop"), &reason, 200),

@@ -53,6 +53,7 @@ mod retention;
 mod robust;
 mod roles;
 mod run;
+mod schedules;
 mod scn;
 mod scripts;
 mod search;

@@ -139,6 +139,9 @@ async fn populate(engine: &Installation) {
     assert_eq!(answer(engine, "PUT", "/v1/subscriptions/known", Some(&subscription)).await.0, 201);
     let replay = json!({"from": "2020-01-01T00:00:00Z", "reason": "a test"});
     assert_eq!(engine.post("/v1/subscriptions/known/replays", &replay).await.unwrap().status, 200);
+    let schedule = json!({"cron": "0 3 1 1 *", "order": {"scenario": "one"}});
+    assert_eq!(answer(engine, "PUT", "/v1/schedules/known", Some(&schedule)).await.0, 201);
+    assert_eq!(engine.post("/v1/schedules/known/run", &json!({})).await.unwrap().status, 200);
     let operation = json!({"action": "resend", "search": {"ids": ["known"]}, "reason": "a test"});
     assert_eq!(engine.post("/v1/operations", &operation).await.unwrap().status, 201);
     let system = json!({"reason": "a test"});
@@ -241,6 +244,13 @@ async fn http_every_action_answers_as_the_document_says() {
         ("POST", "/v1/operations", &json!({"action": "kill", "search": {}, "reason": "a test"}), 422),
         ("POST", "/v1/operations/999/pause", &json!({}), 404),
         ("PUT", "/v1/searches/known", &json!({"status": ["fail"]}), 200),
+        ("POST", "/v1/schedules", &json!({"name": "new", "every": "1h", "order": {"scenario": "one"}}), 201),
+        ("POST", "/v1/schedules/known/pause", &reason, 200),
+        ("POST", "/v1/schedules/known/resume", &reason, 200),
+        ("POST", "/v1/schedules/known/run", &reason, 200),
+        ("PUT", "/v1/schedules/new", &json!({"every": "2h", "order": {"scenario": "one"}}), 200),
+        ("PATCH", "/v1/schedules/new", &json!({"note": "n"}), 200),
+        ("PATCH", "/v1/schedules/none", &json!({"note": "n"}), 404),
         ("POST", "/v1/queues/none/release", &reason, 404),
         ("POST", "/v1/leases/none/resign", &reason, 404),
         ("POST", &format!("/v1/refused/{message}/drop"), &reason, 200),

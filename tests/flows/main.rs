@@ -55,6 +55,7 @@ mod retention;
 mod robust;
 mod roles;
 mod run;
+mod schedules;
 mod scn;
 mod scripts;
 mod search;

@@ -17,6 +17,7 @@ mod outlook;
 mod process;
 mod recover;
 mod retention;
+mod schedules;
 mod standstill;
 mod subscriptions;
 mod waker;
@@ -40,6 +41,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.start("recovery", recover::Recovery::new(&host));
     host.start("operations", operations::Operations::new(&host));
     host.start("maintenance windows", maintenance::Walks::new(&host));
+    host.start("schedules", schedules::Schedules::new(&host));
     host.start("failover", failover::Failover::default());
     host.start("idle look", idle::IdleDetector::new(&host));
     host.start("actors", actors::ActorLook::default());

@@ -200,12 +200,8 @@ impl ApiClient {
         text: String,
         tag: Option<&str>,
     ) -> Result<ApiResponse, CliError> {
-        let mut request = self.request(Method::PUT, path).header(CONTENT_TYPE, "application/yaml").body(text);
-        if let Some(tag) = tag {
-            request =
-                request.header(IF_MATCH, if tag == "*" { tag.to_owned() } else { format!("\"{tag}\"") });
-        }
-        self.send(request, ANSWER_TIMEOUT).await
+        let request = self.request(Method::PUT, path).header(CONTENT_TYPE, "application/yaml").body(text);
+        self.send(on_top_of(request, tag), ANSWER_TIMEOUT).await
     }
 
     /// `GET` of a probe, whose body tells as much when it says no.
@@ -221,6 +217,17 @@ impl ApiClient {
     /// `PUT` of JSON.
     pub async fn put_json(&self, path: &str, body: &impl Serialize) -> Result<ApiResponse, CliError> {
         self.send(self.request(Method::PUT, path).json(body), ANSWER_TIMEOUT).await
+    }
+
+    /// `PUT` of JSON, on top of what has this tag where one is named.
+    pub async fn put_json_on(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        tag: Option<&str>,
+    ) -> Result<ApiResponse, CliError> {
+        let request = self.request(Method::PUT, path).json(body);
+        self.send(on_top_of(request, tag), ANSWER_TIMEOUT).await
     }
 
     /// `DELETE`.
@@ -345,6 +352,15 @@ fn secret(text: &str) -> Result<HeaderValue, CliError> {
         .map_err(|_| CliError::Usage("the token has characters that no token has".to_owned()))?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+/// The request, to be carried out only on what has this tag.
+fn on_top_of(request: RequestBuilder, tag: Option<&str>) -> RequestBuilder {
+    match tag {
+        None => request,
+        Some("*") => request.header(IF_MATCH, "*"),
+        Some(tag) => request.header(IF_MATCH, format!("\"{tag}\"")),
+    }
 }
 
 /// The path of a part of an order; of the order itself where the part is empty.

@@ -35,6 +35,7 @@ mod queues;
 mod recover;
 mod refused;
 mod scenario;
+mod schedules;
 mod schema;
 mod screen;
 mod search;
@@ -169,6 +170,9 @@ enum Command {
     /// Show maintenance windows of flows and called systems, and set them ahead
     #[command(subcommand)]
     Windows(windows::Command),
+    /// Show, apply, pause and run schedules: orders at planned times
+    #[command(subcommand)]
+    Schedules(schedules::Command),
     /// Show leases, and make the active dispatcher step down
     #[command(subcommand)]
     Leases(leases::Command),
@@ -316,6 +320,7 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), C
         Command::Systems(command) => systems::run(command, &client()?, screen).await,
         Command::Subscriptions(command) => subscriptions::run(command, &client()?, screen).await,
         Command::Windows(command) => windows::run(command, &client()?, screen).await,
+        Command::Schedules(command) => schedules::run(command, &client()?, screen).await,
         Command::Leases(command) => leases::run(command, &client()?, screen).await,
         Command::Nodes(command) => nodes::run(command, &client()?, screen).await,
         Command::Errors(arguments) => errors::run(*arguments, &client()?, screen).await,
@@ -445,6 +450,7 @@ mod tests {
             "pagurus subscriptions add audit --url amqp://?key=audit --scenario shop-* --label region=north --outcome fail --dry-run",
             "pagurus subscriptions resume audit --replay --reason mended",
             "pagurus subscriptions replay audit --from 2026-12-01T00:00:00Z --until 2026-12-02T00:00:00Z --reason lost",
+            "pagurus schedules run nightly --at 2026-12-01T03:00:00Z --reason missed",
             "pagurus leases resign dispatcher --reason stuck",
             "pagurus errors --by state --since 2h --limit 10 --cursor 50",
             "pagurus callbacks --verdict orphan --since 2h --limit 7 --json",

@@ -7,8 +7,8 @@ use crate::failure::CliError;
 use crate::failure_text;
 use crate::screen::Screen;
 use crate::{
-    Command, access, errors, flows, leases, nodes, operation, order, queues, refused, scenario, search,
-    systems,
+    Command, access, errors, flows, leases, nodes, operation, order, queues, refused, scenario, schedules,
+    search, systems,
 };
 
 /// True for commands that only show something, so that they can be run again and again.
@@ -43,6 +43,13 @@ pub(crate) fn only_shows(command: &Command) -> bool {
             )
         }
         Command::Actors(_) => true,
+        Command::Schedules(command) => matches!(
+            command,
+            schedules::Command::List
+                | schedules::Command::Get { .. }
+                | schedules::Command::Times(_)
+                | schedules::Command::Runs { .. }
+        ),
         Command::Leases(command) => matches!(command, leases::Command::List),
         Command::Queues(command) => matches!(command, queues::Command::List { .. }),
         Command::Nodes(command) => matches!(command, nodes::Command::List | nodes::Command::Leases),

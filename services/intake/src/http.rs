@@ -32,6 +32,7 @@ mod quota;
 mod refused;
 mod registration;
 mod scenarios;
+mod schedules;
 mod search;
 mod sight;
 mod start;
@@ -73,6 +74,7 @@ fn table() -> Table {
         flows::routes,
         windows::routes,
         subscriptions::routes,
+        schedules::routes,
         actors::routes,
         queues::routes,
         search::routes,

@@ -16,6 +16,8 @@ pub enum AuditKind {
     System,
     /// A maintenance window, by its number.
     Window,
+    /// A schedule, by its name.
+    Schedule,
     /// A sequential queue.
     Queue,
     /// A scenario.
@@ -45,6 +47,7 @@ spelled!(AuditKind {
     Flow => "flow",
     System => "system",
     Window => "window",
+    Schedule => "schedule",
     Queue => "queue",
     Scenario => "scenario",
     Node => "node",

@@ -29,6 +29,7 @@ pub mod quota;
 pub mod recovery;
 pub mod retention;
 pub mod retry;
+pub mod schedule;
 pub mod search;
 pub mod spread;
 pub mod subscription;

@@ -37,6 +37,12 @@ impl ShownTime for Option<Timestamp> {
     }
 }
 
+impl ShownTime for Vec<Timestamp> {
+    fn to_shown(&self) -> impl Serialize {
+        self.iter().map(|at| shown(*at)).collect::<Vec<_>>()
+    }
+}
+
 /// Description of the times that are taken, for the texts of faults.
 pub const RANGE: &str = "a time with offset from 1970 to 9999, like 2026-12-01T00:00:00+03:00";
 

@@ -1,8 +1,10 @@
 //! Parts of an order that are shown to nobody without the right to see payloads (SCN-15).
 
 use pagurus_domain::MASKED;
+use pagurus_domain::order::notification::shown_url;
 use serde_json::Value;
 
+use super::conceal::Concealed;
 use super::xml::{self, Namespaces, is_same_name};
 
 /// Root of a masked path.
@@ -52,6 +54,19 @@ impl Mask {
     /// Masks parameters.
     pub fn params(&self, value: &mut Value) {
         self.apply(MaskRoot::Params, value, str::eq);
+    }
+
+    /// A registration as people see it: masked parameters, no query of a webhook, no secret.
+    #[must_use]
+    pub fn registration(&self, order: &Value, secrets: &Concealed) -> Value {
+        let mut shown = secrets.value(order);
+        if let Some(params) = shown.get_mut("params") {
+            self.params(params);
+        }
+        if let Some(notify) = shown.get_mut("notify") {
+            hide_queries(notify);
+        }
+        shown
     }
 
     /// True if the parameter at this path, or a part of it, is masked.
@@ -105,6 +120,16 @@ impl Mask {
         for (_, path) in self.0.iter().filter(|(of, _)| *of == root) {
             hide(value, path, is_same);
         }
+    }
+}
+
+/// Hides the queries of all URLs below.
+fn hide_queries(value: &mut Value) {
+    match value {
+        Value::String(url) => *url = shown_url(url).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(hide_queries),
+        Value::Object(members) => members.values_mut().for_each(hide_queries),
+        _ => {}
     }
 }
 

@@ -261,6 +261,15 @@ const MODULES: &[Module] = &[
     of(crate::recovery::restore::STATEMENTS, &[], &[]),
     of(crate::upkeep::retention::STATEMENTS, &[Activator], &[(&[Intake], &["NAMED"])]),
     of(crate::upkeep::revision::STATEMENTS, &[Intake], &[(&[Intake, Dispatcher, Activator], &["REVISION"])]),
+    of(crate::upkeep::schedules::STATEMENTS, &[Intake], &[]),
+    of(
+        crate::upkeep::schedules::runs::STATEMENTS,
+        &[Intake, Activator],
+        &[
+            (&[Activator], &["DUE", "FREE", "SECONDS_LEFT", "PUT_OFF", "SCHEDULE_LEVELS"]),
+            (&[Intake], &["RUN", "RUNS"]),
+        ],
+    ),
     of(
         crate::outside::scenarios::STATEMENTS,
         &[Intake],

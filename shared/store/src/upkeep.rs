@@ -1,4 +1,4 @@
-//! What keeps the tables in order beside the work: migrations, deletion, walks, stops and windows.
+//! What keeps the tables in order beside the work: migrations, deletion, walks, stops, windows and schedules.
 
 pub mod decisions;
 pub mod deletion;
@@ -10,6 +10,7 @@ pub mod replays;
 pub mod retention;
 pub mod revision;
 pub mod roles;
+pub mod schedules;
 pub mod shift;
 pub mod stops;
 pub mod subscriptions;

@@ -228,6 +228,7 @@ fn in_words(kind: &str, source: &str, detail: &Value) -> String {
         }
         "answered_by_hand" => because(format!("request `{}` answered by hand by {source}", of("request"))),
         "cloned" => because(format!("cloned by {source} from order `{}`", of("from"))),
+        "scheduled" => format!("registered by {source} for {} of schedule `{}`", of("time"), of("schedule")),
         "migrated" => because(format!(
             "moved by {source} from version {} of its scenario to {}",
             scalar(detail.get("from")),

@@ -29,6 +29,7 @@ pub mod problem;
 pub mod refused;
 mod registered;
 pub mod scenarios;
+pub mod schedules;
 pub mod search;
 pub mod stats;
 pub mod stream;

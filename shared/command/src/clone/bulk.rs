@@ -3,16 +3,10 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use pagurus_domain::activation::Stream;
 use pagurus_domain::order::principal::Principal;
-use pagurus_domain::order::registration::{NewOrder, Request};
-use pagurus_runtime::metrics::Count;
-use pagurus_runtime::scenarios::Known;
-use pagurus_runtime::stats::Series;
-use pagurus_runtime::{Effects, costly};
-use pagurus_scenario::{admission, params};
+use pagurus_domain::order::registration::Request;
+use pagurus_store::Error;
 use pagurus_store::outside::orders::{self, Registered};
-use pagurus_store::{Client, Error};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
@@ -45,16 +39,10 @@ impl Commands {
                 break done?;
             }
         };
-        let Registered::Accepted { no, ready, conditional, .. } = registered else { return Ok(()) };
-        self.note(EVENT, by.door, 1);
-        self.host.metrics.count(Count::Registrations, "accepted", 1);
-        self.host.stats.count(Series::Registered, &scenario);
-        let changed = if ready.is_none() { vec![no] } else { Vec::new() };
-        let mut effects = Effects { changed, ..Effects::of_ready(&ready) };
-        if conditional {
-            effects.timer(Stream::Dependent, Timestamp::now());
+        if matches!(registered, Registered::Accepted { .. }) {
+            self.note(EVENT, by.door, 1);
+            self.announce(&[(registered, &scenario)]).await;
         }
-        effects.send(&self.host).await;
         Ok(())
     }
 
@@ -66,7 +54,8 @@ impl Commands {
         by: &Principal,
     ) -> Result<Result<Registered, Problem>, Error> {
         let mut client = self.host.store.recovery().await?;
-        let order = match self.admitted(&client, request).await? {
+        self.catalogue.refresh(&client).await?;
+        let order = match self.admitted(&client, request, Timestamp::now()).await? {
             Ok(order) => order,
             Err(problem) => return Ok(Err(problem)),
         };
@@ -84,24 +73,5 @@ impl Commands {
         }
         tx.commit().await?;
         Ok(Ok(registered))
-    }
-
-    /// The order that a request asks for, held against its scenario.
-    async fn admitted(
-        &self,
-        client: &Client,
-        request: &Arc<Request>,
-    ) -> Result<Result<NewOrder, Problem>, Error> {
-        self.catalogue.refresh(client).await?;
-        let known = self.catalogue.find(client, &request.scenario, request.scenario_version).await?;
-        let Some((no, scenario)) = known.and_then(|known| Some((known.no, Known::readable(known)?))) else {
-            let text = format!("there is no scenario `{}` that can be read", request.scenario);
-            return Ok(Err(Problem::new(Type::UnknownScenario, text)));
-        };
-        let rules = self.host.settings().registration_rules();
-        let checked = costly::run(params::is_costly(&request.params, &scenario), || {
-            admission::check_request(Arc::clone(request), no, &scenario, &rules, Timestamp::now())
-        });
-        Ok(checked.map_err(|faults| Problem::of_faults(Type::Invalid, &faults)))
     }
 }

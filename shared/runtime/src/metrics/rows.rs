@@ -79,6 +79,8 @@ metrics! {
     Jeopardies: "jeopardies" ["scenario"]
         = "Orders that were found in jeopardy: they will probably miss what was promised";
     Promises: "promises" ["scenario", "outcome"] = "Lives with a promise that ended: kept, late or unserved";
+    ScheduleTimes: "schedule_times" ["outcome"]
+        = "Times of schedules by outcome: registered, queued, skipped, missed or refused";
     RefusedForgotten: "refused_forgotten" []
         = "Refused messages that were removed because nobody had decided about them in time, or because \
            there were too many bytes";
@@ -175,6 +177,10 @@ metrics! {
     StreamClients: "stream_clients" [] = "Clients that follow the stream of orders' news at this intake";
     MaintenanceWindows: "maintenance_windows" ["state"]
         = "Maintenance windows that are open now, and others that are to come";
+    Schedules: "schedules" ["state"]
+        = "Schedules that are active, paused or over, and those of them whose last order was refused (failing)";
+    ScheduleLag: "schedule_lag_seconds" []
+        = "How late the time of a schedule is that is to be decided first";
     ActorConsumers: "actor_consumers" ["actor"]
         = "Programs that take tasks of an actor for which orders wait; NaN once no order waits for it";
     RequestsCorrected: "dispatcher_requests_corrected" []

@@ -109,7 +109,7 @@ pub enum Expected {
 }
 
 impl Expected {
-    /// True if what is there, with this tag, is what was expected.
+    /// True if this tag, of what is there by now, is expected; none where nothing is there.
     #[must_use]
     pub fn allows(&self, newest: Option<&str>) -> bool {
         match self {

@@ -1,0 +1,63 @@
+//! Registration where no door is: of orders that the engine makes by itself, for operations and schedules.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use pagurus_domain::activation::Stream;
+use pagurus_domain::order::registration::{NewOrder, Request};
+use pagurus_runtime::metrics::Count;
+use pagurus_runtime::scenarios::Known;
+use pagurus_runtime::stats::Series;
+use pagurus_runtime::{Effects, costly};
+use pagurus_scenario::{admission, params};
+use pagurus_store::outside::orders::Registered;
+use pagurus_store::{Connection, Error};
+use pagurus_wire::problem::{Problem, Type};
+
+use crate::Commands;
+
+impl Commands {
+    /// The order that a request of this time asks for, held against its scenario. Whoever calls it has refreshed the
+    /// catalogue.
+    ///
+    /// # Errors
+    /// The database failed; the inner error says why the order cannot be registered.
+    pub(crate) async fn admitted(
+        &self,
+        client: &impl Connection,
+        request: &Arc<Request>,
+        sent_at: Timestamp,
+    ) -> Result<Result<NewOrder, Problem>, Error> {
+        let known = self.catalogue.find(client, &request.scenario, request.scenario_version).await?;
+        let Some((no, scenario)) = known.and_then(|known| Some((known.no, Known::readable(known)?))) else {
+            let text = format!("there is no scenario `{}` that can be read", request.scenario);
+            return Ok(Err(Problem::new(Type::UnknownScenario, text).at("/scenario")));
+        };
+        let rules = self.host.settings().registration_rules();
+        let checked = costly::run(params::is_costly(&request.params, &scenario), || {
+            admission::check_request(Arc::clone(request), no, &scenario, &rules, sent_at)
+        });
+        Ok(checked.map_err(|faults| Problem::of_faults(Type::Invalid, &faults)))
+    }
+
+    /// Counts orders that were registered, each with the name of its scenario, and notifies those who go on with them: below
+    /// the commit.
+    pub(crate) async fn announce(&self, registered: &[(Registered, &str)]) {
+        let mut effects = Effects::default();
+        let mut is_conditional = false;
+        for (one, scenario) in registered {
+            let Registered::Accepted { no, ready, conditional, .. } = one else { continue };
+            self.host.metrics.count(Count::Registrations, "accepted", 1);
+            self.host.stats.count(Series::Registered, scenario);
+            match ready {
+                Some(ready) => effects.may_run([ready]),
+                None => effects.changed.push(*no),
+            }
+            is_conditional |= conditional;
+        }
+        if is_conditional {
+            effects.timer(Stream::Dependent, Timestamp::now());
+        }
+        effects.send(&self.host).await;
+    }
+}

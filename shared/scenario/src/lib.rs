@@ -10,9 +10,11 @@ mod conceal;
 pub mod consistency;
 mod context;
 pub mod deployment;
+mod library;
 mod mask;
 pub mod migration;
 mod nearest;
+mod operation;
 pub mod params;
 mod places;
 pub mod schema;
@@ -36,7 +38,9 @@ pub use action::{
     SleepUntil, StatusRange,
 };
 pub use conceal::{Concealed, holds_credentials};
+pub use library::{Library, LibraryEntry, LibraryNo, OperationUse};
 pub use mask::Mask;
+pub use operation::{CalledOperation, EnterAction, ExitAction, INSIDE, MOST_NESTED, ParamsSchema};
 use value::Template;
 
 /// Index of a state in [`Scenario::states`].

@@ -9,7 +9,7 @@ use pagurus_domain::document::Fault;
 use pagurus_domain::operation::BulkKind;
 use pagurus_scenario::deployment::Deployment;
 use pagurus_scenario::script::{ROOTS, Scripting};
-use pagurus_scenario::{Bounds, Scenario, source};
+use pagurus_scenario::{Bounds, Library, LibraryEntry, Scenario, source};
 use pagurus_workbench::trial;
 
 use crate::tree::{files, none, read, rust};
@@ -192,9 +192,14 @@ fn architecture_shipped_scenarios_bring_no_warnings() {
             && ![".test.yaml", ".flows.yaml"].iter().any(|end| file.path.ends_with(end))
             && !file.path.starts_with("scenarios/lab/")
     });
-    for file in shipped {
+    let shipped: Vec<_> = shipped.collect();
+    let folder = |path: &str| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    for file in &shipped {
         let bounds = Bounds::default();
-        let read = source::read_with_warnings(&file.text, &Scripting::new(bounds.script.clone()), &bounds);
+        let beside = shipped.iter().filter(|other| folder(&other.path) == folder(&file.path));
+        let library = Library::of_files(beside.filter_map(|other| LibraryEntry::of_text(&other.text, None)));
+        let scripting = Scripting::new(bounds.script.clone());
+        let read = source::read_with_warnings(&file.text, &library, &scripting, &bounds);
         tried += 1;
         warned.extend(read.unwrap().warnings.iter().map(|warning| format!("{}:{warning}", file.path)));
     }

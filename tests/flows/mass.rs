@@ -10,6 +10,7 @@ use pagurus_domain::order::principal::Principal;
 use pagurus_harness::env::Env;
 use pagurus_runtime::InProcess;
 use pagurus_runtime::config::LiveSettings;
+use pagurus_scenario::Library;
 use pagurus_store::outside::scenarios;
 use pagurus_store::upkeep::migrate;
 use pagurus_store::{Client, Options, Store};
@@ -135,7 +136,7 @@ async fn fill(store: &Store) {
     let mut client = store.work().await.unwrap();
     migrate::run(&mut client).await.unwrap();
     let tx = client.transaction().await.unwrap();
-    scenarios::apply(&tx, "s", SCENARIO, &scenarios::Expected::Anything).await.unwrap();
+    scenarios::apply(&tx, "s", SCENARIO, &Library::default(), &scenarios::Expected::Anything).await.unwrap();
     tx.commit().await.unwrap();
     let scenario = scenarios::last(&client).await.unwrap().0;
     let (fail, canceled) = (Status::Fail.as_str(), Status::Canceled.as_str());

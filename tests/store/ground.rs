@@ -11,6 +11,7 @@ use pagurus_domain::order::registration::{NewOrder, Request};
 use pagurus_domain::order::stage::Then;
 use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
 use pagurus_harness::env::Env;
+use pagurus_scenario::Library;
 use pagurus_store::hot::due;
 use pagurus_store::hot::requests::{self, NewRequest};
 use pagurus_store::hot::stages::{self, Claimant, Claimed, Finished, OfferedStage, ReadyStage, Unclaimed};
@@ -51,7 +52,9 @@ impl Ground {
         let mut client = store.api().await.unwrap();
         migrate::run(&mut client).await.unwrap();
         let tx = client.transaction().await.unwrap();
-        scenarios::apply(&tx, "s", "scenario: s", &scenarios::Expected::Anything).await.unwrap();
+        scenarios::apply(&tx, "s", "scenario: s", &Library::default(), &scenarios::Expected::Anything)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
         let scenario = scenarios::last(&client).await.unwrap();
         let tx = client.transaction().await.unwrap();

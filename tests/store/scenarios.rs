@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use pagurus_scenario::Library;
 use pagurus_store::outside::scenarios::{self, Applied, Expected};
 
 use crate::ground::Ground;
@@ -14,10 +15,12 @@ async fn scn_13_versions_are_seen_in_the_order_of_their_numbers() {
     let (mut slow, mut quick, reader) = (ground.work().await, ground.work().await, ground.work().await);
     let before = scenarios::last(&reader).await.unwrap();
     let first = slow.transaction().await.unwrap();
-    scenarios::apply(&first, "a", "scenario: a", &Expected::Anything).await.unwrap();
+    scenarios::apply(&first, "a", "scenario: a", &Library::default(), &Expected::Anything).await.unwrap();
     let second = tokio::spawn(async move {
         let tx = quick.transaction().await.unwrap();
-        let applied = scenarios::apply(&tx, "b", "scenario: b", &Expected::Anything).await.unwrap();
+        let applied = scenarios::apply(&tx, "b", "scenario: b", &Library::default(), &Expected::Anything)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
         applied
     });
@@ -43,7 +46,7 @@ async fn http_a_scenario_is_stored_only_on_top_of_the_version_that_is_expected()
     let mut client = ground.work().await;
     let mut apply = async |text: &str, expected: Expected| {
         let tx = client.transaction().await.unwrap();
-        let applied = scenarios::apply(&tx, "x", text, &expected).await.unwrap();
+        let applied = scenarios::apply(&tx, "x", text, &Library::default(), &expected).await.unwrap();
         tx.commit().await.unwrap();
         applied
     };

@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::client::ApiClient;
 use crate::failure::CliError;
 use crate::input;
+use crate::scenario::library::Libraries;
 use crate::screen::{Screen, harmless};
 
 /// A failure in the words of the command line.
@@ -127,7 +128,9 @@ fn rules_of(file: &Path) -> Result<ErrorPolicy, CliError> {
 fn scenario_of(file: &Path) -> Result<Scenario, CliError> {
     let (name, text) = (input::name_of(file), input::text_of(file)?);
     let bounds = Bounds::default();
-    source::read(&text, &Scripting::new(bounds.script.clone()), &bounds).map_err(|faults| {
+    let mut libraries = Libraries::of(&[]);
+    let library = libraries.beside(file, &text)?;
+    source::read_with(&text, library, &Scripting::new(bounds.script.clone()), &bounds).map_err(|faults| {
         CliError::Input(format!(
             "the scenario is not valid\n{}",
             source::explain_faults(&text, &name, &faults)

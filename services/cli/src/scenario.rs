@@ -9,6 +9,7 @@ mod compare;
 mod coverage;
 mod draw;
 mod files;
+pub(crate) mod library;
 mod migrate;
 mod report;
 mod trial;
@@ -20,7 +21,6 @@ use pagurus_runtime::load_settings;
 use pagurus_scenario::Bounds;
 use pagurus_scenario::deployment::Deployment;
 use pagurus_scenario::value::percent_encode;
-use pagurus_wire::problem::Detail;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -160,9 +160,6 @@ struct VersionEntry {
     scenario: String,
     version: i32,
     created_at: Option<jiff::Timestamp>,
-    /// Warnings of a scenario that was applied.
-    #[serde(default)]
-    warnings: Vec<Detail>,
 }
 
 #[derive(Debug, Deserialize)]

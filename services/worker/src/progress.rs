@@ -132,6 +132,7 @@ pub(crate) async fn enter(
         notifications: moves(claimed, Some(scenario), &reached.transitions),
         answers: reached.answers,
         step: reached.step,
+        entry_point: reached.entry_point,
     };
     let advance =
         Advance { no: claimed.head.no, pass: claimed.pass, until: pace.until, entered: Some(entered) };

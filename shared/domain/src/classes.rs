@@ -38,6 +38,8 @@ classes! {
     ORDER_TIMEOUT = "order.timeout", "It did not end in time, awaited where it was started.";
     ASYNC_TIMEOUT = "async.timeout", "An answer did not come in time, and no rule has a class for that.";
     POLLING_TIMEOUT = "polling.timeout", "The time of a polling is over.";
+    OPERATION_PARAMS = "operation.params",
+        "The parameters that a `do` has for its operation do not fit the schema of the operation.";
     EACH_TOO_LONG = "scenario.each", "The list of an `each` has more than `scenario.max_each` elements.";
     VARS_TOO_LARGE = "scenario.vars", "`vars` grew beyond `scenario.max_vars_bytes`.";
     SCENARIO_LOOP = "scenario.loop",

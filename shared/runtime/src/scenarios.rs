@@ -13,8 +13,8 @@ use pagurus_domain::document::nearest;
 use pagurus_domain::id::{ScenarioNo, ScenarioRef};
 use pagurus_domain::order::registration::Request;
 use pagurus_scenario::script::Scripting;
-use pagurus_scenario::{Bounds, Mask, Scenario, source};
-use pagurus_store::outside::scenarios::{self, Version};
+use pagurus_scenario::{Bounds, Library, Mask, Scenario, source};
+use pagurus_store::outside::scenarios::{self, Version, operations};
 use pagurus_store::{Client, Connection, Error};
 
 use crate::compute::ScenarioCode;
@@ -113,7 +113,7 @@ impl Catalogue {
         while read_to < last {
             let page = scenarios::since(client, ScenarioNo(read_to)).await?;
             read_to = page.last().map_or(last, |version| version.no.0);
-            self.add(page, read_to);
+            self.add(with_operations(client, page).await?, read_to);
         }
         Ok(())
     }
@@ -123,7 +123,8 @@ impl Catalogue {
         if let Some(known) = self.compiled(no) {
             return Ok(Some(known));
         }
-        Ok(self.add(scenarios::get(client, &[no.0]).await?, 0))
+        let versions = scenarios::get(client, &[no.0]).await?;
+        Ok(self.add(with_operations(client, versions).await?, 0))
     }
 
     /// The newest version of a name, or the one asked for, read where it is not compiled.
@@ -145,7 +146,10 @@ impl Catalogue {
         };
         match (found, version) {
             (Some(no), _) => self.get(client, no).await,
-            (None, Some(version)) => Ok(self.add(scenarios::find(client, name, version).await?, 0)),
+            (None, Some(version)) => {
+                let versions = scenarios::find(client, name, version).await?;
+                Ok(self.add(with_operations(client, versions).await?, 0))
+            }
             (None, None) => Ok(None),
         }
     }
@@ -190,12 +194,12 @@ impl Catalogue {
     }
 
     /// Compiles versions. Everything up to this number has been read then. The last of them.
-    fn add(&self, versions: Vec<Version>, read_to: i32) -> Option<Known> {
+    fn add(&self, versions: Vec<(Version, Library)>, read_to: i32) -> Option<Known> {
         let (mut last, settings) = (None, self.live.now());
-        for version in versions {
-            let bytes = version.source.len();
+        for (version, library) in versions {
+            let bytes = version.source.len() + library.bytes();
             // Parsing happens outside the lock: others read on meanwhile.
-            let known = self.parse(version, &settings);
+            let known = self.parse(version, &library, &settings);
             last = Some(known.clone());
             let used = AtomicU64::new(self.turn.fetch_add(1, Ordering::Relaxed));
             self.write().put(Compiled { known, by: settings.clone(), bytes, used });
@@ -205,10 +209,10 @@ impl Catalogue {
         last
     }
 
-    fn parse(&self, version: Version, settings: &Settings) -> Known {
+    fn parse(&self, version: Version, library: &Library, settings: &Settings) -> Known {
         // What was let in is read, however few states a new one may have by now.
         let bounds = Bounds { max_states: usize::MAX, ..settings.scenario.clone() };
-        let scenario = source::read(&version.source, &self.stored, &bounds).map(Arc::new);
+        let scenario = source::read_with(&version.source, library, &self.stored, &bounds).map(Arc::new);
         let scenario = scenario.map_err(|faults| {
             let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
             Arc::from(lines.join("; "))
@@ -228,6 +232,24 @@ impl Catalogue {
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, Inner> {
         self.inner.write().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+/// Reads the operations that versions run. Most run none, and cost no query.
+async fn with_operations(
+    client: &impl Connection,
+    versions: Vec<Version>,
+) -> Result<Vec<(Version, Library)>, Error> {
+    let runs_some = |version: &&Version| !source::operations_of(&version.source).is_empty();
+    let nos: Vec<i32> = versions.iter().filter(runs_some).map(|version| version.no.0).collect();
+    let mut libraries = HashMap::new();
+    if !nos.is_empty() {
+        libraries.extend(nos.iter().copied().zip(operations::libraries(client, &nos).await?));
+    }
+    let with = |version: Version| {
+        let library = libraries.remove(&version.no.0).unwrap_or_default();
+        (version, library)
+    };
+    Ok(versions.into_iter().map(with).collect())
 }
 
 impl Inner {
@@ -281,6 +303,11 @@ mod tests {
         Version { no: ScenarioNo(no), name: name.to_owned(), version, source }
     }
 
+    /// Versions that run no operations.
+    fn alone<const N: usize>(versions: [Version; N]) -> Vec<(Version, Library)> {
+        versions.into_iter().map(|version| (version, Library::default())).collect()
+    }
+
     fn catalogue(max_bytes: usize) -> Catalogue {
         let bound = ("PAGURUS__SCENARIO__MAX_CACHED_BYTES".to_owned(), max_bytes.to_string());
         Catalogue::of(&LiveSettings::load(None, [bound].into_iter()).unwrap())
@@ -290,10 +317,10 @@ mod tests {
     fn qlt_3_versions_leave_memory_the_newest_of_each_name_last() {
         let bytes = version(1, "a", 1).source.len();
         let catalogue = catalogue(bytes * 4);
-        let of_other = catalogue.add(vec![version(1, "b", 1)], 1).unwrap();
+        let of_other = catalogue.add(alone([version(1, "b", 1)]), 1).unwrap();
         assert!(of_other.scenario.is_ok(), "{of_other:?}");
         for no in 2..10 {
-            catalogue.add(vec![version(no, "a", no - 1)], no);
+            catalogue.add(alone([version(no, "a", no - 1)]), no);
             // The first of them is in use.
             assert!(catalogue.compiled(ScenarioNo(2)).is_some());
         }
@@ -307,7 +334,7 @@ mod tests {
     #[test]
     fn scn_15_what_a_version_hides_stays_hidden_when_it_has_left_memory() {
         let catalogue = catalogue(1);
-        catalogue.add(vec![version(1, "a", 1), version(2, "a", 2)], 2);
+        catalogue.add(alone([version(1, "a", 1), version(2, "a", 2)]), 2);
         assert!(catalogue.compiled(ScenarioNo(1)).is_none() && catalogue.compiled(ScenarioNo(2)).is_some());
         let mut params = serde_json::json!({"p1": "x", "p2": "x", "p3": "x"});
         catalogue.hidden().mask.params(&mut params);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pagurus_domain::id::spelled;
 
+use super::operation::{EnterAction, ExitAction};
 use super::script::Script;
 use super::value::Template;
 use super::xml::{Namespaces, Soap, XmlTemplate};
@@ -46,6 +47,12 @@ pub enum Action {
     },
     /// Goes on at a later action: the end of a branch.
     Skip(usize),
+    /// Begins an operation, whose actions follow (SCN-19).
+    Enter(Box<EnterAction>),
+    /// A place in an operation at which its repeats begin; without a name behind a rest.
+    Savepoint(Option<String>),
+    /// Ends an operation.
+    Exit(Box<ExitAction>),
 }
 
 /// Length of time of an action.
@@ -83,6 +90,8 @@ impl Action {
             Self::Parallel(_) => "parallel",
             Self::Each(_) => "each",
             Self::Choose { .. } | Self::Skip(_) => "choose",
+            Self::Enter(_) | Self::Exit(_) => "do",
+            Self::Savepoint(_) => "savepoint",
         }
     }
 }
@@ -104,7 +113,10 @@ impl Action {
             | Self::Sleep(_)
             | Self::Log(_)
             | Self::Choose { .. }
-            | Self::Skip(_) => false,
+            | Self::Skip(_)
+            | Self::Enter(_)
+            | Self::Savepoint(_)
+            | Self::Exit(_) => false,
         }
     }
 

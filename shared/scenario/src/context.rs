@@ -52,6 +52,8 @@ pub struct Context {
     pub event: Option<Folded>,
     /// The element of a list that the actions of an `each` run for.
     pub element: Option<Element>,
+    /// Result of the operation that is over, while it is saved.
+    pub result: Option<Value>,
     /// Source of `${secret.NAME}`. Scripts have no way to it.
     pub secrets: Arc<dyn Secrets>,
 }
@@ -69,6 +71,9 @@ pub struct Element {
 
 /// The name by which the actions of an `each` know the place of their element.
 pub const INDEX: &str = "index";
+
+/// The name by which `save` of a `do` knows the result of its operation.
+pub const RESULT: &str = "result";
 
 impl Element {
     fn local(&self, name: &str) -> Option<Cow<'_, Value>> {
@@ -95,6 +100,7 @@ impl Default for Context {
             request: None,
             event: None,
             element: None,
+            result: None,
             secrets: Arc::new(NoSecrets),
         }
     }
@@ -116,6 +122,7 @@ impl Context {
             "now" => Some(Cow::Owned(Value::String(self.now.to_string()))),
             "request" => self.request.as_ref().map(Cow::Borrowed),
             "event" => self.event.as_ref().map(|value| Cow::Borrowed(value.value())),
+            RESULT if self.result.is_some() => self.result.as_ref().map(Cow::Borrowed),
             other => self.element.as_ref().and_then(|element| element.local(other)),
         }
     }

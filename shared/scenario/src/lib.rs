@@ -10,9 +10,11 @@ mod conceal;
 pub mod consistency;
 mod context;
 pub mod deployment;
+mod library;
 mod mask;
 pub mod migration;
 mod nearest;
+mod operation;
 pub mod params;
 mod places;
 mod reads;
@@ -40,7 +42,9 @@ pub use action::{
     SleepUntil, StatusRange,
 };
 pub use conceal::{Concealed, holds_credentials};
+pub use library::{Library, LibraryEntry, LibraryNo, OperationUse};
 pub use mask::Mask;
+pub use operation::{CalledOperation, EnterAction, ExitAction, INSIDE, MOST_NESTED, ParamsSchema};
 use value::Template;
 
 /// Index of a state in [`Scenario::states`].

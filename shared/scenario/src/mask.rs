@@ -45,6 +45,12 @@ impl Mask {
         self.0.extend(more);
     }
 
+    /// Masks in bodies and header fields what the other one does as well.
+    pub(crate) fn join_bodies(&mut self, other: &Self) {
+        let bodies = other.0.iter().filter(|(root, _)| *root != MaskRoot::Params).cloned();
+        self.join(&Self(bodies.collect()));
+    }
+
     /// True if nothing is masked.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -108,8 +108,20 @@ fn same_actions(old: &State, new: &State, order: &Snapshot) -> Result<(), Hindra
     if order.main.action == 0 && order.visit.awaiting.is_none() {
         return Ok(());
     }
-    match (0..=order.main.action).find(|at| word(old, *at) != word(new, *at)) {
+    let other = (0..=order.main.action).find(|at| word(old, *at) != word(new, *at));
+    // In the middle of an operation the order goes on with that very version of it.
+    let mut entries = order.operations.iter().map(|operation| operation.entry);
+    let other = other.or_else(|| entries.find(|at| operation(old, *at) != operation(new, *at)));
+    match other {
         None => Ok(()),
         Some(at) => Err(Hindrance::OtherAction { state: new.name.clone(), number: at + 1 }),
+    }
+}
+
+/// Name and version of the operation that begins at this action.
+fn operation(state: &State, at: usize) -> Option<(&str, Option<i32>)> {
+    match state.actions.get(at) {
+        Some(crate::Action::Enter(enter)) => Some((&enter.operation.name, enter.operation.version)),
+        _ => None,
     }
 }

@@ -1,11 +1,16 @@
 //! Parameters, held against the schema of their scenario.
 
+use std::collections::BTreeSet;
+
+use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::registration::fault;
 use serde_json::Value;
 
 use crate::Scenario;
-use crate::schema::{COSTLY_WORK, MAX_WORK, fault_message, find_faults};
+use crate::operation::ParamsSchema;
+use crate::schema::{COSTLY_WORK, Expansion, MAX_WORK, SchemaFault, fault_message, find_faults};
 
 /// Maximum number of faults of the parameters that are reported.
 const MOST_FAULTS: usize = 20;
@@ -27,8 +32,57 @@ pub fn params_faults(params: &Value, scenario: &Scenario) -> Vec<Fault> {
     let (Some(schema), Some(validator)) = (&scenario.params_schema, &scenario.params_validator) else {
         return Vec::new();
     };
-    let Some(expansion) = scenario.params_expansion.as_ref().filter(|cost| cost.work(params) <= MAX_WORK)
-    else {
+    faults_by(params, schema, validator, scenario.params_expansion.as_ref())
+}
+
+/// Faults of the parameters of an operation, by its schema.
+pub(crate) fn operation_faults(params: &Value, schema: &ParamsSchema) -> Vec<Fault> {
+    faults_by(params, &schema.schema, &schema.validator, schema.expansion.as_ref())
+}
+
+/// Faults of the parameters of an operation of which only a part is known yet: the members with the names in `computed`
+/// may have any value.
+pub(crate) fn literal_faults(
+    known: &Value,
+    computed: &BTreeSet<&str>,
+    schema: &ParamsSchema,
+) -> Vec<SchemaFault> {
+    let is_cheap = schema
+        .expansion
+        .as_ref()
+        .is_some_and(|expansion| expansion.work(known) < COSTLY_WORK && expansion.has_few_faults(known));
+    if !is_cheap {
+        return Vec::new();
+    }
+    let mut faults = Vec::new();
+    for error in schema.validator.iter_errors(known).take(MOST_FAULTS) {
+        let pointer = error.instance_path().as_str().to_owned();
+        let name = pointer.split('/').nth(1);
+        let is_known = match name {
+            Some(name) => !computed.contains(name),
+            None => {
+                computed.is_empty()
+                    || matches!(
+                        error.kind(),
+                        ValidationErrorKind::Required { .. }
+                            | ValidationErrorKind::AdditionalProperties { .. }
+                    )
+            }
+        };
+        if is_known {
+            faults.push(SchemaFault { pointer, message: fault_message(&error) });
+        }
+    }
+    faults
+}
+
+fn faults_by(
+    params: &Value,
+    schema: &Value,
+    validator: &Validator,
+    expansion: Option<&Expansion>,
+) -> Vec<Fault> {
+    let Some(expansion) = expansion.filter(|cost| cost.work(params) <= MAX_WORK) else {
         let hint = "send fewer or less deeply nested parameters, or store a version of the scenario with a simpler \
                     schema";
         return vec![hinted(

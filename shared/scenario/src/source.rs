@@ -13,6 +13,7 @@ pub(super) mod draft;
 mod errors;
 mod explain;
 mod http;
+mod inlining;
 mod keys;
 mod lapse;
 mod layout;
@@ -38,11 +39,12 @@ use pagurus_domain::retry::ErrorPolicy;
 use super::script::Scripting;
 use super::sequential::QueueTemplate;
 use super::{
-    Action, Bounds, CallHandler, Event, Mask, Scenario, ScenarioKind, State, StateId, StateKind,
+    Action, Bounds, CallHandler, Event, Library, Mask, Scenario, ScenarioKind, State, StateId, StateKind,
     TerminalOutcome, Timeouts,
 };
 use draft::{Draft, Named};
 pub use explain::{explain_faults, explain_warnings};
+use inlining::Inlining;
 pub use keys::editor_schema;
 use keys::{OPERATION, TIMEOUTS, WORKFLOW};
 use layout::lay_out;
@@ -55,12 +57,53 @@ const LONGEST_NAME: usize = 64;
 /// The longest key anywhere in a file. Faults repeat the keys that lead to their place.
 const LONGEST_KEY: usize = 256;
 
-/// Reads and checks one scenario.
+/// Reads and checks one scenario that runs no operations.
 ///
 /// # Errors
 /// All faults of the text, in its order: what cannot be read, and what breaks a rule (SCN-1).
 pub fn read(text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Scenario, Vec<Fault>> {
-    read_by(ScenarioReader::new(text, scripting), text, bounds).map(|reading| reading.scenario)
+    let reader = ScenarioReader::new(text, scripting, Inlining::of(None, bounds));
+    read_by(reader, text, bounds).map(|reading| reading.scenario)
+}
+
+/// Reads and checks one scenario, with the operations that it runs (SCN-19).
+///
+/// # Errors
+/// The same as those of [`read`], and what is wrong with the operations.
+pub fn read_with(
+    text: &str,
+    library: &Library,
+    scripting: &Scripting,
+    bounds: &Bounds,
+) -> Result<Scenario, Vec<Fault>> {
+    let reader = ScenarioReader::new(text, scripting, Inlining::of(Some(library), bounds));
+    read_by(reader, text, bounds).map(|reading| reading.scenario)
+}
+
+/// The operations that a text names, each with the version that it wants. Of a text that cannot be read, none.
+#[must_use]
+pub fn operations_of(text: &str) -> BTreeSet<(String, Option<i32>)> {
+    let mut found = BTreeSet::new();
+    // Most scenarios run none.
+    if text.contains("operation")
+        && let Ok(tree) = document::parse(text, &document::DocumentLimits::default())
+    {
+        collect_operations(&tree, &mut found);
+    }
+    found
+}
+
+fn collect_operations(node: &DocumentNode, found: &mut BTreeSet<(String, Option<i32>)>) {
+    for (key, value) in node.as_map().unwrap_or_default() {
+        if key.name == "do"
+            && let Some(name) = value.get("operation").and_then(DocumentNode::as_str)
+        {
+            let version = value.get("version").and_then(DocumentNode::as_i64);
+            found.insert((name.to_owned(), version.and_then(|version| i32::try_from(version).ok())));
+        }
+        collect_operations(value, found);
+    }
+    node.as_list().unwrap_or_default().iter().for_each(|item| collect_operations(item, found));
 }
 
 /// A sound scenario with what is noted for its author while it is read.
@@ -92,9 +135,14 @@ impl Reading {
 /// stored ones are read without.
 ///
 /// # Errors
-/// The same as those of [`read`].
-pub fn read_with_warnings(text: &str, scripting: &Scripting, bounds: &Bounds) -> Result<Reading, Vec<Fault>> {
-    let mut reader = ScenarioReader::new(text, scripting);
+/// The same as those of [`read_with`].
+pub fn read_with_warnings(
+    text: &str,
+    library: &Library,
+    scripting: &Scripting,
+    bounds: &Bounds,
+) -> Result<Reading, Vec<Fault>> {
+    let mut reader = ScenarioReader::new(text, scripting, Inlining::of(Some(library), bounds));
     reader.noted = Some(Noted::default());
     read_by(reader, text, bounds)
 }
@@ -114,7 +162,8 @@ fn read_by(mut reader: ScenarioReader<'_>, text: &str, bounds: &Bounds) -> Resul
     let Some(fields) = reader.fields(&root, keys) else {
         return Err(reader.into_faults());
     };
-    let head = head(&mut reader, &root, &fields, kind);
+    let mut head = head(&mut reader, &root, &fields, kind);
+    reader.inlining.begin(&head.name);
     let mut draft = match kind {
         ScenarioKind::Workflow => draft(&mut reader, &root, &fields),
         ScenarioKind::Operation => {
@@ -131,6 +180,8 @@ fn read_by(mut reader: ScenarioReader<'_>, text: &str, bounds: &Bounds) -> Resul
     if reader.fault_count() > 0 {
         return Err(reader.into_faults());
     }
+    // What an operation hides of bodies stays hidden; the parameters of the order are none of its.
+    head.mask.join_bodies(&reader.inlining.mask);
     let noted = reader.noted.unwrap_or_default();
     let constants = noted.constants();
     let scenario = scenario(head, draft, bounds);

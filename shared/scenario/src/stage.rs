@@ -19,6 +19,7 @@ mod failing;
 mod input;
 mod kept;
 mod need;
+mod operation;
 mod perform;
 mod render;
 mod response;
@@ -57,8 +58,8 @@ pub use sample::CallMade;
 pub use snapshot::{
     ActionHold, AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, Digest, EachProgress, ElementEnd,
     ElementNumbers, ElementProgress, EntryPoint, FailedElement, Frame, Handling, KeptAnswer, Mover,
-    OpenRequest, Polling, Remembered, Rest, RetryTime, Savepoint, Snapshot, SnapshotError, SyncRetry,
-    TaskTimes, Visit,
+    OpenOperation, OpenRequest, OperationSavepoint, Polling, Remembered, Rest, RetryTime, Savepoint,
+    Snapshot, SnapshotError, SyncRetry, TaskTimes, Visit,
 };
 pub use step::{Asking, StepMade, StepOutcome};
 pub use task::{TASK_PREFIX, system_of_task};
@@ -103,6 +104,8 @@ pub struct Stage {
 struct StageRun {
     /// Values that the actions see; the answers in it are those of the frame whose actions run.
     context: Context,
+    /// Parameters of the order.
+    params: Folded,
     cursor: Snapshot,
     state: StateId,
     /// The variables while the world is asked; at all other times they are in the context.
@@ -170,7 +173,8 @@ impl Stage {
         let mut run = Box::new(StageRun {
             end: end::Builder::default(),
             resting: (snapshot.visit.number > 0 && suspended).then_some(wake),
-            context: given.context(params, &mut snapshot),
+            context: given.context(params.clone(), &mut snapshot),
+            params,
             cursor: snapshot,
             state,
             vars: None,
@@ -200,8 +204,9 @@ impl Stage {
 
     /// Drops what can be made again: to be called before the world is asked, which takes its time.
     pub fn fold(&mut self) {
-        let StageRun { context, vars, cursor, calls, .. } = &mut *self.run;
+        let StageRun { context, vars, cursor, calls, params, .. } = &mut *self.run;
         context.fold();
+        params.fold();
         if !context.vars.is_empty() {
             let map = Value::Object(std::mem::take(&mut context.vars));
             vars.get_or_insert_with(|| Folded::from(map)).fold();
@@ -261,10 +266,11 @@ impl Stage {
         self.run.cursor.error.as_ref()
     }
 
-    /// The variables, unless they are put away.
+    /// The variables of the scenario itself, unless they are put away.
     #[must_use]
-    pub const fn vars(&self) -> &Map<String, Value> {
-        &self.run.context.vars
+    pub fn vars(&self) -> &Map<String, Value> {
+        let in_operation = self.run.cursor.operation().is_some();
+        if in_operation { &self.run.cursor.vars } else { &self.run.context.vars }
     }
 
     /// The name of the present state.

@@ -14,7 +14,7 @@ use pagurus_domain::document::Position;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-pub use super::context::{Context, Element, INDEX, NoSecrets, Secrets};
+pub use super::context::{Context, Element, INDEX, NoSecrets, RESULT, Secrets};
 use super::nearest::nearest;
 use super::places::Places;
 use super::script::{Code, CompileError, ROOTS, RunError, Scripting, remedy};

@@ -275,6 +275,11 @@ const MODULES: &[Module] = &[
         &[Intake],
         &[(&[Intake, Activator, Worker], &["LAST", "SINCE", "ONE", "NAMED"])],
     ),
+    of(
+        crate::outside::scenarios::operations::STATEMENTS,
+        &[Intake],
+        &[(&[Intake, Activator, Worker], &["USES"])],
+    ),
     of(crate::lists::search::STATEMENTS, &[Intake, Activator], &[(&[Intake], &["IDS_OF"])]),
     of(
         crate::lists::search::ATTRIBUTE_STATEMENTS,

@@ -7,6 +7,7 @@ use pagurus_domain::order::{Mode, Status};
 use pagurus_domain::retry::{Cycle, ErrorRules, Standing};
 use pagurus_runtime::config::Settings;
 use pagurus_scenario::Scenario;
+use pagurus_scenario::stage::Snapshot;
 use pagurus_store::outside::orders::OrderRow as Row;
 use pagurus_wire::order::RetryView;
 use serde_json::Value;
@@ -31,11 +32,13 @@ pub(crate) fn cycles(settings: &Settings, scenario: Option<&Scenario>, row: &Row
         max_acquisition: (row.mode == Mode::Sequential && row.position.is_some())
             .then_some(settings.resource_control.max_acquisition_duration),
     };
+    let stored: Value = stored.unwrap_or_default();
     let errors = match scenario {
-        Some(scenario) => ErrorRules::of(&settings.errors, &scenario.errors),
+        // A failure in an operation is judged by the rules of that first.
+        Some(scenario) => Snapshot::from_value(&stored).unwrap_or_default().rules(&settings.errors, scenario),
         None => ErrorRules::from(&settings.errors),
     };
-    read(errors, &order, &stored.unwrap_or_default(), now)
+    read(errors, &order, &stored, now)
 }
 
 /// Parts of an order by which its cycles are shown.

@@ -1,17 +1,19 @@
 //! Scenarios, their versions, and their texts.
 
+mod users;
+
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use pagurus_domain::document::Fault;
 use pagurus_domain::retry::{ErrorPolicy, Interaction};
 use pagurus_domain::system::host_and_path;
 use pagurus_runtime::aside;
 use pagurus_runtime::config::SecretTargets;
-use pagurus_scenario::Scenario;
 use pagurus_scenario::script::Scripting;
 use pagurus_scenario::source::{self, Reading};
 use pagurus_scenario::value::Secrets as _;
+use pagurus_scenario::{Library, Scenario};
 use pagurus_store::outside::scenarios;
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
@@ -59,40 +61,50 @@ impl Views {
         found.ok_or_else(|| Problem::no_scenario(name, version))
     }
 
-    /// Reads a text as a scenario, by the bounds of the moment.
+    /// Reads a text as a scenario, with these operations and by the bounds of the moment.
     ///
     /// # Errors
     /// All its faults, where it is not sound.
-    pub fn compiled(&self, text: &str) -> Result<Scenario, Vec<Fault>> {
+    pub fn compiled(&self, text: &str, library: &Library) -> Result<Scenario, Vec<Fault>> {
         let bounds = &self.host.settings().scenario;
-        source::read(text, &Scripting::new(bounds.script.clone()), bounds)
+        source::read_with(text, library, &Scripting::new(bounds.script.clone()), bounds)
     }
 
-    /// Reads a text as a scenario, and reports its faults as a problem.
-    pub fn read_scenario(&self, text: &str) -> Result<Scenario, Problem> {
-        self.compiled(text).map_err(|faults| Problem::of_faults(Type::Invalid, &faults))
+    /// A stored version, ready to run; the newest one where none is named.
+    pub async fn scenario(&self, name: &str, version: Option<i32>) -> Result<Arc<Scenario>, Problem> {
+        let found = async {
+            let client = self.host.store.api().await?;
+            self.catalogue.refresh(&client).await?;
+            self.catalogue.find(&client, name, version).await
+        };
+        let known = found.await.map_err(self.failed("scenarios"))?;
+        let known = known.ok_or_else(|| Problem::no_scenario(name, version))?;
+        known.scenario.map_err(|faults| Problem::new(Type::Invalid, faults.to_string()))
     }
 
     /// Reads a text as a scenario with its warnings, or with all its faults where it is not sound. Warned of is also what
     /// this deployment does not have: constants, secrets, and scenarios of children. They may come later.
-    pub async fn examine_scenario(&self, text: &str) -> Result<Reading, Problem> {
+    /// The operations that it runs are those that it would mean if it were stored now, and come with it.
+    pub async fn examine_scenario(&self, text: &str) -> Result<(Reading, Library), Problem> {
         let settings = self.host.settings();
+        let library = self.operations_of(text).await?;
         let text = text.to_owned();
         let read = aside::run("check", move || {
             let scripting = Scripting::new(settings.scenario.script.clone());
-            source::read_with_warnings(&text, &scripting, &settings.scenario)
+            let read = source::read_with_warnings(&text, &library, &scripting, &settings.scenario);
+            read.map(|reading| (reading, library))
         });
         let Ok(place) = CHECKED.acquire().await else { return Err(defect()) };
         let read = read.await.ok_or_else(defect)?;
         drop(place);
-        let mut reading = read.map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
+        let (mut reading, library) = read.map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
         let unknown = self.unknown_here(&reading).await?;
         reading.warnings.extend(unknown);
         let settings = self.host.settings();
         let targets = &settings.worker.calls.secrets;
         reading.warnings.extend(kept_secrets(&reading.scenario, targets, &settings.constants));
         reading.warnings.extend(overruled(&reading.scenario, &settings.errors, &settings.constants));
-        Ok(reading)
+        Ok((reading, library))
     }
 
     async fn unknown_here(&self, reading: &Reading) -> Result<Vec<Fault>, Problem> {

@@ -287,6 +287,9 @@ pub struct TrialBody {
     pub scenario: String,
     /// Text of the tests.
     pub tests: String,
+    /// Texts of the operations that the scenario runs; left out, those that are stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<Vec<String>>,
 }
 
 /// A place in the text of a scenario that is not finished. Lines and columns count from 1, columns in units of UTF-16.

@@ -43,6 +43,35 @@ pub struct CheckedView {
     pub faults: Vec<Detail>,
     /// Places that mean something else than their author may think.
     pub warnings: Vec<Detail>,
+    /// Newest versions of the scenarios that run this operation.
+    #[serde(rename = "usedBy", default, skip_serializing_if = "Vec::is_empty")]
+    pub used_by: Vec<OperationUserView>,
+}
+
+/// The newest version of a scenario that runs an operation. It goes on with the version that it has until it is applied
+/// again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationUserView {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Its version.
+    pub version: i32,
+    /// The operation that it runs: the one in question, or one that runs that.
+    pub operation: String,
+    /// The version of that operation which it runs.
+    #[serde(rename = "operationVersion")]
+    pub operation_version: i32,
+    /// What would be wrong with the scenario if it were applied now, with the operation as it is in question.
+    pub faults: Vec<Detail>,
+}
+
+/// An operation that a version of a scenario runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PinnedOperationView {
+    /// Name of the operation.
+    pub operation: String,
+    /// Its version.
+    pub version: i32,
 }
 
 /// A scenario that is stored.
@@ -52,6 +81,12 @@ pub struct AppliedView {
     pub scenario: String,
     /// Version that has this text: a new one, or the newest if that had it already.
     pub version: i32,
+    /// Operations that it runs, each with the version that was decided when it was applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<PinnedOperationView>,
+    /// Newest versions of the scenarios that run this operation.
+    #[serde(rename = "usedBy", default, skip_serializing_if = "Vec::is_empty")]
+    pub used_by: Vec<OperationUserView>,
     /// Tag of that version: `If-Match` with it stores a text only on top of this one.
     #[serde(default)]
     pub tag: String,

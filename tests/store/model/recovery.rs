@@ -125,6 +125,7 @@ impl Both {
         let until = Timestamp::now() + SignedDuration::from_secs(900);
         let entered = Entered {
             step: "a".to_owned(),
+            entry_point: Some("a".to_owned()),
             attempt: real.attempt,
             scenario_status: ScenarioStatus::OnTarget,
             visited: 2,

@@ -8,9 +8,10 @@ use pagurus_scenario::script::Scripting;
 use pagurus_scenario::source::{explain_faults, explain_warnings, read};
 use pagurus_scenario::value::percent_encode;
 use pagurus_wire::problem::{Detail, Problem, Type};
-use pagurus_wire::scenarios::CheckedView;
+use pagurus_wire::scenarios::{AppliedView, CheckedView, OperationUserView};
 
-use super::{VersionEntry, files};
+use super::files;
+use super::library::operations_first;
 use crate::client::ApiClient;
 use crate::failure::{CliError, fault_of, faults_of};
 use crate::failure_text;
@@ -34,7 +35,7 @@ pub(super) async fn run(
     screen: &Screen,
 ) -> Result<(), CliError> {
     let mut outcome = Ok(());
-    let files = files::files_in(files, files::is_scenario)?;
+    let files = operations_first(files::files_in(files, files::is_scenario)?)?;
     if files.is_empty() {
         return Err(CliError::Input(files::NONE.to_owned()));
     }
@@ -97,12 +98,39 @@ async fn apply_one(path: &Path, way: Way<'_>, client: &ApiClient, screen: &Scree
         let checked: CheckedView = reply.read()?;
         warn(&checked.warnings);
         let message = format!("{}: can be applied; nothing is stored", harmless(&checked.scenario));
-        return screen.line(&message);
+        screen.line(&message)?;
+        return show_users(&checked.used_by, screen);
     }
-    let applied: VersionEntry = reply.read()?;
+    let applied: AppliedView = reply.read()?;
     warn(&applied.warnings);
     let what = if reply.status == 201 { "is new" } else { "is as it was" };
-    screen.line(&format!("{}: version {} {what}", harmless(&applied.scenario), applied.version))
+    let mut line = format!("{}: version {} {what}", harmless(&applied.scenario), applied.version);
+    let runs: Vec<String> = applied
+        .operations
+        .iter()
+        .map(|one| format!("{} version {}", harmless(&one.operation), one.version))
+        .collect();
+    if !runs.is_empty() {
+        line.push_str(&format!("; it runs {}", runs.join(", ")));
+    }
+    screen.line(&line)?;
+    show_users(&applied.used_by, screen)
+}
+
+/// Tells of the scenarios that run an operation: each goes on with the version that it has until it is applied again, and
+/// one that could not be applied again breaks then.
+fn show_users(users: &[OperationUserView], screen: &Screen) -> Result<(), CliError> {
+    for user in users {
+        let (scenario, operation) = (harmless(&user.scenario), harmless(&user.operation));
+        let version = user.operation_version;
+        screen.line(&format!("  {scenario} runs {operation} version {version} until it is applied again"))?;
+        for fault in &user.faults {
+            let place = fault.line.map_or_else(String::new, |line| format!(" in line {line}"));
+            let message = harmless(&fault.message);
+            screen.line(&format!("    and could not be applied any more{place}: {message}"))?;
+        }
+    }
+    Ok(())
 }
 
 fn refused(file: &str, text: &str, faults: &[Fault], screen: &Screen) -> CliError {

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use pagurus_domain::document::Fault;
-use pagurus_scenario::Bounds;
 use pagurus_scenario::script::Scripting;
 use pagurus_scenario::source::{Reading, explain_faults, explain_warnings, read_with_warnings};
+use pagurus_scenario::{Bounds, Library};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
+use super::library::Libraries;
 use super::{bounds_of, files};
 use crate::failure::{CliError, FAILED};
 use crate::input;
@@ -30,9 +31,10 @@ pub(crate) fn check(
     }
     let mut reports = Vec::new();
     let mut good = true;
+    let mut libraries = Libraries::of(&files);
     for path in &files {
         let (name, text) = (input::name_of(path), input::text_of(path)?);
-        let read = read_file(path, &text, &scripting, &bounds);
+        let read = read_file(path, &text, libraries.beside(path, &text)?, &scripting, &bounds);
         good &= read.as_ref().is_ok_and(|content| !strict || content.warnings().is_empty());
         if screen.json {
             reports.push(report_value(&name, &read));
@@ -66,13 +68,14 @@ impl CheckedFile {
 fn read_file(
     path: &Path,
     text: &str,
+    library: &Library,
     scripting: &Scripting,
     bounds: &Bounds,
 ) -> Result<CheckedFile, Vec<Fault>> {
     if files::holds_tests(path) {
         return pagurus_workbench::trial::read(text).map(|file| CheckedFile::Tests(file.trials.len()));
     }
-    let Reading { scenario, warnings, .. } = read_with_warnings(text, scripting, bounds)?;
+    let Reading { scenario, warnings, .. } = read_with_warnings(text, library, scripting, bounds)?;
     Ok(CheckedFile::Scenario { states: scenario.states.len(), name: scenario.name, warnings })
 }
 
@@ -111,7 +114,7 @@ mod tests {
 
     fn checked_as(file: &str, text: &str) -> Result<CheckedFile, Vec<Fault>> {
         let bounds = Bounds::default();
-        read_file(Path::new(file), text, &Scripting::new(bounds.script.clone()), &bounds)
+        read_file(Path::new(file), text, &Library::default(), &Scripting::new(bounds.script.clone()), &bounds)
     }
 
     fn checked(text: &str) -> Result<CheckedFile, Vec<Fault>> {

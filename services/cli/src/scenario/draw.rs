@@ -1,12 +1,15 @@
 //! `pagurus scenario graph`: the workflow as a picture, from a file or from the server.
 
+use std::path::Path;
+
 use clap::ValueEnum;
 use pagurus_scenario::Bounds;
 use pagurus_scenario::script::Scripting;
-use pagurus_scenario::source::{explain_faults, read};
+use pagurus_scenario::source::{explain_faults, read_with};
 use pagurus_workbench::graph;
 use serde_json::json;
 
+use super::library::Libraries;
 use crate::client::ApiClient;
 use crate::failure::CliError;
 use crate::screen::{Screen, harmless};
@@ -30,7 +33,10 @@ pub(super) async fn run(
     screen: &Screen,
 ) -> Result<(), CliError> {
     let text = super::text_of(source, client).await?;
-    let scenario = read(&text, &Scripting::new(bounds.script.clone()), bounds).map_err(|faults| {
+    let mut libraries = Libraries::of(&[]);
+    let library = libraries.beside(Path::new(source), &text)?;
+    let scripting = Scripting::new(bounds.script.clone());
+    let scenario = read_with(&text, library, &scripting, bounds).map_err(|faults| {
         CliError::Input(format!(
             "{}: faults: {}\n{}",
             harmless(source),

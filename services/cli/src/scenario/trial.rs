@@ -8,7 +8,7 @@ use pagurus_domain::document::Fault;
 use pagurus_scenario::Scenario;
 use pagurus_scenario::deployment::Deployment;
 use pagurus_scenario::script::Scripting;
-use pagurus_scenario::source::{explain_faults, read};
+use pagurus_scenario::source::{explain_faults, read_with};
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::scenarios::TriedView;
 use pagurus_workbench::trial::{self, TrialOutcome, spelled_duration};
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::coverage::{self, ByScenario};
 use super::files::{files_in, holds_tests};
+use super::library::Libraries;
 use super::report::{Report, TriedFault, TriedTest};
 use crate::client::ApiClient;
 use crate::failure::{CliError, FAILED, faults_of};
@@ -109,7 +110,9 @@ fn try_file(path: &Path, deployment: &Deployment) -> Result<Report, CliError> {
     };
     let source = input::text_of(&beside)?;
     let bounds = &deployment.bounds;
-    let scenario = match read(&source, &Scripting::new(bounds.script.clone()), bounds) {
+    let mut libraries = Libraries::of(&[]);
+    let library = libraries.beside(&beside, &source)?;
+    let scenario = match read_with(&source, library, &Scripting::new(bounds.script.clone()), bounds) {
         Ok(scenario) => Arc::new(Scenario { file: Some(input::name_of(&beside)), ..scenario }),
         Err(faults) => {
             return Ok(Report::Refused { file: input::name_of(&beside), text: source, faults });
@@ -129,7 +132,12 @@ async fn try_file_there(path: &Path, client: &ApiClient) -> Result<Report, CliEr
     let beside =
         named.map_or_else(|| scenario_beside(path), |name| path.parent().unwrap_or(Path::new("")).join(name));
     let source = input::text_of(&beside)?;
-    let body = json!({"scenario": source, "tests": text});
+    let mut body = json!({"scenario": source, "tests": text});
+    let mut libraries = Libraries::of(&[]);
+    let operations = libraries.beside(&beside, &source)?.texts();
+    if !operations.is_empty() {
+        body["operations"] = json!(operations);
+    }
     match client.post("/v1/scenarios/test", &body).await {
         Ok(reply) => {
             let tried: TriedView = reply.read()?;
@@ -288,6 +296,8 @@ fn detail(test: &ShownTest<'_>) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
+    use pagurus_scenario::Library;
+
     use super::*;
 
     const SCENARIO: &str = "scenario: s\ninitialState: a\nstates: {a: {actions: [log: x], on: {success: done}}, done: {kind: terminal}}\n";
@@ -297,7 +307,8 @@ mod tests {
     fn reports(tests: &str) -> Vec<Report> {
         let deployment = Deployment::default();
         let scripting = Scripting::new(deployment.bounds.script.clone());
-        let scenario = Arc::new(read(SCENARIO, &scripting, &deployment.bounds).unwrap());
+        let scenario =
+            Arc::new(read_with(SCENARIO, &Library::default(), &scripting, &deployment.bounds).unwrap());
         let file = trial::read(tests).unwrap();
         let outcomes = try_all(&scenario, &deployment, &file.trials);
         vec![Report::Run { file: "s.test.yaml".to_owned(), text: tests.to_owned(), scenario, outcomes }]

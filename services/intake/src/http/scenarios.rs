@@ -12,6 +12,7 @@ use pagurus_command::migrate::{Migrated, Migration};
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::trouble::store_problem;
+use pagurus_scenario::Library;
 use pagurus_scenario::source::Reading;
 use pagurus_store::lists::audit::AuditEntry;
 use pagurus_store::outside::scenarios::{self, Applied, Expected};
@@ -19,7 +20,9 @@ use pagurus_view::ListQuery;
 use pagurus_wire::bodies::{MigrationBody, TrialBody};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
-use pagurus_wire::scenarios::{AppliedView, CheckedView, LeftView, MigratedView, ScenarioLine, VersionLine};
+use pagurus_wire::scenarios::{
+    AppliedView, CheckedView, LeftView, MigratedView, PinnedOperationView, ScenarioLine, VersionLine,
+};
 use pagurus_workbench::graph as drawing;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -103,19 +106,21 @@ pub(super) fn routes(table: Table) -> Table {
         )
 }
 
-/// Reads the text of a scenario from a body, and the scenario from it, with the warnings about both.
-async fn read(intake: &Intake, body: Body) -> HttpResult<(String, Reading)> {
+/// Reads the text of a scenario from a body, and the scenario from it, with the warnings about both, and the operations that
+/// it runs.
+async fn read(intake: &Intake, body: Body) -> HttpResult<(String, Reading, Library)> {
     let bytes = body::read(intake, body).await?;
     let text = String::from_utf8(bytes.to_vec())
         .map_err(|_| Problem::new(Type::Malformed, "the text of a scenario is UTF-8"))?;
-    let reading = intake.views.examine_scenario(&text).await?;
-    Ok((text, reading))
+    let (reading, library) = intake.views.examine_scenario(&text).await?;
+    Ok((text, reading, library))
 }
 
 /// `POST /v1/scenarios/check`
 async fn check(State(intake): State<Intake>, body: Body) -> HttpResult<Json<CheckedView>> {
-    let (_, Reading { scenario, warnings, .. }) = read(&intake, body).await?;
+    let (text, Reading { scenario, warnings, .. }, _) = read(&intake, body).await?;
     Ok(Json(CheckedView {
+        used_by: intake.views.operation_users(&scenario, &text).await?,
         states: scenario.states.len(),
         scenario: scenario.name,
         faults: Vec::new(),
@@ -132,12 +137,13 @@ async fn apply(
     body: Body,
 ) -> HttpResult<Response<Body>> {
     let expected = expected(&headers)?;
-    let (text, Reading { scenario, warnings, .. }) = read(&intake, body).await?;
+    let (text, Reading { scenario, warnings, .. }, library) = read(&intake, body).await?;
     if scenario.name != name {
         let detail = format!("the text is of scenario `{}`, the path names `{}`", scenario.name, cut(&name));
         return Err(Problem::new(Type::Invalid, detail).at("/scenario").into());
     }
-    let applied = store(&intake, &name, &text, &expected, &by)
+    let used_by = intake.views.operation_users(&scenario, &text).await?;
+    let applied = store(&intake, (&name, &text, &library), &expected, &by)
         .await
         .map_err(|error| store_problem(&intake.host, "apply", &error))?;
     let (status, version) = match applied {
@@ -146,9 +152,20 @@ async fn apply(
         Applied::Unexpected(newest) => return Err(unexpected(&name, newest.as_deref()).into()),
     };
     let warnings = Problem::of_faults(Type::Invalid, &warnings).errors;
+    let operations = pinned(&library);
     let tag = scenarios::tag_of(version, &text);
     let headers = [(header::ETAG, format!("\"{tag}\""))];
-    Ok((status, headers, Json(AppliedView { scenario: name, version, tag, warnings })).into_response())
+    let view = AppliedView { scenario: name, version, operations, used_by, tag, warnings };
+    Ok((status, headers, Json(view)).into_response())
+}
+
+/// The operations that a scenario runs itself.
+fn pinned(library: &Library) -> Vec<PinnedOperationView> {
+    let entries = library.uses_of_root().filter_map(|(_, no)| library.entry(no));
+    let pinned = entries.filter_map(|entry| {
+        Some(PinnedOperationView { operation: entry.name.clone(), version: entry.version? })
+    });
+    pinned.collect()
 }
 
 /// Returns the problem of a version that is another than expected.
@@ -164,14 +181,13 @@ fn unexpected(name: &str, newest: Option<&str>) -> Problem {
 
 async fn store(
     intake: &Intake,
-    name: &str,
-    text: &str,
+    (name, text, library): (&str, &str, &Library),
     expected: &Expected,
     by: &Principal,
 ) -> Result<Applied, pagurus_store::Error> {
     let mut client = intake.host.store.api().await?;
     let tx = client.transaction().await?;
-    let applied = scenarios::apply(&tx, name, text, expected).await?;
+    let applied = scenarios::apply(&tx, name, text, library, expected).await?;
     if let Applied::New(version) = applied {
         // Versions of a name follow each other without a gap.
         let before = if version > 1 { json!({"version": version - 1}) } else { Value::Null };
@@ -263,13 +279,13 @@ async fn graph(
             return Err(Problem::new(Type::Invalid, detail).at("/format").into());
         }
     };
-    let scenario = intake.views.read_scenario(&intake.views.scenario_text(&name, query.version).await?.1)?;
+    let scenario = intake.views.scenario(&name, query.version).await?;
     Ok(picture(kind, draw(&scenario)))
 }
 
 /// `POST /v1/scenarios/graph`
 async fn draw(State(intake): State<Intake>, body: Body) -> HttpResult<Response<Body>> {
-    let (_, Reading { scenario, .. }) = read(&intake, body).await?;
+    let (_, Reading { scenario, .. }, _) = read(&intake, body).await?;
     Ok(picture(SVG, drawing::svg(&scenario)))
 }
 

@@ -12,18 +12,29 @@ use super::{
 };
 use crate::classes::ASYNC_TIMEOUT;
 
+/// Most scenarios whose rules are asked one behind the other: the order's, and the operations that it is in (SCN-19).
+const MOST_OWN: usize = 4;
+
 /// Rules and policies as an order of one scenario meets them.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorRules<'a> {
     deployment: &'a ErrorPolicy,
-    /// Rules that the scenario brings along.
-    own: Option<&'a ErrorPolicy>,
+    /// Rules that scenarios bring along, in the order in which they are asked.
+    own: [Option<OwnRules<'a>>; MOST_OWN],
+}
+
+/// Rules that a scenario brings along.
+#[derive(Clone, Copy, Debug)]
+struct OwnRules<'a> {
+    policy: &'a ErrorPolicy,
+    /// The name of an operation, which its policies may name; `None` for the scenario of the order.
+    operation: Option<&'a str>,
 }
 
 /// A deployment, and a scenario that brings nothing along.
 impl<'a> From<&'a ErrorPolicy> for ErrorRules<'a> {
     fn from(deployment: &'a ErrorPolicy) -> Self {
-        Self { deployment, own: None }
+        Self { deployment, own: [None; MOST_OWN] }
     }
 }
 
@@ -31,12 +42,22 @@ impl<'a> ErrorRules<'a> {
     /// The rules of a deployment, with those of a scenario behind them.
     #[must_use]
     pub const fn of(deployment: &'a ErrorPolicy, own: &'a ErrorPolicy) -> Self {
-        Self { deployment, own: Some(own) }
+        Self { deployment, own: [Some(OwnRules { policy: own, operation: None }), None, None, None] }
+    }
+
+    /// The same for an action of an operation that the scenario runs: the operation is asked before it.
+    #[must_use]
+    pub fn inside(self, operation: &'a str, policy: &'a ErrorPolicy) -> Self {
+        let mut own = self.own;
+        own.rotate_right(1);
+        own[0] = Some(OwnRules { policy, operation: Some(operation) });
+        Self { own, ..self }
     }
 
     /// The layers in the order in which they are asked.
     pub(super) fn layers(self) -> impl Iterator<Item = &'a ErrorPolicy> {
-        std::iter::once(self.deployment).chain(self.own)
+        let own = self.own.into_iter().flatten().map(|own| own.policy);
+        std::iter::once(self.deployment).chain(own)
     }
 
     /// The class of an outcome by the first layer that has one for it.
@@ -67,7 +88,7 @@ impl<'a> ErrorRules<'a> {
         };
         LayeredRetries {
             deployment: retries(self.deployment),
-            own: self.own.map(retries),
+            own: self.own.map(|own| own.map(|own| (retries(own.policy), own.operation))),
             control: self.deployment.duration_control,
         }
     }
@@ -120,11 +141,12 @@ pub(super) enum Half {
     Async,
 }
 
-/// Retries of one kind of failures, by both layers.
+/// Retries of one kind of failures, by all layers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LayeredRetries<'a> {
     deployment: &'a Retries,
-    own: Option<&'a Retries>,
+    /// Retries of scenarios, each with the name of the operation that it is.
+    own: [Option<(&'a Retries, Option<&'a str>)>; MOST_OWN],
     pub(super) control: DurationControl,
 }
 
@@ -150,8 +172,11 @@ impl<'a> LayeredRetries<'a> {
         let deployment = self.deployment;
         let (max_cycle, max_total) = (deployment.max_cycle(), deployment.max_total());
         let policy = most_specific(&deployment.policies, scenario, class);
-        let own = self.own.filter(|own| policy.is_none() && own.mode != RetryMode::None);
-        let of_own = own.and_then(|own| Some((own, most_specific(&own.policies, scenario, class)?)));
+        let own = self.own.into_iter().flatten().filter(|(own, _)| own.mode != RetryMode::None);
+        let mut found = own.filter_map(|(own, operation)| {
+            Some((own, most_specific(&own.policies, operation.unwrap_or(scenario), class)?))
+        });
+        let of_own = if policy.is_none() { found.next() } else { None };
         match of_own {
             None => LayeredPolicy { policy, max_cycle, max_total, is_own: false },
             Some((own, policy)) => LayeredPolicy {

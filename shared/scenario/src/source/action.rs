@@ -2,6 +2,7 @@
 
 mod choose;
 mod each;
+mod run;
 
 use pagurus_domain::document::Value;
 use pagurus_domain::document::form::{Form, KeyRule, Keys, NamedForm, filled_list, key};
@@ -40,6 +41,7 @@ static WORDS: Keys = Keys::with_rules(
         key("choose", filled_list(&Form::Fields(&choose::BRANCH)), "Does the actions of the first branch whose condition holds."),
         key("parallel", choose::PARALLEL, "Makes 1 to 20 HTTP requests at once."),
         key("each", Form::Fields(&each::KEYS), "Does the same actions for every element of a list."),
+        key("do", Form::Fields(&run::KEYS), "Runs an operation right here, with names of its own."),
         key("log", Form::AsWritten, "Writes a line to the log of the order."),
         key("release", Form::Bare, "Gives up the queue of a sequential order before its end."),
     ],
@@ -91,7 +93,15 @@ pub(super) fn actions_of(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Ve
 }
 
 fn draft(spot: &Spot<'_>, (action, effect, request): ActionParts) -> DraftAction {
-    DraftAction { mark: spot.mark.clone(), action, effect, request, raises: Vec::new(), branches: Vec::new() }
+    DraftAction {
+        mark: spot.mark.clone(),
+        action,
+        effect,
+        request,
+        raises: Vec::new(),
+        branches: Vec::new(),
+        operation: None,
+    }
 }
 
 /// An action without any settings: `- wait`, `- release`.
@@ -150,6 +160,7 @@ fn with_keys(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<DraftAc
             let (read, raises) = script(reader, &member);
             return Some(DraftAction { raises, ..draft(spot, read) });
         }
+        "do" => return Some(run::read(reader, spot.mark.clone(), &member)),
         "parallel" => choose::read_parallel(reader, &member),
         "each" => each::read(reader, &member),
         "actor" => actor::read_actor(reader, &member),
@@ -184,6 +195,7 @@ fn example(word: &str) -> &'static str {
         "choose" => "choose: [{when: \"params.amount > 100\", actions: []}]",
         "parallel" => "parallel: [{http: {name: a, url: \"${config.NAME}/path\"}}]",
         "each" => "each: {in: \"${params.items}\", actions: [{http: {url: \"${config.NAME}/${item}\"}}]}",
+        "do" => "do: {operation: NAME, params: {}, save: {id: \"${result.id}\"}}",
         _ => "log: \"a text\"",
     }
 }

@@ -6,7 +6,7 @@
 use pagurus_domain::document::{Fault, Position};
 
 use crate::value::Template;
-use crate::{Action, Event, Poll, StateKind, TerminalOutcome};
+use crate::{Action, EnterAction, Event, Poll, StateKind, TerminalOutcome};
 
 /// A place in the file, as faults name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,6 +128,28 @@ pub(crate) struct DraftAction {
     pub raises: Vec<Named>,
     /// The branches of a `choose`, in their order; empty for all other actions.
     pub branches: Vec<DraftBranch>,
+    /// The operation of a `do`.
+    pub operation: Option<Box<DraftOperation>>,
+}
+
+/// An operation that a scenario runs, read from its own text, which has no faults.
+#[derive(Debug)]
+pub(crate) struct DraftOperation {
+    /// Its entry, whose exit is not placed yet.
+    pub enter: EnterAction,
+    /// Its actions from savepoint to savepoint.
+    pub parts: Vec<DraftPart>,
+    /// Variables to set from its result.
+    pub save: Vec<(String, Template)>,
+}
+
+/// Actions of an operation that run in one go.
+#[derive(Debug)]
+pub(crate) struct DraftPart {
+    /// The savepoint in front of them, where it has a name.
+    pub savepoint: Option<String>,
+    /// The actions.
+    pub actions: Vec<DraftAction>,
 }
 
 impl DraftAction {

@@ -6,7 +6,7 @@
 //! that is over is not rested again.
 
 use super::action;
-use super::draft::{Draft, DraftAction, DraftState, DraftTransition, Mark, Named};
+use super::draft::{Draft, DraftAction, DraftPart, DraftState, DraftTransition, Mark, Named};
 use super::reader::{ScenarioReader, Spot, quoted};
 use super::state::settle_orders;
 use crate::{Event, StateKind, TerminalOutcome};
@@ -44,8 +44,22 @@ impl OperationPart {
 
 /// Reads the list under `actions`.
 pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Draft {
+    let parts = parts(reader, spot);
+    draft(parts, spot.mark.clone())
+}
+
+/// Reads the list under `actions` for a scenario that runs the operation among its own actions.
+pub(super) fn read_parts(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Vec<DraftPart> {
+    let parts = parts(reader, spot).into_iter().map(|mut part| {
+        settle_orders(&mut part.actions);
+        DraftPart { savepoint: part.is_savepoint.then_some(part.name), actions: part.actions }
+    });
+    parts.collect()
+}
+
+fn parts(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Vec<OperationPart> {
     let mark = spot.mark.clone();
-    let mut parts = vec![OperationPart::new(FIRST.into(), mark.clone(), true)];
+    let mut parts = vec![OperationPart::new(FIRST.into(), mark, true)];
     match spot.node.as_list() {
         None => {
             let fault = spot.must_be("a list of actions");
@@ -82,7 +96,7 @@ pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Draft {
     }
     // A savepoint right after a rest leaves an empty part between the two.
     parts.retain(|part| part.is_savepoint || !part.actions.is_empty() || !part.understood);
-    draft(parts, mark)
+    parts
 }
 
 fn savepoint<'a>(item: &Spot<'a>) -> Option<Spot<'a>> {

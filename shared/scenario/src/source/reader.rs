@@ -9,6 +9,7 @@ use pagurus_domain::document::{
 };
 
 use super::draft::{Mark, Named};
+use super::inlining::Inlining;
 use super::noted::Noted;
 use super::place::SourceMap;
 use crate::nearest::nearest;
@@ -52,6 +53,8 @@ pub(super) struct ScenarioReader<'a> {
     pub(super) is_sent: bool,
     /// Notes for the warnings; `None` if nobody wants them.
     pub(super) noted: Option<Noted>,
+    /// The operations that the scenario may run.
+    pub(super) inlining: Inlining<'a>,
     source: SourceMap<'a>,
     faults: Vec<Fault>,
     left_out: usize,
@@ -133,12 +136,13 @@ impl<'a> Fields<'a> {
 
 impl<'a> ScenarioReader<'a> {
     /// A reader of this text, without faults so far.
-    pub(super) fn new(text: &'a str, scripting: &'a Scripting) -> Self {
+    pub(super) fn new(text: &'a str, scripting: &'a Scripting, inlining: Inlining<'a>) -> Self {
         Self {
             scripting,
             locals: Vec::new(),
             is_sent: false,
             noted: None,
+            inlining,
             source: SourceMap::new(text),
             faults: Vec::new(),
             left_out: 0,

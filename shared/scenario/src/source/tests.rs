@@ -6,6 +6,7 @@ mod each;
 mod editor;
 mod every;
 mod hostile;
+mod inside;
 mod places;
 mod whole;
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::Folded;
 use super::failing::Failing as _;
-use super::snapshot::{Answers, Frame, Handling, Mover, Remembered, Rest};
+use super::snapshot::{Frame, Handling, Mover, Remembered, Rest};
 use super::{StageRun, StageTurn};
 
 /// A call that waits for the order.
@@ -50,6 +50,7 @@ impl StageRun {
             self.end.log(turn.now, format!("call `{}` leads to `{into}`", call.name));
             self.resting = None;
             self.cursor.main.rest = None;
+            self.close_operations(turn);
             self.requests_are_earlier();
             self.cursor.forget_async_retry();
             // The one before it has come no further than here.
@@ -67,13 +68,12 @@ impl StageRun {
         }
         self.end.log(turn.now, format!("call `{name}`"));
         self.context.event = Some(event);
-        let (last, named) = (self.context.response.take(), std::mem::take(&mut self.context.responses));
-        self.cursor.main.answers = Answers { last, named };
+        let vars = Value::Object(self.vars_for_call()).into();
         let (result, message) = (self.cursor.result.clone(), self.cursor.message.clone());
-        let vars = Value::Object(self.context.vars.clone()).into();
         let before = Some(Remembered { vars, result, message });
         let frame = Frame::default();
         self.cursor.handling = Some(Box::new(Handling { no, name, body, frame, before, answer: None }));
+        self.show_names_to_call(turn);
         true
     }
 
@@ -83,8 +83,8 @@ impl StageRun {
         let said = call.answer.take();
         let template = turn.scenario.handler(&call.name).and_then(|handler| handler.answer.as_ref());
         match template.map(|template| template.render(&self.context, &turn.settings.scripting)) {
-            None => self.close_call(Ok(said.unwrap_or(Value::Null))),
-            Some(Ok(answer)) => self.close_call(Ok(answer)),
+            None => self.close_call(Ok(said.unwrap_or(Value::Null)), turn),
+            Some(Ok(answer)) => self.close_call(Ok(answer), turn),
             Some(Err(error)) => {
                 let error = error.into_error(self, turn);
                 self.fail_call(error, turn);
@@ -107,10 +107,10 @@ impl StageRun {
             self.context.vars = before.vars.into_map();
             (self.cursor.result, self.cursor.message) = (before.result, before.message);
         }
-        self.close_call(Err(error));
+        self.close_call(Err(error), turn);
     }
 
-    fn close_call(&mut self, outcome: Result<Value, OrderError>) {
+    fn close_call(&mut self, outcome: Result<Value, OrderError>, turn: &StageTurn<'_>) {
         let Some(call) = self.cursor.handling.take() else { return };
         if let (Ok(_), Some(before)) = (&outcome, call.before) {
             self.cursor.keep_behind_savepoint(&before.vars.into_map(), &self.context.vars);
@@ -118,8 +118,7 @@ impl StageRun {
         self.end.answer(call.no, outcome);
         self.cursor.sum_up_retries();
         self.context.event = self.cursor.mover.as_ref().map(|mover| mover.event.clone());
-        let Answers { last, named } = std::mem::take(&mut self.cursor.main.answers);
-        (self.context.response, self.context.responses) = (last, named);
+        self.show_names_behind_call(turn);
     }
 
     /// Answers the call that moved the order.

@@ -70,11 +70,15 @@ impl StageRun {
         match (self.cursor.handling.is_some(), outcome) {
             (true, Ok(())) => self.finish_call(turn),
             (true, Err(error)) => self.fail_call(error, turn),
+            (false, Ok(())) if self.cursor.operation().is_some() => self.end_part(turn),
             (false, Ok(())) => self.raise(Event::Success, turn),
-            (false, Err(error)) => {
+            (false, Err(mut error)) => {
                 // What was not sent will not be answered: no later wait is for it.
                 if let Some(request) = self.present(turn).and_then(Action::request) {
                     self.cursor.requests.retain(|open| open.name != request);
+                }
+                if let Some(enter) = self.entry(turn) {
+                    error.message = format!("operation `{}`: {}", enter.path(), error.message);
                 }
                 self.note_failure(error, turn);
                 self.raise(Event::Fail, turn);
@@ -148,6 +152,12 @@ impl StageRun {
             self.repeat_from_entry_point(turn);
             return None;
         }
+        if self.cursor.operation().is_some()
+            && matches!(self.present(turn), Some(Action::Wait { .. } | Action::Sleep(_)))
+        {
+            self.leave_rest_in_operation(wake, turn);
+            return None;
+        }
         match (turn.scenario.state(self.state).kind, wake) {
             (StateKind::Sleeping, _) => {
                 self.requests_are_earlier();
@@ -166,6 +176,7 @@ impl StageRun {
 
     /// Ends an order whose whole time is over, with all that it waited for and repeated.
     fn outlive(&mut self, turn: &StageTurn<'_>) {
+        self.close_operations(turn);
         self.cursor.visit.awaiting = None;
         self.cursor.main.retry = None;
         self.cursor.main.held = None;
@@ -255,13 +266,17 @@ impl StageRun {
 
     /// Takes an event of the scenario's own that a script raised (SCN-16).
     pub(super) fn raise_named(&mut self, name: String, turn: &StageTurn<'_>) {
-        let state = self.own_state(turn);
+        let state = self.own_state(turn).filter(|_| self.cursor.operations.is_empty());
         match state.and_then(|state| state.named_event(&name)) {
             Some(to) => self.go(name.into(), to, turn),
             None => {
                 let message = match state {
                     Some(state) => format!("state `{}` has no transition for event `{name}`", state.name),
-                    None => format!("event `{name}` is raised in a call, which does not move the order"),
+                    None => {
+                        format!(
+                            "event `{name}` is raised in a call or an operation, which does not move the order"
+                        )
+                    }
                 };
                 self.fail(OrderError::new(SCENARIO_INCOMPLETE, message), turn);
             }
@@ -270,6 +285,7 @@ impl StageRun {
 
     /// Moves the order to another state.
     pub(super) fn go(&mut self, event: Cow<'static, str>, to: StateId, turn: &StageTurn<'_>) {
+        self.close_operations(turn);
         let (from, into) = (turn.scenario.state(self.state), turn.scenario.state(to));
         if self.is_got_over(&event, to, turn) {
             (self.cursor.error, self.context.error) = (None, None);

@@ -16,7 +16,9 @@ use super::super::Folded;
 use super::super::conceal::Concealed;
 use super::call::CallAnswer;
 use super::sample::CallMade;
-use super::snapshot::{Answers, Destination, EntryPoint, Remembered, Rest, RetryTime, Snapshot};
+use super::snapshot::{
+    Answers, Destination, EntryPoint, OpenOperation, Remembered, Rest, RetryTime, Snapshot,
+};
 use super::step::StepMade;
 use super::{StageRun, StageTurn};
 
@@ -112,8 +114,10 @@ pub struct StageEnd {
 pub struct Reached {
     /// Position and variables to go on with.
     pub snapshot: Snapshot,
-    /// The entry point, which is the present state.
+    /// The present state.
     pub step: String,
+    /// The entry point, where the present state is one: a savepoint of an operation is none.
+    pub entry_point: Option<String>,
     /// Status of the order in relation to its target.
     pub scenario_status: ScenarioStatus,
     /// Transitions from here to a target; `None` where there is no way.
@@ -196,12 +200,18 @@ impl Builder {
     }
 
     /// Hands over what is to be saved at an entry point: the end tells no more of it.
-    pub fn reach(&mut self, snapshot: Snapshot, step: &str, distance: Option<usize>) -> Reached {
+    pub fn reach(
+        &mut self,
+        snapshot: Snapshot,
+        (step, is_entry_point): (&str, bool),
+        distance: Option<usize>,
+    ) -> Reached {
         self.saved_at = self.last_moment();
         self.saved_lines += self.log.len();
         let mut reached = Reached {
             snapshot,
             step: step.to_owned(),
+            entry_point: is_entry_point.then(|| step.to_owned()),
             scenario_status: standing(distance),
             distance,
             transitions: std::mem::take(&mut self.transitions),
@@ -289,10 +299,23 @@ impl Builder {
                 Err(error) => excerpt(&mut error.message),
             }
         }
-        let Snapshot { main, handling, mover, entry_point, requests, vars, error, result, message, .. } =
-            snapshot;
+        let Snapshot {
+            main,
+            operations,
+            handling,
+            mover,
+            entry_point,
+            requests,
+            vars,
+            error,
+            result,
+            message,
+            ..
+        } = snapshot;
         vars.values_mut().for_each(kept);
         main.values_mut().for_each(fold);
+        operations.iter_mut().flat_map(OpenOperation::values_mut).for_each(fold);
+        operations.iter_mut().flat_map(|operation| &mut operation.result).for_each(kept);
         entry_point.iter_mut().flat_map(EntryPoint::values_mut).for_each(fold);
         mover.iter_mut().flat_map(|call| &mut call.answer).for_each(kept);
         error.iter_mut().for_each(|error| excerpt(&mut error.message));
@@ -309,7 +332,8 @@ impl Builder {
                 message.iter_mut().for_each(text);
             }
         }
-        for request in requests {
+        let around = operations.iter_mut().flat_map(|operation| &mut operation.requests_around);
+        for request in requests.iter_mut().chain(around) {
             if let Some(Destination::Http { path, .. }) = &mut request.asked {
                 text(path);
             }
@@ -330,28 +354,43 @@ impl StageRun {
             self.cursor.retry_time = RetryTime::default();
         }
         self.cursor.main.so_far = self.so_far(turn);
-        let mut cursor = self.cursor.clone();
-        cursor.vars.clone_from(&self.context.vars);
         // Where the same state goes on, it sees the answers that it had.
-        if stays || cursor.visit.awaiting.is_some() {
-            let (last, named) = (self.context.response.clone(), self.context.responses.clone());
-            cursor.frame_mut().answers = Answers { last, named };
-        }
+        let keeps_answers =
+            stays || self.cursor.visit.awaiting.is_some() || self.cursor.operation().is_some();
+        let cursor = self.position(keeps_answers);
         let step = &turn.scenario.state(self.state).name;
         let distance = turn.scenario.distance_to_target(self.state);
         let end = self.end.build(cursor, step, distance, turn.started_at);
         self.with_cancels(self.with_asked(end, turn), turn)
     }
 
+    /// The position with the names that are in the hand of the stage.
+    fn position(&self, keeps_answers: bool) -> Snapshot {
+        let mut cursor = self.cursor.clone();
+        let (last, named) = (self.context.response.clone(), self.context.responses.clone());
+        let answers = Answers { last, named };
+        match cursor.operation_mut() {
+            Some(operation) => {
+                operation.vars = Value::Object(self.context.vars.clone()).into();
+                operation.answers = answers;
+            }
+            None => {
+                cursor.vars.clone_from(&self.context.vars);
+                if keeps_answers {
+                    cursor.frame_mut().answers = answers;
+                }
+            }
+        }
+        cursor
+    }
+
     /// Returns what is to be saved at the entry point that was just entered, and is not reported again at the end.
     pub(super) fn reached(&mut self, turn: &StageTurn<'_>) -> Reached {
-        let mut snapshot = self.cursor.clone();
-        snapshot.vars.clone_from(&self.context.vars);
         // The stage goes on, and so do its answers.
-        let (last, named) = (self.context.response.clone(), self.context.responses.clone());
-        snapshot.main.answers = Answers { last, named };
+        let snapshot = self.position(true);
         let step = &turn.scenario.state(self.state).name;
         let distance = turn.scenario.distance_to_target(self.state);
-        self.end.reach(snapshot, step, distance)
+        let is_entry_point = snapshot.operations.is_empty();
+        self.end.reach(snapshot, (step, is_entry_point), distance)
     }
 }

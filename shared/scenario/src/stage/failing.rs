@@ -21,11 +21,13 @@ impl Failing for OrderError {
 impl Failing for RunError {
     fn into_error(self, run: &StageRun, turn: &StageTurn<'_>) -> OrderError {
         let Self { class, message, at } = self;
-        let mut place = turn
-            .scenario
-            .file
-            .as_deref()
-            .map_or_else(|| format!("scenario `{}`", turn.scenario.name), |file| format!("`{file}`"));
+        let operation = run.entry(turn).map(|enter| &enter.operation);
+        let (what, name, file) = match operation {
+            Some(operation) => ("operation", &operation.name, &operation.file),
+            None => ("scenario", &turn.scenario.name, &turn.scenario.file),
+        };
+        let mut place =
+            file.as_deref().map_or_else(|| format!("{what} `{name}`"), |file| format!("`{file}`"));
         if let Some(at) = at {
             place.push_str(&format!(", line {}, column {}", at.line, at.column));
         }
@@ -42,8 +44,10 @@ impl StageRun {
         };
         let at = self.cursor.frame().action;
         let Some(action) = self.present(turn) else { return place };
-        // The branches of a `choose` are laid out flat: behind one a number would not be that of the file.
-        let is_numbered = !self.actions(turn)[..at].iter().any(|one| matches!(one, Action::Choose { .. }));
+        // The branches of a `choose` are laid out flat, and so are operations: behind one a number would not be that of
+        // the file.
+        let is_flat = |one: &Action| matches!(one, Action::Choose { .. } | Action::Enter(_));
+        let is_numbered = !self.actions(turn)[..at].iter().any(is_flat);
         place.push_str(&match is_numbered {
             true => format!(", action {} (`{}`)", at + 1, action.word()),
             false => format!(", action `{}`", action.word()),

@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use super::super::script::Scripting;
 use super::super::value::{Context, Secrets};
-use super::super::{Bounds, Concealed, Folded, Scenario};
+use super::super::{Bounds, Concealed, Folded, INSIDE, Scenario};
 use super::call::{Call, event_value};
+use super::operation::shown_callbacks;
 use super::snapshot::{Answers, Snapshot};
-use super::task::is_task;
 use super::{error_value, later};
 
 /// Facts about the order: none of them changes while the stage runs.
@@ -145,22 +145,35 @@ impl KeptInput {
 
     /// Returns the context of the actions, with what the snapshot kept for them.
     pub fn context(&self, params: Folded, snapshot: &mut Snapshot) -> Context {
-        let Answers { last, named } = std::mem::take(&mut snapshot.frame_mut().answers);
+        let received: &[Callback] = &self.received;
+        let callbacks = shown_callbacks(received, snapshot, &self.scenario);
+        let operation = snapshot.operation();
+        let is_own_error = operation.is_none_or(|operation| operation.has_failed);
+        let params = operation.map_or(params, |operation| operation.params.clone());
+        let vars = match snapshot.operation_mut() {
+            Some(operation) => std::mem::replace(&mut operation.vars, Value::Null.into()).into_map(),
+            None => std::mem::take(&mut snapshot.vars),
+        };
+        let answers = match snapshot.operation_mut() {
+            Some(operation) => std::mem::take(&mut operation.answers),
+            None => std::mem::take(&mut snapshot.frame_mut().answers),
+        };
+        let Answers { last, named } = answers;
         let handled = snapshot.handling.as_ref().map(|call| event_value(&call.name, &call.body));
-        let shown = self.received.iter().filter(|callback| !is_task(&callback.name));
         Context {
             params,
-            vars: std::mem::take(&mut snapshot.vars),
+            vars,
             response: last,
-            error: snapshot.error.as_ref().map(error_value),
+            error: snapshot.error.as_ref().filter(|_| is_own_error).map(error_value),
             responses: named,
-            callbacks: by_request(shown, &snapshot.rounds),
+            callbacks,
             order: Arc::new(self.order()),
             config: self.settings.constants.clone(),
             now: self.started_at,
             request: None,
             event: handled.or_else(|| snapshot.mover.as_ref().map(|call| call.event.clone())),
             element: None,
+            result: None,
             secrets: self.settings.secrets.clone(),
         }
     }
@@ -246,8 +259,10 @@ pub(super) fn by_request<'c>(
     let mut named = BTreeMap::new();
     let mut lists: BTreeMap<&str, BTreeMap<usize, &Folded>> = BTreeMap::new();
     for Callback { name, value, .. } in callbacks {
-        // No scenario names a request with a point in it.
-        match name.split_once('.').and_then(|(name, index)| Some((name, index.parse().ok()?))) {
+        // No scenario names a request with a point in it; in front of it may stand the names of operations.
+        let begin = name.rfind(INSIDE).map_or(0, |at| at + 1);
+        let point = name[begin..].find('.').map(|at| begin + at);
+        match point.and_then(|at| Some((&name[..at], name[at + 1..].parse().ok()?))) {
             Some((name, index)) => {
                 lists.entry(name).or_default().insert(index, value);
             }

@@ -16,6 +16,7 @@ use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, Branch, Event, HttpAction, Lapse, SleepUntil, State};
 use super::cancel::Cancel;
 use super::need::{HttpCall, Publication};
+use super::operation::local_name;
 use super::response::asked_by_http;
 use super::snapshot::{Destination, Digest, OpenRequest};
 use super::{Need, Pending, StageRun, StageTurn, later};
@@ -48,18 +49,21 @@ impl StageRun {
                 Err(error) => self.fail(error, turn),
             },
             Action::Skip(to) => self.cursor.frame_mut().action = *to,
+            Action::Enter(enter) => self.enter_operation(enter, turn),
+            Action::Savepoint(_) => self.pass_savepoint(turn),
+            Action::Exit(exit) => self.exit_operation(exit, turn),
             Action::Script(script) => self.run_script(script, turn),
             Action::Wait { timeout } => match self.wait_until(timeout.as_ref(), turn) {
                 Ok(until) => {
                     self.rest_until = Some(until);
-                    self.raise(Event::Wait, turn);
+                    self.rest(Event::Wait, turn);
                 }
                 Err(error) => self.fail(error, turn),
             },
             Action::Sleep(until) => match self.sleep_until(until, turn) {
                 Ok(until) => {
                     self.rest_until = Some(until);
-                    self.raise(Event::Sleep, turn);
+                    self.rest(Event::Sleep, turn);
                 }
                 Err(error) => self.fail(error, turn),
             },
@@ -78,6 +82,14 @@ impl StageRun {
             }
         }
         None
+    }
+
+    /// Ends the stage by a rest: in a state of its own, or right here in an operation.
+    fn rest(&mut self, event: Event, turn: &StageTurn<'_>) {
+        match self.cursor.operation() {
+            Some(_) => self.rest_in_operation(event, turn),
+            None => self.raise(event, turn),
+        }
     }
 
     /// Registers a request before it is sent, so that an answer that comes at once finds it.
@@ -245,6 +257,10 @@ impl StageRun {
         content: Option<Digest>,
         turn: &StageTurn<'_>,
     ) {
+        if let Some(operation) = self.cursor.operation_mut() {
+            let base = local_name(&name).split('.').next().unwrap_or_default();
+            operation.asked.insert(base.to_owned());
+        }
         self.cursor.forget_answer(&name);
         self.cursor.rounds.remove(&name);
         let State { retry_failed_only: keep_answer, name: state, .. } = turn.scenario.state(self.state);
@@ -270,7 +286,8 @@ impl StageRun {
             Err(error) => return self.fail(error, turn),
         };
         said.log.into_iter().for_each(|line| self.end.log(turn.now, line));
-        self.cursor.hear(said.result, said.message, said.answer);
+        let message = self.hear(said.result, said.message, turn);
+        self.cursor.hear(message.0, message.1, said.answer);
         if let Err(error) = self.check_vars(turn) {
             self.context.vars = vars;
             return self.fail(error, turn);

@@ -167,7 +167,7 @@ impl StageRun {
                     fault: fault.as_deref(),
                 };
                 // What the scenario expects is no failure, whatever the rules of the deployment say.
-                let class = if allowed { None } else { classify(http, url, &answered, turn) };
+                let class = if allowed { None } else { self.classify(http, url, &answered, turn) };
                 let class = class.or_else(|| soap.as_ref().map(SoapFailure::class));
                 if class.is_none() && (allowed || !is_error) {
                     return Ok(response);
@@ -192,7 +192,7 @@ impl StageRun {
             Err(failure) if failure.chain.contains(&SECRET_KEPT) => Err(FailedCall::kept(failure)),
             Err(failure) => {
                 let answered = Answered::Exception { chain: &failure.chain, message: &failure.message };
-                let class = classify(http, url, &answered, turn).map(|class| class.to_string());
+                let class = self.classify(http, url, &answered, turn).map(|class| class.to_string());
                 let chain = failure.chain.join(" > ");
                 let message = format!("{}: {} ({chain})", called(http, url), failure.message);
                 // Nobody is to ask the called system why this worker was full, or the stage over.
@@ -229,8 +229,11 @@ impl StageRun {
         turn: &StageTurn<'_>,
     ) -> Verdict {
         let class = error.class.as_deref().map(ErrorClass::from);
-        let errors = turn.errors();
-        let ends_at = |retry: &AsyncRetry| errors.async_cycle_ends_at(&turn.scenario.name, &retry.cycle);
+        let errors = self.errors(turn);
+        // The rest of a state is repeated by the rules of the scenario, that of an operation by its own.
+        let of_rest = |retry: &AsyncRetry| if retry.action.is_some() { errors } else { turn.errors() };
+        let ends_at =
+            |retry: &AsyncRetry| of_rest(retry).async_cycle_ends_at(&turn.scenario.name, &retry.cycle);
         let latest = self.cursor.asynchronous.as_ref().map(ends_at);
         // Longer wishes are more often a mistake of the other side than a plan, and they would outlast any policy.
         let retry_after = retry_after.map(|wish| wish.min(turn.settings.max_retry_after));
@@ -280,7 +283,9 @@ impl StageRun {
         );
         self.end.log(turn.now, text);
         self.cursor.repeat(cycle, turn.now, at);
-        if turn.scenario.kind == ScenarioKind::Operation && self.own_state(turn).is_some() {
+        if self.cursor.operation().is_some() {
+            self.back_into_operation();
+        } else if turn.scenario.kind == ScenarioKind::Operation && self.own_state(turn).is_some() {
             self.back_to_savepoint(turn);
         }
         self.end.over(Then::Retry { at, error: error.clone() });
@@ -367,6 +372,18 @@ impl StageRun {
         self.set_vars(save, turn).inspect_err(|_| self.context.vars = before)
     }
 
+    fn classify(
+        &self,
+        http: &HttpAction,
+        url: &str,
+        answered: &Answered<'_>,
+        turn: &StageTurn<'_>,
+    ) -> Option<ErrorClass> {
+        let (host, path) = host_and_path(url);
+        let interaction = Interaction { method: http.method.as_str(), host, path };
+        self.errors(turn).classify(&interaction, answered).map(|classified| classified.class)
+    }
+
     fn set_vars(&mut self, save: &[(String, Template)], turn: &StageTurn<'_>) -> Result<(), OrderError> {
         for (name, template) in save {
             let value = template.render(&self.context, &turn.settings.scripting).map_err(|error| {
@@ -377,17 +394,6 @@ impl StageRun {
         }
         self.check_vars(turn)
     }
-}
-
-fn classify(
-    http: &HttpAction,
-    url: &str,
-    answered: &Answered<'_>,
-    turn: &StageTurn<'_>,
-) -> Option<ErrorClass> {
-    let (host, path) = host_and_path(url);
-    let interaction = Interaction { method: http.method.as_str(), host, path };
-    turn.errors().classify(&interaction, answered).map(|classified| classified.class)
 }
 
 /// Returns the destination of a call.

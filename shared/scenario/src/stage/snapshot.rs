@@ -9,6 +9,7 @@ mod each;
 mod frame;
 mod life;
 mod moved;
+mod operation;
 mod request;
 mod stored;
 
@@ -27,6 +28,7 @@ pub use content::{Digest, ElementNumbers, KeptAnswer};
 pub use each::{EachProgress, ElementEnd, ElementProgress, FailedElement};
 pub use frame::{ActionHold, AnsweredCall, Answers, Frame, Rest, SyncRetry};
 pub use life::{EntryPoint, Savepoint};
+pub use operation::{OpenOperation, OperationSavepoint};
 pub(super) use request::awaited;
 pub use request::{Destination, OpenRequest};
 
@@ -52,6 +54,8 @@ pub struct AsyncRetry {
     pub cycle: Cycle,
     /// The waiting or polling state that is to be passed for the cycle to be over.
     pub state: String,
+    /// The `wait` of an operation that is to be passed in that state, where it is one (SCN-19).
+    pub action: Option<usize>,
     /// Good answers that are not asked for again.
     pub answered: Vec<KeptAnswer>,
     /// True if the next attempt begins at the last entry point.
@@ -142,6 +146,8 @@ pub struct Snapshot {
     pub visit: Visit,
     /// The order's own course through the actions of that state.
     pub main: Frame,
+    /// The operations among those actions that have begun and are not over, from the outside to the inside.
+    pub operations: Vec<OpenOperation>,
     /// The call that is being handled beside it.
     pub handling: Option<Box<Handling>>,
     /// The call that moved the order.
@@ -152,12 +158,12 @@ pub struct Snapshot {
     pub retry_time: RetryTime,
     /// The state to which a repeat of what failed asynchronously goes back, and a restart.
     pub entry_point: Option<EntryPoint>,
-    /// Requests since the last wait.
+    /// Requests since the last wait, of the innermost operation.
     pub requests: Vec<OpenRequest>,
     /// Numbers of the elements that asked last, by the name of their request, in the order of the list; `None` for an
     /// element that has not asked.
     pub rounds: BTreeMap<String, Vec<Option<usize>>>,
-    /// Variables of the scenario.
+    /// Variables of the scenario itself.
     pub vars: Map<String, Value>,
     /// The last error that went to the scenario; reported if the order ends as failed.
     pub error: Option<OrderError>,
@@ -261,9 +267,10 @@ impl Snapshot {
     pub(super) fn repeat_later(&mut self, cycle: Cycle, state: &str, now: Timestamp, due: Timestamp) {
         // A repeat that fails before it comes to where the first failure was goes on with its cycle:
         // two states that took turns would never come to an end otherwise.
-        let before = self.asynchronous.take().map(|retry| (retry.state, retry.answered));
-        let (state, answered) = before.unwrap_or_else(|| (state.to_owned(), Vec::new()));
-        self.asynchronous = Some(AsyncRetry { cycle, state, answered, from_entry_point: true });
+        let before = self.asynchronous.take().map(|retry| (retry.state, retry.action, retry.answered));
+        let action = self.operation().map(|_| self.main.action);
+        let (state, action, answered) = before.unwrap_or_else(|| (state.to_owned(), action, Vec::new()));
+        self.asynchronous = Some(AsyncRetry { cycle, state, action, answered, from_entry_point: true });
         self.note_retry(now, due);
     }
 
@@ -350,7 +357,8 @@ impl Snapshot {
         });
         let of_savepoint = self.entry_point.iter_mut().flat_map(EntryPoint::values_mut);
         let of_mover = self.mover.iter_mut().map(|call| &mut call.event);
-        self.main.values_mut().chain(of_call).chain(of_savepoint).chain(of_mover)
+        let of_operations = self.operations.iter_mut().flat_map(OpenOperation::values_mut);
+        self.main.values_mut().chain(of_operations).chain(of_call).chain(of_savepoint).chain(of_mover)
     }
 
     /// Bytes of text that the order put aside: for the call which is being handled, and for repeats.
@@ -360,7 +368,8 @@ impl Snapshot {
             frame.each.as_ref().map_or(0, |each| each.bytes()) + so_far
         };
         let of_entry_point = self.entry_point.as_ref().map_or(0, EntryPoint::bytes);
-        let for_repeats = of_entry_point + of_each(&self.main);
+        let of_operations: usize = self.operations.iter().map(OpenOperation::bytes).sum();
+        let for_repeats = of_entry_point + of_each(&self.main) + of_operations;
         let Some(call) = &self.handling else { return for_repeats };
         let for_repeats = for_repeats + of_each(&call.frame);
         let Answers { last, named } = &self.main.answers;

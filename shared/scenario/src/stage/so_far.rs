@@ -44,7 +44,9 @@ impl StageRun {
     fn is_unfinished(&self) -> bool {
         let (main, visit) = (&self.cursor.main, self.cursor.visit.number);
         let in_list = main.each.as_ref().is_some_and(|each| each.at.0 == visit);
-        self.cursor.handling.is_none() && (in_list || !main.parallel_done.is_empty())
+        self.cursor.handling.is_none()
+            && self.cursor.operations.is_empty()
+            && (in_list || !main.parallel_done.is_empty())
     }
 
     fn save_steps_so_far(&mut self, steps: &[HttpAction], turn: &StageTurn<'_>) {

@@ -13,18 +13,19 @@ use uuid::Uuid;
 
 use super::super::script::RunError;
 use super::super::source::reader::LONGEST_DURATION;
-use super::super::{Action, ActorAction, Folded};
+use super::super::{Action, ActorAction, Folded, INSIDE};
 use super::cancel::Cancel;
 use super::need::{Task, TaskTerms};
 use super::snapshot::{Awaiting, TaskTimes};
 use super::{Need, Pending, StageRun, StageTurn, later};
 
-/// Names of requests that stand for tasks begin so; no scenario can name a request like this.
+/// Names of requests that stand for tasks begin so; no scenario can name a request like this. Names of operations in
+/// front of a request may.
 pub const TASK_PREFIX: &str = "actor.";
 
 /// True if a request of this name stands for a task, which is no callback of the scenario.
 pub(super) fn is_task(name: &str) -> bool {
-    name.starts_with(TASK_PREFIX)
+    name.starts_with(TASK_PREFIX) && !name.contains(INSIDE)
 }
 
 /// The actor as [`OrderError::system`] names it.
@@ -39,7 +40,7 @@ fn system_of_actor(name: &str) -> String {
 /// Returns the actor to which a request of this name hands a task, as [`OrderError::system`] names it; `None` for others.
 #[must_use]
 pub fn system_of_task(request: &str) -> Option<String> {
-    request.strip_prefix(TASK_PREFIX).map(system_of_actor)
+    request.strip_prefix(TASK_PREFIX).filter(|_| is_task(request)).map(system_of_actor)
 }
 
 impl StageRun {

@@ -15,6 +15,7 @@ mod flow;
 mod given_up;
 mod hold;
 mod holds;
+mod inside;
 mod judged;
 mod keys;
 mod left;
@@ -35,6 +36,7 @@ mod soap;
 mod stored;
 mod tasks;
 mod wide;
+mod wide_inside_property;
 mod wide_met;
 mod wide_operation;
 mod wide_operation_property;
@@ -54,7 +56,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::script::Scripting;
-use crate::{Bounds, script, source};
+use crate::{Bounds, Library, LibraryEntry, script, source};
 use answers::{One, after, said, said_at_once};
 
 /// Rules and policies of all plays that bring none of their own.
@@ -121,9 +123,15 @@ impl Play {
     }
 
     fn whole(text: &str) -> Self {
+        Self::with_operations(text, &[])
+    }
+
+    /// A scenario with the operations that it runs, each by its own text.
+    fn with_operations(text: &str, operations: &[&str]) -> Self {
         let scripting = Scripting::new(script::Limits::default());
         let bounds = Bounds::default();
-        let scenario = source::read(text, &scripting, &bounds)
+        let library = library(operations);
+        let scenario = source::read_with(text, &library, &scripting, &bounds)
             .unwrap_or_else(|faults| panic!("{}\n{text}", source::explain_faults(text, "s.yaml", &faults)));
         let settings = StageSettings {
             scripting,
@@ -390,6 +398,14 @@ impl Played {
         });
         retries.collect()
     }
+}
+
+/// Operations by their texts, which begin with their names.
+fn library(texts: &[&str]) -> Library {
+    Library::of_files(texts.iter().map(|text| {
+        let name = text.lines().next().and_then(|line| line.strip_prefix("scenario: ")).unwrap();
+        LibraryEntry { name: name.to_owned(), version: None, file: None, text: (*text).to_owned() }
+    }))
 }
 
 fn errors(text: &str) -> ErrorPolicy {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pagurus_domain::classes::{ASYNC_TIMEOUT, POLLING_TIMEOUT, SCENARIO_INCOMPLETE};
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::stage::Then;
-use pagurus_domain::retry::{self, ErrorClass, Interaction, Reply};
+use pagurus_domain::retry::{self, ErrorClass, ErrorRules, Interaction, Reply};
 
 use super::super::Event;
 use super::super::source::reader::LONGEST_DURATION;
@@ -36,8 +36,9 @@ impl StageRun {
                 None => good.push(request),
             }
         }
+        let in_operation = self.cursor.operation().is_some();
         if failures.is_empty() {
-            return self.raise(event, turn);
+            return if in_operation { self.pass_wait(event, None, turn) } else { self.raise(event, turn) };
         }
         let state = turn.scenario.state(self.state);
         match self.repeat_later(&failures, turn) {
@@ -46,6 +47,7 @@ impl StageRun {
                 good.retain(|request| request.keep_answer || state.retry_failed_only);
                 self.cursor.keep_answers(&good);
             }
+            Err(error) if in_operation => self.give_up(error, event, turn),
             Err(error) => {
                 let has_fail_branch = event == Event::Callback && state.target_of(Event::Fail).is_some();
                 self.give_up(error, if has_fail_branch { Event::Fail } else { event }, turn);
@@ -58,6 +60,9 @@ impl StageRun {
         let repeated = self.cursor.asynchronous.as_ref().map(|retry| retry.cycle.class.as_str());
         error.exhausted |= repeated.is_some() && repeated == error.class.as_deref();
         self.cursor.forget_async_retry();
+        if self.cursor.operation().is_some() {
+            return self.pass_wait(event, Some(error), turn);
+        }
         self.note_failure(error, turn);
         self.raise(event, turn);
     }
@@ -76,7 +81,7 @@ impl StageRun {
             None if event == Event::Timeout => Reply::TimedOut,
             None => return None,
         };
-        let class = class_of(request.asked.as_ref(), &reply, turn)?;
+        let class = class_of(request.asked.as_ref(), &reply, self.errors(turn))?;
         let message = match &reply {
             Reply::TimedOut => format!("no answer to request `{name}` came in time"),
             Reply::Callback { step_status, body, .. } => {
@@ -102,7 +107,7 @@ impl StageRun {
             let class = error.class.as_deref().map(ErrorClass::from);
             let retry_after = retry_after.map(|wish| wish.min(turn.settings.max_retry_after));
             let failure = retry::Failure { retry_after, ..self.failure(class.as_ref(), turn) };
-            retry::on_async_failure(turn.errors(), &failure, before, turn.now, turn.dice)
+            retry::on_async_failure(self.errors(turn), &failure, before, turn.now, turn.dice)
         };
         let (place, at, cycle) = match retry::together(failures.iter().map(judged).collect()) {
             None => return Ok(()),
@@ -123,6 +128,9 @@ impl StageRun {
     /// Starts the due retry of what failed asynchronously.
     pub(super) fn repeat_from_entry_point(&mut self, turn: &StageTurn<'_>) {
         self.cursor.asynchronous.iter_mut().for_each(|retry| retry.from_entry_point = false);
+        if self.cursor.operation().is_some() {
+            return self.repeat_in_operation(turn);
+        }
         let entry = self.cursor.entry_point.clone();
         // An entry point that this version does not have was checked when the order moved to it. Without one
         // the life began at the initial state.
@@ -137,7 +145,8 @@ impl StageRun {
     /// Plans another attempt, which a script of the polling state wants.
     pub(super) fn poll_again(&mut self, turn: &StageTurn<'_>) {
         let name = &turn.scenario.state(self.state).name;
-        let rhythm = self.own_state(turn).and_then(|state| state.poll.as_ref());
+        let own = self.own_state(turn).filter(|_| self.cursor.operations.is_empty());
+        let rhythm = own.and_then(|state| state.poll.as_ref());
         let Some((poll, mut polling)) = rhythm.zip(self.cursor.visit.poll.clone()) else {
             let message = format!("`poll()` in `{name}`, which does not poll");
             return self.fail(OrderError::new(SCENARIO_INCOMPLETE, message), turn);
@@ -163,6 +172,7 @@ impl StageRun {
 
     /// Ends a polling whose time is over and whose last attempt was made.
     pub(super) fn end_polling(&mut self, message: String, turn: &StageTurn<'_>) {
+        self.close_operations(turn);
         // A call that was repeated to the end of the polling is what ended it.
         let exhausted = self.cursor.main.retry.is_some();
         let error = OrderError { exhausted, ..OrderError::new(POLLING_TIMEOUT, message) };
@@ -176,7 +186,7 @@ impl StageRun {
     }
 }
 
-fn class_of(asked: Option<&Destination>, reply: &Reply<'_>, turn: &StageTurn<'_>) -> Option<ErrorClass> {
+fn class_of(asked: Option<&Destination>, reply: &Reply<'_>, errors: ErrorRules<'_>) -> Option<ErrorClass> {
     let asked = match asked {
         // A child order says how it ended: only its absence is a failure.
         None => return matches!(reply, Reply::TimedOut).then(|| ErrorClass::from(ASYNC_TIMEOUT)),
@@ -185,5 +195,5 @@ fn class_of(asked: Option<&Destination>, reply: &Reply<'_>, turn: &StageTurn<'_>
         }
         Some(Destination::Amqp { vhost, exchange, key }) => retry::Asked::Amqp { vhost, exchange, key },
     };
-    turn.errors().classify_async(&asked, reply).map(|classified| classified.class)
+    errors.classify_async(&asked, reply).map(|classified| classified.class)
 }

@@ -1,11 +1,14 @@
 //! Versions of scenarios: they never change, and none is removed while an order names it.
 
+pub mod operations;
+
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use pagurus_domain::id::{OrderNo, ScenarioNo};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::change::shown;
+use pagurus_scenario::Library;
 use sha2::{Digest as _, Sha256};
 
 use crate::hot::history;
@@ -88,7 +91,7 @@ pub struct Version {
 pub enum Applied {
     /// A new version.
     New(i32),
-    /// The newest version has this very text.
+    /// The newest version has this very text, and means the same by the operations that it names.
     Unchanged(i32),
     /// The newest version is another than was expected: its tag; none where there is none.
     Unexpected(Option<String>),
@@ -136,22 +139,34 @@ fn tag(version: i32, digest: &[u8]) -> String {
     format!("{version}-{digest}")
 }
 
-/// Stores a text as the newest version of a name, where the one before is expected. The newest version with this very text
-/// is left as it is, whatever was expected: the request may be a repeat.
-pub async fn apply(tx: &Tx<'_>, name: &str, source: &str, expected: &Expected) -> Result<Applied> {
+/// Stores a text as the newest version of a name, where the one before is expected, with what it means by the operations
+/// that it names. The newest version with this very text, which means the same, is left as it is, whatever was expected: the
+/// request may be a repeat.
+pub async fn apply(
+    tx: &Tx<'_>,
+    name: &str,
+    source: &str,
+    library: &Library,
+    expected: &Expected,
+) -> Result<Applied> {
     let digest: Vec<u8> = Sha256::digest(source.as_bytes()).to_vec();
     tx.query(LOCK, &[]).await?;
     let newest = tx.query_opt(NEWEST, &[&name]).await?;
     let version: i32 = newest.as_ref().map_or(0, |row| row.get("version"));
+    let no: Option<i32> = newest.as_ref().map(|row| row.get("no"));
     let newest: Option<Vec<u8>> = newest.map(|row| row.get("digest"));
-    if newest.as_ref() == Some(&digest) {
+    if newest.as_ref() == Some(&digest)
+        && let Some(no) = no
+        && operations::is_pinned(tx, no, library).await?
+    {
         return Ok(Applied::Unchanged(version));
     }
     let found = newest.map(|digest| tag(version, &digest));
     if !expected.allows(found.as_deref()) {
         return Ok(Applied::Unexpected(found));
     }
-    tx.query_one(INSERT, &[&name, &(version + 1), &source, &digest]).await?;
+    let row = tx.query_one(INSERT, &[&name, &(version + 1), &source, &digest]).await?;
+    operations::pin(tx, row.get("no"), library).await?;
     Ok(Applied::New(version + 1))
 }
 

@@ -1,4 +1,4 @@
-//! `POST /v1/scenarios/test`: a scenario is tried in virtual time. Touches no order and no database.
+//! `POST /v1/scenarios/test`: a scenario is tried in virtual time. Touches no order; reads the operations that the scenario runs.
 
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use pagurus_domain::document::Fault;
 use pagurus_runtime::aside;
-use pagurus_scenario::Scenario;
+use pagurus_scenario::{Library, LibraryEntry, Scenario};
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::scenarios::TriedView;
 use pagurus_workbench::trial::{self, TrialFile, TrialOutcome as Tried};
@@ -33,13 +33,18 @@ pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> H
         None => Err(ProblemResponse(Problem::of_field(&format!("/{key}"), "must be the text of a file"))),
     };
     let (scenario, tests) = (text("scenario")?, text("tests")?);
+    let library = match asked.get("operations") {
+        None => intake.views.operations_of(&scenario).await?,
+        Some(texts) => given(texts)?,
+    };
     let Ok(permit) = TRIED.try_acquire() else {
         return Err(ProblemResponse(Problem::new(Type::Busy, "other scenarios are being tested; try again")));
     };
     let tried = aside::run("test", move || {
         // Also if the caller has gone away.
         let _permit = permit;
-        let scenario = intake.views.compiled(&scenario).map_err(|faults| refused("/scenario", faults))?;
+        let scenario =
+            intake.views.compiled(&scenario, &library).map_err(|faults| refused("/scenario", faults))?;
         let file = trial::read(&tests).map_err(|faults| refused("/tests", faults))?;
         Ok(try_all(&intake, &Arc::new(scenario), &file))
     });
@@ -47,6 +52,14 @@ pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> H
     let outcomes: Vec<Tried> = tried.await.unwrap_or_else(|| Err(failed()))?;
     let passed = outcomes.iter().all(Tried::passed);
     Ok(Json(TriedView { passed, tests: outcomes.iter().map(Tried::to_value).collect() }))
+}
+
+/// The operations whose texts came with the request.
+fn given(texts: &Value) -> HttpResult<Library> {
+    let wrong = || ProblemResponse(Problem::of_field("/operations", "must be a list of texts of files"));
+    let texts = texts.as_array().ok_or_else(wrong)?.iter().map(|text| text.as_str().ok_or_else(wrong));
+    let texts = texts.collect::<HttpResult<Vec<&str>>>()?;
+    Ok(Library::of_files(texts.into_iter().filter_map(|text| LibraryEntry::of_text(text, None))))
 }
 
 fn try_all(intake: &Intake, scenario: &Arc<Scenario>, file: &TrialFile) -> Vec<Tried> {

@@ -43,6 +43,7 @@ pub(super) fn read_choose(reader: &mut ScenarioReader<'_>, mark: Mark, spot: &Sp
         request: None,
         raises: Vec::new(),
         branches: Vec::new(),
+        operation: None,
     };
     if spot.node.as_list().is_none_or(<[_]>::is_empty) {
         let fault = match spot.node.as_list() {
@@ -70,7 +71,7 @@ pub(super) fn read_choose(reader: &mut ScenarioReader<'_>, mark: Mark, spot: &Sp
     if branches.is_empty() {
         return nothing(effect);
     }
-    DraftAction { mark, action: None, effect, request: None, raises: Vec::new(), branches }
+    DraftAction { mark, action: None, effect, request: None, raises: Vec::new(), branches, operation: None }
 }
 
 fn branch(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<DraftBranch> {

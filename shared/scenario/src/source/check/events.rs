@@ -153,6 +153,11 @@ pub(super) fn check_call(call: &DraftCall, report: FaultSink<'_>) {
     for action in &call.actions {
         action.each(&mut |action| {
             let effect = action.effect;
+            if action.operation.is_some() {
+                let fault = action.mark.fault("the handling of a call runs no operation");
+                report(fault.hint("lead to a state that does it: `on: {call:NAME: STATE}`"));
+                return;
+            }
             let suspends = effect.waits || effect.sleeps || effect.suspends || action.request.is_some();
             if action.branches.is_empty() && suspends {
                 let fault = action.mark.fault("the handling of a call must not suspend the order");

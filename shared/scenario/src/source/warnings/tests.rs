@@ -1,13 +1,14 @@
 //! Tests of the warnings: texts in, warnings out; and that none is given for what is right.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use crate::Bounds;
 use crate::script::{Limits, Scripting};
 use crate::source::read_with_warnings;
 use crate::source::tests::with_actions;
+use crate::{Bounds, Library};
 
 fn warnings(text: &str) -> Vec<String> {
-    let read = read_with_warnings(text, &Scripting::new(Limits::default()), &Bounds::default());
+    let read =
+        read_with_warnings(text, &Library::default(), &Scripting::new(Limits::default()), &Bounds::default());
     read.unwrap().warnings.iter().map(ToString::to_string).collect()
 }
 
@@ -181,7 +182,9 @@ fn scn_1_what_a_scenario_takes_from_outside_is_known() {
     let actions = "- http: {url: '${config.crm}/a', body: {b: '${config.crm}'}}\n- script: 'log(config.limits.most)'\n\
                    - order: {scenario: other}\n- order: {scenario: '${params.which}'}";
     let scripting = Scripting::new(Limits::default());
-    let reading = read_with_warnings(&with_actions(actions), &scripting, &Bounds::default()).unwrap();
+    let reading =
+        read_with_warnings(&with_actions(actions), &Library::default(), &scripting, &Bounds::default())
+            .unwrap();
     let constants: Vec<String> = reading.constants.iter().map(|(name, at)| format!("{name} {at}")).collect();
     assert_eq!(constants, ["crm 6:22", "limits 7:20"]);
     assert_eq!(reading.children().into_iter().collect::<Vec<_>>(), ["other"]);

@@ -7,6 +7,7 @@ use pagurus_domain::order::OrderError;
 use serde_json::Value;
 
 use super::super::input::by_request;
+use super::super::operation::local_name;
 use super::super::snapshot::{Digest, ElementNumbers};
 use super::super::task::is_task;
 use super::super::{StageRun, StageTurn};
@@ -69,7 +70,7 @@ impl StageRun {
         self.cursor.rounds.insert(request.to_owned(), round.collect());
         let shown = turn.received.iter().filter(|callback| !is_task(&callback.name));
         if let Some(list) = by_request(shown, &self.cursor.rounds).remove(request) {
-            self.context.callbacks.insert(request.to_owned(), list);
+            self.context.callbacks.insert(local_name(request).to_owned(), list);
         }
     }
 

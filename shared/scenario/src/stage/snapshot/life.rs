@@ -80,9 +80,9 @@ impl Snapshot {
             visit: Visit { state: Some(state.to_owned()), number, ..Visit::default() },
             entry_point: Some(EntryPoint { state: state.to_owned(), visit: number, savepoint }),
             vars,
-            rounds: self.rounds,
-            result: self.result,
-            message: self.message,
+            result: self.result.clone(),
+            message: self.message.clone(),
+            rounds: self.rounds_of_order(),
             ..Self::default()
         }
     }

@@ -72,6 +72,7 @@ impl Serialize for Snapshot {
         out.put("failedAt", &retry.and_then(|retry| retry.failed_at))?;
         out.put("asyncCycle", &later.map(|retry| retry.cycle.to_value()))?;
         out.put("asyncState", &later.map(|retry| &retry.state))?;
+        out.put("asyncAction", &later.and_then(|retry| retry.action))?;
         out.put("fromEntryPoint", &later.is_some_and(|retry| retry.from_entry_point))?;
         out.put("entryPoint", &self.entry_point)?;
         out.put("error", &self.error)?;
@@ -80,6 +81,7 @@ impl Serialize for Snapshot {
         out.put("requests", &self.requests)?;
         out.put_kept(later.map_or(&[], |retry| &retry.answered))?;
         out.put("rounds", &self.rounds)?;
+        out.put("operations", &self.operations)?;
         out.put("called", &visit.called)?;
         out.put("parallelDone", &shown.parallel_done)?;
         out.put("each", &main.each)?;
@@ -196,6 +198,7 @@ impl SnapshotReader {
                     .take::<Option<_>>("asyncState")?
                     .or_else(|| visit.state.clone())
                     .unwrap_or_default(),
+                action: self.take("asyncAction")?,
                 answered: self.kept()?,
                 from_entry_point: self.take("fromEntryPoint")?,
             }),
@@ -206,6 +209,7 @@ impl SnapshotReader {
         Ok(Snapshot {
             visit,
             main,
+            operations: self.take("operations")?,
             handling,
             mover,
             asynchronous,

@@ -220,12 +220,30 @@ fn requests() -> BoxedStrategy<OpenRequest> {
 }
 
 prop_compose! {
+    fn open_operations()(
+        entry in 0..9_usize,
+        (params, vars, answers) in (folded(), folded(), answers()),
+        asked in vec(word(), 0..3),
+        result in option::of(some_value()),
+        has_failed in any::<bool>(),
+        (visit, action, saved_vars, saved_answers) in (0..9_u32, 0..9_usize, folded(), answers()),
+        requests_around in vec(requests(), 0..2),
+        rounds_around in btree_map(word(), vec(option::of(0..9_usize), 0..3), 0..2),
+    ) -> OpenOperation {
+        let savepoint = OperationSavepoint { visit, action, vars: saved_vars, answers: saved_answers };
+        let asked = asked.into_iter().collect();
+        OpenOperation { entry, params, vars, answers, asked, result, has_failed, savepoint, requests_around, rounds_around }
+    }
+}
+
+prop_compose! {
     fn positions()(
         visit in visits(),
         main in frames(),
         handling in option::of(handlings()),
         mover in option::of((any::<i64>(), folded(), option::of(some_value()))),
-        later in option::of((cycles(), word(), kept_answers(), any::<bool>())),
+        later in option::of((cycles(), word(), option::of(0..9_usize), kept_answers(), any::<bool>())),
+        operations in vec(open_operations(), 0..3),
         (over_ms, span) in (0..9_000_u64, option::of((time(), time()))),
         entry_point in option::of(entry_points()),
         requests in vec(requests(), 0..3),
@@ -237,9 +255,10 @@ prop_compose! {
         Snapshot {
             visit,
             main,
+            operations,
             mover: mover.map(|(no, event, answer)| Mover { no, event, answer }),
             handling,
-            asynchronous: later.map(|(cycle, state, answered, from_entry_point)| AsyncRetry { cycle, state, answered, from_entry_point }),
+            asynchronous: later.map(|(cycle, state, action, answered, from_entry_point)| AsyncRetry { cycle, state, action, answered, from_entry_point }),
             retry_time: RetryTime { over_ms, span },
             entry_point,
             requests,

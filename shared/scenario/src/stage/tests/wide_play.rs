@@ -27,6 +27,8 @@ pub struct Repair {
 /// A scenario that is to be played, and what happens to its order.
 pub struct Trial<'a> {
     pub text: String,
+    /// The operations that it runs.
+    pub operations: Vec<String>,
     pub world: &'a World,
     /// Position in which the order begins.
     pub begin: Snapshot,
@@ -325,13 +327,23 @@ pub fn run(life: &Life<'_>, crashes: &[u8], holds: bool) -> (Seen, Keys) {
     });
     let repair = life.repair.map(|(rest, state)| Repair { rest, state: format!("s{state}"), vars: None });
     let (text, world) = (text(life.states), life.world);
-    let ran = trial(Trial { text, world, begin, repair, longest: life.longest, crashes, holds });
+    let ran = trial(Trial {
+        text,
+        operations: Vec::new(),
+        world,
+        begin,
+        repair,
+        longest: life.longest,
+        crashes,
+        holds,
+    });
     (ran.seen, ran.keys)
 }
 
 pub fn trial(trial: Trial<'_>) -> Ran {
-    let Trial { text, world, begin, repair, longest, crashes, holds } = trial;
-    let mut play = Play::whole(&text).errors(&sample_rules(&TIMES)).set(|settings| {
+    let Trial { text, operations, world, begin, repair, longest, crashes, holds } = trial;
+    let operations: Vec<&str> = operations.iter().map(String::as_str).collect();
+    let mut play = Play::with_operations(&text, &operations).errors(&sample_rules(&TIMES)).set(|settings| {
         settings.bounds.max_transitions_per_stage = MAX_MOVES;
     });
     if let Some(longest) = longest {

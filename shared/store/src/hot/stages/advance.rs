@@ -31,15 +31,15 @@ statements! {
     ENTER = "
         WITH entered AS (
         UPDATE orders o
-           SET scenario_status = t.scenario_status, step = t.step, entry_point = t.step, attempt = t.attempt,
+           SET scenario_status = t.scenario_status, step = t.step, entry_point = coalesce(t.entry_point, o.entry_point), attempt = t.attempt,
                visited = t.visited, distance = t.distance, started_at = coalesce(o.started_at, t.started_at),
                events = o.events + 1, updated_at = now()
-          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::integer[], $6::integer[], $7::timestamptz[], $8::text[])
-               AS t (no, scenario_status, step, attempt, visited, distance, started_at, history)
+          FROM unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::integer[], $6::integer[], $7::timestamptz[], $8::text[], $9::text[])
+               AS t (no, scenario_status, step, attempt, visited, distance, started_at, history, entry_point)
          WHERE o.no = ANY(ARRAY[t.no]) AND (o.attempt, o.visited) IS DISTINCT FROM (t.attempt, t.visited)
         RETURNING o.no, o.events, o.life, t.history)
         INSERT INTO history (order_no, number, life, kind, source, detail)
-        SELECT no, events, life, 'entered', $9, history FROM entered
+        SELECT no, events, life, 'entered', $10, history FROM entered
         RETURNING order_no";
     SAVE_CONTEXTS = "
         INSERT INTO contexts (order_no, snapshot)
@@ -60,11 +60,13 @@ pub struct Advance {
     pub entered: Option<Entered>,
 }
 
-/// An entry point in the middle of a stage, with all that lies before it.
+/// An entry point or a savepoint in the middle of a stage, with all that lies before it.
 #[derive(Clone, Debug)]
 pub struct Entered {
-    /// The entry point.
+    /// The present state.
     pub step: String,
+    /// The same, where it is an entry point: a savepoint of an operation in it is none.
+    pub entry_point: Option<String>,
     /// Number of the hand-out.
     pub attempt: Attempt,
     /// Relation of the order to its target.
@@ -116,6 +118,7 @@ async fn enter(tx: &Tx<'_>, node: &str, entered: &[(OrderNo, &Entered)]) -> Resu
         distance: Option<i32> = entered.distance,
         started_at: Timestamp = entered.started_at,
         history: &str = entered.history.as_str(),
+        entry_point: Option<&str> = entered.entry_point.as_deref(),
     });
     let rows = columns.query(tx, ENTER, &[&node]).await?;
     let fresh: HashSet<OrderNo> = rows.iter().map(|row| OrderNo(row.get("order_no"))).collect();

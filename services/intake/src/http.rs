@@ -62,7 +62,7 @@ use crate::Intake;
 
 /// Returns all routes of the API, with their description.
 fn table() -> Table {
-    let rooms: [fn(Table) -> Table; 22] = [
+    let rooms: [fn(Table) -> Table; 23] = [
         access::routes,
         orders::routes,
         parts::routes,

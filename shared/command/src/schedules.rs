@@ -112,7 +112,7 @@ impl Commands {
         }
         let put = match stored {
             None => self.add(&tx, name, &wanted, now, by).await?,
-            Some(stored) => self.change(&tx, &stored, &wanted, by).await?,
+            Some(stored) => self.change_schedule(&tx, &stored, &wanted, by).await?,
         };
         let (change, stored) = match put {
             Ok(put) => put,
@@ -160,7 +160,7 @@ impl Commands {
         Ok(Ok(("created", stored)))
     }
 
-    async fn change(
+    async fn change_schedule(
         &self,
         tx: &Tx<'_>,
         stored: &StoredSchedule,

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use crate::action::{Action, Auth, Body, HttpAction, Lapse, SleepUntil};
+use crate::action::{Action, HttpAction, Lapse, SleepUntil};
 use crate::value::{Expression, Template};
 use crate::{Scenario, StateId};
 
 impl Scenario {
     /// Names of the requests whose answers a state reads, `callbacks.NAME`, and does not ask itself. A name that code makes
-    /// at run time is not found.
+    /// at run time is not found; operations that the state runs have names of their own, and ask what they read.
     #[must_use]
     pub fn answers_read_in(&self, state: StateId) -> BTreeSet<String> {
-        let actions = || self.state(state).actions.iter().flat_map(Action::with_inner);
-        let asked: BTreeSet<&str> = actions().filter_map(Action::request).collect();
+        let own = || own_actions(&self.state(state).actions).flat_map(Action::with_inner);
+        let asked: BTreeSet<&str> = own().filter_map(Action::request).collect();
         let mut read = BTreeSet::new();
-        for action in actions() {
+        for action in own() {
             action.each_path(&mut |path| {
                 if let [root, name, ..] = path
                     && root == "callbacks"
@@ -28,54 +28,61 @@ impl Scenario {
     }
 }
 
+/// The actions that know the names of the state: not those of the operations that it runs, but their entries and exits.
+fn own_actions(actions: &[Action]) -> impl Iterator<Item = &Action> {
+    let mut depth = 0_usize;
+    actions.iter().filter(move |action| match action {
+        Action::Enter(_) => {
+            depth += 1;
+            depth == 1
+        }
+        Action::Exit(_) => {
+            depth = depth.saturating_sub(1);
+            depth == 0
+        }
+        _ => depth == 0,
+    })
+}
+
 impl Action {
     /// Looks at each path of a value of the order that the action names, but for those of the actions inside it.
     fn each_path(&self, look: &mut dyn FnMut(&[String])) {
         match self {
             Self::Script(script) => script.names().paths.iter().for_each(|path| look(path)),
-            Self::Http(http) => http.each_template(&mut |template| paths_of(template, look)),
-            Self::Parallel(steps) => {
-                steps.iter().for_each(|http| http.each_template(&mut |template| paths_of(template, look)))
-            }
+            Self::Http(http) => paths_of_call(http, look),
+            Self::Parallel(steps) => steps.iter().for_each(|http| paths_of_call(http, look)),
             Self::Amqp(amqp) => {
                 let texts = amqp.vhost.iter().chain([&amqp.exchange, &amqp.key]);
                 let headers = amqp.headers.iter().map(|(_, value)| value);
                 texts.chain(headers).chain(&amqp.body).for_each(|template| paths_of(template, look));
             }
             Self::Actor(actor) => {
-                let saved = actor.save.iter().map(|(_, value)| value);
-                actor.body.iter().chain(saved).for_each(|template| paths_of(template, look));
+                actor.body.iter().for_each(|template| paths_of(template, look));
+                paths_of_all(&actor.save, look);
             }
-            Self::Order(order) => order.fields.iter().for_each(|(_, value)| paths_of(value, look)),
+            Self::Order(order) => paths_of_all(&order.fields, look),
             Self::Each(each) => {
                 paths_of(&each.list, look);
-                each.save.iter().for_each(|(_, value)| paths_of(value, look));
+                paths_of_all(&each.save, look);
             }
             Self::Choose { branches, .. } => branches.iter().for_each(|branch| paths_of(&branch.when, look)),
+            Self::Enter(enter) => enter.params.iter().for_each(|params| paths_of(params, look)),
+            Self::Exit(exit) => paths_of_all(&exit.save, look),
             Self::Log(text) => paths_of(text, look),
             Self::Sleep(SleepUntil::For(time) | SleepUntil::Until(time)) => paths_of(time, look),
             Self::Wait { timeout: Some(Lapse::Computed(time)) } => paths_of(time, look),
-            Self::Wait { .. } | Self::Release | Self::Skip(_) => {}
+            Self::Wait { .. } | Self::Release | Self::Skip(_) | Self::Savepoint(_) => {}
         }
     }
 }
 
-impl HttpAction {
-    fn each_template(&self, look: &mut dyn FnMut(&Template)) {
-        look(&self.url);
-        let named = self.query.iter().chain(&self.headers).chain(&self.save);
-        named.for_each(|(_, value)| look(value));
-        match &self.body {
-            Some(Body::Json(body) | Body::Text(body)) => look(body),
-            Some(Body::Form(fields)) => fields.iter().for_each(|(_, value)| look(value)),
-            None => {}
-        }
-        match &self.auth {
-            Some(Auth::Bearer(token)) => look(token),
-            Some(Auth::Basic { username, password }) => [username, password].into_iter().for_each(look),
-            None => {}
-        }
-    }
+fn paths_of_call(http: &HttpAction, look: &mut dyn FnMut(&[String])) {
+    http.each_sent(&mut |template| paths_of(template, look));
+    paths_of_all(&http.save, look);
+}
+
+fn paths_of_all(named: &[(String, Template)], look: &mut dyn FnMut(&[String])) {
+    named.iter().for_each(|(_, value)| paths_of(value, look));
 }
 
 fn paths_of(template: &Template, look: &mut dyn FnMut(&[String])) {

@@ -31,6 +31,7 @@ mod found;
 mod fuzz;
 mod http_server;
 mod idle;
+mod inside;
 mod installation;
 mod language;
 mod limits;

@@ -16,12 +16,14 @@ mod end;
 mod failing;
 mod input;
 mod kept;
+mod names;
 mod need;
 mod operation;
 mod perform;
 mod render;
 mod response;
 mod retry_after;
+mod rules;
 mod sample;
 mod snapshot;
 mod so_far;
@@ -166,10 +168,11 @@ impl Stage {
         }
         let suspended = snapshot.main.rest.is_some() || scenario.state(state).is_rest();
         let given = KeptInput { scenario, settings, facts, received: callbacks, started_at: now, dice };
+        let callbacks = names::shown_callbacks(&given.received, &snapshot, &given.scenario);
         let mut run = Box::new(StageRun {
             end: end::Builder::default(),
             resting: (snapshot.visit.number > 0 && suspended).then_some(wake),
-            context: given.context(params.clone(), &mut snapshot),
+            context: given.context(params.clone(), callbacks, &mut snapshot),
             params,
             cursor: snapshot,
             state,

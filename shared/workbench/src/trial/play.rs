@@ -209,6 +209,7 @@ impl Play<'_> {
             let answer = match need {
                 Need::Done(end) => {
                     self.note(&end.transitions, &end.log, &end.answers);
+                    self.played.operations.extend(end.operations.iter().cloned());
                     if end.released {
                         self.tell("gives its queue up".to_owned());
                     }

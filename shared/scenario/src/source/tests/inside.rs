@@ -62,7 +62,7 @@ fn scn_19_what_is_wrong_with_an_operation_is_a_fault_of_the_place_that_runs_it()
     let circle = chain("op3", "op1");
     let workflow = "scenario: flow\ninitialState: done\nstates: {done: {kind: terminal}}\n";
     let broken = "scenario: bad\nkind: operation\nactions:\n  - log: '${nobody.knows}'\n";
-    let cases: Vec<(&str, &[&str], &str)> = vec![
+    let cases: [(&str, &[&str], &str); 7] = [
         ("- do: {operation: pey}", &[PAY], "6:23: there is no operation `pey`; did you mean `pay`?"),
         ("- do: {}", &[PAY], "6:11: `operation` is missing; write `operation: NAME`"),
         ("- do: {operation: pay, version: 0}", &[PAY], "6:37: `version` must be a whole number from 1"),

@@ -32,6 +32,7 @@ mod fuzz;
 mod given_up;
 mod http_server;
 mod idle;
+mod inside;
 mod installation;
 mod labels;
 mod language;

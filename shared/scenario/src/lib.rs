@@ -10,6 +10,7 @@ mod conceal;
 pub mod consistency;
 mod context;
 pub mod deployment;
+mod folded;
 mod library;
 mod mask;
 pub mod migration;

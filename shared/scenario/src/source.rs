@@ -27,6 +27,7 @@ mod search;
 mod sequential;
 pub(super) mod state;
 mod template;
+mod uses;
 mod warnings;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -50,6 +51,7 @@ use keys::{OPERATION, TIMEOUTS, WORKFLOW};
 use layout::lay_out;
 use noted::Noted;
 use reader::{Fields, LONGEST_DURATION, ScenarioReader, Spot, quoted, with_nearest};
+pub use uses::{operations_of, operations_run_by};
 
 /// The longest name of a scenario.
 const LONGEST_NAME: usize = 64;
@@ -78,32 +80,6 @@ pub fn read_with(
 ) -> Result<Scenario, Vec<Fault>> {
     let reader = ScenarioReader::new(text, scripting, Inlining::of(Some(library), bounds));
     read_by(reader, text, bounds).map(|reading| reading.scenario)
-}
-
-/// The operations that a text names, each with the version that it wants. Of a text that cannot be read, none.
-#[must_use]
-pub fn operations_of(text: &str) -> BTreeSet<(String, Option<i32>)> {
-    let mut found = BTreeSet::new();
-    // Most scenarios run none.
-    if text.contains("operation")
-        && let Ok(tree) = document::parse(text, &document::DocumentLimits::default())
-    {
-        collect_operations(&tree, &mut found);
-    }
-    found
-}
-
-fn collect_operations(node: &DocumentNode, found: &mut BTreeSet<(String, Option<i32>)>) {
-    for (key, value) in node.as_map().unwrap_or_default() {
-        if key.name == "do"
-            && let Some(name) = value.get("operation").and_then(DocumentNode::as_str)
-        {
-            let version = value.get("version").and_then(DocumentNode::as_i64);
-            found.insert((name.to_owned(), version.and_then(|version| i32::try_from(version).ok())));
-        }
-        collect_operations(value, found);
-    }
-    node.as_list().unwrap_or_default().iter().for_each(|item| collect_operations(item, found));
 }
 
 /// A sound scenario with what is noted for its author while it is read.

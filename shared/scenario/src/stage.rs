@@ -18,12 +18,14 @@ mod end;
 mod failing;
 mod input;
 mod kept;
+mod names;
 mod need;
 mod operation;
 mod perform;
 mod render;
 mod response;
 mod retry_after;
+mod rules;
 mod sample;
 mod snapshot;
 mod so_far;
@@ -170,10 +172,11 @@ impl Stage {
         let suspended = snapshot.main.rest.is_some() || scenario.state(state).is_rest();
         let received = callbacks.into_iter().map(|callback| callback.read_again(&scenario)).collect();
         let given = KeptInput { scenario, settings, facts, received, started_at: now, dice };
+        let callbacks = names::shown_callbacks(&given.received, &snapshot, &given.scenario);
         let mut run = Box::new(StageRun {
             end: end::Builder::default(),
             resting: (snapshot.visit.number > 0 && suspended).then_some(wake),
-            context: given.context(params.clone(), &mut snapshot),
+            context: given.context(params.clone(), callbacks, &mut snapshot),
             params,
             cursor: snapshot,
             state,

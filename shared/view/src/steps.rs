@@ -38,6 +38,7 @@ fn steps_of(event: &HistoryEvent, page: &mut PageCollector<StepView>) -> Control
             node: event.source.clone(),
             state: text(step, "state"),
             action: number(step, "action").unwrap_or_default(),
+            operation: step["operation"].as_str().map(str::to_owned),
             kind: text(step, "kind"),
             name: step["name"].as_str().map(str::to_owned),
             target: text(step, "target"),

@@ -106,6 +106,9 @@ pub struct StepView {
     pub state: String,
     /// Index of the action in the state, from 0.
     pub action: u32,
+    /// Operations that the action is a part of, from the outside to the inside: `outer/inner`.
+    #[serde(default)]
+    pub operation: Option<String>,
     /// `http`, `amqp`, `actor` or `order`.
     pub kind: String,
     /// Name that the scenario gives it.

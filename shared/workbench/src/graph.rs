@@ -8,7 +8,7 @@ mod layout;
 mod mermaid;
 mod svg;
 
-use pagurus_scenario::{Scenario, StateId, StateKind, TerminalOutcome};
+use pagurus_scenario::{Action, Scenario, State, StateId, StateKind, TerminalOutcome};
 
 /// Draws the workflow as an SVG document that works on light and on dark pages.
 ///
@@ -39,6 +39,18 @@ impl GraphEdge {
     fn label(&self) -> String {
         self.events.join(", ")
     }
+}
+
+/// The operations that a state runs, each with its version where it is a stored one.
+fn operations(state: &State) -> Vec<String> {
+    let name = |action: &Action| match action {
+        Action::Enter(enter) => Some(match enter.operation.version {
+            Some(version) => format!("{} version {version}", enter.operation.name),
+            None => enter.operation.name.clone(),
+        }),
+        _ => None,
+    };
+    state.folded().filter_map(name).collect()
 }
 
 /// All ways, in the order of the states and of their events.

@@ -205,6 +205,8 @@ pub struct TrialOutcome {
     path: Vec<String>,
     /// Transitions that the order took.
     transitions: Vec<Transition>,
+    /// Operations that came to their end: the state, and the action that is their entry.
+    operations: Vec<(String, usize)>,
 }
 
 impl TrialOutcome {
@@ -303,6 +305,7 @@ pub fn run(
         result: played.end.and_then(|end| end.result),
         path: played.path,
         transitions: played.transitions,
+        operations: played.operations,
     }
 }
 
@@ -340,6 +343,7 @@ struct Played {
     story: Vec<Moment>,
     path: Vec<String>,
     transitions: Vec<Transition>,
+    operations: Vec<(String, usize)>,
     made: Vec<Made>,
     log: Vec<String>,
     /// Answers to the calls, in their order; `None` if the order ended before it.

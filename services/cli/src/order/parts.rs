@@ -12,7 +12,11 @@ use crate::screen::{Screen, time};
 /// Steps of an order.
 pub(super) const STEPS: &[Column<StepView>] = &[
     ("AT", |step| time(step.at)),
-    ("ACTION", |step| format!("{}[{}]", step.state, step.action)),
+    ("ACTION", |step| match &step.operation {
+        // The actions of an operation lie flat among those of the state: their numbers say nothing to people.
+        Some(operation) => format!("{}: {operation}", step.state),
+        None => format!("{}[{}]", step.state, step.action),
+    }),
     ("NAME", |step| step.name.clone().unwrap_or_else(|| step.kind.clone())),
     ("TARGET", |step| step.target.clone()),
     ("ANSWER", |step| match step.status {

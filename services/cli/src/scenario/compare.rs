@@ -1,9 +1,12 @@
 //! `pagurus scenario diff`: what is different between two texts, and what orders would lose by it.
 
-use pagurus_scenario::source::explain_faults;
+use std::path::Path;
+
+use pagurus_scenario::source::{explain_faults, operations_run_by};
 use pagurus_workbench::diff::{Difference, ValueChange, diff};
 use serde_json::{Value, json};
 
+use super::library::Libraries;
 use crate::client::ApiClient;
 use crate::failure::CliError;
 use crate::screen::{Paint, Screen, harmless};
@@ -14,14 +17,34 @@ const SHOWN: usize = 100;
 /// Compares two scenarios; that they differ is no failure.
 pub(super) async fn run(from: &str, to: &str, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let (old, new) = (super::text_of(from, client).await?, super::text_of(to, client).await?);
-    let difference = diff(&old, &new).map_err(|(which, faults)| {
+    let mut difference = diff(&old, &new).map_err(|(which, faults)| {
         let (name, text) = if which == 1 { (from, &old) } else { (to, &new) };
         CliError::Input(explain_faults(text, name, &faults))
     })?;
+    difference.whole.extend(of_operations((from, &old), (to, &new))?);
     if screen.json {
         return screen.value(&value_of(&difference));
     }
     screen.line(&summary(&difference, screen))
+}
+
+/// What is different between the operations that both texts run, where these are files.
+fn of_operations(from: (&str, &str), to: (&str, &str)) -> Result<Vec<ValueChange>, CliError> {
+    let (mut before, mut after) = (Libraries::of(&[]), Libraries::of(&[]));
+    let before = operations_run_by(from.1, before.beside(Path::new(from.0), from.1)?);
+    let after = operations_run_by(to.1, after.beside(Path::new(to.0), to.1)?);
+    let mut changes = Vec::new();
+    for (name, old) in &before {
+        let Some(new) = after.get(name).filter(|new| *new != old) else { continue };
+        // What cannot be read is a matter of `check`.
+        let Ok(difference) = diff(old, new) else { continue };
+        let of_operation = |change: ValueChange| ValueChange {
+            place: format!("operation {name}: {}", change.place),
+            ..change
+        };
+        changes.extend(difference.whole.into_iter().map(of_operation));
+    }
+    Ok(changes)
 }
 
 fn value_of(difference: &Difference) -> Value {

@@ -34,13 +34,14 @@ pub(super) fn summary(covered: &ByScenario, screen: &Screen) -> String {
     let rows: Vec<[String; 4]> = covered
         .iter()
         .map(|(file, coverage)| {
-            let Coverage { states, transitions, error_branches } = coverage;
+            let Coverage { states, transitions, error_branches, .. } = coverage;
             [harmless(file), count(states), count(transitions), count(error_branches)]
         })
         .collect();
     let mut lines = vec![screen.table(&["SCENARIO", "STATES", "TRANSITIONS", "ERROR BRANCHES"], &rows)];
     for (file, coverage) in covered {
         let missed = coverage.states.missed.iter().chain(&coverage.transitions.missed);
+        let missed = missed.chain(&coverage.operations.missed);
         lines.extend(missed.map(|part| harmless(&format!("{file}: no test reaches {part}"))));
     }
     lines.join("\n")

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use pagurus_scenario::Bounds;
 use pagurus_scenario::script::Scripting;
-use pagurus_scenario::source::{explain_faults, read_with};
+use pagurus_scenario::source::{explain_faults, operations_of, read_with};
 use pagurus_workbench::graph;
 use serde_json::json;
 
@@ -33,6 +33,9 @@ pub(super) async fn run(
     screen: &Screen,
 ) -> Result<(), CliError> {
     let text = super::text_of(source, client).await?;
+    if !is_file(source) && !operations_of(&text).is_empty() {
+        return draw_there(source, format, client, screen).await;
+    }
     let mut libraries = Libraries::of(&[]);
     let library = libraries.beside(Path::new(source), &text)?;
     let scripting = Scripting::new(bounds.script.clone());
@@ -50,6 +53,31 @@ pub(super) async fn run(
     };
     if screen.json {
         return screen.value(&json!({"scenario": scenario.name, "graph": picture}));
+    }
+    screen.foreign(&picture)
+}
+
+fn is_file(source: &str) -> bool {
+    source == "-" || Path::new(source).is_file()
+}
+
+/// Has the server draw a version that runs operations: it knows which versions of them are meant.
+async fn draw_there(
+    source: &str,
+    format: Format,
+    client: &ApiClient,
+    screen: &Screen,
+) -> Result<(), CliError> {
+    let named: super::ScenarioArgument = source.parse().map_err(CliError::Usage)?;
+    let form = match format {
+        Format::Svg => "svg",
+        Format::Mermaid => "mermaid",
+    };
+    let mut query = named.query();
+    query.push(("format", form.to_owned()));
+    let picture = client.get(&format!("{}/graph", named.path()), &query).await?.text;
+    if screen.json {
+        return screen.value(&json!({"scenario": source, "graph": picture}));
     }
     screen.foreign(&picture)
 }

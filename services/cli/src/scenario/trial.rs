@@ -393,8 +393,8 @@ mod tests {
             let lines = text.lines().take_while(|line| line.starts_with("# ")).count();
             assert!(lines >= 2, "{}: say in two lines what it shows", path.display());
         }
-        let all = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let scenarios = all.filter(|path| path.is_file()).count() - files.len();
+        let all = files_in(&[folder.to_owned()], super::super::files::is_scenario).unwrap();
+        let scenarios = all.iter().filter(|path| !path.starts_with(folder.join("lab"))).count();
         assert_eq!(scenarios, files.len(), "every scenario has its tests");
     }
 

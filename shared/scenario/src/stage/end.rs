@@ -105,6 +105,8 @@ pub struct StageEnd {
     pub gives_up: bool,
     /// Requests of its actions to the world.
     pub steps: Vec<StepMade>,
+    /// Operations that came to their end in it: the state, and the action that is their entry.
+    pub operations: Vec<(String, usize)>,
     /// Time for which the stage ran.
     pub duration: Duration,
 }
@@ -154,6 +156,8 @@ pub(super) struct Builder {
     pub calls: Vec<CallMade>,
     /// Requests of actions to the world.
     pub steps: Vec<StepMade>,
+    /// Operations that came to their end.
+    pub operations: Vec<(String, usize)>,
     /// Moment of the last move or line that was saved at an entry point.
     pub saved_at: Option<Timestamp>,
     /// Lines that were saved at entry points.
@@ -261,6 +265,7 @@ impl Builder {
             cancels: Vec::new(),
             gives_up: false,
             steps: self.steps.clone(),
+            operations: self.operations.clone(),
             duration: Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0)),
         };
         if !self.secrets.is_empty() {

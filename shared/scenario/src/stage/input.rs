@@ -17,7 +17,6 @@ use super::super::script::Scripting;
 use super::super::value::{Context, Secrets};
 use super::super::{Bounds, Concealed, Folded, INSIDE, Scenario};
 use super::call::{Call, event_value};
-use super::operation::shown_callbacks;
 use super::snapshot::{Answers, Snapshot};
 use super::{error_value, later};
 
@@ -144,9 +143,12 @@ impl KeptInput {
     }
 
     /// Returns the context of the actions, with what the snapshot kept for them.
-    pub fn context(&self, params: Folded, snapshot: &mut Snapshot) -> Context {
-        let received: &[Callback] = &self.received;
-        let callbacks = shown_callbacks(received, snapshot, &self.scenario);
+    pub fn context(
+        &self,
+        params: Folded,
+        callbacks: BTreeMap<String, Folded>,
+        snapshot: &mut Snapshot,
+    ) -> Context {
         let operation = snapshot.operation();
         let is_own_error = operation.is_none_or(|operation| operation.has_failed);
         let params = operation.map_or(params, |operation| operation.params.clone());

@@ -1,22 +1,19 @@
-//! Operations among the actions of a state (SCN-19): their names, their savepoints, their rests, their ends.
+//! Operations among the actions of a state (SCN-19): their savepoints, their rests, their ends.
 //!
 //! The actions of an operation are those of the state, between an entry and an exit, so that everything that holds for
-//! actions holds for them. What is its own are its names: those of whoever runs it are put aside.
+//! actions holds for them. What is its own are its names, which stand in `names`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pagurus_domain::classes::{ASYNC_TIMEOUT, OPERATION_PARAMS};
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::stage::{Then, Wake};
-use pagurus_domain::retry::{ErrorPolicy, ErrorRules};
 use serde_json::{Map, Value};
 
 use super::super::params::operation_faults;
-use super::super::{Action, EnterAction, Event, ExitAction, Folded, INSIDE};
-use super::input::by_request;
-use super::snapshot::{AnsweredCall, Answers, OpenOperation, OperationSavepoint, Snapshot};
-use super::task::is_task;
-use super::{Callback, Scenario, StageRun, StageTurn, Transition, error_value};
+use super::super::{Action, EnterAction, Event, ExitAction, Folded};
+use super::snapshot::{AnsweredCall, Answers, OpenOperation, OperationSavepoint};
+use super::{StageRun, StageTurn, Transition};
 
 /// Faults of parameters that a failure names.
 const SHOWN_FAULTS: usize = 3;
@@ -40,7 +37,7 @@ impl StageRun {
             params: Folded::from(params),
             vars: nothing(),
             answers: Answers::default(),
-            asked: Default::default(),
+            asked: BTreeSet::new(),
             result: None,
             has_failed: false,
             savepoint: OperationSavepoint { visit, action, vars: nothing(), answers: Answers::default() },
@@ -89,6 +86,8 @@ impl StageRun {
         if let Err(error) = saved {
             return self.leave_frame(Err(error), turn);
         }
+        let state = turn.scenario.state(self.state).name.clone();
+        self.end.operations.push((state, operation.entry));
         // A script that refuses the result has all of it done again.
         let here = self.cursor.main.action;
         let is_judged = self.actions(turn)[here..].iter().any(|next| matches!(next, Action::Script(_)));
@@ -112,101 +111,6 @@ impl StageRun {
     fn take_around(&mut self, operation: &OpenOperation) {
         self.cursor.requests.clone_from(&operation.requests_around);
         self.cursor.rounds.clone_from(&operation.rounds_around);
-    }
-
-    /// Stores the names that the actions see where they belong.
-    pub(super) fn put_names_aside(&mut self) {
-        let vars = std::mem::take(&mut self.context.vars);
-        let (last, named) = (self.context.response.take(), std::mem::take(&mut self.context.responses));
-        let answers = Answers { last, named };
-        match self.cursor.operation_mut() {
-            Some(operation) => {
-                (operation.vars, operation.answers) = (Folded::from(Value::Object(vars)), answers);
-            }
-            None => (self.cursor.vars, self.cursor.main.answers) = (vars, answers),
-        }
-    }
-
-    /// Shows the actions the names of the innermost operation, or those of the scenario.
-    pub(super) fn show_names(&mut self, turn: &StageTurn<'_>) {
-        let (vars, answers) = match self.cursor.operation_mut() {
-            Some(operation) => {
-                let vars = std::mem::replace(&mut operation.vars, Value::Null.into());
-                (vars.into_map(), std::mem::take(&mut operation.answers))
-            }
-            None => (std::mem::take(&mut self.cursor.vars), std::mem::take(&mut self.cursor.main.answers)),
-        };
-        self.context.vars = vars;
-        (self.context.response, self.context.responses) = (answers.last, answers.named);
-        self.context.params =
-            self.cursor.operation().map_or_else(|| self.params.clone(), |operation| operation.params.clone());
-        self.context.callbacks = shown_callbacks(turn.received, &self.cursor, turn.scenario);
-        self.show_error();
-    }
-
-    /// Shows the last failure, where it arose in what runs.
-    fn show_error(&mut self) {
-        let is_own = self.cursor.operation().is_none_or(|operation| operation.has_failed);
-        self.context.error = self.cursor.error.as_ref().filter(|_| is_own).map(error_value);
-    }
-
-    /// Keeps what a script of an operation said: its result is for whoever runs it, its message a line of the log. Returns
-    /// what is said of the order itself.
-    pub(super) fn hear(
-        &mut self,
-        result: Option<Value>,
-        message: Option<String>,
-        turn: &StageTurn<'_>,
-    ) -> (Option<Value>, Option<String>) {
-        let Some(operation) = self.cursor.operation_mut() else { return (result, message) };
-        operation.result = result.or_else(|| operation.result.take());
-        message.into_iter().for_each(|line| self.end.log(turn.now, line));
-        (None, None)
-    }
-
-    /// Puts the names that the actions see aside for a call that is handled beside them. Returns the variables that it
-    /// sees, which are those of the scenario itself.
-    pub(super) fn vars_for_call(&mut self) -> Map<String, Value> {
-        if self.cursor.operation().is_some() {
-            self.put_names_aside();
-            return self.cursor.vars.clone();
-        }
-        let (last, named) = (self.context.response.take(), std::mem::take(&mut self.context.responses));
-        self.cursor.main.answers = Answers { last, named };
-        self.context.vars.clone()
-    }
-
-    /// Shows the call that was just begun the names of the scenario itself.
-    pub(super) fn show_names_to_call(&mut self, turn: &StageTurn<'_>) {
-        if self.cursor.operations.is_empty() {
-            return;
-        }
-        self.context.vars = std::mem::take(&mut self.cursor.vars);
-        self.context.params = self.params.clone();
-        self.context.callbacks = shown_callbacks(turn.received, &self.cursor, turn.scenario);
-        self.show_error();
-    }
-
-    /// Shows the actions their names again behind a call.
-    pub(super) fn show_names_behind_call(&mut self, turn: &StageTurn<'_>) {
-        if self.cursor.operations.is_empty() {
-            let Answers { last, named } = std::mem::take(&mut self.cursor.main.answers);
-            (self.context.response, self.context.responses) = (last, named);
-            return;
-        }
-        self.cursor.vars = std::mem::take(&mut self.context.vars);
-        self.show_names(turn);
-    }
-
-    /// The entry of the innermost operation.
-    pub(super) fn entry<'t>(&self, turn: &StageTurn<'t>) -> Option<&'t EnterAction> {
-        entry_of(turn.scenario, &self.cursor, self.cursor.operation()?)
-    }
-
-    /// Rules and policies for failures: those of the deployment, behind them those of the operations from the inside to the
-    /// outside, and those of the scenario.
-    pub(super) fn errors<'t>(&self, turn: &StageTurn<'t>) -> ErrorRules<'t> {
-        self.cursor.rules(&turn.settings.errors, turn.scenario)
     }
 
     /// Comes to a savepoint: repeats begin behind it, and what lies before it is stored. It is a visit of its own, so that
@@ -353,60 +257,4 @@ impl StageRun {
             }
         }
     }
-}
-
-impl Snapshot {
-    /// Rules and policies for the next failure of an order that stands here: those of the deployment, behind them those of
-    /// the operations from the inside to the outside, and those of the scenario.
-    #[must_use]
-    pub fn rules<'a>(&self, deployment: &'a ErrorPolicy, scenario: &'a Scenario) -> ErrorRules<'a> {
-        let open = self.operations.iter().filter(|_| self.handling.is_none());
-        let entries = open.filter_map(|operation| entry_of(scenario, self, operation));
-        let rules = ErrorRules::of(deployment, &scenario.errors);
-        entries.fold(rules, |rules, enter| rules.inside(&enter.operation.name, &enter.operation.errors))
-    }
-}
-
-/// The entry of an operation that is being carried out.
-pub(super) fn entry_of<'s>(
-    scenario: &'s Scenario,
-    cursor: &Snapshot,
-    operation: &OpenOperation,
-) -> Option<&'s EnterAction> {
-    let state = scenario.state_named(cursor.visit.state.as_deref()?)?;
-    match scenario.state(state).actions.get(operation.entry) {
-        Some(Action::Enter(enter)) => Some(enter),
-        _ => None,
-    }
-}
-
-/// The callbacks that the actions of a position see, by the names that they know: an operation sees those of its own
-/// requests.
-pub(super) fn shown_callbacks(
-    received: &[Callback],
-    cursor: &Snapshot,
-    scenario: &Scenario,
-) -> BTreeMap<String, Folded> {
-    let operation = cursor.operation();
-    let prefix = operation.and_then(|operation| entry_of(scenario, cursor, operation));
-    let prefix = prefix.map_or("", |enter| enter.prefix.as_str());
-    let is_shown = |name: &str| {
-        let local = name.strip_prefix(prefix).filter(|local| !local.contains(INSIDE));
-        local.is_some_and(|local| {
-            let base = local.split('.').next().unwrap_or_default();
-            operation.is_none_or(|operation| operation.asked.contains(base))
-        })
-    };
-    let shown = received.iter().filter(|callback| !is_task(&callback.name) && is_shown(&callback.name));
-    let rounds = match cursor.operations.first().filter(|_| operation.is_none()) {
-        Some(outermost) => &outermost.rounds_around,
-        None => &cursor.rounds,
-    };
-    let named = by_request(shown, rounds);
-    named.into_iter().map(|(name, value)| (local_name(&name).to_owned(), value)).collect()
-}
-
-/// The name of a request as its scenario or operation knows it.
-pub(super) fn local_name(name: &str) -> &str {
-    name.rsplit(INSIDE).next().unwrap_or(name)
 }

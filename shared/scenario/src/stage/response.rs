@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::stage::Then;
-use pagurus_domain::retry::{self, Cycle, ErrorClass, Interaction, Outcome as Answered, Verdict};
+use pagurus_domain::retry::{self, Cycle, ErrorClass, Outcome as Answered, Verdict};
 use pagurus_domain::system::host_and_path;
 
 use super::super::script::RunError;
@@ -370,18 +370,6 @@ impl StageRun {
         }
         let before = self.context.vars.clone();
         self.set_vars(save, turn).inspect_err(|_| self.context.vars = before)
-    }
-
-    fn classify(
-        &self,
-        http: &HttpAction,
-        url: &str,
-        answered: &Answered<'_>,
-        turn: &StageTurn<'_>,
-    ) -> Option<ErrorClass> {
-        let (host, path) = host_and_path(url);
-        let interaction = Interaction { method: http.method.as_str(), host, path };
-        self.errors(turn).classify(&interaction, answered).map(|classified| classified.class)
     }
 
     fn set_vars(&mut self, save: &[(String, Template)], turn: &StageTurn<'_>) -> Result<(), OrderError> {

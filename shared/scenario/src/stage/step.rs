@@ -23,6 +23,9 @@ pub struct StepMade {
     pub state: String,
     /// Index of the action in it.
     pub action: usize,
+    /// Operations that the action is a part of, from the outside to the inside: `outer/inner`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
     /// `http`, `amqp`, `actor` or `order`.
     pub kind: &'static str,
     /// Name that the scenario gives it.
@@ -105,6 +108,7 @@ pub struct Asking {
 pub(super) struct AskedWorld {
     state: String,
     action: usize,
+    operation: Option<String>,
     name: Option<String>,
     kind: &'static str,
     targets: Vec<StepTarget>,
@@ -142,6 +146,7 @@ impl StageRun {
         self.asked = Some(AskedWorld {
             state: turn.scenario.state(self.state).name.clone(),
             action: frame.action,
+            operation: self.entry(turn).map(|enter| enter.path().to_owned()),
             attempt: frame.retry.as_ref().map_or(1, |retry| retry.cycle.attempts.saturating_add(1)),
             name: self.present(turn).and_then(name_of),
             kind,
@@ -177,6 +182,7 @@ impl StageRun {
         let made = |(target, key): &StepTarget, outcome, class: Option<&str>| StepMade {
             state: asked.state.clone(),
             action: asked.action,
+            operation: asked.operation.clone(),
             kind: asked.kind,
             name: asked.name.clone(),
             target: target.clone(),

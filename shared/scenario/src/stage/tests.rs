@@ -56,8 +56,8 @@ use uuid::Uuid;
 
 use super::*;
 use crate::script::Scripting;
-use crate::{Bounds, Library, LibraryEntry, script, source};
-use answers::{One, after, said, said_at_once};
+use crate::{Bounds, script, source};
+use answers::{One, after, library, said, said_at_once};
 
 /// Rules and policies of all plays that bring none of their own.
 const ERRORS: &str = r#"
@@ -398,14 +398,6 @@ impl Played {
         });
         retries.collect()
     }
-}
-
-/// Operations by their texts, which begin with their names.
-fn library(texts: &[&str]) -> Library {
-    Library::of_files(texts.iter().map(|text| {
-        let name = text.lines().next().and_then(|line| line.strip_prefix("scenario: ")).unwrap();
-        LibraryEntry { name: name.to_owned(), version: None, file: None, text: (*text).to_owned() }
-    }))
 }
 
 fn errors(text: &str) -> ErrorPolicy {

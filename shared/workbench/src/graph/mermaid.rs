@@ -5,18 +5,20 @@ use std::fmt::Write as _;
 
 use pagurus_scenario::{Scenario, StateKind};
 
-use super::{Tone, tone, ways};
+use super::{Tone, operations, tone, ways};
 
 /// See [`super::mermaid()`].
 pub(super) fn write(scenario: &Scenario) -> String {
     let mut out = String::from("stateDiagram-v2\n");
     for (at, state) in scenario.states.iter().enumerate() {
+        let operations = operations(state);
         let kind = match state.kind {
+            StateKind::Plain if !operations.is_empty() => format!(" (runs {})", operations.join(", ")),
             StateKind::Plain => String::new(),
             kind => format!(" ({kind})"),
         };
         // Writing into a String cannot fail.
-        let _ = writeln!(out, "    state \"{}{kind}\" as s{at}", escaped(&state.name));
+        let _ = writeln!(out, "    state \"{}{}\" as s{at}", escaped(&state.name), escaped(&kind));
     }
     let _ = writeln!(out, "    [*] --> s{}", scenario.initial.0);
     for way in ways(scenario) {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use pagurus_scenario::{Scenario, State, StateKind};
+use pagurus_scenario::{Action, Scenario, State, StateKind};
 
 use super::layout::{Layout, LayoutBox, LayoutPoint, layout};
 use super::{GraphEdge, Tone, tone, ways};
@@ -121,13 +121,17 @@ fn subtitle(state: &State) -> String {
     }
 }
 
-/// The words of the actions; branches of a `choose` lie flat among them, and are listed once.
+/// The words of the actions; branches of a `choose` lie flat among them, and are listed once. An operation is one.
 fn words_of(state: &State) -> String {
-    let mut words: Vec<&str> = state.actions.iter().map(|action| action.word()).collect();
+    let word = |action: &Action| match action {
+        Action::Enter(enter) => format!("do {}", enter.operation.name),
+        other => other.word().to_owned(),
+    };
+    let mut words: Vec<String> = state.folded().map(word).collect();
     words.dedup();
     if words.len() > SHOWN_ACTIONS {
         words.truncate(SHOWN_ACTIONS);
-        words.push("…");
+        words.push("…".to_owned());
     }
     words.join(" · ")
 }
@@ -258,7 +262,10 @@ fn draw_state(out: &mut String, state: &State, tone: Tone, place: &LayoutBox) {
 /// Text that is shown where the pointer rests.
 fn hint(state: &State) -> String {
     let entry = if state.entry_point { ", entry point" } else { "" };
-    format!("{}: {} state{entry}", state.name, state.kind)
+    let operations = super::operations(state);
+    let runs =
+        if operations.is_empty() { String::new() } else { format!("; runs {}", operations.join(", ")) };
+    format!("{}: {} state{entry}{runs}", state.name, state.kind)
 }
 
 /// The text at an arrow.

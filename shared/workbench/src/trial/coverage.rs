@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pagurus_scenario::{Event, Scenario};
+use pagurus_scenario::{Action, Event, Scenario};
 use serde_json::{Value, json};
 
 use super::TrialOutcome;
@@ -14,6 +14,8 @@ pub struct Coverage {
     pub states: CoveredParts,
     /// Transitions that an order took.
     pub transitions: CoveredParts,
+    /// Places at which a state runs an operation, each with the operation run to its end (SCN-19).
+    pub operations: CoveredParts,
     /// Transitions by a failure or a time that was over; they count among the transitions, too.
     pub error_branches: CoveredParts,
 }
@@ -31,15 +33,23 @@ impl Coverage {
     /// Coverage by the outcomes of these tests.
     #[must_use]
     pub fn of<'o>(scenario: &Scenario, outcomes: impl IntoIterator<Item = &'o TrialOutcome>) -> Self {
-        let (mut entered, mut taken) = (BTreeSet::new(), BTreeSet::new());
+        let (mut entered, mut taken, mut run) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for outcome in outcomes {
             entered.extend(outcome.path.iter().map(String::as_str));
+            run.extend(outcome.operations.iter().map(|(state, entry)| (&**state, *entry)));
             taken.extend(outcome.transitions.iter().map(|one| (&*one.from, &*one.event, &*one.to)));
         }
         let mut coverage = Self::default();
         for state in &scenario.states {
             let from = &*state.name;
             coverage.states.note(entered.contains(from), || format!("`{from}`"));
+            // Those inside of others, too.
+            for (entry, action) in state.actions.iter().enumerate() {
+                if let Action::Enter(enter) = action {
+                    let text = || format!("the end of operation `{}` in `{from}`", enter.path());
+                    coverage.operations.note(run.contains(&(from, entry)), text);
+                }
+            }
             let by_event = state.on.iter().map(|(event, to)| (Some(*event), event.as_str().to_owned(), *to));
             let by_name = state.named.iter().map(|(name, to)| (None, name.clone(), *to));
             let by_call = state.calls.iter().map(|(name, to)| (None, format!("call:{name}"), *to));
@@ -56,10 +66,10 @@ impl Coverage {
         coverage
     }
 
-    /// The least percentage of the three.
+    /// The least percentage of all.
     #[must_use]
     pub fn least(&self) -> usize {
-        let parts = [&self.states, &self.transitions, &self.error_branches];
+        let parts = [&self.states, &self.transitions, &self.error_branches, &self.operations];
         parts.map(CoveredParts::percentage).into_iter().min().unwrap_or(100)
     }
 
@@ -71,6 +81,7 @@ impl Coverage {
             "states": parts(&self.states),
             "transitions": parts(&self.transitions),
             "errorBranches": parts(&self.error_branches),
+            "operations": parts(&self.operations),
         })
     }
 }

@@ -229,6 +229,7 @@ impl Play<'_> {
                 Need::Done(end) => {
                     self.note(&end.transitions, &end.log, &end.answers);
                     end.cancels.iter().for_each(|(id, call)| self.requests.note_cancel(*id, Some(call)));
+                    self.played.operations.extend(end.operations.iter().cloned());
                     if end.released {
                         self.tell("gives its queue up".to_owned());
                     }

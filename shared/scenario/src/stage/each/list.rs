@@ -7,7 +7,7 @@ use pagurus_domain::order::OrderError;
 use serde_json::Value;
 
 use super::super::input::by_request;
-use super::super::operation::local_name;
+use super::super::names::local_name;
 use super::super::snapshot::{Digest, ElementNumbers};
 use super::super::task::is_task;
 use super::super::{StageRun, StageTurn};

@@ -1,6 +1,7 @@
 //! Answers of the world of a play, in short words, and what wakes an order that rests.
 
 use super::*;
+use crate::{Library, LibraryEntry};
 
 /// The answer in short words; see [`Play::go`].
 pub(super) fn said(words: &str) -> Answer {
@@ -119,4 +120,12 @@ impl crate::value::Secrets for One {
     fn secret(&self, name: &str) -> Option<String> {
         (name == self.0).then(|| self.1.clone())
     }
+}
+
+/// Operations by their texts, which begin with their names.
+pub(super) fn library(texts: &[&str]) -> Library {
+    Library::of_files(texts.iter().map(|text| {
+        let name = text.lines().next().and_then(|line| line.strip_prefix("scenario: ")).unwrap();
+        LibraryEntry { name: name.to_owned(), version: None, file: None, text: (*text).to_owned() }
+    }))
 }

@@ -134,7 +134,7 @@ fn scn_19_an_operation_rests_where_it_stands() {
 
 #[test]
 fn scn_19_what_failed_in_a_wait_of_an_operation_is_asked_again_from_its_savepoint() {
-    let errors = "async: {classification: {rules: {any: {requests: [{path: '/**'}], classes: {refused: {responses: [{step_status_keywords: [bad]}]}}}}}, \
+    let errors = "async: {classification: {rules: {any: {requests: {http: [{path: '/**'}]}, classes: {refused: {responses: [{step_status_keywords: [bad]}]}}}}}, \
                   retry: {policies: {refused: {error_classes: [refused], parameters: {initial_interval: 30s, multiplier: 1, max_interval: 30s, jitter: 0, max_attempts: 2}}}}}";
     let ask = "  - http: {url: 'http://h/before'}
   - savepoint: asks

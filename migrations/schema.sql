@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/architecture, never edited. Why things are as they
--- are stands in the migrations. Of: V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql (digest 430c773444426fee)
+-- are stands in the migrations. Of: V10__schedules.sql, V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql (digest f0b01622bb2e6d22)
 
 CREATE FUNCTION audit_forget(older interval, most bigint) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -749,6 +749,43 @@ ALTER TABLE scenarios ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE schedule_runs (
+    schedule text NOT NULL COLLATE pg_catalog."C",
+    due_at timestamp with time zone NOT NULL,
+    outcome text NOT NULL,
+    order_id text,
+    reason text,
+    missed integer,
+    missed_from timestamp with time zone,
+    decided_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE schedules (
+    name text NOT NULL COLLATE pg_catalog."C",
+    rule text NOT NULL,
+    template text NOT NULL,
+    note text NOT NULL,
+    revision bigint DEFAULT 1 NOT NULL,
+    paused_at timestamp with time zone,
+    paused_by text,
+    pause_reason text,
+    decided_until timestamp with time zone NOT NULL,
+    next_at timestamp with time zone,
+    queued integer DEFAULT 0 NOT NULL,
+    registered bigint DEFAULT 0 NOT NULL,
+    skipped bigint DEFAULT 0 NOT NULL,
+    missed bigint DEFAULT 0 NOT NULL,
+    refused bigint DEFAULT 0 NOT NULL,
+    refused_in_row integer DEFAULT 0 NOT NULL,
+    problem text,
+    problem_at timestamp with time zone,
+    made_by text NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    changed_by text NOT NULL,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT schedules_check CHECK (((paused_at IS NULL) = (paused_by IS NULL)))
+);
+
 CREATE TABLE search_values (
     order_no bigint NOT NULL,
     name text NOT NULL,
@@ -1044,6 +1081,12 @@ ALTER TABLE ONLY scenarios
 ALTER TABLE ONLY scenarios
     ADD CONSTRAINT scenarios_pkey PRIMARY KEY (no);
 
+ALTER TABLE ONLY schedule_runs
+    ADD CONSTRAINT schedule_runs_pkey PRIMARY KEY (schedule, due_at);
+
+ALTER TABLE ONLY schedules
+    ADD CONSTRAINT schedules_pkey PRIMARY KEY (name);
+
 ALTER TABLE ONLY search_values
     ADD CONSTRAINT search_values_pkey PRIMARY KEY (order_no, name, value);
 
@@ -1159,6 +1202,12 @@ CREATE INDEX refused_open ON refused USING btree (no) WHERE (NOT answered);
 CREATE INDEX running_deadline ON running USING btree (deadline_at);
 
 CREATE UNIQUE INDEX running_queue ON running USING btree (queue) WHERE (queue IS NOT NULL);
+
+CREATE INDEX schedule_runs_queued ON schedule_runs USING btree (schedule, due_at) WHERE (outcome = 'queued'::text);
+
+CREATE INDEX schedules_due ON schedules USING btree (next_at) WHERE ((paused_at IS NULL) AND (next_at IS NOT NULL));
+
+CREATE INDEX schedules_queued ON schedules USING btree (name) WHERE ((paused_at IS NULL) AND (queued > 0));
 
 CREATE INDEX search_values_value ON search_values USING btree (name, value, order_no);
 

@@ -442,7 +442,6 @@ mod tests {
             "pagurus systems stop billing --reason works --for 1h",
             "pagurus windows add --flow tariff --from 2026-12-01T22:00:00Z --for 3h --shift --reason works --dry-run",
             "pagurus windows skip 3 --reason holidays",
-            "pagurus schedules run nightly --at 2026-12-01T03:00:00Z --reason missed",
             "pagurus leases resign dispatcher --reason stuck",
             "pagurus errors --by state --since 2h --limit 10 --cursor 50",
             "pagurus callbacks --verdict orphan --since 2h --limit 7 --json",

@@ -23,6 +23,7 @@ export const ROUTES: readonly PageRoute[] = [
     { pattern: "/flows/:flow", load: () => import("../pages/flow") },
     { pattern: "/systems/:name", load: () => import("../pages/system") },
     { pattern: "/windows", load: () => import("../pages/windows") },
+    { pattern: "/schedules", load: () => import("../pages/schedules") },
     { pattern: "/queues", load: () => import("../pages/queues") },
     { pattern: "/queues/:name", load: () => import("../pages/queue") },
     { pattern: "/refused", load: () => import("../pages/refused") },
@@ -45,6 +46,7 @@ export interface NavigationEntry {
         | "operations"
         | "flows"
         | "windows"
+        | "schedules"
         | "queues"
         | "refused"
         | "scenarios"
@@ -67,6 +69,7 @@ export const NAVIGATION: readonly { readonly group: "group_work" | "group_config
             { page: "operations", name: "operations", icon: "operations" },
             { page: "flows", name: "flows", icon: "flows" },
             { page: "windows", name: "windows", icon: "windows" },
+            { page: "schedules", name: "schedules", icon: "schedules" },
             { page: "queues", name: "queues", icon: "queues" },
             { page: "refused", name: "refused", icon: "refused" },
         ],

@@ -1,5 +1,5 @@
 -- Schedules (ORD-39): rules by which orders are registered at planned times. The transaction that registers an order of a
--- schedule also moves `decided_until` on, under the lock of this row: each time is decided once, whoever dies in between.
+-- schedule also moves `decided_until` on, under the lock of this row: each time is decided once, also where a process dies in between.
 CREATE TABLE schedules (
     name            text COLLATE "C" PRIMARY KEY,
     -- When, and what is done about missed times and orders that have not ended, as JSON.

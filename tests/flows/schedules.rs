@@ -53,7 +53,7 @@ async fn act(engine: &Installation, name: &str, word: &str, body: Value) -> Valu
 async fn orders(engine: &Installation, name: &str) -> Vec<String> {
     let (mut ids, mut cursor) = (Vec::new(), String::new());
     loop {
-        let path = format!("/v1/orders?idPrefix={name}@&limit=1000{cursor}");
+        let path = format!("/v1/orders?idPrefix={name}@&limit=500{cursor}");
         let page = engine.get(&path).await.unwrap().success().unwrap();
         ids.extend(
             page["items"].as_array().unwrap().iter().map(|order| order["id"].as_str().unwrap().to_owned()),

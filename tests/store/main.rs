@@ -27,6 +27,7 @@ mod queues;
 mod requests;
 mod roles;
 mod scenarios;
+mod schedules;
 mod search;
 mod snapshot;
 mod stages;

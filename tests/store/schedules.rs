@@ -58,7 +58,11 @@ async fn ord_39_who_takes_a_schedule_decides_alone_and_what_dies_decides_nothing
     tx.commit().await.unwrap();
     let stored = schedules::find(&other, "s").await.unwrap().unwrap();
     assert_eq!((stored.counts, stored.refused_in_row, stored.next_at), (change.counts, 1, None));
-    assert_eq!((stored.problem.unwrap().0.as_str(), stored.revision), ("p", added.revision), "people changed nothing");
+    assert_eq!(
+        (stored.problem.unwrap().0.as_str(), stored.revision),
+        ("p", added.revision),
+        "people changed nothing"
+    );
     assert_eq!(schedules::find(&other, "s").await.unwrap().unwrap().tag(), added.tag());
     assert!(runs::due(&other, 10).await.unwrap().is_empty());
     let levels = runs::levels(&other).await.unwrap();
@@ -77,7 +81,8 @@ async fn ord_39_what_waits_and_what_is_waited_for_is_kept_of_the_times() {
     let tx = client.transaction().await.unwrap();
     let begin = [run(first, RunOutcome::Registered, Some("s@first")), run(at(1), RunOutcome::Queued, None)];
     runs::put(&tx, "s", &begin, false).await.unwrap();
-    let skipped: Vec<DecidedRun> = (2..KEPT + 50).map(|second| run(at(second), RunOutcome::Skipped, None)).collect();
+    let skipped: Vec<DecidedRun> =
+        (2..KEPT + 50).map(|second| run(at(second), RunOutcome::Skipped, None)).collect();
     runs::put(&tx, "s", &skipped, false).await.unwrap();
     let change = ScheduleChange { queued: 1, ..ScheduleChange::default() };
     let place = SchedulePlace { decided_until: at(KEPT + 50), next_at: None };
@@ -100,6 +105,7 @@ async fn ord_39_what_waits_and_what_is_waited_for_is_kept_of_the_times() {
     assert!(schedules::remove(&tx, "s").await.unwrap() && !schedules::remove(&tx, "s").await.unwrap());
     tx.commit().await.unwrap();
     assert_eq!(ground.count("SELECT count(*) FROM schedule_runs").await, 0);
-    let names: Vec<String> = schedules::list(&client, "", 10).await.unwrap().into_iter().map(|one| one.name).collect();
+    let names: Vec<String> =
+        schedules::list(&client, "", 10).await.unwrap().into_iter().map(|one| one.name).collect();
     assert_eq!(names, ["t"]);
 }

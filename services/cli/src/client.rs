@@ -214,13 +214,8 @@ impl ApiClient {
         self.send(self.request(Method::POST, path).json(body), ANSWER_TIMEOUT).await
     }
 
-    /// `PUT` of JSON.
-    pub async fn put_json(&self, path: &str, body: &impl Serialize) -> Result<ApiResponse, CliError> {
-        self.send(self.request(Method::PUT, path).json(body), ANSWER_TIMEOUT).await
-    }
-
     /// `PUT` of JSON, on top of what has this tag where one is named.
-    pub async fn put_json_on(
+    pub async fn put_json(
         &self,
         path: &str,
         body: &impl Serialize,

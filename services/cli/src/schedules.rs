@@ -101,7 +101,7 @@ pub(crate) struct TimesArguments {
     /// Name of the schedule
     #[serde(skip)]
     schedule: String,
-    /// How many
+    /// Number of times
     #[arg(long, default_value_t = 5)]
     count: usize,
     /// Time after which they lie; left out: now
@@ -180,7 +180,7 @@ async fn put(apply: &Apply, client: &ApiClient, screen: &Screen) -> Result<(), C
     let query = if apply.dry_run { "?dryRun=true" } else { "" };
     let mut outcomes: Vec<ScheduleOutcome> = Vec::with_capacity(schedules.len());
     for (name, schedule) in schedules {
-        let reply = client.put_json_on(&path(&name, query), &schedule, apply.if_match.as_deref()).await?;
+        let reply = client.put_json(&path(&name, query), &schedule, apply.if_match.as_deref()).await?;
         let outcome = reply.read()?;
         if !screen.json {
             screen.line(&sentence(&outcome))?;

@@ -267,7 +267,7 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
     match command {
         Command::List => SEARCHES.all(&(), client, screen).await,
         Command::Save { name, search } => {
-            let reply = client.put_json(&path_of(&name), &Value::Object(search.body()?)).await?;
+            let reply = client.put_json(&path_of(&name), &Value::Object(search.body()?), None).await?;
             if screen.json { screen.document(&reply.text) } else { screen.line("saved") }
         }
         Command::Remove { name } => {

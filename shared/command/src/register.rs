@@ -17,8 +17,8 @@ use pagurus_wire::problem::{Problem, Type};
 use crate::Commands;
 
 impl Commands {
-    /// The order that a request of this time asks for, held against its scenario. Whoever calls it has refreshed the
-    /// catalogue.
+    /// The order that a request of this time asks for, held against its scenario. The catalogue was refreshed
+    /// before.
     ///
     /// # Errors
     /// The database failed; the inner error says why the order cannot be registered.

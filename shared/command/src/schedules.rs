@@ -22,7 +22,7 @@ use crate::Commands;
 use crate::texts::checked;
 use crate::tries::Tries;
 pub use turn::ScheduleTurn;
-use wanted::{Wanted, WantedTexts};
+use wanted::{WantedSchedule, WantedTexts};
 
 /// Longest note and reason, in bytes.
 const MAX_TEXT: usize = 4096;
@@ -140,7 +140,7 @@ impl Commands {
         &self,
         tx: &Tx<'_>,
         name: &str,
-        wanted: &Wanted,
+        wanted: &WantedSchedule,
         now: Timestamp,
         by: &Principal,
     ) -> Result<Result<(&'static str, StoredSchedule), Problem>, Error> {
@@ -164,7 +164,7 @@ impl Commands {
         &self,
         tx: &Tx<'_>,
         stored: &StoredSchedule,
-        wanted: &Wanted,
+        wanted: &WantedSchedule,
         by: &Principal,
     ) -> Result<Result<(&'static str, StoredSchedule), Problem>, Error> {
         let texts = WantedTexts::of(wanted, by);

@@ -27,7 +27,7 @@ pub use policy::{
     CatchUp, CatchUpPolicy, DueTimes, MOST_QUEUED, MissedTimes, ON_TIME, Overlap, OverlapVerdict, RunOutcome,
 };
 pub use template::{OrderTemplate, PLACEHOLDERS, order_id, order_id_by_hand, with_hidden};
-use times::Course;
+use times::PlannedCourse;
 pub use times::SchedulePlan;
 
 /// Longest name, in bytes: an id has room for the time behind it.
@@ -62,19 +62,19 @@ pub struct ScheduleRule {
     /// Dates and ranges of time that are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exceptions: Vec<ScheduleException>,
-    /// What is done about times that were missed, as while no activator worked.
+    /// Policy for times that were missed, as while no activator worked.
     pub catch_up: CatchUpRule,
-    /// What is done while an order of the schedule has not ended: `skip`, `queue`, `replace` or `allow`.
+    /// Policy while an order of the schedule has not ended: `skip`, `queue`, `replace` or `allow`.
     pub overlap: Overlap,
 }
 
-/// What is done about times that were missed.
+/// Policy for times that were missed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CatchUpRule {
     /// `one`: the last of them has its order now; `all`: each of them; `skip`: none.
     pub policy: CatchUpPolicy,
-    /// How late an order may be, like `1h`; older times are missed for good. `1h` if left out.
+    /// Longest delay of an order, like `1h`; older times are missed for good. `1h` if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<String>,
 }
@@ -82,11 +82,11 @@ pub struct CatchUpRule {
 /// A schedule that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// Its times.
+    /// Plan of the times.
     pub plan: SchedulePlan,
-    /// What is done about missed ones.
+    /// Policy for missed ones.
     pub catch_up: CatchUp,
-    /// What is done while an order has not ended.
+    /// Policy while an order has not ended.
     pub overlap: Overlap,
 }
 
@@ -138,15 +138,17 @@ fn read_zone(name: Option<&str>, faults: &mut Vec<Fault>) -> TimeZone {
     })
 }
 
-fn read_course(rule: &ScheduleRule, faults: &mut Vec<Fault>) -> Option<Course> {
+fn read_course(rule: &ScheduleRule, faults: &mut Vec<Fault>) -> Option<PlannedCourse> {
     let read = match (&rule.cron, &rule.every) {
-        (Some(cron), None) => Cron::read(cron).map(|cron| Course::Cron(Box::new(cron))).map_err(|found| {
-            let message = format!("has a fault at character {}: {}", found.at, found.message);
-            fault("/cron", message).hint(found.hint)
-        }),
+        (Some(cron), None) => {
+            Cron::read(cron).map(|cron| PlannedCourse::Cron(Box::new(cron))).map_err(|found| {
+                let message = format!("has a fault at character {}: {}", found.at, found.message);
+                fault("/cron", message).hint(found.hint)
+            })
+        }
         (None, Some(every)) => read_interval(every).map(|seconds| {
             let start = rule.from.unwrap_or(Timestamp::UNIX_EPOCH);
-            Course::Interval { seconds, start }
+            PlannedCourse::Interval { seconds, start }
         }),
         (Some(_), Some(_)) => Err(fault("/every", "cannot stand beside `cron`: write one of them")),
         (None, None) => {

@@ -265,10 +265,7 @@ const MODULES: &[Module] = &[
     of(
         crate::upkeep::schedules::runs::STATEMENTS,
         &[Intake, Activator],
-        &[
-            (&[Activator], &["DUE", "FREE", "SECONDS_LEFT", "PUT_OFF", "SCHEDULE_LEVELS"]),
-            (&[Intake], &["RUN", "RUNS"]),
-        ],
+        &[(&[Activator], &["DUE", "FREE", "SECONDS_LEFT", "SCHEDULE_LEVELS"]), (&[Intake], &["RUN", "RUNS"])],
     ),
     of(
         crate::outside::scenarios::STATEMENTS,

@@ -1,4 +1,4 @@
-//! Schedules with their next times, and what became of the last ones.
+//! Schedules with their next times, and the decisions about the last ones.
 
 use jiff::Timestamp;
 use pagurus_domain::number::saturated;

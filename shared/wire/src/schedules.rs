@@ -35,10 +35,10 @@ pub struct ScheduleBody {
     /// Dates like `2026-12-31`, days of each year like `12-31`, and ranges of time that are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exceptions: Vec<ScheduleException>,
-    /// What is done about times that were missed, as while no activator worked.
+    /// Policy for times that were missed, as while no activator worked.
     #[serde(default)]
     pub catch_up: CatchUpRule,
-    /// What is done while an order of the schedule has not ended: `skip`, `queue`, `replace` or `allow`.
+    /// Policy while an order of the schedule has not ended: `skip`, `queue`, `replace` or `allow`.
     #[serde(default)]
     pub overlap: Overlap,
     /// True to pause it, false to let it go on; left out: as it is.
@@ -96,7 +96,7 @@ pub struct ScheduleRunRequest {
 pub struct ScheduleOutcome {
     /// Name of the schedule.
     pub schedule: String,
-    /// What was done: `created`, `changed`, `unchanged`, `paused` or `resumed`; of a dry run what would be.
+    /// Change that was made: `created`, `changed`, `unchanged`, `paused` or `resumed`; of a dry run the one that would be made.
     pub change: String,
     /// Tag of the schedule by now; none of a dry run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,7 +127,7 @@ pub struct ScheduleRunView {
     /// The time.
     #[serde(serialize_with = "time::serialize")]
     pub time: Timestamp,
-    /// What was decided: `registered`, `queued` behind an order that has not ended, `skipped` because of one, `missed`, or
+    /// Decision: `registered`, `queued` behind an order that has not ended, `skipped` because of one, `missed`, or
     /// `refused`.
     pub outcome: String,
     /// The order.
@@ -166,7 +166,7 @@ pub struct ScheduleCounts {
 /// A problem of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduleProblem {
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
     /// When it was found.
     #[serde(serialize_with = "time::serialize")]

@@ -183,7 +183,7 @@ async fn patch(
     Ok(answer(intake.commands.put_schedule(&name, body, &terms, &by).await?, query.dry_run))
 }
 
-/// What a client would have to send for the schedule as it is.
+/// The body that a client would have to send for the schedule as it is.
 fn whole_of(view: &ScheduleView) -> ScheduleBody {
     let rule = view.rule.clone();
     ScheduleBody {

@@ -1,6 +1,6 @@
 //! Turns of a schedule: what has come is decided, and the orders are registered. Decision, orders and the place up to which
 //! all is decided are one transaction, under the lock of the schedule: each time is decided once, however many are at it and
-//! whoever dies.
+//! whichever of them dies.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub struct ScheduleTurn {
 enum Tried {
     /// Nobody has to do anything, or somebody else is at it.
     Nothing,
-    /// It is decided.
+    /// Decided and committed.
     Decided { has_more: bool, registered: Vec<(Registered, String)>, runs: Vec<DecidedRun> },
     /// These are to be ended first.
     Replace(Vec<UnendedOrder>),
@@ -57,7 +57,7 @@ struct OneFailed {
     why: String,
 }
 
-/// What a turn has decided so far.
+/// Decisions of a turn so far.
 struct Decisions<'a> {
     stored: &'a StoredSchedule,
     schedule: &'a Schedule,

@@ -22,7 +22,7 @@ use crate::texts::checked;
 const MAX_TEMPLATE: usize = 256 * 1024;
 
 /// A schedule that was asked for, well-formed.
-pub(super) struct Wanted {
+pub(super) struct WantedSchedule {
     pub rule: ScheduleRule,
     pub schedule: Schedule,
     pub template: OrderTemplate,
@@ -39,7 +39,7 @@ impl Commands {
         name: &str,
         body: ScheduleBody,
         stored: Option<&StoredSchedule>,
-    ) -> Result<Result<Wanted, Problem>, Error> {
+    ) -> Result<Result<WantedSchedule, Problem>, Error> {
         let mut faults: Vec<Fault> = check_name(name).err().into_iter().collect();
         if body.name.as_deref().is_some_and(|named| named != name) {
             faults.push(Fault::placed(
@@ -84,7 +84,7 @@ impl Commands {
             return Ok(Err(problem_below_order(problem)));
         }
         let (note, paused) = (body.note.unwrap_or_default(), body.paused);
-        Ok(Ok(Wanted { rule, schedule, template, note, paused, reason: body.reason }))
+        Ok(Ok(WantedSchedule { rule, schedule, template, note, paused, reason: body.reason }))
     }
 
     /// The order of a schedule as people see it; its parameters as a whole are hidden where nobody knows which are.
@@ -109,7 +109,7 @@ pub(super) struct WantedTexts<'a> {
 }
 
 impl<'a> WantedTexts<'a> {
-    pub fn of(wanted: &'a Wanted, by: &Principal) -> Self {
+    pub fn of(wanted: &'a WantedSchedule, by: &Principal) -> Self {
         Self {
             rule: json_text(&wanted.rule),
             template: json_text(&wanted.template.to_value()),

@@ -9,7 +9,7 @@ use std::fmt;
 use jiff::civil::{Date, DateTime, Time};
 
 use day::{MonthDays, WeekDays};
-use field::{FieldText, Values};
+use field::{FieldText, FieldValues};
 
 /// Years in which a next time is looked for. The rarest day, a fifth given weekday of February, comes after 40 years.
 const MOST_YEARS: i16 = 48;
@@ -51,11 +51,11 @@ impl CronFault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cron {
     text: String,
-    seconds: Values,
-    minutes: Values,
-    hours: Values,
+    seconds: FieldValues,
+    minutes: FieldValues,
+    hours: FieldValues,
     days: MonthDays,
-    months: Values,
+    months: FieldValues,
     weekdays: WeekDays,
 }
 
@@ -83,7 +83,8 @@ impl Cron {
         };
         let cron = Self {
             text: text.to_owned(),
-            seconds: second.map_or_else(|| Ok(Values::only(0)), |text| field::read(&field::SECOND, text))?,
+            seconds: second
+                .map_or_else(|| Ok(FieldValues::only(0)), |text| field::read(&field::SECOND, text))?,
             minutes: field::read(&field::MINUTE, minute)?,
             hours: field::read(&field::HOUR, hour)?,
             days: MonthDays::read(day)?,
@@ -160,7 +161,7 @@ impl Cron {
         }
     }
 
-    /// Where both fields of days name some, a day counts if either does, as with every cron.
+    /// True if this day is meant. Where both fields of days name some, either is enough, as with every cron.
     fn has_date(&self, date: Date) -> bool {
         let (day, weekday) = (self.days.has(date), self.weekdays.has(date));
         let fits = match (self.days.is_any(), self.weekdays.is_any()) {

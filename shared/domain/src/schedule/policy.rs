@@ -16,7 +16,7 @@ pub const MOST_QUEUED: usize = 100;
 /// Missed times that are counted one by one.
 const MOST_COUNTED: usize = 10_000;
 
-/// What is done about missed times.
+/// Policy for missed times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CatchUpPolicy {
@@ -31,27 +31,27 @@ pub enum CatchUpPolicy {
 
 spelled!(CatchUpPolicy { Skip => "skip", One => "one", All => "all" });
 
-/// What is done about missed times, and how late an order may be.
+/// Policy for missed times, with its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CatchUp {
-    /// Which of them have orders.
+    /// Choice of those that have orders.
     pub policy: CatchUpPolicy,
     /// Older times have none.
     pub within: SignedDuration,
 }
 
-/// What is done while an order of the schedule has not ended.
+/// Policy for a time that comes while an order of the schedule has not ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
     /// The time has no order.
     #[default]
     Skip,
-    /// Its order is registered once the one of before has ended.
+    /// The order waits until the one of before has ended.
     Queue,
     /// The one of before is ended, and its own registered.
     Replace,
-    /// Its order is registered all the same.
+    /// The order is registered all the same.
     Allow,
 }
 
@@ -88,15 +88,15 @@ impl Overlap {
 /// Outcome of a time of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RunOutcome {
-    /// Its order was registered.
+    /// The order was registered.
     Registered,
-    /// Its order waits for one of before to end.
+    /// The order waits for one of before to end.
     Queued,
-    /// It has no order, because one of before had not ended.
+    /// There is no order, because one of before had not ended.
     Skipped,
-    /// It has no order, because nobody came in time.
+    /// There is no order, because nobody came in time.
     Missed,
-    /// Its order was refused.
+    /// The order was refused.
     Refused,
 }
 
@@ -111,7 +111,7 @@ spelled!(RunOutcome {
 /// Times that have no order, because nobody came in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissedTimes {
-    /// How many; at least, where `is_complete` is false.
+    /// Number of them; at least, where `is_complete` is false.
     pub count: usize,
     /// False if there are more than were counted.
     pub is_complete: bool,
@@ -121,7 +121,7 @@ pub struct MissedTimes {
     pub last: Timestamp,
 }
 
-/// What has become due since a time.
+/// Decision about the times since the last look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueTimes {
     /// Times that are missed for good.
@@ -135,7 +135,7 @@ pub struct DueTimes {
 }
 
 impl Schedule {
-    /// Decides about the times after `decided_until` that have come by `now`, at most so many of those that have orders.
+    /// Decides about the times after `decided_until` that have come by `now`, `most` of those that have orders at most.
     #[must_use]
     pub fn due(&self, decided_until: Timestamp, now: Timestamp, most: usize) -> DueTimes {
         let back = |time: SignedDuration| now.checked_sub(time).unwrap_or(Timestamp::MIN);

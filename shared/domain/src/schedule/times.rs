@@ -13,9 +13,9 @@ use super::exceptions::Exceptions;
 /// Times that are passed over because of exceptions, at most: each is the first behind one, and a year has no more days.
 const MOST_PASSED_OVER: usize = 50 * 366;
 
-/// Course of the times.
+/// PlannedCourse of the times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Course {
+pub(super) enum PlannedCourse {
     /// Times of the clocks of a zone.
     Cron(Box<Cron>),
     /// At this distance, counted from a start.
@@ -25,7 +25,7 @@ pub(super) enum Course {
 /// The plan of a schedule: every time at which an order is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchedulePlan {
-    pub(super) course: Course,
+    pub(super) course: PlannedCourse,
     pub(super) zone: TimeZone,
     /// None is earlier.
     pub(super) from: Option<Timestamp>,
@@ -78,7 +78,7 @@ impl SchedulePlan {
     }
 }
 
-impl Course {
+impl PlannedCourse {
     fn after(&self, at: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         match self {
             Self::Interval { seconds, start } => {

@@ -110,7 +110,7 @@ impl StoredSchedule {
     }
 }
 
-/// What people give of a schedule.
+/// Texts that people give of a schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct ScheduleTexts<'a> {
     /// Name.

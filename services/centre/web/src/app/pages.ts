@@ -24,6 +24,7 @@ export const ROUTES: readonly PageRoute[] = [
     { pattern: "/systems/:name", load: () => import("../pages/system") },
     { pattern: "/windows", load: () => import("../pages/windows") },
     { pattern: "/subscriptions", load: () => import("../pages/subscriptions") },
+    { pattern: "/schedules", load: () => import("../pages/schedules") },
     { pattern: "/queues", load: () => import("../pages/queues") },
     { pattern: "/queues/:name", load: () => import("../pages/queue") },
     { pattern: "/refused", load: () => import("../pages/refused") },
@@ -47,6 +48,7 @@ export interface NavigationEntry {
         | "flows"
         | "windows"
         | "subscriptions"
+        | "schedules"
         | "queues"
         | "refused"
         | "scenarios"
@@ -70,6 +72,7 @@ export const NAVIGATION: readonly { readonly group: "group_work" | "group_config
             { page: "flows", name: "flows", icon: "flows" },
             { page: "windows", name: "windows", icon: "windows" },
             { page: "subscriptions", name: "subscriptions", icon: "subscriptions" },
+            { page: "schedules", name: "schedules", icon: "schedules" },
             { page: "queues", name: "queues", icon: "queues" },
             { page: "refused", name: "refused", icon: "refused" },
         ],

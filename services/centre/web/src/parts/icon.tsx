@@ -7,6 +7,7 @@ const PATHS = {
     queues: "M3 5h14M3 10h14M3 15h8",
     subscriptions: "M5 14V9a5 5 0 0 1 10 0v5l1.500 1.500h-13zM8.500 17.500h3",
     windows: "M4 5h12v12H4zM4 9h12M8 3v4M12 3v4",
+    schedules: "M10 17a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM10 6v4h4",
     errors: "M10 3l8 14H2zM10 8v4M10 14.5v.5",
     operations: "M4 5h9M4 10h9M4 15h9M16 5v.5M16 10v.5M16 15v.5",
     refused: "M4 5h12v10H4zM4 5l6 6 6-6M7 18h6",

@@ -2,15 +2,15 @@
 
 use jiff::civil::{Date, Weekday};
 
-use super::field::{DAY, FieldText, Values, WEEKDAY, read_item, read_value};
+use super::field::{DAY, FieldText, FieldValues, WEEKDAY, read_item, read_value};
 use super::{CronFault, cut};
 
 /// Days of a month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct MonthDays {
-    days: Values,
+    days: FieldValues,
     /// Distances from the last day.
-    from_last: Values,
+    from_last: FieldValues,
     is_any: bool,
 }
 
@@ -20,7 +20,7 @@ impl MonthDays {
         for item in field.items() {
             let upper = item.text.to_ascii_uppercase();
             if let Some(distance) = upper.strip_prefix('L') {
-                days.from_last.join(Values::only(distance_of(distance, &item)?));
+                days.from_last.join(FieldValues::only(distance_of(distance, &item)?));
             } else if upper.ends_with('W') {
                 let hint =
                     "name the days of the week in the last field, and dates to leave out as `exceptions`";
@@ -59,11 +59,11 @@ fn distance_of(text: &str, item: &FieldText) -> Result<i8, CronFault> {
 /// Days of the week.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct WeekDays {
-    days: Values,
+    days: FieldValues,
     /// The first to the fifth of a month, each a set of weekdays.
-    nth: [Values; 5],
+    nth: [FieldValues; 5],
     /// The last of a month.
-    last: Values,
+    last: FieldValues,
     is_any: bool,
 }
 
@@ -86,7 +86,7 @@ impl WeekDays {
                         "write 1 to 5, like `fri#2` for the second Friday",
                     ));
                 };
-                days.nth[index - 1].join(Values::only(day));
+                days.nth[index - 1].join(FieldValues::only(day));
             } else if let Some(day) = last_of(&item.text) {
                 let day = read_value(&WEEKDAY, &FieldText { at: item.at, text: day.to_owned() }).map_err(
                     |fault| CronFault {
@@ -94,7 +94,7 @@ impl WeekDays {
                         ..fault
                     },
                 )?;
-                days.last.join(Values::only(day));
+                days.last.join(FieldValues::only(day));
             } else {
                 days.days.join(read_item(&WEEKDAY, &item)?);
             }

@@ -4,7 +4,7 @@ use super::{CronFault, cut};
 
 /// A kind of field.
 pub(super) struct FieldKind {
-    /// What it is called, with an article.
+    /// Name with an article.
     pub name: &'static str,
     pub least: i8,
     pub most: i8,
@@ -49,7 +49,7 @@ impl FieldText {
         items
     }
 
-    /// What stands before and behind the first of this letter.
+    /// Parts before and behind the first of this letter.
     fn split_at(&self, letter: char) -> (Self, Option<Self>) {
         match self.text.split_once(letter) {
             None => (self.clone(), None),
@@ -62,11 +62,11 @@ impl FieldText {
     }
 }
 
-/// Values of a field: a set of numbers from 0 to 63.
+/// FieldValues of a field: a set of numbers from 0 to 63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(super) struct Values(u64);
+pub(super) struct FieldValues(u64);
 
-impl Values {
+impl FieldValues {
     pub const fn only(value: i8) -> Self {
         Self(1 << value)
     }
@@ -103,8 +103,8 @@ impl Values {
 }
 
 /// Reads a field that is a list of numbers, names, ranges and steps.
-pub(super) fn read(kind: &FieldKind, field: &FieldText) -> Result<Values, CronFault> {
-    let mut values = Values::default();
+pub(super) fn read(kind: &FieldKind, field: &FieldText) -> Result<FieldValues, CronFault> {
+    let mut values = FieldValues::default();
     for item in field.items() {
         values.join(read_item(kind, &item)?);
     }
@@ -112,7 +112,7 @@ pub(super) fn read(kind: &FieldKind, field: &FieldText) -> Result<Values, CronFa
 }
 
 /// Reads one part of a list.
-pub(super) fn read_item(kind: &FieldKind, item: &FieldText) -> Result<Values, CronFault> {
+pub(super) fn read_item(kind: &FieldKind, item: &FieldText) -> Result<FieldValues, CronFault> {
     if item.text.is_empty() {
         let message = format!("nothing stands here, where {} should", kind.name);
         return Err(CronFault::new(item.at, message, "leave the comma out"));
@@ -129,7 +129,7 @@ pub(super) fn read_item(kind: &FieldKind, item: &FieldText) -> Result<Values, Cr
             (first, Some(last)) => (read_value(kind, &first)?, read_value(kind, &last)?),
         },
     };
-    let mut values = Values::default();
+    let mut values = FieldValues::default();
     let count = kind.most - kind.least + 1;
     // A range whose end is smaller goes on at the start, as `fri-mon` and `22-2` do.
     let length = if last >= first { last - first } else { last - first + count };

@@ -43,8 +43,8 @@ statements! {
         SELECT due_at FROM schedule_runs WHERE schedule = $1 AND outcome = 'queued' ORDER BY due_at LIMIT 1";
     PUT_RUNS = "
         INSERT INTO schedule_runs (schedule, due_at, outcome, order_id, reason, missed, missed_from)
-        SELECT $1, due_at, outcome, order_id, reason, missed, missed_from
-          FROM unnest($2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::timestamptz[])
+        SELECT $7, due_at, outcome, order_id, reason, missed, missed_from
+          FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::timestamptz[])
                AS t (due_at, outcome, order_id, reason, missed, missed_from)
         ON CONFLICT (schedule, due_at) DO UPDATE
            SET outcome = excluded.outcome, order_id = excluded.order_id, reason = excluded.reason,
@@ -154,7 +154,7 @@ pub async fn first_queued(client: &impl Connection, name: &str) -> Result<Option
 pub struct DecidedRun {
     /// The time.
     pub due_at: Timestamp,
-    /// What was decided.
+    /// Decision.
     pub outcome: RunOutcome,
     /// The order that was registered.
     pub order_id: Option<String>,
@@ -183,7 +183,7 @@ pub async fn put(tx: &Tx<'_>, name: &str, runs: &[DecidedRun], all: bool) -> Res
     Ok(())
 }
 
-/// What a turn changes of a schedule.
+/// Change of a schedule by a turn.
 #[derive(Clone, Debug, Default)]
 pub struct ScheduleChange {
     /// Times by outcome, in addition.
@@ -239,7 +239,7 @@ pub struct ShownRun {
     pub status: Option<Status>,
 }
 
-/// One time of a schedule.
+/// A time of a schedule.
 ///
 /// # Errors
 /// The database fails, or holds a word that is not known.

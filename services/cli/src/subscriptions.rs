@@ -144,7 +144,7 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
             reply.show(screen, |subscription| shown(subscription, screen))
         }
         Command::Add(add) => {
-            let reply = client.put_json(&path(&add.name, ""), &add.body()).await?;
+            let reply = client.put_json(&path(&add.name, ""), &add.body(), None).await?;
             if add.dry_run {
                 return screen.line(&format!("subscription {} would be stored", add.name));
             }

@@ -11,7 +11,7 @@ use crate::{Connection, Result, Tx};
 
 statements! {
     // The lock makes changes follow each other, so that the count of them holds.
-    REVISE = "UPDATE subscription_rules SET revision = revision + 1";
+    REVISE = "UPDATE subscription_rules SET revision = revision + 1 WHERE one";
     LIST = "
         SELECT s.no, s.name, s.version, s.url, s.format, s.secret, s.occasions, s.scenarios, s.labels::text AS labels, s.outcomes,
                s.made_by, s.made_at, s.paused_at, s.paused_by, s.paused_because, b.waiting, b.parked
@@ -61,7 +61,7 @@ pub struct StoredSubscription {
     pub made_by: String,
     /// When.
     pub made_at: Timestamp,
-    /// Since when it is paused, by whom (as JSON) and why.
+    /// Time since which it is paused, by whom (as JSON) and why.
     pub paused: Option<(Timestamp, String, String)>,
     /// Notifications that wait to be delivered, up to 100 000.
     pub waiting: i64,

@@ -43,6 +43,8 @@ statements! {
     SEND_PARKED = "
         UPDATE outbox SET next_at = now(), parked_because = NULL, again_since = now()
          WHERE subscription = $1 AND parked_because IS NOT NULL";
+    PAUSED_BY_ENGINE = "
+        SELECT name FROM subscriptions WHERE removed_at IS NULL AND paused_because <> $1 ORDER BY name";
     REMOVE = "UPDATE subscriptions SET removed_at = now() WHERE no = $1 AND removed_at IS NULL";
 }
 
@@ -145,6 +147,13 @@ pub async fn pause(tx: &Tx<'_>, no: i64, because: PauseReason, by: &str) -> Resu
 pub async fn resume(tx: &Tx<'_>, no: i64) -> Result<u64> {
     tx.execute(&tx.prepare_cached(RESUME).await?, &[&no]).await?;
     Ok(tx.execute(&tx.prepare_cached(SEND_PARKED).await?, &[&no]).await?)
+}
+
+/// Names of the subscriptions that the engine has paused.
+pub async fn paused_by_engine(on: &impl Connection) -> Result<Vec<String>> {
+    let statement = on.prepare_cached(PAUSED_BY_ENGINE).await?;
+    let rows = on.query(&statement, &[&PauseReason::ByHand.as_str()]).await?;
+    Ok(rows.iter().map(|row| row.get("name")).collect())
 }
 
 /// Removes a subscription. What waits for its receiver is deleted after a while.

@@ -49,6 +49,7 @@ const WHOLE: &[(&str, &str)] = &[
     ("presence::LOAD", "all that runs, for people who ask how full the workers are"),
     ("idle::NEWEST_TAKEN", "all that runs, once for each look at what stands still"),
     ("search::LAST_NUMBER", "the last entry of an index, and no other"),
+    ("replays::BEGIN_REPLAY", "the same, once for each replay"),
     ("restore::RAISE_QUEUES", "all queues, once after a restore, while nothing runs"),
     ("restore::NEW_PASSES", "all that may run, once after a restore"),
     ("restore::HAND_BACK", "all that ran, once after a restore"),

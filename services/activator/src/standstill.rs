@@ -4,7 +4,7 @@ use pagurus_domain::low_water::LowWater;
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::notification::{Content, ParkedReason};
-use pagurus_domain::subscription::Standing;
+use pagurus_domain::subscription::ActiveSubscriptions;
 use pagurus_runtime::{Effects, Host};
 use pagurus_store::Error;
 use pagurus_store::hot::control::{self, Locked, LockedOrders, Place};
@@ -58,7 +58,7 @@ fn detail(suspension: &Suspension) -> String {
     json!({"reason": ParkedReason::Suspended.as_str(), "since": suspension.since}).to_string()
 }
 
-fn of_order(order: &Locked, suspension: &Suspension, standing: &Standing) -> Vec<NewNotification> {
+fn of_order(order: &Locked, suspension: &Suspension, standing: &ActiveSubscriptions) -> Vec<NewNotification> {
     let message = suspension.error.clone().unwrap_or_default();
     let error = order.error_class.as_ref().map(|class| OrderError::new(class.as_str(), message));
     let content = Content {

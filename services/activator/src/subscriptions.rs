@@ -1,5 +1,5 @@
 //! Upkeep of subscriptions (ORD-38): one whose receiver is dead is paused before what waits for it grows without bound; replays
-//! go on, as far as there is room; what is left of removed ones is deleted.
+//! go on; what is left of removed ones is deleted.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use pagurus_command::Commands;
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::notification::Content;
 use pagurus_domain::order::principal::Principal;
-use pagurus_domain::subscription::{ActiveSubscription, PauseReason, Standing};
+use pagurus_domain::subscription::{ActiveSubscription, ActiveSubscriptions, PauseReason};
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
@@ -24,12 +24,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const TURNS_OF_A_LOOK: u32 = 5;
 /// Orders of a piece of a replay.
 const PIECE: i64 = 500;
-/// Undelivered notifications of a subscription above which its replays wait, as a part of what it may have.
-const REPLAY_ROOM: i64 = 10;
+/// Part of what may wait for a subscription above which its replays wait.
+const SHARE_OF_REPLAYS: i64 = 10;
 /// Notifications of removed subscriptions that are deleted at a time.
 const DROPPED: i64 = 1000;
 
-/// What it remembers from turn to turn.
+/// The upkeep, with what it remembers from turn to turn.
 pub(crate) struct SubscriptionUpkeep {
     commands: Commands,
     by: Principal,
@@ -119,13 +119,15 @@ async fn replay(host: &Host) -> Result<bool, Error> {
     let most = saturated::<i64>(host.settings().notify.max_undelivered);
     let mut client = host.store.operations().await?;
     let tx = client.transaction().await?;
-    let taken = replays::take(&tx, (most / REPLAY_ROOM).max(1)).await?;
+    let share = (most / SHARE_OF_REPLAYS).max(1);
+    let taken = replays::take(&tx, share).await?;
     let Some(replay) = taken else {
         tx.commit().await?;
         return Ok(false);
     };
-    let piece = replays::piece(&tx, &replay, PIECE).await?;
-    let standing = Standing(vec![ActiveSubscription { no: replay.subscription, rule: replay.rule.clone() }]);
+    let piece = replays::piece(&tx, &replay, PIECE.min(share)).await?;
+    let standing =
+        ActiveSubscriptions(vec![ActiveSubscription { no: replay.subscription, rule: replay.rule.clone() }]);
     let again: Vec<NewNotification> = piece
         .ended
         .iter()

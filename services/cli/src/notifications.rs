@@ -53,6 +53,7 @@ mod tests {
                 life: 1,
                 kind: "final".into(),
                 target: "https://hooks.example/a".into(),
+                subscription: None,
                 attempts: 9,
                 parked_because: Some("given_up".into()),
                 last_error: Some("no answer".into()),

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use pagurus_scenario::value::percent_encode;
 use pagurus_wire::subscriptions::{
-    PauseBody, ReplayBody, ReplayView, ResumeBody, SubscriptionBody, SubscriptionOutcome, SubscriptionView,
+    PauseBody, ReplayRequest, ReplayView, ResumeBody, SubscriptionBody, SubscriptionOutcome, SubscriptionView,
 };
 
 use crate::client::ApiClient;
@@ -27,7 +27,7 @@ pub(crate) enum Command {
         name: String,
     },
     /// Make a subscription, or change the one of this name as a whole
-    Add(Box<Add>),
+    Add(Box<NewSubscription>),
     /// Pause a subscription: nothing is stored for it, and what is stored is still sent
     Pause {
         /// Name of the subscription
@@ -82,7 +82,7 @@ pub(crate) enum Command {
 
 /// A subscription that is to be.
 #[derive(Debug, Args)]
-pub(crate) struct Add {
+pub(crate) struct NewSubscription {
     /// Name of the subscription
     name: String,
     /// Address that is notified, like `amqp://?key=audit` or `https://hooks.example/orders`
@@ -116,7 +116,7 @@ fn parse_label(argument: &str) -> Result<(String, String), String> {
     pair.ok_or_else(|| "write it like `region=north`".to_owned())
 }
 
-impl Add {
+impl NewSubscription {
     fn body(&self) -> SubscriptionBody {
         SubscriptionBody {
             url: self.url.clone(),
@@ -157,7 +157,7 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
             act(&path(&name, "/resume"), &ResumeBody { replay, reason }, client, screen).await
         }
         Command::Replay { name, from, until, reason } => {
-            act(&path(&name, "/replays"), &ReplayBody { from, until, reason }, client, screen).await
+            act(&path(&name, "/replays"), &ReplayRequest { from, until, reason }, client, screen).await
         }
         Command::Replays { name } => {
             let reply = client.get(&path(&name, "/replays"), &[]).await?;

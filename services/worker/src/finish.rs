@@ -11,7 +11,7 @@ use pagurus_domain::number::saturated;
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::{Content, Moved, Occasion, StoredNotify};
 use pagurus_domain::order::{OrderError, ScenarioStatus, stage::Then};
-use pagurus_domain::subscription::Standing;
+use pagurus_domain::subscription::ActiveSubscriptions;
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Guard, Work};
 use pagurus_runtime::node::chain;
@@ -133,7 +133,7 @@ impl StageFinish {
     }
 
     /// Returns the notifications of this stage: of its transitions, and of the end of the life, if it is one.
-    fn notifications(&self, finished_at: Timestamp, standing: &Standing) -> Vec<NewNotification> {
+    fn notifications(&self, finished_at: Timestamp, standing: &ActiveSubscriptions) -> Vec<NewNotification> {
         let mut notifications = moves(&self.claimed, self.run.scenario.as_ref(), &self.moves);
         let Then::End { status, scenario_status, error } = &self.finished.then else { return notifications };
         let claimed = &self.claimed;
@@ -164,7 +164,7 @@ impl StageFinish {
 impl StageFinish {
     /// Returns the order, if it is suspended now and somebody wants to be notified if it stays so. A sleep is as long as
     /// its scenario says: it is no standing still.
-    fn may_stand_still(&self, standing: &Standing) -> Option<(OrderNo, Attempt)> {
+    fn may_stand_still(&self, standing: &ActiveSubscriptions) -> Option<(OrderNo, Attempt)> {
         let suspended = matches!(
             self.finished.then,
             Then::Retry { .. } | Then::Wait { .. } | Then::Hold { .. } | Then::Poll { .. }

@@ -2,7 +2,7 @@
 //! notification. The expectation is the caller's.
 
 use pagurus_domain::order::notification::Jeopardy;
-use pagurus_domain::subscription::Standing;
+use pagurus_domain::subscription::ActiveSubscriptions;
 use pagurus_domain::time;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::{Effects, Host};
@@ -66,7 +66,7 @@ fn detail(one: &NewJeopardy) -> String {
     json!({"promiseAt": promise_at, "expectedAt": expected_at, "cause": one.cause}).to_string()
 }
 
-fn of_order(order: &Locked, one: &NewJeopardy, standing: &Standing) -> Vec<NewNotification> {
+fn of_order(order: &Locked, one: &NewJeopardy, standing: &ActiveSubscriptions) -> Vec<NewNotification> {
     let (promise_at, expected_at) = (one.promise_at, one.expected_at);
     let jeopardy = Jeopardy { promise_at, expected_at, cause: &one.cause };
     NewNotification::of_jeopardy(&order.content(), &jeopardy, standing)

@@ -11,7 +11,7 @@ use pagurus_store::outside::subscriptions::{self, StoredSubscription};
 use pagurus_store::upkeep::replays;
 use pagurus_store::{Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
-use pagurus_wire::subscriptions::ReplayBody;
+use pagurus_wire::subscriptions::ReplayRequest;
 use serde_json::{Value, json};
 
 use crate::Commands;
@@ -162,7 +162,7 @@ impl Commands {
     ///
     /// # Errors
     /// The problem to answer with.
-    pub async fn replay(&self, name: &str, asked: &ReplayBody, by: &Principal) -> Result<i64, Problem> {
+    pub async fn replay(&self, name: &str, asked: &ReplayRequest, by: &Principal) -> Result<i64, Problem> {
         checked("reason", &asked.reason, MAX_REASON)?;
         let until = asked.until.unwrap_or_else(Timestamp::now);
         if asked.from < Timestamp::UNIX_EPOCH {

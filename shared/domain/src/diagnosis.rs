@@ -188,6 +188,8 @@ pub struct BacklogFacts {
     pub refused: u64,
     /// Orders that are marked as inconsistent.
     pub inconsistent: u64,
+    /// Names of the subscriptions that the engine has paused.
+    pub paused_subscriptions: Vec<String>,
     /// Keywords of the flows that operators have stopped.
     pub stops: Vec<String>,
     /// Flows that do not work.

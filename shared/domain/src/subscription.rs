@@ -27,13 +27,13 @@ pub enum PauseReason {
     ByHand,
     /// More waits for its receiver than may.
     Backlog,
-    /// Its receiver answered that it wants no more.
+    /// The receiver answered that it wants no more.
     Gone,
 }
 
 spelled!(PauseReason { ByHand => "by_hand", Backlog => "backlog", Gone => "gone" });
 
-/// What a subscription is for: orders that fulfil each of these conditions. An empty list is none.
+/// Orders that a subscription is for: those that fulfil each of these conditions. An empty list is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Masks of names of scenarios, one of which takes that of the order; `*` stands for any run of characters.
@@ -239,15 +239,15 @@ pub fn checked_name(name: &str) -> Result<(), Fault> {
 pub struct ActiveSubscription {
     /// Number of the subscription.
     pub no: i64,
-    /// Its rule.
+    /// The rule.
     pub rule: SubscriptionRule,
 }
 
 /// All subscriptions that are not paused, as they are at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Standing(pub Vec<ActiveSubscription>);
+pub struct ActiveSubscriptions(pub Vec<ActiveSubscription>);
 
-impl Standing {
+impl ActiveSubscriptions {
     /// The receivers among them that want a notification of this occasion, of an order of this scenario, with these labels and
     /// this status.
     pub fn wanting<'s>(
@@ -357,7 +357,7 @@ mod tests {
     fn ord_38_only_those_that_ask_for_an_occasion_are_notified_of_it() {
         let rule =
             |on: Value| SubscriptionRule::read(&json!({"url": "amqp://?key=k", "on": on}), None).unwrap();
-        let standing = Standing(vec![
+        let standing = ActiveSubscriptions(vec![
             ActiveSubscription { no: 3, rule: rule(json!(null)) },
             ActiveSubscription { no: 4, rule: rule(json!(["parked", "jeopardy"])) },
         ]);

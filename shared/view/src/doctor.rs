@@ -14,6 +14,7 @@ use pagurus_domain::flow::Decision;
 use pagurus_domain::number::saturated;
 use pagurus_store::Error;
 use pagurus_store::lists::measures;
+use pagurus_store::outside::subscriptions;
 use pagurus_store::recovery::cluster::{self, RegisteredNode};
 use pagurus_store::recovery::presence::{self, NodeLoad};
 use pagurus_store::upkeep::doctor;
@@ -90,6 +91,7 @@ impl Views {
             unsent: (now.unsent_notifications.count, now.oldest_notification_seconds.and_then(seconds)),
             parked: now.parked_notifications.count,
             refused: now.refused_messages.count,
+            paused_subscriptions: subscriptions::paused_by_engine(&client).await?,
             inconsistent: now.inconsistent.count,
             stops: stops.into_iter().map(|stop| stop.rule.keyword).collect(),
             stopped_flows: stopped

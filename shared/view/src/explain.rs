@@ -346,6 +346,7 @@ mod tests {
         let unsent = |kind: &str, why: Option<&str>| UnsentView {
             life: 1,
             kind: kind.into(),
+            subscription: None,
             target: "amqp://?key=k".into(),
             attempts: 1,
             parked_because: why.map(str::to_owned),

@@ -80,7 +80,7 @@ pub enum PriorityWord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ReceiversBody {
-    /// One receiver.
+    /// A single receiver.
     One(NotifyBody),
     /// Several, each with its own occasions and delivery.
     List(#[schemars(length(min = 1, max = 8))] Vec<NotifyBody>),

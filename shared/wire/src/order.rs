@@ -67,6 +67,9 @@ pub struct UnsentView {
     pub kind: String,
     /// Address that it goes to.
     pub target: String,
+    /// Subscription that it is for; left out where the order asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscription: Option<String>,
     /// Number of times that it was tried.
     pub attempts: i32,
     /// Reason for which only an operator can help.

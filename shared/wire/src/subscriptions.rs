@@ -62,7 +62,7 @@ pub struct ResumeBody {
 /// Body of `POST /v1/subscriptions/{name}/replays`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ReplayBody {
+pub struct ReplayRequest {
     /// Orders that ended from this time on.
     #[serde(serialize_with = "time::serialize")]
     pub from: Timestamp,

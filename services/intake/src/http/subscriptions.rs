@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse as _;
 use pagurus_wire::order::Page;
 use pagurus_wire::subscriptions::{
-    PauseBody, ReplayBody, ReplayView, ResumeBody, SubscriptionBody, SubscriptionOutcome, SubscriptionView,
+    PauseBody, ReplayRequest, ReplayView, ResumeBody, SubscriptionBody, SubscriptionOutcome, SubscriptionView,
 };
 
 use super::HttpResult;
@@ -141,7 +141,7 @@ async fn replay(
     State(intake): State<Intake>,
     Path(name): Path<String>,
     Caller(by): Caller,
-    Sent(asked): Sent<ReplayBody>,
+    Sent(asked): Sent<ReplayRequest>,
 ) -> HttpResult<Json<SubscriptionOutcome>> {
     let replay = intake.commands.replay(&name, &asked, &by).await?;
     outcome(&intake, &name, Some(replay)).await

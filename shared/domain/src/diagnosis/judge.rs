@@ -268,6 +268,11 @@ fn of_backlog(facts: &BacklogFacts, findings: &mut InstallationFindings) {
         findings.add("notifications", Warning, format!("{} notifications were parked", facts.parked),
             "`pagurus notifications` tells why; when the receiver is mended, `pagurus order resend` sends them again");
     }
+    if !facts.paused_subscriptions.is_empty() {
+        let names = facts.paused_subscriptions.join(", ");
+        findings.add("subscriptions", Warning, format!("paused, because their receivers are dead: {names}"),
+            "mend the receiver, then `pagurus subscriptions resume --replay`, which notifies it of what it missed");
+    }
     if facts.refused > 0 {
         findings.add(
             "refused",

@@ -16,7 +16,7 @@ use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::{
     Content, Jeopardy, Moved, NotifyFormat, Occasion, ParkedReason, StoredNotify, Target,
 };
-use pagurus_domain::subscription::Standing;
+use pagurus_domain::subscription::ActiveSubscriptions;
 use uuid::Uuid;
 
 use crate::columns::columns;
@@ -110,7 +110,7 @@ pub struct NewNotification {
 impl NewNotification {
     /// Notifications of this end of a life: of the receivers and subscriptions that want them, and of the parent that awaits
     /// it.
-    pub fn of(content: &Content<'_>, end: LifeEnd, standing: &Standing) -> Vec<Self> {
+    pub fn of(content: &Content<'_>, end: LifeEnd, standing: &ActiveSubscriptions) -> Vec<Self> {
         let mut all = Self::of_end(content, end, recipients(content, Occasion::Final, standing));
         if let Some(reason) = content.parked().filter(|_| end == LifeEnd::First) {
             let parked = NotificationSubject::Parked(reason);
@@ -128,7 +128,7 @@ impl NewNotification {
 
     /// The same notifications of an end once more, of these subscriptions alone.
     #[must_use]
-    pub fn again(content: &Content<'_>, end: LifeEnd, of: &Standing) -> Vec<Self> {
+    pub fn again(content: &Content<'_>, end: LifeEnd, of: &ActiveSubscriptions) -> Vec<Self> {
         let (scenario, labels) = (content.scenario, &content.order.labels);
         Self::of_end(content, end, of.wanting(Occasion::Final, scenario, labels, content.status).collect())
     }
@@ -162,7 +162,7 @@ impl NewNotification {
     /// Notifications of an order that has been suspended for too long, for those that want them; `number` is that of the
     /// hand-out before.
     #[must_use]
-    pub fn of_suspension(content: &Content<'_>, number: i32, standing: &Standing) -> Vec<Self> {
+    pub fn of_suspension(content: &Content<'_>, number: i32, standing: &ActiveSubscriptions) -> Vec<Self> {
         Self::each(content, Occasion::Parked, &format!("{PARKED}-{number}"), standing, |mark, zone| {
             content.render_parked(ParkedReason::Suspended, mark, zone)
         })
@@ -171,7 +171,7 @@ impl NewNotification {
     /// Notifications of an order whose rows contradict each other, for those that want them; `number` is that of the last
     /// event before.
     #[must_use]
-    pub fn of_inconsistency(content: &Content<'_>, number: i64, standing: &Standing) -> Vec<Self> {
+    pub fn of_inconsistency(content: &Content<'_>, number: i64, standing: &ActiveSubscriptions) -> Vec<Self> {
         Self::each(content, Occasion::Parked, &format!("{PARKED}-check-{number}"), standing, |mark, zone| {
             content.render_parked(ParkedReason::Inconsistent, mark, zone)
         })
@@ -179,7 +179,11 @@ impl NewNotification {
 
     /// Notifications of an order that will probably be late, for those that want them.
     #[must_use]
-    pub fn of_jeopardy(content: &Content<'_>, jeopardy: &Jeopardy<'_>, standing: &Standing) -> Vec<Self> {
+    pub fn of_jeopardy(
+        content: &Content<'_>,
+        jeopardy: &Jeopardy<'_>,
+        standing: &ActiveSubscriptions,
+    ) -> Vec<Self> {
         let render = |mark: Option<&str>, zone: Option<&str>| content.render_jeopardy(jeopardy, mark, zone);
         Self::each(content, Occasion::Jeopardy, JEOPARDY, standing, render)
     }
@@ -189,7 +193,7 @@ impl NewNotification {
         content: &Content<'_>,
         occasion: Occasion,
         kind: &str,
-        standing: &Standing,
+        standing: &ActiveSubscriptions,
         render: impl Fn(Option<&str>, Option<&str>) -> String,
     ) -> Vec<Self> {
         let all = recipients(content, occasion, standing).into_iter().map(|wish| {
@@ -231,7 +235,11 @@ impl NewNotification {
 }
 
 /// The receivers of an order, and the subscriptions, that want a notification of this occasion.
-fn recipients(content: &Content<'_>, occasion: Occasion, standing: &Standing) -> Vec<StoredNotify> {
+fn recipients(
+    content: &Content<'_>,
+    occasion: Occasion,
+    standing: &ActiveSubscriptions,
+) -> Vec<StoredNotify> {
     let order = content.order;
     let mut all = StoredNotify::wanting(order.notify.as_deref(), occasion);
     all.extend(standing.wanting(occasion, content.scenario, &order.labels, content.status));

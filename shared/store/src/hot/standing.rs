@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::labels::Labels;
 use pagurus_domain::order::notification::{NotifyFormat, Occasion};
-use pagurus_domain::subscription::{ActiveSubscription, Selection, Standing, SubscriptionRule};
+use pagurus_domain::subscription::{ActiveSubscription, ActiveSubscriptions, Selection, SubscriptionRule};
 use tokio_postgres::Row;
 
 use crate::row::word;
@@ -18,20 +18,21 @@ statements! {
     STANDING = "
         SELECT r.revision, s.no, s.url, s.format, s.secret, s.occasions, s.scenarios, s.labels::text AS labels, s.outcomes
           FROM subscription_rules r
-          LEFT JOIN subscriptions s ON s.paused_at IS NULL AND s.removed_at IS NULL ORDER BY s.no";
+          LEFT JOIN subscriptions s ON s.paused_at IS NULL AND s.removed_at IS NULL
+         WHERE r.one ORDER BY s.no";
 }
 
 /// The subscriptions of this moment, with their revision.
 ///
 /// # Errors
 /// The database fails, or holds a word that this version does not know.
-pub async fn standing(on: &impl Connection) -> Result<(i64, Standing)> {
+pub async fn standing(on: &impl Connection) -> Result<(i64, ActiveSubscriptions)> {
     let rows = on.query(&on.prepare_cached(STANDING).await?, &[]).await?;
     let revision = rows.first().map_or(0, |row| row.get("revision"));
     let of = rows.iter().filter_map(|row| Some((row, row.get::<_, Option<i64>>("no")?)));
     let list: Result<Vec<ActiveSubscription>> =
         of.map(|(row, no)| Ok(ActiveSubscription { no, rule: read_rule(row)? })).collect();
-    Ok((revision, Standing(list?)))
+    Ok((revision, ActiveSubscriptions(list?)))
 }
 
 /// Reads the rule of a subscription from a row that has its columns.
@@ -59,14 +60,14 @@ pub(crate) fn read_rule(row: &Row) -> Result<SubscriptionRule> {
 
 /// The subscriptions as a process read them last. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct StandingCache(Arc<Mutex<(i64, Arc<Standing>)>>);
+pub struct StandingCache(Arc<Mutex<(i64, Arc<ActiveSubscriptions>)>>);
 
 impl StandingCache {
     /// The subscriptions at this revision or a later one.
     ///
     /// # Errors
     /// They were another ones, and could not be read.
-    pub async fn at(&self, revision: i64, on: &impl Connection) -> Result<Arc<Standing>> {
+    pub async fn at(&self, revision: i64, on: &impl Connection) -> Result<Arc<ActiveSubscriptions>> {
         if let Some(known) = self.known(revision) {
             return Ok(known);
         }
@@ -79,7 +80,7 @@ impl StandingCache {
         Ok(read)
     }
 
-    fn known(&self, revision: i64) -> Option<Arc<Standing>> {
+    fn known(&self, revision: i64) -> Option<Arc<ActiveSubscriptions>> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (kept.0 == revision).then(|| kept.1.clone())
     }

@@ -6,7 +6,7 @@ use pagurus_domain::id::Attempt;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::Content;
-use pagurus_domain::subscription::Standing;
+use pagurus_domain::subscription::ActiveSubscriptions;
 use serde_json::Value;
 
 use crate::columns::columns;
@@ -135,7 +135,7 @@ fn notifications(
     allowed: Allowed<'_>,
     ending: &Ending<'_>,
     end: LifeEnd,
-    standing: &Standing,
+    standing: &ActiveSubscriptions,
 ) -> Vec<NewNotification> {
     let (order, change) = (allowed.order(), allowed.change());
     let result = order.result.as_deref().and_then(|result| serde_json::from_str::<Value>(result).ok());

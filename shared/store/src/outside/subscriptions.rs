@@ -11,7 +11,7 @@ use crate::{Connection, Result, Tx};
 
 statements! {
     // The lock makes changes follow each other, so that the count of them holds.
-    REVISE = "UPDATE subscription_rules SET revision = revision + 1";
+    REVISE = "UPDATE subscription_rules SET revision = revision + 1 WHERE one";
     LIST = "
         SELECT s.no, s.name, s.version, s.url, s.format, s.secret, s.occasions, s.scenarios, s.labels::text AS labels, s.outcomes,
                s.made_by, s.made_at, s.paused_at, s.paused_by, s.paused_because, b.waiting, b.parked
@@ -43,6 +43,8 @@ statements! {
     SEND_PARKED = "
         UPDATE outbox SET next_at = now(), parked_because = NULL, again_since = now()
          WHERE subscription = $1 AND parked_because IS NOT NULL";
+    PAUSED_BY_ENGINE = "
+        SELECT name FROM subscriptions WHERE removed_at IS NULL AND paused_because <> $1 ORDER BY name";
     REMOVE = "UPDATE subscriptions SET removed_at = now() WHERE no = $1 AND removed_at IS NULL";
 }
 
@@ -61,7 +63,7 @@ pub struct StoredSubscription {
     pub made_by: String,
     /// When.
     pub made_at: Timestamp,
-    /// Since when it is paused, by whom (as JSON) and why.
+    /// Time since which it is paused, by whom (as JSON) and why.
     pub paused: Option<(Timestamp, String, String)>,
     /// Notifications that wait to be delivered, up to 100 000.
     pub waiting: i64,
@@ -145,6 +147,13 @@ pub async fn pause(tx: &Tx<'_>, no: i64, because: PauseReason, by: &str) -> Resu
 pub async fn resume(tx: &Tx<'_>, no: i64) -> Result<u64> {
     tx.execute(&tx.prepare_cached(RESUME).await?, &[&no]).await?;
     Ok(tx.execute(&tx.prepare_cached(SEND_PARKED).await?, &[&no]).await?)
+}
+
+/// Names of the subscriptions that the engine has paused.
+pub async fn paused_by_engine(on: &impl Connection) -> Result<Vec<String>> {
+    let statement = on.prepare_cached(PAUSED_BY_ENGINE).await?;
+    let rows = on.query(&statement, &[&PauseReason::ByHand.as_str()]).await?;
+    Ok(rows.iter().map(|row| row.get("name")).collect())
 }
 
 /// Removes a subscription. What waits for its receiver is deleted after a while.

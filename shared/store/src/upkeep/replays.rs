@@ -25,7 +25,7 @@ statements! {
           FROM replays r JOIN subscriptions s ON s.no = r.subscription
          WHERE s.name = $1 AND s.removed_at IS NULL ORDER BY r.no DESC LIMIT 100";
     STOP = "UPDATE replays SET done_at = now() WHERE no = $2 AND subscription = $1 AND done_at IS NULL";
-    // One that waits for room or for its subscription leaves its turn to others.
+    // One whose subscription is paused, or has much that waits, leaves its turn to others.
     TAKE = "
         SELECT r.no AS replay, r.position, r.last, r.ended_from, r.ended_until, r.barrier IS NULL AS is_new,
                coalesce(r.barrier <= pg_snapshot_xmin(pg_current_snapshot()), false) AS may_begin,
@@ -132,7 +132,7 @@ pub struct ReplayInHand {
     pub no: i64,
     /// Number of the subscription.
     pub subscription: i64,
-    /// Its rule, as it is now.
+    /// The rule, as it is now.
     pub rule: SubscriptionRule,
     position: i64,
     last: i64,
@@ -140,13 +140,15 @@ pub struct ReplayInHand {
     until: Timestamp,
 }
 
-/// Takes a replay whose subscription has room for more, so that nobody else goes on with it. One that may not begin yet is
+/// Takes a replay for whose subscription less than this waits, so that nobody else goes on with it. One that may not begin yet is
 /// none.
 ///
 /// # Errors
 /// The database fails, or holds a word that this version does not know.
-pub async fn take(tx: &Tx<'_>, room: i64) -> Result<Option<ReplayInHand>> {
-    let Some(row) = tx.query_opt(&tx.prepare_cached(TAKE).await?, &[&room]).await? else { return Ok(None) };
+pub async fn take(tx: &Tx<'_>, fewer_than: i64) -> Result<Option<ReplayInHand>> {
+    let Some(row) = tx.query_opt(&tx.prepare_cached(TAKE).await?, &[&fewer_than]).await? else {
+        return Ok(None);
+    };
     let no: i64 = row.get("replay");
     if row.get("is_new") {
         tx.execute(&tx.prepare_cached(BEGIN_REPLAY).await?, &[&no]).await?;
@@ -188,7 +190,7 @@ pub struct ReplayedEnd {
     pub error: Option<OrderError>,
     /// Time of the end.
     pub finished_at: Timestamp,
-    /// Which end of its life it is.
+    /// The end of its life that it is.
     pub end: LifeEnd,
 }
 
@@ -197,7 +199,7 @@ pub struct ReplayedEnd {
 pub struct ReplayPiece {
     /// Orders that were looked at.
     pub looked_at: i64,
-    /// Those of them that ended in the range.
+    /// Orders among them that ended in the range.
     pub ended: Vec<ReplayedEnd>,
     /// Number of the last order that was looked at.
     position: i64,

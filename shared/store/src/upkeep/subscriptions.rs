@@ -26,10 +26,10 @@ statements! {
     DROP_EMPTY = "
         DELETE FROM subscriptions s
          WHERE s.removed_at < now() - interval '10 minutes'
-           AND NOT EXISTS (SELECT FROM outbox o WHERE o.subscription = s.no)";
+           AND NOT EXISTS (SELECT FROM outbox o WHERE o.subscription = ANY(ARRAY[s.no]))";
 }
 
-/// What is stored for a subscription and not delivered.
+/// Notifications that are stored for a subscription and not delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubscriptionBacklog {
     /// Number of the subscription.

@@ -46,7 +46,7 @@ spelled!(NotifyFormat {
     CloudEventsBinary => "cloudevents-binary",
 });
 
-/// One receiver of a registration, well-formed.
+/// A receiver of a registration, well-formed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NotifyRequest {
     /// The URL as given.

@@ -11,6 +11,7 @@ use crate::{Client, Result, Tx};
 statements! {
     OF_ORDER = "
         SELECT life, kind, target, attempts, parked_because, last_error, created_at,
+               (SELECT s.name FROM subscriptions s WHERE s.no = ANY(ARRAY[subscription])) AS subscription,
                CASE WHEN parked_because IS NULL THEN next_at END AS next_at
           FROM outbox WHERE order_no = $1 ORDER BY created_at, life, kind LIMIT 1000";
     // What is sent again is tried for as long as a new one.
@@ -21,7 +22,8 @@ statements! {
                extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_because IS NULL))::double precision AS age
           FROM outbox";
     PARKED = "
-        SELECT o.id, p.order_no, p.life, p.kind, p.target, p.attempts, p.parked_because, p.last_error, NULL::timestamptz AS next_at, p.created_at
+        SELECT o.id, p.order_no, p.life, p.kind, p.target, p.attempts, p.parked_because, p.last_error, NULL::timestamptz AS next_at, p.created_at,
+               (SELECT s.name FROM subscriptions s WHERE s.no = ANY(ARRAY[p.subscription])) AS subscription
           FROM outbox p JOIN orders o ON o.no = ANY(ARRAY[p.order_no])
          WHERE p.parked_because IS NOT NULL AND (p.order_no, p.life, p.kind) > ($1, $2, $3)
          ORDER BY p.order_no, p.life, p.kind LIMIT $4";
@@ -36,7 +38,7 @@ pub async fn of_order(client: &Client, no: OrderNo) -> Result<Vec<UnsentView>> {
 
 /// Reads a notification with its whole target: nobody is shown it unmasked.
 fn unsent(row: &Row) -> UnsentView {
-    read!(row => UnsentView { life, kind, target, attempts, parked_because, last_error, next_at })
+    read!(row => UnsentView { life, kind, target, subscription, attempts, parked_because, last_error, next_at })
 }
 
 /// A parked notification among those of all orders.

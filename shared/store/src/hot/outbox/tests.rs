@@ -52,7 +52,7 @@ fn failed<'a>(order: &'a OrderHead, error: Option<&'a OrderError>) -> Content<'a
 fn ord_19_each_end_of_a_life_has_an_id_of_its_own_that_never_changes() {
     let id = |life: i32, end: LifeEnd| {
         let order = order(life, r#"{"url": "amqp://?key=k", "on": ["final"]}"#);
-        NewNotification::of(&failed(&order, None), end, &Standing::default())[0].message_id
+        NewNotification::of(&failed(&order, None), end, &ActiveSubscriptions::default())[0].message_id
     };
     let ids = [id(1, LifeEnd::First), id(1, LifeEnd::Second), id(2, LifeEnd::First), id(2, LifeEnd::Second)];
     for (index, one) in ids.iter().enumerate() {
@@ -72,26 +72,26 @@ fn ord_38_each_receiver_has_a_row_of_its_own_for_each_event_that_it_asked_for() 
     let content = failed(&order, Some(&error));
     let kinds =
         |new: &[NewNotification]| -> Vec<String> { new.iter().map(|one| one.kind.to_string()).collect() };
-    let first = NewNotification::of(&content, LifeEnd::First, &Standing::default());
+    let first = NewNotification::of(&content, LifeEnd::First, &ActiveSubscriptions::default());
     assert_eq!(kinds(&first), ["final", "final-r3", "parked-r2", "parked-r3"]);
     assert_eq!(first[2].receiver.as_deref(), Some("https://h:443"));
     assert_eq!((first[0].correlation_id.as_deref(), first[1].correlation_id.as_deref()), (Some("c"), None));
     assert_eq!(
-        kinds(&NewNotification::of(&content, LifeEnd::Second, &Standing::default())),
+        kinds(&NewNotification::of(&content, LifeEnd::Second, &ActiveSubscriptions::default())),
         ["final-2", "final-2-r3"]
     );
     assert_eq!(
-        kinds(&NewNotification::of_suspension(&content, 7, &Standing::default())),
+        kinds(&NewNotification::of_suspension(&content, 7, &ActiveSubscriptions::default())),
         ["parked-7-r2", "parked-7-r3"]
     );
     assert_eq!(
-        kinds(&NewNotification::of_inconsistency(&content, 9, &Standing::default())),
+        kinds(&NewNotification::of_inconsistency(&content, 9, &ActiveSubscriptions::default())),
         ["parked-check-9-r2", "parked-check-9-r3"]
     );
     let (promise_at, expected_at) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
     let jeopardy = Jeopardy { promise_at, expected_at, cause: "c" };
     assert_eq!(
-        kinds(&NewNotification::of_jeopardy(&content, &jeopardy, &Standing::default())),
+        kinds(&NewNotification::of_jeopardy(&content, &jeopardy, &ActiveSubscriptions::default())),
         ["jeopardy-r3"]
     );
     let moved = Moved {
@@ -110,7 +110,7 @@ fn ord_38_each_receiver_has_a_row_of_its_own_for_each_event_that_it_asked_for() 
     assert_eq!(ids.len(), 4);
     assert_eq!(
         first[3].message_id,
-        NewNotification::of(&content, LifeEnd::First, &Standing::default())[3].message_id
+        NewNotification::of(&content, LifeEnd::First, &ActiveSubscriptions::default())[3].message_id
     );
 }
 
@@ -140,7 +140,7 @@ fn ord_38_subscriptions_hear_of_what_they_ask_for_and_a_replay_has_the_ids_of_th
         let body = serde_json::json!({"url": "https://h/a", "on": [on], "outcomes": ["fail"]});
         SubscriptionRule::read(&body, None).unwrap()
     };
-    let standing = Standing(vec![
+    let standing = ActiveSubscriptions(vec![
         ActiveSubscription { no: 7, rule: rule("final") },
         ActiveSubscription { no: 8, rule: rule("parked") },
     ]);

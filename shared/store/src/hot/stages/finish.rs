@@ -31,7 +31,7 @@ statements! {
         DELETE FROM running r
          USING unnest($1::bigint[], $2::uuid[]) AS f (no, pass)
          WHERE r.order_no = ANY(ARRAY[f.no]) AND r.pass = f.pass
-        RETURNING r.order_no, now() AS now, (SELECT u.revision FROM subscription_rules u) AS revision";
+        RETURNING r.order_no, now() AS now, (SELECT u.revision FROM subscription_rules u WHERE u.one) AS revision";
     // The stage stands in the history under the numbers that its order has given to it. Answers only with the orders
     // whose end somebody waits for.
     FINISH = "

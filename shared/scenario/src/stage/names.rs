@@ -1,5 +1,5 @@
 //! The names that the actions of a stage see: those of the innermost operation, or of the scenario itself (SCN-19). Those of
-//! whoever runs an operation are put aside.
+//! its caller are put aside.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ impl StageRun {
         self.context.error = self.cursor.error.as_ref().filter(|_| is_own).map(error_value);
     }
 
-    /// Keeps what a script of an operation said: its result is for whoever runs it, its message a line of the log. Returns
+    /// Keeps what a script of an operation said: its result is for its caller, its message a line of the log. Returns
     /// what is said of the order itself.
     pub(super) fn hear(
         &mut self,

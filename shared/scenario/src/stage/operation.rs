@@ -19,7 +19,7 @@ use super::{StageRun, StageTurn, Transition};
 const SHOWN_FAULTS: usize = 3;
 
 impl StageRun {
-    /// Begins an operation: evaluates its parameters, and puts the names of whoever runs it aside.
+    /// Begins an operation: evaluates its parameters, and puts the names of its caller aside.
     pub(super) fn enter_operation(&mut self, enter: &EnterAction, turn: &StageTurn<'_>) {
         let params = match self.params_of(enter, turn) {
             Ok(params) => params,
@@ -27,7 +27,7 @@ impl StageRun {
         };
         let entry = self.cursor.main.action;
         self.put_names_aside();
-        // No script of it judges a call of whoever runs it.
+        // No script of it judges a call of its caller.
         self.cursor.main.answered = None;
         self.cursor.advance();
         let nothing = || Folded::from(Value::Object(Map::new()));

@@ -34,10 +34,10 @@ pub struct OpenOperation {
     pub has_failed: bool,
     /// The place at which its repeats begin.
     pub savepoint: OperationSavepoint,
-    /// Open requests of whoever runs it.
+    /// Open requests of its caller.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests_around: Vec<OpenRequest>,
-    /// Rounds of an `each` of whoever runs it.
+    /// Rounds of an `each` of its caller.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rounds_around: BTreeMap<String, Vec<Option<usize>>>,
 }

@@ -8,7 +8,7 @@ DO $$
 DECLARE
     services CONSTANT text[] := ARRAY['pagurus_intake', 'pagurus_dispatcher', 'pagurus_activator', 'pagurus_worker', 'pagurus_notifier'];
     watching CONSTANT text[] := ARRAY['pagurus_activator', 'pagurus_intake'];
-    tables CONSTANT text[] := ARRAY['asking', 'audit', 'audit_anchor', 'audit_chain', 'audit_export', 'callbacks', 'calls', 'children', 'contexts', 'deadlines', 'decisions', 'dependencies', 'due', 'epochs', 'failures', 'flow_rules', 'flow_states', 'flow_stops', 'heartbeats', 'history', 'inconsistencies', 'leases', 'maintenance_windows', 'message_attempts', 'node_marks', 'nodes', 'operation_orders', 'operation_reasons', 'operations', 'orders', 'outbox', 'payloads', 'promises', 'queued', 'queues', 'ready', 'refinery_schema_history', 'refused', 'remaining_times', 'requests', 'running', 'scenarios', 'search_values', 'searches', 'sessions', 'shifted', 'shifts', 'stats', 'stats_turns', 'suspects', 'suspensions', 'system_overrides', 'system_states', 'tokens', 'walks', 'window_shifts'];
+    tables CONSTANT text[] := ARRAY['asking', 'audit', 'audit_anchor', 'audit_chain', 'audit_export', 'callbacks', 'calls', 'children', 'contexts', 'deadlines', 'decisions', 'dependencies', 'due', 'epochs', 'failures', 'flow_rules', 'flow_states', 'flow_stops', 'heartbeats', 'history', 'inconsistencies', 'leases', 'maintenance_windows', 'message_attempts', 'node_marks', 'nodes', 'operation_orders', 'operation_reasons', 'operations', 'orders', 'outbox', 'payloads', 'promises', 'queued', 'queues', 'ready', 'refinery_schema_history', 'refused', 'remaining_times', 'requests', 'running', 'scenarios', 'schedule_runs', 'schedules', 'search_values', 'searches', 'sessions', 'shifted', 'shifts', 'stats', 'stats_turns', 'suspects', 'suspensions', 'system_overrides', 'system_states', 'tokens', 'walks', 'window_shifts'];
     sequences CONSTANT text[] := ARRAY['audit_no_seq', 'callbacks_no_seq', 'calls_no_seq', 'flow_stops_no_seq', 'maintenance_windows_no_seq', 'nodes_incarnation_seq', 'operations_no_seq', 'orders_no_seq', 'outbox_number', 'refused_no_seq', 'scenarios_no_seq', 'shifts_no_seq'];
     functions CONSTANT text[] := ARRAY['audit_forget(interval,bigint)', 'audit_keep()', 'keep_failures()', 'keep_promises()', 'note_status_of_node()'];
     everybody text;
@@ -136,6 +136,8 @@ GRANT SELECT (scenario, record) ON remaining_times TO pagurus_intake;
 GRANT SELECT (id, order_no, life, visit, action, name, status, awaited, registered_at, closed_at, hand_out, work_seconds, task_ends_at, force_finish, wait_ends_at, system), UPDATE (status, closed_at, task_ends_at, wait_ends_at) ON requests TO pagurus_intake;
 GRANT SELECT (order_no, pass, attempt, wake, restarts, queue, node, started_at), UPDATE (queue), DELETE ON running TO pagurus_intake;
 GRANT SELECT, INSERT (name, version, source, digest) ON scenarios TO pagurus_intake;
+GRANT SELECT, INSERT (schedule, due_at, outcome, order_id, reason, missed, missed_from), UPDATE (outcome, order_id, reason, missed, missed_from, decided_at), DELETE ON schedule_runs TO pagurus_intake;
+GRANT SELECT, INSERT (name, rule, template, note, paused_at, paused_by, pause_reason, decided_until, next_at, made_by, changed_by), UPDATE (rule, template, note, revision, paused_at, paused_by, pause_reason, decided_until, next_at, queued, registered, skipped, missed, refused, refused_in_row, problem, problem_at, changed_by, changed_at), DELETE ON schedules TO pagurus_intake;
 GRANT SELECT, INSERT, DELETE ON search_values TO pagurus_intake;
 GRANT SELECT, INSERT (name, search, made_by), UPDATE (search, made_by, made_at), DELETE ON searches TO pagurus_intake;
 GRANT SELECT, INSERT (id, digest, method, subject, name, login, role, groups, provider_session, origin, ends_at), UPDATE (role, groups, used_at, checked_at), DELETE ON sessions TO pagurus_intake;
@@ -221,6 +223,8 @@ GRANT SELECT, INSERT, UPDATE (record, learnt_at) ON remaining_times TO pagurus_a
 GRANT SELECT (id, order_no, life, name, status, awaited, registered_at, closed_at, hand_out, work_seconds, accept_first, task_ends_at, wait_ends_at), UPDATE (status, closed_at, task_ends_at, wait_ends_at), DELETE ON requests TO pagurus_activator;
 GRANT SELECT, UPDATE (queue), DELETE ON running TO pagurus_activator;
 GRANT SELECT (no, name, version, source) ON scenarios TO pagurus_activator;
+GRANT SELECT (schedule, due_at, outcome, order_id, reason, missed, missed_from), INSERT (schedule, due_at, outcome, order_id, reason, missed, missed_from), UPDATE (outcome, order_id, reason, missed, missed_from, decided_at), DELETE ON schedule_runs TO pagurus_activator;
+GRANT SELECT, UPDATE (decided_until, next_at, queued, registered, skipped, missed, refused, refused_in_row, problem, problem_at) ON schedules TO pagurus_activator;
 GRANT SELECT, INSERT, DELETE ON search_values TO pagurus_activator;
 GRANT SELECT (id, ends_at), DELETE ON sessions TO pagurus_activator;
 GRANT SELECT, INSERT, DELETE ON shifted TO pagurus_activator;

@@ -26,7 +26,7 @@ use crate::windows::parsed;
 const SHOWN_AHEAD: usize = 5;
 /// Times of an answer that has nothing else, as usual and at most.
 const TIMES: (usize, usize) = (SHOWN_AHEAD, 1000);
-/// Times that have come, of a page, as usual and at most: no more are kept, but for those that have not ended.
+/// Past times on a page, as usual and at most: no more are kept, but for those that have not ended.
 const RUNS: (usize, usize) = (100, 1000);
 
 /// Query of the next times of a schedule.

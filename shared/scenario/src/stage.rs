@@ -9,6 +9,7 @@
 //! The stage never does I/O and never reads a clock: `now` and `dice` are arguments.
 
 mod answered;
+mod asked;
 mod call;
 mod cancel;
 mod child;
@@ -22,6 +23,7 @@ mod names;
 mod need;
 mod operation;
 mod perform;
+mod position;
 mod render;
 mod response;
 mod retry_after;

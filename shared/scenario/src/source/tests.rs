@@ -8,6 +8,7 @@ mod every;
 mod hostile;
 mod inside;
 mod places;
+mod sent;
 mod whole;
 
 use pagurus_domain::document::Fault;

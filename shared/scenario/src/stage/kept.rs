@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::super::Action;
-use super::perform::request_value;
+use super::asked::request_value;
 use super::snapshot::Digest;
 use super::{StageRun, StageTurn};
 

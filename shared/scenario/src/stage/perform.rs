@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::super::script::{Raised, RunError, Script};
 use super::super::source::reader::LONGEST_DURATION;
 use super::super::{Action, Branch, Event, HttpAction, Lapse, SleepUntil, State};
+use super::asked::{asked_by_amqp, request_value};
 use super::cancel::Cancel;
 use super::names::local_name;
 use super::need::{HttpCall, Publication};
@@ -382,20 +383,5 @@ impl StageRun {
             name.push_str(&format!("\0each {number} {action}"));
         }
         Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes())
-    }
-}
-
-/// A request as `request` shows it.
-pub(super) fn request_value(id: RequestId, turn: &StageTurn<'_>) -> Value {
-    let url = format!("{}/v1/callbacks/{id}", turn.settings.callback_base);
-    json!({"id": id.to_string(), "url": url})
-}
-
-/// Returns the destination of a message.
-pub(super) fn asked_by_amqp(message: &Publication, turn: &StageTurn<'_>) -> Destination {
-    Destination::Amqp {
-        vhost: message.vhost.clone().unwrap_or_else(|| turn.settings.vhost.clone()),
-        exchange: message.exchange.clone(),
-        key: message.key.clone(),
     }
 }

@@ -57,7 +57,7 @@ use uuid::Uuid;
 use super::*;
 use crate::script::Scripting;
 use crate::{Bounds, script, source};
-use answers::{One, after, library, said, said_at_once};
+use answers::{One, after, library, said, said_at_once, settings};
 
 /// Rules and policies of all plays that bring none of their own.
 const ERRORS: &str = r#"
@@ -133,23 +133,7 @@ impl Play {
         let library = library(operations);
         let scenario = source::read_with(text, &library, &scripting, &bounds)
             .unwrap_or_else(|faults| panic!("{}\n{text}", source::explain_faults(text, "s.yaml", &faults)));
-        let settings = StageSettings {
-            scripting,
-            bounds,
-            errors: errors(ERRORS),
-            systems: Arc::default(),
-            constants: Arc::new(json!({"base": "http://h"})),
-            secret_constants: Arc::default(),
-            secrets: Arc::new(crate::value::NoSecrets),
-            callback_base: "http://engine".into(),
-            vhost: "/".into(),
-            call_timeout: Duration::from_secs(30),
-            max_sync_duration: Duration::from_secs(5 * 60),
-            max_acquisition_duration: Duration::from_secs(60 * 60),
-            max_wait_sequential: Duration::from_secs(3600),
-            max_wait_parallel: Duration::from_secs(8_035_200),
-            max_retry_after: pagurus_domain::system::MAX_RETRY_AFTER,
-        };
+        let settings = settings(scripting, bounds);
         let facts = Facts {
             id: "o-1".into(),
             transaction_id: None,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::failing::Failing as _;
 use super::super::need::{ChildOrder, HttpCall, Publication};
-use super::super::perform::{asked_by_amqp, request_value};
+use super::super::asked::{asked_by_amqp, request_value};
 use super::super::response::asked_by_http;
 use super::super::snapshot::{ElementEnd, ElementProgress};
 use super::super::{Need, StageRun, StageTurn};

@@ -129,3 +129,24 @@ pub(super) fn library(texts: &[&str]) -> Library {
         LibraryEntry { name: name.to_owned(), version: None, file: None, text: (*text).to_owned() }
     }))
 }
+
+/// A deployment with the rules of all plays.
+pub(super) fn settings(scripting: Scripting, bounds: Bounds) -> StageSettings {
+    StageSettings {
+        scripting,
+        bounds,
+        errors: errors(ERRORS),
+        systems: Arc::default(),
+        constants: Arc::new(json!({"base": "http://h"})),
+        secret_constants: Arc::default(),
+        secrets: Arc::new(crate::value::NoSecrets),
+        callback_base: "http://engine".into(),
+        vhost: "/".into(),
+        call_timeout: Duration::from_secs(30),
+        max_sync_duration: Duration::from_secs(5 * 60),
+        max_acquisition_duration: Duration::from_secs(60 * 60),
+        max_wait_sequential: Duration::from_secs(3600),
+        max_wait_parallel: Duration::from_secs(8_035_200),
+        max_retry_after: pagurus_domain::system::MAX_RETRY_AFTER,
+    }
+}

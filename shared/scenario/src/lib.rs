@@ -46,8 +46,8 @@ pub use action::{
 pub use conceal::{Concealed, holds_credentials};
 pub use library::{Library, LibraryEntry, LibraryNo, OperationUse};
 pub use mask::Mask;
-pub use state::{Event, Poll, State, StateKind, TerminalOutcome};
 pub use operation::{CalledOperation, EnterAction, ExitAction, INSIDE, MOST_NESTED, ParamsSchema};
+pub use state::{Event, Poll, State, StateKind, TerminalOutcome};
 use value::Template;
 
 /// Index of a state in [`Scenario::states`].

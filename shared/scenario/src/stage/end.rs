@@ -16,11 +16,8 @@ use super::super::Folded;
 use super::super::conceal::Concealed;
 use super::call::CallAnswer;
 use super::sample::CallMade;
-use super::snapshot::{
-    Answers, Destination, EntryPoint, OpenOperation, Remembered, Rest, RetryTime, Snapshot,
-};
+use super::snapshot::{Destination, EntryPoint, OpenOperation, Remembered, Rest, Snapshot};
 use super::step::StepMade;
-use super::{StageRun, StageTurn};
 
 /// Move from state to state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -8,7 +8,7 @@ use pagurus_domain::depth::{MAX_DEPTH, is_within};
 use pagurus_domain::folded::text_bytes;
 use pagurus_domain::id::RequestId;
 use pagurus_domain::order::OrderError;
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::super::script::{Raised, RunError, Script};

@@ -1,8 +1,8 @@
 //! XML, SOAP, and calls by which requests are given up: one bad example for each rule.
 
 use super::actions::http;
-use super::{check_actions, check_table, faults, outcome, with_actions};
-use crate::{Action, Auth, Body, HttpAction, Method, StatusRange};
+use super::{faults, outcome, with_actions};
+use crate::{Body, Method};
 
 #[test]
 fn scn_20_what_is_said_of_xml_and_soap_is_checked() {

@@ -5,9 +5,9 @@ use pagurus_domain::id::RequestId;
 use pagurus_domain::order::OrderError;
 use serde_json::Value;
 
+use super::super::asked::{asked_by_amqp, request_value};
 use super::super::failing::Failing as _;
 use super::super::need::{ChildOrder, HttpCall, Publication};
-use super::super::asked::{asked_by_amqp, request_value};
 use super::super::response::asked_by_http;
 use super::super::snapshot::{ElementEnd, ElementProgress};
 use super::super::{Need, StageRun, StageTurn};

@@ -8,7 +8,7 @@ DO $$
 DECLARE
     services CONSTANT text[] := ARRAY['pagurus_intake', 'pagurus_dispatcher', 'pagurus_activator', 'pagurus_worker', 'pagurus_notifier'];
     watching CONSTANT text[] := ARRAY['pagurus_activator', 'pagurus_intake'];
-    tables CONSTANT text[] := ARRAY['asking', 'audit', 'audit_anchor', 'audit_chain', 'audit_export', 'callbacks', 'calls', 'children', 'contexts', 'deadlines', 'decisions', 'dependencies', 'due', 'epochs', 'failures', 'flow_rules', 'flow_states', 'flow_stops', 'heartbeats', 'history', 'inconsistencies', 'leases', 'maintenance_windows', 'message_attempts', 'node_marks', 'nodes', 'operation_orders', 'operation_reasons', 'operations', 'orders', 'outbox', 'payloads', 'promises', 'queued', 'queues', 'ready', 'refinery_schema_history', 'refused', 'remaining_times', 'requests', 'running', 'scenarios', 'search_values', 'searches', 'sessions', 'shifted', 'shifts', 'stats', 'stats_turns', 'suspects', 'suspensions', 'system_overrides', 'system_states', 'tokens', 'walks', 'window_shifts'];
+    tables CONSTANT text[] := ARRAY['asking', 'audit', 'audit_anchor', 'audit_chain', 'audit_export', 'callbacks', 'calls', 'cancellations', 'children', 'contexts', 'deadlines', 'decisions', 'dependencies', 'due', 'epochs', 'failures', 'flow_rules', 'flow_states', 'flow_stops', 'heartbeats', 'history', 'inconsistencies', 'leases', 'maintenance_windows', 'message_attempts', 'node_marks', 'nodes', 'operation_orders', 'operation_reasons', 'operations', 'orders', 'outbox', 'payloads', 'promises', 'queued', 'queues', 'ready', 'refinery_schema_history', 'refused', 'remaining_times', 'requests', 'running', 'scenarios', 'search_values', 'searches', 'sessions', 'shifted', 'shifts', 'stats', 'stats_turns', 'suspects', 'suspensions', 'system_overrides', 'system_states', 'tokens', 'walks', 'window_shifts'];
     sequences CONSTANT text[] := ARRAY['audit_no_seq', 'callbacks_no_seq', 'calls_no_seq', 'flow_stops_no_seq', 'maintenance_windows_no_seq', 'nodes_incarnation_seq', 'operations_no_seq', 'orders_no_seq', 'outbox_number', 'refused_no_seq', 'scenarios_no_seq', 'shifts_no_seq'];
     functions CONSTANT text[] := ARRAY['audit_forget(interval,bigint)', 'audit_keep()', 'keep_failures()', 'keep_promises()', 'note_status_of_node()'];
     everybody text;
@@ -99,6 +99,7 @@ GRANT SELECT (position, no, series, xid, hash, entries, forgotten_at) ON audit_a
 GRANT SELECT ON audit_chain TO pagurus_intake;
 GRANT SELECT, INSERT (request_id, named, order_no, verdict, step_status, headers, body) ON callbacks TO pagurus_intake;
 GRANT SELECT, INSERT (order_no, life, key, name, body), UPDATE (status, error_class, error_message, answered_at) ON calls TO pagurus_intake;
+GRANT SELECT (request, order_no, status, created_at), INSERT (id, request, order_no, life, name, call, next_at) ON cancellations TO pagurus_intake;
 GRANT SELECT (order_no, parent_no) ON children TO pagurus_intake;
 GRANT SELECT, INSERT, UPDATE (snapshot), DELETE ON contexts TO pagurus_intake;
 GRANT SELECT, INSERT, UPDATE (at, seconds), DELETE ON deadlines TO pagurus_intake;
@@ -133,7 +134,7 @@ GRANT SELECT (order_no, attempt, flow, priority, queue, position, reissued, sinc
 GRANT SELECT (version, checksum) ON refinery_schema_history TO pagurus_intake;
 GRANT SELECT, INSERT (id, reason, refused_at, exchange, key, properties, body, answered), UPDATE (no), DELETE ON refused TO pagurus_intake;
 GRANT SELECT (scenario, record) ON remaining_times TO pagurus_intake;
-GRANT SELECT (id, order_no, life, visit, action, name, status, awaited, registered_at, closed_at, hand_out, work_seconds, task_ends_at, force_finish, wait_ends_at, system), UPDATE (status, closed_at, task_ends_at, wait_ends_at) ON requests TO pagurus_intake;
+GRANT SELECT (id, order_no, life, visit, action, name, status, awaited, registered_at, closed_at, hand_out, work_seconds, task_ends_at, force_finish, wait_ends_at, system, cancel), UPDATE (status, closed_at, task_ends_at, wait_ends_at) ON requests TO pagurus_intake;
 GRANT SELECT (order_no, pass, attempt, wake, restarts, queue, node, started_at), UPDATE (queue), DELETE ON running TO pagurus_intake;
 GRANT SELECT, INSERT (name, version, source, digest) ON scenarios TO pagurus_intake;
 GRANT SELECT, INSERT, DELETE ON search_values TO pagurus_intake;
@@ -185,6 +186,7 @@ GRANT SELECT (position, holder, held_until), UPDATE (position, holder, held_unti
 GRANT EXECUTE ON FUNCTION audit_forget(interval,bigint) TO pagurus_activator;
 GRANT SELECT (no, request_id, verdict, received_at), DELETE ON callbacks TO pagurus_activator;
 GRANT SELECT (no, order_no, life, status), UPDATE (status, error_class, error_message, answered_at), DELETE ON calls TO pagurus_activator;
+GRANT SELECT (order_no, status), INSERT (id, request, order_no, life, name, call, next_at), DELETE ON cancellations TO pagurus_activator;
 GRANT SELECT (order_no, parent_no), DELETE ON children TO pagurus_activator;
 GRANT SELECT, INSERT, UPDATE (snapshot), DELETE ON contexts TO pagurus_activator;
 GRANT SELECT, INSERT, UPDATE (at, seconds), DELETE ON deadlines TO pagurus_activator;
@@ -218,7 +220,7 @@ GRANT SELECT (order_no, attempt, flow, priority, queue, position, reissued, sinc
 GRANT SELECT (version, checksum) ON refinery_schema_history TO pagurus_activator;
 GRANT SELECT (no, taken_at), DELETE ON refused TO pagurus_activator;
 GRANT SELECT, INSERT, UPDATE (record, learnt_at) ON remaining_times TO pagurus_activator;
-GRANT SELECT (id, order_no, life, name, status, awaited, registered_at, closed_at, hand_out, work_seconds, accept_first, task_ends_at, wait_ends_at), UPDATE (status, closed_at, task_ends_at, wait_ends_at), DELETE ON requests TO pagurus_activator;
+GRANT SELECT (id, order_no, life, name, status, awaited, registered_at, closed_at, hand_out, work_seconds, accept_first, task_ends_at, wait_ends_at, cancel), UPDATE (status, closed_at, task_ends_at, wait_ends_at), DELETE ON requests TO pagurus_activator;
 GRANT SELECT, UPDATE (queue), DELETE ON running TO pagurus_activator;
 GRANT SELECT (no, name, version, source) ON scenarios TO pagurus_activator;
 GRANT SELECT, INSERT, DELETE ON search_values TO pagurus_activator;
@@ -239,6 +241,7 @@ GRANT SELECT, INSERT, UPDATE (attempt, node, state, action, kind, name, target, 
 GRANT INSERT (action, kind, subject, door, name, origin, reason, detail) ON audit TO pagurus_worker;
 GRANT SELECT (no, request_id, verdict, step_status, headers, body, received_at) ON callbacks TO pagurus_worker;
 GRANT SELECT (no, order_no, life, name, body, status, answered_at), UPDATE (status, answer, error_class, error_message, answered_at) ON calls TO pagurus_worker;
+GRANT SELECT (id, request, order_no, name, call, status, created_at, next_at, attempts, last_error), INSERT (id, request, order_no, life, name, call, next_at), UPDATE (status, next_at, attempts, ended_at, last_error), DELETE ON cancellations TO pagurus_worker;
 GRANT SELECT, INSERT ON children TO pagurus_worker;
 GRANT SELECT, INSERT, UPDATE (snapshot), DELETE ON contexts TO pagurus_worker;
 GRANT SELECT, INSERT, UPDATE (at, seconds), DELETE ON deadlines TO pagurus_worker;
@@ -259,7 +262,7 @@ GRANT SELECT, INSERT (order_no, queue, position), UPDATE (held_since), DELETE ON
 GRANT SELECT, INSERT (name, last_position, taken), UPDATE (last_position, taken, head) ON queues TO pagurus_worker;
 GRANT SELECT (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since, woken), INSERT, UPDATE (order_no), DELETE ON ready TO pagurus_worker;
 GRANT SELECT (version, checksum) ON refinery_schema_history TO pagurus_worker;
-GRANT SELECT (id, order_no, life, visit, action, name, status, awaited, registered_at, closed_at, hand_out, work_seconds, task_ends_at, wait_ends_at, system), INSERT (id, order_no, life, visit, action, name, hand_out, work_seconds, accept_first, task_ends_at, force_finish, wait_ends_at), UPDATE (status, awaited, closed_at, task_ends_at, wait_ends_at, system) ON requests TO pagurus_worker;
+GRANT SELECT (id, order_no, life, visit, action, name, status, awaited, registered_at, closed_at, hand_out, work_seconds, task_ends_at, wait_ends_at, system, cancel), INSERT (id, order_no, life, visit, action, name, hand_out, work_seconds, accept_first, task_ends_at, force_finish, wait_ends_at, cancel), UPDATE (status, awaited, closed_at, task_ends_at, wait_ends_at, system, cancel) ON requests TO pagurus_worker;
 GRANT SELECT (order_no, pass, attempt, wake, restarts, queue, node, started_at, deadline_at), INSERT, UPDATE (wake, restarts, queue, deadline_at), DELETE ON running TO pagurus_worker;
 GRANT SELECT (no, name, version, source) ON scenarios TO pagurus_worker;
 GRANT INSERT ON search_values TO pagurus_worker;

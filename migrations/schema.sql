@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/architecture, never edited. Why things are as they
--- are stands in the migrations. Of: V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql (digest 430c773444426fee)
+-- are stands in the migrations. Of: V12__cancellations.sql, V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql (digest 13751c9c7584ade3)
 
 CREATE FUNCTION audit_forget(older interval, most bigint) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -237,6 +237,24 @@ ALTER TABLE calls ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE cancellations (
+    id uuid NOT NULL,
+    request uuid NOT NULL,
+    order_no bigint NOT NULL,
+    life integer NOT NULL,
+    name text NOT NULL,
+    call text NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    ended_at timestamp with time zone,
+    last_error text,
+    CONSTRAINT cancellations_check CHECK (((status = 'pending'::text) = (ended_at IS NULL))),
+    CONSTRAINT cancellations_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'done'::text, 'failed'::text])))
+)
+WITH (autovacuum_vacuum_scale_factor='0.05', autovacuum_analyze_scale_factor='0.02');
 
 CREATE TABLE children (
     order_no bigint NOT NULL,
@@ -712,6 +730,7 @@ CREATE TABLE requests (
     force_finish boolean DEFAULT false NOT NULL,
     wait_ends_at timestamp with time zone,
     system text,
+    cancel text,
     CONSTRAINT requests_check CHECK (((status = 'open'::text) = (closed_at IS NULL))),
     CONSTRAINT requests_status_check CHECK ((status = ANY (ARRAY['open'::text, 'answered'::text, 'timeout'::text, 'canceled'::text])))
 )
@@ -921,6 +940,9 @@ ALTER TABLE ONLY calls
 ALTER TABLE ONLY calls
     ADD CONSTRAINT calls_pkey PRIMARY KEY (no);
 
+ALTER TABLE ONLY cancellations
+    ADD CONSTRAINT cancellations_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY children
     ADD CONSTRAINT children_pkey PRIMARY KEY (order_no);
 
@@ -1105,6 +1127,10 @@ CREATE INDEX callbacks_in_vain ON callbacks USING btree (verdict, no) WHERE (ver
 CREATE INDEX callbacks_request ON callbacks USING btree (request_id) WHERE (request_id IS NOT NULL);
 
 CREATE INDEX calls_waiting ON calls USING btree (order_no, no) WHERE (status = 'waiting'::text);
+
+CREATE INDEX cancellations_next ON cancellations USING btree (next_at) WHERE (status = 'pending'::text);
+
+CREATE INDEX cancellations_order ON cancellations USING btree (order_no, request);
 
 CREATE INDEX children_parent ON children USING btree (parent_no);
 

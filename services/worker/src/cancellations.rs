@@ -12,6 +12,7 @@ use pagurus_runtime::node::chain;
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_scenario::stage::{Answer, CancelCall, HttpCall, HttpFailure, Need, Response};
+use pagurus_scenario::xml;
 use pagurus_store::Error;
 use pagurus_store::hot::cancellations::{self, Cancellation};
 use pagurus_store::hot::history;
@@ -140,6 +141,18 @@ fn held(worker: &Worker, call: &HttpCall) -> Option<Timestamp> {
 }
 
 fn judged(stored: &CancelCall, asked: &str, answered: Result<Response, HttpFailure>) -> Outcome {
+    // SOAP has faults of any status, and tells by the code whose they are.
+    if let Ok(response) = &answered
+        && !(response.status >= 400 && stored.is_taken(response.status))
+        && let Some(fault) = xml::fault_of(&response.body)
+    {
+        let error = format!(
+            "{asked} answered {} with the SOAP fault {}: {}",
+            response.status, fault.code, fault.reason
+        );
+        let is_ours = ["Client", "Sender"].iter().any(|code| fault.code.starts_with(code));
+        return if is_ours { Outcome::Refused(error) } else { Outcome::Failed(error) };
+    }
     match answered {
         Ok(response) if stored.is_taken(response.status) => {
             Outcome::Taken(format!("{asked} answered {}", response.status))

@@ -3,13 +3,13 @@
 //! A plain path (`${params.msisdn}`, the great majority) is walked without the script engine.
 //! A string that is one `${…}` keeps the type of its value.
 
+mod body;
 mod url;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use pagurus_domain::classes::SECRET_MISSING;
-use pagurus_domain::depth::{MAX_DEPTH, is_within};
 use pagurus_domain::document::Position;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub use super::context::{Context, Element, INDEX, NoSecrets, Secrets};
 use super::nearest::nearest;
 use super::places::Places;
 use super::script::{Code, CompileError, ROOTS, RunError, Scripting, remedy};
-use super::xml::{self, Namespaces};
+pub use body::{body_value, body_value_in};
 pub use url::Url;
 
 /// Expression of a `${…}`.
@@ -344,30 +344,6 @@ fn scalar_text(value: Value) -> Result<String, RunError> {
         Value::Bool(_) | Value::Number(_) => Ok(value.to_string()),
         Value::Null => Err(RunError::new("null cannot stand inside text")),
         Value::Array(_) | Value::Object(_) => Err(RunError::new("a list or a map cannot stand inside text")),
-    }
-}
-
-/// A body as scenarios see it: JSON as its value, XML by its content type as the value of its document, any other, and what
-/// is nested too deep, as text. Where its content type says that it is something else, only a tree is JSON: `1.10` is no
-/// number, while many a system forgets to say JSON.
-#[must_use]
-pub fn body_value(body: &str, content_type: Option<&str>) -> Value {
-    body_value_in(body, content_type, &Namespaces::default())
-}
-
-/// The same, where namespaces are declared.
-#[must_use]
-pub fn body_value_in(body: &str, content_type: Option<&str>, namespaces: &Namespaces) -> Value {
-    if content_type.is_some_and(xml::is_xml_type)
-        && let Ok(document) = xml::read(body, namespaces)
-    {
-        return document;
-    }
-    let is_json = content_type.is_none_or(|of| of.is_empty() || of.to_ascii_lowercase().contains("json"));
-    let is_tree = |value: &Value| value.is_object() || value.is_array();
-    match serde_json::from_str(body) {
-        Ok(value) if is_within(&value, MAX_DEPTH) && (is_json || is_tree(&value)) => value,
-        _ => Value::String(body.to_owned()),
     }
 }
 

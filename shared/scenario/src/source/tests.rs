@@ -8,6 +8,7 @@ mod every;
 mod hostile;
 mod places;
 mod whole;
+mod xml;
 
 use pagurus_domain::document::Fault;
 

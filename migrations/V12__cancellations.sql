@@ -1,4 +1,4 @@
--- The call by which the called system is told that an answer is not wanted any more (SCN-22), as it was rendered, without
+-- The call by which the called system learns that an answer is not wanted any more (SCN-22), as it was rendered, without
 -- secrets; null for most requests.
 ALTER TABLE requests ADD COLUMN cancel text;
 

@@ -1,4 +1,4 @@
-//! Requests whose answer is not wanted any more (SCN-22): the called system is told, whatever ends the wait, and whoever dies.
+//! Requests whose answer is not wanted any more (SCN-22): the called system is notified, whatever ends the wait, and whatever dies.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ async fn engine(name: &str, timeout: &str) -> Installation {
 }
 
 /// The state of the call that gives up the one request of an order, as soon as it is this.
-async fn told(engine: &Installation, id: &str, state: &str) -> Value {
+async fn heard(engine: &Installation, id: &str, state: &str) -> Value {
     let mut last = Value::Null;
     until(&format!("`{state}` of `{id}`"), PATIENCE, async || {
         last = engine.part(id, "requests").await;
@@ -59,23 +59,23 @@ async fn told(engine: &Installation, id: &str, state: &str) -> Value {
 }
 
 #[tokio::test]
-async fn scn_22_whatever_ends_the_wait_the_called_system_is_told_once() {
+async fn scn_22_whatever_ends_the_wait_the_called_system_is_notified_once() {
     let engine = engine("scn_22_ends", "10m").await;
     engine.scenario("short", &asking("300ms")).await;
-    for id in ["kill", "interrupt", "repair", "stop", "restart"] {
+    for id in ["kill", "repair", "stop", "restart"] {
         engine.accepted(json!({"id": id, "scenario": "asks"})).await;
         engine.reach(id, "wait").await;
     }
     engine.act("kill", "kill", &json!({"reason": "nobody wants it"})).await.success().unwrap();
-    engine.act("interrupt", "interrupt", &json!({})).await.success().unwrap();
     engine.act("repair", "repair", &json!({"state": "ask", "reason": "by hand"})).await.success().unwrap();
     engine.post("/v1/orders/stop/calls?timeout=5s", &json!({"name": "stop", "key": "k"})).await.unwrap();
-    engine.act("restart", "interrupt", &json!({})).await.success().unwrap();
+    engine.post("/v1/orders/restart/calls?timeout=5s", &json!({"name": "stop", "key": "k"})).await.unwrap();
+    engine.reach("restart", "fail").await;
     engine.act("restart", "restart", &json!({})).await.success().unwrap();
     engine.reach("restart", "wait").await;
     engine.run(json!({"id": "timeout", "scenario": "short"}), "fail").await;
-    for id in ["kill", "interrupt", "repair", "stop", "timeout", "restart"] {
-        let requests = told(&engine, id, "done").await;
+    for id in ["kill", "repair", "stop", "timeout", "restart"] {
+        let requests = heard(&engine, id, "done").await;
         let first = &requests[0];
         assert!(["canceled", "timeout"].contains(&first["status"].as_str().unwrap()), "{id}: {requests}");
         let log = engine.part(id, "log").await.to_string();
@@ -84,7 +84,7 @@ async fn scn_22_whatever_ends_the_wait_the_called_system_is_told_once() {
     let calls = engine.world().calls("/cancel");
     let mut orders: Vec<&str> = calls.iter().map(|call| call.body["order"].as_str().unwrap()).collect();
     orders.sort_unstable();
-    assert_eq!(orders, ["interrupt", "kill", "repair", "restart", "stop", "timeout"], "once each");
+    assert_eq!(orders, ["kill", "repair", "restart", "stop", "timeout"], "once each");
     for call in &calls {
         assert_eq!(call.headers["authorization"], "Bearer s3cr3t-of-jobs");
         assert_eq!(call.body["job"], "j-1", "{call:?}");
@@ -102,17 +102,17 @@ async fn scn_22_whatever_ends_the_wait_the_called_system_is_told_once() {
 }
 
 #[tokio::test]
-async fn scn_22_nobody_is_told_of_what_was_answered() {
+async fn scn_22_nobody_is_notified_of_what_was_answered() {
     let engine = engine("scn_22_answered", "10m").await;
     let answering = Program::at("/ask").then_answer(202, json!({"id": "j-1"}));
     engine.world().program(answering.calling_back(CallBack::with(json!({"code": 0}))));
     engine.run(json!({"id": "a", "scenario": "asks"}), "success").await;
-    // One that is given up afterwards shows that the other would have been told.
+    // One that is given up afterwards shows that the other would have been notified.
     engine.world().program(Program::at("/ask").then_answer(202, json!({"id": "j-2"})));
     engine.accepted(json!({"id": "b", "scenario": "asks"})).await;
     engine.reach("b", "wait").await;
     engine.act("b", "kill", &json!({"reason": "a test"})).await.success().unwrap();
-    told(&engine, "b", "done").await;
+    heard(&engine, "b", "done").await;
     let calls = engine.world().calls("/cancel");
     assert!(calls.iter().all(|call| call.body["order"] == "b"), "{calls:?}");
     let requests = engine.part("a", "requests").await;
@@ -120,13 +120,13 @@ async fn scn_22_nobody_is_told_of_what_was_answered() {
 }
 
 #[tokio::test]
-async fn scn_22_a_system_in_trouble_is_told_again_under_the_same_key_and_one_that_refuses_is_not() {
+async fn scn_22_a_system_in_trouble_is_notified_again_under_the_same_key_and_one_that_refuses_is_not() {
     let engine = engine("scn_22_repeats", "10m").await;
     engine.world().program(Program::at("/cancel").fail(2, 503));
     engine.accepted(json!({"id": "a", "scenario": "asks"})).await;
     engine.reach("a", "wait").await;
     engine.act("a", "kill", &json!({"reason": "a test"})).await.success().unwrap();
-    told(&engine, "a", "done").await;
+    heard(&engine, "a", "done").await;
     let calls = engine.world().calls("/cancel");
     let keys: Vec<&String> = calls.iter().map(|call| &call.headers["idempotency-key"]).collect();
     assert!(keys.len() == 3 && keys.iter().all(|key| *key == keys[0]), "{keys:?}");
@@ -134,7 +134,7 @@ async fn scn_22_a_system_in_trouble_is_told_again_under_the_same_key_and_one_tha
     engine.accepted(json!({"id": "b", "scenario": "asks"})).await;
     engine.reach("b", "wait").await;
     engine.act("b", "kill", &json!({"reason": "a test"})).await.success().unwrap();
-    told(&engine, "b", "failed").await;
+    heard(&engine, "b", "failed").await;
     let log = engine.part("b", "log").await.to_string();
     assert!(log.contains("request not canceled") && log.contains("409"), "{log}");
     assert_eq!(engine.world().calls("/cancel").len(), 4);
@@ -152,5 +152,5 @@ async fn scn_22_a_worker_that_dies_in_the_call_loses_nothing() {
     engine.add(Role::Worker, "other").await;
     let calls = engine.world().wait_calls("/cancel", 2, PATIENCE + Duration::from_secs(30)).await.unwrap();
     assert_eq!(calls[0].headers["idempotency-key"], calls[1].headers["idempotency-key"]);
-    told(&engine, "a", "done").await;
+    heard(&engine, "a", "done").await;
 }

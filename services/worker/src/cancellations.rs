@@ -1,4 +1,4 @@
-//! Calls by which called systems are told that an answer is not wanted any more (SCN-22). Each was written by the transaction that
+//! Calls by which called systems learn that an answer is not wanted any more (SCN-22). Each was written by the transaction that
 //! gave the request up; here it is made, by whichever worker is there, until it was taken or a day is over. Secrets are put in now.
 
 use std::collections::HashMap;
@@ -12,6 +12,7 @@ use pagurus_runtime::node::chain;
 use pagurus_runtime::secrets::DeploymentSecrets;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_scenario::stage::{Answer, CancelCall, HttpCall, HttpFailure, Need, Response};
+use pagurus_scenario::xml;
 use pagurus_store::Error;
 use pagurus_store::hot::cancellations::{self, Cancellation};
 use pagurus_store::hot::history;
@@ -46,7 +47,7 @@ pub(crate) struct Cancellations {
 }
 
 /// Outcome of an attempt.
-enum Outcome {
+enum CancelOutcome {
     Taken(String),
     /// Nothing that is repeated would help.
     Refused(String),
@@ -113,10 +114,10 @@ async fn carry_out(
     let (call, stored) = match call {
         Ok(call) => call,
         // A secret may be there later.
-        Err(error) => return write(worker, one, Outcome::Failed(error)).await,
+        Err(error) => return write(worker, one, CancelOutcome::Failed(error)).await,
     };
     let system = call.system();
-    let Some(_place) = Place::of(systems, &system) else {
+    let Some(_place) = SystemPlace::of(systems, &system) else {
         return put_off(worker, one, NEXT_TURN).await;
     };
     if let Some(until) = held(worker, &call) {
@@ -139,23 +140,35 @@ fn held(worker: &Worker, call: &HttpCall) -> Option<Timestamp> {
     }
 }
 
-fn judged(stored: &CancelCall, asked: &str, answered: Result<Response, HttpFailure>) -> Outcome {
+fn judged(stored: &CancelCall, asked: &str, answered: Result<Response, HttpFailure>) -> CancelOutcome {
+    // SOAP has faults of any status, and tells by the code whose they are.
+    if let Ok(response) = &answered
+        && !(response.status >= 400 && stored.is_taken(response.status))
+        && let Some(fault) = xml::fault_of(&response.body)
+    {
+        let error = format!(
+            "{asked} answered {} with the SOAP fault {}: {}",
+            response.status, fault.code, fault.reason
+        );
+        let is_ours = ["Client", "Sender"].iter().any(|code| fault.code.starts_with(code));
+        return if is_ours { CancelOutcome::Refused(error) } else { CancelOutcome::Failed(error) };
+    }
     match answered {
         Ok(response) if stored.is_taken(response.status) => {
-            Outcome::Taken(format!("{asked} answered {}", response.status))
+            CancelOutcome::Taken(format!("{asked} answered {}", response.status))
         }
         Ok(response) => {
             let error = format!("{asked} answered {}", response.status);
             match response.status {
-                408 | 425 | 429 | 500.. => Outcome::Failed(error),
-                _ => Outcome::Refused(error),
+                408 | 425 | 429 | 500.. => CancelOutcome::Failed(error),
+                _ => CancelOutcome::Refused(error),
             }
         }
         Err(failure) => {
             let never = ["UrlError", "Forbidden", "SecretForbidden"];
             let error = format!("{asked}: {} ({})", failure.message, failure.chain.join(" > "));
             let is_never = failure.chain.iter().any(|name| never.contains(name));
-            if is_never { Outcome::Refused(error) } else { Outcome::Failed(error) }
+            if is_never { CancelOutcome::Refused(error) } else { CancelOutcome::Failed(error) }
         }
     }
 }
@@ -166,9 +179,9 @@ async fn put_off(worker: &Worker, one: &Cancellation, rest: Duration) -> Result<
 }
 
 /// Writes the outcome: a last one with a line in the history of the order, so that people find it.
-async fn write(worker: &Worker, one: &Cancellation, outcome: Outcome) -> Result<(), Error> {
+async fn write(worker: &Worker, one: &Cancellation, outcome: CancelOutcome) -> Result<(), Error> {
     let (is_done, mut text) = match outcome {
-        Outcome::Failed(error) if one.age < LONGEST.as_secs_f64() => {
+        CancelOutcome::Failed(error) if one.age < LONGEST.as_secs_f64() => {
             let rest = delay(one.attempts.saturating_sub(1), PAUSE.0, PAUSE.1, rand::random());
             let error = shortened(error);
             tracing::info!(
@@ -180,9 +193,9 @@ async fn write(worker: &Worker, one: &Cancellation, outcome: Outcome) -> Result<
             let client = worker.host.store.recovery().await?;
             return cancellations::postpone(&client, one.id, rest, Some(&error), true).await;
         }
-        Outcome::Failed(error) => (false, error),
-        Outcome::Refused(error) => (false, error),
-        Outcome::Taken(text) => (true, text),
+        CancelOutcome::Failed(error) => (false, error),
+        CancelOutcome::Refused(error) => (false, error),
+        CancelOutcome::Taken(text) => (true, text),
     };
     text = shortened(text);
     let mut client = worker.host.store.recovery().await?;
@@ -215,12 +228,12 @@ fn shortened(mut text: String) -> String {
 }
 
 /// A place among the calls of one system, which is given back at the end.
-struct Place<'s> {
+struct SystemPlace<'s> {
     systems: &'s Mutex<HashMap<String, usize>>,
     system: String,
 }
 
-impl<'s> Place<'s> {
+impl<'s> SystemPlace<'s> {
     fn of(systems: &'s Mutex<HashMap<String, usize>>, system: &str) -> Option<Self> {
         let mut under_way = systems.lock().unwrap_or_else(PoisonError::into_inner);
         let count = under_way.entry(system.to_owned()).or_default();
@@ -232,7 +245,7 @@ impl<'s> Place<'s> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for SystemPlace<'_> {
     fn drop(&mut self) {
         let mut under_way = self.systems.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = under_way.get_mut(&self.system) {

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use pagurus_domain::id::spelled;
 
+use super::markup::XmlTemplate;
 use super::operation::{EnterAction, ExitAction};
 use super::script::Script;
 use super::value::Template;
-use super::xml::{Namespaces, Soap, XmlTemplate};
+use super::xml::{Namespaces, SoapVersion};
 
 /// Action of a state.
 #[derive(Debug)]
@@ -253,6 +254,17 @@ impl HttpAction {
             soap.action.iter().chain(soap.header.as_ref().map(XmlTemplate::template)).for_each(look);
         }
     }
+}
+
+/// Terms that make a SOAP call of an HTTP request.
+#[derive(Debug)]
+pub struct Soap {
+    /// The version.
+    pub version: SoapVersion,
+    /// The `SOAPAction`; of SOAP 1.2, the parameter `action` of the content type.
+    pub action: Option<Template>,
+    /// Content of the header of the envelope.
+    pub header: Option<XmlTemplate>,
 }
 
 /// Credentials of an `http` action.

@@ -31,6 +31,28 @@ impl Scenario {
     }
 }
 
+impl Scenario {
+    /// The names of the secrets that its actions use, by action.
+    pub fn secrets(&self) -> impl Iterator<Item = &[String]> {
+        self.actions().flat_map(|action| match action {
+            Action::Http(http) => [&*http.secrets].into_iter().chain(secrets_of_cancel(action)).collect(),
+            Action::Amqp(amqp) => [&*amqp.secrets].into_iter().chain(secrets_of_cancel(action)).collect(),
+            Action::Parallel(steps) => steps.iter().map(|http| &*http.secrets).collect(),
+            _ => Vec::new(),
+        })
+    }
+
+    /// True if an action says how its request is given up.
+    #[must_use]
+    pub fn cancels(&self) -> bool {
+        self.actions().any(|action| action.cancel().is_some())
+    }
+}
+
+fn secrets_of_cancel(action: &Action) -> Option<&[String]> {
+    action.cancel().map(|cancel| &*cancel.secrets)
+}
+
 fn calls_of(action: &Action) -> impl Iterator<Item = &HttpAction> {
     let calls = match action {
         Action::Http(http) => std::slice::from_ref(&**http),

@@ -12,6 +12,7 @@ mod context;
 pub mod deployment;
 mod folded;
 mod library;
+pub mod markup;
 mod mask;
 pub mod migration;
 mod nearest;
@@ -41,7 +42,7 @@ use serde_json::Value;
 
 pub use action::{
     Action, ActorAction, AmqpAction, Auth, Body, Branch, EachAction, HttpAction, Lapse, Method, OrderAction,
-    SleepUntil, StatusRange,
+    SleepUntil, Soap, StatusRange,
 };
 pub use conceal::{Concealed, holds_credentials};
 pub use library::{Library, LibraryEntry, LibraryNo, OperationUse};
@@ -116,10 +117,6 @@ pub struct CallHandler {
     pub answer: Option<Template>,
 }
 
-fn secrets_of_cancel(action: &Action) -> Option<&[String]> {
-    action.cancel().map(|cancel| &*cancel.secrets)
-}
-
 impl Scenario {
     /// The state with this index.
     #[must_use]
@@ -167,22 +164,6 @@ impl Scenario {
     fn actions(&self) -> impl Iterator<Item = &Action> {
         let of_states = self.states.iter().flat_map(|state| &state.actions);
         of_states.chain(self.calls.iter().flat_map(|call| &call.actions)).flat_map(Action::with_inner)
-    }
-
-    /// The names of the secrets that its actions use, by action.
-    pub fn secrets(&self) -> impl Iterator<Item = &[String]> {
-        self.actions().flat_map(|action| match action {
-            Action::Http(http) => [&*http.secrets].into_iter().chain(secrets_of_cancel(action)).collect(),
-            Action::Amqp(amqp) => [&*amqp.secrets].into_iter().chain(secrets_of_cancel(action)).collect(),
-            Action::Parallel(steps) => steps.iter().map(|http| &*http.secrets).collect(),
-            _ => Vec::new(),
-        })
-    }
-
-    /// True if an action says how its request is given up.
-    #[must_use]
-    pub fn cancels(&self) -> bool {
-        self.actions().any(|action| action.cancel().is_some())
     }
 
     /// True if orders of it ask anything that is answered later, under `callbacks`.

@@ -10,6 +10,7 @@ mod inside;
 mod places;
 mod sent;
 mod whole;
+mod xml;
 
 use pagurus_domain::document::Fault;
 

@@ -35,7 +35,7 @@ pub(super) fn response_value(http: &HttpAction, response: &Response) -> Folded {
     Folded::about(value, response.body.len() + of_headers)
 }
 
-/// What was called, in words.
+/// Returns the called place in words.
 pub(super) fn called(http: &HttpAction, url: &str) -> String {
     let (host, path) = host_and_path(url);
     format!("{} {host}{path}", http.method)
@@ -57,9 +57,9 @@ fn insert_envelope(map: &mut Map<String, Value>, answer: SoapAnswer) {
     }
 }
 
-/// What is wrong with an answer to a SOAP call, beyond its status.
+/// Fault of an answer to a SOAP call, beyond its status.
 pub(super) enum SoapFailure {
-    /// It is a fault.
+    /// SOAP fault.
     Fault(SoapFault),
     /// A success by its status that is no envelope.
     NoEnvelope(String),
@@ -99,7 +99,7 @@ impl SoapFailure {
         }
     }
 
-    /// What it says of the called system. SOAP 1.1 has one status for every fault, so that the code tells whose it is.
+    /// Returns what it says of the called system. SOAP 1.1 has one status for every fault, so that the code tells whose it is.
     pub(super) fn nature(&self, status: u16) -> FailureNature {
         let is_of_caller = |code: &str| {
             ["Client", "Sender", "VersionMismatch", "MustUnderstand", "DataEncodingUnknown"].iter().any(

@@ -26,7 +26,7 @@ use super::{StageEnd, StageRun, StageTurn};
 /// The way in which a request is given up, when it is registered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Cancel {
-    /// Nobody is told.
+    /// Without a word to anybody.
     #[default]
     Never,
     /// By a call that is known when the answer to what is sent is there.
@@ -212,7 +212,7 @@ fn needs_answer(action: &Action, cancel: &HttpAction) -> bool {
 }
 
 impl StageRun {
-    /// How the request of an action is given up, as far as it is known when that is registered.
+    /// Returns the way in which the request of an action is given up, as far as it is known when that is registered.
     pub(super) fn cancel_of(&mut self, action: &Action, turn: &StageTurn<'_>) -> Result<Cancel, RunError> {
         let Some(cancel) = action.cancel() else { return Ok(Cancel::Never) };
         if needs_answer(action, cancel) {

@@ -8,11 +8,12 @@ use pagurus_domain::document::parse_duration;
 use pagurus_domain::system::host_and_path;
 use serde_json::Value;
 
+use super::super::markup::XmlTemplate;
 use super::super::script::RunError;
 use super::super::source::reader::{LONGEST_CALL, in_largest_unit};
 use super::super::value::{Template, Url, percent_encode};
-use super::super::xml::{Soap, SoapVersion, XmlTemplate};
-use super::super::{AmqpAction, Auth, Body, HttpAction, Lapse};
+use super::super::xml::SoapVersion;
+use super::super::{AmqpAction, Auth, Body, HttpAction, Lapse, Soap};
 use super::need::{HttpBody, HttpCall, Publication};
 use super::{StageRun, StageTurn};
 
@@ -177,7 +178,7 @@ impl StageRun {
                 format!("application/soap+xml; charset=utf-8; action={action}").into()
             }
         };
-        let envelope = soap.envelope(header.as_deref(), &body, &http.namespaces);
+        let envelope = soap.version.envelope(header.as_deref(), &body, &http.namespaces);
         Ok(HttpBody { content_type, bytes: envelope.into_bytes() })
     }
 

@@ -1,12 +1,12 @@
 //! Characters and names that XML 1.0 allows.
 
 /// True for a character that a document may hold, escaped or not.
-pub(super) const fn is_legal(c: char) -> bool {
+pub(crate) const fn is_legal(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..='\u{10FFFF}')
 }
 
 /// True for white space of XML, which is less than that of Unicode.
-pub(super) const fn is_space(c: char) -> bool {
+pub(crate) const fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 

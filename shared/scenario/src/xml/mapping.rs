@@ -6,9 +6,11 @@
 
 use quick_xml::escape::unescape;
 
+use super::version::SoapVersion;
+
 /// Key of the text of an element that has more than text.
 pub(crate) const TEXT: &str = "#text";
-/// What stands in front of the name of an attribute.
+/// Sign in front of the name of an attribute.
 pub(super) const ATTRIBUTE: char = '@';
 
 /// Namespace of `xsi:nil`.
@@ -63,7 +65,7 @@ impl Namespaces {
         match (prefix, namespace) {
             (Some(prefix), _) => Some(format!("{ATTRIBUTE}{prefix}:{local}")),
             (None, Some(XML)) => Some(format!("{ATTRIBUTE}xml:{local}")),
-            (None, Some(uri)) if uri == XSI || super::soap::SoapVersion::of_namespace(uri).is_some() => None,
+            (None, Some(uri)) if uri == XSI || SoapVersion::of_namespace(uri).is_some() => None,
             (None, _) => Some(format!("{ATTRIBUTE}{local}")),
         }
     }

@@ -45,23 +45,23 @@ pub fn is_xml_type(content_type: &str) -> bool {
 /// # Errors
 /// A text that is not well-formed, has a document type, an entity, or more levels than a value may have.
 pub fn read(text: &str, namespaces: &Namespaces) -> Result<Value, NoXml> {
-    let mut ignored = |_: &mut Closed<'_>| {};
+    let mut ignored = |_: &mut ClosedElement<'_>| {};
     let (key, value) = read_with(text, namespaces, &mut ignored)?;
     let document = Value::Object(Map::from_iter([(key, value)]));
     if is_within(&document, MAX_DEPTH) { Ok(document) } else { Err(too_deep()) }
 }
 
 /// An element that has been read as a whole, before its parent has it.
-pub(super) struct Closed<'c> {
+pub(super) struct ClosedElement<'c> {
     /// Level: that of the one outermost element is 0.
     pub level: usize,
-    /// Its namespace.
+    /// Namespace.
     pub namespace: Option<&'c str>,
-    /// Its local name.
+    /// Local name.
     pub local: &'c str,
-    /// Its key in its parent.
+    /// Key in its parent.
     pub key: &'c str,
-    /// Its value. Who takes it leaves nothing to the parent.
+    /// Value. Who takes it leaves nothing to the parent.
     pub value: &'c mut Option<Value>,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Closed<'c> {
 pub(super) fn read_with(
     text: &str,
     namespaces: &Namespaces,
-    closed: &mut dyn FnMut(&mut Closed<'_>),
+    closed: &mut dyn FnMut(&mut ClosedElement<'_>),
 ) -> Result<(String, Value), NoXml> {
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     if let Some(bad) = text.chars().find(|c| !is_legal(*c)) {
@@ -98,7 +98,7 @@ pub(super) fn read_with(
 }
 
 /// An element whose end has not been read yet.
-struct Open {
+struct OpenElement {
     key: String,
     is_nil: bool,
     has_children: bool,
@@ -111,9 +111,9 @@ struct Open {
 
 struct DocumentReader<'d> {
     namespaces: &'d Namespaces,
-    open: Vec<Open>,
+    open: Vec<OpenElement>,
     root: Option<(String, Value)>,
-    closed: &'d mut dyn FnMut(&mut Closed<'_>),
+    closed: &'d mut dyn FnMut(&mut ClosedElement<'_>),
 }
 
 impl DocumentReader<'_> {
@@ -135,7 +135,7 @@ impl DocumentReader<'_> {
         let key = self.namespaces.key(uri(&namespace), local.as_ref());
         let (members, is_nil) = self.attributes(start, resolver)?;
         let (text, pending) = (String::new(), String::new());
-        self.open.push(Open { key, is_nil, has_children: false, members, text, pending });
+        self.open.push(OpenElement { key, is_nil, has_children: false, members, text, pending });
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl DocumentReader<'_> {
         let (key, value) = open.close();
         let (namespace, local) = resolver.resolve_element(name);
         let mut value = Some(value);
-        (self.closed)(&mut Closed {
+        (self.closed)(&mut ClosedElement {
             level: self.open.len(),
             namespace: uri(&namespace),
             local: local.as_ref(),
@@ -232,7 +232,7 @@ impl DocumentReader<'_> {
     }
 }
 
-impl Open {
+impl OpenElement {
     /// Takes the text since the last tag, unless it is only what indents the next one.
     fn settle(&mut self) {
         if !self.pending.chars().all(is_space) {

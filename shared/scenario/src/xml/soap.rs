@@ -1,58 +1,21 @@
 //! SOAP 1.1 and 1.2: envelopes, and the faults in them.
 
 use pagurus_domain::depth::{MAX_DEPTH, is_within};
-use pagurus_domain::id::spelled;
 use serde_json::{Map, Value, json};
 
 use super::mapping::{Namespaces, TEXT, without_prefix};
 use super::read::{NoXml, read_with, too_deep};
-use super::template::XmlTemplate;
-use crate::value::Template;
-
-/// Version of SOAP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SoapVersion {
-    /// SOAP 1.1.
-    V11,
-    /// SOAP 1.2.
-    V12,
-}
-
-spelled!(SoapVersion { V11 => "1.1", V12 => "1.2" });
+use super::version::SoapVersion;
 
 impl SoapVersion {
-    const fn namespace(self) -> &'static str {
-        match self {
-            Self::V11 => "http://schemas.xmlsoap.org/soap/envelope/",
-            Self::V12 => "http://www.w3.org/2003/05/soap-envelope",
-        }
-    }
-
-    pub(super) fn of_namespace(uri: &str) -> Option<Self> {
-        [Self::V11, Self::V12].into_iter().find(|version| version.namespace() == uri)
-    }
-}
-
-/// What makes a SOAP call of an HTTP request.
-#[derive(Debug)]
-pub struct Soap {
-    /// The version.
-    pub version: SoapVersion,
-    /// The `SOAPAction`; of SOAP 1.2, the parameter `action` of the content type.
-    pub action: Option<Template>,
-    /// Content of the header of the envelope.
-    pub header: Option<XmlTemplate>,
-}
-
-impl Soap {
     /// The envelope around this content of header and body, with the namespaces of the action declared.
     #[must_use]
-    pub fn envelope(&self, header: Option<&str>, body: &str, namespaces: &Namespaces) -> String {
+    pub fn envelope(self, header: Option<&str>, body: &str, namespaces: &Namespaces) -> String {
         // No prefix of an action begins so.
         const PREFIX: &str = "soap-envelope";
         let mut out = String::with_capacity(body.len() + header.map_or(0, str::len) + 256);
         out.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-        out.push_str(&format!("<{PREFIX}:Envelope xmlns:{PREFIX}=\"{}\"", self.version.namespace()));
+        out.push_str(&format!("<{PREFIX}:Envelope xmlns:{PREFIX}=\"{}\"", self.namespace()));
         out.push_str(&namespaces.declarations(|_| true));
         out.push('>');
         if let Some(header) = header {
@@ -81,11 +44,11 @@ pub struct SoapFault {
     pub code: String,
     /// The codes inside of it, without their prefixes.
     pub subcodes: Vec<String>,
-    /// What it says to people.
+    /// Text for people.
     pub reason: String,
-    /// Who found it.
+    /// Finder.
     pub role: Option<String>,
-    /// What it says to programs.
+    /// Detail for programs.
     pub detail: Value,
 }
 

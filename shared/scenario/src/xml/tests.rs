@@ -6,12 +6,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::script::{Limits, Scripting};
-use crate::value::{Context, Template};
 
 mod hostile;
 mod soap;
-mod templates;
 
 fn namespaces(declared: &[(&str, &str)]) -> Namespaces {
     let mut namespaces = Namespaces::default();

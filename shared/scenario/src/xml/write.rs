@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::characters::{is_legal, is_name};
-use super::mapping::{ATTRIBUTE, TEXT, XSI};
+use super::mapping::{ATTRIBUTE, Namespaces, TEXT, XSI};
 use super::read::{NoXml, illegal};
 
 /// Appends a text of an element, escaped.
@@ -19,7 +19,7 @@ pub(super) fn text(out: &mut String, text: &str) -> Result<(), NoXml> {
 }
 
 /// Appends the value of an attribute, escaped for quotes of either kind.
-pub(super) fn attribute(out: &mut String, text: &str) -> Result<(), NoXml> {
+pub(crate) fn attribute(out: &mut String, text: &str) -> Result<(), NoXml> {
     escape(out, text, |c| match c {
         '&' => Some("&amp;"),
         '<' => Some("&lt;"),
@@ -62,7 +62,7 @@ fn escape(out: &mut String, text: &str, escaped: fn(char) -> Option<&'static str
 /// elements that its members are, a list as its items one after the other.
 ///
 /// Recursion is bounded by the depth that values have.
-pub(super) fn content(out: &mut String, value: &Value) -> Result<(), NoXml> {
+pub(crate) fn content(out: &mut String, value: &Value) -> Result<(), NoXml> {
     match value {
         Value::Null => Ok(()),
         Value::String(of) => text(out, of),
@@ -123,7 +123,7 @@ fn element(out: &mut String, name: &str, value: &Value) -> Result<(), NoXml> {
 }
 
 /// A value that stands in an attribute.
-pub(super) fn scalar(value: &Value) -> Result<String, NoXml> {
+pub(crate) fn scalar(value: &Value) -> Result<String, NoXml> {
     match value {
         Value::Null => Ok(String::new()),
         Value::String(text) => Ok(text.clone()),
@@ -131,5 +131,19 @@ pub(super) fn scalar(value: &Value) -> Result<String, NoXml> {
         Value::Array(_) | Value::Object(_) => {
             Err(NoXml::new("a list or a map has no place in an attribute or in the text beside elements"))
         }
+    }
+}
+
+impl Namespaces {
+    /// Declarations of the namespaces whose prefix is wanted, as attributes.
+    pub(crate) fn declarations(&self, wanted: impl Fn(&str) -> bool) -> String {
+        let mut out = String::new();
+        for (prefix, uri) in self.iter().filter(|(prefix, _)| wanted(prefix)) {
+            out.push_str(&format!(" xmlns:{prefix}=\""));
+            // Its characters were checked when it was declared.
+            let _ = attribute(&mut out, uri);
+            out.push('"');
+        }
+        out
     }
 }

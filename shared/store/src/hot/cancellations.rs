@@ -1,4 +1,4 @@
-//! Calls by which called systems are told that an answer is not wanted any more (SCN-22). The statements that give requests up
+//! Calls by which called systems learn that an answer is not wanted any more (SCN-22). The statements that give requests up
 //! write them; here they are taken, and their outcomes noted. Orders whose scenarios have no such call cost nothing here.
 
 use std::time::Duration;

@@ -43,8 +43,8 @@ fn field(value: &Dynamic, name: &str) -> Option<Dynamic> {
     value.as_array_ref().ok()?.get(name.parse::<usize>().ok()?).cloned()
 }
 
-/// What a path means where a document of XML has less than it could have: one element in the place of several, and text alone
-/// in that of an element with attributes.
+/// Returns the value itself where a document of XML has less than it could have: one element in the place of several, and text
+/// alone in that of an element with attributes.
 fn alone(value: &Dynamic, name: &str) -> Option<Dynamic> {
     let is_itself = match name {
         "0" => !value.is_array() && !value.is_unit(),

@@ -60,7 +60,7 @@ pub(super) static KEYS: Keys = Keys::with_rules(
     &[KeyRule::OneOf(&[&[], &["body"], &["form"], &["text"]])],
 );
 
-/// How an asynchronous request is given up.
+/// Key of the call by which an asynchronous request is given up.
 #[rustfmt::skip]
 pub(in super::super) const GIVEN_UP: Key = key("cancel", Form::Fields(&CANCEL), "`{http: …}`: called once the answer to the request is not wanted any more.");
 

@@ -1,9 +1,10 @@
 //! Reads what an `http` action says of XML and SOAP.
 
 use super::super::reader::{Fields, ScenarioReader, Spot, quoted};
+use crate::markup::{XmlShape, XmlTemplate};
 use crate::value::Template;
-use crate::xml::{LONGEST_PREFIX, MOST_NAMESPACES, Namespaces, Soap, SoapVersion, XmlShape, XmlTemplate};
-use crate::{Body, Method};
+use crate::xml::{LONGEST_PREFIX, MOST_NAMESPACES, Namespaces, SoapVersion};
+use crate::{Body, Method, Soap};
 
 /// The key under `body` that says that it is XML.
 pub(super) const XML: &str = "xml";

@@ -73,8 +73,8 @@ impl StageRun {
                     let before = element.last.replace(response_value(http, response).folded());
                     element.answered =
                         is_judged.then_some(AnsweredCall { action: next, before, hand_out: 0 });
-                    element.advance();
                     let (id, answer) = (element.request, element.last.clone());
+                    element.advance();
                     if let Some(id) = id {
                         self.show(each, *index);
                         self.note_cancel(&each.actions[next], id, answer, turn);

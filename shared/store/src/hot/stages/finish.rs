@@ -122,7 +122,7 @@ pub struct Finished {
     pub asked: Vec<(RequestId, String)>,
     /// Ways in which open requests are given up, as far as they follow from answers: each as the JSON of its call.
     pub cancels: Vec<(RequestId, String)>,
-    /// True if it ends with requests that somebody is to be told of.
+    /// True if it ends with requests whose called systems are to hear of it.
     pub gives_up: bool,
 }
 

@@ -1,8 +1,25 @@
 //! Texts of XML with expressions, and the values that stand in them.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::sync::Arc;
 
+use proptest::prelude::*;
+use serde_json::json;
+
 use super::*;
+use crate::script::Limits;
+use crate::xml::read;
+
+fn namespaces(declared: &[(&str, &str)]) -> Namespaces {
+    let mut namespaces = Namespaces::default();
+    declared.iter().for_each(|(prefix, uri)| namespaces.add((*prefix).to_owned(), (*uri).to_owned()));
+    namespaces
+}
+
+fn value(text: &str) -> Value {
+    read(text, &Namespaces::default()).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
 
 fn compiled(text: &str, shape: XmlShape, declared: &Namespaces) -> Result<XmlTemplate, String> {
     let scripting = Scripting::new(Limits::default());
@@ -171,7 +188,7 @@ proptest! {
                 let inside = read["a"].get("#text").cloned().unwrap_or_else(|| json!(""));
                 prop_assert_eq!(inside, json!(text));
             }
-            Err(_) => prop_assert!(text.chars().any(|c| !super::super::characters::is_legal(c))),
+            Err(_) => prop_assert!(text.chars().any(|c| !is_legal(c))),
         }
     }
 

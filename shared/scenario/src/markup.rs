@@ -9,12 +9,9 @@ use quick_xml::name::{Namespace, PrefixDeclaration, ResolveResult};
 use quick_xml::reader::NsReader;
 use serde_json::Value;
 
-use super::characters::{is_legal, is_name, is_space};
-use super::mapping::Namespaces;
-use super::read::NoXml;
-use super::write;
 use crate::script::{CompileError, RunError, Scripting};
 use crate::value::{Context, Piece, Placed, Template};
+use crate::xml::{self, Namespaces, NoXml, is_legal, is_name, is_space};
 
 /// What stands for an expression while the text around it is checked. XML has no such character.
 const GAP: char = '\u{FFFF}';
@@ -78,7 +75,7 @@ impl XmlTemplate {
         check.run(namespaces)?;
         let Check { places, root, .. } = check;
         let template = match root {
-            Some(Root { name_ends_at, declares }) => {
+            Some(RootElement { name_ends_at, declares }) => {
                 let missing = namespaces.declarations(|prefix| !declares.contains(prefix));
                 with_insertion(template, name_ends_at, &missing)
             }
@@ -112,9 +109,9 @@ impl XmlTemplate {
                     let value = placed.evaluate(context, scripting)?;
                     let written = match places.next() {
                         Some(ExpressionPlace::Attribute) => {
-                            write::scalar(&value).and_then(|text| write::attribute(&mut out, &text))
+                            xml::scalar(&value).and_then(|text| xml::write_attribute(&mut out, &text))
                         }
-                        _ => write::content(&mut out, &value),
+                        _ => xml::write_content(&mut out, &value),
                     };
                     written.map_err(|error| placed.fault(error.to_string()))?;
                 }
@@ -144,27 +141,13 @@ impl XmlTemplate {
             return Err(placed.fault(message.to_owned()));
         }
         let mut out = String::new();
-        write::content(&mut out, &value).map_err(|error: NoXml| placed.fault(error.to_string()))?;
+        xml::write_content(&mut out, &value).map_err(|error: NoXml| placed.fault(error.to_string()))?;
         Ok(out)
     }
 }
 
-impl Namespaces {
-    /// Declarations of the namespaces whose prefix is wanted, as attributes.
-    pub(super) fn declarations(&self, wanted: impl Fn(&str) -> bool) -> String {
-        let mut out = String::new();
-        for (prefix, uri) in self.iter().filter(|(prefix, _)| wanted(prefix)) {
-            out.push_str(&format!(" xmlns:{prefix}=\""));
-            // Its characters were checked when it was declared.
-            let _ = write::attribute(&mut out, uri);
-            out.push('"');
-        }
-        out
-    }
-}
-
 /// The one outermost element of a document.
-struct Root {
+struct RootElement {
     name_ends_at: usize,
     /// Prefixes that it declares itself.
     declares: BTreeSet<String>,
@@ -175,7 +158,7 @@ struct Check<'s> {
     shape: XmlShape,
     places: Vec<ExpressionPlace>,
     depth: usize,
-    root: Option<Root>,
+    root: Option<RootElement>,
 }
 
 impl Check<'_> {
@@ -261,7 +244,8 @@ impl Check<'_> {
             // The name is a part of the text that is read.
             let begins_at = (name.0.as_ptr() as usize).saturating_sub(self.skeleton.as_ptr() as usize);
             let declares = seen.iter().filter_map(|key| key.strip_prefix("xmlns:")).map(str::to_owned);
-            self.root = Some(Root { name_ends_at: begins_at + name.0.len(), declares: declares.collect() });
+            self.root =
+                Some(RootElement { name_ends_at: begins_at + name.0.len(), declares: declares.collect() });
         }
         Ok(())
     }
@@ -382,3 +366,6 @@ fn with_insertion(template: Template, at: usize, text: &str) -> Template {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/architecture, never edited. Why things are as they
--- are stands in the migrations. Of: V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql, V8__labels.sql (digest b24a5d07706466a6)
+-- are stands in the migrations. Of: V10__schedules.sql, V11__operations_as_actions.sql, V12__cancellations.sql, V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql, V8__labels.sql, V9__subscriptions.sql (digest ad4e4bff10c30e04)
 
 CREATE FUNCTION audit_forget(older interval, most bigint) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -237,6 +237,24 @@ ALTER TABLE calls ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE cancellations (
+    id uuid NOT NULL,
+    request uuid NOT NULL,
+    order_no bigint NOT NULL,
+    life integer NOT NULL,
+    name text NOT NULL,
+    call text NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    ended_at timestamp with time zone,
+    last_error text,
+    CONSTRAINT cancellations_check CHECK (((status = 'pending'::text) = (ended_at IS NULL))),
+    CONSTRAINT cancellations_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'done'::text, 'failed'::text])))
+)
+WITH (autovacuum_vacuum_scale_factor='0.05', autovacuum_analyze_scale_factor='0.02');
 
 CREATE TABLE children (
     order_no bigint NOT NULL,
@@ -607,7 +625,8 @@ CREATE TABLE outbox (
     receiver text,
     format text,
     number bigint,
-    again_since timestamp with time zone
+    again_since timestamp with time zone,
+    subscription bigint
 )
 WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
 
@@ -701,6 +720,31 @@ CREATE TABLE remaining_times (
 )
 WITH (fillfactor='50');
 
+CREATE TABLE replays (
+    no bigint NOT NULL,
+    subscription bigint NOT NULL,
+    ended_from timestamp with time zone NOT NULL,
+    ended_until timestamp with time zone NOT NULL,
+    "position" bigint DEFAULT 0 NOT NULL,
+    last bigint,
+    barrier xid8,
+    looked_at bigint DEFAULT 0 NOT NULL,
+    stored bigint DEFAULT 0 NOT NULL,
+    reason text,
+    made_by text NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    done_at timestamp with time zone
+);
+
+ALTER TABLE replays ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME replays_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE requests (
     id uuid NOT NULL,
     order_no bigint NOT NULL,
@@ -719,6 +763,7 @@ CREATE TABLE requests (
     force_finish boolean DEFAULT false NOT NULL,
     wait_ends_at timestamp with time zone,
     system text,
+    cancel text,
     CONSTRAINT requests_check CHECK (((status = 'open'::text) = (closed_at IS NULL))),
     CONSTRAINT requests_status_check CHECK ((status = ANY (ARRAY['open'::text, 'answered'::text, 'timeout'::text, 'canceled'::text])))
 )
@@ -738,6 +783,13 @@ CREATE TABLE running (
 )
 WITH (autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_threshold='5000');
 
+CREATE TABLE scenario_operations (
+    scenario integer NOT NULL,
+    name text NOT NULL,
+    wanted integer NOT NULL,
+    operation integer NOT NULL
+);
+
 CREATE TABLE scenarios (
     no integer NOT NULL,
     name text NOT NULL,
@@ -754,6 +806,43 @@ ALTER TABLE scenarios ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE schedule_runs (
+    schedule text NOT NULL COLLATE pg_catalog."C",
+    due_at timestamp with time zone NOT NULL,
+    outcome text NOT NULL,
+    order_id text,
+    reason text,
+    missed integer,
+    missed_from timestamp with time zone,
+    decided_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE schedules (
+    name text NOT NULL COLLATE pg_catalog."C",
+    rule text NOT NULL,
+    template text NOT NULL,
+    note text NOT NULL,
+    revision bigint DEFAULT 1 NOT NULL,
+    paused_at timestamp with time zone,
+    paused_by text,
+    pause_reason text,
+    decided_until timestamp with time zone NOT NULL,
+    next_at timestamp with time zone,
+    queued integer DEFAULT 0 NOT NULL,
+    registered bigint DEFAULT 0 NOT NULL,
+    skipped bigint DEFAULT 0 NOT NULL,
+    missed bigint DEFAULT 0 NOT NULL,
+    refused bigint DEFAULT 0 NOT NULL,
+    refused_in_row integer DEFAULT 0 NOT NULL,
+    problem text,
+    problem_at timestamp with time zone,
+    made_by text NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    changed_by text NOT NULL,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT schedules_check CHECK (((paused_at IS NULL) = (paused_by IS NULL)))
 );
 
 CREATE TABLE search_values (
@@ -830,6 +919,42 @@ CREATE TABLE stats_turns (
     node bigint NOT NULL,
     turn bigint NOT NULL,
     at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE subscription_rules (
+    one boolean DEFAULT true NOT NULL,
+    revision bigint NOT NULL,
+    CONSTRAINT subscription_rules_one_check CHECK (one)
+)
+WITH (fillfactor='50');
+
+CREATE TABLE subscriptions (
+    no bigint NOT NULL,
+    name text NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    url text NOT NULL,
+    format text NOT NULL,
+    secret text,
+    occasions text[] NOT NULL,
+    scenarios text[] NOT NULL,
+    labels jsonb NOT NULL,
+    outcomes text[] NOT NULL,
+    made_by text NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    paused_at timestamp with time zone,
+    paused_by text,
+    paused_because text,
+    removed_at timestamp with time zone,
+    CONSTRAINT subscriptions_check CHECK (((paused_at IS NULL) = (paused_because IS NULL)))
+);
+
+ALTER TABLE subscriptions ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME subscriptions_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 
 CREATE TABLE suspects (
@@ -927,6 +1052,9 @@ ALTER TABLE ONLY calls
 
 ALTER TABLE ONLY calls
     ADD CONSTRAINT calls_pkey PRIMARY KEY (no);
+
+ALTER TABLE ONLY cancellations
+    ADD CONSTRAINT cancellations_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY children
     ADD CONSTRAINT children_pkey PRIMARY KEY (order_no);
@@ -1039,6 +1167,9 @@ ALTER TABLE ONLY refused
 ALTER TABLE ONLY remaining_times
     ADD CONSTRAINT remaining_times_pkey PRIMARY KEY (scenario);
 
+ALTER TABLE ONLY replays
+    ADD CONSTRAINT replays_pkey PRIMARY KEY (no);
+
 ALTER TABLE ONLY requests
     ADD CONSTRAINT requests_pkey PRIMARY KEY (id);
 
@@ -1048,11 +1179,20 @@ ALTER TABLE ONLY requests
 ALTER TABLE ONLY running
     ADD CONSTRAINT running_pkey PRIMARY KEY (order_no);
 
+ALTER TABLE ONLY scenario_operations
+    ADD CONSTRAINT scenario_operations_pkey PRIMARY KEY (scenario, name, wanted);
+
 ALTER TABLE ONLY scenarios
     ADD CONSTRAINT scenarios_name_version_key UNIQUE (name, version);
 
 ALTER TABLE ONLY scenarios
     ADD CONSTRAINT scenarios_pkey PRIMARY KEY (no);
+
+ALTER TABLE ONLY schedule_runs
+    ADD CONSTRAINT schedule_runs_pkey PRIMARY KEY (schedule, due_at);
+
+ALTER TABLE ONLY schedules
+    ADD CONSTRAINT schedules_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY search_values
     ADD CONSTRAINT search_values_pkey PRIMARY KEY (order_no, name, value);
@@ -1077,6 +1217,12 @@ ALTER TABLE ONLY stats
 
 ALTER TABLE ONLY stats_turns
     ADD CONSTRAINT stats_turns_pkey PRIMARY KEY (node);
+
+ALTER TABLE ONLY subscription_rules
+    ADD CONSTRAINT subscription_rules_pkey PRIMARY KEY (one);
+
+ALTER TABLE ONLY subscriptions
+    ADD CONSTRAINT subscriptions_pkey PRIMARY KEY (no);
 
 ALTER TABLE ONLY suspects
     ADD CONSTRAINT suspects_pkey PRIMARY KEY (order_no);
@@ -1115,6 +1261,10 @@ CREATE INDEX callbacks_in_vain ON callbacks USING btree (verdict, no) WHERE (ver
 CREATE INDEX callbacks_request ON callbacks USING btree (request_id) WHERE (request_id IS NOT NULL);
 
 CREATE INDEX calls_waiting ON calls USING btree (order_no, no) WHERE (status = 'waiting'::text);
+
+CREATE INDEX cancellations_next ON cancellations USING btree (next_at) WHERE (status = 'pending'::text);
+
+CREATE INDEX cancellations_order ON cancellations USING btree (order_no, request);
 
 CREATE INDEX children_parent ON children USING btree (parent_no);
 
@@ -1160,6 +1310,8 @@ CREATE INDEX outbox_parked ON outbox USING btree (order_no, life, kind) WHERE (p
 
 CREATE INDEX outbox_receivers ON outbox USING btree (receiver, next_at) WHERE ((parked_because IS NULL) AND (receiver IS NOT NULL));
 
+CREATE INDEX outbox_subscription ON outbox USING btree (subscription) WHERE (subscription IS NOT NULL);
+
 CREATE INDEX promises_jeopardy ON promises USING btree (order_no) WHERE ((marked_at IS NOT NULL) AND (NOT ended));
 
 CREATE INDEX promises_look ON promises USING btree (look_at);
@@ -1168,9 +1320,21 @@ CREATE INDEX ready_repeat ON ready USING btree (repeat_at) WHERE (repeat_at IS N
 
 CREATE INDEX refused_open ON refused USING btree (no) WHERE (NOT answered);
 
+CREATE INDEX replays_of ON replays USING btree (subscription, no);
+
+CREATE INDEX replays_open ON replays USING btree (no) WHERE (done_at IS NULL);
+
 CREATE INDEX running_deadline ON running USING btree (deadline_at);
 
 CREATE UNIQUE INDEX running_queue ON running USING btree (queue) WHERE (queue IS NOT NULL);
+
+CREATE INDEX scenario_operations_name ON scenario_operations USING btree (name);
+
+CREATE INDEX schedule_runs_queued ON schedule_runs USING btree (schedule, due_at) WHERE (outcome = 'queued'::text);
+
+CREATE INDEX schedules_due ON schedules USING btree (next_at) WHERE ((paused_at IS NULL) AND (next_at IS NOT NULL));
+
+CREATE INDEX schedules_queued ON schedules USING btree (name) WHERE ((paused_at IS NULL) AND (queued > 0));
 
 CREATE INDEX search_values_value ON search_values USING btree (name, value, order_no);
 
@@ -1179,6 +1343,8 @@ CREATE INDEX sessions_ends ON sessions USING btree (ends_at);
 CREATE INDEX sessions_subject ON sessions USING btree (subject);
 
 CREATE INDEX stats_minute ON stats USING btree (minute);
+
+CREATE UNIQUE INDEX subscriptions_name ON subscriptions USING btree (name) WHERE (removed_at IS NULL);
 
 CREATE INDEX suspensions_at ON suspensions USING btree (at);
 
@@ -1199,3 +1365,6 @@ CREATE TRIGGER orders_failures AFTER UPDATE ON orders FOR EACH ROW WHEN (((old.s
 CREATE TRIGGER orders_promised AFTER INSERT ON orders FOR EACH ROW WHEN ((new.promise_at IS NOT NULL)) EXECUTE FUNCTION keep_promises();
 
 CREATE TRIGGER orders_promises AFTER UPDATE ON orders FOR EACH ROW WHEN (((new.promise_at IS NOT NULL) AND ((old.finished_at IS NULL) <> (new.finished_at IS NULL)))) EXECUTE FUNCTION keep_promises();
+
+ALTER TABLE ONLY replays
+    ADD CONSTRAINT replays_subscription_fkey FOREIGN KEY (subscription) REFERENCES subscriptions(no) ON DELETE CASCADE;

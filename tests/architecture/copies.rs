@@ -16,7 +16,6 @@ const COPIES: [(&str, &str, &str); 11] = [
     ("ChainEntry", "AuditedEntry", "borrowed by what hashes it, in the core"),
     ("HistoryEvent", "EventView", "a row may stand for two events, and its detail is no payload yet"),
     ("ListedOrder", "OrderLine", "words of the domain, and the number that a cursor needs"),
-    ("NewNotification", "OutboxRow", "values of the domain; the message has texts"),
     ("Question", "QuestionView", "borrowed by the rules"),
     ("ReadyStage", "ReadyNews", "values of the domain; the message has texts"),
     ("Stop", "StopRequest", "arguments of the command line"),

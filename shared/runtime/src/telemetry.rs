@@ -40,7 +40,7 @@ pub fn start_logging(settings: &LogSettings) -> io::Result<()> {
         let apply = move |settings: &LogSettings| {
             order_log::set_sample(settings.orders_sample);
             drop(handle.reload(self::filter(settings)));
-            // Whoever rotates the file asks for this by the signal to read the configuration again.
+            // A tool that rotates the file asks for this by the signal to read the configuration again.
             if let Some(Err(error)) = file.as_ref().map(LogFile::reopen) {
                 tracing::warn!(%error, "the log of orders cannot be opened again: it goes on in the file that is open");
             }

@@ -52,7 +52,7 @@ pub struct EnterAction {
     pub operation: Arc<CalledOperation>,
     /// Names of the operations around it and its own, with [`INSIDE`] between and behind them: its requests begin so.
     pub prefix: String,
-    /// Its parameters, evaluated among the names of who runs it.
+    /// Parameters, evaluated among the names of who runs it.
     pub params: Option<Template>,
     /// Index of its exit.
     pub exit: usize,

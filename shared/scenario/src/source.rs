@@ -7,6 +7,7 @@
 mod action;
 mod actor;
 mod amqp;
+mod around;
 mod calls;
 mod check;
 pub(super) mod draft;
@@ -43,9 +44,9 @@ use super::{
     Action, Bounds, CallHandler, Event, Library, Mask, Scenario, ScenarioKind, State, StateId, StateKind,
     TerminalOutcome, Timeouts,
 };
+use around::Inlining;
 use draft::{Draft, Named};
 pub use explain::{explain_faults, explain_warnings};
-use inlining::Inlining;
 pub use keys::editor_schema;
 use keys::{OPERATION, TIMEOUTS, WORKFLOW};
 use layout::lay_out;

@@ -54,14 +54,14 @@ pub struct CheckedView {
 pub struct OperationUserView {
     /// Name of the scenario.
     pub scenario: String,
-    /// Its version.
+    /// Version of it.
     pub version: i32,
     /// The operation that it runs: the one in question, or one that runs that.
     pub operation: String,
     /// The version of that operation which it runs.
     #[serde(rename = "operationVersion")]
     pub operation_version: i32,
-    /// What would be wrong with the scenario if it were applied now, with the operation as it is in question.
+    /// Faults of the scenario if it were applied now, with the operation as it is in question.
     pub faults: Vec<Detail>,
 }
 
@@ -70,7 +70,7 @@ pub struct OperationUserView {
 pub struct PinnedOperationView {
     /// Name of the operation.
     pub operation: String,
-    /// Its version.
+    /// Version of it.
     pub version: i32,
 }
 

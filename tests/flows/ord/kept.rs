@@ -41,7 +41,7 @@ async fn ord_22_a_restart_keeps_the_callbacks_of_the_former_life_or_warns_that_t
     let expected = json!({"code": 7, "parts": 3});
     assert_eq!(bodies(&engine, "/book"), [expected.clone()]);
 
-    // Without the answers the state cannot run, and whoever restarts it learns it beforehand.
+    // Without the answers the state cannot run, and the answer to the restart says so.
     let warned = engine.act("a", "restart", &json!({"reason": "again"})).await.success().unwrap();
     let note = warned["note"].as_str().unwrap();
     assert!(

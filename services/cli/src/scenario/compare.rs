@@ -28,7 +28,7 @@ pub(super) async fn run(from: &str, to: &str, client: &ApiClient, screen: &Scree
     screen.line(&summary(&difference, screen))
 }
 
-/// What is different between the operations that both texts run, where these are files.
+/// Differences between the operations that both texts run, where these are files.
 fn of_operations(from: (&str, &str), to: (&str, &str)) -> Result<Vec<ValueChange>, CliError> {
     let (mut before, mut after) = (Libraries::of(&[]), Libraries::of(&[]));
     let before = operations_run_by(from.1, before.beside(Path::new(from.0), from.1)?);

@@ -18,7 +18,7 @@ pub(crate) struct Libraries {
 }
 
 impl Libraries {
-    /// Those of a command that was given these files.
+    /// The operations of a command that was given these files.
     pub(crate) fn of(named: &[PathBuf]) -> Self {
         let named = named.iter().filter(|path| is_scenario(path)).cloned().collect();
         Self { named, by_folder: HashMap::new(), nothing: Library::default() }

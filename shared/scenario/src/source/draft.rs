@@ -135,9 +135,9 @@ pub(crate) struct DraftAction {
 /// An operation that a scenario runs, read from its own text, which has no faults.
 #[derive(Debug)]
 pub(crate) struct DraftOperation {
-    /// Its entry, whose exit is not placed yet.
+    /// Entry of the operation, whose exit is not placed yet.
     pub enter: EnterAction,
-    /// Its actions from savepoint to savepoint.
+    /// Actions from savepoint to savepoint.
     pub parts: Vec<DraftPart>,
     /// Variables to set from its result.
     pub save: Vec<(String, Template)>,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use pagurus_domain::document::{self, DocumentNode, Fault};
 
+use super::around::Inlining;
 use super::draft::{DraftAction, DraftPart};
 use super::operation::read_parts;
 use super::read_by;
@@ -18,25 +19,6 @@ use crate::{Action, Bounds, Mask, Scenario, ScenarioKind};
 /// those of the actions of a state.
 const MOST_ACTIONS: usize = 2000;
 
-static NOTHING: Library = Library::empty();
-
-/// The operations that a scenario may run, and those around what is read.
-#[derive(Debug)]
-pub(super) struct Inlining<'a> {
-    library: &'a Library,
-    bounds: &'a Bounds,
-    /// The number of the scenario that is read.
-    user: LibraryNo,
-    /// The names of the scenario as a whole and of the operations around what is read.
-    stack: Vec<String>,
-    /// Operations that are read already.
-    known: BTreeMap<LibraryNo, Arc<CalledOperation>>,
-    /// Number of actions that were laid out so far.
-    actions: usize,
-    /// Masks of all operations.
-    pub(super) mask: Mask,
-}
-
 /// An operation, read for the place that runs it.
 pub(super) struct Inlined {
     pub operation: Arc<CalledOperation>,
@@ -46,27 +28,6 @@ pub(super) struct Inlined {
 }
 
 impl<'a> Inlining<'a> {
-    /// Those of a scenario that is read by these bounds.
-    pub(super) fn of(library: Option<&'a Library>, bounds: &'a Bounds) -> Self {
-        let library = library.unwrap_or(&NOTHING);
-        Self {
-            library,
-            bounds,
-            user: library.root(),
-            stack: Vec::new(),
-            known: BTreeMap::new(),
-            actions: 0,
-            mask: Mask::default(),
-        }
-    }
-
-    /// Notes the name of the scenario, which none of its operations may run.
-    pub(super) fn begin(&mut self, name: &str) {
-        if self.stack.is_empty() {
-            self.stack.push(name.to_owned());
-        }
-    }
-
     /// The entry of an operation, or what is wrong with the name.
     fn find(
         &self,
@@ -98,14 +59,6 @@ impl<'a> Inlining<'a> {
             return Err(spot.fault(message).hint(format!("write the actions of {} here", quoted(name))));
         }
         Ok(found)
-    }
-
-    /// The same for what is read inside: an operation of the scenario.
-    fn inside(&mut self, no: LibraryNo, name: &str) -> Self {
-        let stack = self.stack.iter().cloned().chain([name.to_owned()]).collect();
-        let known = std::mem::take(&mut self.known);
-        let (library, bounds) = (self.library, self.bounds);
-        Self { library, bounds, user: no, stack, known, actions: self.actions, mask: Mask::default() }
     }
 }
 

@@ -8,8 +8,8 @@ use pagurus_domain::document::{
     DocumentKey, DocumentNode, Fault, Position, Value, parse_duration, pointer_to,
 };
 
+use super::around::Inlining;
 use super::draft::{Mark, Named};
-use super::inlining::Inlining;
 use super::noted::Noted;
 use super::place::SourceMap;
 use crate::nearest::nearest;

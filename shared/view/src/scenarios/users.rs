@@ -1,4 +1,4 @@
-//! Scenarios that run an operation (SCN-19): what would become of them if they were applied again.
+//! Scenarios that run an operation (SCN-19): and the faults that they would have if they were applied again.
 
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ impl Views {
         Ok(judged)
     }
 
-    /// Those that run the operation, and those that run one of them, each with the operation that it runs.
+    /// Scenarios that run the operation, and those that run one of them, each with the operation that it runs.
     async fn users(&self, name: &str) -> Result<Vec<(String, OperationUser, Library)>, pagurus_store::Error> {
         let client = self.host.store.api().await?;
         let (mut found, mut seen) = (Vec::new(), BTreeSet::new());

@@ -16,9 +16,9 @@ use super::{Answers, OpenRequest, Snapshot};
 pub struct OpenOperation {
     /// The action that is its entry.
     pub entry: usize,
-    /// Its parameters.
+    /// Parameters of the operation.
     pub params: Folded,
-    /// Its variables, a map; while it runs itself, they are in the hand of the stage.
+    /// Variables of the operation, a map; while it runs itself, they are in the hand of the stage.
     pub vars: Folded,
     /// The answers that its actions see, likewise.
     #[serde(default, skip_serializing_if = "is_default")]

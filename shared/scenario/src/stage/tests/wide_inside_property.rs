@@ -49,7 +49,7 @@ fn run(
     trial(Trial { text, operations, world, begin, repair: None, longest, crashes, holds })
 }
 
-/// What was seen but for the names of states, and for what calls from outside have set.
+/// Everything that was seen but for the names of states, and for what calls from outside have set.
 fn outside(seen: &Seen) -> Seen {
     let without =
         |made: &Made| Made { body: made.body.map(|n| n % CALLED + n / ANSWER * ANSWER), ..made.clone() };

@@ -13,7 +13,7 @@ use crate::script::{CompileError, RunError, Scripting};
 use crate::value::{Context, Piece, Placed, Template};
 use crate::xml::{self, Namespaces, NoXml, is_legal, is_name, is_space};
 
-/// Character in place of an expression while the text around it is checked. XML has no such character.
+/// Character in the place of an expression while the text around it is checked. XML has no such character.
 const GAP: char = '\u{FFFF}';
 /// The element around a fragment while it is checked.
 const AROUND: &str = "soap-fragment";

@@ -319,7 +319,7 @@ tests:
 }
 
 #[test]
-fn scn_22_the_story_says_what_is_given_up_and_to_whom_it_is_told() {
+fn scn_22_the_story_says_what_is_given_up_and_who_is_notified() {
     let scenario = r#"
 scenario: s
 initialState: a

@@ -17,7 +17,10 @@ use crate::config::{LogFormat, LogSettings};
 use crate::order_log;
 
 /// Applies other settings to the log of this process, once it has one.
-static APPLY: OnceLock<Box<dyn Fn(&LogSettings) + Send + Sync>> = OnceLock::new();
+static APPLY: OnceLock<ApplySettings> = OnceLock::new();
+
+/// Way to give a log that was started other settings.
+type ApplySettings = Box<dyn Fn(&LogSettings) + Send + Sync>;
 
 /// Starts logging to standard error, and lines about orders to their file, where they have one. Called once; a second call
 /// changes nothing.

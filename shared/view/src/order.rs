@@ -63,8 +63,7 @@ impl Views {
             vars: vars(hidden.as_ref(), &row),
             retry: cycles.waiting,
             async_retry: cycles.asynchronous,
-            inconsistent: mark
-                .map(|InconsistencyMark { findings, found_at }| InconsistencyView { findings, found_at }),
+            inconsistent: mark.map(inconsistency),
             unsent_notifications: unsent.into_iter().map(unsent_view).collect(),
             params: params(hidden.as_ref(), &row),
             parent,
@@ -228,6 +227,11 @@ pub(crate) async fn asking_of(client: &Client, row: &Row) -> Result<Option<Askin
 fn error_view(row: &Row) -> Option<ErrorView> {
     let message = row.error_message.clone()?;
     Some(ErrorView { class: row.error_class.clone(), message, system: row.error_system.clone() })
+}
+
+/// The mark of an order whose rows contradict each other.
+fn inconsistency(mark: InconsistencyMark) -> InconsistencyView {
+    InconsistencyView { findings: mark.findings, found_at: mark.found_at }
 }
 
 /// Variables, without secrets that a called system may have returned.

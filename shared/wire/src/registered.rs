@@ -51,5 +51,5 @@ pub enum RegistrationAnswer<'a> {
     /// With `wait`.
     Started(Box<StartedView<'a>>),
     /// Without it.
-    Registered(RegisteredView),
+    Registered(Box<RegisteredView>),
 }

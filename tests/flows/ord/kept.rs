@@ -39,7 +39,7 @@ async fn ord_22_a_restart_keeps_the_callbacks_of_the_former_life_or_warns_that_t
     engine.world().program(Program::at("/book").fail(2, 500));
     engine.run(json!({"id": "a", "scenario": "pays", "params": {"parts": [1, 2, 3]}}), "fail").await;
     let expected = json!({"code": 7, "parts": 3});
-    assert_eq!(bodies(&engine, "/book"), [expected.clone()]);
+    assert_eq!(bodies(&engine, "/book"), std::slice::from_ref(&expected));
 
     // Without the answers the state cannot run, and the answer to the restart says so.
     let warned = engine.act("a", "restart", &json!({"reason": "again"})).await.success().unwrap();

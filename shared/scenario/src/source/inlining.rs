@@ -1,7 +1,6 @@
 //! The operations that a scenario runs by `do` (SCN-19), while it is read: each is read from its own text for each place
 //! that runs it. Bounded: chains end at a depth, and all actions together at a number.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pagurus_domain::document::{self, DocumentNode, Fault};
@@ -11,9 +10,9 @@ use super::draft::{DraftAction, DraftPart};
 use super::operation::read_parts;
 use super::read_by;
 use super::reader::{ScenarioReader, Spot, quoted, with_nearest};
-use crate::library::{Library, LibraryEntry, LibraryNo, OperationUse};
+use crate::library::{LibraryEntry, LibraryNo, OperationUse};
 use crate::operation::{CalledOperation, INSIDE, MOST_NESTED, ParamsSchema};
-use crate::{Action, Bounds, Mask, Scenario, ScenarioKind};
+use crate::{Action, Scenario, ScenarioKind};
 
 /// Most actions that the operations of one scenario have together: an `each` numbers the requests of its elements behind
 /// those of the actions of a state.

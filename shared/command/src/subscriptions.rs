@@ -5,6 +5,7 @@ use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::notification::shown_url;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::subscription::{MOST_SUBSCRIPTIONS, PauseReason, SubscriptionRule, checked_name};
+use pagurus_domain::time;
 use pagurus_store::lists::audit::AuditEntry;
 use pagurus_store::outside::scenarios::Expected;
 use pagurus_store::outside::subscriptions::{self, StoredSubscription};
@@ -177,7 +178,7 @@ impl Commands {
                 Err(problem) => return Ok(Err(problem)),
             };
             AuditEntry::new("replay", (AuditKind::Subscription, name), by, Some(&asked.reason))
-                .with(&json!({"replay": no, "from": asked.from, "until": asked.until}))
+                .with(&json!({"replay": no, "from": time::shown(asked.from), "until": asked.until.map(time::shown)}))
                 .record(tx)
                 .await?;
             Ok(Ok(no))

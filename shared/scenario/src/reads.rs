@@ -118,7 +118,7 @@ mod tests {
         );
         assert_eq!(
             reads(
-                "{each: {in: '${callbacks.list}', as: one, actions: [{script: 'vars.x = get(callbacks, \"in.body\", 0)'}]}}"
+                "{each: {in: '${callbacks.list}', as: one, actions: [{script: 'one.x = get(callbacks, \"in.body\", 0)'}]}}"
             ),
             ["in", "list"]
         );

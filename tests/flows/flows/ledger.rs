@@ -63,7 +63,8 @@ async fn ord_32_calls_callbacks_and_sleeps_have_their_own_share_and_add_up() {
     engine.run(json!({"id": "a", "scenario": "long"}), "success").await;
     let whole = ledger(&engine, "a").await;
     let sums = shares(&whole);
-    assert!(sums["call"] >= 300 && sums["sleep"] >= 400, "{whole}");
+    // Each end of a span is cut to a millisecond.
+    assert!(sums["call"] >= 299 && sums["sleep"] >= 399, "{whole}");
     let waits = whole["shares"].as_array().unwrap().iter().find(|one| one["reason"] == "wait").unwrap();
     assert_eq!(waits["detail"], "answer", "{whole}");
     assert!(waits["ms"].as_i64().unwrap() >= 300, "{whole}");

@@ -115,7 +115,7 @@ impl Cron {
             && self.seconds.has(at.second())
     }
 
-    /// The first time of a clock that is meant, at this one or later; `None` where there is none in [`MOST_YEARS`] years.
+    /// The first time of a clock that is meant, at this one or later; `None` where there is none in `MOST_YEARS` years.
     #[must_use]
     pub fn at_or_after(&self, from: DateTime) -> Option<DateTime> {
         let last = from.date().year().saturating_add(MOST_YEARS);

@@ -177,7 +177,7 @@ ps.crab.crab_akka.cluster.seed_nodes: [one, two]
             Value::Object(converted.config),
             json!({"distribution": {"mode": "simple", "capacity": {"parallel_count": 10}}})
         );
-        assert!(convert("no value").is_err() && convert("a: [").is_err());
+        assert!(convert("no value").is_err());
         assert_eq!(convert("").map(|converted| converted.config.len()).unwrap_or(0), 0);
     }
 }

@@ -20,7 +20,7 @@ section! {
     ("notify.source", OptionalText, "~", Live, "Begin of the `source` of CloudEvents, which names the installation; left out: `/pagurus/<broker.prefix>`.");
     parked_after: Duration = ("notify.parked_after", Duration, "6h", Live, "How long an order may be in `wait`, `polling` or `retry` before a client that asked for `parked` is notified.");
 
-    max_undelivered: usize = ("notify.subscriptions.max_undelivered", Count { least: 100, most: 10_000_000 }, "100000", Live, "Notifications that may wait for the receiver of one subscription. With more it is paused, and `pagurus subscriptions resume --replay` notifies it of what it missed.");
+    max_undelivered: usize = ("notify.subscriptions.max_undelivered", Count { least: 100, most: 10_000_000 }, "100000", Live, "Notifications that may wait for the receiver of one subscription. With more it is paused, and `pagurus subscriptions resume NAME --replay --reason WHY` notifies it of what it missed.");
 
     /// Targets that notifications may have, with the default exchange.
     with allow: AllowList = SettingsBuilder::notify_allow;

@@ -102,6 +102,10 @@ fn one(page: &mut String, operation: &Value) {
 
 /// The fields of a schema as a table; a schema without any as it stands.
 fn fields(page: &mut String, schema: &Value) {
+    if schema["anyOf"].is_array() || schema["oneOf"].is_array() {
+        let _ = write!(page, "<p>{}", kind(schema));
+        return;
+    }
     if schema["properties"].is_null() {
         let _ = write!(page, "<pre>{}</pre>", escaped(&format!("{schema:#}")));
         return;

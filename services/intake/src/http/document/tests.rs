@@ -39,7 +39,7 @@ fn http_the_engine_reads_each_field_of_a_body_that_its_document_describes_and_no
     let lifecycle = json!({"startAt": "2026-01-01T00:00:00Z", "periodToStart": 5, "after": [{"order": "b", "states": ["done"], "otherwise": "wait"}]});
     let order = json!({
         "id": "a", "scenario": "s", "scenarioVersion": 1, "params": {}, "mode": "sequential", "queue": "q", "priority": "low",
-        "flow": {"region": "1"}, "transactionId": "t", "notify": notify, "lifecycle": lifecycle,
+        "flow": {"region": "1"}, "transactionId": "t", "labels": {"region": "n"}, "notify": notify, "lifecycle": lifecycle,
     });
     let action = json!({
         "id": "a", "reason": "r", "ifStatus": "fail", "from": "a", "params": {}, "scenarioVersion": 1, "ignoreConditions": true, "keepCallbacks": true,

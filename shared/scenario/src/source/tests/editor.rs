@@ -71,6 +71,9 @@ const BEYOND: &[&str] = &[
     "the dialect",
     "in the schema",
     "the schema ",
+    // The queue of a scenario.
+    "takes more than parameters",
+    "and everybody sees",
     // The text before it is a tree.
     "is read as a number",
 ];

@@ -68,6 +68,23 @@ states:
 "#;
 
 #[test]
+fn scn_21_the_queue_of_a_scenario_is_made_of_parameters() {
+    let text = |lines: &str| {
+        format!("scenario: s\ninitialState: done\n{lines}\nstates: {{done: {{kind: terminal}}}}\n")
+    };
+    assert!(outcome(&text("sequential: 'sim-${params.a.b}'")).unwrap().queue.is_some());
+    assert!(outcome(&text("sequential: one-at-a-time")).unwrap().queue.is_some());
+    check_table(&[
+        (&text("sequential: '${vars.x}'"), "3:13: `${vars.x}` takes more than parameters"),
+        (&text("sequential: '${params.a + 1}'"), "3:13: `${params.a + 1}` takes more than parameters"),
+        (
+            &text("mask: [params.pin]\nsequential: '${params.pin}'"),
+            "4:13: `params.pin` is masked, and everybody",
+        ),
+    ]);
+}
+
+#[test]
 fn err_15_rules_that_a_scenario_brings_along_are_read_and_checked() {
     let text = |errors: &str| {
         format!("scenario: s\ninitialState: done\nerrors:\n{errors}states: {{done: {{kind: terminal}}}}\n")

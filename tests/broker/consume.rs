@@ -85,7 +85,7 @@ async fn amqp_2_a_consumer_survives_cuts_and_loses_nothing() {
     all_confirmed(&broker.publish_many(orders(&world.names, 500)).await);
     let consumer = consume_orders(&broker, 50);
     let held = take(&consumer, 20).await;
-    proxy.cut();
+    proxy.cut().await;
     let mut seen = std::collections::BTreeSet::new();
     let mut redelivered = 0;
     while seen.len() < 500 {
@@ -99,7 +99,7 @@ async fn amqp_2_a_consumer_survives_cuts_and_loses_nothing() {
         }
         consumer.ack_many(&tags(&batch)).await;
         if seen.len() == 250 {
-            proxy.cut();
+            proxy.cut().await;
         }
     }
     assert!(redelivered >= 20, "{redelivered}");
@@ -119,7 +119,7 @@ async fn amqp_2_a_deleted_queue_is_made_again_with_the_next_connection() {
     let options = lapin::options::QueueDeleteOptions::default();
     let queue = world.names.orders_in.as_str();
     channel.queue_delete(queue.into(), options).await.unwrap();
-    proxy.cut();
+    proxy.cut().await;
     let publish = async {
         loop {
             let results = broker.publish_many(vec![order(&world.names, 1)]).await;
@@ -168,7 +168,7 @@ async fn amqp_1_news_reach_a_private_queue_also_after_a_cut() {
         };
         tokio::time::timeout(PATIENCE, heard).await.unwrap();
         if round < 2 {
-            proxy.cut();
+            proxy.cut().await;
         }
     }
     // More than the prefetch: what is taken is acknowledged.

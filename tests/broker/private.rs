@@ -32,7 +32,7 @@ async fn amqp_1_a_private_queue_is_bound_again_while_it_is_consumed_and_stays_so
     hears(&broker, &consumer, &["outbox.0", "outbox.1"]).await;
     consumer.bind_only(by(&["outbox.1", "outbox.2"])).unwrap();
     hears(&broker, &consumer, &["outbox.1", "outbox.2"]).await;
-    proxy.cut();
+    proxy.cut().await;
     hears(&broker, &consumer, &["outbox.1", "outbox.2"]).await;
     assert!(consumer.bind_only(by(&["k".repeat(300).as_str()])).is_err());
     world.end(broker).await;

@@ -2,6 +2,8 @@
 //!
 //! The listener of the proxy stays bound throughout, so its port cannot be taken by anything else.
 
+use std::time::Duration;
+
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::broadcast,
@@ -40,8 +42,10 @@ impl Proxy {
         (proxy, proxied)
     }
 
-    /// Cuts all connections.
-    pub fn cut(&self) {
-        self.cut.send(()).expect("somebody is connected");
+    /// Cuts all connections, as soon as there is one: a client may be about to connect again after the cut before.
+    pub async fn cut(&self) {
+        while self.cut.send(()).is_err() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 }

@@ -113,7 +113,7 @@ async fn amqp_2_publishing_resumes_after_a_cut() {
     let broker = Broker::connect(world.config(&url, Role::Intake)).unwrap();
     broker.ready(PATIENCE).await.unwrap();
     for _ in 0..5 {
-        proxy.cut();
+        proxy.cut().await;
         let mut left = orders(&world.names, 200);
         let publish = async {
             while !left.is_empty() {

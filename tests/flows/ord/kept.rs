@@ -10,8 +10,8 @@ const PAYS: &str = r#"initialState: pay
 states:
   pay:
     actions:
-      - http: {method: POST, url: "${config.demo}/pay", body: {n: 0}, request: payment}
-      - each: {in: "${params.parts}", as: part, actions: [{http: {method: POST, url: "${config.demo}/part", body: {part: "${part}"}, request: parts}}]}
+      - http: {method: POST, url: "${config.demo}/pay", headers: {X-Callback-Url: "${request.url}"}, body: {n: 0}, request: payment}
+      - each: {in: "${params.parts}", as: part, actions: [{http: {method: POST, url: "${config.demo}/part", headers: {X-Callback-Url: "${request.url}"}, body: {part: "${part}"}, request: parts}}]}
       - wait: {timeout: 1m}
     on: {wait: waiting, fail: failed}
   waiting: {kind: waiting, on: {callback: charged, timeout: failed}}

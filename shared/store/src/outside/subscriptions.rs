@@ -25,7 +25,7 @@ statements! {
         SELECT s.no, s.name, s.version, s.url, s.format, s.secret, s.occasions, s.scenarios, s.labels::text AS labels, s.outcomes,
                s.made_by, s.made_at, s.paused_at, s.paused_by, s.paused_because, 0::bigint AS waiting, 0::bigint AS parked
           FROM subscriptions s WHERE s.name = $1 AND s.removed_at IS NULL FOR UPDATE";
-    COUNT = "SELECT count(*) AS count FROM subscriptions WHERE removed_at IS NULL";
+    COUNT = "SELECT count(*) AS number FROM subscriptions WHERE removed_at IS NULL";
     ADD = "
         INSERT INTO subscriptions (name, url, format, secret, occasions, scenarios, labels, outcomes, made_by)
         VALUES ($1, $2, $3, $4, $5, $6, $7::text::jsonb, $8, $9)";
@@ -119,7 +119,7 @@ pub async fn lock(tx: &Tx<'_>, name: &str) -> Result<Option<StoredSubscription>>
 /// locked.
 pub async fn put(tx: &Tx<'_>, name: &str, is_there: bool, rule: &SubscriptionRule, by: &str) -> Result<bool> {
     if !is_there {
-        let count: i64 = tx.query_one(&tx.prepare_cached(COUNT).await?, &[]).await?.get("count");
+        let count: i64 = tx.query_one(&tx.prepare_cached(COUNT).await?, &[]).await?.get("number");
         if usize::try_from(count).is_ok_and(|count| count >= MOST_SUBSCRIPTIONS) {
             return Ok(false);
         }

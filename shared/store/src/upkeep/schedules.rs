@@ -24,7 +24,7 @@ pub(crate) use columns_of_schedules;
 
 statements! {
     TIME = "SELECT clock_timestamp() AS now";
-    COUNT_SCHEDULES = "SELECT count(*) AS count FROM schedules";
+    COUNT_SCHEDULES = "SELECT count(*) AS number FROM schedules";
     ADD = concat!("
         INSERT INTO schedules (name, rule, template, note, decided_until, next_at, paused_at, paused_by, pause_reason, made_by, changed_by)
         VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $7 THEN now() END, CASE WHEN $7 THEN $8 END, CASE WHEN $7 THEN $9 END, $8, $8)
@@ -141,7 +141,7 @@ pub async fn now(client: &impl Connection) -> Result<Timestamp> {
 
 /// Number of schedules.
 pub async fn count(client: &impl Connection) -> Result<i64> {
-    Ok(client.query_one(&client.prepare_cached(COUNT_SCHEDULES).await?, &[]).await?.get("count"))
+    Ok(client.query_one(&client.prepare_cached(COUNT_SCHEDULES).await?, &[]).await?.get("number"))
 }
 
 /// Makes a schedule, paused for a reason or not; `None` where there is one of this name.

@@ -26,7 +26,7 @@ statements! {
     DROP_EMPTY = "
         DELETE FROM subscriptions s
          WHERE s.removed_at < now() - interval '10 minutes'
-           AND NOT EXISTS (SELECT FROM outbox o WHERE o.subscription = ANY(ARRAY[s.no]))";
+           AND NOT EXISTS (SELECT FROM outbox o WHERE o.subscription = s.no OFFSET 0)";
 }
 
 /// Notifications that are stored for a subscription and not delivered.

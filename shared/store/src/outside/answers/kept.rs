@@ -39,7 +39,7 @@ statements! {
               FROM former)
         INSERT INTO callbacks (request_id, named, order_no, verdict, step_status, headers, body, received_at)
         SELECT f.id, f.id::text, f.order_no, c.verdict, c.step_status, c.headers, c.body, c.received_at
-          FROM former f JOIN callbacks c ON c.no = f.callback");
+          FROM former f JOIN callbacks c ON c.no = ANY(ARRAY[f.callback])");
 }
 
 /// Names of the requests of these orders that were answered in their present life.

@@ -23,7 +23,7 @@ statements! {
     FREE = "
         SELECT name FROM schedules s
          WHERE paused_at IS NULL AND queued > 0
-           AND NOT EXISTS (SELECT FROM schedule_runs r JOIN orders o ON o.id = r.order_id
+           AND NOT EXISTS (SELECT FROM schedule_runs r JOIN orders o ON o.id = ANY(ARRAY[r.order_id])
                             WHERE r.schedule = s.name AND o.finished_at IS NULL)
          ORDER BY name LIMIT $1";
     SECONDS_LEFT = "
@@ -34,9 +34,9 @@ statements! {
     UNENDED = concat!("
         SELECT o.no, o.id, ", shown_status!(), " AS status
           FROM schedule_runs u
-          JOIN orders o ON o.id = u.order_id
-          LEFT JOIN running w ON w.order_no = o.no
-          LEFT JOIN ready r ON r.order_no = o.no
+          JOIN orders o ON o.id = ANY(ARRAY[u.order_id])
+          LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
+          LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
          WHERE u.schedule = $1 AND o.finished_at IS NULL
          ORDER BY u.due_at LIMIT $2");
     FIRST_QUEUED = "
@@ -54,7 +54,7 @@ statements! {
         DELETE FROM schedule_runs r
          WHERE schedule = $1 AND outcome <> 'queued'
            AND due_at < (SELECT due_at FROM schedule_runs WHERE schedule = $1 ORDER BY due_at DESC OFFSET $2 LIMIT 1)
-           AND ($3 OR NOT EXISTS (SELECT FROM orders o WHERE o.id = r.order_id AND o.finished_at IS NULL))";
+           AND ($3 OR NOT EXISTS (SELECT FROM orders o WHERE o.id = ANY(ARRAY[r.order_id]) AND o.finished_at IS NULL))";
     MOVE_ON = "
         UPDATE schedules
            SET decided_until = $2, next_at = $3, queued = queued + $4, registered = registered + $5, skipped = skipped + $6,
@@ -71,17 +71,17 @@ statements! {
         SELECT u.due_at, u.outcome, u.order_id, u.reason, u.missed, u.missed_from, u.decided_at,
                CASE WHEN o.no IS NOT NULL THEN ", shown_status!(), " END AS status
           FROM schedule_runs u
-          LEFT JOIN orders o ON o.id = u.order_id
-          LEFT JOIN running w ON w.order_no = o.no
-          LEFT JOIN ready r ON r.order_no = o.no
+          LEFT JOIN orders o ON o.id = ANY(ARRAY[u.order_id])
+          LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
+          LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
          WHERE u.schedule = $1 AND u.due_at = $2");
     RUNS = concat!("
         SELECT u.due_at, u.outcome, u.order_id, u.reason, u.missed, u.missed_from, u.decided_at,
                CASE WHEN o.no IS NOT NULL THEN ", shown_status!(), " END AS status
           FROM schedule_runs u
-          LEFT JOIN orders o ON o.id = u.order_id
-          LEFT JOIN running w ON w.order_no = o.no
-          LEFT JOIN ready r ON r.order_no = o.no
+          LEFT JOIN orders o ON o.id = ANY(ARRAY[u.order_id])
+          LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
+          LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
          WHERE u.schedule = $1 AND u.due_at < $2 ORDER BY u.due_at DESC LIMIT $3");
     SCHEDULE_LEVELS = "
         SELECT count(*) FILTER (WHERE paused_at IS NULL AND (next_at IS NOT NULL OR queued > 0)) AS active,

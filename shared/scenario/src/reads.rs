@@ -126,11 +126,6 @@ mod tests {
             reads("{log: 'nothing of ${vars.callbacks}'}, {script: 'let callbacks = 1; log(callbacks)'}"),
             [""; 0]
         );
-        assert_eq!(
-            reads(
-                "{http: {url: 'http://h', request: own}}, {wait: {timeout: 1m}}, {log: '${callbacks.own.body}'}"
-            ),
-            [""; 0]
-        );
+        assert_eq!(reads("{http: {url: 'http://h', request: own}}, {log: '${callbacks.own.body}'}"), [""; 0]);
     }
 }

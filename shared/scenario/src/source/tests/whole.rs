@@ -79,7 +79,7 @@ fn scn_21_the_queue_of_a_scenario_is_made_of_parameters() {
         (&text("sequential: '${params.a + 1}'"), "3:13: `${params.a + 1}` takes more than parameters"),
         (
             &text("mask: [params.pin]\nsequential: '${params.pin}'"),
-            "4:13: `params.pin` is masked, and everybody",
+            "4:13: `params.pin` is masked, and everybody sees the names of queues",
         ),
     ]);
 }

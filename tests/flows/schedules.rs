@@ -76,7 +76,7 @@ async fn set_back(engine: &Installation, name: &str, interval: &str) {
     engine.database().await.batch_execute(&text).await.unwrap();
 }
 
-/// Stops the activator, and returns a word by which it is started again.
+/// Ends the activator as a crash does.
 async fn without_activator(engine: &mut Installation) {
     engine.node(Role::Activator).kill().await.unwrap();
 }

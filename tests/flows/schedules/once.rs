@@ -100,6 +100,7 @@ async fn ord_39_after_a_downtime_the_policy_decides_which_times_have_their_order
         assert!(of_missed[0]["missedFrom"].as_str() < of_missed[0]["time"].as_str(), "{runs:?}");
     }
     // Nothing of it comes again.
+    without_activator(&mut engine).await;
     engine.restart(Role::Activator).await;
     put(&engine, "probe", json!({"every": "1s", "order": {"scenario": "quick"}})).await;
     until("the activator is at work", PATIENCE, async || !orders(&engine, "probe").await.is_empty()).await;

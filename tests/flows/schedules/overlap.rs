@@ -42,6 +42,7 @@ async fn ord_39_orders_queue_up_and_come_in_their_turn_also_after_a_death() {
     engine.scenario("asks", &asking("/ask", "10m")).await;
     waiting(&engine, "s", "queue").await;
     until("times wait", PATIENCE, async || outcomes(&engine, "s", "queued").await.len() >= 3).await;
+    engine.node(Role::Activator).kill().await.unwrap();
     engine.restart(Role::Activator).await;
     let mut queued: Vec<String> = outcomes(&engine, "s", "queued")
         .await

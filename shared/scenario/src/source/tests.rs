@@ -8,7 +8,6 @@ mod every;
 mod hostile;
 mod inside;
 mod places;
-mod sent;
 mod whole;
 mod xml;
 

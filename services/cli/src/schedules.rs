@@ -214,7 +214,7 @@ fn sentence(outcome: &ScheduleOutcome) -> String {
     format!("{}: {change}, {next}", harmless(&outcome.schedule))
 }
 
-/// When the orders of a schedule are due, in words.
+/// The times at which the orders of a schedule are due, in words.
 fn rule(schedule: &ScheduleView) -> String {
     let zone = schedule.rule.zone.as_deref().unwrap_or("UTC");
     match (&schedule.rule.cron, &schedule.rule.every) {

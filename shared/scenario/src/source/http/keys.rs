@@ -34,31 +34,28 @@ const EXPECTED: Key = key("expect", EXPECT, "Statuses that are no error: `404`, 
 #[rustfmt::skip]
 const CREDENTIALS: Key = key("auth", Form::Fields(&AUTH), "`{bearer: …}`, or `{username: …, password: …}`; beside them, or alone, `{certificate: NAME}`.");
 
+/// The keys of what a call sends, and these.
+macro_rules! keys_of_a_call {
+    ($($more:expr),+ $(,)?) => {
+        Keys::with_rules(
+            &[
+                METHOD, ADDRESS, QUERY, FIELDS, BODY, FORM, TEXT, PREFIXES, SOAP, SOAP_ACTION, SOAP_HEADER, TIMEOUT, EXPECTED,
+                $($more),+
+            ],
+            &[KeyRule::OneOf(&[&[], &["body"], &["form"], &["text"]])],
+        )
+    };
+}
+
 /// The keys of one HTTP request.
 #[rustfmt::skip]
-pub(super) static KEYS: Keys = Keys::with_rules(
-    &[
-        METHOD,
-        ADDRESS,
-        QUERY,
-        FIELDS,
-        BODY,
-        FORM,
-        TEXT,
-        PREFIXES,
-        SOAP,
-        SOAP_ACTION,
-        SOAP_HEADER,
-        TIMEOUT,
-        EXPECTED,
-        key("save", SAVE, "Variables to set from the answer."),
-        key("name", Form::Matching(IDENTIFIER), "Keeps the answer as `responses.NAME`, too."),
-        CREDENTIALS,
-        key("request", Form::Matching(IDENTIFIER), "Registers an asynchronous request of this name, which a `wait` awaits."),
-        GIVEN_UP,
-    ],
-    &[KeyRule::OneOf(&[&[], &["body"], &["form"], &["text"]])],
-);
+pub(super) static KEYS: Keys = keys_of_a_call![
+    key("save", SAVE, "Variables to set from the answer."),
+    key("name", Form::Matching(IDENTIFIER), "Keeps the answer as `responses.NAME`, too."),
+    CREDENTIALS,
+    key("request", Form::Matching(IDENTIFIER), "Registers an asynchronous request of this name, which a `wait` awaits."),
+    GIVEN_UP,
+];
 
 /// Key of the call by which an asynchronous request is given up.
 #[rustfmt::skip]
@@ -68,25 +65,7 @@ pub(super) static CANCEL: Keys =
     Keys::new(&[required("http", Form::Fields(&CANCELING), "The call, with the keys of what is sent.")]);
 
 /// The keys of a call by which a request is given up: nobody reads its answer.
-pub(super) static CANCELING: Keys = Keys::with_rules(
-    &[
-        METHOD,
-        ADDRESS,
-        QUERY,
-        FIELDS,
-        BODY,
-        FORM,
-        TEXT,
-        PREFIXES,
-        SOAP,
-        SOAP_ACTION,
-        SOAP_HEADER,
-        TIMEOUT,
-        EXPECTED,
-        CREDENTIALS,
-    ],
-    &[KeyRule::OneOf(&[&[], &["body"], &["form"], &["text"]])],
-);
+pub(super) static CANCELING: Keys = keys_of_a_call![CREDENTIALS];
 
 /// Form of an HTTP request.
 pub(in super::super) static HTTP: NamedForm = NamedForm { name: "http", form: Form::Fields(&KEYS) };

@@ -6,6 +6,7 @@ mod clones;
 mod dependencies;
 mod dry_run;
 mod explain;
+mod failed_action;
 mod jeopardy;
 mod kept;
 mod lives;

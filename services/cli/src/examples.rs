@@ -26,6 +26,7 @@ const EXAMPLES: &[&str] = &[
     "pagurus order call o-1 status",
     "pagurus order answer o-1 confirmation --body '{\"code\": 0}' --reason 'the answer was lost'",
     "pagurus order clone o-1 --new-id o-1-again",
+    "pagurus order repair o-1 --failed-action --reason 'the account is open again'",
     "pagurus order repair o-1 --state activate --reason 'the card was changed by hand'",
     "pagurus order update o-1 --priority high --reason 'the client waits in the shop'",
     "pagurus order dependencies o-1 --depth 3",

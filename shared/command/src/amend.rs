@@ -1,31 +1,25 @@
-//! Changes of one order by hand: an update before it goes on, a repair where it is stuck. Each asks
-//! the law, then writes under a lock.
+//! Changes of one order by hand: an update before it goes on, and the way that a repair shares with it. Each asks the law,
+//! then writes under a lock.
 
 use jiff::Timestamp;
 use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::Fault;
-use pagurus_domain::id::{Life, ScenarioNo};
-use pagurus_domain::number::saturated;
+use pagurus_domain::order::Status;
 use pagurus_domain::order::amendment::{Repair, Update};
-use pagurus_domain::order::notification::{self, Moved};
+use pagurus_domain::order::notification;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::transition::{Cause, Refused};
-use pagurus_domain::order::{ScenarioStatus, Status};
 use pagurus_domain::time;
 use pagurus_runtime::Effects;
 use pagurus_runtime::costly;
-use pagurus_scenario::Scenario;
-use pagurus_scenario::admission::{check_repair, check_update};
+use pagurus_scenario::admission::check_update;
 use pagurus_scenario::params::is_costly;
-use pagurus_scenario::stage::Snapshot;
 use pagurus_store::hot::control::{self, Allowed, Locked, Place};
 use pagurus_store::hot::dependencies;
 use pagurus_store::hot::history;
-use pagurus_store::hot::outbox::{self, NewNotification};
-use pagurus_store::hot::stages::ReadyStage;
 use pagurus_store::lists::audit::AuditEntry;
-use pagurus_store::outside::amend::{self, Reopening, Repairing, Starts, Updated, Updating};
+use pagurus_store::outside::amend::{self, Starts, Updated, Updating};
 use pagurus_store::{Error, Tx};
 use pagurus_wire::message::Left;
 use pagurus_wire::problem::{Problem, Type};
@@ -102,105 +96,6 @@ impl Commands {
         };
         effects.send(&self.host).await;
         Ok(status)
-    }
-
-    async fn try_repair(
-        &self,
-        id: &str,
-        asked: &Repair,
-        by: &AmendmentAuthor<'_>,
-    ) -> Result<Result<(Status, Effects), Problem>, Error> {
-        let mut client = self.host.store.recovery().await?;
-        self.catalogue.refresh(&client).await?;
-        let tx = client.transaction().await?;
-        let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(Problem::no_order(id))) };
-        if let Some(done) = by.done_before(&tx, &order, &[Cause::Repaired]).await? {
-            return Ok(done.map(|()| (order.status, Effects::default())));
-        }
-        let bounds = &self.host.settings().scenario;
-        let chosen = self.chosen(&tx, &order, asked.scenario_version).await?;
-        let checked = order.may(Cause::Repaired).map_err(refused).and_then(|allowed| {
-            let (scenario, other) = chosen?;
-            check_repair(asked, &scenario, bounds.max_vars_bytes).map_err(|faults| invalid(&faults))?;
-            Ok((allowed, scenario, other))
-        });
-        let (allowed, scenario, other) = match checked {
-            Ok(checked) => checked,
-            Err(problem) => {
-                self.note_refused(Cause::Repaired, &problem);
-                return Ok(Err(problem));
-            }
-        };
-        let ready = self.go_on(&tx, allowed, asked, (&scenario, other), by).await?;
-        let notifications = moved_by_hand(allowed, &asked.state);
-        outbox::put(&tx, &notifications).await?;
-        AuditEntry::new("repair", (AuditKind::Order, id), by.principal, Some(&asked.reason))
-            .with(&json!({"state": asked.state}))
-            .record(&tx)
-            .await?;
-        if by.dry_run {
-            tx.rollback().await?;
-        } else {
-            tx.commit().await?;
-        }
-        let left = order.ready_attempt().map(|gone| Left {
-            no: order.head.no.0,
-            attempt: Some(gone.0),
-            queue: None,
-        });
-        let left = left.into_iter().collect();
-        let status = allowed.change().to;
-        Ok(Ok((status, Effects { left, notifications, ..Effects::of_ready([&ready]) })))
-    }
-
-    /// Makes the order go on: a failed one in a new life, because its end was notified; a suspended one in the present life.
-    async fn go_on(
-        &self,
-        tx: &Tx<'_>,
-        allowed: Allowed<'_>,
-        asked: &Repair,
-        (scenario, other): (&Scenario, Option<ScenarioNo>),
-        by: &AmendmentAuthor<'_>,
-    ) -> Result<ReadyStage, Error> {
-        let order = allowed.order();
-        let former = stored_snapshot(tx, order).await?;
-        let vars = asked.vars.clone().unwrap_or_else(|| former.known_vars());
-        let detail = json!({
-            "reason": asked.reason, "from": order.status.as_str(), "formerState": order.step, "state": asked.state,
-            "formerVars": asked.vars.as_ref().map(|_| former.known_vars()), "key": by.key.name, "request": by.key.digest,
-            "scenarioVersion": asked.scenario_version, "formerScenarioVersion": order.scenario_version,
-        });
-        let detail = caused(detail, by.principal).to_string();
-        if order.status.is_final() {
-            let reopening = Reopening {
-                keeps_answers: false,
-                snapshot: Some(Snapshot::entering(&asked.state, vars).to_text()),
-                entry_point: Some(asked.state.clone()),
-                scenario: other,
-                postponed: None,
-                params: None,
-                start_deadline: None,
-                process_timeout: scenario.timeouts.process.or(self.host.settings().recovery.process_timeout),
-                source: by.principal.source(),
-                detail,
-            };
-            return amend::reopen(tx, allowed, reopening).await;
-        }
-        let state = scenario.state_named(&asked.state);
-        let distance = state.and_then(|state| scenario.distance_to_target(state));
-        let snapshot = former.repaired_at(&asked.state, vars, scenario.kind);
-        let status = if distance.is_some() { ScenarioStatus::OnTarget } else { ScenarioStatus::OffTarget };
-        let repairing = Repairing {
-            snapshot: snapshot.to_text(),
-            scenario: other,
-            scenario_status: status,
-            step: &asked.state,
-            visited: saturated::<i32>(snapshot.visit.number),
-            distance: distance.and_then(|distance| i32::try_from(distance).ok()),
-            source: by.principal.source(),
-            detail,
-        };
-        amend::repair(tx, allowed, &repairing).await
     }
 
     async fn try_update(
@@ -282,11 +177,11 @@ impl Commands {
 }
 
 /// Author of a change, and the key by which a try is known that was carried out though its answer was lost.
-struct AmendmentAuthor<'a> {
-    principal: &'a Principal,
-    key: RequestKey,
+pub(crate) struct AmendmentAuthor<'a> {
+    pub principal: &'a Principal,
+    pub key: RequestKey,
     may_be_done: bool,
-    dry_run: bool,
+    pub dry_run: bool,
 }
 
 impl<'a> AmendmentAuthor<'a> {
@@ -296,7 +191,7 @@ impl<'a> AmendmentAuthor<'a> {
     }
 
     /// The answer to a request that was carried out before; none where it was not.
-    async fn done_before(
+    pub async fn done_before(
         &self,
         tx: &Tx<'_>,
         order: &Locked,
@@ -311,7 +206,7 @@ impl<'a> AmendmentAuthor<'a> {
     }
 }
 
-fn invalid(faults: &[Fault]) -> Problem {
+pub(crate) fn invalid(faults: &[Fault]) -> Problem {
     Problem::of_faults(Type::Invalid, faults)
 }
 
@@ -379,21 +274,4 @@ fn changes(order: &Locked, asked: &Update, former_params: Option<&str>, key: &Re
         changed.insert("notify".into(), json!({"was": was, "is": is}));
     }
     json!({"reason": asked.reason, "status": order.status.as_str(), "changed": changed, "key": key.name, "request": key.digest})
-}
-
-/// The notification of a repair, which is a move like others (ORD-23). A failed order goes on in another life.
-fn moved_by_hand(allowed: Allowed<'_>, to: &str) -> Vec<NewNotification> {
-    let order = allowed.order();
-    let mut head = order.head.clone();
-    head.life = Life(head.life.0 + i32::from(allowed.change().begins_life));
-    let moved = Moved {
-        order: &head,
-        scenario: &order.scenario,
-        scenario_version: order.scenario_version,
-        from: order.step.as_deref().unwrap_or_default(),
-        event: "repair",
-        to,
-        at: order.now,
-    };
-    NewNotification::of_moves(&head, [moved])
 }

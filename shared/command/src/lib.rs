@@ -19,6 +19,7 @@ pub mod operations;
 pub mod queue;
 pub mod recovery;
 mod register;
+mod repair;
 pub mod request;
 pub mod resend;
 mod restart;

@@ -1,14 +1,13 @@
-//! What clients ask of an order, held against its scenario: a registration, an update, a repair, a pre-condition.
+//! What clients ask of an order, held against its scenario: a registration, an update, a pre-condition.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use pagurus_domain::document::{Fault, nearest};
+use pagurus_domain::document::Fault;
 use pagurus_domain::id::ScenarioNo;
-use pagurus_domain::order::amendment::{Repair, Update};
+use pagurus_domain::order::amendment::Update;
 use pagurus_domain::order::notification::AllowList;
-use pagurus_domain::order::registration::{NewOrder, Request, Rules, ScenarioTerms, fault};
-use serde_json::Value;
+use pagurus_domain::order::registration::{NewOrder, Request, Rules, ScenarioTerms};
 
 use crate::params::params_faults;
 use crate::{Scenario, StateKind};
@@ -43,38 +42,6 @@ pub fn check_request(
 pub fn check_update(update: &Update, scenario: &Scenario, allow: &AllowList) -> Result<(), Vec<Fault>> {
     let mut faults = update.params.as_ref().map_or_else(Vec::new, |params| params_faults(params, scenario));
     faults.append(&mut update.faults(allow));
-    if faults.is_empty() { Ok(()) } else { Err(faults) }
-}
-
-/// Holds a repair against the order's scenario.
-///
-/// # Errors
-/// Everything that is wrong, each with a JSON pointer.
-pub fn check_repair(repair: &Repair, scenario: &Scenario, max_vars_bytes: usize) -> Result<(), Vec<Fault>> {
-    let mut faults = Vec::new();
-    let resumes =
-        |kind: StateKind| !matches!(kind, StateKind::Terminal | StateKind::Sleeping | StateKind::Waiting);
-    match scenario.state_named(&repair.state).map(|id| scenario.state(id).kind) {
-        Some(kind) if resumes(kind) => {}
-        Some(kind) => {
-            let message = format!("is a {kind} state: an order goes on from a state that does something");
-            faults.push(fault("/state", message));
-        }
-        None => {
-            let known = scenario.states.iter().filter(|state| resumes(state.kind));
-            let names: Vec<&str> = known.map(|state| state.name.as_str()).collect();
-            let message = format!("is no state of the scenario; there are: {}", names.join(", "));
-            let near = nearest(&repair.state, names.iter().copied());
-            let near = near.map(|near| format!("did you mean `{near}`?"));
-            faults.push(Fault { hint: near, ..fault("/state", message) });
-        }
-    }
-    let bytes = repair.vars.as_ref().map_or(0, |vars| Value::Object(vars.clone()).to_string().len());
-    if bytes > max_vars_bytes {
-        let message =
-            format!("have {bytes} bytes as JSON, more than `scenario.max_vars_bytes` = {max_vars_bytes}");
-        faults.push(fault("/vars", message));
-    }
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 

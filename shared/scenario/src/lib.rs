@@ -20,6 +20,7 @@ mod operation;
 pub mod params;
 mod places;
 mod reads;
+pub mod repair;
 pub mod schema;
 pub mod script;
 pub mod sequential;

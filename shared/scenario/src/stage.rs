@@ -17,6 +17,7 @@ mod course;
 mod each;
 mod end;
 mod failing;
+mod failure_point;
 mod input;
 mod kept;
 mod names;
@@ -61,8 +62,8 @@ pub use need::{
 pub use sample::CallMade;
 pub use snapshot::{
     ActionHold, AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, Digest, EachProgress, ElementEnd,
-    ElementNumbers, ElementProgress, EntryPoint, FailedElement, Frame, Handling, KeptAnswer, Mover,
-    OpenOperation, OpenRequest, OperationSavepoint, Polling, Remembered, Rest, RetryTime, Savepoint,
+    ElementNumbers, ElementProgress, EntryPoint, FailedElement, FailurePoint, Frame, Handling, KeptAnswer,
+    Mover, OpenOperation, OpenRequest, OperationSavepoint, Polling, Remembered, Rest, RetryTime, Savepoint,
     Snapshot, SnapshotError, SyncRetry, TaskTimes, Visit,
 };
 pub use step::{Asking, StepMade, StepOutcome};

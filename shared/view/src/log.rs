@@ -206,8 +206,9 @@ fn in_words(kind: &str, source: &str, detail: &Value) -> String {
                 ""
             };
             because(format!(
-                "repaired by {source} in `{}`: goes on from state `{}` instead of `{}`{vars}{}",
+                "repaired by {source} in `{}`: goes on from {}state `{}` instead of `{}`{vars}{}",
                 of("from"),
+                action_of(detail),
                 of("state"),
                 of("formerState"),
                 version(detail)
@@ -295,6 +296,14 @@ fn because_of_error(kind: &str, source: &str, detail: &Value) -> String {
 fn version(detail: &Value) -> String {
     let version = detail.get("scenarioVersion").and_then(Value::as_i64);
     version.map_or_else(String::new, |version| format!(", under version {version} of its scenario"))
+}
+
+/// The action of its state with which a repaired order goes on, where that is not the first.
+fn action_of(detail: &Value) -> String {
+    let index = detail.get("action").and_then(Value::as_u64);
+    let which =
+        if detail.get("failedAction").and_then(Value::as_bool) == Some(true) { "the failed " } else { "" };
+    index.map_or_else(String::new, |index| format!("{which}action {index} of "))
 }
 
 fn place(from: &str) -> String {

@@ -32,7 +32,8 @@ use crate::hidden::{HiddenParts, conceal, mask};
 use crate::history::{parsed, transitions};
 use crate::part::{MAX_LIMIT, PageCollector, PartCursor, PartQuery};
 use crate::query::page;
-use crate::{Views, dependencies, foresight, retry, stand};
+use crate::stand::{self, entry_points, failed_action};
+use crate::{Views, dependencies, foresight, retry};
 
 impl Views {
     /// Returns an order with everything that is known about it.
@@ -57,10 +58,15 @@ impl Views {
         drop(client);
         let cycles = retry::cycles(&self.host.settings(), known.as_deref(), &row, Timestamp::now());
         let (step, scenario_status) = stand::stand(&row, known.as_deref());
+        let position = snapshot(&row);
+        let entry_points =
+            known.as_deref().map_or_else(Vec::new, |known| entry_points(&row, known, &moves.items));
         Ok(OrderView {
             progress: stand::progress(&row),
             transitions: moves.items,
-            vars: vars(hidden.as_ref(), &row),
+            vars: vars(hidden.as_ref(), position.as_ref()),
+            entry_points,
+            failed_action: position.as_ref().and_then(|position| failed_action(position, known.as_deref())),
             retry: cycles.waiting,
             async_retry: cycles.asynchronous,
             inconsistent: mark.map(inconsistency),
@@ -235,8 +241,8 @@ fn inconsistency(mark: InconsistencyMark) -> InconsistencyView {
 }
 
 /// Variables, without secrets that a called system may have returned.
-fn vars(hidden: Option<&HiddenParts>, row: &Row) -> Value {
-    let mut vars = Value::Object(snapshot(row).unwrap_or_default().vars);
+fn vars(hidden: Option<&HiddenParts>, position: Option<&Snapshot>) -> Value {
+    let mut vars = Value::Object(position.map(|position| position.vars.clone()).unwrap_or_default());
     if let Some(hidden) = hidden {
         conceal(&hidden.secrets, &mut vars);
     }

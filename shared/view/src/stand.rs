@@ -1,8 +1,12 @@
-//! Position of an order as the API shows it: its state, and its relation to a target.
+//! Position of an order as the API shows it: its state, where it may begin or go on, and its relation to a target.
 
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::ScenarioStatus;
+use pagurus_domain::time;
 use pagurus_scenario::Scenario;
+use pagurus_scenario::stage::Snapshot;
 use pagurus_store::outside::orders::OrderRow as Row;
+use pagurus_wire::order::{EntryPointView, FailedActionView, TransitionView};
 
 /// The state of an order, and how it stands to its target. Of a first stage that is with a worker nothing is
 /// written yet but where it was begun.
@@ -26,4 +30,36 @@ pub(crate) fn progress(row: &Row) -> f64 {
     }
     let visited = f64::from(row.visited);
     visited / (visited + f64::from(row.distance.unwrap_or(1).max(1)))
+}
+
+/// Entry points of its scenario that the present life has visited, each once, the last one last.
+pub(crate) fn entry_points(row: &Row, scenario: &Scenario, moves: &[TransitionView]) -> Vec<EntryPointView> {
+    let moves = || moves.iter().filter(|moved| moved.life == row.life.0);
+    let first = moves().next().map(|moved| moved.from.as_str()).or(row.step.as_deref());
+    let began = row.started_at.or(row.running.map(|(_, at)| at)).map(time::shown);
+    let visits =
+        first.zip(began).into_iter().chain(moves().map(|moved| (moved.to.as_str(), moved.at.clone())));
+    let mut visited: Vec<EntryPointView> = Vec::new();
+    for (state, visited_at) in visits {
+        if scenario.state_named(state).is_some_and(|id| scenario.state(id).entry_point) {
+            visited.retain(|before| before.state != state);
+            visited.push(EntryPointView { state: state.to_owned(), visited_at });
+        }
+    }
+    visited
+}
+
+/// The action that failed, where a repair may go on from it.
+pub(crate) fn failed_action(position: &Snapshot, scenario: Option<&Scenario>) -> Option<FailedActionView> {
+    let (state, action, elements) = position.failed_action()?;
+    let named = scenario.and_then(|scenario| Some(scenario.state(scenario.state_named(state)?)));
+    let kind = named.and_then(|state| state.actions.get(action)).map(|action| action.word().to_owned());
+    let (elements_done, elements) = elements.unzip();
+    Some(FailedActionView {
+        state: state.to_owned(),
+        action: saturated::<u32>(action),
+        kind,
+        elements_done: elements_done.map(saturated::<u32>),
+        elements: elements.map(saturated::<u32>),
+    })
 }

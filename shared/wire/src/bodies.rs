@@ -213,8 +213,15 @@ pub struct UpdateBody {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RepairBody {
     /// State to enter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 255))]
-    pub state: String,
+    pub state: Option<String>,
+    /// Index of the action of that state to go on from, from 0, as the steps of the order have it; left out: the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<u32>,
+    /// True, in place of `state`, to go on from the action that failed: what had gone through of it is not done again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_action: Option<bool>,
     /// Variables; left out: those that the order has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vars: Option<Map<String, Value>>,

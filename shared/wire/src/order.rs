@@ -156,6 +156,35 @@ pub struct ChildView {
     pub status: String,
 }
 
+/// A state that goes for an entry point, as the present life has visited it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EntryPointView {
+    /// Name of the state.
+    pub state: String,
+    /// Time of the last visit.
+    pub visited_at: String,
+}
+
+/// The action that failed, from which a repair may go on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FailedActionView {
+    /// The state.
+    pub state: String,
+    /// Index of the action in the state, from 0.
+    pub action: u32,
+    /// Word of the action in its scenario, such as `http` or `each`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Elements of an `each` that went through: they are not done again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elements_done: Option<u32>,
+    /// Elements of that `each` in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elements: Option<u32>,
+}
+
 /// An order with everything that is known about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -256,6 +285,12 @@ pub struct OrderView {
     pub progress: f64,
     /// State at which a restart resumes.
     pub entry_point: Option<String>,
+    /// Entry points that this life has visited, each once, the last one last: a restart may begin at any of them.
+    #[serde(default)]
+    pub entry_points: Vec<EntryPointView>,
+    /// The action that failed, where a repair may go on from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_action: Option<FailedActionView>,
     /// Question that its running stage waits for, where that takes some seconds.
     pub asking: Option<crate::parts::AskingView>,
     /// The orders that it waits for, or waited for.

@@ -45,8 +45,14 @@ pub(crate) struct RepairArguments {
     #[serde(skip)]
     id: String,
     /// The state to go on from
-    #[arg(long)]
-    state: String,
+    #[arg(long, required_unless_present = "failed_action")]
+    state: Option<String>,
+    /// The action of that state to go on from, as `order steps` counts it; left out: the first
+    #[arg(long, value_name = "INDEX", requires = "state")]
+    action: Option<u32>,
+    /// Go on from the action that failed, in place of a state: what had gone through of it is not done again
+    #[arg(long, conflicts_with = "state")]
+    failed_action: bool,
     /// Variables of the order, as a whole: a JSON object, or @FILE; left out: as they are
     #[arg(long, value_name = "JSON")]
     #[serde(skip)]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use pagurus_wire::foresight::PromiseView;
 use pagurus_wire::order::{
-    ConditionView, DependencyGraph, EventView, GraphNode, OrderLine, OrderView, RegisteredView,
-    TransitionView, UnsentView,
+    ConditionView, DependencyGraph, EventView, FailedActionView, GraphNode, OrderLine, OrderView,
+    RegisteredView, TransitionView, UnsentView,
 };
 use pagurus_workbench::trial::spelled_duration;
 use serde_json::Value;
@@ -108,6 +108,8 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
                 .map(|over| format!("times {}, last at {}", over.times, time(over.last_at))),
         ),
         ("entry point", view.entry_point.clone()),
+        ("entry points", entry_points(view)),
+        ("failed action", view.failed_action.as_ref().map(failed_action)),
         (
             "waits for",
             view.asking.as_ref().map(|asking| {
@@ -137,6 +139,22 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
 /// A table below an empty line; nothing where there is nothing in it.
 fn below<T>(columns: &[Column<T>], things: &[T], screen: &Screen) -> String {
     if things.is_empty() { String::new() } else { format!("\n\n{}", table(columns, things, screen)) }
+}
+
+/// The entry points that were visited, where there are several: the last one stands by itself.
+fn entry_points(view: &OrderView) -> Option<String> {
+    let names: Vec<&str> = view.entry_points.iter().map(|visited| visited.state.as_str()).collect();
+    (names.len() > 1).then(|| names.join(", "))
+}
+
+/// The action from which a repair may go on.
+fn failed_action(failed: &FailedActionView) -> String {
+    let FailedActionView { state, action, kind, elements_done, elements } = failed;
+    let kind = kind.as_ref().map_or_else(String::new, |kind| format!(" ({kind})"));
+    let through = elements_done.zip(*elements);
+    let through =
+        through.map_or_else(String::new, |(done, all)| format!(", {done} of {all} elements went through"));
+    format!("{state}[{action}]{kind}{through}; `order repair --failed-action` goes on there")
 }
 
 /// The addresses of one receiver, or of several.

@@ -113,11 +113,22 @@ fn read_lifecycle(value: &Value, faults: &mut Vec<Fault>) -> Option<Option<Times
     }
 }
 
-/// State in which a stuck order goes on, and its variables.
+/// Place from which a stuck order goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RepairPlace {
+    /// The first action of this state.
+    State(String),
+    /// The action of this state with this index.
+    Action(String, usize),
+    /// The action that failed, with what had gone through of it.
+    FailedAction,
+}
+
+/// Place from which a stuck order goes on, and its variables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Repair {
-    /// The state to enter.
-    pub state: String,
+    /// Where it goes on.
+    pub from: RepairPlace,
     /// Variables of the order; none keeps those that it has.
     pub vars: Option<Map<String, Value>>,
     /// The version of its scenario under which it goes on; none keeps the one that it has.
@@ -132,13 +143,10 @@ impl Repair {
     /// # Errors
     /// Everything that is wrong with it, each with a JSON pointer.
     pub fn read(body: &Value) -> Result<Self, Vec<Fault>> {
-        let map = object(body, "a repair is a JSON object with `state` and `reason`")?;
-        let mut faults = unknown_keys(map, &["state", "vars", "scenarioVersion", "reason"]);
-        let state = match map.get("state") {
-            None | Some(Value::Null) => Err(fault("/state", "is missing: name the state to go on from")),
-            Some(state) => text_at(state, "/state", MAX_STATE_BYTES),
-        };
-        let state = state.map_err(|found| faults.push(found)).unwrap_or_default();
+        let map = object(body, "a repair is a JSON object with `state` or `failedAction`, and `reason`")?;
+        let known = ["state", "action", "failedAction", "vars", "scenarioVersion", "reason"];
+        let mut faults = unknown_keys(map, &known);
+        let from = repair_place(map).map_err(|found| faults.push(found)).ok();
         let vars = match map.get("vars") {
             None | Some(Value::Null) => None,
             Some(Value::Object(vars)) => Some(vars.clone()),
@@ -154,10 +162,42 @@ impl Repair {
         if reason.is_none() && !faults.iter().any(|found| found.pointer == "/reason") {
             faults.push(fault("/reason", "is missing: anyone who reads the history wants to know why"));
         }
-        match reason {
-            Some(reason) if faults.is_empty() => Ok(Self { state, vars, scenario_version, reason }),
+        match (from, reason) {
+            (Some(from), Some(reason)) if faults.is_empty() => {
+                Ok(Self { from, vars, scenario_version, reason })
+            }
             _ => Err(faults),
         }
+    }
+}
+
+fn repair_place(map: &Map<String, Value>) -> Result<RepairPlace, Fault> {
+    let given = |name: &str| map.get(name).filter(|value| !value.is_null());
+    let is_failed_action = match given("failedAction") {
+        None => false,
+        Some(value) => value.as_bool().ok_or_else(|| fault("/failedAction", "must be true or false"))?,
+    };
+    if is_failed_action {
+        let other = ["state", "action"].into_iter().find(|name| given(name).is_some());
+        return match other {
+            None => Ok(RepairPlace::FailedAction),
+            Some(other) => {
+                let message = "cannot be given beside `failedAction`, which knows its place";
+                Err(fault(&format!("/{other}"), message))
+            }
+        };
+    }
+    let missing = || {
+        fault(
+            "/state",
+            "is missing: name the state to go on from, or say `failedAction` to do what failed again",
+        )
+    };
+    let state = text_at(given("state").ok_or_else(missing)?, "/state", MAX_STATE_BYTES)?;
+    match given("action").map(|action| action.as_u64().and_then(|index| usize::try_from(index).ok())) {
+        None => Ok(RepairPlace::State(state)),
+        Some(Some(action)) => Ok(RepairPlace::Action(state, action)),
+        Some(None) => Err(fault("/action", "must be the index of an action of the state, from 0")),
     }
 }
 
@@ -227,7 +267,7 @@ mod tests {
     #[test]
     fn ord_23_a_repair_names_a_state_and_a_reason() {
         let repair = Repair::read(&json!({"state": "two", "reason": "stuck"})).unwrap();
-        assert_eq!((repair.state.as_str(), repair.vars), ("two", None));
+        assert_eq!((repair.from, repair.vars), (RepairPlace::State("two".into()), None));
         assert_eq!(pointers(Repair::read(&json!({}))), ["/state", "/reason"]);
         assert_eq!(pointers(Repair::read(&json!({"state": "a", "vars": [], "reason": "b"}))), ["/vars"]);
         let versioned =
@@ -235,5 +275,27 @@ mod tests {
         assert_eq!(versioned(json!(2)).unwrap().scenario_version, Some(2));
         assert_eq!(pointers(versioned(json!(0))), ["/scenarioVersion"]);
         assert_eq!(pointers(versioned(json!("2"))), ["/scenarioVersion"]);
+    }
+
+    #[test]
+    fn ord_23_a_repair_names_an_action_of_a_state_or_means_the_one_that_failed() {
+        let place = |mut body: Value| {
+            body["reason"] = "r".into();
+            Repair::read(&body).map(|repair| repair.from)
+        };
+        assert_eq!(place(json!({"state": "a", "action": 2})), Ok(RepairPlace::Action("a".into(), 2)));
+        let none_said = json!({"state": "a", "action": null, "failedAction": false});
+        assert_eq!(place(none_said), Ok(RepairPlace::State("a".into())));
+        assert_eq!(place(json!({"failedAction": true})), Ok(RepairPlace::FailedAction));
+        for (body, pointer) in [
+            (json!({"failedAction": 1}), "/failedAction"),
+            (json!({"failedAction": true, "state": "a"}), "/state"),
+            (json!({"failedAction": true, "action": 0}), "/action"),
+            (json!({"action": 0}), "/state"),
+            (json!({"state": "a", "action": 0.5}), "/action"),
+            (json!({"state": "a", "action": "0"}), "/action"),
+        ] {
+            assert_eq!(pointers(place(body.clone())), [pointer], "{body}");
+        }
     }
 }

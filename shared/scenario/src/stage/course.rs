@@ -11,8 +11,7 @@ use serde_json::Value;
 
 use super::super::source::reader::{LONGEST_CALL, LONGEST_DURATION};
 use super::super::{Action, Event, HttpAction, ScenarioKind, State, StateId, StateKind, TerminalOutcome};
-use super::failing::Failing;
-use super::snapshot::{ActionHold, Answers, EntryPoint, Polling, Savepoint};
+use super::snapshot::{ActionHold, Answers, EntryPoint, FailurePoint, Polling, Savepoint};
 use super::{Need, StageRun, StageTurn, Transition, error_value, later};
 
 impl StageRun {
@@ -66,13 +65,17 @@ impl StageRun {
 
     /// The actions of the frame are over: nothing is left to do, or one has failed for good. What that
     /// means is all that the handling of a call and the order's own course do not have in common.
-    pub(super) fn leave_frame(&mut self, outcome: Result<(), OrderError>, turn: &StageTurn<'_>) {
+    pub(super) fn leave_frame(
+        &mut self,
+        outcome: Result<(), (OrderError, Option<FailurePoint>)>,
+        turn: &StageTurn<'_>,
+    ) {
         match (self.cursor.handling.is_some(), outcome) {
             (true, Ok(())) => self.finish_call(turn),
-            (true, Err(error)) => self.fail_call(error, turn),
+            (true, Err((error, _))) => self.fail_call(error, turn),
             (false, Ok(())) if self.cursor.operation().is_some() => self.end_part(turn),
             (false, Ok(())) => self.raise(Event::Success, turn),
-            (false, Err(mut error)) => {
+            (false, Err((mut error, point))) => {
                 // What was not sent will not be answered: no later wait is for it.
                 if let Some(request) = self.present(turn).and_then(Action::request) {
                     self.cursor.requests.retain(|open| open.name != request);
@@ -81,6 +84,7 @@ impl StageRun {
                     error.message = format!("operation `{}`: {}", enter.path(), error.message);
                 }
                 self.note_failure(error, turn);
+                self.cursor.failed = point;
                 self.raise(Event::Fail, turn);
             }
         }
@@ -95,13 +99,7 @@ impl StageRun {
         error.state = Some(turn.scenario.state(self.state).name.clone());
         let error = error.storable();
         self.context.error = Some(error_value(&error));
-        self.cursor.error = Some(error);
-    }
-
-    /// Fails the action for good.
-    pub(super) fn fail(&mut self, error: impl Failing, turn: &StageTurn<'_>) {
-        let error = error.into_error(self, turn);
-        self.leave_frame(Err(error), turn);
+        (self.cursor.error, self.cursor.failed) = (Some(error), None);
     }
 
     /// Rests before the action under the cursor, which was not carried out.
@@ -288,7 +286,7 @@ impl StageRun {
         self.close_operations(turn);
         let (from, into) = (turn.scenario.state(self.state), turn.scenario.state(to));
         if self.is_got_over(&event, to, turn) {
-            (self.cursor.error, self.context.error) = (None, None);
+            (self.cursor.error, self.context.error, self.cursor.failed) = (None, None, None);
         }
         // The repeat of what failed asynchronously does it again.
         if event != Event::Retry.as_str() {
@@ -311,6 +309,7 @@ impl StageRun {
             return self.end.over(Then::failed(OrderError::new(SCENARIO_LOOP, message)));
         }
         self.enter(to, turn);
+        self.forget_failure_point(turn);
         self.is_unsaved |= turn.scenario.state(to).entry_point;
     }
 

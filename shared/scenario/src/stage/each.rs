@@ -61,8 +61,9 @@ enum EachRound {
     Fails(EachFailure),
 }
 
-/// The failure that ends an `each`, and the answer that its element saw last.
+/// The failure that ends an `each`, its element, and the answer that this saw last.
 struct EachFailure {
+    index: usize,
     error: OrderError,
     last: Option<Folded>,
 }
@@ -236,6 +237,7 @@ impl StageRun {
         let vars = self.context.vars.clone();
         let called = !self.elements().is_empty()
             && each.actions.iter().any(|action| matches!(action, Action::Http(_)));
+        let failed = self.cursor.frame().each.as_ref().and_then(|each| each.without_failed());
         self.set_lists(each);
         if let Err(error) = self.check_vars(turn) {
             self.context.vars = vars;
@@ -243,6 +245,7 @@ impl StageRun {
         }
         if called {
             self.note_answered(turn);
+            self.cursor.frame_mut().answered.iter_mut().for_each(|call| call.each.clone_from(&failed));
         }
         self.cursor.advance();
     }
@@ -252,12 +255,15 @@ impl StageRun {
     fn fail_each(
         &mut self,
         each: &EachAction,
-        EachFailure { error, last }: EachFailure,
+        EachFailure { index, error, last }: EachFailure,
         turn: &StageTurn<'_>,
     ) {
+        let mut point = self.failure_point(turn);
+        let failed = point.as_mut().and_then(|point| point.element_mut(index));
+        failed.into_iter().for_each(|element| element.back_to_call(each));
         self.set_lists_so_far(each, turn);
         self.context.response = last;
-        self.fail(error, turn);
+        self.fail_at(point, error, turn);
     }
 
     /// Sets the variables from what the elements have by now, if they have room for it.

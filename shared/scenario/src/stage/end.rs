@@ -16,7 +16,7 @@ use super::super::Folded;
 use super::super::conceal::Concealed;
 use super::call::CallAnswer;
 use super::sample::CallMade;
-use super::snapshot::{Destination, EntryPoint, OpenOperation, Remembered, Rest, Snapshot};
+use super::snapshot::{Destination, EntryPoint, FailurePoint, OpenOperation, Remembered, Rest, Snapshot};
 use super::step::StepMade;
 
 /// Move from state to state.
@@ -310,6 +310,7 @@ impl Builder {
             requests,
             vars,
             error,
+            failed,
             result,
             message,
             ..
@@ -322,6 +323,8 @@ impl Builder {
         mover.iter_mut().flat_map(|call| &mut call.answer).for_each(kept);
         error.iter_mut().for_each(|error| excerpt(&mut error.message));
         main.errors_mut().for_each(|error| excerpt(&mut error.message));
+        failed.iter_mut().flat_map(FailurePoint::values_mut).for_each(fold);
+        failed.iter_mut().flat_map(FailurePoint::errors_mut).for_each(|error| excerpt(&mut error.message));
         result.iter_mut().for_each(shown);
         message.iter_mut().for_each(text);
         if let Some(call) = handling {

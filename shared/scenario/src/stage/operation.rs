@@ -23,7 +23,7 @@ impl StageRun {
     pub(super) fn enter_operation(&mut self, enter: &EnterAction, turn: &StageTurn<'_>) {
         let params = match self.params_of(enter, turn) {
             Ok(params) => params,
-            Err(error) => return self.leave_frame(Err(error), turn),
+            Err(error) => return self.fail(error, turn),
         };
         let entry = self.cursor.main.action;
         self.put_names_aside();
@@ -84,7 +84,7 @@ impl StageRun {
         let saved = self.save(&exit.save, turn);
         self.context.result = None;
         if let Err(error) = saved {
-            return self.leave_frame(Err(error), turn);
+            return self.fail_at(None, error, turn);
         }
         let state = turn.scenario.state(self.state).name.clone();
         self.end.operations.push((state, operation.entry));
@@ -93,7 +93,7 @@ impl StageRun {
         let is_judged = self.actions(turn)[here..].iter().any(|next| matches!(next, Action::Script(_)));
         let before = self.context.response.clone();
         self.cursor.main.answered =
-            is_judged.then_some(AnsweredCall { action: operation.entry, before, hand_out: 0 });
+            is_judged.then_some(AnsweredCall { action: operation.entry, before, hand_out: 0, each: None });
         self.cursor.advance();
     }
 
@@ -253,7 +253,7 @@ impl StageRun {
             }
             (_, error) => {
                 let nothing = || OrderError::new(ASYNC_TIMEOUT, "nothing came in time");
-                self.leave_frame(Err(error.unwrap_or_else(nothing)), turn);
+                self.fail(error.unwrap_or_else(nothing), turn);
             }
         }
     }

@@ -35,7 +35,7 @@ impl StageRun {
     }
 
     /// The position with the names that are in the hand of the stage.
-    fn position(&self, keeps_answers: bool) -> Snapshot {
+    pub(super) fn position(&self, keeps_answers: bool) -> Snapshot {
         let mut cursor = self.cursor.clone();
         let (last, named) = (self.context.response.clone(), self.context.responses.clone());
         let answers = Answers { last, named };

@@ -48,11 +48,12 @@ impl StageRun {
             // A repeat must render the same call, so that it sees the answers that this attempt saw.
             Err(failed) => {
                 if !self.retries(&failed.error, failed.retry_after, turn) {
+                    let point = self.failure_point(turn);
                     match outcome {
                         Ok(response) => self.keep(http, response),
                         Err(_) => self.keep_none(http),
                     }
-                    self.fail(failed.error, turn);
+                    self.fail_at(point, failed.error, turn);
                 }
             }
         }
@@ -98,6 +99,7 @@ impl StageRun {
                 self.rest_until_retry(at, cycle, &failures.swap_remove(place).error, turn);
             }
             Some(Err(place)) => {
+                let point = self.failure_point(turn);
                 for ((index, _), outcome) in made.iter().zip(outcomes) {
                     match (steps.get(*index), outcome) {
                         (Some(http), Ok(response)) => {
@@ -108,7 +110,7 @@ impl StageRun {
                     }
                 }
                 let saved = self.settle_parallel(steps, turn);
-                self.fail(saved.err().unwrap_or(failures.swap_remove(place).error), turn);
+                self.fail_at(point, saved.err().unwrap_or(failures.swap_remove(place).error), turn);
             }
         }
     }
@@ -318,6 +320,7 @@ impl StageRun {
             action,
             before: self.context.response.clone(),
             hand_out: self.cursor.visit.hand_out,
+            each: None,
         });
     }
 

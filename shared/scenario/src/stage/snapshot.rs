@@ -6,6 +6,7 @@
 mod awaiting;
 mod content;
 mod each;
+mod failed;
 mod frame;
 mod life;
 mod moved;
@@ -26,6 +27,7 @@ use super::super::Folded;
 pub use awaiting::{Awaiting, TaskTimes};
 pub use content::{Digest, ElementNumbers, KeptAnswer};
 pub use each::{EachProgress, ElementEnd, ElementProgress, FailedElement};
+pub use failed::FailurePoint;
 pub use frame::{ActionHold, AnsweredCall, Answers, Frame, Rest, SyncRetry};
 pub use life::{EntryPoint, Savepoint};
 pub use operation::{OpenOperation, OperationSavepoint};
@@ -167,6 +169,8 @@ pub struct Snapshot {
     pub vars: Map<String, Value>,
     /// The last error that went to the scenario; reported if the order ends as failed.
     pub error: Option<OrderError>,
+    /// The action in which that error arose; `None` if it arose elsewhere, or can be done again only with what is before it.
+    pub failed: Option<FailurePoint>,
     /// Set by `result(…)`.
     pub result: Option<Value>,
     /// Set by `message(…)`.
@@ -358,7 +362,9 @@ impl Snapshot {
         let of_savepoint = self.entry_point.iter_mut().flat_map(EntryPoint::values_mut);
         let of_mover = self.mover.iter_mut().map(|call| &mut call.event);
         let of_operations = self.operations.iter_mut().flat_map(OpenOperation::values_mut);
-        self.main.values_mut().chain(of_operations).chain(of_call).chain(of_savepoint).chain(of_mover)
+        let of_failed = self.failed.iter_mut().flat_map(FailurePoint::values_mut);
+        let own = self.main.values_mut().chain(of_operations).chain(of_savepoint);
+        own.chain(of_call).chain(of_mover).chain(of_failed)
     }
 
     /// Bytes of text that the order put aside: for the call which is being handled, and for repeats.
@@ -369,7 +375,8 @@ impl Snapshot {
         };
         let of_entry_point = self.entry_point.as_ref().map_or(0, EntryPoint::bytes);
         let of_operations: usize = self.operations.iter().map(OpenOperation::bytes).sum();
-        let for_repeats = of_entry_point + of_each(&self.main) + of_operations;
+        let of_failed = self.failed.as_ref().map_or(0, FailurePoint::bytes);
+        let for_repeats = of_entry_point + of_each(&self.main) + of_operations + of_failed;
         let Some(call) = &self.handling else { return for_repeats };
         let for_repeats = for_repeats + of_each(&call.frame);
         let Answers { last, named } = &self.main.answers;

@@ -10,6 +10,7 @@ mod calls;
 mod choose;
 mod defects;
 mod each;
+mod failed_action;
 mod failures;
 mod flow;
 mod given_up;
@@ -195,7 +196,16 @@ impl Play {
     /// `|`. Any of them can be `held 5m`, and so can the hand-out of a task. A wait takes `timeout`, or `callback {…}` with the callbacks by name. Any rest takes
     /// `call NAME BODY; NAME BODY`. `+5m` before an answer is how long it takes; `late 5m` before
     /// it lets the next stage begin so long after it was due.
-    fn go(mut self, answers: &[&str]) -> Played {
+    fn go(self, answers: &[&str]) -> Played {
+        self.go_while(answers, |_| true)
+    }
+
+    /// Plays until the order rests and nothing is left to answer.
+    fn go_to_rest(self, answers: &[&str]) -> Played {
+        self.go_while(answers, |left| !left.is_empty())
+    }
+
+    fn go_while(mut self, answers: &[&str], goes_on: impl Fn(&VecDeque<&str>) -> bool) -> Played {
         let settings = Arc::new(self.settings);
         let mut answers: VecDeque<&str> = answers.iter().copied().collect();
         let mut played = Played::default();
@@ -224,7 +234,7 @@ impl Play {
             snapshot = Snapshot::from_value(&end.snapshot.to_value()).unwrap();
             assert_eq!(snapshot, end.snapshot, "the stored form keeps everything");
             calls.retain(|call: &Call| end.answers.iter().all(|answer| answer.no != call.no));
-            let over = matches!(end.then, Then::End { .. });
+            let over = matches!(end.then, Then::End { .. }) || !goes_on(&answers);
             (wake, due) = after(&end, &mut answers, &mut calls, &mut callbacks, now);
             played.ends.push(end);
             if over {

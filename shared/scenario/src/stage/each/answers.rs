@@ -71,8 +71,7 @@ impl StageRun {
                         each.actions[next + 1..].iter().any(|action| matches!(action, Action::Script(_)));
                     let Some(element) = self.element(*index) else { continue };
                     let before = element.last.replace(response_value(http, response).folded());
-                    element.answered =
-                        is_judged.then_some(AnsweredCall { action: next, before, hand_out: 0 });
+                    element.answered = is_judged.then_some(AnsweredCall::of_element(next, before));
                     let (id, answer) = (element.request, element.last.clone());
                     element.advance();
                     if let Some(id) = id {
@@ -126,8 +125,8 @@ impl StageRun {
             let element = self.element(index)?;
             element.repeated = Some(element.next);
             element.failed = Some(FailedElement { error, retry_after_ms });
-            if by_script && let Some(call) = element.answered.take() {
-                (element.next, element.last) = (call.action, call.before);
+            if by_script {
+                element.back_to_call(each);
             }
             return None;
         }
@@ -152,7 +151,7 @@ impl StageRun {
             self.cursor.requests.retain(|open| Some(&open.name) != request.as_ref());
         }
         if !each.collects {
-            return Some(EachFailure { error, last });
+            return Some(EachFailure { index, error, last });
         }
         let class = error.class_word();
         self.end.log(turn.now, format!("kept ({class}): {}", error.message));

@@ -7,6 +7,7 @@ use pagurus_domain::order::OrderError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::super::super::{Action, EachAction};
 use super::stored::{is_default, text_or_none};
 use super::{AnsweredCall, Folded};
 
@@ -87,7 +88,8 @@ impl EachProgress {
         let mut known: BTreeMap<usize, ElementProgress> = BTreeMap::new();
         if let Some(Self { elements, numbers, .. }) = former {
             let number = |place| numbers.get(place).copied().unwrap_or(place);
-            known.extend(elements.into_iter().enumerate().map(|(place, element)| (number(place), element)));
+            let begun = elements.into_iter().enumerate().filter(|(_, element)| !is_default(element));
+            known.extend(begun.map(|(place, element)| (number(place), element)));
         }
         let fresh = |value: Value| ElementProgress {
             value: Some(value).filter(|value| !value.is_null()).map(Folded::from),
@@ -98,6 +100,19 @@ impl EachProgress {
         let elements = elements.collect();
         let is_plain = numbers.iter().enumerate().all(|(place, number)| place == *number);
         Self { at, elements, numbers: if is_plain { Vec::new() } else { numbers }, again: false }
+    }
+
+    /// The progress with which the elements that failed begin again, over the list as it is then; `None` if none has failed.
+    pub(in super::super) fn without_failed(&self) -> Option<Box<Self>> {
+        let has_failed = |element: &ElementProgress| matches!(element.end, Some(ElementEnd::Failed(_)));
+        if !self.elements.iter().any(has_failed) {
+            return None;
+        }
+        let mut left = self.clone();
+        let failed = left.elements.iter_mut().filter(|element| has_failed(element));
+        failed.for_each(|element| *element = ElementProgress::default());
+        left.again = true;
+        Some(Box::new(left))
     }
 
     /// The number of the element at this place of the list.
@@ -153,9 +168,22 @@ impl ElementProgress {
         }
     }
 
+    /// True if all of its actions went through.
+    pub(super) const fn is_done(&self) -> bool {
+        matches!(self.end, Some(ElementEnd::Done(_)))
+    }
+
     /// True if it may be at work: it is neither over nor set aside.
     pub(in super::super) const fn is_open(&self) -> bool {
         self.end.is_none() && self.failed.is_none()
+    }
+
+    /// Moves back to the call whose answer the script under its cursor refused: it is made again (ERR-5).
+    pub(in super::super) fn back_to_call(&mut self, each: &EachAction) {
+        let is_script = matches!(each.actions.get(self.next), Some(Action::Script(_)));
+        if let Some(call) = self.answered.take_if(|_| is_script) {
+            (self.next, self.last) = (call.action, call.before);
+        }
     }
 
     /// Advances behind an action that has gone through, and ends its repeat.

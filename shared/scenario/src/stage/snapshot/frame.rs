@@ -68,6 +68,16 @@ pub struct AnsweredCall {
     /// Number of times that its task was handed out, where it was one.
     #[serde(default, skip_serializing_if = "stored::is_default")]
     pub hand_out: u32,
+    /// Progress of an `each` whose failures were kept beside the others: a repair does those elements alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each: Option<Box<EachProgress>>,
+}
+
+impl AnsweredCall {
+    /// The call of an element of an `each`.
+    pub(in super::super) const fn of_element(action: usize, before: Option<Folded>) -> Self {
+        Self { action, before, hand_out: 0, each: None }
+    }
 }
 
 /// A list of actions that is being carried out: those of the present state, or those that handle a call.
@@ -107,13 +117,24 @@ pub struct ActionHold {
 
 impl Frame {
     pub(in super::super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Folded> {
-        let before = self.answered.iter_mut().filter_map(|call| call.before.as_mut());
-        let of_each = self.each.iter_mut().flat_map(|each| each.values_mut());
-        self.answers.iter_mut().chain(before).chain(of_each).chain(&mut self.so_far)
+        let Self { answers, each, answered, so_far, .. } = self;
+        let (before, settled) =
+            answered.as_mut().map_or((None, None), |call| (call.before.as_mut(), call.each.as_mut()));
+        let of_each = each.iter_mut().chain(settled).flat_map(|each| each.values_mut());
+        answers.iter_mut().chain(before).chain(of_each).chain(so_far)
+    }
+
+    /// Bytes of text of the answers and of an `each`.
+    pub(super) fn bytes(&self) -> usize {
+        let Answers { last, named } = &self.answers;
+        let before = self.answered.as_ref().and_then(|call| call.before.as_ref());
+        let answers: usize = named.values().chain(last).chain(before).map(Folded::bytes).sum();
+        answers + self.each.as_ref().map_or(0, |each| each.bytes())
     }
 
     pub(in super::super) fn errors_mut(&mut self) -> impl Iterator<Item = &mut OrderError> {
-        self.each.iter_mut().flat_map(|each| each.errors_mut())
+        let settled = self.answered.iter_mut().filter_map(|call| call.each.as_mut());
+        self.each.iter_mut().chain(settled).flat_map(|each| each.errors_mut())
     }
 }
 

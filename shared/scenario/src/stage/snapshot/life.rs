@@ -125,12 +125,17 @@ impl Snapshot {
     #[must_use]
     pub fn kept_behind(self, then: &Then) -> Option<Self> {
         match then {
-            Then::End { .. } => self.remains(),
+            Then::End { status, .. } => {
+                let mut position = self;
+                position.keep_failure_of(*status);
+                position.remains()
+            }
             _ => Some(self),
         }
     }
 
-    /// Returns what is kept of a life that is over: a restart goes on with its variables. `None` if there are none.
+    /// Returns what is kept of a life that is over: a restart goes on with its variables, a repair may go on at the action
+    /// that failed. `None` if there is nothing.
     #[must_use]
     pub fn remains(self) -> Option<Self> {
         let vars = self.known_vars();
@@ -141,9 +146,9 @@ impl Snapshot {
         });
         let had = entry_point.as_ref().and_then(|entry| entry.savepoint.as_ref());
         let had_none = had.is_none_or(|saved| saved.vars.value().as_object().is_none_or(Map::is_empty));
-        if vars.is_empty() && had_none {
+        if vars.is_empty() && had_none && self.failed.is_none() {
             return None;
         }
-        Some(Self { vars, entry_point, ..Self::default() })
+        Some(Self { vars, entry_point, failed: self.failed, ..Self::default() })
     }
 }

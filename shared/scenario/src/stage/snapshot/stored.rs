@@ -76,6 +76,7 @@ impl Serialize for Snapshot {
         out.put("fromEntryPoint", &later.is_some_and(|retry| retry.from_entry_point))?;
         out.put("entryPoint", &self.entry_point)?;
         out.put("error", &self.error)?;
+        out.put("failed", &self.failed)?;
         out.put("result", &self.result)?;
         out.put("message", &self.message)?;
         out.put("requests", &self.requests)?;
@@ -219,6 +220,7 @@ impl SnapshotReader {
             rounds: self.take("rounds")?,
             vars: self.take("vars")?,
             error: self.take("error")?,
+            failed: self.take("failed")?,
             result: self.take("result")?,
             message: self.take("message")?,
         })

@@ -91,7 +91,7 @@ fn elements() -> impl Strategy<Value = ElementProgress> {
     let end =
         prop_oneof![vec(folded(), 0..3).prop_map(ElementEnd::Done), errors().prop_map(ElementEnd::Failed),];
     let call = (0..9_usize, option::of(folded()));
-    let call = call.prop_map(|(action, before)| AnsweredCall { action, before, hand_out: 0 });
+    let call = call.prop_map(|(action, before)| AnsweredCall { action, before, hand_out: 0, each: None });
     let answers = (option::of(folded()), option::of(call));
     let parts = (
         option::of(folded()),
@@ -125,7 +125,8 @@ fn frames() -> BoxedStrategy<Frame> {
     let so_far = (vec(numbers, 0..2), option::of(folded())).boxed();
     let failed_at = option::of((0..9_u32, 0..9_usize));
     let answered = (0..9_usize, option::of(folded()), 0..3_u32);
-    let answered = answered.prop_map(|(action, before, hand_out)| AnsweredCall { action, before, hand_out });
+    let answered =
+        answered.prop_map(|(action, before, hand_out)| AnsweredCall { action, before, hand_out, each: None });
     let status = prop::sample::select(vec![Status::Sleep, Status::Wait, Status::Polling, Status::Retry]);
     let rest = (status, time(), option::of(errors())).prop_map(|(status, until, error)| Rest {
         status,
@@ -236,6 +237,14 @@ prop_compose! {
     }
 }
 
+fn failure_points() -> impl Strategy<Value = FailurePoint> {
+    let parts = (visits(), frames(), vec(open_operations(), 0..2), digests());
+    parts.prop_map(|(visit, main, operations, actions)| {
+        let position = Box::new(Snapshot { visit, main, operations, ..Snapshot::default() });
+        FailurePoint { position, actions }
+    })
+}
+
 prop_compose! {
     fn positions()(
         visit in visits(),
@@ -249,7 +258,7 @@ prop_compose! {
         requests in vec(requests(), 0..3),
         rounds in btree_map(word(), vec(option::of(0..9_usize), 0..3), 0..2),
         vars in btree_map(word(), some_value(), 0..3),
-        error in option::of(errors()),
+        (error, failed) in (option::of(errors()), option::of(failure_points())),
         (result, message) in (option::of(some_value()), option::of(word())),
     ) -> Snapshot {
         Snapshot {
@@ -265,6 +274,7 @@ prop_compose! {
             rounds,
             vars: vars.into_iter().collect(),
             error,
+            failed,
             result,
             message,
         }

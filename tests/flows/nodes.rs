@@ -1,12 +1,13 @@
 //! Nodes taken out of service and put back (REC-8), and what is answered while one is dead (REC-11).
 
 use pagurus_harness::nodes::{Node, Role};
-use pagurus_harness::world::program::{Program, Step};
+use pagurus_harness::world::program::{CallBack, Program, Step};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::err::pagurus;
-use crate::installation::{Installation, LOG, PATIENCE, call, until};
+use crate::installation::{Installation, LOG, PATIENCE, asking, call, until};
+use crate::refused::send;
 
 const SLEEPER: &str = r#"initialState: doze
 states:
@@ -356,4 +357,37 @@ async fn rec_8_the_command_line_waits_until_a_node_has_nothing_in_hand_and_puts_
         "SELECT string_agg(action || ' ' || subject, ', ' ORDER BY no) FROM audit WHERE kind = 'node'";
     let actions: String = engine.database().await.query_one(audit, &[]).await.unwrap().get(0);
     assert_eq!(actions, "offline worker/worker-1, online worker/worker-1");
+}
+
+#[tokio::test]
+async fn amqp_1_an_intake_for_one_transport_leaves_the_other_to_others() {
+    let mut engine = Installation::with("amqp_1_transport", &[("PAGURUS__INTAKE__TRANSPORT", "http")]).await;
+    engine.scenario("asks", &asking("/ask", "1m")).await;
+    let callback = CallBack::with(json!({"code": 0}));
+    engine.world().program(Program::at("/ask").calling_back(callback));
+    let http = engine.node(Role::Intake).spec.name.clone();
+    assert_eq!(listed(&engine, &http).await["transport"], "http");
+
+    // Nobody takes the message, and the doctor says so.
+    send(&engine, br#"{"id": "by-message", "scenario": "asks"}"#).await;
+    until("the doctor finds the queue without a consumer", PATIENCE, async || {
+        engine.get("/v1/doctor").await.unwrap().body.to_string().contains("nobody takes from")
+    })
+    .await;
+    assert_eq!(engine.get("/v1/orders/by-message").await.unwrap().status, 404);
+
+    let messages = engine.add_with(Role::Intake, "messages", &[("PAGURUS__INTAKE__TRANSPORT", "amqp")]).await;
+    // A worker that starts now asks called systems to answer where the API is.
+    engine.node(Role::Worker).kill().await.unwrap();
+    engine.restart(Role::Worker).await;
+    engine.reach("by-message", "success").await;
+    let (status, doors) = readiness(&engine, &messages).await;
+    assert_eq!((status, &doors["doors"]["amqp"]), (200, &json!("up")), "{doors}");
+    let api = engine.env().http().get(format!("{}/v1/orders", messages.url())).send().await.unwrap();
+    let (status, problem): (u16, Value) = (api.status().as_u16(), api.json().await.unwrap());
+    assert_eq!(status, 404);
+    assert!(problem["detail"].as_str().unwrap().contains("takes messages only"), "{problem}");
+    let output = pagurus(&["--server", engine.base(), "nodes", "list"]).await;
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains("intake (http)") && shown.contains("intake (amqp)"), "{shown}");
 }

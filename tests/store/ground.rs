@@ -221,6 +221,7 @@ pub fn new_node(name: &str, role: Role) -> NewNode {
         address: "127.0.0.1:1".to_owned(),
         version: "0".to_owned(),
         concurrency: 10,
+        transport: None,
     }
 }
 

@@ -59,7 +59,7 @@ fn nodes(nodes: &[NodeView], screen: &Screen) -> String {
 fn columns(last: &'static str) -> [Column<NodeView>; 10] {
     [
         ("NAME", |node| node.name.clone()),
-        ("ROLE", |node| node.role.clone()),
+        ("ROLE", role),
         ("LAYER", |node| node.layer.clone()),
         ("STATUS", |node| node.status.clone()),
         ("SINCE", |node| time(node.status_since)),
@@ -69,6 +69,14 @@ fn columns(last: &'static str) -> [Column<NodeView>; 10] {
         (last, |node| moment(node.ended_at.or(node.seen_at))),
         ("LOAD", load),
     ]
+}
+
+/// The role, with the transport of an intake that has one only.
+fn role(node: &NodeView) -> String {
+    match node.transport.as_deref() {
+        Some(one @ ("http" | "amqp")) => format!("{} ({one})", node.role),
+        _ => node.role.clone(),
+    }
 }
 
 /// Stages in progress of those it may have. A node that is leaving, or has ended and is not failed over yet, tells what is left.

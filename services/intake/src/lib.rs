@@ -170,8 +170,13 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.start("backlog", intake.backlog.clone());
     host.spawn("waiters", waiters.watch(host.clone()));
     host.spawn("stream", streams.run(host.clone(), intake.views.clone()));
-    amqp::start(&intake)?;
-    host.http.mount(http::router(intake));
+    let transport = settings.intake.transport;
+    if transport.takes_amqp() {
+        amqp::start(&intake)?;
+    }
+    if transport.serves_http() {
+        host.http.mount(http::router(intake));
+    }
     host.at_work(false).await;
     host.draining.cancelled().await;
     host.readiness.not_ready("draining");

@@ -202,6 +202,33 @@ impl Role {
     }
 }
 
+/// Transports by which an intake takes what comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntakeTransport {
+    /// HTTP and AMQP.
+    Both,
+    /// HTTP alone: it takes nothing from the broker.
+    Http,
+    /// AMQP alone: it answers probes, and serves no API.
+    Amqp,
+}
+
+spelled!(IntakeTransport { Both => "both", Http => "http", Amqp => "amqp" });
+
+impl IntakeTransport {
+    /// True if it serves the API.
+    #[must_use]
+    pub const fn serves_http(self) -> bool {
+        matches!(self, Self::Both | Self::Http)
+    }
+
+    /// True if it takes messages.
+    #[must_use]
+    pub const fn takes_amqp(self) -> bool {
+        matches!(self, Self::Both | Self::Amqp)
+    }
+}
+
 /// Values that are written as words.
 pub trait Vocabulary {
     /// The words, in the order of declaration.

@@ -11,7 +11,7 @@ use axum::http::{Response, StatusCode, header};
 use axum::response::IntoResponse as _;
 use axum::routing::get;
 use pagurus_broker::{Broker, LinkState};
-use pagurus_domain::id::Role;
+use pagurus_domain::id::{IntakeTransport, Role};
 use pagurus_store::Store;
 use serde_json::{Map, Value, json};
 
@@ -169,7 +169,8 @@ async fn healthz(State(probes): State<Probes>) -> Response<Body> {
 /// `GET /readyz`, or `/readyz?door=amqp`, which asks whether that door of an intake is open.
 async fn readyz(State(probes): State<Probes>, RawQuery(query): RawQuery) -> Response<Body> {
     let (ready, saying, note) = probes.readiness.state();
-    let (status, mut body) = judge(probes.role, ready, &saying, &probes.database().await, &probes.broker());
+    let service = (probes.role, probes.settings.now().intake.transport);
+    let (status, mut body) = judge(service, ready, &saying, &probes.database().await, &probes.broker());
     body["configuration"] = json!(probes.settings.state());
     if let Some(note) = note {
         body["warning"] = note.into();
@@ -186,9 +187,9 @@ fn of_door(body: &Value, door: &str) -> StatusCode {
 
 /// Readiness goes by door: an intake that only the broker is away from takes orders and callbacks
 /// over HTTP as ever (AMQP-2), so a load balancer must not take that door away. It is ready then, and
-/// says `degraded`. Every other service does nothing without the broker.
+/// says `degraded`. Every other service does nothing without the broker, an intake for messages alone among them.
 fn judge(
-    role: Role,
+    (role, transport): (Role, IntakeTransport),
     ready: bool,
     saying: &str,
     database: &ProbeOutcome,
@@ -197,7 +198,8 @@ fn judge(
     let shown = |found: &ProbeOutcome| found.clone().map_or_else(Value::from, |()| "up".into());
     let serves = ready && database.is_ok();
     let first = broker.iter().find_map(|(name, found)| Some((name, found.as_ref().err()?)));
-    let is_ready = serves && (role == Role::Intake || first.is_none());
+    let needs_broker = role != Role::Intake || !transport.serves_http();
+    let is_ready = serves && !(needs_broker && first.is_some());
     let broker: Map<String, Value> =
         broker.iter().map(|(name, found)| ((*name).to_owned(), shown(found))).collect();
     let mut body =
@@ -209,8 +211,11 @@ fn judge(
             (true, Ok(())) => Ok(()),
         };
         let amqp = first.map_or_else(|| http.clone(), |(name, why)| Err(format!("{name} is {why}")));
+        let closed = Err("not served here (`intake.transport`)".to_owned());
+        let http = if transport.serves_http() { &http } else { &closed };
+        let amqp = if transport.takes_amqp() { &amqp } else { &closed };
         body["degraded"] = (serves && first.is_some()).into();
-        body["doors"] = json!({"http": shown(&http), "amqp": shown(&amqp)});
+        body["doors"] = json!({"http": shown(http), "amqp": shown(amqp)});
     }
     (if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, body)
 }
@@ -233,13 +238,27 @@ fn show(configuration: &ConfigurationState, metrics: &Metrics) {
 mod tests {
     use super::*;
 
+    const INTAKE: (Role, IntakeTransport) = (Role::Intake, IntakeTransport::Both);
+
+    #[test]
+    fn amqp_2_an_intake_of_one_transport_shows_the_other_as_closed_and_needs_the_broker_for_messages() {
+        let away = [("publish", Ok(())), ("consume", Err("down".to_owned()))];
+        let only = |transport| judge((Role::Intake, transport), true, "active", &Ok(()), &away);
+        let (status, body) = only(IntakeTransport::Http);
+        let closed = "not served here (`intake.transport`)";
+        assert_eq!((status, &body["doors"]), (StatusCode::OK, &json!({"http": "up", "amqp": closed})));
+        let (status, body) = only(IntakeTransport::Amqp);
+        let doors = json!({"http": closed, "amqp": "consume is down"});
+        assert_eq!((status, &body["doors"]), (StatusCode::SERVICE_UNAVAILABLE, &doors));
+    }
+
     #[test]
     fn amqp_2_an_intake_without_the_broker_keeps_the_door_that_needs_none() {
         let broker = |publish: &str| {
             let publish = if publish == "up" { Ok(()) } else { Err(publish.to_owned()) };
             [("publish", publish), ("consume", Ok(()))]
         };
-        let (status, body) = judge(Role::Intake, true, "active", &Ok(()), &broker("up"));
+        let (status, body) = judge(INTAKE, true, "active", &Ok(()), &broker("up"));
         assert_eq!(
             (status, &body["degraded"], &body["ready"]),
             (StatusCode::OK, &false.into(), &true.into())
@@ -247,7 +266,7 @@ mod tests {
         assert_eq!(body["doors"], json!({"http": "up", "amqp": "up"}));
 
         let alarm = broker("blocked: low on memory");
-        let (status, body) = judge(Role::Intake, true, "active", &Ok(()), &alarm);
+        let (status, body) = judge(INTAKE, true, "active", &Ok(()), &alarm);
         assert_eq!((status, &body["degraded"], &body["ready"]), (StatusCode::OK, &true.into(), &true.into()));
         assert_eq!(
             body["doors"],
@@ -259,17 +278,17 @@ mod tests {
             [200, 503, 503],
             "a probe can ask for one"
         );
-        let (status, body) = judge(Role::Worker, true, "active", &Ok(()), &alarm);
+        let (status, body) = judge((Role::Worker, IntakeTransport::Both), true, "active", &Ok(()), &alarm);
         assert_eq!((status, body.get("doors")), (StatusCode::SERVICE_UNAVAILABLE, None));
     }
 
     #[test]
     fn amqp_2_without_the_database_or_a_life_no_door_is_open() {
         let up = [("publish", Ok(())), ("consume", Ok(()))];
-        let (status, body) = judge(Role::Intake, true, "active", &Err("down: gone".into()), &up);
+        let (status, body) = judge(INTAKE, true, "active", &Err("down: gone".into()), &up);
         assert_eq!((status, &body["degraded"]), (StatusCode::SERVICE_UNAVAILABLE, &false.into()));
         assert_eq!(body["doors"]["amqp"], "the database is down: gone");
-        let (status, body) = judge(Role::Intake, false, "draining", &Ok(()), &up);
+        let (status, body) = judge(INTAKE, false, "draining", &Ok(()), &up);
         assert_eq!((status, &body["doors"]["http"]), (StatusCode::SERVICE_UNAVAILABLE, &"draining".into()));
     }
 }

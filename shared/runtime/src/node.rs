@@ -60,6 +60,7 @@ pub(crate) async fn register(
         address: String::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         concurrency: saturated::<i32>(concurrency),
+        transport: (role == Role::Intake).then_some(settings.intake.transport),
     };
     let mut warned_at: Option<Instant> = None;
     loop {

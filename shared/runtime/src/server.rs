@@ -18,7 +18,7 @@ use axum::http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use axum::middleware::{Next, from_fn, map_response};
 use axum::response::IntoResponse as _;
 use axum::{Extension, Router};
-use pagurus_domain::id::Role;
+use pagurus_domain::id::{IntakeTransport, Role};
 use pagurus_domain::json::json_text;
 use pagurus_tls::ReloadingTls;
 use pagurus_wire::problem::{Problem, Type};
@@ -70,13 +70,13 @@ impl HttpServer {
         let listener = connections::listen(listen)?;
         let address = listener.local_addr()?;
         let api: Arc<ArcSwapOption<Api>> = Arc::default();
-        let (role, hung) = (probes.role, api.clone());
+        let (role, transport, hung) = (probes.role, settings.intake.transport, api.clone());
         let all = probes.clone().router().fallback(move |request: Request<Body>| {
             let api = hung.load_full();
             async move {
                 match api {
                     Some(api) => api.answer(request).await,
-                    None => without_api(role),
+                    None => without_api(role, transport),
                 }
             }
         });
@@ -155,8 +155,12 @@ async fn without_insight(request: Request<Body>, next: Next) -> Response<Body> {
 
 /// An intake without its API starts, ends or begins a new life. A client takes 404 for final and would
 /// drop what it sent; the other services have no API at all.
-fn without_api(role: Role) -> Response<Body> {
+fn without_api(role: Role, transport: IntakeTransport) -> Response<Body> {
     answer_of(&match role {
+        Role::Intake if !transport.serves_http() => {
+            let detail = "this intake takes messages only (`intake.transport`); there are /healthz, /readyz and /metrics";
+            Problem::new(Type::NotFound, detail)
+        }
         Role::Intake => {
             let detail = "this node starts or stops; repeat the same request, here or at another node";
             Problem::new(Type::Unavailable, detail)

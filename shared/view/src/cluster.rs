@@ -25,6 +25,7 @@ fn view(node: RegisteredNode, stages: u32) -> NodeView {
         name: node.name,
         role: node.role.as_str().to_owned(),
         layer: node.role.layer().to_owned(),
+        transport: node.transport,
         incarnation: node.incarnation.0,
         address: node.address,
         version: node.version,

@@ -17,6 +17,9 @@ pub struct NodeView {
     /// Layer of its role: `reception`, `distribution` or `execution`.
     #[serde(default)]
     pub layer: String,
+    /// Transports of an intake: `both`, `http` or `amqp`; left out for other roles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
     /// Number of its life.
     pub incarnation: i64,
     /// Address at which others reach it.

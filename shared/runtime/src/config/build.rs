@@ -157,6 +157,13 @@ impl SettingsBuilder {
         if settings.notify.retry_max < settings.notify.retry_initial {
             self.values.fault("notify.retry.max", "must not be less than `notify.retry.initial`");
         }
+        if !settings.intake.transport.serves_http() {
+            let (clients, systems) = (settings.intake.listen_clients, settings.intake.listen_systems);
+            let more = [("intake.listen_clients", clients), ("intake.listen_systems", systems)];
+            for (key, _) in more.into_iter().filter(|(_, address)| address.is_some()) {
+                self.values.fault(key, "goes with an `intake.transport` that serves HTTP");
+            }
+        }
         let url = settings.intake.public_url.as_deref();
         if url.is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
             self.values.fault("intake.public_url", "must begin with `http://` or `https://`");

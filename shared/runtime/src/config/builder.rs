@@ -7,6 +7,7 @@ use pagurus_domain::access::{AccessMode, CallbackProof};
 use pagurus_domain::activation::ActivationMode;
 use pagurus_domain::document::{DocumentNode, Fault};
 use pagurus_domain::flow::DistributionMode;
+use pagurus_domain::id::IntakeTransport;
 use pagurus_domain::order::dependency::StartMode;
 
 use super::destinations::AllowedDestination;
@@ -66,6 +67,7 @@ from_key! {
     StartMode: Typed::Text(word) => word.parse().ok();
     AccessMode: Typed::Text(word) => word.parse().ok();
     CallbackProof: Typed::Text(word) => word.parse().ok();
+    IntakeTransport: Typed::Text(word) => word.parse().ok();
 }
 
 impl<T: FromKey> FromKey for Option<T> {

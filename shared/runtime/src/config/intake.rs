@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use pagurus_domain::document::Fault;
+use pagurus_domain::id::{IntakeTransport, Vocabulary as _};
 use pagurus_domain::quota::{QuotaLimits, QuotaRate};
 
 use super::builder::SettingsBuilder;
@@ -16,6 +17,7 @@ section! {
     #[derive(Clone, Debug)]
     pub struct IntakeSettings;
 
+    transport: IntakeTransport = ("intake.transport", Choice(IntakeTransport::WORDS), "both", Restart, "Transports by which this intake takes orders, callbacks and commands. `http` takes nothing from the broker; `amqp` answers probes only, and serves no API. An installation needs at least one intake of each.");
     batch: usize = ("intake.batch", POSITIVE, "1000", Live, "Orders that are registered in one transaction at most.");
     max_body_bytes: usize = ("intake.max_body_bytes", Bytes, "1MiB", Live, "Longest body of one order.");
     max_batch_body_bytes: usize = ("intake.max_batch_body_bytes", Bytes, "16MiB", Live, "Longest body of a batch of orders.");

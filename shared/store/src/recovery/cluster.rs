@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::id::{Incarnation, Role};
+use pagurus_domain::id::{Incarnation, IntakeTransport, Role};
 use pagurus_domain::number::saturated;
+use tokio_postgres::types::ToSql;
 
 use crate::recovery::marks::OfflineMark;
 use crate::row::word;
@@ -22,13 +23,13 @@ statements! {
                         WHERE former.incarnation = $1 AND other.incarnation > former.incarnation) AS is_superseded";
     INTAKE = "
         SELECT address FROM nodes n
-         WHERE n.role = 'intake'
+         WHERE n.role = 'intake' AND n.transport IS DISTINCT FROM 'amqp'
          ORDER BY n.ended_at IS NULL DESC,
                   NOT EXISTS (SELECT FROM node_marks m WHERE m.role = n.role AND m.name = n.name) DESC, n.incarnation DESC
          LIMIT 1";
     REGISTER = "
-        INSERT INTO nodes (name, role, address, version, concurrency, status)
-        VALUES ($1, $2, $3, $4, $5, 'starting') RETURNING incarnation";
+        INSERT INTO nodes (name, role, address, version, concurrency, transport, status)
+        VALUES ($1, $2, $3, $4, $5, $6, 'starting') RETURNING incarnation";
     FIRST_BEAT = "
         INSERT INTO heartbeats (incarnation, at, steady_since) VALUES ($1, clock_timestamp(), clock_timestamp())";
     // Each beat says what the node is to be: where that was lost before, it is mended by the next. A clock that is set back is
@@ -72,7 +73,7 @@ statements! {
                CASE WHEN n.role = 'dispatcher' AND n.status = 'active' AND NOT EXISTS (
                          SELECT FROM leases l WHERE l.name = n.role AND l.holder = n.incarnation AND l.until > clock_timestamp())
                     THEN 'standby' ELSE n.status END AS status,
-               n.status_since, n.started_at, n.ended_at, h.at AS seen_at, n.concurrency, coalesce(h.in_hand, 0) AS in_hand,
+               n.status_since, n.started_at, n.ended_at, h.at AS seen_at, n.concurrency, n.transport, coalesce(h.in_hand, 0) AS in_hand,
                m.reason, m.made_by, m.made_at
           FROM nodes n
           LEFT JOIN heartbeats h ON h.incarnation = n.incarnation
@@ -96,14 +97,18 @@ pub struct NewNode {
     pub version: String,
     /// Stages it takes at most; 0 for all but workers.
     pub concurrency: i32,
+    /// Transports of an intake.
+    pub transport: Option<IntakeTransport>,
 }
 
 /// Registers a process; a living one of the same role and name is over with that.
 pub async fn register(tx: &Tx<'_>, node: &NewNode) -> Result<Incarnation> {
     let role = node.role.as_str();
     tx.query(SUPERSEDE, &[&role, &node.name]).await?;
-    let row =
-        tx.query_one(REGISTER, &[&node.name, &role, &node.address, &node.version, &node.concurrency]).await?;
+    let transport = node.transport.map(IntakeTransport::as_str);
+    let values: [&(dyn ToSql + Sync); 6] =
+        [&node.name, &role, &node.address, &node.version, &node.concurrency, &transport];
+    let row = tx.query_one(REGISTER, &values).await?;
     let incarnation: i64 = row.get("incarnation");
     tx.execute(FIRST_BEAT, &[&incarnation]).await?;
     Ok(Incarnation(incarnation))
@@ -242,6 +247,8 @@ pub struct RegisteredNode {
     pub seen_at: Option<Timestamp>,
     /// Stages it takes at most.
     pub concurrency: i32,
+    /// Transports of an intake, as one word.
+    pub transport: Option<String>,
     /// Pieces of work that it has in hand, beside stages, by its last beat.
     pub in_hand: i32,
     /// Set where it is marked offline.
@@ -266,6 +273,7 @@ pub async fn nodes(client: &Client) -> Result<Vec<RegisteredNode>> {
                 ended_at: row.get("ended_at"),
                 seen_at: row.get("seen_at"),
                 concurrency: row.get("concurrency"),
+                transport: row.get("transport"),
                 in_hand: row.get("in_hand"),
                 mark: row.get::<_, Option<String>>("reason").map(|reason| OfflineMark {
                     reason,

@@ -118,7 +118,7 @@ GRANT SELECT, UPDATE (until) ON leases TO pagurus_intake;
 GRANT SELECT, INSERT (key, flow, system, calendar, ends_at, shifts, reason, made_by), UPDATE (key, void_until, removed_at, removed_by, remove_reason) ON maintenance_windows TO pagurus_intake;
 GRANT SELECT (message, attempts), INSERT (message), UPDATE (attempts, at), DELETE ON message_attempts TO pagurus_intake;
 GRANT SELECT, INSERT (role, name, reason, made_by), DELETE ON node_marks TO pagurus_intake;
-GRANT SELECT, INSERT (name, role, address, version, concurrency, status), UPDATE (status, ended_at) ON nodes TO pagurus_intake;
+GRANT SELECT, INSERT (name, role, address, version, concurrency, status, transport), UPDATE (status, ended_at) ON nodes TO pagurus_intake;
 GRANT SELECT (operation, order_no, outcome, reason, aftermath) ON operation_orders TO pagurus_intake;
 GRANT SELECT ON operation_reasons TO pagurus_intake;
 GRANT SELECT, INSERT (key, action, fields, search, again, reason, made_by, urgency, rate, ramp, follow_until, state, selection), UPDATE (key, shift, state, because, selection, ended_at) ON operations TO pagurus_intake;
@@ -170,7 +170,7 @@ GRANT SELECT, INSERT, UPDATE (at, steady_since, in_hand) ON heartbeats TO paguru
 GRANT SELECT, INSERT, UPDATE (holder, until) ON leases TO pagurus_dispatcher;
 GRANT SELECT (no, flow, system, calendar, ends_at, void_until, shifts, reason, made_by, made_at, removed_at, removed_by, remove_reason) ON maintenance_windows TO pagurus_dispatcher;
 GRANT SELECT (role, name) ON node_marks TO pagurus_dispatcher;
-GRANT SELECT (incarnation, name, role, concurrency, status, ended_at), INSERT (name, role, address, version, concurrency, status), UPDATE (status, ended_at) ON nodes TO pagurus_dispatcher;
+GRANT SELECT (incarnation, name, role, concurrency, status, ended_at), INSERT (name, role, address, version, concurrency, status, transport), UPDATE (status, ended_at) ON nodes TO pagurus_dispatcher;
 GRANT SELECT (no, flow) ON orders TO pagurus_dispatcher;
 GRANT SELECT ON SEQUENCE orders_no_seq TO pagurus_dispatcher;
 GRANT SELECT (order_no, queue, position) ON queued TO pagurus_dispatcher;
@@ -212,7 +212,7 @@ GRANT SELECT ON leases TO pagurus_activator;
 GRANT SELECT (no, flow, system, calendar, ends_at, void_until, shifts, reason, made_by, made_at, removed_at, removed_by, remove_reason) ON maintenance_windows TO pagurus_activator;
 GRANT SELECT (at), DELETE ON message_attempts TO pagurus_activator;
 GRANT SELECT ON node_marks TO pagurus_activator;
-GRANT SELECT, INSERT (name, role, address, version, concurrency, status), UPDATE (status, ended_at), DELETE ON nodes TO pagurus_activator;
+GRANT SELECT, INSERT (name, role, address, version, concurrency, status, transport), UPDATE (status, ended_at), DELETE ON nodes TO pagurus_activator;
 GRANT SELECT (operation, order_no, outcome, life, class, aftermath), INSERT (operation, order_no), UPDATE (outcome, reason, life, class, aftermath), DELETE ON operation_orders TO pagurus_activator;
 GRANT SELECT, INSERT, UPDATE (orders, example), DELETE ON operation_reasons TO pagurus_activator;
 GRANT SELECT (no, action, fields, search, again, shift, reason, made_by, made_at, urgency, rate, ramp, follow_until, state, because, selection, looked, total, done, skipped, failed, succeeded, failed_again, failed_otherwise, left_alone, speed, allowance, allowed_at, acted_at, ended_at), UPDATE (state, because, selection, looked, total, done, skipped, failed, succeeded, failed_again, failed_otherwise, left_alone, speed, allowance, allowed_at, acted_at, ended_at), DELETE ON operations TO pagurus_activator;
@@ -266,7 +266,7 @@ GRANT SELECT, INSERT, UPDATE (at, scenario, class, step, system, state), DELETE 
 GRANT SELECT, INSERT, UPDATE (at, steady_since, in_hand) ON heartbeats TO pagurus_worker;
 GRANT SELECT (order_no), INSERT (order_no, number, life, kind, source, detail) ON history TO pagurus_worker;
 GRANT SELECT (role, name) ON node_marks TO pagurus_worker;
-GRANT SELECT (incarnation, name, role, address, status, ended_at), INSERT (name, role, address, version, concurrency, status), UPDATE (status, ended_at) ON nodes TO pagurus_worker;
+GRANT SELECT (incarnation, name, role, address, status, ended_at, transport), INSERT (name, role, address, version, concurrency, status, transport), UPDATE (status, ended_at) ON nodes TO pagurus_worker;
 GRANT INSERT ON order_labels TO pagurus_worker;
 GRANT SELECT (no, id, digest, scenario, mode, queue, priority, flow, transaction_id, notify, trace, start_at, start_deadline, start_period, created_at, status, scenario_status, step, entry_point, life, attempt, events, visited, started_at, finished_at, result, message, error_class, error_message, awaited, error_system, stages, retries, answers, error_state, labels), INSERT (id, digest, scenario, mode, queue, priority, flow, transaction_id, notify, trace, start_at, start_deadline, start_period, created_at, status, awaited, answers, promise_at, labels), UPDATE (status, scenario_status, step, entry_point, attempt, events, visited, distance, started_at, finished_at, updated_at, result, message, error_class, error_message, awaited, error_system, stages, retries, error_state) ON orders TO pagurus_worker;
 GRANT INSERT (order_no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, next_at, receiver, format, number, subscription) ON outbox TO pagurus_worker;
@@ -292,7 +292,7 @@ GRANT SELECT, INSERT (order_no, attempt, at), UPDATE (attempt, since, at) ON sus
 -- notifier
 GRANT SELECT, INSERT, UPDATE (at, steady_since, in_hand) ON heartbeats TO pagurus_notifier;
 GRANT SELECT (role, name) ON node_marks TO pagurus_notifier;
-GRANT SELECT (incarnation, name, role, status, ended_at), INSERT (name, role, address, version, concurrency, status), UPDATE (status, ended_at) ON nodes TO pagurus_notifier;
+GRANT SELECT (incarnation, name, role, status, ended_at), INSERT (name, role, address, version, concurrency, status, transport), UPDATE (status, ended_at) ON nodes TO pagurus_notifier;
 GRANT SELECT, UPDATE (next_at, attempts, parked_because, last_error), DELETE ON outbox TO pagurus_notifier;
 GRANT SELECT (version, checksum) ON refinery_schema_history TO pagurus_notifier;
 GRANT SELECT, INSERT, UPDATE (count, sum, buckets) ON stats TO pagurus_notifier;

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/architecture, never edited. Why things are as they
--- are stands in the migrations. Of: V10__schedules.sql, V11__operations_as_actions.sql, V12__cancellations.sql, V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql, V8__labels.sql, V9__subscriptions.sql (digest ad4e4bff10c30e04)
+-- are stands in the migrations. Of: V10__schedules.sql, V11__operations_as_actions.sql, V12__cancellations.sql, V13__intake_transport.sql, V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql, V8__labels.sql, V9__subscriptions.sql (digest b5f2d4cd265d51c5)
 
 CREATE FUNCTION audit_forget(older interval, most bigint) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -461,9 +461,11 @@ CREATE TABLE nodes (
     started_at timestamp with time zone DEFAULT now() NOT NULL,
     ended_at timestamp with time zone,
     status_since timestamp with time zone DEFAULT now() NOT NULL,
+    transport text,
     CONSTRAINT nodes_check CHECK (((status = ANY (ARRAY['stopped'::text, 'lost'::text])) = (ended_at IS NOT NULL))),
     CONSTRAINT nodes_role_check CHECK ((role = ANY (ARRAY['intake'::text, 'dispatcher'::text, 'activator'::text, 'worker'::text, 'notifier'::text]))),
-    CONSTRAINT nodes_status_check CHECK ((status = ANY (ARRAY['starting'::text, 'active'::text, 'standby'::text, 'offline'::text, 'stopping'::text, 'stopped'::text, 'lost'::text])))
+    CONSTRAINT nodes_status_check CHECK ((status = ANY (ARRAY['starting'::text, 'active'::text, 'standby'::text, 'offline'::text, 'stopping'::text, 'stopped'::text, 'lost'::text]))),
+    CONSTRAINT nodes_transport_check CHECK ((transport = ANY (ARRAY['both'::text, 'http'::text, 'amqp'::text])))
 );
 
 ALTER TABLE nodes ALTER COLUMN incarnation ADD GENERATED ALWAYS AS IDENTITY (

@@ -8,6 +8,7 @@ import { ActionDialog } from "../../parts/dialog";
 import { Field } from "../../parts/field";
 import { WhenSeen } from "../../parts/seen";
 import type { Column } from "../../parts/table";
+import { common } from "../../text/common";
 import { order as text } from "../../text/order";
 import { Exact } from "./exact";
 import { JsonField, parsedJson } from "./json-field";
@@ -45,12 +46,28 @@ function requestColumns(answer: (name: string) => void): Column<Request>[] {
                     </Button>
                 ),
         },
+        { key: "cancel", name: text("given_up"), cell: (row) => <GivenUp request={row} /> },
         { key: "system", name: text("system"), cell: (row) => row.system },
         { key: "registered", name: text("registered"), cell: (row) => <Exact at={row.registeredAt} /> },
         { key: "closed", name: text("closed"), cell: (row) => <Exact at={row.closedAt} /> },
         { key: "visit", name: text("visit"), number: true, cell: (row) => row.visit },
         { key: "life", name: text("life"), number: true, cell: (row) => row.life },
     ];
+}
+
+const CANCELS = { ready: "plain", pending: "warn", done: "good", failed: "bad" } as const;
+
+/** The call by which the called system learns that nobody wants its answer. */
+function GivenUp({ request }: { request: Request }) {
+    const { cancel, cancelError } = request;
+    if (!cancel) return <span class="faint">{common("none")}</span>;
+    const word = cancel as keyof typeof CANCELS;
+    return (
+        <>
+            <Badge word={text(`given_up_${word}`)} tone={CANCELS[word]} />
+            {cancelError && <span class={word === "failed" ? "sub bad-text" : "sub"}>{cancelError}</span>}
+        </>
+    );
 }
 
 const callbackColumns = (): Column<Callback>[] => [

@@ -2,9 +2,11 @@
 // states can be marked and clicked.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { send, type ApiRequest } from "../api/client";
+import { read, send, type ApiRequest } from "../api/client";
+import { toWith } from "../app/router";
 import { common } from "../text/common";
 import { reasonText } from "../text/reason";
+import { insideOf, type InsideOperation } from "./graph-operations";
 
 interface Props {
     label: string;
@@ -23,6 +25,8 @@ interface Props {
 export function Graph(props: Props) {
     const [picture, setPicture] = useState<string>();
     const [failure, setFailure] = useState<string>();
+    const [inside, setInside] = useState<readonly InsideOperation[]>([]);
+    const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
     const box = useRef<HTMLDivElement>(null);
     const key = JSON.stringify(props.request);
     useEffect(() => {
@@ -37,10 +41,21 @@ export function Graph(props: Props) {
         return () => asking.abort();
     }, [key]);
     useEffect(() => {
-        if (box.current && picture) show(box.current, picture);
+        if (!box.current || !picture) return;
+        show(box.current, picture);
+        setInside(insideOf([...box.current.querySelectorAll<SVGGElement>("g[data-operations]")].map((group) => group.dataset)));
     }, [picture, failure]);
+    const toggle = (key: string, isOpen: boolean) => setOpen((before) => (before.has(key) === isOpen ? before : new Set(isOpen ? [...before, key] : [...before].filter((one) => one !== key))));
     useEffect(() => {
-        if (box.current && picture) mark(box.current, props);
+        if (!box.current || !picture) return;
+        mark(box.current, props);
+        for (const word of box.current.querySelectorAll<SVGElement>("[data-operation]")) {
+            const key = word.dataset["operation"] ?? "";
+            word.onclick = (event) => {
+                event.stopPropagation();
+                toggle(key, !open.has(key));
+            };
+        }
     });
     if (failure)
         return (
@@ -48,7 +63,42 @@ export function Graph(props: Props) {
                 {common("failed")} {failure}
             </p>
         );
-    return <div class="graph" ref={box} role="group" aria-label={props.label} tabIndex={0} />;
+    return (
+        <>
+            <div class="graph" ref={box} role="group" aria-label={props.label} tabIndex={0} />
+            {inside.length > 0 && <Operations inside={inside} open={open} toggle={toggle} />}
+        </>
+    );
+}
+
+interface OperationsProps {
+    inside: readonly InsideOperation[];
+    open: ReadonlySet<string>;
+    toggle: (key: string, isOpen: boolean) => void;
+}
+
+/** The operations that run inside states: each opens to its own graph. A word in the picture does the same for who points. */
+function Operations({ inside, open, toggle }: OperationsProps) {
+    return (
+        <div class="graph-operations" role="group" aria-label={common("operations_inside")}>
+            {inside.map(({ key, name, version, states }) => {
+                const title = version === undefined ? name : common("operation_named", { name, version });
+                return (
+                    <details key={key} class="disclosure" open={open.has(key)} onToggle={(event) => toggle(key, event.currentTarget.open)}>
+                        <summary>
+                            <code>{`do ${name}`}</code> <span class="soft">{common("operation_in", { states: states.join(", ") })}</span>
+                        </summary>
+                        {open.has(key) && (
+                            <>
+                                <a href={toWith(`scenarios/${name}`, { version })}>{title}</a>
+                                <Graph label={title} request={read("/v1/scenarios/{name}/graph", { name }, { version, format: "svg" })} />
+                            </>
+                        )}
+                    </details>
+                );
+            })}
+        </div>
+    );
 }
 
 /** Takes a picture into an element. Its own style sheet is left out: that of the page knows the themes. */

@@ -12,7 +12,7 @@ import { common } from "../../text/common";
 import { order as text } from "../../text/order";
 import { Exact } from "./exact";
 import { JsonField, parsedJson } from "./json-field";
-import { ListPanel, type ListOf } from "./list";
+import { ListTable, type ListOf } from "./list";
 import { Detail } from "./lists";
 
 type Request = Schemas["RequestView"];
@@ -85,7 +85,7 @@ export function Requests({ id, eager }: { id: string; eager: boolean }) {
     const [answered, setAnswered] = useState<string>();
     return (
         <div class="stack">
-            <ListPanel
+            <ListTable
                 id={id}
                 list={REQUESTS}
                 title={text("requests")}
@@ -103,7 +103,7 @@ export function Requests({ id, eager }: { id: string; eager: boolean }) {
 
 function Callbacks({ id }: { id: string }) {
     const keyOf = (row: Callback) => `${row.request} ${row.receivedAt}`;
-    return <ListPanel id={id} list={CALLBACKS} title={text("callbacks")} columns={callbackColumns()} keyOf={keyOf} emptyText={text("callbacks_empty")} param="callbacks" />;
+    return <ListTable id={id} list={CALLBACKS} title={text("callbacks")} columns={callbackColumns()} keyOf={keyOf} emptyText={text("callbacks_empty")} param="callbacks" />;
 }
 
 function AnswerDialog({ id, request, onClose }: { id: string; request: string; onClose: () => void }) {

@@ -3,10 +3,11 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { read, send, type ApiRequest } from "../api/client";
-import { toWith } from "../app/router";
+import { to } from "../app/router";
 import { common } from "../text/common";
 import { reasonText } from "../text/reason";
 import { insideOf, type InsideOperation } from "./graph-operations";
+import { useOpen } from "./open";
 
 interface Props {
     label: string;
@@ -26,7 +27,7 @@ export function Graph(props: Props) {
     const [picture, setPicture] = useState<string>();
     const [failure, setFailure] = useState<string>();
     const [inside, setInside] = useState<readonly InsideOperation[]>([]);
-    const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+    const [open, turn] = useOpen();
     const box = useRef<HTMLDivElement>(null);
     const key = JSON.stringify(props.request);
     useEffect(() => {
@@ -45,7 +46,6 @@ export function Graph(props: Props) {
         show(box.current, picture);
         setInside(insideOf([...box.current.querySelectorAll<SVGGElement>("g[data-operations]")].map((group) => group.dataset)));
     }, [picture, failure]);
-    const toggle = (key: string, isOpen: boolean) => setOpen((before) => (before.has(key) === isOpen ? before : new Set(isOpen ? [...before, key] : [...before].filter((one) => one !== key))));
     useEffect(() => {
         if (!box.current || !picture) return;
         mark(box.current, props);
@@ -53,7 +53,7 @@ export function Graph(props: Props) {
             const key = word.dataset["operation"] ?? "";
             word.onclick = (event) => {
                 event.stopPropagation();
-                toggle(key, !open.has(key));
+                turn(key);
             };
         }
     });
@@ -66,7 +66,7 @@ export function Graph(props: Props) {
     return (
         <>
             <div class="graph" ref={box} role="group" aria-label={props.label} tabIndex={0} />
-            {inside.length > 0 && <Operations inside={inside} open={open} toggle={toggle} />}
+            {inside.length > 0 && <Operations inside={inside} open={open} turn={turn} />}
         </>
     );
 }
@@ -74,23 +74,23 @@ export function Graph(props: Props) {
 interface OperationsProps {
     inside: readonly InsideOperation[];
     open: ReadonlySet<string>;
-    toggle: (key: string, isOpen: boolean) => void;
+    turn: (key: string, wish: boolean) => void;
 }
 
-/** The operations that run inside states: each opens to its own graph. A word in the picture does the same for who points. */
-function Operations({ inside, open, toggle }: OperationsProps) {
+/** The operations that run inside states: each opens to its own graph, as a click on its word in the picture does. */
+function Operations({ inside, open, turn }: OperationsProps) {
     return (
         <div class="graph-operations" role="group" aria-label={common("operations_inside")}>
             {inside.map(({ key, name, version, states }) => {
-                const title = version === undefined ? name : common("operation_named", { name, version });
+                const [title, query] = version === undefined ? [name, ""] : [common("operation_named", { name, version }), `?version=${version}`];
                 return (
-                    <details key={key} class="disclosure" open={open.has(key)} onToggle={(event) => toggle(key, event.currentTarget.open)}>
+                    <details key={key} class="disclosure" open={open.has(key)} onToggle={(event) => turn(key, event.currentTarget.open)}>
                         <summary>
                             <code>{`do ${name}`}</code> <span class="soft">{common("operation_in", { states: states.join(", ") })}</span>
                         </summary>
                         {open.has(key) && (
                             <>
-                                <a href={toWith(`scenarios/${name}`, { version })}>{title}</a>
+                                <a href={to("scenarios", name) + query}>{title}</a>
                                 <Graph label={title} request={read("/v1/scenarios/{name}/graph", { name }, { version, format: "svg" })} />
                             </>
                         )}

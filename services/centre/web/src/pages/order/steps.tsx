@@ -1,11 +1,11 @@
 // What the order asked the world. An operation is one row, which opens to the steps inside it.
 
-import { useState } from "preact/hooks";
 import { read } from "../../api/client";
 import { Badge } from "../../parts/badge";
 import { Button } from "../../parts/button";
 import { Icon } from "../../parts/icon";
 import { Duration } from "../../parts/moment";
+import { useOpen } from "../../parts/open";
 import { Table, type Column } from "../../parts/table";
 import { order as text } from "../../text/order";
 import { Exact } from "./exact";
@@ -18,16 +18,15 @@ export const STEPS: ListOf<Step> = { request: (id, query) => read("/v1/orders/{i
 type Operation = Extract<StepLine, { kind: "operation" }>;
 
 export function Steps({ id }: { id: string }) {
-    const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
-    const toggle = (key: string) => setOpen(new Set(open.has(key) ? [...open].filter((one) => one !== key) : [...open, key]));
+    const [open, turn] = useOpen();
     return (
         <ListPanel id={id} list={STEPS} title={text("tab_steps")} emptyText={text("steps_empty")}>
-            {(rows, caption) => <Table caption={caption} columns={columns(open, toggle)} rows={linesOf(rows, open)} keyOf={keyOf} />}
+            {(rows, caption) => <Table caption={caption} columns={columns(open, turn)} rows={linesOf(rows, open)} keyOf={keyOf} />}
         </ListPanel>
     );
 }
 
-function columns(open: ReadonlySet<string>, toggle: (key: string) => void): Column<StepLine>[] {
+function columns(open: ReadonlySet<string>, turn: (key: string) => void): Column<StepLine>[] {
     const step = (cell: (step: Step) => ReturnType<Column<StepLine>["cell"]>) => (line: StepLine) => cell(line.kind === "step" ? line.step : operationTotals(line.steps));
     return [
         { key: "number", name: text("number"), number: true, cell: (line) => <Numbers line={line} /> },
@@ -38,7 +37,7 @@ function columns(open: ReadonlySet<string>, toggle: (key: string) => void): Colu
             name: text("name"),
             cell: (line) => (
                 <span class={`depth-${line.depth}`}>
-                    {line.kind === "step" ? (line.step.name ?? line.step.kind) : <Fold operation={line} isOpen={open.has(line.key)} toggle={toggle} />}
+                    {line.kind === "step" ? (line.step.name ?? line.step.kind) : <Fold operation={line} isOpen={open.has(line.key)} turn={turn} />}
                 </span>
             ),
         },
@@ -60,10 +59,10 @@ function Numbers({ line }: { line: StepLine }) {
     return <>{first === last ? first : `${first}–${last}`}</>;
 }
 
-function Fold({ operation, isOpen, toggle }: { operation: Operation; isOpen: boolean; toggle: (key: string) => void }) {
+function Fold({ operation, isOpen, turn }: { operation: Operation; isOpen: boolean; turn: (key: string) => void }) {
     return (
         <span class="fold">
-            <Button small kind="quiet" expanded={isOpen} onClick={() => toggle(operation.key)}>
+            <Button small kind="quiet" expanded={isOpen} onClick={() => turn(operation.key)}>
                 <Icon name={isOpen ? "down" : "right"} />
                 <code>{`do ${operation.name}`}</code>
             </Button>

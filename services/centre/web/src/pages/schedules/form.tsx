@@ -41,7 +41,7 @@ export function CreateDialog({ onClose, onDone }: Props) {
     );
 }
 
-/** `schedule` goes on to be what the server has: what is typed stays, and is saved over the version that the reader knows. */
+/** `schedule` is what the server has by now. What is typed stays, and is saved over the version that the reader knows. */
 export function EditDialog({ schedule, onClose, onDone }: Props & { schedule: Schedule }) {
     const isUtc = zoneChoice.value === "utc";
     const [known, setKnown] = useState(schedule);

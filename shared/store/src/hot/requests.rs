@@ -109,7 +109,7 @@ statements! {
     OF_LIFE = "
         SELECT id, name, status FROM requests WHERE order_no = $1 AND life = $2
          ORDER BY visit DESC, action DESC, hand_out DESC LIMIT 1000";
-    // One that was given up and asked again is open: what became of its former round does not count.
+    // One that was given up and asked again is open: the end of its former round does not count.
     OF_ORDER = "
         SELECT r.id, r.name,
                CASE WHEN r.status <> 'open' OR is_open THEN r.status ELSE 'canceled' END AS status,

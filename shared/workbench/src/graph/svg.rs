@@ -22,7 +22,7 @@ const SMALL: f64 = 6.2;
 const SHOWN: usize = 40;
 /// Words of actions that are shown.
 const SHOWN_ACTIONS: usize = 4;
-/// What stands between these words.
+/// Mark between these words.
 const BETWEEN: &str = " · ";
 
 const SHEET: &str = "\

@@ -236,13 +236,7 @@ fn draw_state(out: &mut String, state: &State, tone: Tone, place: &LayoutBox) {
             "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"{radius:.1}\"/>"
         );
     };
-    let _ = write!(out, "<g data-state=\"{}\"", escaped(&state.name));
-    let mut keys: Vec<String> = operations(state).map(key).collect();
-    keys.dedup();
-    if !keys.is_empty() {
-        let _ = write!(out, " data-operations=\"{}\"", escaped(&keys.join(" ")));
-    }
-    let _ = write!(out, "><title>{}</title>", escaped(&hint(state)));
+    begin_state(out, state);
     match state.kind {
         StateKind::Plain => rect(out, class, 0.0, 6.0),
         StateKind::Sleeping => rect(out, class, 0.0, HEIGHT / 2.0),
@@ -291,6 +285,17 @@ fn draw_state(out: &mut String, state: &State, tone: Tone, place: &LayoutBox) {
         out.push_str("</text>");
     }
     out.push_str("</g>");
+}
+
+/// Opens the group of a state, by whose names pages find what they mark.
+fn begin_state(out: &mut String, state: &State) {
+    let _ = write!(out, "<g data-state=\"{}\"", escaped(&state.name));
+    let mut keys: Vec<String> = operations(state).map(key).collect();
+    keys.dedup();
+    if !keys.is_empty() {
+        let _ = write!(out, " data-operations=\"{}\"", escaped(&keys.join(" ")));
+    }
+    let _ = write!(out, "><title>{}</title>", escaped(&hint(state)));
 }
 
 fn draw_words(out: &mut String, words: &[SubtitleWord<'_>]) {

@@ -99,7 +99,7 @@ GRANT SELECT (position, no, series, xid, hash, entries, forgotten_at) ON audit_a
 GRANT SELECT ON audit_chain TO pagurus_intake;
 GRANT SELECT, INSERT (request_id, named, order_no, verdict, step_status, headers, body, received_at) ON callbacks TO pagurus_intake;
 GRANT SELECT, INSERT (order_no, life, key, name, body), UPDATE (status, error_class, error_message, answered_at) ON calls TO pagurus_intake;
-GRANT SELECT (request, order_no, status, created_at), INSERT (id, request, order_no, life, name, call, next_at) ON cancellations TO pagurus_intake;
+GRANT SELECT (request, order_no, status, created_at, last_error), INSERT (id, request, order_no, life, name, call, next_at) ON cancellations TO pagurus_intake;
 GRANT SELECT (order_no, parent_no) ON children TO pagurus_intake;
 GRANT SELECT, INSERT, UPDATE (snapshot), DELETE ON contexts TO pagurus_intake;
 GRANT SELECT, INSERT, UPDATE (at, seconds), DELETE ON deadlines TO pagurus_intake;

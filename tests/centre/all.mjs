@@ -2,6 +2,9 @@
 
 import "./day_of_an_operator.mjs";
 import "./day_of_a_writer.mjs";
+import "./form_of_an_order.mjs";
+import "./page_of_an_order.mjs";
+import "./page_of_schedules.mjs";
 import "./ui_2_times.mjs";
 import "./ui_3_budget.mjs";
 import "./ui_4_address.mjs";

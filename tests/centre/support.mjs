@@ -33,6 +33,8 @@ export const ROUTES = [
     { pattern: "/flows/:flow", address: (data) => `/flows/${data.flow}` },
     { pattern: "/systems/:name", address: (data) => `/systems/${encodeURIComponent(data.system)}` },
     { pattern: "/windows", address: () => "/windows", list: true },
+    { pattern: "/subscriptions", address: () => "/subscriptions", list: true },
+    { pattern: "/schedules", address: () => "/schedules", list: true },
     { pattern: "/queues", address: () => "/queues", list: true },
     { pattern: "/queues/:name", address: (data) => `/queues/${data.queue}` },
     { pattern: "/refused", address: () => "/refused", list: true },
@@ -107,6 +109,12 @@ states:
 `,
 };
 
+/** A schedule and a subscription, so that their pages have a row; they are removed at the end of the run. */
+const KEPT = [
+    [`/v1/schedules/${RUN}`, { every: "1h", order: { scenario: REST }, paused: true }],
+    [`/v1/subscriptions/${RUN}`, { url: "amqp://?key=centre", scenarios: [RUN] }],
+];
+
 const registered = [];
 let count = 0;
 
@@ -147,6 +155,7 @@ async function prepare() {
     await waitForStatus(order, "wait");
     await waitForStatus(first, "sleep");
     const { operation } = await api("POST", "/v1/operations", { action: "check", search: { idPrefix: RUN }, reason: "test of the control centre" });
+    for (const [path, rule] of KEPT) await api("PUT", path, rule);
     const system = new URL(SERVER).host;
     const shows = async (path) => (await fetch(SERVER + path)).ok;
     await until("the engine shows flow and system", async () => (await shows(`/v1/flows/${ASK}`)) && (await shows(`/v1/systems/${encodeURIComponent(system)}`)));
@@ -176,6 +185,7 @@ after(async () => {
             if (ok) break;
         }
     }
+    if (prepared) for (const [path] of KEPT) await fetch(SERVER + path, { method: "DELETE" });
 });
 
 /**

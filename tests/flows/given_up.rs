@@ -98,7 +98,11 @@ async fn scn_22_whatever_ends_the_wait_the_called_system_is_notified_once() {
     }
     // The second life of the restarted order waits on.
     let requests = engine.part("restart", "requests").await;
-    assert_eq!((&requests[1]["status"], requests[1].get("cancel")), (&json!("open"), None), "{requests}");
+    assert_eq!(
+        (&requests[1]["status"], &requests[1]["cancel"]),
+        (&json!("open"), &json!("ready")),
+        "{requests}"
+    );
 }
 
 #[tokio::test]
@@ -126,7 +130,8 @@ async fn scn_22_a_system_in_trouble_is_notified_again_under_the_same_key_and_one
     engine.accepted(json!({"id": "a", "scenario": "asks"})).await;
     engine.reach("a", "wait").await;
     engine.act("a", "kill", &json!({"reason": "a test"})).await.success().unwrap();
-    heard(&engine, "a", "done").await;
+    let requests = heard(&engine, "a", "done").await;
+    assert_eq!(requests[0].get("cancelError"), None, "{requests}");
     let calls = engine.world().calls("/cancel");
     let keys: Vec<&String> = calls.iter().map(|call| &call.headers["idempotency-key"]).collect();
     assert!(keys.len() == 3 && keys.iter().all(|key| *key == keys[0]), "{keys:?}");
@@ -134,7 +139,9 @@ async fn scn_22_a_system_in_trouble_is_notified_again_under_the_same_key_and_one
     engine.accepted(json!({"id": "b", "scenario": "asks"})).await;
     engine.reach("b", "wait").await;
     engine.act("b", "kill", &json!({"reason": "a test"})).await.success().unwrap();
-    heard(&engine, "b", "failed").await;
+    let requests = heard(&engine, "b", "failed").await;
+    let error = requests[0]["cancelError"].as_str().unwrap();
+    assert!(error.contains("answered 409"), "{requests}");
     let log = engine.part("b", "log").await.to_string();
     assert!(log.contains("request not canceled") && log.contains("409"), "{log}");
     assert_eq!(engine.world().calls("/cancel").len(), 4);

@@ -36,9 +36,13 @@ pub struct RequestView {
     /// Time since which no answer is taken.
     #[serde(serialize_with = "time::serialize")]
     pub closed_at: Option<Timestamp>,
-    /// The call that gives it up, where its action has one and it was given up: `pending`, `done` or `failed`.
+    /// The call that gives it up, where its action has one: `ready` while the request is open; `pending`, `done` or `failed`
+    /// once it was given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<String>,
+    /// Why that call has not succeeded so far, or never will.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel_error: Option<String>,
 }
 
 /// Question of a running stage to the world at this moment, where it has waited for the answer for some seconds.

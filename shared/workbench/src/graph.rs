@@ -8,12 +8,13 @@ mod layout;
 mod mermaid;
 mod svg;
 
-use pagurus_scenario::{Action, Scenario, State, StateId, StateKind, TerminalOutcome};
+use pagurus_scenario::{Action, CalledOperation, Scenario, State, StateId, StateKind, TerminalOutcome};
 
 /// Draws the workflow as an SVG document that works on light and on dark pages.
 ///
 /// Shapes tell the kind of a state, colours tell its end: green is a target, red a failure. A bar
-/// at the left marks an entry point.
+/// at the left marks an entry point. By the names in its `data` attributes pages find states, ways and
+/// operations.
 #[must_use]
 pub fn svg(scenario: &Scenario) -> String {
     svg::draw(scenario)
@@ -41,16 +42,21 @@ impl GraphEdge {
     }
 }
 
-/// The operations that a state runs, each with its version where it is a stored one.
-fn operations(state: &State) -> Vec<String> {
-    let name = |action: &Action| match action {
-        Action::Enter(enter) => Some(match enter.operation.version {
-            Some(version) => format!("{} version {version}", enter.operation.name),
-            None => enter.operation.name.clone(),
-        }),
+/// The operations that a state runs.
+fn operations(state: &State) -> impl Iterator<Item = &CalledOperation> {
+    state.folded().filter_map(|action| match action {
+        Action::Enter(enter) => Some(&*enter.operation),
         _ => None,
+    })
+}
+
+/// The operations that a state runs as people read them, each with its version where it is a stored one.
+fn runs(state: &State) -> String {
+    let name = |operation: &CalledOperation| match operation.version {
+        Some(version) => format!("{} version {version}", operation.name),
+        None => operation.name.clone(),
     };
-    state.folded().filter_map(name).collect()
+    operations(state).map(name).collect::<Vec<String>>().join(", ")
 }
 
 /// All ways, in the order of the states and of their events.

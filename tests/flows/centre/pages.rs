@@ -100,3 +100,18 @@ async fn ui_4_the_day_of_an_operator_in_a_browser() {
 async fn ui_6_the_day_of_a_writer_in_a_browser() {
     in_browser("day_of_a_writer.mjs").await;
 }
+
+#[tokio::test]
+async fn ord_38_the_form_of_an_order_in_a_browser() {
+    in_browser("form_of_an_order.mjs").await;
+}
+
+#[tokio::test]
+async fn scn_19_the_page_of_an_order_in_a_browser() {
+    in_browser("page_of_an_order.mjs").await;
+}
+
+#[tokio::test]
+async fn ord_39_the_page_of_schedules_in_a_browser() {
+    in_browser("page_of_schedules.mjs").await;
+}

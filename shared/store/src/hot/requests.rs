@@ -109,15 +109,20 @@ statements! {
     OF_LIFE = "
         SELECT id, name, status FROM requests WHERE order_no = $1 AND life = $2
          ORDER BY visit DESC, action DESC, hand_out DESC LIMIT 1000";
+    // One that was given up and asked again is open: the end of its former round does not count.
     OF_ORDER = "
         SELECT r.id, r.name,
-               CASE WHEN r.status = 'open' AND (o.finished_at IS NOT NULL OR o.life <> r.life)
-                    THEN 'canceled' ELSE r.status END AS status,
+               CASE WHEN r.status <> 'open' OR is_open THEN r.status ELSE 'canceled' END AS status,
                r.awaited, r.life, r.visit, r.system, r.registered_at,
                coalesce(r.closed_at, CASE WHEN o.life = r.life THEN o.finished_at END) AS closed_at,
-               (SELECT c.status FROM cancellations c WHERE c.order_no = $1 AND c.request = r.id
-                 ORDER BY c.created_at DESC LIMIT 1) AS cancel
+               CASE WHEN NOT is_open THEN c.status WHEN r.cancel IS NOT NULL THEN 'ready' END AS cancel,
+               CASE WHEN NOT is_open THEN c.last_error END AS cancel_error
           FROM requests r JOIN orders o ON o.no = r.order_no
+         CROSS JOIN LATERAL (
+               SELECT r.status = 'open' AND o.finished_at IS NULL AND o.life = r.life AS is_open) AS stand
+          LEFT JOIN LATERAL (
+               SELECT status, last_error FROM cancellations WHERE order_no = $1 AND request = r.id
+                ORDER BY created_at DESC LIMIT 1) AS c ON NOT is_open
          WHERE r.order_no = $1 ORDER BY r.registered_at, r.id OFFSET $2 LIMIT $3";
     AWAITED = "
         SELECT r.name FROM requests r JOIN orders o ON o.no = r.order_no AND o.life = r.life
@@ -311,7 +316,7 @@ pub async fn of_life(tx: &Tx<'_>, no: OrderNo, life: Life) -> Result<Vec<NamedRe
 pub async fn of_order(client: &Client, no: OrderNo, before: i64, limit: i64) -> Result<Vec<RequestView>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
     let rows = client.query(&statement, &[&no.0, &before, &limit]).await?;
-    let read = |row: &Row| read!(row => RequestView { name, status, awaited, life, visit, system, registered_at, closed_at, cancel });
+    let read = |row: &Row| read!(row => RequestView { name, status, awaited, life, visit, system, registered_at, closed_at, cancel, cancel_error });
     Ok(rows.iter().map(read).collect())
 }
 

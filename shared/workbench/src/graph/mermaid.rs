@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 
 use pagurus_scenario::{Scenario, StateKind};
 
-use super::{Tone, operations, tone, ways};
+use super::{Tone, runs, tone, ways};
 
 /// See [`super::mermaid()`].
 pub(super) fn write(scenario: &Scenario) -> String {
     let mut out = String::from("stateDiagram-v2\n");
     for (at, state) in scenario.states.iter().enumerate() {
-        let operations = operations(state);
+        let runs = runs(state);
         let kind = match state.kind {
-            StateKind::Plain if !operations.is_empty() => format!(" (runs {})", operations.join(", ")),
+            StateKind::Plain if !runs.is_empty() => format!(" (runs {runs})"),
             StateKind::Plain => String::new(),
             kind => format!(" ({kind})"),
         };

@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
-use pagurus_scenario::{Action, Scenario, State, StateKind};
+use pagurus_scenario::{Action, CalledOperation, Scenario, State, StateKind};
 
 use super::layout::{Layout, LayoutBox, LayoutPoint, layout};
-use super::{GraphEdge, Tone, tone, ways};
+use super::{GraphEdge, Tone, operations, runs, tone, ways};
 
 /// Height of a state.
 const HEIGHT: f64 = 46.0;
@@ -22,6 +22,8 @@ const SMALL: f64 = 6.2;
 const SHOWN: usize = 40;
 /// Words of actions that are shown.
 const SHOWN_ACTIONS: usize = 4;
+/// Mark between these words.
+const BETWEEN: &str = " · ";
 
 const SHEET: &str = "\
 .ground{fill:#ffffff}\
@@ -98,7 +100,8 @@ pub(super) fn draw(scenario: &Scenario) -> String {
 
 fn width_of(state: &State) -> f64 {
     let name = shown(&state.name).chars().count() as f64 * LETTER;
-    let actions = subtitle(state).chars().count() as f64 * SMALL;
+    let line = subtitle(state).iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(BETWEEN);
+    let actions = line.chars().count() as f64 * SMALL;
     (name.max(actions) + 36.0).max(90.0)
 }
 
@@ -111,29 +114,54 @@ fn shown(name: &str) -> String {
     short
 }
 
-/// Actions of the state, in a line below its name.
-fn subtitle(state: &State) -> String {
-    match state.kind {
-        StateKind::Plain => words_of(state),
-        StateKind::Polling => format!("polling: {}", words_of(state)),
-        StateKind::Terminal => "end".to_owned(),
-        kind => kind.to_string(),
+/// A word of the line below the name of a state.
+struct SubtitleWord<'s> {
+    text: String,
+    /// The operation that it stands for.
+    operation: Option<&'s CalledOperation>,
+}
+
+impl<'s> SubtitleWord<'s> {
+    const fn plain(text: String) -> Self {
+        Self { text, operation: None }
+    }
+
+    fn of(action: &'s Action) -> Self {
+        match action {
+            Action::Enter(enter) => {
+                let operation = &*enter.operation;
+                Self { text: format!("do {}", operation.name), operation: Some(operation) }
+            }
+            other => Self::plain(other.word().to_owned()),
+        }
     }
 }
 
-/// The words of the actions; branches of a `choose` lie flat among them, and are listed once. An operation is one.
-fn words_of(state: &State) -> String {
-    let word = |action: &Action| match action {
-        Action::Enter(enter) => format!("do {}", enter.operation.name),
-        other => other.word().to_owned(),
-    };
-    let mut words: Vec<String> = state.folded().map(word).collect();
-    words.dedup();
+/// Kind or actions of the state. Branches of a `choose` lie flat among the actions, and are listed once; an operation is one.
+fn subtitle(state: &State) -> Vec<SubtitleWord<'_>> {
+    match state.kind {
+        StateKind::Plain | StateKind::Polling => {}
+        StateKind::Terminal => return vec![SubtitleWord::plain("end".to_owned())],
+        kind => return vec![SubtitleWord::plain(kind.to_string())],
+    }
+    let mut words: Vec<SubtitleWord<'_>> = state.folded().map(SubtitleWord::of).collect();
+    words.dedup_by(|one, before| one.text == before.text);
     if words.len() > SHOWN_ACTIONS {
         words.truncate(SHOWN_ACTIONS);
-        words.push("…".to_owned());
+        words.push(SubtitleWord::plain("…".to_owned()));
     }
-    words.join(" · ")
+    if let Some(first) = words.first_mut().filter(|_| state.kind == StateKind::Polling) {
+        first.text = format!("polling: {}", first.text);
+    }
+    words
+}
+
+/// Name of an operation with its version: pages ask for its picture by it.
+fn key(operation: &CalledOperation) -> String {
+    match operation.version {
+        Some(version) => format!("{}@{version}", operation.name),
+        None => operation.name.clone(),
+    }
 }
 
 fn draw_start(out: &mut String, place: &LayoutBox) {
@@ -208,9 +236,7 @@ fn draw_state(out: &mut String, state: &State, tone: Tone, place: &LayoutBox) {
             "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"{radius:.1}\"/>"
         );
     };
-    // By these names pages find what they mark.
-    let _ =
-        write!(out, "<g data-state=\"{}\"><title>{}</title>", escaped(&state.name), escaped(&hint(state)));
+    begin_state(out, state);
     match state.kind {
         StateKind::Plain => rect(out, class, 0.0, 6.0),
         StateKind::Sleeping => rect(out, class, 0.0, HEIGHT / 2.0),
@@ -254,17 +280,46 @@ fn draw_state(out: &mut String, state: &State, tone: Tone, place: &LayoutBox) {
     let _ = write!(out, "<text class=\"name\" x=\"{x:.1}\" y=\"{y:.1}\">{name}</text>");
     if !subtitle.is_empty() {
         let y = top + 36.0;
-        let _ = write!(out, "<text class=\"small\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escaped(&subtitle));
+        let _ = write!(out, "<text class=\"small\" x=\"{x:.1}\" y=\"{y:.1}\">");
+        draw_words(out, &subtitle);
+        out.push_str("</text>");
     }
     out.push_str("</g>");
+}
+
+/// Opens the group of a state, by whose names pages find what they mark.
+fn begin_state(out: &mut String, state: &State) {
+    let _ = write!(out, "<g data-state=\"{}\"", escaped(&state.name));
+    let mut keys: Vec<String> = operations(state).map(key).collect();
+    keys.dedup();
+    if !keys.is_empty() {
+        let _ = write!(out, " data-operations=\"{}\"", escaped(&keys.join(" ")));
+    }
+    let _ = write!(out, "><title>{}</title>", escaped(&hint(state)));
+}
+
+fn draw_words(out: &mut String, words: &[SubtitleWord<'_>]) {
+    for (at, word) in words.iter().enumerate() {
+        let text = escaped(&word.text);
+        out.push_str(if at == 0 { "" } else { BETWEEN });
+        let _ = match word.operation {
+            Some(operation) => {
+                write!(
+                    out,
+                    "<tspan class=\"operation\" data-operation=\"{}\">{text}</tspan>",
+                    escaped(&key(operation))
+                )
+            }
+            None => write!(out, "{text}"),
+        };
+    }
 }
 
 /// Text that is shown where the pointer rests.
 fn hint(state: &State) -> String {
     let entry = if state.entry_point { ", entry point" } else { "" };
-    let operations = super::operations(state);
-    let runs =
-        if operations.is_empty() { String::new() } else { format!("; runs {}", operations.join(", ")) };
+    let runs = runs(state);
+    let runs = if runs.is_empty() { runs } else { format!("; runs {runs}") };
     format!("{}: {} state{entry}{runs}", state.name, state.kind)
 }
 

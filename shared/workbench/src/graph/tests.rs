@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use pagurus_scenario::script::Scripting;
-use pagurus_scenario::{Bounds, source};
+use pagurus_scenario::{Bounds, Library, LibraryEntry, OperationUse, source};
 
 use super::layout::layout;
 use super::*;
@@ -90,6 +90,26 @@ fn scn_13_a_picture_shows_every_state_and_way_and_obeys_no_text() {
     for bad in ["<script", "href", "NaN", "inf"] {
         assert!(!picture.contains(bad), "{bad}: {picture}");
     }
+}
+
+#[test]
+fn scn_19_an_operation_is_one_word_of_its_state_and_is_named_for_pages() {
+    let charge =
+        "scenario: charge\nkind: operation\nactions: [{http: {url: \"http://h\"}}, {log: charged}]\n";
+    let stored = LibraryEntry { name: "charge".into(), version: Some(3), file: None, text: charge.into() };
+    let library = Library::pinned(
+        9,
+        [(4, stored)],
+        [(OperationUse { user: 9, name: "charge".into(), wanted: None }, 4)],
+    );
+    let text = "scenario: s\ninitialState: a\nstates:\n  a: {actions: [{log: x}, {do: {operation: charge}}], on: {success: done, fail: done}}\n  \
+                done: {kind: terminal}\n";
+    let scripting = Scripting::new(Bounds::default().script);
+    let picture = svg(&source::read_with(text, &library, &scripting, &Bounds::default()).unwrap());
+    assert!(picture.contains("<g data-state=\"a\" data-operations=\"charge@3\"><title>a: plain state; runs charge version 3</title>"), "{picture}");
+    let line = "log · <tspan class=\"operation\" data-operation=\"charge@3\">do charge</tspan></text>";
+    assert!(picture.contains(line), "{picture}");
+    assert_eq!(picture.matches("data-operations").count(), 1, "{picture}");
 }
 
 #[test]

@@ -18,10 +18,11 @@ import { Dependencies } from "./order/dependencies";
 import { LedgerTab } from "./order/ledger-panel";
 import { ledgerOf } from "./order/ledger";
 import { requestOf } from "./order/list";
-import { Calls, CALLS, Events, EVENTS, Log, LOG, Steps, STEPS, Tasks, TASKS, Transitions, TRANSITIONS } from "./order/lists";
+import { Calls, CALLS, Events, EVENTS, Log, LOG, Tasks, TASKS, Transitions, TRANSITIONS } from "./order/lists";
 import { Overview } from "./order/overview";
 import { ended, type Order } from "./order/permitted";
 import { Requests, REQUESTS } from "./order/requests";
+import { Steps, STEPS } from "./order/steps";
 import { Why } from "./order/why";
 
 const TABS = ["overview", "data", "steps", "requests", "transitions", "events", "tasks", "log", "calls", "dependencies", "ledger"] as const;

@@ -8,7 +8,7 @@ import { Button } from "../parts/button";
 import { Page } from "../parts/page";
 import { schedules as text } from "../text/schedules";
 import { OutcomeNote, type Outcome } from "./flows/outcome";
-import { CreateDialog } from "./schedules/create";
+import { CreateDialog } from "./schedules/form";
 import { ScheduleDetails } from "./schedules/details";
 import { ScheduleList } from "./schedules/list";
 
@@ -17,7 +17,7 @@ const LIMIT = 100;
 export default function Schedules() {
     const schedules = useResource<Schemas["PageOfScheduleView"]>(read("/v1/schedules", {}, { cursor: query.value.get("cursor"), limit: LIMIT }));
     const [outcome, setOutcome] = useState<Outcome>();
-    const close = () => setQuery({ schedule: undefined, new: undefined }, true);
+    const close = () => setQuery({ schedule: undefined, edit: undefined, new: undefined }, true);
     const done = (one: Outcome) => {
         close();
         setOutcome(one);

@@ -12,6 +12,7 @@ import { Page } from "../parts/page";
 import { Panel } from "../parts/panel";
 import { Table, type Column } from "../parts/table";
 import { text } from "../text/subscriptions";
+import { Lines } from "./flows/cells";
 import { bodyOf, conditionsOf, type Draft } from "./subscriptions/draft";
 
 type Subscription = Schemas["SubscriptionView"];
@@ -43,11 +44,9 @@ export default function Subscriptions() {
 
 function columns(choose: (shown: Shown) => void): Column<Subscription>[] {
     return [
-        { key: "name", name: text("name"), head: true, cell: (one) => one.name },
+        { key: "name", name: text("name"), head: true, cell: (one) => <Lines first={one.name} second={<code class="address">{one.url}</code>} /> },
         { key: "state", name: text("state"), cell: (one) => <State one={one} /> },
-        { key: "url", name: text("url"), wide: true, cell: (one) => <code>{one.url}</code> },
-        { key: "on", name: text("on"), cell: (one) => one.on.join(", ") },
-        { key: "of", name: text("of"), cell: (one) => conditionsOf(one) || <span class="faint">{text("every_order")}</span> },
+        { key: "of", name: text("of"), cell: (one) => <Lines first={conditionsOf(one) || text("every_order")} second={`${text("on")}: ${one.on.join(", ")}`} /> },
         { key: "waiting", name: text("waiting"), number: true, cell: (one) => one.waiting },
         { key: "parked", name: text("parked"), number: true, cell: (one) => one.parked },
         { key: "actions", name: text("actions"), unnamed: true, cell: (one) => <Acts one={one} choose={choose} /> },
@@ -67,14 +66,14 @@ function State({ one }: { one: Subscription }) {
 function Acts({ one, choose }: { one: Subscription; choose: (shown: Shown) => void }) {
     const act = one.pausedAt ? "resume" : "pause";
     return (
-        <>
+        <div class="row tight">
             <Button small needs="operator" label={text(`${act}_named`, { name: one.name })} onClick={() => choose({ act, name: one.name })}>
                 {text(act)}
             </Button>
             <Button small kind="danger" needs="admin" label={text("remove_named", { name: one.name })} onClick={() => choose({ act: "remove", name: one.name })}>
                 {text("remove")}
             </Button>
-        </>
+        </div>
     );
 }
 

@@ -2,9 +2,12 @@
 // states can be marked and clicked.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { send, type ApiRequest } from "../api/client";
+import { read, send, type ApiRequest } from "../api/client";
+import { to } from "../app/router";
 import { common } from "../text/common";
 import { reasonText } from "../text/reason";
+import { insideOf, type InsideOperation } from "./graph-operations";
+import { useOpen } from "./open";
 
 interface Props {
     label: string;
@@ -23,6 +26,8 @@ interface Props {
 export function Graph(props: Props) {
     const [picture, setPicture] = useState<string>();
     const [failure, setFailure] = useState<string>();
+    const [inside, setInside] = useState<readonly InsideOperation[]>([]);
+    const [open, turn] = useOpen();
     const box = useRef<HTMLDivElement>(null);
     const key = JSON.stringify(props.request);
     useEffect(() => {
@@ -37,10 +42,20 @@ export function Graph(props: Props) {
         return () => asking.abort();
     }, [key]);
     useEffect(() => {
-        if (box.current && picture) show(box.current, picture);
+        if (!box.current || !picture) return;
+        show(box.current, picture);
+        setInside(insideOf([...box.current.querySelectorAll<SVGGElement>("g[data-operations]")].map((group) => group.dataset)));
     }, [picture, failure]);
     useEffect(() => {
-        if (box.current && picture) mark(box.current, props);
+        if (!box.current || !picture) return;
+        mark(box.current, props);
+        for (const word of box.current.querySelectorAll<SVGElement>("[data-operation]")) {
+            const key = word.dataset["operation"] ?? "";
+            word.onclick = (event) => {
+                event.stopPropagation();
+                turn(key);
+            };
+        }
     });
     if (failure)
         return (
@@ -48,7 +63,42 @@ export function Graph(props: Props) {
                 {common("failed")} {failure}
             </p>
         );
-    return <div class="graph" ref={box} role="group" aria-label={props.label} tabIndex={0} />;
+    return (
+        <>
+            <div class="graph" ref={box} role="group" aria-label={props.label} tabIndex={0} />
+            {inside.length > 0 && <Operations inside={inside} open={open} turn={turn} />}
+        </>
+    );
+}
+
+interface OperationsProps {
+    inside: readonly InsideOperation[];
+    open: ReadonlySet<string>;
+    turn: (key: string, wish: boolean) => void;
+}
+
+/** The operations that run inside states: each opens to its own graph, as a click on its word in the picture does. */
+function Operations({ inside, open, turn }: OperationsProps) {
+    return (
+        <div class="graph-operations" role="group" aria-label={common("operations_inside")}>
+            {inside.map(({ key, name, version, states }) => {
+                const [title, query] = version === undefined ? [name, ""] : [common("operation_named", { name, version }), `?version=${version}`];
+                return (
+                    <details key={key} class="disclosure" open={open.has(key)} onToggle={(event) => turn(key, event.currentTarget.open)}>
+                        <summary>
+                            <code>{`do ${name}`}</code> <span class="soft">{common("operation_in", { states: states.join(", ") })}</span>
+                        </summary>
+                        {open.has(key) && (
+                            <>
+                                <a href={to("scenarios", name) + query}>{title}</a>
+                                <Graph label={title} request={read("/v1/scenarios/{name}/graph", { name }, { version, format: "svg" })} />
+                            </>
+                        )}
+                    </details>
+                );
+            })}
+        </div>
+    );
 }
 
 /** Takes a picture into an element. Its own style sheet is left out: that of the page knows the themes. */

@@ -1,6 +1,7 @@
 // A new order as its form has it, and the body of its registration.
 
 import type { Schemas } from "../../api/client";
+import { localOf, timeOf } from "../../app/local";
 import { sorted } from "./params";
 
 export interface Pair {
@@ -14,6 +15,19 @@ export interface Condition {
     readonly states: string;
     readonly otherwise: string;
 }
+
+/** A receiver of notifications. */
+export interface Receiver {
+    readonly url: string;
+    readonly correlationId: string;
+    readonly timezone: string;
+    readonly on: readonly string[];
+    readonly format: string;
+}
+
+export const NO_RECEIVER: Receiver = { url: "", correlationId: "", timezone: "", on: [], format: "" };
+/** Receivers that an order may have. */
+export const MOST_RECEIVERS = 8;
 
 /** Everything of the form but the parameters, as it was typed. Times are local to the zone of the page. */
 export interface Draft {
@@ -30,11 +44,7 @@ export interface Draft {
     readonly periodToStart: string;
     readonly promiseAt: string;
     readonly after: readonly Condition[];
-    readonly notifyUrl: string;
-    readonly correlationId: string;
-    readonly timezone: string;
-    readonly on: readonly string[];
-    readonly format: string;
+    readonly receivers: readonly Receiver[];
 }
 
 export const OCCASIONS = ["final", "transitions", "parked", "jeopardy"] as const;
@@ -55,25 +65,8 @@ export function emptyDraft(id: string, scenario: string): Draft {
         periodToStart: "",
         promiseAt: "",
         after: [],
-        notifyUrl: "",
-        correlationId: "",
-        timezone: "",
-        on: [],
-        format: "",
+        receivers: [NO_RECEIVER],
     };
-}
-
-/** A time of the form as one with an offset; a text that is no time stays, and the server says so. */
-export function timeOf(local: string, isUtc: boolean): string {
-    const at = new Date(isUtc ? `${local}Z` : local);
-    return Number.isNaN(at.getTime()) ? local : at.toISOString().replace(".000Z", "Z");
-}
-
-/** A time as the form's inputs take it, in the zone of the page. */
-export function localOf(time: string, isUtc: boolean): string {
-    const at = new Date(time);
-    const shifted = new Date(at.getTime() - (isUtc ? 0 : at.getTimezoneOffset() * 60_000));
-    return shifted.toISOString().slice(0, 19);
 }
 
 /** An object without what has no value; nothing where nothing is left. */
@@ -89,6 +82,20 @@ function numberOf(text: string): number | string | undefined {
     return /^\d+$/.test(trimmed) ? Number(trimmed) : trimmed;
 }
 
+function receiverOf({ url, correlationId, timezone, on, format }: Receiver): Record<string, unknown> | undefined {
+    return filled({ url: url.trim(), correlationId: correlationId.trim(), timezone: timezone.trim(), on, format });
+}
+
+/** Pointers of the receivers within the body: one alone is no list, and one with nothing in it is not sent. */
+export function receiverPointers(receivers: readonly Receiver[]): (string | undefined)[] {
+    const isSent = receivers.map((one) => receiverOf(one) !== undefined);
+    const isList = isSent.filter(Boolean).length > 1;
+    return isSent.map((sent, index) => {
+        if (!sent) return undefined;
+        return isList ? `/notify/${isSent.slice(0, index).filter(Boolean).length}` : "/notify";
+    });
+}
+
 /** The body of the registration. */
 export function bodyOf(draft: Draft, params: Record<string, unknown>, isUtc: boolean): Record<string, unknown> {
     const time = (local: string) => (local === "" ? undefined : timeOf(local, isUtc));
@@ -101,13 +108,8 @@ export function bodyOf(draft: Draft, params: Record<string, unknown>, isUtc: boo
         ...(otherwise ? { otherwise } : {}),
     }));
     const lifecycle = filled({ startAt: time(draft.startAt), periodToStart: numberOf(draft.periodToStart), promiseAt: time(draft.promiseAt), after });
-    const notify = filled({
-        url: draft.notifyUrl.trim(),
-        correlationId: draft.correlationId.trim(),
-        timezone: draft.timezone.trim(),
-        on: draft.on,
-        format: draft.format,
-    });
+    const receivers = draft.receivers.map(receiverOf).filter((one) => one !== undefined);
+    const notify = receivers.length > 1 ? receivers : receivers[0];
     const object = (pairs: readonly Pair[]) => {
         const named = pairs.filter(({ name }) => name !== "").map(({ name, value }) => [name, value] as const);
         return named.length > 0 ? Object.fromEntries(named) : undefined;
@@ -150,7 +152,7 @@ export function passedOf(order: Order, now: number): string[] {
 /** The form filled from an order, with its ordered time, conditions and promise unless they lie in the past. */
 export function draftOf(order: Order, id: string, isUtc: boolean, now: number): Draft {
     const future = (at: string | null | undefined) => (at && Date.parse(at) > now ? localOf(at, isUtc) : "");
-    const notify = (Array.isArray(order.notify) ? {} : (order.notify ?? {})) as Partial<Schemas["NotifyBody"]>;
+    const notify = [order.notify ?? {}].flat() as Partial<Schemas["NotifyBody"]>[];
     const open = order.after.filter((one) => one.order === order.id && one.kind === "condition" && !one.settledAt);
     return {
         ...emptyDraft(id, order.scenario),
@@ -163,11 +165,13 @@ export function draftOf(order: Order, id: string, isUtc: boolean, now: number): 
         periodToStart: periodOf(order),
         promiseAt: future(order.promise?.promiseAt),
         after: open.map((one) => ({ order: one.after, states: one.states.join(", "), otherwise: one.otherwise })),
-        notifyUrl: notify.url ?? "",
-        correlationId: notify.correlationId ?? "",
-        timezone: notify.timezone ?? "",
-        on: notify.on ?? [],
-        format: notify.format ?? "",
+        receivers: notify.map(({ url, correlationId, timezone, on, format }) => ({
+            url: url ?? "",
+            correlationId: correlationId ?? "",
+            timezone: timezone ?? "",
+            on: on ?? [],
+            format: format ?? "",
+        })),
     };
 }
 

@@ -1,10 +1,11 @@
-// What an order has beside its parameters: id, queue, priority, times, conditions, notification.
+// What an order has beside its parameters: id, queue, priority, times, conditions.
 
 import { newOrder as text } from "../../text/new-order";
 import { zone } from "../../app/time";
 import { Button } from "../../parts/button";
-import { FORMATS, OCCASIONS, type Condition, type Draft, type Pair } from "./body";
+import type { Condition, Draft, Pair } from "./body";
 import { ChoiceField, RowList, Section, TextField, TimeField, type Errors } from "./inputs";
+import { notifyPointers } from "./receivers";
 
 interface Props {
     draft: Draft;
@@ -23,8 +24,7 @@ export function detailPointers(draft: Draft): string[] {
     const labels = ["/labels", ...draft.labels.map(({ name }) => `/labels/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`)];
     const fixed = ["id", "scenario", "scenarioVersion", "mode", "queue", "priority", "transactionId", "flow"].map((name) => `/${name}`);
     const times = ["startAt", "periodToStart", "promiseAt"].map((name) => `/lifecycle/${name}`);
-    const notify = ["url", "correlationId", "timezone", "on", "format"].map((name) => `/notify/${name}`);
-    return [...fixed, ...labels, ...times, ...after, ...notify];
+    return [...fixed, ...labels, ...times, ...after, ...notifyPointers(draft.receivers)];
 }
 
 export function Identity({ draft, errors, onChange, onNewId }: Props & { onNewId: () => void }) {
@@ -151,64 +151,6 @@ function After({ draft, errors, onChange }: Props) {
                 </>
             )}
         </RowList>
-    );
-}
-
-export function Notification({ draft, errors, onChange }: Props) {
-    const toggle = (word: string, on: boolean) => onChange({ on: OCCASIONS.filter((one) => (one === word ? on : draft.on.includes(one))) });
-    return (
-        <Section title={text("notify")}>
-            <TextField
-                label={text("notify_url")}
-                mono
-                hint={text("notify_url_hint")}
-                value={draft.notifyUrl}
-                error={errors.get("/notify/url")}
-                onChange={(notifyUrl) => onChange({ notifyUrl })}
-            />
-            {draft.notifyUrl !== "" && (
-                <>
-                    <div class="field-grid">
-                        <TextField
-                            label={text("correlation")}
-                            value={draft.correlationId}
-                            error={errors.get("/notify/correlationId")}
-                            onChange={(correlationId) => onChange({ correlationId })}
-                        />
-                        <TextField
-                            label={text("notify_timezone")}
-                            hint={text("notify_timezone_hint")}
-                            value={draft.timezone}
-                            error={errors.get("/notify/timezone")}
-                            onChange={(timezone) => onChange({ timezone })}
-                        />
-                        <ChoiceField
-                            label={text("notify_format")}
-                            value={draft.format}
-                            options={["", ...FORMATS].map((value) => ({ value, text: value || text("not_set") }))}
-                            error={errors.get("/notify/format")}
-                            onChange={(format) => onChange({ format })}
-                        />
-                    </div>
-                    <fieldset class="row-list">
-                        <legend>{text("notify_on")}</legend>
-                        <div class="row">
-                            {OCCASIONS.map((word) => (
-                                <label key={word} class="check">
-                                    <input
-                                        type="checkbox"
-                                        checked={draft.on.includes(word)}
-                                        onChange={(event) => toggle(word, event.currentTarget.checked)}
-                                    />
-                                    <code>{word}</code>
-                                </label>
-                            ))}
-                        </div>
-                        {errors.has("/notify/on") && <span class="field-error">{errors.get("/notify/on")}</span>}
-                    </fieldset>
-                </>
-            )}
-        </Section>
     );
 }
 

@@ -14,10 +14,11 @@ import { Badge } from "../../parts/badge";
 import { Button } from "../../parts/button";
 import { CopyLine } from "../../parts/page";
 import { bodyOf, changesOf, type Draft } from "./body";
-import { Flow, Labels, Identity, Lifecycle, Notification, detailPointers } from "./details";
+import { Flow, Labels, Identity, Lifecycle, detailPointers } from "./details";
 import { refusalOf } from "./faults";
 import { ChoiceField, Section, TextField, type Errors } from "./inputs";
 import { ParamsForm } from "./params-form";
+import { Receivers } from "./receivers";
 import { useSchema, type Known } from "./source";
 import { beginWith, made, pointersOf, type Typed } from "./typed";
 
@@ -65,7 +66,7 @@ export function OrderForm(props: Props) {
                     )}
                     {typed && <ParamsForm typed={typed} root={form.root} errors={errors} onChange={form.write} />}
                     <Lifecycle draft={draft} errors={errors} onChange={form.change} />
-                    <Notification draft={draft} errors={errors} onChange={form.change} />
+                    <Receivers receivers={draft.receivers} errors={errors} onChange={(receivers) => form.change({ receivers })} />
                 </div>
             </div>
             <p class="faint">{text("required_note")}</p>

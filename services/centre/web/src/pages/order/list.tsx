@@ -1,5 +1,6 @@
 // A list of the parts of an order: one page of its rows, with ways to the pages around. The place stands in the address.
 
+import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { json, type Query, type Read } from "../../api/client";
 import { lastStart, useListing } from "../../api/listing";
@@ -27,11 +28,11 @@ interface Props<R> {
     id: string;
     list: ListOf<R>;
     title: string;
-    columns: readonly Column<R>[];
-    keyOf: (row: R) => string | number;
     emptyText: string;
     /** Name of its place in the address, where a page has two lists. */
     param?: string;
+    /** The rows of a page. */
+    children: (rows: readonly R[], caption: string) => ComponentChildren;
 }
 
 export function requestOf<R>(list: ListOf<R>, id: string, at: string | undefined): Read<R[]> {
@@ -47,7 +48,16 @@ function placeIn(url: string): string | undefined {
     return values.get("after") ?? values.get("cursor") ?? undefined;
 }
 
-export function ListPanel<R>({ id, list, title, columns, keyOf, emptyText, param = "at" }: Props<R>) {
+interface TableProps<R> extends Omit<Props<R>, "children"> {
+    columns: readonly Column<R>[];
+    keyOf: (row: R) => string | number;
+}
+
+export function ListTable<R>({ columns, keyOf, ...rest }: TableProps<R>) {
+    return <ListPanel {...rest}>{(rows, caption) => <Table caption={caption} columns={columns} rows={rows} keyOf={keyOf} />}</ListPanel>;
+}
+
+export function ListPanel<R>({ id, list, title, emptyText, param = "at", children }: Props<R>) {
     const at = query.value.get(param) ?? undefined;
     const listing = useListing(requestOf(list, id, at), { every: 10_000, follow: { order: [id] } });
     const body = useRef<HTMLDivElement>(null);
@@ -62,7 +72,7 @@ export function ListPanel<R>({ id, list, title, columns, keyOf, emptyText, param
             <Panel title={title} resource={listing} empty={(data) => data.rows.length === 0 && !at} emptyText={emptyText}>
                 {({ rows }) => (
                     <>
-                        <Table caption={text("rows_of", { title })} columns={columns} rows={rows} keyOf={keyOf} />
+                        {children(rows, text("rows_of", { title }))}
                         <Pages id={id} list={list} at={at} next={next && placeIn(next)} move={move} />
                     </>
                 )}

@@ -5,22 +5,19 @@ import { to } from "../../app/router";
 import { Badge } from "../../parts/badge";
 import { Disclosure } from "../../parts/disclosure";
 import { Json } from "../../parts/json";
-import { Duration } from "../../parts/moment";
 import type { Column } from "../../parts/table";
 import { order as text } from "../../text/order";
 import { Exact } from "./exact";
-import { ListPanel, type ListOf } from "./list";
+import { ListTable, type ListOf } from "./list";
 
-type Step = Schemas["StepView"];
 type Transition = Schemas["TransitionView"];
 type Event = Schemas["EventView"];
 type Task = Schemas["TaskView"];
 type Line = Schemas["LogLineView"];
 type Call = Schemas["CallView"];
 
-const byCursor = (at: string | undefined): Query => ({ cursor: at });
+export const byCursor = (at: string | undefined): Query => ({ cursor: at });
 
-export const STEPS: ListOf<Step> = { request: (id, query) => read("/v1/orders/{id}/steps", { id }, query), size: "limit", place: byCursor };
 export const TRANSITIONS: ListOf<Transition> = { request: (id, query) => read("/v1/orders/{id}/transitions", { id }, query), size: "limit", place: byCursor };
 export const TASKS: ListOf<Task> = { request: (id, query) => read("/v1/orders/{id}/tasks", { id }, query), size: "limit", place: byCursor };
 export const CALLS: ListOf<Call> = { request: (id, query) => read("/v1/orders/{id}/calls", { id }, query), size: "limit", place: byCursor };
@@ -37,40 +34,6 @@ export const LOG: ListOf<Line> = {
     place: (at) => (at !== undefined && /^\d+$/.test(at) ? { fromLine: Number(at) + 1 } : { cursor: at }),
     numbered: true,
 };
-
-const stepColumns = (): Column<Step>[] => [
-    { key: "number", name: text("number"), number: true, cell: (row) => row.number },
-    { key: "at", name: text("at"), cell: (row) => <Exact at={row.at} /> },
-    { key: "state", name: text("state"), cell: (row) => <code>{row.state}</code> },
-    { key: "name", name: text("name"), cell: (row) => row.name ?? row.kind },
-    { key: "target", name: text("target"), head: true, cell: (row) => <Target step={row} /> },
-    { key: "outcome", name: text("outcome"), cell: (row) => <Outcome step={row} /> },
-    { key: "attempt", name: text("attempt"), number: true, cell: (row) => row.attempt },
-    { key: "duration", name: text("duration"), number: true, cell: (row) => <Duration ms={row.durationMs} /> },
-    { key: "bytes", name: text("bytes"), number: true, cell: (row) => row.bytes },
-    { key: "hand-out", name: text("hand_out"), number: true, cell: (row) => row.handOut },
-    { key: "life", name: text("life"), number: true, cell: (row) => row.life },
-    { key: "node", name: text("node"), cell: (row) => row.node },
-    { key: "key", name: text("key"), cell: (row) => row.key && <code>{row.key}</code> },
-];
-
-function Target({ step }: { step: Step }) {
-    return (
-        <>
-            <code>{step.target}</code>
-            {step.error && <span class="sub bad-text">{step.error}</span>}
-        </>
-    );
-}
-
-function Outcome({ step }: { step: Step }) {
-    return (
-        <>
-            <Badge word={step.outcome} tone={step.outcome === "failed" ? "bad" : "good"} /> {step.status}
-            {step.class && <code class="sub">{step.class}</code>}
-        </>
-    );
-}
 
 const transitionColumns = (): Column<Transition>[] => [
     { key: "number", name: text("number"), number: true, cell: (row) => row.number },
@@ -135,27 +98,23 @@ const callColumns = (): Column<Call>[] => [
     { key: "answer", name: text("details"), cell: (row) => (row.error ? <span class="sub bad-text">{row.error.message}</span> : <Detail value={row.answer} />) },
 ];
 
-export function Steps({ id }: { id: string }) {
-    return <ListPanel id={id} list={STEPS} title={text("tab_steps")} columns={stepColumns()} keyOf={(row) => row.number} emptyText={text("steps_empty")} />;
-}
-
 export function Transitions({ id }: { id: string }) {
-    return <ListPanel id={id} list={TRANSITIONS} title={text("tab_transitions")} columns={transitionColumns()} keyOf={(row) => row.number} emptyText={text("transitions_empty")} />;
+    return <ListTable id={id} list={TRANSITIONS} title={text("tab_transitions")} columns={transitionColumns()} keyOf={(row) => row.number} emptyText={text("transitions_empty")} />;
 }
 
 export function Events({ id }: { id: string }) {
-    return <ListPanel id={id} list={EVENTS} title={text("tab_events")} columns={eventColumns()} keyOf={(row) => row.number} emptyText={text("events_empty")} />;
+    return <ListTable id={id} list={EVENTS} title={text("tab_events")} columns={eventColumns()} keyOf={(row) => row.number} emptyText={text("events_empty")} />;
 }
 
 export function Tasks({ id }: { id: string }) {
     const keyOf = (row: Task) => `${row.life} ${row.kind} ${row.name} ${row.attempts} ${row.startedAt ?? row.scheduledAt ?? ""}`;
-    return <ListPanel id={id} list={TASKS} title={text("tab_tasks")} columns={taskColumns()} keyOf={keyOf} emptyText={text("tasks_empty")} />;
+    return <ListTable id={id} list={TASKS} title={text("tab_tasks")} columns={taskColumns()} keyOf={keyOf} emptyText={text("tasks_empty")} />;
 }
 
 export function Log({ id }: { id: string }) {
-    return <ListPanel id={id} list={LOG} title={text("tab_log")} columns={logColumns()} keyOf={(row) => row.line} emptyText={text("line_empty")} />;
+    return <ListTable id={id} list={LOG} title={text("tab_log")} columns={logColumns()} keyOf={(row) => row.line} emptyText={text("line_empty")} />;
 }
 
 export function Calls({ id }: { id: string }) {
-    return <ListPanel id={id} list={CALLS} title={text("tab_calls")} columns={callColumns()} keyOf={(row) => row.key} emptyText={text("calls_empty")} />;
+    return <ListTable id={id} list={CALLS} title={text("tab_calls")} columns={callColumns()} keyOf={(row) => row.key} emptyText={text("calls_empty")} />;
 }

@@ -10,7 +10,7 @@ export function Preview({ request }: { request: ApiRequest | undefined }) {
     const { data, failure, busy } = useAnswer<Schemas["StatusView"]>(request ? { ...request, url: `${request.url}?dryRun=true` } : null);
     if (!request) return null;
     return (
-        <div class={failure && !busy ? "preview bad" : "preview"} role="status">
+        <div class={failure && !busy ? "dry-run bad" : "dry-run"} role="status">
             {busy && <span class="faint">{text("preview_busy")}</span>}
             {!busy && failure && text("preview_bad", { reason: failure.message })}
             {!busy && data && (

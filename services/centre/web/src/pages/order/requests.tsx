@@ -8,10 +8,11 @@ import { ActionDialog } from "../../parts/dialog";
 import { Field } from "../../parts/field";
 import { WhenSeen } from "../../parts/seen";
 import type { Column } from "../../parts/table";
+import { common } from "../../text/common";
 import { order as text } from "../../text/order";
 import { Exact } from "./exact";
 import { JsonField, parsedJson } from "./json-field";
-import { ListPanel, type ListOf } from "./list";
+import { ListTable, type ListOf } from "./list";
 import { Detail } from "./lists";
 
 type Request = Schemas["RequestView"];
@@ -45,12 +46,28 @@ function requestColumns(answer: (name: string) => void): Column<Request>[] {
                     </Button>
                 ),
         },
+        { key: "cancel", name: text("given_up"), cell: (row) => <GivenUp request={row} /> },
         { key: "system", name: text("system"), cell: (row) => row.system },
         { key: "registered", name: text("registered"), cell: (row) => <Exact at={row.registeredAt} /> },
         { key: "closed", name: text("closed"), cell: (row) => <Exact at={row.closedAt} /> },
         { key: "visit", name: text("visit"), number: true, cell: (row) => row.visit },
         { key: "life", name: text("life"), number: true, cell: (row) => row.life },
     ];
+}
+
+const CANCELS = { ready: "plain", pending: "warn", done: "good", failed: "bad" } as const;
+
+/** The call by which the called system learns that nobody wants its answer. */
+function GivenUp({ request }: { request: Request }) {
+    const { cancel, cancelError } = request;
+    if (!cancel) return <span class="faint">{common("none")}</span>;
+    const word = cancel as keyof typeof CANCELS;
+    return (
+        <>
+            <Badge word={text(`given_up_${word}`)} tone={CANCELS[word]} />
+            {cancelError && <span class={word === "failed" ? "sub bad-text" : "sub"}>{cancelError}</span>}
+        </>
+    );
 }
 
 const callbackColumns = (): Column<Callback>[] => [
@@ -68,7 +85,7 @@ export function Requests({ id, eager }: { id: string; eager: boolean }) {
     const [answered, setAnswered] = useState<string>();
     return (
         <div class="stack">
-            <ListPanel
+            <ListTable
                 id={id}
                 list={REQUESTS}
                 title={text("requests")}
@@ -86,7 +103,7 @@ export function Requests({ id, eager }: { id: string; eager: boolean }) {
 
 function Callbacks({ id }: { id: string }) {
     const keyOf = (row: Callback) => `${row.request} ${row.receivedAt}`;
-    return <ListPanel id={id} list={CALLBACKS} title={text("callbacks")} columns={callbackColumns()} keyOf={keyOf} emptyText={text("callbacks_empty")} param="callbacks" />;
+    return <ListTable id={id} list={CALLBACKS} title={text("callbacks")} columns={callbackColumns()} keyOf={keyOf} emptyText={text("callbacks_empty")} param="callbacks" />;
 }
 
 function AnswerDialog({ id, request, onClose }: { id: string; request: string; onClose: () => void }) {

@@ -5,7 +5,7 @@ import { change, read, type ApiRequest, type Schemas } from "../../api/client";
 import { useResource } from "../../api/resource";
 import { now } from "../../app/clock";
 import { shortTime } from "../../app/time";
-import { to, toWith } from "../../app/router";
+import { query, setQuery, to, toWith } from "../../app/router";
 import { Badge } from "../../parts/badge";
 import { Button } from "../../parts/button";
 import { ActionDialog, Dialog } from "../../parts/dialog";
@@ -17,6 +17,7 @@ import { whoOf } from "../../parts/who";
 import { common } from "../../text/common";
 import { schedules as text } from "../../text/schedules";
 import type { Outcome } from "../flows/outcome";
+import { EditDialog } from "./form";
 import { LastRun, NextTimes, ScheduleState } from "./list";
 import { ruleText, type Run, type Schedule } from "./rule";
 
@@ -46,6 +47,7 @@ export function ScheduleDetails({ name, onClose, onDone }: Props) {
                 </Panel>
             </div>
             {schedule.data && <Acts schedule={schedule.data} choose={setAct} />}
+            {query.value.has("edit") && schedule.data && <EditDialog schedule={schedule.data} onClose={() => setQuery({ edit: undefined }, true)} onDone={onDone} />}
             {act && schedule.data && <ActDialog act={act} schedule={schedule.data} onClose={() => setAct(undefined)} onDone={onDone} />}
         </Dialog>
     );
@@ -54,22 +56,21 @@ export function ScheduleDetails({ name, onClose, onDone }: Props) {
 function ScheduleFacts({ schedule }: { schedule: Schedule }) {
     const by = (who: unknown, at: string) => text("made_by", { by: whoOf(who) ?? common("none"), time: shortTime(at, now.value) });
     const { counts, problem } = schedule;
-    const exceptions = (schedule.exceptions ?? []).map((one) => (typeof one === "string" ? one : `${one.from} – ${one.until}`));
     const catchUp = schedule.catchUp ?? {};
     return (
         <Facts
             facts={[
                 [text("state"), <ScheduleState schedule={schedule} />],
-                [text("problem"), problem?.lasts && <span class="bad-text">{problem.message}</span>],
-                [text("problem_past"), problem && !problem.lasts && problem.message],
+                [text("problem"), problem?.lasts ? <span class="bad-text">{problem.message}</span> : undefined],
+                [text("problem_past"), problem?.lasts ? undefined : problem?.message],
                 [text("paused"), schedule.pausedAt && [by(schedule.pausedBy, schedule.pausedAt), schedule.pauseReason].filter(Boolean).join(": ")],
                 [text("rule"), ruleText(schedule)],
                 [text("from"), schedule.from && <Time at={schedule.from} />],
                 [text("until"), schedule.until && <Time at={schedule.until} />],
-                [text("exceptions"), exceptions.join(", ")],
+                [text("exceptions"), schedule.exceptions?.length ? <Exceptions exceptions={schedule.exceptions} /> : undefined],
                 [text("next"), <NextTimes schedule={schedule} />],
                 [text("last"), schedule.last && <LastRun run={schedule.last} />],
-                [text("queued"), schedule.queued > 0 && String(schedule.queued)],
+                [text("queued"), schedule.queued > 0 ? schedule.queued : undefined],
                 [text("counts"), text("counts_text", { ...counts })],
                 [text("catch_up"), text(`catch_up_${catchUp.policy ?? "one"}`)],
                 [text("overlap"), text(`overlap_${schedule.overlap ?? "skip"}`)],
@@ -80,6 +81,22 @@ function ScheduleFacts({ schedule }: { schedule: Schedule }) {
                 [text("changed"), by(schedule.changedBy, schedule.changedAt)],
             ]}
         />
+    );
+}
+
+function Exceptions({ exceptions }: { exceptions: NonNullable<Schedule["exceptions"]> }) {
+    return (
+        <ul class="plain-list">
+            {exceptions.map((one) =>
+                typeof one === "string" ? (
+                    <li key={one}>{one}</li>
+                ) : (
+                    <li key={one.from}>
+                        <Time at={one.from} /> – <Time at={one.until} />
+                    </li>
+                ),
+            )}
+        </ul>
     );
 }
 
@@ -109,6 +126,9 @@ function Acts({ schedule, choose }: { schedule: Schedule; choose: (act: Act) => 
         <footer class="dialog-foot">
             <Button kind="danger" needs="operator" onClick={() => choose("remove")}>
                 {text("remove")}
+            </Button>
+            <Button needs="operator" onClick={() => setQuery({ edit: "true" })}>
+                {text("edit")}
             </Button>
             <Button needs="operator" onClick={() => choose("run")}>
                 {text("run")}

@@ -37,7 +37,7 @@ pub fn repair(
     max_vars_bytes: usize,
 ) -> Result<Repaired, Vec<Fault>> {
     let mut faults = Vec::new();
-    let place = Place::of(&asked.from, scenario, &former).map_err(|found| faults.push(found)).ok();
+    let place = RepairPoint::of(&asked.from, scenario, &former).map_err(|found| faults.push(found)).ok();
     let bytes = asked.vars.as_ref().map_or(0, |vars| Value::Object(vars.clone()).to_string().len());
     if bytes > max_vars_bytes {
         let message =
@@ -60,13 +60,13 @@ pub enum RepairedLife {
 }
 
 /// Place that a request names, held against the scenario.
-enum Place<'s> {
+enum RepairPoint<'s> {
     State(&'s State),
     Action(&'s State, usize),
     Failed(Box<FailurePoint>),
 }
 
-impl<'s> Place<'s> {
+impl<'s> RepairPoint<'s> {
     fn of(asked: &RepairPlace, scenario: &'s Scenario, former: &Snapshot) -> Result<Self, Fault> {
         match asked {
             RepairPlace::State(name) => state_at(name, scenario).map(Self::State),

@@ -32,7 +32,7 @@ states:
           save: {charged: "${response.body.n}"}
       - http: {method: POST, url: "${config.demo}/book", body: {order: "${order.id}", code: "${callbacks.payment.body.code}", charged: "${vars.charged}", opened: "${responses.opened.status}"}}
     on: {success: done, fail: tell}
-  tell: {actions: [{log: "not charged"}, {script: 'vars.told = true'}], on: {success: failed, fail: failed}}
+  tell: {actions: [{log: "not charged"}, {script: 'vars.said = true'}], on: {success: failed, fail: failed}}
   done: {kind: terminal}
   failed: {kind: terminal, outcome: fail}
 "#;

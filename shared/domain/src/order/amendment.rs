@@ -127,7 +127,7 @@ pub enum RepairPlace {
 /// Place from which a stuck order goes on, and its variables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Repair {
-    /// Where it goes on.
+    /// Place from which it goes on.
     pub from: RepairPlace,
     /// Variables of the order; none keeps those that it has.
     pub vars: Option<Map<String, Value>>,

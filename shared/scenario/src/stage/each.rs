@@ -258,12 +258,26 @@ impl StageRun {
         EachFailure { index, error, last }: EachFailure,
         turn: &StageTurn<'_>,
     ) {
+        self.end_elements_that_went_through(each, turn);
         let mut point = self.failure_point(turn);
         let failed = point.as_mut().and_then(|point| point.element_mut(index));
         failed.into_iter().for_each(|element| element.back_to_call(each));
         self.set_lists_so_far(each, turn);
         self.context.response = last;
         self.fail_at(point, error, turn);
+    }
+
+    /// Ends the elements that have nothing left to ask: the failure of another one came first.
+    fn end_elements_that_went_through(&mut self, each: &EachAction, turn: &StageTurn<'_>) {
+        let own = self.context.response.take();
+        let is_through = |element: &ElementProgress| element.is_open() && element.next >= each.actions.len();
+        for index in 0..self.elements().len() {
+            if self.elements().get(index).is_some_and(is_through) {
+                // Its `save` fails again when the others have gone through.
+                self.end_element(each, index, turn).unwrap_or_default();
+            }
+        }
+        (self.context.response, self.context.element) = (own, None);
     }
 
     /// Sets the variables from what the elements have by now, if they have room for it.

@@ -11,6 +11,7 @@ mod choose;
 mod defects;
 mod each;
 mod failed_action;
+mod failed_action_property;
 mod failures;
 mod flow;
 mod given_up;

@@ -15,7 +15,7 @@ use super::{
 pub struct FailurePoint {
     /// The position before that action, without the variables of the scenario itself.
     pub position: Box<Snapshot>,
-    /// What the state does up to that action: another version of the scenario may do something else.
+    /// Digest of the actions up to that one: another version of the scenario may have others.
     pub actions: Digest,
 }
 
@@ -99,7 +99,7 @@ impl FailurePoint {
     }
 }
 
-/// What the state of a position does up to its action; `None` if this version of the scenario does not come to it.
+/// Digest of the actions of a state up to that of the position; `None` if this version of the scenario does not have it.
 fn actions_up_to(position: &Snapshot, scenario: &Scenario) -> Option<Digest> {
     let state = scenario.state(scenario.state_named(position.visit.state.as_deref()?)?);
     let done = state.actions.get(..=position.main.action)?;

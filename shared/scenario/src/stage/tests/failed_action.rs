@@ -41,6 +41,11 @@ fn again(mut play: Play, last: &StageEnd, body: &Value) -> Play {
     play
 }
 
+/// The same at the action that failed.
+pub(super) fn again_at_failure(play: Play, last: &StageEnd) -> Play {
+    again(play, last, &failed())
+}
+
 fn failed() -> Value {
     json!({"failedAction": true})
 }

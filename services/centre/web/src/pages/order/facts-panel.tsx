@@ -9,7 +9,7 @@ import { Facts } from "../../parts/facts";
 import { Duration, Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
 import { order as text } from "../../text/order";
-import type { Order } from "./permitted";
+import { type Order, placeOf } from "./permitted";
 import { Said } from "../../parts/said";
 
 type Fact = readonly [name: string, value: ComponentChildren];
@@ -47,12 +47,33 @@ function standing(order: Order): Fact[] {
     ];
 }
 
+/** Entry points that were visited, the last one last. */
+function EntryPoints({ visited }: { visited: Order["entryPoints"] }) {
+    return visited.map((one, at) => (
+        <span key={one.state}>
+            {at > 0 && ", "}
+            <code>{one.state}</code> <Time at={one.visitedAt} />
+        </span>
+    ));
+}
+
+/** The action from which a repair may go on. */
+function FailedAction({ failed }: { failed: NonNullable<Order["failedAction"]> }) {
+    return (
+        <>
+            <code>{placeOf(failed)}</code> {typeof failed.elements === "number" && text("elements_done", { n: failed.elementsDone ?? 0, of: failed.elements })}
+        </>
+    );
+}
+
 function course(order: Order): Fact[] {
     return [
         [text("life"), order.life],
         [text("stages"), order.stages],
         [text("retries"), order.retries],
         [text("entry_point"), order.entryPoint && <code>{order.entryPoint}</code>],
+        [text("entry_points"), order.entryPoints.length > 1 && <EntryPoints visited={order.entryPoints} />],
+        [text("failed_action"), order.failedAction && <FailedAction failed={order.failedAction} />],
         [
             text("failed_over"),
             order.failedOver && (

@@ -20,6 +20,11 @@ const NODE_STOPPED = "node.stopped";
 
 type Facts = Pick<Order, "status" | "error" | "unsentNotifications" | "inconsistent">;
 
+/** The place of an action, as the list of steps has it. */
+export function placeOf({ state, action, kind }: NonNullable<Order["failedAction"]>): string {
+    return `${state}[${action}]${kind ? ` ${kind}` : ""}`;
+}
+
 /** Whether an order has ended, at least until somebody restarts it. */
 export function ended(order: Pick<Order, "status">): boolean {
     return ENDED.includes(order.status);

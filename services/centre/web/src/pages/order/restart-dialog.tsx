@@ -8,7 +8,7 @@ import { order as text } from "../../text/order";
 import type { DialogProps } from "./actions";
 import { JsonField, parsedJson } from "./json-field";
 import { visited } from "./path";
-import type { Order } from "./permitted";
+import { type Order, placeOf } from "./permitted";
 import { Preview } from "./preview";
 
 /** A state of the workflow; those that the order has been in are proposed. */
@@ -88,22 +88,31 @@ export function RestartDialog({ order, onDone, onClose }: DialogProps) {
 const OF_TRIAL = "dry run";
 
 export function RepairDialog({ order, onDone, onClose }: DialogProps) {
+    const failed = order.failedAction ?? undefined;
+    const [alone, setAlone] = useState(failed !== undefined);
     const [state, setState] = useState(order.entryPoint ?? order.step ?? "");
     const [version, setVersion] = useState("");
     const [vars, setVars] = useState("");
+    const box = useId();
     const parsed = parsedJson(vars, true);
     const asked = (reason: string) =>
         change("POST", "/v1/orders/{id}/repair", { id: order.id }, {
-            state: state.trim(),
+            ...(alone ? { failedAction: true } : { state: state.trim() }),
             vars: parsed.value,
             scenarioVersion: version ? Number(version) : undefined,
             reason,
         });
-    const ready = parsed.error === undefined && state.trim() !== "";
+    const ready = parsed.error === undefined && (alone || state.trim() !== "");
     return (
         <ActionDialog title={`${text("act_repair")}: ${order.id}`} act={text("act_repair")} danger reason="required" disabled={!ready} request={asked} onDone={onDone} onClose={onClose}>
-            <p class="note bad">{text("warn_repair")}</p>
-            <StateField label={text("opt_state")} value={state} order={order} required onChange={setState} />
+            <p class="note bad">{text(alone ? "warn_repair_alone" : "warn_repair")}</p>
+            {failed && (
+                <div class="check-field">
+                    <input id={box} type="checkbox" checked={alone} onChange={(event) => setAlone(event.currentTarget.checked)} />
+                    <label for={box}>{text("opt_alone", { place: placeOf(failed) })}</label>
+                </div>
+            )}
+            {!alone && <StateField label={text("opt_state")} value={state} order={order} required onChange={setState} />}
             <VersionField value={version} present={order.scenarioVersion} onChange={setVersion} />
             <JsonField label={text("opt_vars")} hint={text("opt_vars_hint")} text={vars} object onChange={setVars} />
             <Preview request={ready ? asked(OF_TRIAL) : undefined} />

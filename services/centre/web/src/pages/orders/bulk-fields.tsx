@@ -10,7 +10,7 @@ interface Props {
     onChange: (part: Partial<Draft>) => void;
 }
 
-type TextField = Exclude<keyof Draft, "ignore" | "action">;
+type TextField = Exclude<keyof Draft, "ignore" | "alone" | "action">;
 
 export function ActionChoice({ draft, onChange }: Props) {
     return (
@@ -49,7 +49,7 @@ export function ActionFields({ draft, onChange, failure }: Props & { failure: Fa
                         error={errorOf("from")}
                     />
                 )}
-                {has("state") && <TextInput field="state" label={text("bulk_state")} required {...{ draft, onChange }} error={errorOf("state")} />}
+                {has("state") && !(has("alone") && draft.alone) && <TextInput field="state" label={text("bulk_state")} required {...{ draft, onChange }} error={errorOf("state")} />}
                 {has("by") && (
                     <TextInput
                         field="by"
@@ -81,12 +81,8 @@ export function ActionFields({ draft, onChange, failure }: Props & { failure: Fa
                     />
                 </p>
             )}
-            {has("ignore") && (
-                <label class="check">
-                    <input type="checkbox" checked={draft.ignore} onChange={(event) => onChange({ ignore: event.currentTarget.checked })} />
-                    {text("bulk_ignore")}
-                </label>
-            )}
+            {has("alone") && <Flag label={text("bulk_alone")} checked={draft.alone} onChange={(alone) => onChange({ alone })} />}
+            {has("ignore") && <Flag label={text("bulk_ignore")} checked={draft.ignore} onChange={(ignore) => onChange({ ignore })} />}
             <details>
                 <summary>{text("bulk_json")}</summary>
                 <Field label={text("bulk_json")} error={objectOf(draft.more) ? undefined : text("bulk_json_wrong")}>
@@ -102,6 +98,15 @@ export function ActionFields({ draft, onChange, failure }: Props & { failure: Fa
                 </Field>
             </details>
         </>
+    );
+}
+
+function Flag({ label, checked, onChange }: { label: string; checked: boolean; onChange: (checked: boolean) => void }) {
+    return (
+        <label class="check">
+            <input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />
+            {label}
+        </label>
     );
 }
 

@@ -27,6 +27,13 @@ test("fields of another action are not sent", () => {
     assert.deepEqual((body as { with: object }).with, { priority: "low", params: { a: 1 } });
 });
 
+test("a repair of what failed names no state", () => {
+    const draft = { ...EMPTY, action: "repair" as const, state: "charge", version: "3" };
+    const withOf = (alone: boolean) => (operationRequest({ selection }, { ...draft, alone }, "r").body as { with: object }).with;
+    assert.deepEqual(withOf(true), { failedAction: true, scenarioVersion: 3 });
+    assert.deepEqual(withOf(false), { state: "charge", scenarioVersion: 3 });
+});
+
 test("an operation is repeated by its number", () => {
     assert.deepEqual((operationRequest({ again: 7 }, EMPTY, "r").body as { again: number }).again, 7);
     assert.deepEqual(commandOf({ again: 7 }, EMPTY, "r"), ["operation", "again", "7", "--reason", "r"]);

@@ -9,12 +9,12 @@ export type Action = (typeof ACTIONS)[number];
 /** Actions that end the work on orders. */
 export const ENDING: readonly Action[] = ["cancel", "interrupt", "kill"];
 
-export type ActionField = "from" | "version" | "ignore" | "state" | "priority" | "by";
+export type ActionField = "from" | "version" | "ignore" | "alone" | "state" | "priority" | "by";
 
 /** Fields that the form has for an action, beside those that are written as JSON. */
 export const FIELDS: Readonly<Partial<Record<Action, readonly ActionField[]>>> = {
     restart: ["from", "version", "ignore"],
-    repair: ["state", "version"],
+    repair: ["alone", "state", "version"],
     update: ["priority"],
     shift: ["by"],
 };
@@ -25,6 +25,8 @@ export interface Draft {
     readonly from: string;
     readonly version: string;
     readonly ignore: boolean;
+    /** True if a repair does only what failed. */
+    readonly alone: boolean;
     readonly state: string;
     readonly priority: string;
     readonly by: string;
@@ -44,6 +46,7 @@ export const EMPTY: Draft = {
     from: "",
     version: "",
     ignore: false,
+    alone: false,
     state: "",
     priority: "",
     by: "",
@@ -74,7 +77,9 @@ export function withOf(draft: Draft): Record<string, unknown> {
     if (has("from") && draft.from.trim()) fields["from"] = draft.from.trim();
     if (has("version") && draft.version.trim()) fields["scenarioVersion"] = Number(draft.version);
     if (has("ignore") && draft.ignore) fields["ignoreConditions"] = true;
-    if (has("state") && draft.state.trim()) fields["state"] = draft.state.trim();
+    const alone = has("alone") && draft.alone;
+    if (alone) fields["failedAction"] = true;
+    if (has("state") && !alone && draft.state.trim()) fields["state"] = draft.state.trim();
     if (has("priority") && draft.priority) fields["priority"] = draft.priority;
     if (has("by") && draft.by.trim()) fields["by"] = draft.by.trim();
     return { ...fields, ...objectOf(draft.more) };

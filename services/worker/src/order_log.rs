@@ -5,7 +5,7 @@ use std::time::Duration;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::stage::Then;
 use pagurus_runtime::Host;
-use pagurus_runtime::order_log::{TARGET, is_wanted};
+use pagurus_runtime::order_log::{EndLine, TARGET, is_wanted};
 use pagurus_store::hot::stages::{Claimed, Finished};
 
 use crate::stage_trace;
@@ -54,21 +54,17 @@ pub(crate) fn stage_ended(host: &Host, stage: &LoggedStage<'_>) {
         return;
     }
     let before = head.started_at.map(|started| finished.started_at.duration_since(started).unsigned_abs());
-    let life = before.unwrap_or_default() + *duration;
-    tracing::info!(
-        target: TARGET,
-        order = head.id,
-        transaction = head.transaction_id,
+    EndLine {
+        order: head,
         scenario,
         trace,
-        status = status.as_str(),
+        status,
         class,
-        life = head.life.0,
-        stages = head.stages + i32::from(finished.ran()),
+        stages: head.stages + i32::from(finished.ran()),
         retries,
-        ms = u64::try_from(life.as_millis()).unwrap_or(u64::MAX),
-        "an order has ended"
-    );
+        lasted: Some(before.unwrap_or_default() + *duration),
+    }
+    .write();
 }
 
 /// Returns the error that a stage left behind.

@@ -3,8 +3,10 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
 use jiff::Timestamp;
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::{OrderError, OrderHead, Status};
 use pagurus_domain::trace::TraceContext;
 use tracing::Level;
@@ -62,21 +64,61 @@ pub(crate) fn ended(end: &LoggedEnd) {
     if !is_wanted(&end.order.id) {
         return;
     }
-    let started = end.order.started_at.map(|started| end.at.as_millisecond() - started.as_millisecond());
-    tracing::info!(
-        target: TARGET,
-        order = end.order.id,
-        transaction = end.order.transaction_id,
-        scenario = end.scenario,
-        trace = end.order.trace.as_deref().and_then(TraceContext::of_stored).map(|trace| trace.trace_id()),
-        status = end.status.as_str(),
-        class = end.error.as_ref().and_then(|error| error.class.as_deref()),
-        life = end.order.life.0,
-        stages = end.order.stages,
-        retries = end.order.retries,
-        ms = started.map(|ms| ms.max(0)),
-        "an order has ended"
-    );
+    let lasted = end
+        .order
+        .started_at
+        .map(|started| Duration::try_from(end.at.duration_since(started)).unwrap_or_default());
+    EndLine {
+        order: &end.order,
+        scenario: &end.scenario,
+        trace: end.order.trace.as_deref().and_then(TraceContext::of_stored).map(|trace| trace.trace_id()),
+        status: end.status,
+        class: end.error.as_ref().and_then(|error| error.class.as_deref()),
+        stages: end.order.stages,
+        retries: end.order.retries,
+        lasted,
+    }
+    .write();
+}
+
+/// Line about the end of a life.
+pub struct EndLine<'a> {
+    /// The order.
+    pub order: &'a OrderHead,
+    /// Name of the scenario; empty where it cannot be read.
+    pub scenario: &'a str,
+    /// Id of the trace.
+    pub trace: Option<String>,
+    /// Status in which it ended.
+    pub status: Status,
+    /// Class of the error by which it failed.
+    pub class: Option<&'a str>,
+    /// Stages of the life that ran.
+    pub stages: i32,
+    /// Stages that repeated another.
+    pub retries: i32,
+    /// Time from the start of the life; `None` where it never started.
+    pub lasted: Option<Duration>,
+}
+
+impl EndLine<'_> {
+    /// Writes the line; the caller knows that it is [wanted](is_wanted).
+    pub fn write(self) {
+        tracing::info!(
+            target: TARGET,
+            order = self.order.id,
+            transaction = self.order.transaction_id,
+            scenario = self.scenario,
+            trace = self.trace,
+            status = self.status.as_str(),
+            class = self.class,
+            life = self.order.life.0,
+            stages = self.stages,
+            retries = self.retries,
+            ms = self.lasted.map(|lasted| saturated::<u64>(lasted.as_millis())),
+            "an order has ended"
+        );
+    }
 }
 
 #[cfg(test)]

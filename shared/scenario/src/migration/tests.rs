@@ -12,7 +12,8 @@ use crate::{Bounds, Library, LibraryEntry, OperationUse, source};
 
 const CALL: &str = "http: {url: 'http://h/1', timeout: 1s}";
 /// Actions of an operation in which the order waits.
-const ASKS: &str = "[{http: {url: 'http://h/ask', timeout: 1s, request: r}}, {wait: {timeout: 1h}}, {log: b}]";
+const ASKS: &str =
+    "[{http: {url: 'http://h/ask', timeout: 1s, request: r}}, {wait: {timeout: 1h}}, {log: b}]";
 /// The same, with another action behind the wait.
 const LONGER: &str =
     "[{http: {url: 'http://h/ask', timeout: 1s, request: r}}, {wait: {timeout: 1h}}, {log: b}, {log: c}]";

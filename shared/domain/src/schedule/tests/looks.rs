@@ -141,9 +141,7 @@ impl Drawn {
             let passed = (*at - start).total(jiff::Unit::Minute).unwrap();
             let clock = zone.to_datetime(*at);
             let is_left_out = self.left_out.iter().any(|one| match one {
-                LeftOut::Range { from, length } => {
-                    (*from as f64..(from + length) as f64).contains(&passed)
-                }
+                LeftOut::Range { from, length } => (*from as f64..(from + length) as f64).contains(&passed),
                 LeftOut::Day(number) => clock.date() == self.day(*number),
                 LeftOut::DayOfEachYear(number) => {
                     let day = self.day(*number);

@@ -56,13 +56,7 @@ struct Known {
 
 fn known() -> [Known; 4] {
     let http = || Kind::Plain(vec![Act::Http]);
-    let ask = |only| Kind::Ask {
-        requests: 2,
-        only,
-        child: false,
-        soap: false,
-        cancels: Cancels::Later,
-    };
+    let ask = |only| Kind::Ask { requests: 2, only, child: false, soap: false, cancels: Cancels::Later };
     [
         Known {
             states: vec![state(http(), false, 1), state(ask(false), true, 0)],

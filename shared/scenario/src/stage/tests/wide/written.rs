@@ -85,7 +85,9 @@ fn asked(at: usize, number: usize, soap: bool, cancels: Cancels) -> String {
         Cancels::Never => String::new(),
         Cancels::Early => format!(", cancel: {{http: {{method: DELETE, url: 'http://h/{at}/{number}'}}}}"),
         Cancels::Later => {
-            format!(", cancel: {{http: {{method: DELETE, url: 'http://h/{at}/{number}/${{response.body.n}}'}}}}")
+            format!(
+                ", cancel: {{http: {{method: DELETE, url: 'http://h/{at}/{number}/${{response.body.n}}'}}}}"
+            )
         }
     };
     format!("{{http: {{url: 'http://h/{at}/{number}', request: {letter}{at}_{number}{body}{cancel}}}}}")

@@ -97,9 +97,8 @@ impl Requests {
     /// The answers to the last request of each name, as far as they came.
     pub fn callbacks(&self, world: &World) -> Vec<Callback> {
         let answered = self.latest.iter().filter(|(_, place)| self.is_answered(**place));
-        let came = answered.filter_map(|(name, (number, visit))| {
-            callback(name, *number, world.came(*visit, *number))
-        });
+        let came = answered
+            .filter_map(|(name, (number, visit))| callback(name, *number, world.came(*visit, *number)));
         let kept = self.kept.iter().filter(|name| !self.latest.contains_key(*name));
         came.chain(kept.filter_map(|name| callback(name, 0, Came::Good))).collect()
     }
@@ -114,7 +113,8 @@ impl Requests {
     /// The calls that give requests up: visit and number of each, and the number that its call sends.
     pub fn made(self) -> Vec<(u32, usize, Option<i64>)> {
         let made = self.given_up.iter().map(|(id, call)| {
-            let call = CancelCall::read(call).unwrap().call(*id, Uuid::nil(), &crate::value::NoSecrets).unwrap();
+            let call =
+                CancelCall::read(call).unwrap().call(*id, Uuid::nil(), &crate::value::NoSecrets).unwrap();
             assert_eq!(call.method.as_str(), "DELETE");
             let (number, visit) = self.stored[id].place;
             let mut parts = call.url.strip_prefix("http://h/").unwrap().split('/').skip(1);

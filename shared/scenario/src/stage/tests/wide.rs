@@ -146,6 +146,9 @@ pub fn without_knowledge(states: &[Wide]) -> Vec<Wide> {
     states.iter().map(other).collect()
 }
 
+/// A call that gives a request up: visit and number of the request, and the number that the call sends.
+pub type GivenUp = (u32, usize, Option<i64>);
+
 /// All that can be seen of a play.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
@@ -155,8 +158,7 @@ pub struct Seen {
     pub answers: Vec<Option<i64>>,
     /// Number of times that the scenario gave up the queue.
     pub released: u32,
-    /// Calls that give requests up: visit and number of the request, and the number that its call sends.
-    pub given_up: Vec<(u32, usize, Option<i64>)>,
+    pub given_up: Vec<GivenUp>,
     pub end: String,
 }
 

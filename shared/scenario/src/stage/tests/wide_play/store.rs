@@ -1,5 +1,6 @@
 //! Requests of a play as the store keeps them: answered, closed, and given up by calls (SCN-22).
 
+use super::super::wide::GivenUp;
 use super::*;
 
 /// A stored request.
@@ -110,8 +111,8 @@ impl Requests {
         answered.map(|(name, _)| name).chain(kept).cloned().collect()
     }
 
-    /// The calls that give requests up: visit and number of each, and the number that its call sends.
-    pub fn made(self) -> Vec<(u32, usize, Option<i64>)> {
+    /// The calls that give requests up.
+    pub fn made(self) -> Vec<GivenUp> {
         let made = self.given_up.iter().map(|(id, call)| {
             let call =
                 CancelCall::read(call).unwrap().call(*id, Uuid::nil(), &crate::value::NoSecrets).unwrap();
@@ -147,12 +148,12 @@ fn callback(name: &str, number: usize, came: Came) -> Option<Callback> {
         _ => json!({}),
     };
     // A system that speaks SOAP refuses by a fault.
-    let is_said = !is_child && !(is_soap && came == Came::Refused);
+    let is_fault = is_soap && came == Came::Refused;
     Some(Callback {
         name: name.to_owned(),
         value: value.into(),
         received_at: None,
         body: if is_soap { body } else { String::new() },
-        step_status: is_said.then(|| step_status.into()),
+        step_status: (!is_child && !is_fault).then(|| step_status.into()),
     })
 }

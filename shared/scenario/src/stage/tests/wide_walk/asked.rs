@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::wide::{Came, Cancels, World};
+use super::super::wide::{Came, Cancels, GivenUp, World};
 
 /// A request that was registered.
 #[derive(Clone, Copy, PartialEq)]
@@ -21,7 +21,7 @@ pub(super) struct Requests {
     last: BTreeMap<(usize, usize), (u32, bool)>,
     /// State and number of the requests of which answers of the life before are kept.
     kept: Vec<(usize, usize)>,
-    given_up: Vec<(u32, usize, Option<i64>)>,
+    given_up: Vec<GivenUp>,
     /// Number of names of which the stage knows an answer.
     pub known: usize,
 }
@@ -78,7 +78,7 @@ impl Requests {
     }
 
     /// The requests that were answered, and the calls that give up others.
-    pub fn over(mut self) -> (Vec<(usize, usize)>, Vec<(u32, usize, Option<i64>)>) {
+    pub fn over(mut self) -> (Vec<(usize, usize)>, Vec<GivenUp>) {
         self.given_up.sort_unstable();
         let mut answered: Vec<_> = self.answered().collect();
         answered.sort_unstable();

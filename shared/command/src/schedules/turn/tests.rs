@@ -20,7 +20,7 @@ const WITHIN: i64 = 1200;
 /// Something that happens to a schedule or to one of its orders.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// An activator looks, so many seconds later, and dies before it commits or does not.
+    /// An activator looks after a pause in seconds, and dies before it commits or does not.
     Look { is_second: bool, pause: i64, dies: bool },
     /// The oldest order that has not ended ends.
     End,
@@ -343,7 +343,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn ord_39_each_time_has_one_order_or_the_reason_why_not_whoever_decides_and_dies(drawn in drawn()) {
+    fn ord_39_each_time_has_one_order_or_the_reason_why_not_whatever_dies(drawn in drawn()) {
         play(&drawn)?;
     }
 }

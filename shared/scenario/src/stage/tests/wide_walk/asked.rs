@@ -15,7 +15,7 @@ pub(super) struct Asked {
 /// The requests of a life.
 #[derive(Default)]
 pub(super) struct Requests {
-    /// Those without an answer, and what is known of the calls that give them up: the number that each sends.
+    /// Requests without an answer, each with the number that the call sends which gives it up, where that is known.
     open: Vec<(Asked, Option<Option<i64>>)>,
     /// The last request of each state and number, and if it was answered.
     last: BTreeMap<(usize, usize), (u32, bool)>,
@@ -27,7 +27,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Those of a life that keeps the answers of the one before to these names.
+    /// Requests of a life that keeps earlier answers to these names.
     pub fn keeping(names: &[String]) -> Self {
         let kept: Vec<_> = names.iter().map(|name| place_of(name)).collect();
         Self { known: kept.len(), kept, ..Self::default() }

@@ -149,3 +149,38 @@ async fn scn_19_an_operation_waits_and_sleeps_in_the_state_that_runs_it_and_a_re
     assert_eq!(engine.reach("a", "success").await["result"], 4);
     until("it is asked again", PATIENCE, async || engine.world().calls("/ask").len() == 2).await;
 }
+
+#[tokio::test]
+async fn scn_13_scn_19_an_order_that_waits_in_an_operation_moves_to_a_version_that_runs_the_same_one() {
+    let engine = Installation::start("scn_19_moves").await;
+    let asks = format!("{}\n- script: 'result(#{{code: callbacks.answer.body.code}});'", asks("/ask"));
+    engine.put_scenario("op", &operation("op", &asks)).await.unwrap();
+    let workflow = |path: &str| {
+        format!(
+            "- do: {{operation: op, save: {{got: \"${{result}}\"}}}}\n{}\n- script: 'result(vars.got);'",
+            call(path)
+        )
+    };
+    engine.actions("w", &workflow("/after")).await;
+    engine.run(json!({"id": "a", "scenario": "w"}), "wait").await;
+    engine.actions("w", &workflow("/new-after")).await;
+    engine.put_scenario("op", &operation("op", &format!("{asks}\n- log: 'another version'"))).await.unwrap();
+    engine.actions("w", &workflow("/other-after")).await;
+    let migrate = async |to: i32| {
+        let body = json!({"from": 1, "to": to, "apply": true, "reason": "a new address"});
+        engine.post("/v1/scenarios/w/migrate", &body).await.unwrap().success().unwrap()
+    };
+    let report = migrate(3).await;
+    assert_eq!((&report["moved"], &report["left"]), (&json!(0), &json!(1)), "{report}");
+    let reason = report["reasons"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("action 1 of state `work`, which is another one"), "{report}");
+    let report = migrate(2).await;
+    assert_eq!((&report["moved"], &report["left"]), (&json!(1), &json!(0)), "{report}");
+    let url = engine.calls("/ask", 1).await[0].headers["x-callback-url"].clone();
+    engine.env().http().post(url).json(&json!({"code": 7})).send().await.unwrap();
+    let order = engine.reach("a", "success").await;
+    assert_eq!((&order["result"], &order["scenarioVersion"]), (&json!({"code": 7}), &json!(2)), "{order}");
+    let counts =
+        ["/ask", "/after", "/new-after", "/other-after"].map(|path| engine.world().calls(path).len());
+    assert_eq!(counts, [1, 0, 1, 0], "nothing is asked again");
+}

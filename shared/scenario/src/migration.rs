@@ -1,6 +1,9 @@
 //! Tells if an order can go on under another version of its scenario. Decides for one order that
 //! rests; must never look at anything but the two versions and where the order stands.
 
+#[cfg(test)]
+mod tests;
+
 use pagurus_domain::order::Status;
 
 use crate::stage::Snapshot;

@@ -19,6 +19,7 @@ use crate::constant::ConstantWorld;
 use crate::core::{Core, Millis, millis, stamp};
 use crate::message::{Durable, Event, Input};
 use crate::plan::{CALL_TIMEOUT, Plan};
+use crate::scenarios::Library;
 use crate::store::Registered;
 
 /// The parameter of an order whose calls kill their worker.
@@ -64,13 +65,14 @@ impl Clients {
     ///
     /// # Errors
     /// An order cannot be read.
-    pub fn with(seed: u64, orders: Vec<Value>) -> Result<Self, String> {
+    pub fn with(seed: u64, orders: Vec<Value>, library: &Library) -> Result<Self, String> {
         let mut chance = Chance::of(seed, 4);
         let mut clients = Self { insists: true, ..Self::default() };
         for order in orders {
             let request = Request::read(order).map_err(|faults| format!("{faults:?}"))?;
             clients.sent.insert(request.id.clone(), vec![request.digest.to_vec()]);
-            clients.orders.push((Arc::new(new_order(request, None)), chance.happens(300_000)));
+            let order = new_order(request, None, Some(library));
+            clients.orders.push((Arc::new(order), chance.happens(300_000)));
             clients.done.push(false);
         }
         Ok(clients)
@@ -228,11 +230,14 @@ fn order(
     })
 }
 
-/// The order of a registration, of the scenario with the number in its name.
+/// The order of a registration, of the scenario with the number in its name, which gives it its queue if it names one.
 #[must_use]
-pub fn new_order(request: Request, answers: Option<RequestId>) -> NewOrder {
-    let number = request.scenario.trim_start_matches('s').parse().unwrap_or(0);
-    let (mode, queue) = request.mode_and_queue(None).unwrap_or((Mode::Parallel, None));
+pub fn new_order(request: Request, answers: Option<RequestId>, library: Option<&Library>) -> NewOrder {
+    let number: i32 = request.scenario.trim_start_matches('s').parse().unwrap_or(0);
+    let scenario = library.map(|library| library.scenario(usize::try_from(number).unwrap_or(0)));
+    let template = scenario.as_ref().and_then(|scenario| scenario.queue.as_ref());
+    let queue = template.map(|template| template.queue(&request.params));
+    let (mode, queue) = request.mode_and_queue(queue).unwrap_or((Mode::Parallel, None));
     NewOrder {
         mode,
         queue,

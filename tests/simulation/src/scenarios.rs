@@ -28,6 +28,8 @@ const TIMES: SampleTimes =
 
 /// Scenarios of one run; the last one starts no children.
 const COUNT: usize = 5;
+/// The scenario among those of [`constant_texts`] that gives its orders their queue (SCN-21).
+pub const SEQUENTIAL: usize = 1;
 
 /// Times of rules for systems that answer a request the same way however often it is made.
 const TIMES_OF_CONSTANT: SampleTimes = SampleTimes {

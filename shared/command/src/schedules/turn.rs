@@ -2,6 +2,9 @@
 //! all is decided are one transaction, under the lock of the schedule: each time is decided once, however many are at it and
 //! whichever of them dies.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -268,7 +271,9 @@ impl<'a> Decisions<'a> {
                 Some((count, missed.first)),
             );
         }
-        let mut decided = self.stored.decided_until;
+        // What is missed is counted by now, also where the turn ends before the first of those that are due.
+        let mut decided =
+            due.missed.map_or(self.stored.decided_until, |missed| missed.last.max(self.stored.decided_until));
         for at in &due.due {
             let is_busy = !self.unended.is_empty() || !self.register.is_empty();
             let queued = saturated::<usize>(self.stored.queued.saturating_add(self.change.queued).max(0));

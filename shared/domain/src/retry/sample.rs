@@ -28,7 +28,7 @@ sync:
       any:
         requests: [{{path: "/**"}}]
         classes:
-          busy: {{responses: [{{status_codes: [503]}}]}}
+          busy: {{responses: [{{status_codes: [503]}}, {{soap_fault_keywords: [[busy]]}}]}}
           down: {{exceptions: [{{name_keyword: ConnectError}}]}}
           slow: {{exceptions: [{{name_keyword: TimedOut}}]}}
   retry:
@@ -46,7 +46,7 @@ async:
       any:
         requests: {{http: [{{path: "/**"}}], amqp: [{{path: "%2F?exchange=*&key=*"}}]}}
         classes:
-          refused: {{responses: [{{step_status_keywords: [refused]}}]}}
+          refused: {{responses: [{{step_status_keywords: [refused]}}, {{soap_fault_keywords: [[refused]]}}]}}
           odd: {{responses: [{{step_status_keywords: [odd]}}]}}
   retry:
     max_cycle_duration: {longest}

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod expressions;
+mod looks;
 mod policies;
 mod walk;
 

@@ -260,10 +260,17 @@ impl StageRun {
         if !turn.scenario.cancels() {
             return end;
         }
-        let open = self.cursor.requests.iter();
+        let around = self.cursor.operations.iter().flat_map(|operation| &operation.requests_around);
+        let open = self.cursor.requests.iter().chain(around);
         let cancels = open.filter_map(|open| Some((open.id, open.cancel.as_ref()?.to_string()))).collect();
         let gives_up = matches!(end.then, Then::End { .. });
-        StageEnd { cancels, gives_up, ..end }
+        let mut end = StageEnd { cancels, gives_up, ..end };
+        // What is over has been waiting for this alone.
+        let around = end.snapshot.operations.iter_mut().map(|operation| &mut operation.requests_around);
+        for requests in around.chain([&mut end.snapshot.requests]) {
+            requests.retain(|open| !open.over);
+        }
+        end
     }
 
     fn render_cancel(&mut self, cancel: &HttpAction, turn: &StageTurn<'_>) -> Result<Value, RunError> {

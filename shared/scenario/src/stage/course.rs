@@ -78,7 +78,7 @@ impl StageRun {
             (false, Err((mut error, point))) => {
                 // What was not sent will not be answered: no later wait is for it.
                 if let Some(request) = self.present(turn).and_then(Action::request) {
-                    self.cursor.requests.retain(|open| open.name != request);
+                    self.cursor.drop_requests(request);
                 }
                 if let Some(enter) = self.entry(turn) {
                     error.message = format!("operation `{}`: {}", enter.path(), error.message);

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::super::params::operation_faults;
 use super::super::{Action, EnterAction, Event, ExitAction, Folded};
-use super::snapshot::{AnsweredCall, Answers, OpenOperation, OperationSavepoint};
+use super::snapshot::{AnsweredCall, Answers, OpenOperation, OpenRequest, OperationSavepoint};
 use super::{StageRun, StageTurn, Transition};
 
 /// Faults of parameters that a failure names.
@@ -101,6 +101,7 @@ impl StageRun {
     pub(super) fn close_operations(&mut self, turn: &StageTurn<'_>) {
         let mut operations = std::mem::take(&mut self.cursor.operations).into_iter();
         let Some(outermost) = operations.next() else { return };
+        self.cursor.requests.extend(operations.flat_map(|operation| operation.requests_around));
         self.take_around(&outermost);
         let main = &mut self.cursor.main;
         (main.each, main.so_far, main.answered) = (None, None, None);
@@ -109,7 +110,8 @@ impl StageRun {
     }
 
     fn take_around(&mut self, operation: &OpenOperation) {
-        self.cursor.requests.clone_from(&operation.requests_around);
+        let inside = std::mem::replace(&mut self.cursor.requests, operation.requests_around.clone());
+        self.cursor.requests.extend(inside.into_iter().filter_map(OpenRequest::into_over));
         self.cursor.rounds.clone_from(&operation.rounds_around);
     }
 

@@ -277,6 +277,7 @@ impl StageRun {
             keep_answer,
             earlier: false,
             cancel: None,
+            over: false,
         });
     }
 

@@ -294,6 +294,14 @@ impl Snapshot {
         answered.retain(|kept| kept.place.rsplit_once('/').is_none_or(|(_, other)| other != name));
     }
 
+    /// Drops the requests of this name: nobody awaits their answers any more.
+    pub(super) fn drop_requests(&mut self, name: &str) {
+        let (dropped, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.requests).into_iter().partition(|open| open.name == name);
+        self.requests = kept;
+        self.requests.extend(dropped.into_iter().filter_map(OpenRequest::into_over));
+    }
+
     fn note_retry(&mut self, now: Timestamp, due: Timestamp) {
         self.retry_time.span = Some((self.retrying_since(now), due));
     }

@@ -95,7 +95,7 @@ impl Driven {
             child.registration["id"] = id.into();
         }
         let order = match Request::read(child.registration.clone()) {
-            Ok(request) => new_order(request, child.request),
+            Ok(request) => new_order(request, child.request, None),
             Err(faults) => return Met::Answered(Answer::OrderRefused(format!("{faults:?}"))),
         };
         let (id, digest) = (order.request.id.clone(), order.request.digest.to_vec());

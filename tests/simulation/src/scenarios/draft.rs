@@ -1,6 +1,6 @@
 //! The text of a random scenario.
 
-use super::COUNT;
+use super::{COUNT, SEQUENTIAL};
 use crate::chance::Chance;
 use crate::constant::{ConstantWorld, IN_VAIN, url_of};
 
@@ -36,7 +36,10 @@ impl<'e> Draft<'e> {
     /// Writes it.
     pub(super) fn text(&self, chance: &mut Chance) -> String {
         let states = usize::try_from(chance.between(1, 4)).unwrap_or(1);
-        let mut out = format!("scenario: s{}\ninitialState: s0\nstates:\n", self.number);
+        // The scenario itself names the queue of its orders, where they name none.
+        let is_sequential = self.world.is_some() && self.index == SEQUENTIAL;
+        let queue = if is_sequential { "sequential: 'by-scenario-${params.n}'\n" } else { "" };
+        let mut out = format!("scenario: s{}\ninitialState: s0\n{queue}states:\n", self.number);
         let mut back = usize::from(self.world.is_none());
         let mut repeats = false;
         for at in 0..states {

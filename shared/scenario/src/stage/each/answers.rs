@@ -147,8 +147,8 @@ impl StageRun {
         let element = self.element(index)?;
         let is_open = element.request.is_some();
         let last = element.last.clone();
-        if is_open {
-            self.cursor.requests.retain(|open| Some(&open.name) != request.as_ref());
+        if let Some(request) = request.filter(|_| is_open) {
+            self.cursor.drop_requests(&request);
         }
         if !each.collects {
             return Some(EachFailure { index, error, last });

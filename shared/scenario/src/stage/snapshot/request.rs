@@ -77,11 +77,22 @@ pub struct OpenRequest {
     /// The call by which it is given up, where that followed from the answer to what was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<Value>,
+    /// True if nobody awaits its answer any more: it stays until it is stored how it is given up.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub over: bool,
+}
+
+impl OpenRequest {
+    /// The request as one that nobody awaits any more; `None` if there is nothing to be stored of that.
+    pub(in super::super) fn into_over(self) -> Option<Self> {
+        self.cancel.is_some().then_some(Self { over: true, ..self })
+    }
 }
 
 /// The requests that a wait is for: the ones of its own stage; without any, earlier ones that
 /// are still open.
 pub(in super::super) fn awaited(requests: &[OpenRequest]) -> impl Iterator<Item = &OpenRequest> {
-    let all_earlier = requests.iter().all(|request| request.earlier);
-    requests.iter().filter(move |request| all_earlier || !request.earlier)
+    let open = requests.iter().filter(|request| !request.over);
+    let all_earlier = open.clone().all(|request| request.earlier);
+    open.filter(move |request| all_earlier || !request.earlier)
 }

@@ -178,3 +178,51 @@ fn scn_22_an_end_gives_up_what_is_open_where_the_scenario_says_how() {
     let without = "  a: {actions: [{log: x}], on: {success: done}}\n  done: {kind: terminal}\n";
     assert!(!play(without, &[]).last().gives_up);
 }
+
+/// A call with request `r`, which is given up by the id in the answer.
+fn job(path: &str) -> String {
+    format!(
+        "{{http: {{url: 'http://h/{path}', request: r, cancel: {{http: {{method: DELETE, url: 'http://h/jobs/${{response.body.id}}'}}}}}}}}"
+    )
+}
+
+/// The calls that give up what the first stage has sent.
+fn given_up(play: Play, answers: &[&str]) -> Vec<String> {
+    let (_, end) = first_stage(play, answers);
+    let url = |(id, call): &(RequestId, String)| {
+        CancelCall::read(call).unwrap().call(*id, Uuid::nil(), &Known).unwrap().url
+    };
+    end.cancels.iter().map(url).collect()
+}
+
+#[test]
+fn scn_22_what_was_sent_is_given_up_although_its_name_was_asked_again_in_vain() {
+    let states = format!(
+        "  a: {{actions: [{}, {{http: {{url: 'http://h/2'}}}}], on: {{success: done, fail: b}}}}
+  b: {{actions: [{}], on: {{success: done, fail: done}}}}
+  done: {{kind: terminal}}\n",
+        job("1"),
+        job("3")
+    );
+    let answers = ["202 {\"id\": 1}", "404", "404"];
+    assert_eq!(given_up(Play::of(&states), &answers), ["http://h/jobs/1"]);
+}
+
+#[test]
+fn scn_22_scn_19_requests_around_and_inside_of_an_operation_are_given_up_as_well() {
+    let states = format!(
+        "  a: {{actions: [{}, {{do: {{operation: op}}}}], on: {{success: done, fail: done}}}}\n  done: {{kind: terminal}}\n",
+        job("1")
+    );
+    let text = format!("scenario: s\ninitialState: a\nstates:\n{states}");
+    let asks = format!("scenario: op\nkind: operation\nactions: [{}, {{wait: {{timeout: 5m}}}}]\n", job("2"));
+    let answers = ["202 {\"id\": 1}", "202 {\"id\": 2}"];
+    let mut calls = given_up(Play::with_operations(&text, &[&asks]), &answers);
+    calls.sort();
+    assert_eq!(calls, ["http://h/jobs/1", "http://h/jobs/2"], "the order rests in the operation");
+    let fails = asks.replace("{wait: {timeout: 5m}}", "{http: {url: 'http://h/3'}}, {wait: {timeout: 5m}}");
+    let answers = ["202 {\"id\": 1}", "202 {\"id\": 2}", "404"];
+    let mut calls = given_up(Play::with_operations(&text, &[&fails]), &answers);
+    calls.sort();
+    assert_eq!(calls, ["http://h/jobs/1", "http://h/jobs/2"], "the operation has failed");
+}

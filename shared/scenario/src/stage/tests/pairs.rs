@@ -30,6 +30,10 @@
 //! | each | wide | wide | each, judged, wide | each | wide | each, wide | wide | each, wide | each, wide | each, wide |
 //! | release | wide | wide | wide | wide_operation | wide, wide_operation | wide, wide_operation | wide | ord/sequence | wide, wide_operation | wide |
 //!
+//! XML and SOAP, requests that are given up by `cancel`, and the callbacks that a script knows meet each rest, each of these
+//! actions and each other in `wide`, and so do restarts that keep callbacks (`keepCallbacks`) each rest. The random
+//! operations have none of them: `soap` and `given_up` have examples.
+//!
 //! 1. Savepoints are those of operations, and operations have no states that could poll.
 //! 2. From one state to the next only: a polling state asks and is answered at once.
 

@@ -215,7 +215,18 @@ fn requests() -> BoxedStrategy<OpenRequest> {
         .prop_map(|((name, state, id, asked, sent_at, keep_answer, earlier), content)| {
             let id = RequestId(Uuid::from_u128(id));
             let cancel = earlier.then(|| json!({"url": "http://h"}));
-            OpenRequest { name, state, id, asked, sent_at, content, keep_answer, earlier, cancel }
+            OpenRequest {
+                name,
+                state,
+                id,
+                asked,
+                sent_at,
+                content,
+                keep_answer,
+                earlier,
+                cancel,
+                over: false,
+            }
         })
         .boxed()
 }

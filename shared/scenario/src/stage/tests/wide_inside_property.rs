@@ -48,7 +48,7 @@ fn run(
     holds: bool,
 ) -> Ran {
     let begin = Snapshot { vars: Vars::default().map(), ..Snapshot::default() };
-    trial(Trial { text, operations, world, begin, repair: None, longest, crashes, holds })
+    trial(Trial { text, operations, world, begin, repair: None, longest, crashes, holds, kept: &[] })
 }
 
 /// Everything that was seen but for the names of states, and for what calls from outside have set.
@@ -74,7 +74,7 @@ proptest! {
         let course = Course::of(&steps, &world);
         let begin = Snapshot { vars: course.vars.map(), ..Snapshot::default() };
         let alone = trial(Trial {
-            text: text(&steps), operations: Vec::new(), world: &world, begin, repair: None, longest, crashes: &[], holds: false,
+            text: text(&steps), operations: Vec::new(), world: &world, begin, repair: None, longest, crashes: &[], holds: false, kept: &[],
         });
         prop_assume!(alone.seen.end != "loop");
         let (whole, operations) = workflow(&steps, depth);

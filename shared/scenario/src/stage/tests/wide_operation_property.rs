@@ -27,7 +27,7 @@ fn play(course: &Course<'_>, begin: Snapshot, crashes: &[u8], holds: bool) -> Ra
         Repair { rest, state, vars }
     });
     let (text, world, longest) = (text(course.steps), course.world, course.longest);
-    trial(Trial { text, operations: Vec::new(), world, begin, repair, longest, crashes, holds })
+    trial(Trial { text, operations: Vec::new(), world, begin, repair, longest, crashes, holds, kept: &[] })
 }
 
 /// The start of the first life.

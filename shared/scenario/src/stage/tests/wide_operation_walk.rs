@@ -82,7 +82,7 @@ impl<'a> Walk<'a> {
             called: 0,
             repair: course.repair,
             queue: Queue::new(course.longest),
-            met: Met::new(course.begin.is_some(), true),
+            met: Met::new(course.begin.is_some(), false, true),
         };
         let mut at = begin;
         let end = loop {

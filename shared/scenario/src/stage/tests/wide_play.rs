@@ -1,12 +1,17 @@
 //! Plays the interpreter through a small scenario of the whole language, in a world that answers, calls, and kills workers.
 
+mod said;
+mod store;
+
 use std::collections::BTreeMap;
 
 use pagurus_domain::retry::sample::{SampleTimes, sample_rules};
 
 use super::model::MAX_MOVES;
-use super::wide::{CALLS, CHILD, Came, Life, MAX_RESTS, Made, OF_CHILD, Seen, World, text};
+use super::wide::{CALLS, CHILD, Came, Life, MAX_RESTS, Made, OF_CHILD, Seen, World, sequential, text};
 use super::*;
+use said::{Form, envelope, fault};
+use store::Requests;
 
 const TIMES: SampleTimes =
     SampleTimes { longest: "100d", busy: ("10s", "1m", 0.0), down: "8s", refused: "30s", late: ("60s", 2) };
@@ -39,6 +44,8 @@ pub struct Trial<'a> {
     pub crashes: &'a [u8],
     /// True if the stage is held instead, where it asks the world.
     pub holds: bool,
+    /// Names of the requests of which answers of the life before are kept.
+    pub kept: &'a [String],
 }
 
 /// Outcome of a run.
@@ -47,6 +54,8 @@ pub struct Ran {
     pub keys: Keys,
     /// The position at its end, or where it was left.
     pub last: Snapshot,
+    /// Names of the requests that were answered.
+    pub answered: Vec<String>,
 }
 
 struct Runner<'a> {
@@ -62,10 +71,7 @@ struct Runner<'a> {
     keys: Keys,
     /// Number of times that each request was made in stages that were written.
     tries: BTreeMap<(u32, usize), usize>,
-    /// Name, state's number of the request, and visit of each registered request.
-    requests: BTreeMap<RequestId, (String, usize, u32)>,
-    /// The last request of each name, of the stages that were written.
-    latest: BTreeMap<String, (usize, u32)>,
+    requests: Requests,
     /// Position at which the next worker goes on if this one dies in the middle of the stage.
     saved: Option<Snapshot>,
     waiting: Vec<Call>,
@@ -98,6 +104,7 @@ impl Runner<'_> {
             snapshot = Snapshot::from_value(&end.snapshot.to_value()).unwrap();
             assert_eq!(snapshot, end.snapshot);
             self.written(&end.transitions, &end.answers);
+            self.requests.finish(&end);
             let handled = resting.is_some();
             let held = matches!(end.then, Then::Hold { .. });
             if snapshot.handling.is_none() && !held && !matches!(end.then, Then::End { .. }) {
@@ -130,8 +137,7 @@ impl Runner<'_> {
                 if let Some(Repair { state, vars, .. }) = self.repair.take_if(|repair| repair.rest == rests) {
                     let vars = vars.unwrap_or_else(|| snapshot.vars.clone());
                     snapshot = snapshot.repaired_at(&state, vars, self.play.scenario.kind);
-                    // What it waited for is over, and is late when it comes.
-                    self.latest.clear();
+                    self.requests.give_up();
                     (wake, due) = (Wake::Start, now);
                     continue;
                 }
@@ -142,12 +148,13 @@ impl Runner<'_> {
                 Then::Poll { at } => (Wake::Poll, at),
                 Then::Hold { until } => (Wake::Timer, until),
                 Then::Wait { until, ref requests } => {
-                    let came = |id: &RequestId| self.world.came(self.requests[id].2, self.requests[id].1);
-                    if requests.iter().all(|id| came(id) != Came::Nothing) {
-                        (Wake::Callback, now)
-                    } else {
-                        (Wake::Timer, until)
-                    }
+                    let came = |id: &RequestId| {
+                        let (number, visit) = self.requests.place(*id);
+                        self.world.came(visit, number)
+                    };
+                    let is_answered = requests.iter().all(|id| came(id) != Came::Nothing);
+                    self.requests.end_wait(self.world);
+                    if is_answered { (Wake::Callback, now) } else { (Wake::Timer, until) }
                 }
                 Then::End { status, error, .. } => {
                     assert!(!handled, "a call does not end the order");
@@ -162,7 +169,9 @@ impl Runner<'_> {
             };
             now = now.max(due);
         }
-        Ran { seen: self.seen, keys: self.keys, last: snapshot }
+        let answered = self.requests.answered();
+        self.seen.given_up = self.requests.made();
+        Ran { seen: self.seen, keys: self.keys, last: snapshot, answered }
     }
 
     /// Counts what a stage did, when its end or its position is written.
@@ -179,11 +188,11 @@ impl Runner<'_> {
 
     fn stage(&mut self, from: &Snapshot, wake: Wake, due: Timestamp, now: Timestamp) -> Option<StageEnd> {
         let mut input = input(&self.play.params, &serde_json::Map::new(), from.clone(), wake, due);
-        input.callbacks = self.callbacks();
+        input.callbacks = self.requests.callbacks(self.world);
         input.calls.clone_from(&self.waiting);
         let (scenario, facts) = (self.play.scenario.clone(), self.play.facts.clone());
         let mut stage = Stage::resume(scenario, self.settings.clone(), facts, input, now).unwrap();
-        let (mut tries, mut latest) = (self.tries.clone(), self.latest.clone());
+        let (mut tries, mut latest) = (self.tries.clone(), self.requests.latest.clone());
         let mut need = stage.next(now);
         loop {
             let asks = matches!(need, Need::Http(_) | Need::Parallel(_));
@@ -203,7 +212,7 @@ impl Runner<'_> {
                     if crash.is_some() {
                         return None;
                     }
-                    (self.tries, self.latest) = (tries, latest);
+                    (self.tries, self.requests.latest) = (tries, latest);
                     return Some(*end);
                 }
                 Need::Save(reached) => {
@@ -211,14 +220,12 @@ impl Runner<'_> {
                     let snapshot = Snapshot::from_value(&reached.snapshot.to_value()).unwrap();
                     assert_eq!(snapshot, reached.snapshot);
                     self.saved = Some(snapshot);
-                    (self.tries, self.latest) = (tries.clone(), latest.clone());
+                    (self.tries, self.requests.latest) = (tries.clone(), latest.clone());
                     Answer::Saved
                 }
-                Need::Register { name, visit, action, .. } => {
-                    let id = RequestId(Uuid::from_u128(u128::from(visit) << 32 | u128::from(action)));
-                    let number = name.rsplit('_').next().unwrap().parse().unwrap();
-                    self.requests.insert(id, (name.clone(), number, visit));
-                    latest.insert(name, (number, visit));
+                Need::Register { name, visit, action, cancel, .. } => {
+                    let id = self.requests.register((&name, visit, action), cancel);
+                    latest.insert(name, self.requests.place(id));
                     Answer::Registered(id)
                 }
                 Need::Release => {
@@ -242,28 +249,6 @@ impl Runner<'_> {
             }
             need = stage.answer(answer, now, 0.5);
         }
-    }
-
-    /// The answers to the last request of each name, as far as they came.
-    fn callbacks(&self) -> Vec<Callback> {
-        let came = self.latest.iter().filter_map(|(name, (number, visit))| {
-            let (step_status, end) = match self.world.came(*visit, *number) {
-                Came::Good => ("fine", "success"),
-                Came::Refused => ("refused", "fail"),
-                Came::Odd => ("odd", "terminated"),
-                Came::Nothing => return None,
-            };
-            let is_child = *number == OF_CHILD;
-            let value = if is_child { json!({"body": {"id": "child", "status": end}}) } else { json!({}) };
-            Some(Callback {
-                name: name.clone(),
-                value: value.into(),
-                received_at: None,
-                body: String::new(),
-                step_status: (!is_child).then(|| step_status.into()),
-            })
-        });
-        came.collect()
     }
 
     /// Starts a child, once for a visit, however often it is asked for.
@@ -293,18 +278,16 @@ impl Runner<'_> {
             known, call.idempotency_key,
             "one key for visit {visit}, request {slot}, attempt {attempt}"
         );
-        let body = call.body.as_ref().map(|body| serde_json::from_slice(&body.bytes).unwrap());
-        self.seen.calls.push(Made { visit, slot, body });
+        let form = Form::of(call);
+        self.seen.calls.push(Made { visit, slot, body: form.said(call) });
         let tries = tries.entry((visit, slot)).or_default();
         *tries += 1;
         match self.world.status(visit, slot, *tries) {
             0 => Err(HttpFailure { chain: vec!["ConnectError"], message: "refused".into() }),
-            status => Ok(Response {
-                status,
-                headers: Vec::new(),
-                body: json!({"n": self.world.number(visit, slot, *tries, attempt > 0)}).to_string(),
-                duration: Duration::ZERO,
-            }),
+            status => {
+                let number = self.world.number(visit, slot, *tries, attempt > 0);
+                Ok(form.answer(status, number))
+            }
         }
     }
 
@@ -322,12 +305,18 @@ impl Runner<'_> {
 
 /// Plays a life of the small language.
 pub fn run(life: &Life<'_>, crashes: &[u8], holds: bool) -> (Seen, Keys) {
+    let Ran { seen, keys, .. } = whole(life, crashes, holds);
+    (seen, keys)
+}
+
+/// The same, with what the life leaves.
+pub fn whole(life: &Life<'_>, crashes: &[u8], holds: bool) -> Ran {
     let begin = life.begin.map_or_else(Snapshot::default, |state| {
         Snapshot::entering(&format!("s{state}"), serde_json::Map::new())
     });
     let repair = life.repair.map(|(rest, state)| Repair { rest, state: format!("s{state}"), vars: None });
     let (text, world) = (text(life.states), life.world);
-    let ran = trial(Trial {
+    trial(Trial {
         text,
         operations: Vec::new(),
         world,
@@ -336,12 +325,13 @@ pub fn run(life: &Life<'_>, crashes: &[u8], holds: bool) -> (Seen, Keys) {
         longest: life.longest,
         crashes,
         holds,
-    });
-    (ran.seen, ran.keys)
+        kept: life.kept,
+    })
 }
 
 pub fn trial(trial: Trial<'_>) -> Ran {
-    let Trial { text, operations, world, begin, repair, longest, crashes, holds } = trial;
+    let Trial { text, operations, world, begin, repair, longest, crashes, holds, kept } = trial;
+    let text = if longest.is_some() { sequential(&text) } else { text };
     let operations: Vec<&str> = operations.iter().map(String::as_str).collect();
     let mut play = Play::with_operations(&text, &operations).errors(&sample_rules(&TIMES)).set(|settings| {
         settings.bounds.max_transitions_per_stage = MAX_MOVES;
@@ -350,6 +340,9 @@ pub fn trial(trial: Trial<'_>) -> Ran {
         play = play.sequential().set(|settings| {
             settings.max_acquisition_duration = Duration::from_secs(longest.unsigned_abs());
         });
+        let queue = play.scenario.queue.as_ref().map(|queue| queue.queue(&play.params).unwrap());
+        assert_eq!(queue.as_deref(), Some("q-7"));
+        play.facts.queue = queue;
     }
     let none = Play::of("  a: {on: {success: done}}\n  done: {kind: terminal}\n").settings;
     let settings = Arc::new(std::mem::replace(&mut play.settings, none));
@@ -364,8 +357,7 @@ pub fn trial(trial: Trial<'_>) -> Ran {
         seen: Seen::default(),
         keys: Keys::new(),
         tries: BTreeMap::new(),
-        requests: BTreeMap::new(),
-        latest: BTreeMap::new(),
+        requests: Requests::keeping(kept),
         saved: None,
         waiting: Vec::new(),
         called: 0,

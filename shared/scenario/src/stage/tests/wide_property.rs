@@ -4,9 +4,9 @@
 
 use proptest::prelude::*;
 
-use super::wide::{Act, Kind, Life, Seen, Wide, World, scenarios, text};
-use super::wide_play::{distinct, run};
-use super::wide_walk::Walk;
+use super::wide::{Act, Cancels, Kind, Life, Seen, Wide, World, scenarios, text, without_knowledge};
+use super::wide_play::{distinct, run, whole};
+use super::wide_walk::{Walk, place_of};
 use super::*;
 
 /// A bound that no play comes to.
@@ -28,6 +28,8 @@ fn queues() -> impl Strategy<Value = Option<i64>> {
 
 /// Asserts that a life that crashes looks like the one that does not, except for requests that are made again.
 fn assert_crash_changes_nothing(life: &Life<'_>, crashes: &[u8]) -> Result<(), TestCaseError> {
+    let states = without_knowledge(life.states);
+    let life = &Life { states: &states, ..*life };
     let (smooth, keys) = run(life, &[], false);
     // An order that goes on at an entry point counts the moves without a rest from there.
     if smooth.end == "loop" {
@@ -54,7 +56,7 @@ struct Known {
 
 fn known() -> [Known; 4] {
     let http = || Kind::Plain(vec![Act::Http]);
-    let ask = |only| Kind::Ask { requests: 2, only, child: false };
+    let ask = |only| Kind::Ask { requests: 2, only, child: false, soap: false, cancels: Cancels::Later };
     [
         Known {
             states: vec![state(http(), false, 1), state(ask(false), true, 0)],
@@ -129,6 +131,27 @@ proptest! {
     }
 
     #[test]
+    fn ord_22_a_life_that_keeps_the_answers_of_the_one_before_takes_the_way_of_the_naive_walk(
+        states in scenarios(),
+        begin in 0..6_usize,
+        (dice, more) in (dice(), dice()),
+        crashes in crashes(),
+        longest in queues(),
+    ) {
+        let (world, next) = (World::from(dice), World::from(more));
+        let before = Life::of(&states, &world);
+        let (ran, walked) = (whole(&before, &[], false), Walk::through(&before));
+        prop_assume!(walked.seen.end != "open");
+        let mut answered: Vec<_> = ran.answered.iter().map(|name| place_of(name)).collect();
+        answered.sort_unstable();
+        prop_assert_eq!(answered, walked.answered, "{}", text(&states));
+        let begin = Some(begin % states.len());
+        let life = Life { begin, longest, kept: &ran.answered, ..Life::of(&states, &next) };
+        prop_assert_eq!(&run(&life, &[], false).0, &Walk::of(&life), "{:?}: {}", life, text(&states));
+        assert_crash_changes_nothing(&life, &crashes)?;
+    }
+
+    #[test]
     fn ord_23_an_order_that_is_repaired_in_any_rest_takes_the_way_of_the_naive_walk_from_there(
         states in scenarios(),
         rest in 1..6_usize,
@@ -176,7 +199,7 @@ proptest! {
         holds in crashes(),
         longest in queues(),
     ) {
-        let world = World::from(dice);
+        let (world, states) = (World::from(dice), without_knowledge(&states));
         let life = Life { longest, ..Life::of(&states, &world) };
         let smooth = run(&life, &[], false);
         // A hold ends its stage, and with it the count of the moves without a rest.

@@ -1,11 +1,13 @@
 //! The naive walk through the small language of [`super::wide`]: one loop without snapshots, cursors
 //! or needs. Shares nothing with the interpreter but its words.
 
+mod asked;
 mod met;
 mod queue;
 mod repeats;
 mod rests;
 
+pub use asked::place_of;
 pub use met::{Met, Rest};
 pub use queue::Queue;
 
@@ -13,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::MAX_MOVES;
 use super::wide::{Act, CALLS, Cycles, Kind, Life, MAX_RESTS, Made, Seen, Wide, World, bound, place};
+use asked::Requests;
 
 /// The present state is left without a transition.
 enum Left {
@@ -30,6 +33,14 @@ struct Open {
     visit: u32,
     /// A sleep lies between the request and now.
     is_earlier: bool,
+}
+
+/// Result of a walk.
+pub struct Walked {
+    pub seen: Seen,
+    pub met: Met,
+    /// State and number of the requests that were answered.
+    pub answered: Vec<(usize, usize)>,
 }
 
 /// The naive walk.
@@ -53,16 +64,19 @@ pub struct Walk<'a> {
     repair: Option<(usize, usize)>,
     queue: Queue,
     met: Met,
+    asked: Requests,
+    /// True while a call tells how many answers its stage knows.
+    tells_known: bool,
 }
 
 impl<'a> Walk<'a> {
     /// Returns what is seen of this life.
     pub fn of(life: &Life<'a>) -> Seen {
-        Self::through(life).0
+        Self::through(life).seen
     }
 
-    /// The same, with what met in it.
-    pub fn through(life: &Life<'a>) -> (Seen, Met) {
+    /// The same, with what met in it and what it leaves.
+    pub fn through(life: &Life<'a>) -> Walked {
         let begin = life.begin.unwrap_or(0);
         let mut walk = Walk {
             states: life.states,
@@ -80,7 +94,9 @@ impl<'a> Walk<'a> {
             called: 0,
             repair: life.repair,
             queue: Queue::new(life.longest),
-            met: Met::new(life.begin.is_some(), false),
+            met: Met::new(life.begin.is_some(), !life.kept.is_empty(), false),
+            asked: Requests::keeping(life.kept),
+            tells_known: false,
         };
         let mut at = begin;
         let end = loop {
@@ -90,19 +106,32 @@ impl<'a> Walk<'a> {
                 Err(Left::Repaired(to)) => at = walk.forget(to),
             }
         };
-        (Seen { end, ..walk.seen }, walk.met)
+        // An end gives up what is open, where the scenario says how.
+        if end != "open" {
+            walk.give_up_all();
+        }
+        let (answered, given_up) = walk.asked.over();
+        Walked { seen: Seen { end, given_up, ..walk.seen }, met: walk.met, answered }
     }
 
     /// Starts the visit of a repair, with nothing asked, nothing failed, and repeats that go back to it.
     fn forget(&mut self, to: usize) -> usize {
         self.visit += 1;
         self.entry = to;
-        self.later = None;
+        (self.later, self.tells_known) = (None, false);
         self.open.clear();
         self.answered.clear();
+        self.give_up_all();
+        self.asked.begin_stage();
         self.queue.begin_again();
         self.queue.pass(self.queue.now);
         to
+    }
+
+    fn give_up_all(&mut self) {
+        if self.asked.give_up(|_| true) {
+            self.met.comes("cancel");
+        }
     }
 
     fn walk(&mut self, begin: usize) -> Result<String, Left> {
@@ -117,7 +146,7 @@ impl<'a> Walk<'a> {
                     let good = self.acts(acts)?;
                     self.leave_plain(&here, good, at)?
                 }
-                Kind::Ask { requests, only, child } => self.ask(at, *requests, *only, *child)?,
+                Kind::Ask { .. } => self.ask(at)?,
                 Kind::Poll => self.poll(at)?,
                 Kind::Sleep => self.sleep(at)?,
                 Kind::Child => {
@@ -164,9 +193,20 @@ impl<'a> Walk<'a> {
                     self.released();
                     continue;
                 }
+                Act::Xml { .. } => {
+                    self.met.comes("xml");
+                    &[0]
+                }
+                Act::Knows => {
+                    self.met.comes("callbacks");
+                    self.tells_known = true;
+                    &[0]
+                }
             };
             let slots: Vec<usize> = parts.iter().map(|part| slot * 10 + part).collect();
-            if !self.all(&slots, earlier)? {
+            let is_through = self.all(&slots, earlier)?;
+            self.tells_known = false;
+            if !is_through {
                 return Ok(false);
             }
             earlier = slots.last().map(|slot| self.world.number(self.visit, *slot, 0, false));
@@ -177,7 +217,9 @@ impl<'a> Walk<'a> {
     fn call(&mut self, slot: usize, body: Option<i64>) -> (u16, usize) {
         let tries = self.tries.entry((self.visit, slot)).or_default();
         *tries += 1;
-        self.seen.calls.push(Made { visit: self.visit, slot, body });
+        // Each repeat tells what its own stage knows.
+        let known = (self.tells_known && slot < CALLS).then(|| i64::try_from(self.asked.known).unwrap());
+        self.seen.calls.push(Made { visit: self.visit, slot, body: known.or(body) });
         (self.world.status(self.visit, slot, *tries), *tries)
     }
 
@@ -231,6 +273,7 @@ impl<'a> Walk<'a> {
             return Err(Left::Repaired(to));
         }
         self.queue.pass(due);
+        self.asked.begin_stage();
         Ok(())
     }
 

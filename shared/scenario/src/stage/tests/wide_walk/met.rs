@@ -38,12 +38,14 @@ pub struct Met {
     /// Rests and actions so far.
     before: BTreeSet<&'static str>,
     is_restarted: bool,
+    keeps_callbacks: bool,
     is_operation: bool,
 }
 
 impl Met {
-    pub fn new(is_restarted: bool, is_operation: bool) -> Self {
-        Self { pairs: BTreeSet::new(), before: BTreeSet::new(), is_restarted, is_operation }
+    pub fn new(is_restarted: bool, keeps_callbacks: bool, is_operation: bool) -> Self {
+        let (pairs, before) = (BTreeSet::new(), BTreeSet::new());
+        Self { pairs, before, is_restarted, keeps_callbacks, is_operation }
     }
 
     /// Notes a rest: the order was called, holds a queue, repeats something from its entry point.
@@ -55,6 +57,7 @@ impl Met {
             ("queue", is_queued),
             ("repeated", is_repeated),
             ("restart", self.is_restarted),
+            ("keepCallbacks", self.keeps_callbacks),
         ];
         for (with, _) in with.into_iter().filter(|(_, met)| *met) {
             self.pairs.insert((name, with));

@@ -1,6 +1,7 @@
 //! States of the walk in which the order rests, and repeats from the entry point.
 
-use super::super::wide::{Bound, CHILD, Came, Made, OF_CHILD};
+use super::super::wide::{Bound, CHILD, Came, Cancels, Kind, Made, OF_CHILD};
+use super::asked::Asked as Request;
 use super::repeats::Asked;
 use super::{Cycles, Left, Open, Rest, Walk};
 
@@ -10,16 +11,22 @@ const WAIT: i64 = 300;
 const LONGEST_CHILD: i64 = 3600;
 
 impl Walk<'_> {
-    pub(super) fn ask(&mut self, at: usize, requests: usize, only: bool, child: bool) -> Result<usize, Left> {
+    pub(super) fn ask(&mut self, at: usize) -> Result<usize, Left> {
+        let Kind::Ask { requests, only, child, cancels, .. } = self.states[at].kind else {
+            panic!("state {at} asks for nothing");
+        };
         let (here, fail) = (format!("s{at}"), self.states[at].fail);
         for number in 0..requests {
             if self.answered.contains(&(at, number)) {
                 continue;
             }
+            let asked = Request { state: at, number, visit: self.visit };
+            self.asked.register(asked, cancels);
             if !self.all(&[number], None)? {
                 self.drop_open(at, number);
                 return self.leave(&here, "fail", fail);
             }
+            self.asked.sent(asked, cancels, self.world.number(self.visit, number, 0, false));
             self.note_open(at, number);
         }
         if child && !self.answered.contains(&(at, OF_CHILD)) && !self.start_child(at, None) {
@@ -29,6 +36,7 @@ impl Walk<'_> {
         let awaited = self.awaited();
         let all_in = awaited.iter().all(|open| self.world.came(open.visit, open.number) != Came::Nothing);
         self.rest(Rest::Wait(if all_in { 0 } else { WAIT }))?;
+        self.end_wait(&awaited);
         self.leave_wait(at, &awaited, all_in, only)
     }
 
@@ -36,6 +44,15 @@ impl Walk<'_> {
     fn awaited(&self) -> Vec<Open> {
         let late: Vec<Open> = self.open.iter().copied().filter(|open| !open.is_earlier).collect();
         if late.is_empty() { self.open.clone() } else { late }
+    }
+
+    fn end_wait(&mut self, awaited: &[Open]) {
+        let asked = |open: &Open| Request { state: open.state, number: open.number, visit: open.visit };
+        let awaited: Vec<Request> = awaited.iter().map(asked).collect();
+        if self.asked.end_wait(&awaited, self.world) {
+            self.met.comes("cancel");
+        }
+        self.asked.begin_stage();
     }
 
     fn leave_wait(&mut self, at: usize, awaited: &[Open], all_in: bool, only: bool) -> Result<usize, Left> {
@@ -92,6 +109,8 @@ impl Walk<'_> {
     fn start_child(&mut self, at: usize, body: Option<i64>) -> bool {
         self.seen.calls.push(Made { visit: self.visit, slot: CHILD, body });
         self.given.insert(at, body);
+        let asked = Request { state: at, number: OF_CHILD, visit: self.visit };
+        self.asked.register(asked, Cancels::Never);
         self.answered.remove(&(at, OF_CHILD));
         match self.world.takes_child(self.visit) {
             true => self.note_open(at, OF_CHILD),
@@ -113,6 +132,7 @@ impl Walk<'_> {
             }
             let came = self.world.came(self.visit, OF_CHILD);
             self.rest(Rest::Child(if came == Came::Nothing { LONGEST_CHILD } else { 0 }))?;
+            self.end_wait(&[Open { state: at, number: OF_CHILD, visit: self.visit, is_earlier: false }]);
             if came != Came::Good {
                 self.drop_open(at, OF_CHILD);
                 return Ok(false);

@@ -136,7 +136,7 @@ impl Snapshot {
         let around = self.operations.iter().flat_map(|operation| &operation.requests_around);
         // What an operation has asked since its savepoint is asked again.
         let own = self.requests.iter().filter(|_| self.operations.is_empty());
-        own.chain(around).any(|open| !open.earlier && Some(open.name.as_str()) != beside)
+        own.chain(around).any(|open| !open.earlier && !open.over && Some(open.name.as_str()) != beside)
     }
 
     /// True if the order rests before the repeat of the action at which it stands.

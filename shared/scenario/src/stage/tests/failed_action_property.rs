@@ -36,7 +36,7 @@ fn kinds() -> impl Strategy<Value = Kind> {
 }
 
 impl Kind {
-    /// Its actions, with names and paths that begin with this number.
+    /// Text of its actions, with names and paths that begin with this number.
     fn text(&self, at: usize) -> String {
         let call = |path: &str, name: &str| {
             format!(

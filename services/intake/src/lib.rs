@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use pagurus_access::Access;
 use pagurus_command::Commands;
+use pagurus_domain::id::IntakeTransport;
 use pagurus_runtime::batch::Shape;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Batcher, Host};
@@ -170,17 +171,23 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.start("backlog", intake.backlog.clone());
     host.spawn("waiters", waiters.watch(host.clone()));
     host.spawn("stream", streams.run(host.clone(), intake.views.clone()));
-    let transport = settings.intake.transport;
-    if transport.takes_amqp() {
-        amqp::start(&intake)?;
-    }
-    if transport.serves_http() {
-        host.http.mount(http::router(intake));
-    }
+    open(intake, settings.intake.transport)?;
     host.at_work(false).await;
     host.draining.cancelled().await;
     host.readiness.not_ready("draining");
     // The consumers end by themselves; requests that are being answered get a moment.
     tokio::join!(host.join(), host.http.unmount_and_wait(LAST_REQUESTS));
+    Ok(())
+}
+
+/// Begins to take what comes by these transports.
+fn open(intake: Intake, transport: IntakeTransport) -> anyhow::Result<()> {
+    if transport.takes_amqp() {
+        amqp::start(&intake)?;
+    }
+    if transport.serves_http() {
+        let server = intake.host.http.clone();
+        server.mount(http::router(intake));
+    }
     Ok(())
 }

@@ -62,9 +62,9 @@ pub use need::{
 pub use sample::CallMade;
 pub use snapshot::{
     ActionHold, AnsweredCall, Answers, AsyncRetry, Awaiting, Destination, Digest, EachProgress, ElementEnd,
-    ElementNumbers, ElementProgress, EntryPoint, FailedElement, FailurePoint, Frame, Handling, KeptAnswer,
-    Mover, OpenOperation, OpenRequest, OperationSavepoint, Polling, Remembered, Rest, RetryTime, Savepoint,
-    Snapshot, SnapshotError, SyncRetry, TaskTimes, Visit,
+    ElementNumbers, ElementProgress, EntryPoint, FailedAction, FailedElement, FailurePoint, Frame, Handling,
+    KeptAnswer, Mover, OpenOperation, OpenRequest, OperationSavepoint, Polling, Remembered, Rest, RetryTime,
+    Savepoint, Snapshot, SnapshotError, SyncRetry, TaskTimes, Visit,
 };
 pub use step::{Asking, StepMade, StepOutcome};
 pub use task::{TASK_PREFIX, system_of_task};

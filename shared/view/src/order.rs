@@ -1,5 +1,7 @@
 //! An order with all its parts.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use pagurus_domain::id::{Attempt, ScenarioNo};
 use pagurus_domain::number::saturated;
@@ -7,13 +9,13 @@ use pagurus_domain::order::notification::{self, Target, shown_url};
 use pagurus_domain::time;
 use pagurus_runtime::scenarios::Known;
 use pagurus_scenario::stage::Snapshot;
-use pagurus_scenario::{Mask, holds_credentials};
+use pagurus_scenario::{Mask, Scenario, holds_credentials};
 use pagurus_store::hot::asking;
-use pagurus_store::hot::dependencies::graph;
+use pagurus_store::hot::dependencies::graph::{self, Graph};
 use pagurus_store::hot::history;
 use pagurus_store::hot::outbox;
 use pagurus_store::hot::requests;
-use pagurus_store::lists::promises;
+use pagurus_store::lists::promises::{self, JeopardyMark};
 use pagurus_store::outside::answers;
 use pagurus_store::outside::children;
 use pagurus_store::outside::orders::{self, OrderRow as Row};
@@ -22,7 +24,8 @@ use pagurus_store::{Client, Error};
 use pagurus_wire::consistency::InconsistencyView;
 use pagurus_wire::notices::{EndNotice, NoticeError};
 use pagurus_wire::order::{
-    ChildView, ErrorView, FailedOverView, OrderView, Page, StartedView, StatusView, UnsentView,
+    ChildView, ErrorView, FailedOverView, OrderView, Page, StartedView, StatusView, TransitionView,
+    UnsentView,
 };
 use pagurus_wire::parts::{AskingView, CallbackView, ProgressView, RequestView};
 use pagurus_wire::problem::{Problem, Type};
@@ -35,49 +38,56 @@ use crate::query::page;
 use crate::stand::{self, entry_points, failed_action};
 use crate::{Views, dependencies, foresight, retry};
 
+/// Everything about an order that does not stand in its row.
+struct OrderParts {
+    hidden: Option<HiddenParts>,
+    known: Option<Arc<Scenario>>,
+    moves: Page<TransitionView>,
+    unsent: Vec<UnsentView>,
+    /// Orders around it, as conditions connect them.
+    after: Graph,
+    parent: Option<String>,
+    /// Child orders, each with its status.
+    children: Vec<(String, String)>,
+    mark: Option<InconsistencyMark>,
+    /// Set where it is late.
+    late: Option<JeopardyMark>,
+    asking: Option<AskingView>,
+    failed_over: Option<FailedOverView>,
+}
+
 impl Views {
     /// Returns an order with everything that is known about it.
     pub async fn order(&self, id: &str) -> Result<OrderView, Problem> {
         let (client, row) = self.found(id).await?;
-        let read = async {
-            Ok((
-                self.hidden_in(&client, &row).await?,
-                self.catalogue.get(&client, ScenarioNo(row.scenario_no)).await?.and_then(Known::readable),
-                transitions(&client, &row, PageCollector::of(PartCursor::default(), 0, MAX_LIMIT)).await?,
-                outbox::shown::of_order(&client, row.no).await?,
-                graph::around(&client, &row.id, 1).await?,
-                children::family(&client, row.no).await?,
-                marks::of_order(&client, row.no).await?,
-                promises::of_order(&client, row.no).await?,
-                asking_of(&client, &row).await?,
-                failed_over(&client, &row).await?,
-            ))
-        };
-        let (hidden, known, moves, unsent, after, (parent, children), mark, late, asking, failed_over) =
-            read.await.map_err(self.failed("read"))?;
+        let parts = self.parts(&client, &row).await.map_err(self.failed("read"))?;
         drop(client);
-        let cycles = retry::cycles(&self.host.settings(), known.as_deref(), &row, Timestamp::now());
-        let (step, scenario_status) = stand::stand(&row, known.as_deref());
+        let cycles = retry::cycles(&self.host.settings(), parts.known.as_deref(), &row, Timestamp::now());
+        let (step, scenario_status) = stand::stand(&row, parts.known.as_deref());
         let position = snapshot(&row);
-        let entry_points =
-            known.as_deref().map_or_else(Vec::new, |known| entry_points(&row, known, &moves.items));
+        let entry_points = parts
+            .known
+            .as_deref()
+            .map_or_else(Vec::new, |known| entry_points(&row, known, &parts.moves.items));
         Ok(OrderView {
             progress: stand::progress(&row),
-            transitions: moves.items,
-            vars: vars(hidden.as_ref(), position.as_ref()),
+            transitions: parts.moves.items,
+            vars: vars(parts.hidden.as_ref(), position.as_ref()),
             entry_points,
-            failed_action: position.as_ref().and_then(|position| failed_action(position, known.as_deref())),
+            failed_action: position
+                .as_ref()
+                .and_then(|position| failed_action(position, parts.known.as_deref())),
             retry: cycles.waiting,
             async_retry: cycles.asynchronous,
-            inconsistent: mark.map(inconsistency),
-            unsent_notifications: unsent.into_iter().map(unsent_view).collect(),
-            params: params(hidden.as_ref(), &row),
-            parent,
-            children: children.into_iter().map(|(id, status)| ChildView { id, status }).collect(),
+            inconsistent: parts.mark.map(inconsistency),
+            unsent_notifications: parts.unsent.into_iter().map(unsent_view).collect(),
+            params: params(parts.hidden.as_ref(), &row),
+            parent: parts.parent,
+            children: parts.children.into_iter().map(|(id, status)| ChildView { id, status }).collect(),
             notify: row.notify.as_deref().map(notification::shown),
             result: row.result.as_deref().map(parsed),
             error: error_view(&row),
-            after: dependencies::conditions(&row.id, after),
+            after: dependencies::conditions(&row.id, parts.after),
             no: row.no.0,
             id: row.id,
             scenario: row.scenario,
@@ -103,13 +113,31 @@ impl Views {
             duration_ms: duration_ms(row.started_at, row.finished_at),
             updated_at: row.updated_at,
             start_at: row.start_at,
-            promise: row.promise_at.map(|at| foresight::promise_view(at, None, late)),
+            promise: row.promise_at.map(|at| foresight::promise_view(at, None, parts.late)),
             start_deadline: row.start_deadline,
             due_at: row.due_at,
             ready_since: row.ready_since,
             entry_point: row.entry_point,
-            asking,
-            failed_over,
+            asking: parts.asking,
+            failed_over: parts.failed_over,
+        })
+    }
+
+    async fn parts(&self, client: &Client, row: &Row) -> Result<OrderParts, Error> {
+        let first_moves = PageCollector::of(PartCursor::default(), 0, MAX_LIMIT);
+        let (parent, children) = children::family(client, row.no).await?;
+        Ok(OrderParts {
+            hidden: self.hidden_in(client, row).await?,
+            known: self.catalogue.get(client, ScenarioNo(row.scenario_no)).await?.and_then(Known::readable),
+            moves: transitions(client, row, first_moves).await?,
+            unsent: outbox::shown::of_order(client, row.no).await?,
+            after: graph::around(client, &row.id, 1).await?,
+            parent,
+            children,
+            mark: marks::of_order(client, row.no).await?,
+            late: promises::of_order(client, row.no).await?,
+            asking: asking_of(client, row).await?,
+            failed_over: failed_over(client, row).await?,
         })
     }
 

@@ -4,7 +4,7 @@ use pagurus_domain::number::saturated;
 use pagurus_domain::order::ScenarioStatus;
 use pagurus_domain::time;
 use pagurus_scenario::Scenario;
-use pagurus_scenario::stage::Snapshot;
+use pagurus_scenario::stage::{FailedAction, Snapshot};
 use pagurus_store::outside::orders::OrderRow as Row;
 use pagurus_wire::order::{EntryPointView, FailedActionView, TransitionView};
 
@@ -51,7 +51,7 @@ pub(crate) fn entry_points(row: &Row, scenario: &Scenario, moves: &[TransitionVi
 
 /// The action that failed, where a repair may go on from it.
 pub(crate) fn failed_action(position: &Snapshot, scenario: Option<&Scenario>) -> Option<FailedActionView> {
-    let (state, action, elements) = position.failed_action()?;
+    let FailedAction { state, action, elements } = position.failed_action()?;
     let named = scenario.and_then(|scenario| Some(scenario.state(scenario.state_named(state)?)));
     let kind = named.and_then(|state| state.actions.get(action)).map(|action| action.word().to_owned());
     let (elements_done, elements) = elements.unzip();

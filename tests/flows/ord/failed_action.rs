@@ -42,7 +42,7 @@ async fn engine(test: &str) -> Installation {
     engine.scenario("pays", PAYS).await;
     engine.world().program(Program::at("/pay").calling_back(CallBack::with(json!({"code": 7}))));
     for (part, n) in [("a", 1), ("b", 2), ("c", 3)] {
-        engine.world().program(Program::at(&format!("/charge/{part}")).then_answer(200, json!({"n": n})));
+        engine.world().program(Program::at(format!("/charge/{part}")).then_answer(200, json!({"n": n})));
     }
     engine
 }

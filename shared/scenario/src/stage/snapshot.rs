@@ -27,7 +27,7 @@ use super::super::Folded;
 pub use awaiting::{Awaiting, TaskTimes};
 pub use content::{Digest, ElementNumbers, KeptAnswer};
 pub use each::{EachProgress, ElementEnd, ElementProgress, FailedElement};
-pub use failed::FailurePoint;
+pub use failed::{FailedAction, FailurePoint};
 pub use frame::{ActionHold, AnsweredCall, Answers, Frame, Rest, SyncRetry};
 pub use life::{EntryPoint, Savepoint};
 pub use operation::{OpenOperation, OperationSavepoint};

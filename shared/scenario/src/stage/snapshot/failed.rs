@@ -19,6 +19,17 @@ pub struct FailurePoint {
     pub actions: Digest,
 }
 
+/// The failed action, as people see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailedAction<'s> {
+    /// Name of the state.
+    pub state: &'s str,
+    /// Index of the action in the state.
+    pub action: usize,
+    /// Elements of an `each` that went through, and all of them.
+    pub elements: Option<(usize, usize)>,
+}
+
 impl FailurePoint {
     /// The failure of the action at which a position stands; `None` if the scenario does not have its state.
     pub(in super::super) fn of(position: Snapshot, scenario: &Scenario) -> Option<Self> {
@@ -145,14 +156,13 @@ impl Snapshot {
         self.main.retry.is_some() && self.handling.is_none() && !goes_back && !self.awaits_answers(None)
     }
 
-    /// State and index of the action from which a repair may go on; of an `each`, how many elements went through, and how
-    /// many there are.
+    /// The action from which a repair may go on.
     #[must_use]
-    pub fn failed_action(&self) -> Option<(&str, usize, Option<(usize, usize)>)> {
+    pub fn failed_action(&self) -> Option<FailedAction<'_>> {
         let position = if self.repeats_its_action() { self } else { &*self.failed.as_ref()?.position };
         let done = |each: &EachProgress| each.elements.iter().filter(|element| element.is_done()).count();
         let elements = position.main.each.as_ref().map(|each| (done(each), each.elements.len()));
-        Some((position.visit.state.as_deref()?, position.main.action, elements))
+        Some(FailedAction { state: position.visit.state.as_deref()?, action: position.main.action, elements })
     }
 
     /// Forgets the place of the last failure, where that did not lead to the end of the life.

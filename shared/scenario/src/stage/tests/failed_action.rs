@@ -76,7 +76,10 @@ fn ord_23_the_failed_element_of_an_each_is_done_alone() {
     let play = || Play::of(&one_state(LETTERS));
     let before = play().go(&first[..2]);
     assert_eq!(before.paths(), "first, a, b", "`c` and `d` were never asked");
-    assert_eq!(before.last().snapshot.failed_action(), Some(("a", 1, Some((0, 4)))));
+    assert_eq!(
+        before.last().snapshot.failed_action(),
+        Some(FailedAction { state: "a", action: 1, elements: Some((0, 4)) })
+    );
     let after = again(play(), before.last(), &failed()).go(&[
         "200 11 | 200 2",
         "200 22 | 200 3",
@@ -217,7 +220,10 @@ fn ord_23_an_order_in_retry_goes_on_at_once_with_a_new_count_and_the_same_keys()
         "200 44",
     ]);
     assert_eq!(before.last().then.status(), Status::Retry);
-    assert_eq!(before.last().snapshot.failed_action(), Some(("a", 1, Some((3, 4)))));
+    assert_eq!(
+        before.last().snapshot.failed_action(),
+        Some(FailedAction { state: "a", action: 1, elements: Some((3, 4)) })
+    );
     let play = Play::of(&one_state(LETTERS));
     let after = again(play, before.last(), &failed()).go(&["503", "503", "503", "200 2", "200 22", "200"]);
     assert_eq!(after.paths(), "b, b, b, b, b/2, after");
@@ -276,7 +282,10 @@ fn ord_23_an_action_whose_answers_are_too_large_is_not_kept() {
     let play = || Play::of(&one_state(actions)).set(|settings| settings.bounds.max_vars_bytes = 1000);
     let played = play().go(&[&large, "404"]);
     assert_eq!(played.last().snapshot.failed, None);
-    assert_eq!(play().go(&["200 1", "404"]).last().snapshot.failed_action(), Some(("a", 1, None)));
+    assert_eq!(
+        play().go(&["200 1", "404"]).last().snapshot.failed_action(),
+        Some(FailedAction { state: "a", action: 1, elements: None })
+    );
 }
 
 #[test]

@@ -29,6 +29,9 @@ interface Props {
     onWanted: (wanted: Wanted) => void;
 }
 
+/** The role, with the transport of an intake that serves one only. */
+const roleOf = ({ role, transport }: Node) => (transport === "http" || transport === "amqp" ? `${role} (${transport})` : role);
+
 const keyOf = (node: Node) => `${node.role}/${node.name}/${node.incarnation}`;
 
 export function LayerPanel({ layer, resource, leases, onWanted }: Props & { layer: Layer }) {
@@ -36,7 +39,7 @@ export function LayerPanel({ layer, resource, leases, onWanted }: Props & { laye
     const rowsOf = (page: Schemas["PageOfNodeView"]) => sorted(page.items).layers.get(layer) ?? [];
     const columns: Column<Node>[] = [
         { key: "name", name: text("name"), head: true, cell: (node) => <span class="strong">{node.name}</span> },
-        { key: "role", name: text("role"), cell: (node) => <code>{node.role}</code> },
+        { key: "role", name: text("role"), cell: (node) => <code>{roleOf(node)}</code> },
         { key: "status", name: text("status"), cell: (node) => <Status node={node} leases={leases} /> },
         { key: "since", name: text("since"), number: true, cell: (node) => <Age at={node.statusSince} /> },
         { key: "load", name: text("load"), cell: (node) => <Load node={node} /> },
@@ -115,7 +118,7 @@ export function EndedPanel({ resource, onWanted }: Omit<Props, "leases">) {
     if (ended.length === 0) return null;
     const columns: Column<Node>[] = [
         { key: "name", name: text("name"), head: true, cell: (node) => node.name },
-        { key: "role", name: text("role"), cell: (node) => <code>{node.role}</code> },
+        { key: "role", name: text("role"), cell: (node) => <code>{roleOf(node)}</code> },
         { key: "life", name: text("life"), number: true, cell: (node) => number(node.incarnation) },
         { key: "status", name: text("status"), cell: (node) => <Status node={node} leases={[]} /> },
         { key: "started", name: text("started"), cell: (node) => <Time at={node.startedAt} /> },

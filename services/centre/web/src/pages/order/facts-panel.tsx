@@ -61,7 +61,9 @@ function EntryPoints({ visited }: { visited: Order["entryPoints"] }) {
 function FailedAction({ failed }: { failed: NonNullable<Order["failedAction"]> }) {
     return (
         <>
-            <code>{placeOf(failed)}</code> {typeof failed.elements === "number" && text("elements_done", { n: failed.elementsDone ?? 0, of: failed.elements })}
+            <code>{placeOf(failed)}</code>
+            {typeof failed.elements === "number" && ", "}
+            {typeof failed.elements === "number" && text("elements_done", { n: failed.elementsDone ?? 0, of: failed.elements })}
         </>
     );
 }
@@ -72,7 +74,7 @@ function course(order: Order): Fact[] {
         [text("stages"), order.stages],
         [text("retries"), order.retries],
         [text("entry_point"), order.entryPoint && <code>{order.entryPoint}</code>],
-        [text("entry_points"), order.entryPoints.length > 1 && <EntryPoints visited={order.entryPoints} />],
+        [text("entry_points"), order.entryPoints.length > 1 ? <EntryPoints visited={order.entryPoints} /> : null],
         [text("failed_action"), order.failedAction && <FailedAction failed={order.failedAction} />],
         [
             text("failed_over"),

@@ -105,7 +105,7 @@ export function RepairDialog({ order, onDone, onClose }: DialogProps) {
     const ready = parsed.error === undefined && (alone || state.trim() !== "");
     return (
         <ActionDialog title={`${text("act_repair")}: ${order.id}`} act={text("act_repair")} danger reason="required" disabled={!ready} request={asked} onDone={onDone} onClose={onClose}>
-            <p class="note bad">{text(alone ? "warn_repair_alone" : "warn_repair")}</p>
+            <p class={alone ? "note plain" : "note bad"}>{text(alone ? "warn_repair_alone" : "warn_repair")}</p>
             {failed && (
                 <div class="check-field">
                     <input id={box} type="checkbox" checked={alone} onChange={(event) => setAlone(event.currentTarget.checked)} />

@@ -45,7 +45,7 @@ fn http_the_engine_reads_each_field_of_a_body_that_its_document_describes_and_no
         "id": "a", "reason": "r", "ifStatus": "fail", "from": "a", "params": {}, "scenarioVersion": 1, "ignoreConditions": true, "keepCallbacks": true,
     });
     let change = json!({"params": {}, "priority": "low", "lifecycle": {"startAt": null}, "notify": notify, "reason": "r"});
-    let repair = json!({"state": "a", "vars": {}, "scenarioVersion": 1, "reason": "r"});
+    let repair = json!({"action": 1, "failedAction": false, "state": "a", "vars": {}, "scenarioVersion": 1, "reason": "r"});
     let bodies: [(&str, Value, Reader); 7] = [
         ("OrderBody", order, |body| Request::read(body).is_ok()),
         ("RestartBody", action.clone(), |body| ActionRequest::read(&body, OF_RESTART).is_ok()),

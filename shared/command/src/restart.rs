@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::document::{Fault, nearest};
 use pagurus_domain::id::OrderNo;
 use pagurus_runtime::costly;
 use pagurus_scenario::params::{is_costly, params_faults};
 use pagurus_scenario::stage::Snapshot;
-use pagurus_scenario::{Scenario, StateId, StateKind};
+use pagurus_scenario::start::start_state;
+use pagurus_scenario::{Scenario, StateId};
 use pagurus_store::hot::control::{self, Locked};
 use pagurus_store::hot::dependencies;
 use pagurus_store::outside::amend::{Postponement, Reopening};
@@ -168,34 +168,18 @@ impl Commands {
     }
 }
 
-/// Fault of a name at which no life can begin, with the names at which one can.
-fn no_start(pointer: &str, name: &str, found: Option<StateKind>, scenario: &Scenario) -> Fault {
-    let begins = |kind: StateKind| matches!(kind, StateKind::Plain | StateKind::Polling);
-    let known: Vec<&str> =
-        scenario.states.iter().filter(|state| begins(state.kind)).map(|state| state.name.as_str()).collect();
-    let why = match found {
-        None => format!("asks for a start at `{name}`, which is no state of the scenario"),
-        Some(kind) => format!("asks for a start at `{name}`, a {kind} state, where nothing can start"),
-    };
-    let fault = Fault::placed(None, pointer, format!("{why}; there are: {}", known.join(", ")));
-    match nearest(name, known.iter().copied()) {
-        Some(near) => fault.hint(format!("did you mean `{near}`?")),
-        None => fault,
-    }
-}
-
 /// The state at which the new life begins; none is the initial one.
 fn begin(restart: &Restart, order: &Locked, scenario: &Scenario) -> Result<Option<String>, Problem> {
     let named = restart.from.as_deref();
     match named.or(order.entry_point.as_deref().filter(|_| named.is_none())) {
         None | Some("initial") => Ok(None),
-        Some(name) => match scenario.state_named(name).map(|state| scenario.state(state).kind) {
-            Some(StateKind::Plain | StateKind::Polling) => Ok(Some(name.to_owned())),
-            found => {
-                let is_stored = named.is_none() && restart.scenario_version.is_some();
-                let pointer = if is_stored { "/scenarioVersion" } else { "/from" };
-                Err(Problem::of_faults(Type::Invalid, &[no_start(pointer, name, found, scenario)]))
-            }
-        },
+        Some(name) => {
+            let is_stored = named.is_none() && restart.scenario_version.is_some();
+            let pointer = if is_stored { "/scenarioVersion" } else { "/from" };
+            let state = start_state(scenario, name, pointer);
+            state
+                .map(|state| Some(state.name.clone()))
+                .map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))
+        }
     }
 }

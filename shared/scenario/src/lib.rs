@@ -26,6 +26,7 @@ pub mod script;
 pub mod sequential;
 pub mod source;
 pub mod stage;
+pub mod start;
 mod state;
 pub mod value;
 pub mod xml;

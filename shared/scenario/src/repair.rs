@@ -1,6 +1,6 @@
 //! Where a stuck order goes on by hand: at a state, at one of its actions, or at the action that failed (ORD-23).
 
-use pagurus_domain::document::{Fault, nearest};
+use pagurus_domain::document::Fault;
 use pagurus_domain::order::ScenarioStatus;
 use pagurus_domain::order::amendment::{Repair, RepairPlace};
 use pagurus_domain::order::registration::fault;
@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::action::Action;
 use crate::stage::{FailurePoint, Snapshot};
-use crate::{Scenario, ScenarioKind, State, StateKind};
+use crate::start::start_state;
+use crate::{Scenario, ScenarioKind, State};
 
 /// Position of an order that goes on by hand.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,9 +70,9 @@ enum RepairPoint<'s> {
 impl<'s> RepairPoint<'s> {
     fn of(asked: &RepairPlace, scenario: &'s Scenario, former: &Snapshot) -> Result<Self, Fault> {
         match asked {
-            RepairPlace::State(name) => state_at(name, scenario).map(Self::State),
+            RepairPlace::State(name) => start_state(scenario, name, "/state").map(Self::State),
             RepairPlace::Action(name, index) => {
-                let state = state_at(name, scenario)?;
+                let state = start_state(scenario, name, "/state")?;
                 action_at(state, *index, scenario.kind)?;
                 Ok(Self::Action(state, *index))
             }
@@ -109,26 +110,6 @@ impl<'s> RepairPoint<'s> {
         let scenario_status =
             if distance.is_some() { ScenarioStatus::OnTarget } else { ScenarioStatus::OffTarget };
         Repaired { position, state, action, scenario_status, distance }
-    }
-}
-
-/// The state of this name, if it is one from which an order can go on.
-fn state_at<'s>(name: &str, scenario: &'s Scenario) -> Result<&'s State, Fault> {
-    let resumes = |kind: StateKind| matches!(kind, StateKind::Plain | StateKind::Polling);
-    match scenario.state_named(name).map(|id| scenario.state(id)) {
-        Some(state) if resumes(state.kind) => Ok(state),
-        Some(State { kind, .. }) => {
-            let message = format!("is a {kind} state: an order goes on from a state that does something");
-            Err(fault("/state", message))
-        }
-        None => {
-            let known = scenario.states.iter().filter(|state| resumes(state.kind));
-            let names: Vec<&str> = known.map(|state| state.name.as_str()).collect();
-            let message = format!("is no state of the scenario; there are: {}", names.join(", "));
-            let near = nearest(name, names.iter().copied());
-            let near = near.map(|near| format!("did you mean `{near}`?"));
-            Err(Fault { hint: near, ..fault("/state", message) })
-        }
     }
 }
 

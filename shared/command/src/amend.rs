@@ -20,7 +20,7 @@ use pagurus_store::hot::dependencies;
 use pagurus_store::hot::history;
 use pagurus_store::lists::audit::AuditEntry;
 use pagurus_store::outside::amend::{self, Starts, Updated, Updating};
-use pagurus_store::{Error, Tx};
+use pagurus_store::{Client, Error, Tx};
 use pagurus_wire::message::Left;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
@@ -98,20 +98,34 @@ impl Commands {
         Ok(status)
     }
 
-    async fn try_update(
+    /// Locks an order that is to be changed by hand. The answer stands at once where there is none, or where the change was
+    /// made before, by one of these causes.
+    pub(crate) async fn locked_for<'c>(
         &self,
+        client: &'c mut Client,
         id: &str,
-        asked: &Update,
+        causes: &[Cause],
         by: &AmendmentAuthor<'_>,
-    ) -> Result<Result<(Status, Effects), Problem>, Error> {
-        let mut client = self.host.store.recovery().await?;
-        self.catalogue.refresh(&client).await?;
+    ) -> Result<Result<(Tx<'c>, Locked), Amended>, Error> {
+        self.catalogue.refresh(client).await?;
         let tx = client.transaction().await?;
-        let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(Problem::no_order(id))) };
-        // With a start in the future, the event is that the order was deferred.
-        if let Some(done) = by.done_before(&tx, &order, &[Cause::Updated, Cause::Deferred]).await? {
-            return Ok(done.map(|()| (order.status, Effects::default())));
+        let Some(order) = control::lock(&tx, id).await? else {
+            return Ok(Err(Err(Problem::no_order(id))));
+        };
+        if let Some(done) = by.done_before(&tx, &order, causes).await? {
+            return Ok(Err(done.map(|()| (order.status, Effects::default()))));
         }
+        Ok(Ok((tx, order)))
+    }
+
+    async fn try_update(&self, id: &str, asked: &Update, by: &AmendmentAuthor<'_>) -> Result<Amended, Error> {
+        let mut client = self.host.store.recovery().await?;
+        // With a start in the future, the event is that the order was deferred.
+        let (tx, order) =
+            match self.locked_for(&mut client, id, &[Cause::Updated, Cause::Deferred], by).await? {
+                Ok(locked) => locked,
+                Err(answer) => return Ok(answer),
+            };
         let asked = match asked.completed(order.head.notify.as_deref()) {
             Ok(asked) => asked,
             Err(faults) => return Ok(Err(invalid(&faults))),
@@ -175,6 +189,9 @@ impl Commands {
         Ok(Ok((order.status, effects)))
     }
 }
+
+/// Answer to a change by hand: the status that the order has then, with what follows elsewhere; or why it was not made.
+pub(crate) type Amended = Result<(Status, Effects), Problem>;
 
 /// Author of a change, and the key by which a try is known that was carried out though its answer was lost.
 pub(crate) struct AmendmentAuthor<'a> {

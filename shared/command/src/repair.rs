@@ -3,7 +3,6 @@
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::id::{Life, ScenarioNo};
 use pagurus_domain::number::saturated;
-use pagurus_domain::order::Status;
 use pagurus_domain::order::amendment::{Repair, RepairPlace};
 use pagurus_domain::order::notification::Moved;
 use pagurus_domain::order::transition::Cause;
@@ -11,7 +10,7 @@ use pagurus_runtime::Effects;
 use pagurus_scenario::Scenario;
 use pagurus_scenario::repair::{Repaired, RepairedLife, repair};
 use pagurus_scenario::stage::Snapshot;
-use pagurus_store::hot::control::{self, Allowed, Locked};
+use pagurus_store::hot::control::{Allowed, Locked};
 use pagurus_store::hot::outbox::{self, NewNotification};
 use pagurus_store::hot::stages::ReadyStage;
 use pagurus_store::lists::audit::AuditEntry;
@@ -21,7 +20,7 @@ use pagurus_wire::message::Left;
 use pagurus_wire::problem::Problem;
 use serde_json::json;
 
-use crate::amend::{AmendmentAuthor, invalid};
+use crate::amend::{Amended, AmendmentAuthor, invalid};
 use crate::{Commands, caused, refused, stored_snapshot};
 
 impl Commands {
@@ -30,14 +29,12 @@ impl Commands {
         id: &str,
         asked: &Repair,
         by: &AmendmentAuthor<'_>,
-    ) -> Result<Result<(Status, Effects), Problem>, Error> {
+    ) -> Result<Amended, Error> {
         let mut client = self.host.store.recovery().await?;
-        self.catalogue.refresh(&client).await?;
-        let tx = client.transaction().await?;
-        let Some(order) = control::lock(&tx, id).await? else { return Ok(Err(Problem::no_order(id))) };
-        if let Some(done) = by.done_before(&tx, &order, &[Cause::Repaired]).await? {
-            return Ok(done.map(|()| (order.status, Effects::default())));
-        }
+        let (tx, order) = match self.locked_for(&mut client, id, &[Cause::Repaired], by).await? {
+            Ok(locked) => locked,
+            Err(answer) => return Ok(answer),
+        };
         let former = stored_snapshot(&tx, &order).await?;
         let chosen = self.chosen(&tx, &order, asked.scenario_version).await?;
         let checked = order.may(Cause::Repaired).map_err(refused).and_then(|allowed| {

@@ -39,6 +39,7 @@ const EXAMPLES: &[&str] = &[
     "pagurus order tasks o-1",
     "pagurus order explain o-1",
     "pagurus order ledger o-1",
+    "pagurus order ledger --scenario billing --from 2h --by flow",
     "pagurus order events o-1 --after 3",
     "pagurus scenario check scenarios --strict",
     "pagurus scenario apply change-tariff.yaml",

@@ -109,11 +109,8 @@ pub(crate) enum Command {
         /// Id of the order
         id: String,
     },
-    /// Show where the time of an order went
-    Ledger {
-        /// Id of the order
-        id: String,
-    },
+    /// Show where the time of an order went, or that of many
+    Ledger(Box<ledger::Arguments>),
     /// Show everything that happened to an order
     Events {
         /// Id of the order
@@ -252,7 +249,7 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
         Command::Steps { id } => parts::part(&order_path(&id, "steps"), parts::STEPS, client, screen).await,
         Command::Tasks { id } => parts::part(&order_path(&id, "tasks"), parts::TASKS, client, screen).await,
         Command::Explain { id } => explain(&id, client, screen).await,
-        Command::Ledger { id } => ledger::run(&id, client, screen).await,
+        Command::Ledger(arguments) => ledger::run(&arguments, client, screen).await,
         Command::Events { id, after } => events(&id, after, client, screen).await,
     }
 }

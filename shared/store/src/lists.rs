@@ -3,6 +3,7 @@
 pub mod actors;
 pub mod audit;
 pub mod errors;
+pub mod ledger;
 pub mod measures;
 pub mod promises;
 pub mod search;

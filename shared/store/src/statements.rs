@@ -140,6 +140,7 @@ const MODULES: &[Module] = &[
     of(crate::hot::due::by_flow::STATEMENTS, &[Activator], &[]),
     of(crate::outside::ends::STATEMENTS, &[Intake, Activator, Worker], &[]),
     of(crate::lists::errors::STATEMENTS, &[Intake], &[]),
+    of(crate::lists::ledger::STATEMENTS, &[Intake], &[]),
     of(
         crate::upkeep::first::STATEMENTS,
         &[Activator],
@@ -254,7 +255,7 @@ const MODULES: &[Module] = &[
             (&[Dispatcher], &["OPEN"]),
             (&[Activator], &["TIME_OUT", "OVERDUE_TASKS"]),
             (&[Intake, Activator, Worker], &["TASKS_OF_STAGES", "CANCEL"]),
-            (&[Intake], &["OF_LIFE", "OF_ORDER"]),
+            (&[Intake], &["OF_LIFE", "OF_ORDER", "TIMES"]),
             (&[Intake, Activator], &["AWAITED"]),
         ],
     ),

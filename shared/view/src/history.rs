@@ -57,7 +57,7 @@ impl Views {
                 events.push(registered(&row));
             }
             // A row may stand for two events, of which only the second may be behind that number.
-            read_on(&client, &row, after.saturating_sub(1), |event| {
+            read_on(&client, row.no, after.saturating_sub(1), |event| {
                 events.extend(event_views(event).into_iter().filter(|view| view.number > after));
                 if events.len() > size { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })
@@ -105,7 +105,7 @@ pub(crate) async fn transitions(
     row: &Row,
     mut page: PageCollector<TransitionView>,
 ) -> Result<Page<TransitionView>, Error> {
-    read_on(client, row, page.point.after, |event| moves(event, &mut page)).await?;
+    read_on(client, row.no, page.point.after, |event| moves(event, &mut page)).await?;
     Ok(page.page())
 }
 

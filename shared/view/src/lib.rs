@@ -1,6 +1,6 @@
 //! Views: everything that is shown of orders, scenarios, queues and nodes, as values that serialize.
 //!
-//! A view changes nothing, and knows no door: it takes a query that a door has read, looks at a bounded number of
+//! A view changes nothing, and knows no transport: it takes a query that an intake has read, looks at a bounded number of
 //! rows, leaves out what nobody is shown, and answers with a value or with the problem to answer with.
 
 mod actors;
@@ -60,6 +60,7 @@ pub use explain::{Foresight, plain_reason};
 pub use export::ExportQuery;
 pub use flows::{FlowsQuery, StopsQuery, SystemsQuery};
 pub use history::EventsQuery;
+pub use ledger::{LedgerFields, LedgerQuery};
 pub use log::LogQuery;
 pub use notifications::NotificationsQuery;
 pub use operations::{OperationOrdersQuery, OperationsQuery};

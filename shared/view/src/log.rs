@@ -41,7 +41,7 @@ impl Views {
         let registered =
             if point == PartCursor::default() { lines.begin() } else { ControlFlow::Continue(()) };
         if registered.is_continue() {
-            let read = read_on(&client, &row, point.after, |event| lines.take(event)).await;
+            let read = read_on(&client, row.no, point.after, |event| lines.take(event)).await;
             read.map_err(self.failed("read"))?;
         }
         Ok(lines.page())

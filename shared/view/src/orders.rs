@@ -58,12 +58,45 @@ pub struct CountsFields {
     pub conditions: OrdersFields,
 }
 
-/// A query of orders: conditions as pairs, and what the answer is to be like.
+/// Orders that are wanted: conditions as pairs, or a search that has a name.
 #[derive(Debug)]
-pub struct OrdersQuery {
+pub(crate) struct OrderSelection {
     search: Search,
     /// Name of a saved search, in place of conditions.
     saved: Option<String>,
+}
+
+impl OrderSelection {
+    /// Reads the pairs of a query, but for fields of its `own`, whose values it gives.
+    ///
+    /// # Errors
+    /// The problem to answer with: everything that is wrong.
+    pub fn read<'a>(
+        pairs: &'a [(String, String)],
+        own: &[&str],
+        now: Timestamp,
+    ) -> Result<(Self, impl Fn(&str) -> Option<&'a str>), Problem> {
+        let one = move |wanted: &str| {
+            pairs.iter().rev().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+        };
+        let conditions = pairs
+            .iter()
+            .filter(|(name, _)| name != "saved" && !own.contains(&name.as_str()))
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let search =
+            Search::of_pairs(conditions, now).map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
+        let saved = one("saved").map(str::to_owned);
+        if saved.is_some() && !search.is_empty() {
+            return Err(invalid("/saved", "a saved search stands alone: leave out the other conditions"));
+        }
+        Ok((Self { search, saved }, one))
+    }
+}
+
+/// A query of orders: which are wanted, and what the answer is to be like.
+#[derive(Debug)]
+pub struct OrdersQuery {
+    selection: OrderSelection,
     limit: usize,
     cursor: Option<String>,
     by: Vec<SearchKey>,
@@ -75,28 +108,16 @@ impl OrdersQuery {
     /// # Errors
     /// The problem to answer with: everything that is wrong.
     pub fn read(pairs: &[(String, String)]) -> Result<Self, Problem> {
-        let one = |wanted: &str| {
-            pairs.iter().rev().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
-        };
-        let conditions = pairs
-            .iter()
-            .filter(|(name, _)| !matches!(name.as_str(), "limit" | "cursor" | "saved" | "by"))
-            .map(|(name, value)| (name.as_str(), value.as_str()));
-        let search = Search::of_pairs(conditions, Timestamp::now())
-            .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
-        let saved = one("saved").map(str::to_owned);
-        if saved.is_some() && !search.is_empty() {
-            return Err(invalid("/saved", "a saved search stands alone: leave out the other conditions"));
-        }
-        let cursor = one("cursor").map(str::to_owned);
-        if saved.is_none()
+        let (selection, own) = OrderSelection::read(pairs, &["limit", "cursor", "by"], Timestamp::now())?;
+        let cursor = own("cursor").map(str::to_owned);
+        if selection.saved.is_none()
             && let Some(cursor) = &cursor
-            && !SearchWalk::is_cursor(&search, cursor)
+            && !SearchWalk::is_cursor(&selection.search, cursor)
         {
             return Err(strange_cursor());
         }
-        let by = one("by").map_or(Ok(Vec::new()), keys)?;
-        Ok(Self { search, saved, limit: limit(one("limit"), USUAL_LIMIT, MAX_LIMIT)?, cursor, by })
+        let by = own("by").map_or(Ok(Vec::new()), keys)?;
+        Ok(Self { selection, limit: limit(own("limit"), USUAL_LIMIT, MAX_LIMIT)?, cursor, by })
     }
 }
 
@@ -115,7 +136,7 @@ impl Views {
         if !query.by.is_empty() {
             return Err(invalid("/by", "counts stand at /v1/counts"));
         }
-        let search = self.searched(&query).await?;
+        let search = self.searched(&query.selection).await?;
         let _turn = self.turn().await?;
         let found = async {
             let client = self.host.store.api().await?;
@@ -131,7 +152,7 @@ impl Views {
 
     /// Counts of the orders that a search wants, by one or two keys.
     pub async fn order_counts(&self, query: OrdersQuery) -> Result<OrderCounts, Problem> {
-        let search = self.searched(&query).await?;
+        let search = self.searched(&query.selection).await?;
         if search.reads_payloads() {
             let message = "values of parameters and variables cannot be counted by: list the orders";
             return Err(invalid("/params", message));
@@ -162,9 +183,9 @@ impl Views {
         })
     }
 
-    /// The search of a query, or the saved one that it names.
-    async fn searched(&self, query: &OrdersQuery) -> Result<Search, Problem> {
-        let Some(name) = &query.saved else { return Ok(query.search.clone()) };
+    /// The search of a selection, or the saved one that it names.
+    pub(crate) async fn searched(&self, selection: &OrderSelection) -> Result<Search, Problem> {
+        let Some(name) = &selection.saved else { return Ok(selection.search.clone()) };
         let saved = async { searches::find(&self.host.store.api().await?, name).await };
         let saved = saved.await.map_err(self.failed("searches"))?;
         let saved = saved.ok_or_else(|| Problem::no_search(name))?;
@@ -173,7 +194,7 @@ impl Views {
     }
 
     /// Point reads share the connections: searches never take all of them.
-    async fn turn(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Problem> {
+    pub(crate) async fn turn(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Problem> {
         let turn = tokio::time::timeout(PATIENCE, self.searches.acquire()).await;
         match turn {
             Ok(Ok(turn)) => Ok(turn),

@@ -6,9 +6,8 @@
 use std::ops::ControlFlow;
 use std::str::FromStr;
 
-use pagurus_domain::id::Life;
+use pagurus_domain::id::{Life, OrderNo};
 use pagurus_store::hot::history::{self, HistoryEvent};
-use pagurus_store::outside::orders::OrderRow as Row;
 use pagurus_store::{Client, Error};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;
@@ -164,12 +163,12 @@ impl<T> PageCollector<T> {
 /// Shows the events of an order behind the one with the number `after`, until `take` has enough.
 pub(crate) async fn read_on(
     client: &Client,
-    row: &Row,
+    no: OrderNo,
     mut after: i32,
     mut take: impl FnMut(&HistoryEvent) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     loop {
-        let events = history::of_order(client, row.no, after, ROWS).await?;
+        let events = history::of_order(client, no, after, ROWS).await?;
         for event in &events {
             if take(event).is_break() {
                 return Ok(());

@@ -19,7 +19,7 @@ impl Views {
     pub async fn steps(&self, id: &str, query: &PartQuery) -> Result<Page<StepView>, Problem> {
         let mut page = query.collector()?;
         let (client, row) = self.found(id).await?;
-        let read = read_on(&client, &row, page.point.after, |event| steps_of(event, &mut page)).await;
+        let read = read_on(&client, row.no, page.point.after, |event| steps_of(event, &mut page)).await;
         read.map_err(self.failed("read"))?;
         Ok(page.page())
     }

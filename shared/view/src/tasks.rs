@@ -41,7 +41,7 @@ impl Views {
         let mut tasks: Vec<TaskView> = Vec::new();
         let mut keys = CallKeys::default();
         let read = async {
-            read_on(&client, &row, 0, |event| {
+            read_on(&client, row.no, 0, |event| {
                 if event.kind == "stage" {
                     tasks.push(done(&row, event));
                 }

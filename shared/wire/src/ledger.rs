@@ -1,4 +1,4 @@
-//! Ledger of an order: where its time went.
+//! Ledgers: where the time of an order went, and that of many.
 
 use jiff::Timestamp;
 use pagurus_domain::time;
@@ -57,4 +57,42 @@ pub struct LedgerSpanView {
     /// Detail, as of a share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+}
+
+/// Time of many orders in a range, by reason (ORD-32).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LedgerSumsView {
+    /// Start of the range.
+    #[serde(serialize_with = "time::serialize")]
+    pub from: Timestamp,
+    /// End of the range.
+    #[serde(serialize_with = "time::serialize")]
+    pub until: Timestamp,
+    /// Orders that fulfil the conditions and were there in the range.
+    pub orders: usize,
+    /// Orders among them, evenly spread, whose time was summed.
+    pub summed: usize,
+    /// False if there are more orders than were looked at.
+    pub complete: bool,
+    /// Milliseconds of the summed orders within the range: the sum of all shares.
+    pub total_ms: i64,
+    /// Milliseconds by reason, the longest first; 50 by their detail, the others by their reason alone.
+    pub shares: Vec<LedgerShareView>,
+    /// The same for each flow or scenario, if the query asks for it; the longest first, 100 at most.
+    pub groups: Vec<LedgerGroupView>,
+}
+
+/// Time of the summed orders of a flow or a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LedgerGroupView {
+    /// The flow or the scenario.
+    pub key: String,
+    /// Number of its orders whose time was summed.
+    pub summed: usize,
+    /// Their milliseconds within the range.
+    pub total_ms: i64,
+    /// Milliseconds by reason.
+    pub shares: Vec<LedgerShareView>,
 }

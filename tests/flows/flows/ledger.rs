@@ -32,6 +32,18 @@ fn shares(ledger: &Value) -> std::collections::BTreeMap<String, i64> {
     sums
 }
 
+/// Sums of the ledgers of many orders; what does not add up ends the test.
+async fn sums(engine: &Installation, query: &str) -> Value {
+    let answer = engine.get(&format!("/v1/ledger?{query}")).await.unwrap().success().unwrap();
+    let parts = [&answer].into_iter().chain(answer["groups"].as_array().unwrap());
+    for part in parts {
+        let total: i64 =
+            part["shares"].as_array().unwrap().iter().map(|share| share["ms"].as_i64().unwrap()).sum();
+        assert_eq!(total, part["totalMs"].as_i64().unwrap(), "{answer}");
+    }
+    answer
+}
+
 const LONG: &str = "initialState: ask
 targetStates: [done]
 states:
@@ -91,4 +103,81 @@ async fn ord_32_a_stop_and_a_start_time_have_their_share_while_they_last() {
     engine.reach("first", "success").await;
     let whole = ledger(&engine, "first").await;
     assert!(shares(&whole)["flow_stopped"] > 200, "{whole}");
+}
+
+// UI-4: what is summed takes the same selection as a list.
+#[tokio::test]
+async fn ord_32_ui_4_the_time_of_a_flow_or_a_scenario_is_that_of_its_orders_together() {
+    let engine = Installation::start("ord_32_sums").await;
+    engine.world().program(Program::at("/slow").decided_by(|_| Step::answer(200, json!({}))));
+    let pause = "initialState: ask
+targetStates: [done]
+states:
+  ask:
+    actions: [{http: {method: POST, url: '${config.demo}/slow'}}, {sleep: {for: 300ms}}]
+    on: {sleep: resting, fail: failed}
+  resting: {kind: sleeping, on: {timeout: done}}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+";
+    engine.scenario("pause", pause).await;
+    engine.actions("held", "- script: 'result(1)'").await;
+    let mut alone = std::collections::BTreeMap::new();
+    for number in 0..6 {
+        let id = format!("p-{number}");
+        let labels = json!({"half": if number < 3 { "first" } else { "second" }});
+        engine.run(json!({"id": id, "scenario": "pause", "labels": labels}), "success").await;
+        for (reason, ms) in shares(&ledger(&engine, &id).await) {
+            *alone.entry(reason).or_insert(0) += ms;
+        }
+    }
+    stop(&engine, "held", json!({})).await;
+    engine.accepted(json!({"id": "h", "scenario": "held"})).await;
+
+    let together = sums(&engine, "scenario=pause").await;
+    assert_eq!(
+        (&together["orders"], &together["summed"], &together["complete"]),
+        (&json!(6), &json!(6), &json!(true))
+    );
+    let mut by_reason = std::collections::BTreeMap::new();
+    for share in together["shares"].as_array().unwrap() {
+        *by_reason.entry(share["reason"].as_str().unwrap().to_owned()).or_insert(0) +=
+            share["ms"].as_i64().unwrap();
+    }
+    assert_eq!(by_reason, alone, "{together}");
+    let call = together["shares"].as_array().unwrap().iter().find(|share| share["reason"] == "call");
+    assert!(call.is_none_or(|share| share["detail"].as_str().unwrap().contains("/slow")), "{together}");
+
+    // Conditions of lists hold here, too; a sample says that it is one; what is over before the range does not count.
+    assert_eq!(sums(&engine, "labels.half=first&scenario=pause").await["orders"], 3);
+    let sample = sums(&engine, "flow=pause&sample=2").await;
+    assert_eq!((&sample["orders"], &sample["summed"]), (&json!(6), &json!(2)), "{sample}");
+    let before = sums(&engine, "from=3h&until=2h&by=flow").await;
+    assert_eq!((&before["orders"], &before["totalMs"]), (&json!(0), &json!(0)), "{before}");
+
+    // The one that is held back has its time, too, and it grows.
+    until("the stop has its part", PATIENCE, async || {
+        let grouped = sums(&engine, "by=scenario").await;
+        let groups = grouped["groups"].as_array().unwrap();
+        let of = |key: &str| groups.iter().find(|group| group["key"] == key).map(|group| &group["shares"][0]);
+        of("pause").is_some_and(|share| share["reason"] == "sleep")
+            && of("held")
+                .is_some_and(|share| share["reason"] == "flow_stopped" && share["ms"].as_i64() > Some(200))
+    })
+    .await;
+    for (query, pointer) in [
+        ("by=state", "/by"),
+        ("from=soon", "/from"),
+        ("from=1h&until=2h", "/from"),
+        ("sample=0", "/sample"),
+        ("params.x=1&createdSince=1h", "/params"),
+    ] {
+        let refused = engine.get(&format!("/v1/ledger?{query}")).await.unwrap();
+        assert_eq!(
+            (refused.status, &refused.body["pointer"]),
+            (422, &json!(pointer)),
+            "{query}: {refused:?}"
+        );
+    }
+    assert_eq!(engine.get("/v1/ledger?scenari=pause").await.unwrap().status, 422);
 }

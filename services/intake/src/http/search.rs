@@ -4,7 +4,8 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
-use pagurus_view::{CountsFields, OrdersFields, OrdersQuery, SearchesQuery};
+use pagurus_view::{CountsFields, LedgerFields, LedgerQuery, OrdersFields, OrdersQuery, SearchesQuery};
+use pagurus_wire::ledger::LedgerSumsView;
 use pagurus_wire::order::{OrderLine, Page};
 use pagurus_wire::search::{OrderCounts, SavedSearch, SearchBody};
 
@@ -23,6 +24,12 @@ pub(super) fn routes(table: Table) -> Table {
             counts,
             viewer("Counts of the orders that fulfil all conditions, by what they have in common.")
                 .more("Conditions are those of `GET /v1/orders`. Where `complete` is false, the counts are lower bounds."),
+        )
+        .get(
+            "/v1/ledger",
+            ledger,
+            viewer("Where the time of many orders went, by reason, within a range.")
+                .more("Conditions are those of `GET /v1/orders`; `flow` or `scenario` is the usual one. Orders count that were there in the range, with the part of their time that lies in it. Of many orders a sample is summed that is spread evenly over all; `orders` and `summed` say how many there are of each."),
         )
         .get("/v1/searches", searches, viewer("Saved searches, by name."))
         .get("/v1/searches/{name}", show, viewer("One saved search."))
@@ -50,6 +57,14 @@ async fn counts(
     Pairs(pairs, _): Pairs<CountsFields>,
 ) -> HttpResult<Json<OrderCounts>> {
     Ok(Json(intake.views.order_counts(OrdersQuery::read(&pairs)?).await?))
+}
+
+/// `GET /v1/ledger`
+async fn ledger(
+    State(intake): State<Intake>,
+    Pairs(pairs, _): Pairs<LedgerFields>,
+) -> HttpResult<Json<LedgerSumsView>> {
+    Ok(Json(intake.views.ledger_sums(LedgerQuery::read(&pairs)?).await?))
 }
 
 /// `GET /v1/searches`

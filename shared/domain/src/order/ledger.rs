@@ -203,16 +203,54 @@ pub fn with_stops(spans: Vec<LedgerSpan>, stopped: &[(Timestamp, Timestamp, Stri
     out
 }
 
-/// Milliseconds by reason and by what it is about, the longest first.
-#[must_use]
-pub fn sums(spans: &[LedgerSpan]) -> Vec<(LedgerEntry, i64)> {
-    let mut sums: BTreeMap<LedgerEntry, i64> = BTreeMap::new();
-    for span in spans {
-        *sums.entry((span.reason, span.about.clone())).or_default() += span.until - span.from;
+/// Milliseconds by reason and by what it is about, of one order or of many. Only what passed in its range counts.
+#[derive(Clone, Debug)]
+pub struct LedgerSums {
+    from: i64,
+    until: i64,
+    by_entry: BTreeMap<LedgerEntry, i64>,
+}
+
+impl LedgerSums {
+    /// Sums of the time from the first moment up to the second.
+    #[must_use]
+    pub fn within(from: Timestamp, until: Timestamp) -> Self {
+        Self { from: from.as_millisecond(), until: until.as_millisecond(), by_entry: BTreeMap::new() }
     }
-    let mut sums: Vec<(LedgerEntry, i64)> = sums.into_iter().collect();
-    sums.sort_by_key(|(_, ms)| std::cmp::Reverse(*ms));
-    sums
+
+    /// Adds the times of an order.
+    pub fn add(&mut self, spans: &[LedgerSpan]) {
+        for span in spans {
+            let ms = span.until.min(self.until) - span.from.max(self.from);
+            if ms > 0 {
+                *self.by_entry.entry((span.reason, span.about.clone())).or_default() += ms;
+            }
+        }
+    }
+
+    /// Sum of all milliseconds.
+    #[must_use]
+    pub fn total(&self) -> i64 {
+        self.by_entry.values().sum()
+    }
+
+    /// The longest times first, `most` of them, and behind them what is left of each reason, about nothing by name.
+    #[must_use]
+    pub fn shares(self, most: usize) -> Vec<(LedgerEntry, i64)> {
+        let mut shares: Vec<(LedgerEntry, i64)> = self.by_entry.into_iter().collect();
+        shares.sort_by_key(|(_, ms)| std::cmp::Reverse(*ms));
+        let mut rest: BTreeMap<LedgerReason, i64> = BTreeMap::new();
+        for ((reason, _), ms) in shares.drain(most.min(shares.len())..) {
+            *rest.entry(reason).or_default() += ms;
+        }
+        for (reason, ms) in rest {
+            match shares.iter_mut().find(|(entry, _)| *entry == (reason, None)) {
+                Some((_, sum)) => *sum += ms,
+                None => shares.push(((reason, None), ms)),
+            }
+        }
+        shares
+    }
 }
 
 #[cfg(test)]
@@ -246,6 +284,36 @@ mod tests {
 
     const CAPACITY: LedgerEntry = (LedgerReason::Capacity, None);
 
+    fn summed(spans: &[LedgerSpan], from: i64, until: i64) -> LedgerSums {
+        let mut sums = LedgerSums::within(at(from), at(until));
+        sums.add(spans);
+        sums
+    }
+
+    #[test]
+    fn ord_32_sums_of_many_orders_count_their_range_only_and_lose_nothing_where_they_are_cut() {
+        let queue = |name: &str| (LedgerReason::Queue, Some(name.to_owned()));
+        let mut sums = LedgerSums::within(at(100), at(200));
+        for (from, until, (reason, about)) in [
+            (0, 150, queue("a")),
+            (150, 300, queue("b")),
+            (90, 120, queue("c")),
+            (120, 130, CAPACITY),
+            (200, 900, queue("d")),
+        ] {
+            let (from, until) = (at(from).as_millisecond(), at(until).as_millisecond());
+            sums.add(&[LedgerSpan { from, until, reason, about }]);
+        }
+        assert_eq!(sums.total(), 130);
+        let all = [(queue("a"), 50), (queue("b"), 50), (queue("c"), 20), (CAPACITY, 10)];
+        assert_eq!(sums.clone().shares(9), all);
+        assert_eq!(
+            sums.clone().shares(1),
+            [(queue("a"), 50), ((LedgerReason::Queue, None), 70), (CAPACITY, 10)]
+        );
+        assert_eq!(sums.shares(0), [((LedgerReason::Queue, None), 120), (CAPACITY, 10)]);
+    }
+
     #[test]
     fn ord_32_stages_split_into_calls_and_work_and_waits_have_their_reasons() {
         let mut ledger = OrderLedger::new(at(0), at(1000), (LedgerReason::Postponed, None));
@@ -269,7 +337,7 @@ mod tests {
                 (710, 1000, "ended"),
             ]
         );
-        assert_eq!(sums(&spans)[0], ((LedgerReason::Sleep, None), 500));
+        assert_eq!(summed(&spans, 0, 1000).shares(1)[0], ((LedgerReason::Sleep, None), 500));
     }
 
     #[test]
@@ -307,7 +375,9 @@ mod tests {
                 reached = until;
             }
             prop_assert_eq!(reached, end);
-            prop_assert_eq!(sums(&spans).iter().map(|(_, ms)| ms).sum::<i64>(), end);
+            prop_assert_eq!(summed(&spans, 0, end).total(), end);
+            let (from, until) = (end / 3, end / 2);
+            prop_assert_eq!(summed(&spans, from, until).total(), until - from, "every millisecond of a range has its reason");
         }
     }
 }

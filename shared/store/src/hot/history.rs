@@ -25,6 +25,11 @@ statements! {
     OF_ORDER = "
         SELECT number, life, kind, at, source, detail FROM history
          WHERE order_no = $1 AND number > $2 ORDER BY number LIMIT $3";
+    OF_ORDERS = "
+        SELECT h.order_no, h.number, h.life, h.kind, h.at, h.source, h.detail
+          FROM unnest($1::bigint[]) AS o (no)
+         CROSS JOIN LATERAL (SELECT * FROM history WHERE order_no = o.no ORDER BY number LIMIT $2) AS h
+         ORDER BY h.order_no, h.number";
     FAILOVERS = concat!(
         "SELECT count(*) AS times, max(at) AS last_at FROM history WHERE order_no = $1 AND ",
         taken_over!()
@@ -110,6 +115,20 @@ pub async fn of_order(client: &Client, no: OrderNo, after: i32, limit: i64) -> R
     let statement = client.prepare_cached(OF_ORDER).await?;
     let rows = client.query(&statement, &[&no.0, &after, &limit]).await?;
     Ok(rows.iter().map(read_event).collect())
+}
+
+/// The first events of each of these orders, `limit` at most, in order.
+pub async fn of_orders(
+    client: &Client,
+    nos: &[i64],
+    limit: i64,
+) -> Result<HashMap<OrderNo, Vec<HistoryEvent>>> {
+    let rows = client.query(&client.prepare_cached(OF_ORDERS).await?, &[&nos, &limit]).await?;
+    let mut events: HashMap<OrderNo, Vec<HistoryEvent>> = HashMap::new();
+    for row in &rows {
+        events.entry(OrderNo(row.get("order_no"))).or_default().push(read_event(row));
+    }
+    Ok(events)
 }
 
 /// Number of times that stages of an order were taken over from nodes that were lost, with the last of them.

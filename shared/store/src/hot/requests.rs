@@ -20,6 +20,13 @@ use crate::row::read;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
+/// Time at which a request was closed: by itself, or with the life that asked.
+macro_rules! closed_at {
+    () => {
+        "coalesce(r.closed_at, CASE WHEN o.life = r.life THEN o.finished_at END)"
+    };
+}
+
 statements! {
     // By the orders that wait: all requests there ever were are many more.
     OPEN = "
@@ -110,11 +117,11 @@ statements! {
         SELECT id, name, status FROM requests WHERE order_no = $1 AND life = $2
          ORDER BY visit DESC, action DESC, hand_out DESC LIMIT 1000";
     // One that was given up and asked again is open: the end of its former round does not count.
-    OF_ORDER = "
+    OF_ORDER = concat!("
         SELECT r.id, r.name,
                CASE WHEN r.status <> 'open' OR is_open THEN r.status ELSE 'canceled' END AS status,
                r.awaited, r.life, r.visit, r.system, r.registered_at,
-               coalesce(r.closed_at, CASE WHEN o.life = r.life THEN o.finished_at END) AS closed_at,
+               ", closed_at!(), " AS closed_at,
                CASE WHEN NOT is_open THEN c.status WHEN r.cancel IS NOT NULL THEN 'ready' END AS cancel,
                CASE WHEN NOT is_open THEN c.last_error END AS cancel_error
           FROM requests r JOIN orders o ON o.no = r.order_no
@@ -123,7 +130,11 @@ statements! {
           LEFT JOIN LATERAL (
                SELECT status, last_error FROM cancellations WHERE order_no = $1 AND request = r.id
                 ORDER BY created_at DESC LIMIT 1) AS c ON NOT is_open
-         WHERE r.order_no = $1 ORDER BY r.registered_at, r.id OFFSET $2 LIMIT $3";
+         WHERE r.order_no = $1 ORDER BY r.registered_at, r.id OFFSET $2 LIMIT $3");
+    TIMES = concat!("
+        SELECT r.order_no, r.name, r.registered_at, ", closed_at!(), " AS closed_at
+          FROM requests r JOIN orders o ON o.no = r.order_no
+         WHERE r.order_no = ANY($1::bigint[]) ORDER BY r.order_no, r.registered_at, r.id LIMIT $2");
     AWAITED = "
         SELECT r.name FROM requests r JOIN orders o ON o.no = r.order_no AND o.life = r.life
          WHERE r.order_no = $1 AND r.status = 'open' AND r.awaited ORDER BY r.registered_at, r.id LIMIT 1000";
@@ -318,6 +329,28 @@ pub async fn of_order(client: &Client, no: OrderNo, before: i64, limit: i64) -> 
     let rows = client.query(&statement, &[&no.0, &before, &limit]).await?;
     let read = |row: &Row| read!(row => RequestView { name, status, awaited, life, visit, system, registered_at, closed_at, cancel, cancel_error });
     Ok(rows.iter().map(read).collect())
+}
+
+/// Time for which a request was open.
+#[derive(Clone, Debug)]
+pub struct RequestTime {
+    /// Name.
+    pub name: String,
+    /// Time of its registration.
+    pub registered_at: Timestamp,
+    /// Time of its end; none while it is open.
+    pub closed_at: Option<Timestamp>,
+}
+
+/// Times of the requests of these orders, the oldest of each order first, `limit` in all.
+pub async fn times(client: &Client, nos: &[i64], limit: i64) -> Result<HashMap<OrderNo, Vec<RequestTime>>> {
+    let rows = client.query(&client.prepare_cached(TIMES).await?, &[&nos, &limit]).await?;
+    let mut times: HashMap<OrderNo, Vec<RequestTime>> = HashMap::new();
+    for row in &rows {
+        let time = read!(row => RequestTime { name, registered_at, closed_at });
+        times.entry(OrderNo(row.get("order_no"))).or_default().push(time);
+    }
+    Ok(times)
 }
 
 /// Names of the requests that an order waits for, a thousand at most.

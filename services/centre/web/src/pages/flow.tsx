@@ -8,12 +8,15 @@ import { query, toWith } from "../app/router";
 import { duration, number, rate, shortTime } from "../app/time";
 import type { PageProps } from "../app/pages";
 import { Button } from "../parts/button";
+import { Disclosure } from "../parts/disclosure";
 import { Facts, Figure } from "../parts/facts";
+import { LedgerSums } from "../parts/ledger-sums";
 import { Meter } from "../parts/meter";
 import { Age, Time } from "../parts/moment";
 import { Page } from "../parts/page";
 import { Panel } from "../parts/panel";
 import { flows as text } from "../text/flows";
+import { ledger } from "../text/ledger";
 import { Empty, Errors, isUnknown, Links, Maintenance, quantiles, readyOf, readyParts, State, TimeFigure, Unchanged, type Flow } from "./flows/cells";
 import { DecisionList } from "./flows/decisions";
 import { HeldBy } from "./flows/held-by";
@@ -56,6 +59,7 @@ export default function FlowPage({ flow: name = "" }: PageProps) {
                     <LiveCharts view={flow} decisions={recent} kind="flow" name={name} />
                     <DecisionList decisions={cursor ? older : recent} />
                     <Details flow={flow} />
+                    <Disclosure summary={ledger("title")}>{() => <LedgerSums of={{ flow: name }} />}</Disclosure>
                 </>
             )}
         </Page>

@@ -5,10 +5,12 @@ import { useResource, type Shown } from "../api/resource";
 import type { PageProps } from "../app/pages";
 import { query, setQuery, to, toWith } from "../app/router";
 import { Select } from "../parts/field";
+import { LedgerSums } from "../parts/ledger-sums";
 import { Time } from "../parts/moment";
 import { Page } from "../parts/page";
 import { Panel } from "../parts/panel";
 import { chosenTab, Tabs, type Tab } from "../parts/tabs";
+import { ledger } from "../text/ledger";
 import { scenarios as text } from "../text/scenarios";
 import { Differences } from "./scenarios/differences";
 import { GraphTab } from "./scenarios/graph-tab";
@@ -24,6 +26,7 @@ const tabs = (): Tab[] => [
     { key: "versions", name: text("tab_versions") },
     { key: "diff", name: text("tab_diff") },
     { key: "migrate", name: text("tab_migrate") },
+    { key: "ledger", name: ledger("title") },
 ];
 
 export default function Scenario({ name = "" }: PageProps) {
@@ -39,7 +42,7 @@ export default function Scenario({ name = "" }: PageProps) {
             lead={<Lead versions={versions} version={version} />}
             tools={<Tools name={name} versions={versions} version={version} newest={newest} />}
             request={tab === "source" ? read("/v1/scenarios/{name}", { name }, { version: wanted }) : versions.request}
-            command={["scenario", ...(tab === "source" ? ["show", at] : tab === "graph" ? ["graph", at] : ["versions", name])]}
+            command={tab === "ledger" ? ["order", "ledger", "--scenario", name] : ["scenario", ...(tab === "source" ? ["show", at] : tab === "graph" ? ["graph", at] : ["versions", name])]}
         >
             <Tabs tabs={tabs()} label={text("tabs")} keep={["version"]} />
             <Panel resource={versions} bare>
@@ -54,6 +57,7 @@ function Chosen({ tab, name, version, data }: { tab: string; name: string; versi
     if (tab === "versions") return <Versions name={name} versions={data.items} />;
     if (tab === "diff") return <Differences name={name} versions={data.items} />;
     if (tab === "migrate") return <Migration name={name} versions={data.items} />;
+    if (tab === "ledger") return <LedgerSums of={{ scenario: name }} />;
     return <GraphTab name={name} version={version} />;
 }
 

@@ -1,13 +1,8 @@
-// Where the time of an order went: its reasons, in shares that sum to 100 %.
+// Where time went: its reasons, in shares that sum to 100 %.
 
-import { read, type Read, type Schemas } from "../../api/client";
+import type { Schemas } from "../api/client";
 
-export type Ledger = Schemas["LedgerView"];
-type LedgerShare = Ledger["shares"][number];
-
-export function ledgerOf(id: string): Read<Ledger> {
-    return read("/v1/orders/{id}/ledger", { id });
-}
+export type LedgerShare = Schemas["LedgerShareView"];
 
 /** A share in tenths of a percent, and where it begins on a bar of 1000. */
 export interface Part extends LedgerShare {

@@ -225,7 +225,7 @@ fn architecture_the_core_is_made_of_what_cannot_reach_out() {
 
 /// The command line goes by the API: it starts services, and migrates.
 #[test]
-fn architecture_the_command_line_has_one_door_to_the_services() {
+fn architecture_the_command_line_reaches_the_services_in_one_place() {
     let mut offenders = Vec::new();
     for source in rust().iter().filter(|source| source.path.starts_with("services/cli/")) {
         let file = source.path.trim_start_matches("services/cli/src/");

@@ -207,7 +207,7 @@ impl Installation {
     }
 
     /// Waits until `/readyz` of a node says so; how long it took. A node with a door that is shut is not
-    /// ready here, whatever the other door does.
+    /// ready here, whatever the other transport does.
     pub async fn wait_readiness(&self, node: &Node, ready: bool, within: Duration) -> Duration {
         let begun = Instant::now();
         let url = format!("{}/readyz", node.url());

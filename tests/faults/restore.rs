@@ -154,7 +154,7 @@ async fn rec_14_rabbitmq_that_has_lost_all_of_its_data_is_set_up_again_and_the_e
         let order = engine.api.wait_status(&id, "success", 2 * PATIENCE).await.unwrap();
         assert!(order["error"].is_null(), "{order}");
     }
-    // The doors are there again, too.
+    // Both transports work again, too.
     let amqp = Amqp::connect(&url, engine.env.prefix()).await.unwrap();
     let more = Load::new("b");
     more.publish(&amqp).await;

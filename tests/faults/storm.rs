@@ -1,4 +1,4 @@
-//! A storm: random faults, one window after another, under a steady load over both doors. Every order that
+//! A storm: random faults, one window after another, under a steady load over both transports. Every order that
 //! was confirmed ends well, is reported under one id, and its queue keeps its order; no sample of the tables
 //! shows an order in no place, or in two (INV-1, 2, 5, 18, 26).
 //!
@@ -247,7 +247,7 @@ async fn send(apis: Vec<Api>, amqp: Amqp, over: Arc<AtomicBool>) -> Vec<Value> {
         ];
         for (index, (scenario, more)) in fields.into_iter().enumerate() {
             let body = load::body(&format!("o-{round:05}-{index}"), scenario, more);
-            // Sequential ones over one door, so that the order of sending is the order of registration.
+            // Sequential ones over one transport, so that the order of sending is the order of registration.
             if index == 2 || round % 2 == 0 {
                 post(&apis, &body, round).await;
             } else {

@@ -1,4 +1,4 @@
-//! The AMQP door: what is refused, what waits, what is carried on (07-interfaces.md).
+//! AMQP: what is refused, what waits, what is carried on (07-interfaces.md).
 
 use lapin::BasicProperties;
 use lapin::options::{BasicGetOptions, QueueDeclareOptions};
@@ -314,7 +314,7 @@ async fn amqp_5_receipts_go_only_where_they_may() {
     let asked = ["refused", "replay", first, "--without-receipt", "--reason", "r", "--server", engine.base()];
     assert!(pagurus(&asked).await.status.success());
     engine.reach("0", "success").await;
-    // A receipt of a later order has come through the same door: earlier ones would be there, too.
+    // A receipt of a later order has come over the same transport: earlier ones would be there, too.
     let receipts = client.listen_directly().await.unwrap();
     let properties = BasicProperties::default().with_reply_to(receipts.queue().into());
     client

@@ -25,9 +25,9 @@ fn name(bytes: usize, seed: u32) -> String {
     characters(255 / bytes, bytes, seed)
 }
 
-// ORD-1, ORD-6, QLT-8: every field at its longest legal value, over both doors.
+// ORD-1, ORD-6, QLT-8: every field at its longest legal value, over both transports.
 #[tokio::test]
-async fn qlt_8_an_order_with_every_field_at_its_longest_is_taken_by_both_doors_and_found() {
+async fn qlt_8_an_order_with_every_field_at_its_longest_is_taken_over_both_transports_and_found() {
     let engine = Installation::with(
         "longest",
         &[("PAGURUS__DISTRIBUTION__FLOWS__ATTRIBUTES", "[scenario, region, params.text]")],

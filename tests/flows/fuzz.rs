@@ -146,7 +146,7 @@ impl Fuzz<'_> {
         Ok(())
     }
 
-    /// Orders of others, over both doors, with a callback: all in time.
+    /// Orders of others, over both transports, with a callback: all in time.
     async fn neighbours(&self, number: usize) {
         let begun = Instant::now();
         let (http, amqp, waits) = (format!("h-{number}"), format!("a-{number}"), format!("w-{number}"));

@@ -45,7 +45,7 @@ async fn order_of_a_neighbour(engine: &Installation, id: &str) -> String {
 
 #[tokio::test]
 async fn qlt_8_the_api_answers_to_its_own_hosts_only_and_probes_to_every_one() {
-    let engine = Installation::with("door_hosts", &[("PAGURUS__INTAKE__HOSTS", "['*.shop.example']")]).await;
+    let engine = Installation::with("http_hosts", &[("PAGURUS__INTAKE__HOSTS", "['*.shop.example']")]).await;
     engine.actions("one", LOG).await;
     let body = json!({"id": "a", "scenario": "one"}).to_string();
     let create = |host: &str, more: &str| {
@@ -84,7 +84,7 @@ async fn qlt_8_the_api_answers_to_its_own_hosts_only_and_probes_to_every_one() {
 
 #[tokio::test]
 async fn qlt_8_a_refusal_before_the_body_was_read_ends_the_connection_and_says_so() {
-    let engine = Installation::with("door_unread", &[("PAGURUS__INTAKE__MAX_BODY_BYTES", "1KiB")]).await;
+    let engine = Installation::with("http_unread", &[("PAGURUS__INTAKE__MAX_BODY_BYTES", "1KiB")]).await;
     engine.actions("one", LOG).await;
     let (half, whole) = ("content-length: 99\r\n\r\n{\"id\"", "content-length: 2\r\n\r\n{}");
     let chunked = "transfer-encoding: chunked\r\n\r\n5\r\n{\"id\"\r\n";
@@ -121,7 +121,7 @@ async fn qlt_8_a_refusal_before_the_body_was_read_ends_the_connection_and_says_s
 
 #[tokio::test]
 async fn qlt_8_half_sent_bodies_and_long_polls_of_one_client_leave_room_for_the_orders_of_others() {
-    let engine = Installation::with("door_places", &[("PAGURUS__NODE__MAX_CONNECTIONS", CONNECTIONS)]).await;
+    let engine = Installation::with("http_places", &[("PAGURUS__NODE__MAX_CONNECTIONS", CONNECTIONS)]).await;
     engine.actions("one", LOG).await;
     engine.scenario("asks", &asking("/never", "1h")).await;
     engine.accepted(json!({"id": "waits", "scenario": "asks"})).await;
@@ -145,7 +145,7 @@ async fn qlt_8_half_sent_bodies_and_long_polls_of_one_client_leave_room_for_the_
 
 #[tokio::test]
 async fn qlt_8_silent_followers_of_one_client_leave_room_for_those_of_others() {
-    let engine = Installation::with("door_streams", &[("PAGURUS__INTAKE__MAX_STREAMS", "8")]).await;
+    let engine = Installation::with("http_streams", &[("PAGURUS__INTAKE__MAX_STREAMS", "8")]).await;
     engine.actions("one", LOG).await;
     let follow = "GET /v1/stream HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let mut held = Vec::new();
@@ -172,7 +172,7 @@ async fn qlt_8_silent_followers_of_one_client_leave_room_for_those_of_others() {
 
 #[tokio::test]
 async fn qlt_8_many_exports_at_once_are_made_few_at_a_time_and_orders_go_through() {
-    let engine = Installation::start("door_exports").await;
+    let engine = Installation::start("http_exports").await;
     engine.actions("one", LOG).await;
     let text = "x".repeat(900 * 1024);
     for n in 0..4 {

@@ -116,7 +116,7 @@ async fn ord_1_items_of_a_batch_that_the_database_did_not_take_are_unavailable()
     let batch = json!([{"id": "a", "scenario": "one"}, {"id": "b"}, {"id": "c", "scenario": "one"}]);
     parted.database.set(Mode::Cut);
     let (answer, ()) = tokio::join!(parted.api.post("/v1/orders/batch", &batch), async {
-        // Of others, through another door.
+        // Of others, over the other transport.
         parted.engine.run(json!({"id": "other", "scenario": "one"}), "success").await;
     });
     let answer = answer.unwrap();

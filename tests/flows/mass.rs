@@ -1,4 +1,4 @@
-//! Actions on many orders, carried out by a process that has no door: what a bulk operation will stand on.
+//! Actions on many orders, carried out by a process that is no intake: what a bulk operation will stand on.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

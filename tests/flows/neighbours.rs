@@ -79,12 +79,12 @@ async fn amqp_1_qlt_8_a_message_that_no_library_can_read_is_kept_and_stops_nobod
     let client = engine.env().amqp().await.unwrap();
     let mut raw = RawAmqp::connect(engine.env().amqp_url()).await.unwrap();
     let body = br#"{"id": "never", "scenario": "canary"}"#;
-    for (door, queue) in [("orders", "orders.in"), ("callbacks", "callbacks.in")] {
-        let exchange = format!("{}.{door}", engine.env().prefix());
+    for (kind, queue) in [("orders", "orders.in"), ("callbacks", "callbacks.in")] {
+        let exchange = format!("{}.{kind}", engine.env().prefix());
         for (index, (what, key, properties)) in illegible().into_iter().enumerate() {
             raw.publish(&exchange, &key, &properties, body).await.unwrap();
-            let took = canary(&engine, &client, &format!("{door}-{index}")).await;
-            assert!(took < Duration::from_secs(5), "{what} at {door}: {took:?}");
+            let took = canary(&engine, &client, &format!("{kind}-{index}")).await;
+            assert!(took < Duration::from_secs(5), "{what} at {kind}: {took:?}");
             let (kept, headers) = refused(&engine, &client).await;
             assert_eq!(kept, body, "byte for byte");
             let reason = &headers["refused-reason"];
@@ -110,7 +110,7 @@ async fn amqp_1_qlt_8_a_message_that_no_library_can_read_is_kept_and_stops_nobod
 }
 
 #[tokio::test]
-async fn ord_17_qlt_8_times_that_the_database_cannot_hold_are_refused_at_every_door() {
+async fn ord_17_qlt_8_times_that_the_database_cannot_hold_are_refused_over_every_transport() {
     let engine = Installation::start("times").await;
     engine.actions("canary", &call("/canary")).await;
     let client = engine.env().amqp().await.unwrap();
@@ -154,7 +154,7 @@ async fn ord_17_qlt_8_times_that_the_database_cannot_hold_are_refused_at_every_d
 }
 
 #[tokio::test]
-async fn qlt_8_one_order_that_the_database_refuses_is_put_aside_alone_over_both_doors() {
+async fn qlt_8_one_order_that_the_database_refuses_is_put_aside_alone_over_both_transports() {
     let engine = Installation::start("unstorable").await;
     engine.actions("canary", &call("/canary")).await;
     let client = engine.env().amqp().await.unwrap();

@@ -75,7 +75,7 @@ async fn ord_1_odd_ids_come_back_as_they_were_given() {
 }
 
 #[tokio::test]
-async fn ord_2_the_same_id_is_a_duplicate_or_a_conflict_through_both_doors() {
+async fn ord_2_the_same_id_is_a_duplicate_or_a_conflict_over_both_transports() {
     let engine = Installation::start("ord_2").await;
     engine.actions("quick", &call("/do")).await;
     let order = |n: i32| json!({"id": "a", "scenario": "quick", "params": {"n": n, "m": {"b": 1, "a": 2}}});

@@ -1,5 +1,5 @@
 //! Random scenarios on the real servers: failures, and callbacks that come early, in time, late, twice and for
-//! nobody, over both doors. What the API shows and what the called system saw is what the naive model says.
+//! nobody, over both transports. What the API shows and what the called system saw is what the naive model says.
 //!
 //! `PAGURUS_TEST_SEED=NUMBER` tells one more set of stories; a failure names the seed it came from.
 

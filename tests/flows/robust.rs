@@ -265,7 +265,7 @@ async fn qlt_8_a_child_that_takes_long_to_check_holds_up_no_other_child() {
     assert_eq!(registered().await, MANY + 1);
 }
 
-/// Over both doors the host would be whatever the order says.
+/// Over both transports the host would be whatever the order says.
 #[tokio::test]
 async fn qlt_8_an_order_cannot_choose_the_host_that_is_called() {
     let engine = Installation::start("robust_host").await;

@@ -1,4 +1,4 @@
-//! Strange inputs for every door of the engine, from a seed: each route, each message property, each
+//! Strange inputs for every transport of the engine, from a seed: each route, each message property, each
 //! field at its longest, deepest and strangest. Never sends what the contract forbids to survive: a
 //! flood, or a message beyond the broker's bound.
 

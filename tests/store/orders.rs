@@ -1,5 +1,5 @@
 //! Registration: what is accepted is whole, what is known is recognized, the first one wins.
-//! Never goes through a door of the engine.
+//! Never goes through an intake.
 
 use futures_util::future::join_all;
 use pagurus_domain::order::Status;

@@ -32,18 +32,18 @@ pub(crate) async fn run(
 ) -> Result<(), CliError> {
     let settings = live_settings(config)?;
     start_logging(&settings.now().log).context("log.orders_file")?;
-    let door = door(listen.unwrap_or(settings.now().node.listen))?;
-    let address = reachable(door);
-    let settings = of_one_process(settings, door);
-    screen.note(&format!("the API is at http://{address} (PAGURUS_SERVER, --server); Ctrl-C ends"));
+    let listen = known_address(listen.unwrap_or(settings.now().node.listen))?;
+    let settings = of_one_process(settings, listen);
+    screen
+        .note(&format!("the API is at http://{} (PAGURUS_SERVER, --server); Ctrl-C ends", reachable(listen)));
     let now = settings.now();
     for line in look(&NeededServer::of(&now.database.url, &now.broker.url)).await {
         screen.note(&line);
     }
 
     let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let doors = Role::ALL.iter().map(|role| (*role, if *role == Role::Intake { door } else { free }));
-    Ok(serve::together(&settings, doors.collect()).await?)
+    let addresses = Role::ALL.iter().map(|role| (*role, if *role == Role::Intake { listen } else { free }));
+    Ok(serve::together(&settings, addresses.collect()).await?)
 }
 
 /// Words about these servers: where each is looked for, and what to do where nobody answers.
@@ -66,19 +66,19 @@ async fn look(servers: &[NeededServer]) -> Vec<String> {
 
 /// The settings of all services, now and after each reload. Their names have the host and the process in them,
 /// so that two installations on one database share the work and never displace each other.
-fn of_one_process(settings: LiveSettings, door: SocketAddr) -> LiveSettings {
+fn of_one_process(settings: LiveSettings, listen: SocketAddr) -> LiveSettings {
     settings.adjusted(move |settings| {
         settings.node.name = None;
-        settings.node.listen = door;
+        settings.node.listen = listen;
         let scheme = settings.node.scheme();
-        settings.intake.public_url.get_or_insert_with(|| format!("{scheme}://{}", reachable(door)));
+        settings.intake.public_url.get_or_insert_with(|| format!("{scheme}://{}", reachable(listen)));
     })
 }
 
 /// The address with a port that is known before anything listens there, because callbacks name
 /// it. Without a wish it is the port at which the other commands look, if that is free. A port that
 /// is taken is reported here, before a service has registered or taken any work.
-fn door(wanted: SocketAddr) -> anyhow::Result<SocketAddr> {
+fn known_address(wanted: SocketAddr) -> anyhow::Result<SocketAddr> {
     if wanted.port() != 0 {
         TcpListener::bind(wanted).with_context(|| format!("node.listen: {wanted}"))?;
         return Ok(wanted);
@@ -97,22 +97,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_door_has_a_port_before_it_opens() {
+    fn an_address_has_a_port_before_anything_listens() {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        assert_eq!(door(free).unwrap(), free);
-        assert_ne!(door("127.0.0.1:0".parse().unwrap()).unwrap().port(), 0);
+        assert_eq!(known_address(free).unwrap(), free);
+        assert_ne!(known_address("127.0.0.1:0".parse().unwrap()).unwrap().port(), 0);
     }
 
     #[test]
-    fn rec_7_a_door_that_is_taken_is_reported_before_anything_registers() {
+    fn rec_7_an_address_that_is_taken_is_reported_before_anything_registers() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap();
-        let error = door(address).unwrap_err();
+        let error = known_address(address).unwrap_err();
         assert!(format!("{error:#}").starts_with(&format!("node.listen: {address}: ")), "{error:#}");
     }
 
     #[test]
-    fn rec_7_services_of_one_process_have_names_of_the_process_and_answers_come_to_its_door() {
+    fn rec_7_services_of_one_process_have_names_of_the_process_and_answers_come_to_its_address() {
         let named = [("PAGURUS__NODE__NAME".to_owned(), "shared".to_owned())];
         let settings = LiveSettings::load(None, named.into_iter()).unwrap();
         let settings = of_one_process(settings, "127.0.0.1:1234".parse().unwrap()).now();

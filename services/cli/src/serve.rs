@@ -38,43 +38,47 @@ type Services = JoinSet<(Role, anyhow::Result<()>)>;
 pub(crate) async fn run(arguments: &Arguments, config: Option<&Path>) -> Result<(), CliError> {
     let settings = live_settings(config)?;
     start_logging(&settings.now().log).context("log.orders_file")?;
-    let doors = doors(&arguments.roles, settings.now().node.listen)?;
-    let intake = doors.iter().find(|(role, _)| *role == Role::Intake).map(|(_, door)| *door);
+    let addresses = addresses(&arguments.roles, settings.now().node.listen)?;
+    let intake = addresses.iter().find(|(role, _)| *role == Role::Intake).map(|(_, address)| *address);
     // Workers of the same process name it in their calls, unless another address is set.
-    let intake = intake.filter(|door| doors.len() > 1 && door.port() != 0);
+    let intake = intake.filter(|address| addresses.len() > 1 && address.port() != 0);
     let settings = settings.adjusted(move |settings| {
-        if let Some(door) = intake {
+        if let Some(address) = intake {
             let scheme = settings.node.scheme();
-            settings.intake.public_url.get_or_insert_with(|| format!("{scheme}://{}", reachable(door)));
+            settings.intake.public_url.get_or_insert_with(|| format!("{scheme}://{}", reachable(address)));
         }
     });
-    Ok(together(&settings, doors).await?)
+    Ok(together(&settings, addresses).await?)
 }
 
 /// The address of each role: the first has the given one, each further one the next port.
-fn doors(roles: &[Role], listen: SocketAddr) -> anyhow::Result<Vec<(Role, SocketAddr)>> {
-    let mut doors: Vec<(Role, SocketAddr)> = Vec::new();
+fn addresses(roles: &[Role], listen: SocketAddr) -> anyhow::Result<Vec<(Role, SocketAddr)>> {
+    let mut addresses: Vec<(Role, SocketAddr)> = Vec::new();
     for role in roles {
-        anyhow::ensure!(doors.iter().all(|(other, _)| other != role), "--roles names {role} twice");
-        let mut door = listen;
+        anyhow::ensure!(addresses.iter().all(|(other, _)| other != role), "--roles names {role} twice");
+        let mut address = listen;
         if listen.port() != 0 {
-            let after = u16::try_from(doors.len()).ok().and_then(|place| listen.port().checked_add(place));
-            door.set_port(
+            let after =
+                u16::try_from(addresses.len()).ok().and_then(|place| listen.port().checked_add(place));
+            address.set_port(
                 after.with_context(|| format!("node.listen: {listen}: no port is left for {role}"))?,
             );
         }
-        doors.push((*role, door));
+        addresses.push((*role, address));
     }
-    Ok(doors)
+    Ok(addresses)
 }
 
 /// Runs services of these roles, each at its address, until a signal or the failure of one.
-pub(crate) async fn together(settings: &LiveSettings, doors: Vec<(Role, SocketAddr)>) -> anyhow::Result<()> {
+pub(crate) async fn together(
+    settings: &LiveSettings,
+    addresses: Vec<(Role, SocketAddr)>,
+) -> anyhow::Result<()> {
     let draining = CancellationToken::new();
     handle_signals(settings, &draining).context("signals")?;
-    let local = (doors.len() > 1).then(LocalConsumers::default);
+    let local = (addresses.len() > 1).then(LocalConsumers::default);
     let mut services = Services::new();
-    for (role, listen) in doors {
+    for (role, listen) in addresses {
         let process = InProcess { listen, draining: draining.clone(), local: local.clone() };
         match role {
             Role::Intake => start(&mut services, role, settings, process, pagurus_intake::run),
@@ -128,10 +132,10 @@ mod tests {
     #[test]
     fn run_1_every_role_of_a_process_has_a_port_of_its_own() {
         let at = |port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let found = doors(&[Role::Worker, Role::Intake], at(8080)).unwrap();
+        let found = addresses(&[Role::Worker, Role::Intake], at(8080)).unwrap();
         assert_eq!(found, [(Role::Worker, at(8080)), (Role::Intake, at(8081))]);
-        assert_eq!(doors(&[Role::Worker, Role::Intake], at(0)).unwrap()[1], (Role::Intake, at(0)));
-        let fault = |roles: &[Role], port| doors(roles, at(port)).unwrap_err().to_string();
+        assert_eq!(addresses(&[Role::Worker, Role::Intake], at(0)).unwrap()[1], (Role::Intake, at(0)));
+        let fault = |roles: &[Role], port| addresses(roles, at(port)).unwrap_err().to_string();
         assert_eq!(fault(&[Role::Worker, Role::Worker], 0), "--roles names worker twice");
         assert!(fault(&[Role::Worker, Role::Intake], u16::MAX).ends_with("no port is left for intake"));
     }

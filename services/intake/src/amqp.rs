@@ -1,4 +1,4 @@
-//! The AMQP door: orders, actions and callbacks in, receipts out, refused messages aside.
+//! AMQP: orders, actions and callbacks in, receipts out, refused messages aside.
 //!
 //! A delivery is acknowledged when what it caused is durable: an order or a callback committed, a
 //! hopeless message confirmed in the queue of refused ones. While the database is away nothing is
@@ -24,7 +24,7 @@ use crate::Intake;
 use crate::register::Registrar;
 use alone::Alone;
 use batch::Batches;
-use carry_out::EntryDoor;
+use carry_out::AmqpEntry;
 use read::IntakeQueue;
 use settle::settle;
 use trouble::Trouble;
@@ -65,8 +65,8 @@ pub(crate) fn start(intake: &Intake) -> anyhow::Result<()> {
         };
         let from = Intermittent::new(host, host.broker.consume(spec)?);
         host.spawn("messages while in service", from.clone().follow());
-        let door = EntryDoor { intake: intake.clone(), registrar: registrar.clone(), entry };
-        let batches = Batches::start(door, from.consumer().clone(), alone.clone());
+        let entry = AmqpEntry { intake: intake.clone(), registrar: registrar.clone(), entry };
+        let batches = Batches::start(entry, from.consumer().clone(), alone.clone());
         for _ in 0..lanes {
             let lane = DeliveryLane {
                 intake: intake.clone(),

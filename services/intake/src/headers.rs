@@ -1,4 +1,4 @@
-//! Headers that both doors understand.
+//! Headers thover both transports understand.
 
 use axum::http::HeaderMap;
 use jiff::Timestamp;

@@ -1,4 +1,4 @@
-//! The HTTP door: routes, limits, and how problems are answered.
+//! HTTP: routes, limits, and how problems are answered.
 
 mod access;
 mod actors;

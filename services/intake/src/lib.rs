@@ -37,7 +37,7 @@ use register::{RegistrationOutcome, Submission};
 use stream::Streams;
 use waiters::Waiters;
 
-/// Everything that both doors share. Cheap to clone: every request has one.
+/// Everything thover both transports share. Cheap to clone: every request has one.
 #[derive(Clone)]
 struct Intake(Arc<IntakeParts>);
 
@@ -77,7 +77,7 @@ struct IntakeParts {
     quotas: http::ClientQuotas,
 }
 
-/// Gathering of the HTTP door: in two lanes, so that a slow commit does not hold up all that comes meanwhile.
+/// Gathering of what comes over HTTP: in two lanes, so that a slow commit does not hold up all that comes meanwhile.
 const GATHER: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(2) };
 
 /// Gathering of callbacks: longer than of orders, because a callback costs little beside its batch. Two lanes, so that a locked

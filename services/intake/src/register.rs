@@ -1,4 +1,4 @@
-//! Registration: many orders in one transaction, whichever door they came through.
+//! Registration: many orders in one transaction, over whichever transport they came.
 
 mod after;
 mod dry_run;
@@ -359,7 +359,7 @@ fn outcome(
         }
         // It cannot be known what another of this batch with the same id would have been.
         Registered::Cycle(way) => RegistrationOutcome::Rejected(after::of_cycle(way)),
-        // Of children only, which no door takes.
+        // Of children only, which no client can send.
         Registered::Behind { queue, awaiting } => RegistrationOutcome::Rejected(
             Problem::new(Type::Invalid, behind_holder(queue, awaiting)).at("/queue"),
         ),

@@ -138,7 +138,7 @@ impl Commands {
         }
     }
 
-    /// Acts with a single try, for a door with other requests waiting behind this one. An earlier try may have carried the
+    /// Acts with a single try, for an intake with other requests waiting behind this one. An earlier try may have carried the
     /// request out already.
     ///
     /// # Errors

@@ -89,7 +89,7 @@ impl Commands {
         }
     }
 
-    /// Calls with a single try, for a door with other requests waiting behind this one.
+    /// Calls with a single try, for an intake with other requests waiting behind this one.
     ///
     /// # Errors
     /// The database failed, or the order is locked: the same call may be repeated.

@@ -3,7 +3,7 @@
 //! notifications), and by the engine itself (end, hand out again, mark as late).
 //!
 //! Each action locks, asks the law, writes, and sends its effects below the commit. Services bring who asks
-//! and what for; nothing here knows by which door it came.
+//! and what for; nothing here knows over which transport it came.
 
 pub mod act;
 pub mod amend;

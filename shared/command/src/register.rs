@@ -1,4 +1,4 @@
-//! Registration where no door is: of orders that the engine makes by itself, for operations and schedules.
+//! Registration of orders that the engine makes by itself, for operations and schedules.
 
 use std::sync::Arc;
 

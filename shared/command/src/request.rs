@@ -1,4 +1,4 @@
-//! Request of an action, whichever door it came through.
+//! Request of an action, over whichever transport it came.
 
 use pagurus_domain::document::{Fault, nearest, pointer_to};
 use pagurus_domain::order::Status;

@@ -44,7 +44,7 @@ enum Command {
     Node(node::Command),
     /// Run all tests with private servers; arguments go to the test runner
     Test(test::Options),
-    /// Send thousands of strange inputs over every door, with orders of others between them
+    /// Send thousands of strange inputs over every transport, with orders of others between them
     Fuzz(random::Fuzz),
     /// Break servers, networks and processes at random under load, and check what is promised
     Storm(random::Storm),

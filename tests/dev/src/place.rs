@@ -89,12 +89,12 @@ impl Place {
         fs::create_dir_all(&folder)?;
         let lock = File::create(folder.join("lock"))?;
         let place = Self { root, folder, lock };
-        place.close_door()?;
+        place.lock()?;
         Ok(place)
     }
 
-    /// Keeps other commands out, until [`Self::open_door`] or the end of this process.
-    pub fn close_door(&self) -> Result<()> {
+    /// Keeps other commands out, until [`Self::unlock`] or the end of this process.
+    pub fn lock(&self) -> Result<()> {
         if self.lock.try_lock().is_err() {
             eprintln!("==> waiting for another ./dev command");
             self.lock.lock()?;
@@ -103,7 +103,7 @@ impl Place {
     }
 
     /// Lets other commands change what runs.
-    pub fn open_door(&self) -> Result<()> {
+    pub fn unlock(&self) -> Result<()> {
         Ok(self.lock.unlock()?)
     }
 

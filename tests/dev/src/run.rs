@@ -49,7 +49,7 @@ pub async fn run(options: Options) -> Result<()> {
         _ = terminate.recv() => Ok(()),
     };
     eprintln!("\n==> ending what this command started");
-    place.close_door()?;
+    place.lock()?;
     // What was started is in the file, also when the start was broken off half-way.
     let mut record = place.read()?;
     if let Some(ours) = lock(&ours).as_ref() {
@@ -68,7 +68,7 @@ async fn work(place: &Place, options: &Options, ours: &Mutex<Option<Record>>) ->
     *lock(ours) = Some(record.clone());
     let server = record.server().context("the demo needs an intake node")?;
     // From now on nodes may come and go by other commands.
-    place.open_door()?;
+    place.unlock()?;
     println!("==> the engine is up: {server}");
     stages.next();
     if options.storm {

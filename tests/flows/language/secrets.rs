@@ -203,7 +203,7 @@ async fn qlt_8_a_secret_that_a_system_sends_back_is_stored_nowhere_however_it_is
     }
 }
 
-/// Tells it in answers that come later, over both doors, in time and not, to somebody and to nobody; in a
+/// Tells it in answers that come later, over both transports, in time and not, to somebody and to nobody; in a
 /// call; and to the children of an order that makes them of an echo.
 async fn tell_back_later(engine: &Installation, body: &Value, auth: &str, base64: &str) {
     let callback = CallBack { step_status: Some(base64.to_owned()), ..CallBack::with(body.clone()).times(2) };

@@ -32,7 +32,7 @@ async fn events(engine: &Installation, id: &str, kind: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn ord_21_22_an_action_that_names_what_there_is_not_is_refused_through_both_doors() {
+async fn ord_21_22_an_action_that_names_what_there_is_not_is_refused_over_both_transports() {
     let engine = Installation::start("ord_22_fields").await;
     engine
         .scenario(

@@ -9,10 +9,10 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::doors::{Address, Doors, Pending};
 use super::model::{Expected, Made};
 use super::plan::{GATE, Kind, Story, When};
 use super::text::PATH;
+use super::transports::{Address, Pending, Transports};
 use crate::client::{Api, lock};
 use crate::env::Env;
 use crate::world::amqp::{Answer, Question, Responder};
@@ -46,7 +46,7 @@ pub struct Seen {
 
 #[derive(Debug)]
 struct Shared {
-    doors: Doors,
+    transports: Transports,
     parts: Mutex<HashMap<String, Part>>,
 }
 
@@ -90,7 +90,7 @@ impl Play {
             (story.id.clone(), part)
         });
         let shared = Arc::new(Shared {
-            doors: Doors::open(env, api, patience).await?,
+            transports: Transports::open(env, api, patience).await?,
             parts: Mutex::new(parts.collect()),
         });
         answer_calls(&shared, env.world());
@@ -126,7 +126,7 @@ impl Play {
     /// # Errors
     /// Nobody took it.
     pub async fn orphan(&self, id: &str, amqp: bool) -> Result<u16> {
-        self.shared.doors.orphan(id, amqp).await
+        self.shared.transports.orphan(id, amqp).await
     }
 }
 
@@ -277,7 +277,7 @@ impl Shared {
     /// Sends callbacks one after the other, each when the one before is stored.
     async fn send_all(&self, callbacks: Vec<Pending>) {
         for one in callbacks {
-            let sent = self.doors.send(&one).await;
+            let sent = self.transports.send(&one).await;
             let mut parts = lock(&self.parts);
             let Some(part) = parts.get_mut(&one.address.order) else { continue };
             match sent {

@@ -1,4 +1,4 @@
-//! Intake: registration, answers and actions, at both doors. Nothing is acknowledged above the commit of what it caused.
+//! Intake: registration, answers and actions, over both transports. Nothing is acknowledged above the commit of what it caused.
 
 use std::sync::Arc;
 

@@ -125,7 +125,7 @@ impl Clients {
         }
         match became {
             Registered::Conflict(_) => core.tables.witness.saw("a conflict"),
-            // Of children only, which no door takes.
+            // Of children only, which no client can send.
             Registered::Behind => {}
             Registered::Duplicate(_) => {
                 core.tables.witness.saw("a duplicate order");
@@ -149,7 +149,7 @@ impl Clients {
         *self.answers.entry(request).or_default() += 1;
     }
 
-    /// A called system answers a request, through one of the two doors.
+    /// A called system answers a request, over one of the two transports.
     pub fn call_back(&mut self, core: &mut Core, request: Uuid, step_status: &'static str) {
         if self.insists && self.answers.contains_key(&request) {
             return;

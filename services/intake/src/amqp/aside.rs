@@ -1,6 +1,6 @@
 //! Messages that would hold up others: commands and answers for an order, and registrations into a queue, that
 //! somebody else has locked, and registrations whose parameters take long to check. They are carried out beside the
-//! door, so that others go on through it. What came later
+//! entry, so that others go on through it. What came later
 //! for the same order or queue waits behind them, in the order in which it came.
 
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use super::alone::Alone;
-use super::carry_out::EntryDoor;
+use super::carry_out::AmqpEntry;
 use super::handled::Handled;
 use super::read::Incoming;
 use super::settle::settle;
@@ -83,13 +83,13 @@ struct Waiting {
 
 impl Aside {
     /// Starts the task that tries them again.
-    pub fn start(door: EntryDoor, consumer: Arc<Consumer>, alone: Alone) -> Self {
-        let host = door.intake.host.clone();
+    pub fn start(entry: AmqpEntry, consumer: Arc<Consumer>, alone: Alone) -> Self {
+        let host = entry.intake.host.clone();
         // Half of what the consumer may hold unacknowledged: the other half is for those who wait for nothing.
         let most = usize::from(host.settings().broker.prefetch).div_ceil(2);
         let (sender, receiver) = mpsc::channel(most);
         let (locked, count) = (LockWaiters::default(), Arc::new(AtomicUsize::new(0)));
-        let lane = AsideTask { door, consumer, alone, locked: locked.clone(), count: count.clone() };
+        let lane = AsideTask { entry, consumer, alone, locked: locked.clone(), count: count.clone() };
         host.spawn("aside", lane.run(receiver));
         Self { sender, locked, most, count }
     }
@@ -129,7 +129,7 @@ impl Aside {
 }
 
 struct AsideTask {
-    door: EntryDoor,
+    entry: AmqpEntry,
     consumer: Arc<Consumer>,
     alone: Alone,
     locked: LockWaiters,
@@ -145,7 +145,7 @@ impl AsideTask {
         loop {
             tokio::select! {
                 biased;
-                () = self.door.intake.host.draining.cancelled() => return Ok(()),
+                () = self.entry.intake.host.draining.cancelled() => return Ok(()),
                 _ = rounds.tick(), if !waiting.is_empty() => waiting = self.round(waiting).await,
                 more = receiver.recv() => match more {
                     Some(more) => waiting.push(more),
@@ -164,11 +164,11 @@ impl AsideTask {
             if !self.consumer.is_current(one.delivery.tag) {
                 // The broker has taken it back, and it comes again.
                 self.leave(&one);
-            } else if is_closed || self.door.intake.host.draining.is_cancelled() {
+            } else if is_closed || self.entry.intake.host.draining.is_cancelled() {
                 closed.extend(one.locks.iter().cloned());
                 still.push(one);
             } else if let Ok(handled) = self.carry_out(&one).await {
-                settle(&self.door.intake.host, &self.consumer, vec![handled]).await;
+                settle(&self.entry.intake.host, &self.consumer, vec![handled]).await;
                 self.leave(&one);
             } else {
                 closed.extend(one.locks.iter().cloned());
@@ -188,16 +188,16 @@ impl AsideTask {
     async fn carry_out(&self, one: &Waiting) -> Result<Handled, Error> {
         match self.alone.handle(&one.delivery, self.attempt(one), Result::is_ok).await? {
             Some(outcome) => outcome,
-            None => Ok(Handled::deadly(&self.door.intake.host, &one.delivery)),
+            None => Ok(Handled::deadly(&self.entry.intake.host, &one.delivery)),
         }
     }
 
     async fn attempt(&self, one: &Waiting) -> Result<Handled, Error> {
         match &one.held {
-            Held::Read(message) => self.door.carry_out(&one.delivery, message, true).await,
-            Held::Registration { received_at } => match self.door.read(&one.delivery, *received_at) {
-                Ok(message) => self.door.carry_out(&one.delivery, &message, true).await,
-                Err(rejection) => Ok(Handled::rejected(&self.door.intake.host, &one.delivery, rejection)),
+            Held::Read(message) => self.entry.carry_out(&one.delivery, message, true).await,
+            Held::Registration { received_at } => match self.entry.read(&one.delivery, *received_at) {
+                Ok(message) => self.entry.carry_out(&one.delivery, &message, true).await,
+                Err(rejection) => Ok(Handled::rejected(&self.entry.intake.host, &one.delivery, rejection)),
             },
         }
     }

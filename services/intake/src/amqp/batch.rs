@@ -10,7 +10,7 @@ use pagurus_store::Error;
 
 use super::alone::Alone;
 use super::aside::Aside;
-use super::carry_out::EntryDoor;
+use super::carry_out::AmqpEntry;
 use super::halves::by_halves;
 use super::handled::{BatchOutcome, Handled, LeftOver};
 use super::read::Incoming;
@@ -24,7 +24,7 @@ const RUN_WEIGHT: usize = 32 * 1024 * 1024;
 /// Carries batches of one entry out; what would hold up others waits aside. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Batches {
-    door: EntryDoor,
+    entry: AmqpEntry,
     aside: Aside,
 }
 
@@ -55,9 +55,9 @@ impl BatchInHand<'_> {
 
 impl Batches {
     /// Starts the task for what waits aside.
-    pub fn start(door: EntryDoor, consumer: Arc<Consumer>, alone: Alone) -> Self {
-        let aside = Aside::start(door.clone(), consumer, alone);
-        Self { door, aside }
+    pub fn start(entry: AmqpEntry, consumer: Arc<Consumer>, alone: Alone) -> Self {
+        let aside = Aside::start(entry.clone(), consumer, alone);
+        Self { entry, aside }
     }
 
     /// Carries a batch out. Registrations that stand side by side go into one transaction; a command between them waits
@@ -95,8 +95,8 @@ impl Batches {
         if batch.weight > 0 && batch.weight + weight > RUN_WEIGHT {
             self.register(batch).await?;
         }
-        let host = &self.door.intake.host;
-        match self.door.read(delivery, Timestamp::now()) {
+        let host = &self.entry.intake.host;
+        match self.entry.read(delivery, Timestamp::now()) {
             Err(rejection) => batch.handled.push(Handled::rejected(host, delivery, rejection)),
             Ok(Incoming::Register(submission)) => {
                 batch.weight += weight;
@@ -124,7 +124,7 @@ impl Batches {
             self.put_aside(batch, delivery, message, Error::Contended).await;
             return Ok(());
         }
-        match self.door.carry_out(delivery, &message, false).await {
+        match self.entry.carry_out(delivery, &message, false).await {
             Ok(handled) => batch.handled.push(handled),
             // No other message waits for what an actor says.
             Err(error) if matches!(message, Incoming::Heartbeat(_)) => batch.put_back(delivery, error),
@@ -168,7 +168,7 @@ impl Batches {
         let register = |part| self.register_part(part, &locked);
         let outcomes = by_halves(&submissions, batch.wary, register).await;
         let arrived = deliveries.into_iter().zip(submissions.into_iter().map(Incoming::Register));
-        let host = &self.door.intake.host;
+        let host = &self.entry.intake.host;
         self.conclude(batch, arrived, outcomes, |delivery, id, outcome| {
             outcome.map(|outcome| Handled::registered(host, delivery, id, outcome))
         })
@@ -187,7 +187,7 @@ impl Batches {
         if queues().any(is_locked) {
             return Err(Error::Contended);
         }
-        let outcome = self.door.registrar.register(part).await;
+        let outcome = self.entry.registrar.register(part).await;
         if part.len() == 1 && outcome.as_ref().is_err_and(Error::is_contention) {
             of(locked).extend(queues().cloned());
         }
@@ -198,7 +198,7 @@ impl Batches {
     async fn record(&self, batch: &mut BatchInHand<'_>) -> Result<(), Error> {
         let (deliveries, answers): (Vec<&Delivery>, Vec<NewAnswer>) =
             std::mem::take(&mut batch.answers).into_iter().unzip();
-        let recorder = &self.door.intake.recorder;
+        let recorder = &self.entry.intake.recorder;
         let outcomes = by_halves(&answers, batch.wary, |part| recorder.record(part)).await;
         for (mut span, outcome) in batch.spans.drain(..).zip(&outcomes.0) {
             match outcome {
@@ -228,7 +228,7 @@ impl Batches {
                 },
                 Err(error) if error.is_transient() => self.put_aside(batch, delivery, message, error).await,
                 Err(error) => {
-                    let host = &self.door.intake.host;
+                    let host = &self.entry.intake.host;
                     batch.handled.push(Handled::unstorable(host, delivery, id, &error));
                 }
             }

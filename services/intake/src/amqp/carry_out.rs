@@ -22,15 +22,15 @@ use crate::{Intake, answer, calls};
 /// Longest time for the answer to a call, if somebody wants it.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
 
-/// The door of one entry. Cheap to clone.
+/// Entry of one broker queue, with all that its messages need. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct EntryDoor {
+pub(super) struct AmqpEntry {
     pub intake: Intake,
     pub registrar: Registrar,
     pub entry: IntakeQueue,
 }
 
-impl EntryDoor {
+impl AmqpEntry {
     /// Reads a message that was received at this time.
     ///
     /// # Errors

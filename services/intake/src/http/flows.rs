@@ -85,7 +85,7 @@ async fn flow_decisions(
     Ok(Json(intake.views.flow_decisions(&flow, &query).await?))
 }
 
-/// `GET /v1/flows/stop`: a flow may have this name, and the door for stops has taken its path.
+/// `GET /v1/flows/stop`: a flow may have this name, and stops have taken its path.
 async fn show_named_stop(state: State<Intake>) -> HttpResult<Json<FlowView>> {
     show(state, Path("stop".to_owned())).await
 }

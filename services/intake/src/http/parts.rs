@@ -61,7 +61,7 @@ async fn order(State(intake): State<Intake>, Path(id): Path<String>) -> HttpResu
     Ok(Json(intake.views.order(&id).await?))
 }
 
-/// `GET /v1/orders/batch`: an order may have this name, and the door for batches has taken its path.
+/// `GET /v1/orders/batch`: an order may have this name, and batches have taken its path.
 pub(super) async fn order_named_batch(State(intake): State<Intake>) -> HttpResult<Json<OrderView>> {
     Ok(Json(intake.views.order("batch").await?))
 }

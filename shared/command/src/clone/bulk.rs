@@ -1,4 +1,4 @@
-//! Clones that operations make: registered here, because an operation is carried out where no door is.
+//! Clones that operations make: registered here, because an operation has no intake to send them to.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Registration: what a client sent becomes an order, or a list of everything wrong with it.
 //!
-//! The same reader serves the AMQP and the HTTP door, so that both refuse the same things in the
+//! The same reader serves AMQP and HTTP, so that both refuse the same things in the
 //! same words.
 
 mod after;

@@ -138,7 +138,7 @@ impl Works<'_> {
                 let body = bodies.join("\n");
                 let answer = caller.post("/v1/orders/batch", "application/x-ndjson", body.as_bytes()).await?;
                 match answer.status() {
-                    // A door that is full says so: that is a bound, too.
+                    // An intake that is full says so: that is a bound, too.
                     Some(200 | 429 | 503) => Ok(()),
                     status => {
                         bail!("a batch was answered {status:?}: {}", String::from_utf8_lossy(&answer.body))
@@ -254,7 +254,7 @@ async fn answer(mut stream: TcpStream) -> Result<()> {
     Ok(())
 }
 
-/// Tries until the callback is taken: it may come before the door has room.
+/// Tries until the callback is taken: it may come before the intake has room.
 async fn call_back(url: &str) {
     let Some((address, path)) = url.strip_prefix("http://").and_then(|url| url.split_once('/')) else {
         return;

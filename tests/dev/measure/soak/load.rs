@@ -1,4 +1,4 @@
-//! The load of a soak: orders at a steady rate over both doors, some of them twice and some of them changed, and a
+//! The load of a soak: orders at a steady rate over both transports, some of them twice and some of them changed, and a
 //! listener for their notifications. Never waits for the engine before the next order is due.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::{Task, task};
 
 /// Interval at which orders that are due are sent.
 const TURN: Duration = Duration::from_millis(250);
-/// Number of orders among which one is sent twice, over both doors.
+/// Number of orders among which one is sent twice, over both transports.
 const TWICE: u64 = 15;
 /// Number of orders among which one is sent again with other parameters.
 const CHANGED: u64 = 50;
@@ -33,11 +33,11 @@ const QUEUE: &str = "soak-notifications";
 pub struct Load {
     sender: Task<u64>,
     over: Arc<AtomicBool>,
-    doors: Arc<Doors>,
+    transports: Arc<Transports>,
     _listener: Task<()>,
 }
 
-struct Doors {
+struct Transports {
     apis: Vec<Api>,
     amqp_url: String,
     prefix: String,
@@ -49,7 +49,7 @@ struct Doors {
 impl Load {
     /// Begins to send and to listen.
     pub async fn start(ground: &Ground, ledger: Arc<Ledger>, rate: f64) -> Result<Self> {
-        let doors = Arc::new(Doors {
+        let transports = Arc::new(Transports {
             apis: ground.apis(),
             amqp_url: ground.rabbit.url(),
             prefix: ground.env().prefix().to_owned(),
@@ -58,31 +58,31 @@ impl Load {
             wrongly_taken: AtomicU64::new(0),
         });
         // The first notification must find its queue.
-        let amqp = doors.connect().await?;
-        declare(&amqp, &doors.prefix).await?;
+        let amqp = transports.connect().await?;
+        declare(&amqp, &transports.prefix).await?;
         let over = Arc::new(AtomicBool::new(false));
-        let listener = task(listen(Arc::clone(&doors)));
-        let sender = task(send(Arc::clone(&doors), rate, Arc::clone(&over)));
-        Ok(Self { sender, over, doors, _listener: listener })
+        let listener = task(listen(Arc::clone(&transports)));
+        let sender = task(send(Arc::clone(&transports), rate, Arc::clone(&over)));
+        Ok(Self { sender, over, transports, _listener: listener })
     }
 
     /// Sends nothing new, waits until all that was sent is confirmed, and leaves the listener at work.
     pub async fn stop(&self, within: Duration) -> Result<Vec<Violation>> {
         self.over.store(true, Ordering::SeqCst);
         let deadline = Instant::now() + within;
-        while !self.sender.is_finished() || self.doors.under_way.load(Ordering::SeqCst) > 0 {
+        while !self.sender.is_finished() || self.transports.under_way.load(Ordering::SeqCst) > 0 {
             if Instant::now() > deadline {
-                let left = self.doors.under_way.load(Ordering::SeqCst);
+                let left = self.transports.under_way.load(Ordering::SeqCst);
                 return Ok(vec![Violation::of("not confirmed", left, format!("after {within:?} of calm"))]);
             }
             tokio::time::sleep(PAUSE).await;
         }
-        let wrong = self.doors.wrongly_taken.load(Ordering::SeqCst);
+        let wrong = self.transports.wrongly_taken.load(Ordering::SeqCst);
         Ok(vec![Violation::of("taken with other content under the same id", wrong, "INV-4".to_owned())])
     }
 }
 
-async fn send(doors: Arc<Doors>, rate: f64, over: Arc<AtomicBool>) -> u64 {
+async fn send(transports: Arc<Transports>, rate: f64, over: Arc<AtomicBool>) -> u64 {
     let (begun, mut number) = (Instant::now(), 0);
     while !over.load(Ordering::SeqCst) {
         let due = (begun.elapsed().as_secs_f64() * rate) as u64;
@@ -90,26 +90,26 @@ async fn send(doors: Arc<Doors>, rate: f64, over: Arc<AtomicBool>) -> u64 {
         number = due.max(number);
         let (api, amqp): (Vec<u64>, Vec<u64>) = batch.into_iter().partition(|number| number % 2 == 0);
         for number in api {
-            doors.spawn(move |doors| async move { doors.by_http(number).await });
+            transports.spawn(move |transports| async move { transports.by_http(number).await });
         }
         if !amqp.is_empty() {
-            doors.spawn(move |doors| async move { doors.by_amqp(&amqp).await });
+            transports.spawn(move |transports| async move { transports.by_amqp(&amqp).await });
         }
         tokio::time::sleep(TURN).await;
     }
     number
 }
 
-impl Doors {
+impl Transports {
     fn spawn<F: Future<Output = ()> + Send>(
         self: &Arc<Self>,
         work: impl FnOnce(Arc<Self>) -> F + Send + 'static,
     ) {
         self.under_way.fetch_add(1, Ordering::SeqCst);
-        let doors = Arc::clone(self);
+        let transports = Arc::clone(self);
         tokio::spawn(async move {
-            work(Arc::clone(&doors)).await;
-            doors.under_way.fetch_sub(1, Ordering::SeqCst);
+            work(Arc::clone(&transports)).await;
+            transports.under_way.fetch_sub(1, Ordering::SeqCst);
         });
     }
 
@@ -209,17 +209,17 @@ async fn declare(amqp: &Amqp, prefix: &str) -> Result<()> {
 }
 
 /// Takes notifications, and comes back after each loss of the broker.
-async fn listen(doors: Arc<Doors>) {
+async fn listen(transports: Arc<Transports>) {
     loop {
         // Why it ended does not matter: the queue is durable, and keeps what comes meanwhile.
-        let _ = hear(&doors).await;
+        let _ = hear(&transports).await;
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-async fn hear(doors: &Doors) -> Result<()> {
-    let amqp = doors.connect().await?;
-    declare(&amqp, &doors.prefix).await?;
+async fn hear(transports: &Transports) -> Result<()> {
+    let amqp = transports.connect().await?;
+    declare(&amqp, &transports.prefix).await?;
     let options = BasicConsumeOptions::default();
     let consume = amqp.channel().basic_consume(QUEUE.into(), "".into(), options, FieldTable::default());
     let mut consumer = consume.await?;
@@ -227,7 +227,7 @@ async fn hear(doors: &Doors) -> Result<()> {
         let delivery = delivery?;
         let body: Value = serde_json::from_slice(&delivery.data)?;
         let message_id = delivery.properties.message_id().as_ref().map(ToString::to_string);
-        doors.ledger.tell(
+        transports.ledger.tell(
             body["id"].as_str().unwrap_or_default(),
             &message_id.unwrap_or_default(),
             delivery.redelivered,

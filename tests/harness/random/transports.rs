@@ -1,4 +1,4 @@
-//! The two doors by which callbacks come in, as a careful partner uses them.
+//! The two transports by which callbacks come in, as a careful partner uses them.
 //! Never takes a callback for sent before it is stored.
 
 use std::time::{Duration, Instant};
@@ -36,9 +36,9 @@ pub struct Pending {
     pub callback: Callback,
 }
 
-/// Both doors.
+/// Both transports.
 #[derive(Debug)]
-pub struct Doors {
+pub struct Transports {
     api: Api,
     amqp: Amqp,
     http: reqwest::Client,
@@ -46,8 +46,8 @@ pub struct Doors {
     patience: Duration,
 }
 
-impl Doors {
-    /// The doors of an engine, at which callbacks are stored within `patience`.
+impl Transports {
+    /// The transports of an engine, at which callbacks are stored within `patience`.
     ///
     /// # Errors
     /// The broker cannot be reached.

@@ -148,9 +148,13 @@ impl OrderLedger {
         self.present = then;
     }
 
-    /// All spans up to the end.
+    /// All spans up to the end. What is left behind the last stage of an order that has ended is the time until its end was
+    /// written.
     #[must_use]
     pub fn finish(mut self) -> Vec<LedgerSpan> {
+        if self.present.0 == LedgerReason::Ended {
+            self.present = (LedgerReason::Work, None);
+        }
         self.reach_ms(self.end);
         self.spans
     }
@@ -333,8 +337,7 @@ mod tests {
                 (160, 200, "work"),
                 (200, 700, "sleep"),
                 (700, 705, "capacity"),
-                (705, 710, "work"),
-                (710, 1000, "ended"),
+                (705, 1000, "work"),
             ]
         );
         assert_eq!(summed(&spans, 0, 1000).shares(1)[0], ((LedgerReason::Sleep, None), 500));

@@ -133,7 +133,7 @@ statements! {
          WHERE r.order_no = $1 ORDER BY r.registered_at, r.id OFFSET $2 LIMIT $3");
     TIMES = concat!("
         SELECT r.order_no, r.name, r.registered_at, ", closed_at!(), " AS closed_at
-          FROM requests r JOIN orders o ON o.no = r.order_no
+          FROM requests r JOIN orders o ON o.no = ANY(ARRAY[r.order_no])
          WHERE r.order_no = ANY($1::bigint[]) ORDER BY r.order_no, r.registered_at, r.id LIMIT $2");
     AWAITED = "
         SELECT r.name FROM requests r JOIN orders o ON o.no = r.order_no AND o.life = r.life

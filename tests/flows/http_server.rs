@@ -117,6 +117,25 @@ async fn qlt_8_a_refusal_before_the_body_was_read_ends_the_connection_and_says_s
     assert!(answer.starts_with("HTTP/1.1 422") && !answer.contains("connection: close"), "{answer}");
     kept.write_all(b"GET /v1/nodes HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
     assert!(first(&mut kept).await.starts_with("HTTP/1.1 200"));
+
+    // Each answer has the id of its request: the client's, if it can stand in a log, or a new one.
+    let id_of = |answer: &str| {
+        let line = answer.lines().find_map(|line| line.strip_prefix("x-request-id: "));
+        line.unwrap_or_else(|| panic!("no id: {answer}")).trim().to_owned()
+    };
+    let ask = async |path: &str, given: &str| {
+        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{given}connection: close\r\n\r\n");
+        id_of(&asked(&engine, &head).await)
+    };
+    for path in ["/v1/nodes", "/v1/orders/nobody", "/nothing", "/readyz"] {
+        assert_eq!(ask(path, "x-request-id: req_1/2:3\r\n").await, "req_1/2:3", "{path}");
+        for strange in ["", "x-request-id: \r\n", "x-request-id: a b\r\n", "x-request-id: \"><x\r\n"] {
+            let id = ask(path, strange).await;
+            assert!(id.len() == 32 && id != ask(path, strange).await, "{path} {strange}: {id}");
+        }
+    }
+    let long = "x".repeat(129);
+    assert_eq!(ask("/v1/nodes", &format!("x-request-id: {long}\r\n")).await.len(), 32);
 }
 
 #[tokio::test]

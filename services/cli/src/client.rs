@@ -2,22 +2,22 @@
 //!
 //! Never repeats a request by itself, but for questions asked while somebody waits for an order.
 
+mod response;
+
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use pagurus_scenario::value::percent_encode;
 use pagurus_wire::access::{LoginRequest, SessionView};
 use pagurus_wire::order::{Page, StatusView};
-use pagurus_wire::problem::Problem;
-use reqwest::header::{
-    AUTHORIZATION, CONTENT_TYPE, COOKIE, ETAG, HeaderMap, HeaderValue, IF_MATCH, LINK, SET_COOKIE,
-};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue, IF_MATCH};
 use reqwest::{Method, RequestBuilder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::failure::CliError;
-use crate::screen::{Screen, harmless};
+use crate::screen::harmless;
+pub(crate) use response::ApiResponse;
 
 /// A server that cannot be reached by then is away.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -35,8 +35,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const RETRY: Duration = Duration::from_secs(1);
 /// Items of one page, where all are wanted.
 const PAGE: usize = 500;
-/// Characters that are shown of an answer that is not ours.
-const SHOWN_CHARACTERS: usize = 300;
 
 /// The API of one server.
 #[derive(Clone, Debug)]
@@ -45,40 +43,6 @@ pub(crate) struct ApiClient {
     base: String,
     /// Header fields by which the server knows who asks.
     known_by: HeaderMap,
-}
-
-/// The body of an answer: one that said yes, or that of a probe.
-#[derive(Clone, Debug)]
-pub(crate) struct ApiResponse {
-    /// The HTTP status.
-    pub status: u16,
-    /// The body as it came.
-    pub text: String,
-    /// Tag of the version that the body is of, where the answer has one.
-    pub tag: Option<String>,
-    /// Query of the next page, where the answer is a page with a header `Link`.
-    pub next: Option<String>,
-    /// Cookie that the answer sets.
-    cookie: Option<String>,
-    server: String,
-}
-
-impl ApiResponse {
-    /// The body as what it should be.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, CliError> {
-        let read = serde_json::from_str(&self.text);
-        Ok(read
-            .with_context(|| format!("{} answered something else than this program expects", self.server))?)
-    }
-
-    /// Shows the answer: to programs as it came, to people in these words.
-    pub fn show<T: DeserializeOwned>(
-        &self,
-        screen: &Screen,
-        words: impl FnOnce(&T) -> String,
-    ) -> Result<(), CliError> {
-        if screen.json { screen.document(&self.text) } else { screen.line(&words(&self.read()?)) }
-    }
 }
 
 impl ApiClient {
@@ -117,7 +81,7 @@ impl ApiClient {
     /// The same client in a session of a person.
     pub async fn log_in(&self, login: &LoginRequest) -> Result<Self, CliError> {
         let reply = self.post("/v1/session", login).await?;
-        let cookie = reply.cookie.as_deref().and_then(|cookie| cookie.split(';').next()).unwrap_or_default();
+        let cookie = reply.cookie();
         let view: SessionView = reply.read()?;
         let mut known_by = HeaderMap::new();
         known_by.insert(COOKIE, secret(cookie)?);
@@ -314,20 +278,13 @@ impl ApiClient {
         if (200..300).contains(&reply.status) {
             return Ok(reply);
         }
-        Err(problem_of(reply.status, &reply.text).into())
+        Err(reply.problem().into())
     }
 
     async fn answer(&self, request: RequestBuilder, timeout: Duration) -> Result<ApiResponse, CliError> {
         let away = |error: reqwest::Error| self.failure(&error);
         let response = request.timeout(timeout).send().await.map_err(away)?;
-        let status = response.status().as_u16();
-        let tag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok());
-        let tag = tag.map(|tag| tag.trim_matches('"').to_owned());
-        let next = response.headers().get(LINK).and_then(|link| link.to_str().ok()).and_then(next_in);
-        let cookie = response.headers().get(SET_COOKIE).and_then(|cookie| cookie.to_str().ok());
-        let cookie = cookie.map(str::to_owned);
-        let text = response.text().await.map_err(away)?;
-        Ok(ApiResponse { status, text, tag, next, cookie, server: self.base.clone() })
+        ApiResponse::read_from(response, &self.base).await.map_err(away)
     }
 
     fn failure(&self, error: &reqwest::Error) -> CliError {
@@ -364,28 +321,6 @@ pub(crate) fn order_path(id: &str, part: &str) -> String {
     format!("/v1/orders/{}{separator}{part}", percent_encode(id))
 }
 
-/// The query of the next page in a header `Link`, with its question mark.
-fn next_in(link: &str) -> Option<String> {
-    let (address, terms) = link.strip_prefix('<')?.split_once('>')?;
-    (terms.contains("rel=\"next\"") && address.starts_with('?')).then(|| address.to_owned())
-}
-
-/// Returns the problem that an answer carries; one of our making if the answer is not from the engine.
-fn problem_of(status: u16, text: &str) -> Problem {
-    serde_json::from_str(text).unwrap_or_else(|_| {
-        let shown: String = text.trim().chars().take(SHOWN_CHARACTERS).collect();
-        Problem {
-            type_: "about:blank".to_owned(),
-            title: format!("HTTP status {status}"),
-            status,
-            detail: format!("the server answered with status {status}: {shown}"),
-            pointer: None,
-            errors: Vec::new(),
-            order_status: None,
-        }
-    })
-}
-
 /// The cause that says most: what stands at the end of the chain.
 fn chain(error: &reqwest::Error) -> String {
     if error.is_timeout() {
@@ -402,30 +337,12 @@ fn chain(error: &reqwest::Error) -> String {
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
-    use crate::failure::{AWAY, NOT_FOUND, USAGE};
-    use pagurus_wire::problem::Type;
+    use crate::failure::{AWAY, USAGE};
 
     #[test]
     fn an_id_is_one_part_of_a_path_whatever_it_holds() {
         assert_eq!(order_path("a/b ?ы", ""), "/v1/orders/a%2Fb%20%3F%D1%8B");
         assert_eq!(order_path("a", "wait"), "/v1/orders/a/wait");
-    }
-
-    #[test]
-    fn rec_15_the_next_page_of_a_part_is_named_by_its_link() {
-        assert_eq!(next_in("<?limit=2&cursor=4>; rel=\"next\"").as_deref(), Some("?limit=2&cursor=4"));
-        assert_eq!(next_in("<?cursor=4>; rel=\"prev\""), None);
-        assert_eq!(next_in("<http://elsewhere/?cursor=4>; rel=\"next\""), None, "only of this server");
-        assert_eq!(next_in("odd"), None);
-    }
-
-    #[test]
-    fn answers_that_are_not_ours_are_problems_too() {
-        let ours = serde_json::to_string(&Problem::new(Type::NotFound, "there is no order `a`")).unwrap();
-        assert_eq!(CliError::from(problem_of(404, &ours)).code(), NOT_FOUND);
-        let proxy = problem_of(502, "<html>bad gateway</html>");
-        assert!(proxy.detail.contains("bad gateway"));
-        assert_eq!(CliError::from(proxy).code(), AWAY);
     }
 
     #[test]

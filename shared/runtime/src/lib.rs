@@ -60,7 +60,7 @@ pub use effects::Effects;
 pub use health::Readiness;
 pub use host::{Host, HostParts};
 pub use metrics::Metrics;
-pub use server::{ClientAddress, Connection, Entrance, HttpServer, MakesRoom, Peer, answer_of};
+pub use server::{ClientAddress, Connection, Entrance, HttpServer, MakesRoom, Peer, REQUEST_ID, answer_of};
 pub use signals::{handle_signals, interrupted};
 use start::{HostFacts, NewProcess};
 pub use stats::MinuteCounts;

@@ -6,6 +6,7 @@ mod bodies;
 mod client;
 mod connections;
 mod places;
+mod request_id;
 mod secured;
 
 use std::net::SocketAddr;
@@ -29,6 +30,8 @@ pub use self::client::{ClientAddress, Peer};
 pub use self::connections::Connection;
 use self::connections::ConnectionLimits;
 use self::places::PlaceShortage;
+use self::request_id::with_request_id;
+pub use self::request_id::{REQUEST_ID, present_request};
 use crate::config::Settings;
 use crate::health::Probes;
 
@@ -83,7 +86,9 @@ impl HttpServer {
         let only_probes = probes
             .router()
             .fallback(async |Extension(full): Extension<PlaceShortage>| answer_of(&without_place(full)));
-        let common = |router: Router| router.layer(from_fn(to_one_host)).layer(map_response(harden));
+        let common = |router: Router| {
+            router.layer(from_fn(to_one_host)).layer(map_response(harden)).layer(from_fn(with_request_id))
+        };
         let (all, only_probes) = (common(all), common(only_probes));
         let tls = settings.node.tls().map(|files| Arc::new(ReloadingTls::new(files)));
         let intake = (role == Role::Intake).then_some(&settings.intake);

@@ -3,7 +3,7 @@
 //! As `pagurus serve` runs them, at a port that is found. Which servers they look for is said first.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -15,7 +15,9 @@ use pagurus_runtime::{live_settings, start_logging};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::client::ApiClient;
 use crate::failure::CliError;
+use crate::scenario::watch;
 use crate::screen::Screen;
 use crate::serve::{self, reachable};
 
@@ -28,6 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) async fn run(
     config: Option<&Path>,
     listen: Option<SocketAddr>,
+    scenarios: Option<PathBuf>,
     screen: &Screen,
 ) -> Result<(), CliError> {
     let settings = live_settings(config)?;
@@ -43,7 +46,21 @@ pub(crate) async fn run(
 
     let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let addresses = Role::ALL.iter().map(|role| (*role, if *role == Role::Intake { listen } else { free }));
-    Ok(serve::together(&settings, addresses.collect()).await?)
+    let services = serve::together(&settings, addresses.collect());
+    let Some(folder) = scenarios else { return Ok(services.await?) };
+    let scheme = now.node.scheme();
+    let client = ApiClient::new(&format!("{scheme}://{}", reachable(listen)))?;
+    let written = watch::Arguments::of_folder(folder);
+    // The services end with the signal, and the watch with them.
+    tokio::select! {
+        ended = services => Ok(ended?),
+        ended = async {
+            match watch::run(&written, &client, config, screen).await {
+                Ok(()) => std::future::pending().await,
+                failed => failed,
+            }
+        } => ended,
+    }
 }
 
 /// Words about these servers: where each is looked for, and what to do where nobody answers.

@@ -50,6 +50,7 @@ const EXAMPLES: &[&str] = &[
     "pagurus scenario versions change-tariff",
     "pagurus scenario test scenarios --story",
     "pagurus scenario test scenarios --coverage --min 90",
+    "pagurus scenario watch scenarios",
     "pagurus scenario graph change-tariff --format mermaid",
     "pagurus scenario diff change-tariff@3 change-tariff.yaml",
     "pagurus scenario migrate change-tariff --from 3 --to 4",

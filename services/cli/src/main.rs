@@ -243,6 +243,9 @@ enum Command {
         /// Address of the API; left out: node.listen, or 127.0.0.1:8080, or any free port
         #[arg(long, value_name = "ADDRESS")]
         listen: Option<SocketAddr>,
+        /// Check, test and apply the scenarios in this folder whenever their files change
+        #[arg(long, value_name = "FOLDER")]
+        scenarios: Option<PathBuf>,
     },
     /// Write the manual pages of all commands into a folder, as `man1` of it
     Manual {
@@ -350,7 +353,7 @@ async fn run(command: Command, global: &Global, screen: &Screen) -> Result<(), C
         Command::Manual { into } => manual::write(&into),
         Command::Health { url } => health::run(url.as_deref(), &global.server, screen).await,
         Command::Serve(arguments) => serve::run(&arguments, config).await,
-        Command::Dev { listen } => dev::run(config, listen, screen).await,
+        Command::Dev { listen, scenarios } => dev::run(config, listen, scenarios, screen).await,
         Command::Completions { shell } => completions(shell, screen),
     }
 }

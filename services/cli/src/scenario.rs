@@ -13,6 +13,7 @@ pub(crate) mod library;
 mod migrate;
 mod report;
 mod trial;
+pub(crate) mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -75,6 +76,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         wanted: trial::TrialArguments,
     },
+    /// Check, test and apply scenarios whenever their files change, until Ctrl-C
+    Watch(watch::Arguments),
     /// Draw the workflow
     Graph {
         /// A file, or NAME or NAME@VERSION of the server
@@ -201,6 +204,7 @@ pub(crate) async fn run(
             draw::run(&source, format, client, &bounds_of(config)?, screen).await
         }
         Command::Diff { from, to } => compare::run(&from, &to, client, screen).await,
+        Command::Watch(arguments) => watch::run(&arguments, client, config, screen).await,
         Command::Migrate(arguments) => migrate::run(&arguments, client, screen).await,
         Command::Apply { files, dry_run: true, .. } => {
             apply::run(&files, apply::Way::Try, client, screen).await

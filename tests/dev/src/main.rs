@@ -35,6 +35,8 @@ struct Arguments {
 enum Command {
     /// Start everything, submit demo orders, tell their story, and stay up until Ctrl-C
     Run(run::Options),
+    /// Start everything, and check, test and apply the scenarios of a folder whenever their files change, until Ctrl-C
+    Write(run::WriteOptions),
     /// Start everything in the background; returns when all is ready
     Up(up::Options),
     /// End what `up` started
@@ -71,6 +73,7 @@ enum Command {
 async fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Run(options) => run::run(options).await,
+        Command::Write(options) => run::write(options).await,
         Command::Up(options) => up::command(options).await,
         Command::Down => down::command().await,
         Command::Node(command) => node::command(command).await,

@@ -1,9 +1,11 @@
-//! `./dev run`: everything up, demo orders through it, their story, the numbers; stays up until Ctrl-C.
+//! `./dev run`: everything up, demo orders through it, their story, the numbers; stays up until Ctrl-C. `./dev write`: the
+//! same without orders, and scenarios that are applied while they are written.
 //! Never ends what ran before it.
 
 mod storm;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +15,7 @@ use lapin::BasicProperties;
 use pagurus_harness::client::amqp::{Amqp, Message};
 use pagurus_harness::client::{Api, http};
 use serde_json::{Value, json};
+use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::down;
@@ -36,15 +39,56 @@ pub struct Options {
     storm: bool,
 }
 
+/// Options of `./dev write`.
+#[derive(Clone, Debug, Args)]
+#[group(id = "write")]
+pub struct WriteOptions {
+    #[command(flatten)]
+    up: up::Options,
+    /// Folder of the scenarios, with their tests beside them
+    #[arg(value_name = "FOLDER", default_value = "scenarios")]
+    folder: PathBuf,
+}
+
+/// Work that is done once all is up.
+enum Play {
+    Demo,
+    Storm,
+    Write(PathBuf),
+}
+
+impl Play {
+    const fn stage(&self) -> &'static str {
+        match self {
+            Self::Demo | Self::Storm => "demo orders",
+            Self::Write(_) => "scenarios",
+        }
+    }
+}
+
 /// `./dev run`.
 pub async fn run(options: Options) -> Result<()> {
+    let play = if options.storm { Play::Storm } else { Play::Demo };
+    stay_up(&options.up, &play).await
+}
+
+/// `./dev write`.
+pub async fn write(options: WriteOptions) -> Result<()> {
+    // As the person who calls sees it, wherever the programs run.
+    let folder = std::path::absolute(&options.folder)?;
+    anyhow::ensure!(folder.is_dir(), "there is no folder {}", folder.display());
+    stay_up(&options.up, &Play::Write(folder)).await
+}
+
+/// Brings everything up, plays, and ends what was started at Ctrl-C.
+async fn stay_up(options: &up::Options, play: &Play) -> Result<()> {
     let place = Place::open()?;
     let mut before = place.read()?;
     let ours = Mutex::new(None);
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let outcome = tokio::select! {
-        outcome = work(&place, &options, &ours) => outcome,
+        outcome = work(&place, options, play, &ours) => outcome,
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
     };
@@ -62,25 +106,41 @@ pub async fn run(options: Options) -> Result<()> {
     outcome
 }
 
-async fn work(place: &Place, options: &Options, ours: &Mutex<Option<Record>>) -> Result<()> {
-    let mut stages = Stages::after_tool(&[&up::STAGES[..], &["demo orders"]].concat());
-    let record = up::up(place, &options.up, &mut stages).await?;
+async fn work(place: &Place, options: &up::Options, play: &Play, ours: &Mutex<Option<Record>>) -> Result<()> {
+    let mut stages = Stages::after_tool(&[&up::STAGES[..], &[play.stage()]].concat());
+    let record = up::up(place, options, &mut stages).await?;
     *lock(ours) = Some(record.clone());
     let server = record.server().context("the demo needs an intake node")?;
     // From now on nodes may come and go by other commands.
     place.unlock()?;
     println!("==> the engine is up: {server}");
     stages.next();
-    if options.storm {
-        storm::play(&record, &server).await?;
-    } else {
-        demo(&record, &server).await?;
+    match play {
+        Play::Demo => demo(&record, &server).await?,
+        Play::Storm => storm::play(&record, &server).await?,
+        Play::Write(_) => {}
     }
     println!("\nControl centre:         {server}");
     println!("API:                    {server}/docs");
+    if let Some(port) = record.demo_port {
+        println!("Demo system:            http://127.0.0.1:{port} (config.demo)");
+    }
     println!("In your shell:          . {}", place.folder().join("env").display());
     println!("It stays up until Ctrl-C.");
-    std::future::pending().await
+    match play {
+        Play::Write(folder) => watch(&record, &server, folder).await,
+        Play::Demo | Play::Storm => std::future::pending().await,
+    }
+}
+
+/// Checks, tests and applies the scenarios of a folder whenever their files change.
+async fn watch(record: &Record, server: &str, folder: &Path) -> Result<()> {
+    println!("Workbench:              {server}/workbench\n");
+    let mut command = Command::new(record.programs.join("pagurus"));
+    command.args(["--server", server, "scenario", "watch"]).arg(folder).kill_on_drop(true);
+    let ended = command.status().await.context("pagurus scenario watch")?;
+    anyhow::ensure!(ended.success(), "`pagurus scenario watch` ended with {ended}");
+    Ok(())
 }
 
 async fn demo(record: &Record, server: &str) -> Result<()> {

@@ -104,10 +104,7 @@ fn try_file(path: &Path, deployment: &Deployment) -> Result<Report, CliError> {
         Ok(tests) => tests,
         Err(faults) => return Ok(Report::Refused { file, text, faults }),
     };
-    let beside = match &tests.scenario {
-        Some(name) => path.parent().unwrap_or(Path::new("")).join(name),
-        None => scenario_beside(path),
-    };
+    let beside = scenario_named(path, tests.scenario.as_deref());
     let source = input::text_of(&beside)?;
     let bounds = &deployment.bounds;
     let mut libraries = Libraries::of(&[]);
@@ -129,8 +126,7 @@ async fn try_file_there(path: &Path, client: &ApiClient) -> Result<Report, CliEr
         Ok(tests) => tests.scenario,
         Err(faults) => return Ok(Report::Refused { file, text, faults }),
     };
-    let beside =
-        named.map_or_else(|| scenario_beside(path), |name| path.parent().unwrap_or(Path::new("")).join(name));
+    let beside = scenario_named(path, named.as_deref());
     let source = input::text_of(&beside)?;
     let mut body = json!({"scenario": source, "tests": text});
     let mut libraries = Libraries::of(&[]);
@@ -158,10 +154,20 @@ fn try_all(scenario: &Arc<Scenario>, deployment: &Deployment, trials: &[trial::T
     trials.iter().map(|one| trial::run(scenario, deployment, one, &mut || true)).collect()
 }
 
-/// `x.test.yaml` tests `x.yaml`, unless it says otherwise.
-fn scenario_beside(path: &Path) -> PathBuf {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    path.with_file_name(name.replacen(".test.", ".", 1))
+/// The scenario that a file of tests is for: the one that it names, or the one that is named like it.
+pub(super) fn scenario_of(tests: &Path) -> PathBuf {
+    let named = input::text_of(tests).ok().and_then(|text| trial::read(&text).ok()?.scenario);
+    scenario_named(tests, named.as_deref())
+}
+
+fn scenario_named(tests: &Path, named: Option<&str>) -> PathBuf {
+    match named {
+        Some(name) => tests.with_file_name(name),
+        None => {
+            let own = tests.file_name().unwrap_or_default().to_string_lossy();
+            tests.with_file_name(own.replacen(".test.", ".", 1))
+        }
+    }
 }
 
 fn value_of(report: &Report, covered: &ByScenario) -> Value {
@@ -389,7 +395,7 @@ mod tests {
         for (report, path) in reports.iter().zip(&files) {
             let Report::Run { outcomes, .. } = report else { panic!("{}", path.display()) };
             assert!(outcomes.len() >= 2, "{}: a good way and a failure", path.display());
-            let text = std::fs::read_to_string(scenario_beside(path)).unwrap();
+            let text = std::fs::read_to_string(scenario_of(path)).unwrap();
             let lines = text.lines().take_while(|line| line.starts_with("# ")).count();
             assert!(lines >= 2, "{}: say in two lines what it shows", path.display());
         }
@@ -400,6 +406,6 @@ mod tests {
 
     #[test]
     fn scn_13_a_file_of_tests_stands_beside_its_scenario() {
-        assert_eq!(scenario_beside(Path::new("a/b.test.yaml")), Path::new("a/b.yaml"));
+        assert_eq!(scenario_of(Path::new("a/b.test.yaml")), Path::new("a/b.yaml"));
     }
 }

@@ -2,6 +2,8 @@
 //! there. Tools that check more (`promtool`, which `./dev test` installs, and `kubectl kustomize`) are asked where they are installed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::Path;
 use std::process::Command;
 
 use pagurus_runtime::{config, metrics};
@@ -163,7 +165,7 @@ fn telemetry_promtool_accepts_the_alerts_and_their_tests() {
 
 #[test]
 fn run_2_kustomize_builds_every_folder() {
-    for folder in ["base", "scaling", "monitoring"] {
+    for folder in ["base", "ingress", "scaling", "monitoring"] {
         asks("kubectl", &["kustomize", &format!("deploy/kustomize/{folder}")]);
         let named = documents(&format!("deploy/kustomize/{folder}/kustomization.yaml")).remove(0);
         for resource in named["resources"].as_array().unwrap() {
@@ -185,8 +187,15 @@ fn run_2_each_service_is_probed_bounded_and_without_rights() {
     for service in SERVICES {
         let (deployment, others) = deployment(service);
         let pod = &deployment["spec"]["template"]["spec"];
-        assert_eq!(pod["containers"][0]["args"], json!(["pagurus", "serve", "--roles", service]));
         let container = &pod["containers"][0];
+        let arguments = ["pagurus", "--config", "/etc/pagurus/pagurus.yaml", "serve", "--roles", service];
+        assert_eq!(container["args"], json!(arguments));
+        let mounted = |name: &str| {
+            let mounts = container["volumeMounts"].as_array().unwrap();
+            mounts.iter().find(|mount| mount["name"] == name).map(|mount| mount["mountPath"].clone())
+        };
+        assert_eq!(mounted("configuration"), Some(json!("/etc/pagurus")), "{service}");
+        assert_eq!(mounted("secrets"), Some(json!("/run/secrets/pagurus")), "{service}");
         for (probe, path) in [("startup", "/healthz"), ("liveness", "/healthz"), ("readiness", "/readyz")] {
             assert_eq!(container[format!("{probe}Probe")]["httpGet"]["path"], path, "{service}: {probe}");
         }
@@ -244,13 +253,42 @@ fn run_2_manifests_tell_the_services_what_they_understand() {
                 variables.insert(name.to_owned(), value.replace("$(POD_IP)", "10.0.0.1"));
             }
         }
-        let settings = config::load(None, variables.into_iter());
+        let file = root().join("deploy/kustomize/base/pagurus.yaml");
+        let settings = config::load(Some(&file), variables.into_iter());
         let settings = settings.unwrap_or_else(|faults| panic!("{service}: {faults:?}"));
         assert_eq!(settings.node.listen.port(), 8080, "{service}");
+        assert_eq!(settings.secrets_folder.as_deref(), Some(Path::new("/run/secrets/pagurus")), "{service}");
         if service == "intake" {
             assert!(settings.check_public_access().is_ok());
+            let ports = deployment["spec"]["template"]["spec"]["containers"][0]["ports"].as_array().unwrap();
+            let port = |name: &str| {
+                ports.iter().find(|port| port["name"] == name).unwrap()["containerPort"].as_u64()
+            };
+            let of = |address: Option<SocketAddr>| address.map(|address| u64::from(address.port()));
+            assert_eq!(port("clients"), of(settings.intake.listen_clients));
+            assert_eq!(port("systems"), of(settings.intake.listen_systems));
         }
     }
+}
+
+/// What may face the world leads to the listener of called systems, and nothing else does.
+#[test]
+fn run_2_the_ways_in_for_answers_and_for_people_are_apart() {
+    let services = deployment("intake").1;
+    let target = |service: &Value| {
+        let named =
+            services.iter().find(|one| one["kind"] == "Service" && one["metadata"]["name"] == *service);
+        named.unwrap_or_else(|| panic!("no service {service}"))["spec"]["ports"][0]["targetPort"].clone()
+    };
+    let ways = documents("deploy/kustomize/ingress/ingress.yaml");
+    let ways = ways.iter().map(|way| {
+        let path = &way["spec"]["rules"][0]["http"]["paths"][0];
+        (path["path"].clone(), target(&path["backend"]["service"]["name"]))
+    });
+    assert_eq!(
+        ways.collect::<Vec<_>>(),
+        [(json!("/v1/callbacks"), json!("systems")), (json!("/"), json!("http"))]
+    );
 }
 
 #[test]

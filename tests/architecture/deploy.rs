@@ -271,7 +271,7 @@ fn run_2_manifests_tell_the_services_what_they_understand() {
     }
 }
 
-/// What may face the world leads to the listener of called systems, and nothing else does.
+// What may face the world leads to the listener of called systems, and nothing else does.
 #[test]
 fn run_2_the_ways_in_for_answers_and_for_people_are_apart() {
     let services = deployment("intake").1;

@@ -89,7 +89,7 @@ async fn scn_13_a_scenario_that_is_written_is_checked_tested_and_applied_at_each
     write("written.yaml", &SCENARIO.replace("success: done", "success: nowhere"));
     watching.says(&["not applied", "nowhere"]).await;
     // So is what its tests do not allow.
-    write("written.yaml", &SCENARIO.replace("success: done", "success: failed"));
+    write("written.yaml", &SCENARIO.replace("example/x", "example/y"));
     watching.says(&["not applied", "goes well"]).await;
     assert_eq!(version(&engine).await, Some(1));
 

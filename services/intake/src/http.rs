@@ -19,6 +19,7 @@ mod errors;
 mod exports;
 mod flows;
 mod guard;
+mod guide;
 mod idempotency;
 mod identity;
 mod operations;
@@ -87,7 +88,7 @@ fn table() -> Table {
         stream::routes,
         centre::routes,
     ];
-    description::routes(rooms.into_iter().fold(Table::new(), |table, room| room(table)))
+    guide::routes(description::routes(rooms.into_iter().fold(Table::new(), |table, room| room(table))))
 }
 
 /// Returns the OpenAPI document of the API.
@@ -99,7 +100,7 @@ pub(crate) fn openapi() -> Value {
 pub(crate) fn router(intake: Intake) -> Router {
     let (router, document) = table().finish();
     let paths = Arc::new(paths_of(&document));
-    router
+    guide::without_slash(router)
         .fallback(move |request: Request| async move {
             let page = centre::page_for(&request);
             page.unwrap_or_else(|| ProblemResponse(nothing_at(request.uri().path(), &paths)).into_response())

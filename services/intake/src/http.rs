@@ -100,9 +100,9 @@ pub(crate) fn openapi() -> Value {
 pub(crate) fn router(intake: Intake) -> Router {
     let (router, document) = table().finish();
     let paths = Arc::new(paths_of(&document));
-    guide::without_slash(router)
+    router
         .fallback(move |request: Request| async move {
-            let page = centre::page_for(&request);
+            let page = guide::without_slash(&request).or_else(|| centre::page_for(&request));
             page.unwrap_or_else(|| ProblemResponse(nothing_at(request.uri().path(), &paths)).into_response())
         })
         .method_not_allowed_fallback(|| async {

@@ -81,9 +81,7 @@ async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response<Body> {
 /// Answers a browser that goes to the address of a page; nothing for everybody else. Which pages there are, the pages know.
 pub(super) fn page_for(request: &Request) -> Option<Response<Body>> {
     let navigates = *request.method() == Method::GET && !request.uri().path().starts_with("/v1/");
-    // The addresses for senders and for called systems serve nothing else.
-    let entrance = request.extensions().get::<Entrance>().copied().unwrap_or_default();
-    (navigates && entrance == Entrance::All && reads_html(request.headers()))
+    (navigates && is_for_people(request) && reads_html(request.headers()))
         .then(|| shell_for(request.headers()))
 }
 
@@ -97,6 +95,11 @@ pub(super) fn answer_of(file: PageFile) -> Response<Body> {
     });
     answer.headers_mut().extend(encoding.into_iter().chain([kind, vary]));
     answer
+}
+
+/// False at the addresses for senders and for called systems, which serve nothing else.
+pub(super) fn is_for_people(request: &Request) -> bool {
+    request.extensions().get::<Entrance>().copied().unwrap_or_default() == Entrance::All
 }
 
 /// True for a browser that goes to an address.

@@ -1,18 +1,16 @@
 //! The documentation as pages: the same for everybody, and readable without a login, as the description of the API is.
 
-use axum::Router;
 use axum::body::Body;
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect};
-use axum::routing::get;
 use pagurus_centre::PageFile;
 use pagurus_wire::problem::{Problem, Type};
 
 use super::ProblemResponse;
-use super::centre::{FOR_EVER, PAGE_HEADERS, answer_of, reads_html, takes_gzip};
+use super::centre::{FOR_EVER, PAGE_HEADERS, answer_of, is_for_people, reads_html, takes_gzip};
 use super::document::{Table, anyone};
 use super::query::Path;
-use crate::Intake;
 
 const HOME: &str = "/docs/guide/";
 
@@ -38,9 +36,11 @@ pub(super) fn routes(table: Table) -> Table {
     )
 }
 
-/// Leads readers who leave the last slash out, on which the links of the pages rest. No part of the API.
-pub(super) fn without_slash(router: Router<Intake>) -> Router<Intake> {
-    router.route(HOME.trim_end_matches('/'), get(|| async { Redirect::permanent(HOME) }))
+/// Leads readers on who leave the last slash out, on which the links of the pages rest; nothing for everybody else. This is no
+/// path of the API.
+pub(super) fn without_slash(request: &Request) -> Option<Response<Body>> {
+    let is_so = is_for_people(request) && Some(request.uri().path()) == HOME.strip_suffix('/');
+    is_so.then(|| Redirect::permanent(HOME).into_response())
 }
 
 /// `GET /docs/guide/`

@@ -14,7 +14,6 @@ interface Parts {
 }
 
 let index: Promise<MiniSearch> | undefined;
-let current = -1;
 
 export function search() {
     const dialog = document.querySelector<HTMLDialogElement>("dialog.search");
@@ -36,7 +35,7 @@ export function search() {
     });
     dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
     input.addEventListener("input", () => void find(parts));
-    input.addEventListener("keydown", (event) => move(parts, event));
+    dialog.addEventListener("keydown", (event) => move(parts, event));
     list.addEventListener("click", () => dialog.close());
 }
 
@@ -71,23 +70,14 @@ function count(results: number) {
     return results === 1 ? "1 section" : results > SHOWN ? `${results} sections; the first ${SHOWN} are shown` : `${results} sections`;
 }
 
-function show({ input, list, said }: Parts, results: SearchResult[], words: string) {
-    list.replaceChildren(...results.map(option));
+function show({ list, said }: Parts, results: SearchResult[], words: string) {
+    list.replaceChildren(...results.map(found));
     said.textContent = words;
-    input.setAttribute("aria-expanded", String(results.length > 0));
-    current = -1;
-    if (results.length > 0) mark(input, list, 0);
-    else input.removeAttribute("aria-activedescendant");
 }
 
-function option(result: SearchResult, place: number) {
-    const item = document.createElement("li");
-    item.id = `found-${place}`;
-    item.setAttribute("role", "option");
-    item.setAttribute("aria-selected", "false");
-    const link = document.createElement("a");
+function found(result: SearchResult) {
+    const [item, link] = [document.createElement("li"), document.createElement("a")];
     link.href = `${document.documentElement.dataset["base"] ?? ""}${String(result["address"])}`;
-    link.tabIndex = -1;
     link.append(line("found-page", [result["group"], result["page"]].filter(Boolean).join(" › ")));
     link.append(line("found-heading", String(result["heading"] || result["page"])), line("found-start", String(result["start"])));
     item.append(link);
@@ -101,25 +91,18 @@ function line(name: string, text: string) {
     return span;
 }
 
-function mark(input: HTMLElement, list: HTMLElement, place: number) {
-    list.children[current]?.setAttribute("aria-selected", "false");
-    const item = list.children[place];
-    if (!item) return;
-    current = place;
-    item.setAttribute("aria-selected", "true");
-    item.scrollIntoView({ block: "nearest" });
-    input.setAttribute("aria-activedescendant", item.id);
-}
-
-function move({ input, list }: Parts, event: KeyboardEvent) {
-    const count = list.children.length;
-    if (event.key === "Enter") {
+/** Arrows go through the results and back to the question; Enter in the question follows the first. */
+function move({ dialog, input, list }: Parts, event: KeyboardEvent) {
+    // Browsers only empty the field at the first Escape.
+    if (event.key === "Escape") return dialog.close();
+    const links = [...list.querySelectorAll("a")];
+    const present = links.findIndex((link) => link === document.activeElement);
+    if (event.key === "Enter" && document.activeElement === input) {
         event.preventDefault();
-        list.children[current]?.querySelector("a")?.click();
-        return;
+        links[0]?.click();
     }
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (step === 0 || count === 0) return;
+    if (step === 0 || (present < 0 && step < 0)) return;
     event.preventDefault();
-    mark(input, list, (current + step + count) % count);
+    (links[present + step] ?? (step < 0 ? input : links[present]))?.focus();
 }

@@ -89,9 +89,9 @@ function outline(headings) {
 function dialog() {
     return `<dialog class="search" aria-label="Search the documentation">
 <form method="dialog"><label class="hidden-text" for="asked">Search the documentation</label>
-<input id="asked" type="search" role="combobox" aria-expanded="false" aria-controls="found" aria-autocomplete="list" autocomplete="off" spellcheck="false" placeholder="Search the documentation">
-<button value="close" aria-label="Close the search">Esc</button></form>
-<ul id="found" role="listbox" aria-label="Results"></ul>
+<input id="asked" type="search" autocomplete="off" spellcheck="false" placeholder="Search the documentation">
+<button value="close">Close</button></form>
+<ul id="found" aria-label="Results"></ul>
 <p class="said" role="status"></p>
 </dialog>`;
 }

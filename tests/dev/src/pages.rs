@@ -16,7 +16,7 @@ const WEB: &str = "services/centre/web";
 
 /// A folder of files that the engine serves, with what it is made of.
 struct Part {
-    /// What it is called where it cannot be built.
+    /// Name for those who read that it cannot be built.
     name: &'static str,
     /// Program that makes it, from the folder of the sources.
     program: &'static str,
@@ -113,13 +113,14 @@ pub async fn build_or_say(root: &Path) {
     }
 }
 
-/// Types, lints and text of the pages.
+/// Types, lints and text of the pages, and every link of the documentation.
 ///
 /// # Errors
 /// A check failed, or could not be made.
 pub fn check(root: &Path) -> Result<()> {
     let _turn = with_packages(root)?;
     run(root, "npm", &["run", "--silent", "check"])?;
+    run(root, "node", &[GUIDE.program])?;
     Ok(())
 }
 

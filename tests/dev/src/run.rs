@@ -78,6 +78,7 @@ async fn work(place: &Place, options: &Options, ours: &Mutex<Option<Record>>) ->
     }
     println!("\nControl centre:         {server}");
     println!("API:                    {server}/docs");
+    println!("Documentation:          {server}/docs/guide/");
     println!("In your shell:          . {}", place.folder().join("env").display());
     println!("It stays up until Ctrl-C.");
     std::future::pending().await

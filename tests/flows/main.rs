@@ -70,3 +70,4 @@ mod steps;
 mod stream;
 mod telemetry;
 mod tools;
+mod tutorials;

@@ -3,5 +3,8 @@
 fn main() {
     // A program for development reads the pages from their folder: there, only a change of this file matters.
     let release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
-    println!("cargo::rerun-if-changed={}", if release { "web/dist" } else { "build.rs" });
+    let watched: &[&str] = if release { &["web/dist", "web/site/dist"] } else { &["build.rs"] };
+    for path in watched {
+        println!("cargo::rerun-if-changed={path}");
+    }
 }

@@ -179,8 +179,10 @@ fn run_2_the_image_is_small_and_not_root() {
     let stages: Vec<&str> = dockerfile.lines().filter(|line| line.starts_with("FROM ")).collect();
     assert!(stages.len() >= 2, "{stages:?}");
     assert!(stages.iter().any(|stage| stage.contains("rust:1.95-bookworm")), "{stages:?}");
-    let pages = "COPY --from=pages /web/dist services/centre/web/dist";
-    assert!(dockerfile.contains(pages), "the program carries no pages");
+    for pages in ["services/centre/web/dist", "services/centre/web/site/dist"] {
+        let copied = format!("COPY --from=pages /source/{pages} {pages}\n");
+        assert!(dockerfile.contains(&copied), "the program carries no {pages}");
+    }
     let last = dockerfile.rsplit("\nFROM ").next().unwrap();
     assert!(last.contains("\nUSER 65532:65532"), "the last stage sets no user");
     assert!(!last.contains("\nRUN "), "the last stage has no shell to run anything");

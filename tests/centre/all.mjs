@@ -10,4 +10,5 @@ import "./ui_3_budget.mjs";
 import "./ui_4_address.mjs";
 import "./ui_4_states.mjs";
 import "./ui_5_axe.mjs";
+import "./ui_5_guide.mjs";
 import "./ui_5_use.mjs";

@@ -165,6 +165,7 @@ async fn http_every_view_answers_as_the_document_says() {
         for id in ["known", "failed", "waits", "queued", "later", "sleeps"] {
             let name = match path.as_str() {
                 "/assets/{name}" => file.as_str(),
+                "/docs/guide/{name}" => "scenarios.html",
                 path if path.contains("scenarios") => "calls",
                 _ => "known",
             };

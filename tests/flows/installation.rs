@@ -58,7 +58,12 @@ impl Installation {
 
     /// Starts one node of every role, with this configuration file.
     pub async fn configured(test: &str, file: &str) -> Self {
-        let env = Self::ground(test, &[]).await;
+        Self::configured_with(test, file, &[]).await
+    }
+
+    /// The same with settings, which go before the file.
+    pub async fn configured_with(test: &str, file: &str, settings: &[(&str, &str)]) -> Self {
+        let env = Self::ground(test, settings).await;
         env.configure(file).unwrap();
         let nodes = env.start_all().await.unwrap();
         Self::of(env, nodes)

@@ -70,4 +70,5 @@ mod steps;
 mod stream;
 mod telemetry;
 mod tools;
+mod tutorials;
 mod watching;

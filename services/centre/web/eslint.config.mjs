@@ -6,10 +6,10 @@ import tseslint from "typescript-eslint";
 const inDictionaries = "text that people read stands in the dictionaries of src/text";
 
 export default tseslint.config(
-    { ignores: ["dist/**", "src/api/schema.d.ts", "*.mjs"] },
+    { ignores: ["dist/**", "site/dist*/**", "src/api/schema.d.ts", "*.mjs"] },
     ...tseslint.configs.strict,
     {
-        files: ["src/**/*.{ts,tsx}"],
+        files: ["src/**/*.{ts,tsx}", "site/src/**/*.ts"],
         plugins: { "react-hooks": hooks },
         rules: {
             "react-hooks/rules-of-hooks": "error",

@@ -1,4 +1,5 @@
-// Runs the unit tests of the pages: bundles each `*.test.ts`, and hands the bundles to node's own runner.
+// Runs the unit tests of the pages and of the build of the documentation: bundles each `*.test.ts`, and hands the bundles to
+// node's own runner.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -24,7 +25,8 @@ try {
         logLevel: "warning",
     });
     const files = readdirSync(made, { recursive: true }).filter((path) => path.endsWith(".mjs"));
-    const run = spawnSync(process.execPath, ["--test", ...files.map((path) => join(made, path))], { stdio: "inherit" });
+    const all = [...files.map((path) => join(made, path)), join(here, "site/src/make.test.mjs")];
+    const run = spawnSync(process.execPath, ["--test", ...all], { stdio: "inherit" });
     process.exitCode = run.status ?? 1;
 } finally {
     rmSync(made, { recursive: true, force: true });

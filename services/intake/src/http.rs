@@ -19,6 +19,7 @@ mod errors;
 mod exports;
 mod flows;
 mod guard;
+mod guide;
 mod idempotency;
 mod identity;
 mod operations;
@@ -87,7 +88,7 @@ fn table() -> Table {
         stream::routes,
         centre::routes,
     ];
-    description::routes(rooms.into_iter().fold(Table::new(), |table, room| room(table)))
+    guide::routes(description::routes(rooms.into_iter().fold(Table::new(), |table, room| room(table))))
 }
 
 /// Returns the OpenAPI document of the API.
@@ -101,7 +102,7 @@ pub(crate) fn router(intake: Intake) -> Router {
     let paths = Arc::new(paths_of(&document));
     router
         .fallback(move |request: Request| async move {
-            let page = centre::page_for(&request);
+            let page = guide::without_slash(&request).or_else(|| centre::page_for(&request));
             page.unwrap_or_else(|| ProblemResponse(nothing_at(request.uri().path(), &paths)).into_response())
         })
         .method_not_allowed_fallback(|| async {

@@ -38,7 +38,7 @@ pub async fn command() -> Result<()> {
     check("architecture rules", &|root| {
         cargo(root, &["test", "--workspace", "--test", "architecture", "--locked"])
     });
-    check("pages of the control centre", &|root| match &installed {
+    check("pages of the control centre, and the documentation", &|root| match &installed {
         Ok(()) => pages::check(root),
         Err(error) => bail!("{error:#}"),
     });

@@ -60,6 +60,8 @@ enum Command {
     Check,
     /// Bundle the pages of the control centre
     Pages,
+    /// Build the documentation as a site, with every link checked
+    Docs,
     /// Make a Debian package, a tarball, the files of the image, and the list of what is built in
     Package(package::Options),
     /// Run the benchmarks
@@ -85,6 +87,7 @@ async fn main() -> ExitCode {
         Command::Quick(options) => quick::command(&options),
         Command::Check => check::command().await,
         Command::Pages => pages::command().await,
+        Command::Docs => pages::docs().await,
         Command::Package(options) => package::command(options).await,
         Command::Bench(options) => measure::command("bench", Profile::Release, options).await,
         Command::Demo(options) => demo::serve(options).await,

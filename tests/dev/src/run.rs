@@ -125,6 +125,7 @@ async fn work(place: &Place, options: &up::Options, play: &Play, ours: &Mutex<Op
     if let Some(port) = record.demo_port {
         println!("Demo system:            http://127.0.0.1:{port} (config.demo)");
     }
+    println!("Documentation:          {server}/docs/guide/");
     println!("In your shell:          . {}", place.folder().join("env").display());
     println!("It stays up until Ctrl-C.");
     match play {

@@ -83,6 +83,7 @@ pub async fn command(options: Options) -> Result<()> {
         "    control centre and API: {}",
         record.server().unwrap_or_else(|| "no intake node".to_owned())
     );
+    eprintln!("    documentation: /docs/guide/ there");
     eprintln!("    in your shell: . {}", place.folder().join("env").display());
     eprintln!("    ./dev down ends it");
     Ok(())

@@ -92,6 +92,12 @@ async fn ui_5_keyboard_contents_and_policy_in_a_browser() {
 }
 
 #[tokio::test]
+async fn ui_5_the_documentation_in_a_browser() {
+    let engine = Installation::only("ui_5_documentation", &[Role::Intake], &[]).await;
+    drive(&engine, "ui_5_guide.mjs", &[]).await;
+}
+
+#[tokio::test]
 async fn ui_4_the_day_of_an_operator_in_a_browser() {
     in_browser("day_of_an_operator.mjs").await;
 }

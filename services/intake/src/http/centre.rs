@@ -22,6 +22,22 @@ const MISSING: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">
     can reach; what it printed at the start says what it lacked.</p>\
     <p>Everything else works: the API is described at <a href=\"/docs\">/docs</a>, and the command line is <code>pagurus</code>.</p></html>";
 
+/// Headers of a page.
+pub(super) const PAGE_HEADERS: [(HeaderName, &str); 5] = [
+    (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    // Its files have names of their own for each build, so a page must never be old.
+    (header::CACHE_CONTROL, "no-cache"),
+];
+
+/// Headers of a file whose name tells its contents.
+pub(super) const FOR_EVER: [(HeaderName, &str); 2] = [
+    (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+];
+
 pub(super) fn routes(table: Table) -> Table {
     table
         .of("Control centre", "Pages for people.")
@@ -51,27 +67,13 @@ fn shell_for(headers: &HeaderMap) -> Response<Body> {
         let headers = [kind, (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy))];
         return (headers, MISSING).into_response();
     };
-    let headers = [
-        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "same-origin"),
-        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-        // Its files have names of their own for each build, so this one must never be old.
-        (header::CACHE_CONTROL, "no-cache"),
-    ];
-    (headers, answer_of(file)).into_response()
+    (PAGE_HEADERS, answer_of(file)).into_response()
 }
 
 /// `GET /assets/{name}`
 async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response<Body> {
     match pagurus_centre::asset(&name, takes_gzip(&headers)) {
-        Some(file) => {
-            let headers = [
-                (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
-                (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-            ];
-            (headers, answer_of(file)).into_response()
-        }
+        Some(file) => (FOR_EVER, answer_of(file)).into_response(),
         None => ProblemResponse(Problem::new(Type::NotFound, "there is no such file")).into_response(),
     }
 }
@@ -79,16 +81,11 @@ async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response<Body> {
 /// Answers a browser that goes to the address of a page; nothing for everybody else. Which pages there are, the pages know.
 pub(super) fn page_for(request: &Request) -> Option<Response<Body>> {
     let navigates = *request.method() == Method::GET && !request.uri().path().starts_with("/v1/");
-    let reads_html = || {
-        let accepted = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
-        accepted.is_some_and(|kinds| kinds.contains("text/html"))
-    };
-    // The addresses for senders and for called systems serve nothing else.
-    let entrance = request.extensions().get::<Entrance>().copied().unwrap_or_default();
-    (navigates && entrance == Entrance::All && reads_html()).then(|| shell_for(request.headers()))
+    (navigates && is_for_people(request) && reads_html(request.headers()))
+        .then(|| shell_for(request.headers()))
 }
 
-fn answer_of(file: PageFile) -> Response<Body> {
+pub(super) fn answer_of(file: PageFile) -> Response<Body> {
     let encoding = file.gzip.then_some((header::CONTENT_ENCODING, HeaderValue::from_static("gzip")));
     let kind = (header::CONTENT_TYPE, HeaderValue::from_static(file.media_type));
     let vary = (header::VARY, HeaderValue::from_static("accept-encoding"));
@@ -100,7 +97,18 @@ fn answer_of(file: PageFile) -> Response<Body> {
     answer
 }
 
-fn takes_gzip(headers: &HeaderMap) -> bool {
+/// False at the addresses for senders and for called systems, which serve nothing else.
+pub(super) fn is_for_people(request: &Request) -> bool {
+    request.extensions().get::<Entrance>().copied().unwrap_or_default() == Entrance::All
+}
+
+/// True for a browser that goes to an address.
+pub(super) fn reads_html(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    accepted.is_some_and(|kinds| kinds.contains("text/html"))
+}
+
+pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
     let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
     accepted
         .is_some_and(|codings| codings.split(',').any(|coding| coding.trim().eq_ignore_ascii_case("gzip")))

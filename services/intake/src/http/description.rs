@@ -38,7 +38,12 @@ pub(super) fn routes(table: Table) -> Table {
             asyncapi::show,
             anyone("AsyncAPI document of the messages over RabbitMQ, with the names of this installation."),
         )
-        .get("/docs", docs, anyone("The same as a page to read.").gives_text("text/html", "The page."))
+        .get(
+            "/docs",
+            docs,
+            anyone("The same as a page to read; it leads to the documentation.")
+                .gives_text("text/html", "The page."),
+        )
 }
 
 /// `GET /openapi.json`

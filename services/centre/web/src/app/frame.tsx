@@ -66,10 +66,18 @@ function Side() {
                 {shell("product")}
             </a>
             <Navigation />
-            <a class="side-foot" href="/docs">
-                {shell("api")}
-            </a>
+            <References />
         </aside>
+    );
+}
+
+/** Pages beside the control centre that the engine serves. */
+function References() {
+    return (
+        <p class="side-foot">
+            <a href="/docs/guide/">{shell("documentation")}</a>
+            <a href="/docs">{shell("api")}</a>
+        </p>
     );
 }
 
@@ -111,6 +119,7 @@ function Top() {
             <div class="only-narrow">
                 <Popover label={shell("menu")} button={<Icon name="menu" />}>
                     <Navigation />
+                    <References />
                 </Popover>
             </div>
             <button type="button" class="go" onClick={() => (paletteOpen.value = true)}>

@@ -6,6 +6,7 @@ export const shell = dictionary(
     {
         access: "Access",
         account: "Account",
+        documentation: "Documentation",
         api: "API",
         audit: "Audit",
         deployment: "Deployment",
@@ -56,6 +57,7 @@ export const shell = dictionary(
     {
         access: "Доступ",
         account: "Учётная запись",
+        documentation: "Документация",
         api: "API",
         audit: "Аудит",
         deployment: "Узлы",

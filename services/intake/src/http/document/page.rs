@@ -22,7 +22,8 @@ pub(in crate::http) fn page(document: &Value) -> String {
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
          <title>{title} API</title><style>{STYLE}</style><h1>{title} API <small>{version}</small></h1><p>{}</p>\
-         <p>For programs: <a href=\"/openapi.json\">openapi.json</a></p><nav>",
+         <p>For programs: <a href=\"/openapi.json\">openapi.json</a>. For readers: \
+         <a href=\"/docs/guide/\">the documentation</a>, with tutorials, guides and a search.</p><nav>",
         text(&document["info"]["description"]),
     );
     for group in &groups {

@@ -2,7 +2,8 @@
 //! that is written has it all.
 
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::transform::{ReplaceBoolSchemas, Transform as _};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
 /// All schemas that the document names.
@@ -16,6 +17,7 @@ impl Schemas {
         let settings = SchemaSettings::draft2020_12().with(|settings| {
             settings.definitions_path = "/components/schemas".into();
             settings.meta_schema = None;
+            settings.transforms.push(Box::new(any_as_object()));
         });
         Self {
             asked: settings.clone().for_deserialize().into_generator(),
@@ -25,12 +27,12 @@ impl Schemas {
 
     /// Returns the schema of a body that clients send.
     pub(in crate::http) fn of_request<T: JsonSchema>(&mut self) -> Value {
-        self.asked.subschema_for::<T>().to_value()
+        readable(self.asked.subschema_for::<T>())
     }
 
     /// Returns the schema of an answer.
     pub(in crate::http) fn of_answer<T: JsonSchema>(&mut self) -> Value {
-        self.answered.subschema_for::<T>().to_value()
+        readable(self.answered.subschema_for::<T>())
     }
 
     /// Returns the fields of a query, as parameters.
@@ -57,6 +59,19 @@ impl Schemas {
         all.extend(self.asked.take_definitions(true));
         all
     }
+}
+
+/// Writes the schema of any value as `{}` and not as `true`, which some generators of clients cannot read.
+fn any_as_object() -> ReplaceBoolSchemas {
+    let mut transform = ReplaceBoolSchemas::default();
+    transform.skip_additional_properties = true;
+    transform
+}
+
+fn readable(mut schema: Schema) -> Value {
+    any_as_object().transform(&mut schema);
+    schema.ensure_object();
+    schema.to_value()
 }
 
 /// Removes defaults and nulls from the schema of a query field: a field that is left out is absent, not null.

@@ -16,7 +16,7 @@ use tokio::process::Command;
 use crate::installation::{Installation, LOG};
 
 /// Far more than any of them takes.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Secret of the webhooks of the engine.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";

@@ -15,6 +15,9 @@ async fn ord_3_the_package_in_typescript_sends_follows_and_acts() {
         let document = root().join("docs/openapi.json");
         let mut build = Command::new("node");
         run(build.arg("build.mjs").current_dir(&place).env("PAGURUS_OPENAPI", document)).await;
+        let mut types = Command::new("node");
+        let compiler = "node_modules/typescript-newest/bin/tsc";
+        run(types.args([compiler, "-p", "test"]).current_dir(&place)).await;
         place
     };
     let (place, engine) = tokio::join!(built, engine("client_typescript"));

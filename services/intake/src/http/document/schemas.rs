@@ -2,7 +2,7 @@
 //! that is written has it all.
 
 use schemars::generate::SchemaSettings;
-use schemars::transform::{ReplaceBoolSchemas, Transform as _};
+use schemars::transform::{RecursiveTransform, ReplaceBoolSchemas, Transform as _};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
@@ -19,10 +19,11 @@ impl Schemas {
             settings.meta_schema = None;
             settings.transforms.push(Box::new(any_as_object()));
         });
-        Self {
-            asked: settings.clone().for_deserialize().into_generator(),
-            answered: settings.for_serialize().into_generator(),
-        }
+        let mut asked = settings.clone().for_deserialize();
+        asked.transforms.push(Box::new(RecursiveTransform(forget_object)));
+        let mut answered = settings.for_serialize();
+        answered.transforms.push(Box::new(RecursiveTransform(forget_default)));
+        Self { asked: asked.into_generator(), answered: answered.into_generator() }
     }
 
     /// Returns the schema of a body that clients send.
@@ -66,6 +67,18 @@ fn any_as_object() -> ReplaceBoolSchemas {
     let mut transform = ReplaceBoolSchemas::default();
     transform.skip_additional_properties = true;
     transform
+}
+
+/// Removes a default that is an object: generators of clients write it as text of their language, and not well.
+fn forget_object(schema: &mut Schema) {
+    if schema.get("default").is_some_and(Value::is_object) {
+        schema.remove("default");
+    }
+}
+
+/// Removes the default of a field of an answer, which is always there.
+fn forget_default(schema: &mut Schema) {
+    schema.remove("default");
 }
 
 fn readable(mut schema: Schema) -> Value {

@@ -113,6 +113,14 @@ async fn token(engine: &Installation, by: &Proof, name: &str, role: &str) -> (St
     (text("id"), Proof::Token(text("token")))
 }
 
+/// A token of a program that sends orders.
+pub(crate) async fn client_token(engine: &Installation) -> String {
+    match token(engine, &root(engine).await, "shop", "client").await.1 {
+        Proof::Token(token) => token,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// Base of the API of a node.
 fn base_of(node: &Node) -> String {
     node.url()

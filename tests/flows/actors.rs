@@ -346,17 +346,18 @@ async fn scn_11_no_heartbeat_prolongs_a_task_beyond_its_forced_end() {
 #[tokio::test]
 async fn scn_11_the_client_in_rust_serves_an_engine() {
     let (engine, _) = scoring("scn_11_client", "workTimeout: 1s").await;
-    let client = pagurus_actor::Actor {
+    let client = pagurus_client::actor::Actor {
         name: "scoring".into(),
         url: engine.env().amqp_url().into(),
         prefix: engine.env().prefix().into(),
         prefetch: 4,
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let handler = async |task: pagurus_actor::Task| match task.order.as_str() {
-        "fails" => {
-            Err(pagurus_actor::Fail { class: "score.refused".into(), message: "the handler says so".into() })
-        }
+    let handler = async |task: pagurus_client::actor::Task| match task.order.as_str() {
+        "fails" => Err(pagurus_client::actor::Fail {
+            class: "score.refused".into(),
+            message: "the handler says so".into(),
+        }),
         "panics" => panic!("as asked"),
         _ => {
             // Longer than two work time-outs: heartbeats keep the hand-out.

@@ -18,4 +18,5 @@ pub mod race;
 pub mod random;
 pub mod samba;
 pub mod slapd;
+pub mod venv;
 pub mod world;

@@ -21,12 +21,7 @@ pub fn with_packages(folder: &Path, root: &Path) -> Result<PathBuf> {
     turn.lock()?;
     let lock = fs::read(folder.join("package-lock.json"))?;
     let is_new = !fetched.exists() || fs::read(place.join("package-lock.json")).ok() != Some(lock);
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_file() {
-            fs::copy(entry.path(), place.join(entry.file_name()))?;
-        }
-    }
+    copy(folder, &place)?;
     if is_new {
         let command = Command::new("npm")
             .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
@@ -39,4 +34,19 @@ pub fn with_packages(folder: &Path, root: &Path) -> Result<PathBuf> {
         }
     }
     Ok(place)
+}
+
+/// Copies a program, without what is fetched or built.
+fn copy(folder: &Path, place: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let (name, kind) = (entry.file_name(), entry.file_type()?);
+        if kind.is_file() {
+            fs::copy(entry.path(), place.join(name))?;
+        } else if kind.is_dir() && name != "node_modules" && name != "dist" {
+            fs::create_dir_all(place.join(&name))?;
+            copy(&entry.path(), &place.join(name))?;
+        }
+    }
+    Ok(())
 }

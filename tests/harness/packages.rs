@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::process::{is_root, tail};
-use crate::{postgres, rabbit, samba, slapd};
+use crate::{postgres, rabbit, samba, slapd, venv};
 
 /// Program that Debian asks before it starts a service from a package script.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
@@ -36,24 +36,18 @@ static SERVERS: [Wanted; 2] = [
     },
 ];
 
-/// Runtime of the client for actors in Python.
+/// Runtime of the senders in Python, and of the package of clients.
 static PYTHON: Wanted = Wanted {
-    name: "python3 with pika",
-    packages: &["python3", "python3-pika"],
-    there: || python().is_some(),
+    name: "python3 with pika and venv",
+    packages: &["python3", "python3-pika", "python3-venv"],
+    there: || python().is_some() && venv::maker().is_some(),
 };
 
 /// Program that sends over HTTP.
 static CURL: Wanted = Wanted { name: "curl", packages: &["curl"], there: || answers("curl") };
 
-/// Compiler and runtime of the client in TypeScript.
-static TYPESCRIPT: Wanted = Wanted {
-    name: "node with typescript",
-    packages: &["nodejs", "node-typescript"],
-    there: || ["node", "tsc"].iter().all(|program| answers(program)),
-};
-
-/// Bundler of the pages and runtime of the sender in JavaScript, and the program that fetches their libraries.
+/// Runtime of the client in TypeScript, of the sender in JavaScript and of the bundler of the pages, and the program that fetches
+/// their libraries.
 static NPM: Wanted = Wanted {
     name: "node with npm",
     packages: &["nodejs", "npm"],
@@ -104,7 +98,7 @@ pub struct Missing(Vec<&'static Wanted>);
 /// # Errors
 /// This is no Debian-like system, or the user may not install anything.
 pub fn missing(tests: bool) -> Result<Missing> {
-    let of_tests = [&PYTHON, &CURL, &TYPESCRIPT, &NPM, &CHROMIUM, &POOLER, &PROMTOOL, &DIRECTORY, &DOMAIN];
+    let of_tests = [&PYTHON, &CURL, &NPM, &CHROMIUM, &POOLER, &PROMTOOL, &DIRECTORY, &DOMAIN];
     announce(SERVERS.iter().chain(tests.then_some(of_tests).into_iter().flatten()))
 }
 

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
-use pagurus_harness::packages;
 use pagurus_harness::ports::{Owner, Ports};
 use pagurus_harness::postgres::{self, Postgres, Stop};
 use pagurus_harness::process::{Identity, Signal};
 use pagurus_harness::rabbit::{self, Rabbit};
+use pagurus_harness::{npm, packages, venv};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -72,6 +72,10 @@ pub async fn command(options: Options) -> Result<()> {
     }));
     missing.install(&folder.join("log/packages.log")).await?;
     pages::build(&root).await?;
+    let installing = tokio::task::spawn_blocking({
+        let root = root.clone();
+        move || install_clients(&root)
+    });
     let (port, broker_port) = (Ports::reserve(1, &owner)?, Ports::reserve(rabbit::PORTS, &owner)?);
     let (data, log) = (folder.join("postgres"), folder.join("log/postgres.log"));
     let postgres = Postgres::prepare(&data, &log, port.first())?.shared_by_tests()?;
@@ -83,6 +87,7 @@ pub async fn command(options: Options) -> Result<()> {
         // A build that failed is reported at once, servers or not.
         let servers = async { tokio::try_join!(rabbit.start(), postgres.start()) };
         let (built, _) = tokio::try_join!(async { building.await? }, servers)?;
+        installing.await?;
         // For measurements: services that were built for speed, or an earlier version.
         let programs = std::env::var_os("PAGURUS_TEST_PROGRAMS").map_or(built, PathBuf::from);
         stages.next();
@@ -102,6 +107,16 @@ pub async fn command(options: Options) -> Result<()> {
     ended.0.and(ended.1)?;
     clean(&folder, &postgres, outcome.is_ok());
     outcome
+}
+
+/// Installs the packages of clients beside the build, so that no test waits for that. What fails here is reported by the tests
+/// that need it, and no other.
+fn install_clients(root: &Path) {
+    let python = venv::with_package(&root.join("clients/python"), root).map(drop);
+    let typescript = npm::with_packages(&root.join("clients/typescript"), root).map(drop);
+    for failure in [python, typescript].into_iter().filter_map(Result::err) {
+        eprintln!("    a package of clients is not installed: {failure:#}");
+    }
 }
 
 /// Lets the runner end its tests, which end their nodes.

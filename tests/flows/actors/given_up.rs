@@ -13,12 +13,14 @@ use crate::installation::{Installation, PATIENCE, until};
 
 /// Waits until its task is given up, as long as it takes; what comes again is done at once.
 const WAITING: &str = "import logging
-from pagurus_actor import Actor
+from pagurus import Actor
 
+actor = Actor()
 begun = []
 
+@actor.task('scoring')
 def wait(task):
-    begun.append(task['task'])
+    begun.append(task.task)
     print('begun', len(begun), flush=True)
     if len(begun) == 1:
         task.canceled.wait()
@@ -27,7 +29,7 @@ def wait(task):
     return 'of the second'
 
 logging.basicConfig(level=logging.INFO)
-Actor('scoring', wait).run()";
+actor.run()";
 
 /// An engine without a worker whose stage hands a task to the actor.
 async fn engine(test: &str) -> Installation {
@@ -70,7 +72,7 @@ impl Drop for Dropped {
 #[tokio::test]
 async fn rec_10_the_client_in_rust_drops_the_handler_of_a_task_that_is_given_up_and_begins_again() {
     let mut engine = engine("given_up_rust").await;
-    let client = pagurus_actor::Actor {
+    let client = pagurus_client::actor::Actor {
         name: "scoring".into(),
         url: engine.env().amqp_url().into(),
         prefix: engine.env().prefix().into(),
@@ -78,7 +80,7 @@ async fn rec_10_the_client_in_rust_drops_the_handler_of_a_task_that_is_given_up_
     };
     let (begun, dropped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (of_handler, guards) = (begun.clone(), dropped.clone());
-    let handler = move |_: pagurus_actor::Task| {
+    let handler = move |_: pagurus_client::actor::Task| {
         let (number, guard) = (of_handler.fetch_add(1, Ordering::SeqCst) + 1, Dropped(guards.clone()));
         async move {
             if number == 1 {
@@ -105,7 +107,7 @@ async fn rec_10_the_client_in_rust_drops_the_handler_of_a_task_that_is_given_up_
 #[tokio::test]
 async fn rec_10_the_client_in_python_tells_the_handler_of_a_task_that_is_given_up_and_begins_again() {
     let mut engine = engine("given_up_python").await;
-    let program = Program::start(&engine, &["-c", WAITING]);
+    let program = Program::start(&engine, &["-c", WAITING]).await;
     let log = engine.env().logs().join("actor.log");
     let says = |line: &'static str| {
         let log = log.clone();

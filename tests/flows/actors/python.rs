@@ -4,27 +4,43 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use pagurus_harness::packages::python;
 use pagurus_harness::process::{Identity, Signal, spawn, tail};
 use serde_json::{Value, json};
 
 use super::{Actor, verdicts};
-use crate::installation::Installation;
+use crate::clients::python::python;
+use crate::installation::{Installation, PATIENCE, until};
 
 /// Longest time for the end of an actor; it looks twice a second whether it is to end.
 const END: Duration = Duration::from_secs(10);
 
 /// The example, but for the time that it takes.
 const SLOW: &str = "import logging, time
-from pagurus_actor import Actor
+from pagurus import Actor
 from scoring import score
 
+actor = Actor()
+
+@actor.task('scoring')
 def slow(task):
     time.sleep(5)
-    return {**score(task), 'handOut': task['handOut']}
+    return {**score(task), 'handOut': task.hand_out}
 
 logging.basicConfig(level=logging.INFO)
-Actor('scoring', slow).run()";
+actor.run()";
+
+/// Takes a task, and never decides.
+const HANGING: &str = "import asyncio
+from pagurus import Actor
+
+actor = Actor()
+
+@actor.task('scoring')
+async def hang(task):
+    print('begun', task.order, flush=True)
+    await asyncio.Event().wait()
+
+actor.run()";
 
 /// A running actor; it ends with this value.
 pub(super) struct Program {
@@ -33,11 +49,11 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Starts Python in the folder of the client, as its README says.
-    pub(super) fn start(engine: &Installation, arguments: &[&str]) -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("examples/actors/python");
+    /// Starts Python in the folder of the example, as its README says.
+    pub(super) async fn start(engine: &Installation, arguments: &[&str]) -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("clients/python/examples");
         let log = engine.env().logs().join("actor.log");
-        let mut command = Command::new(python().expect("`./dev test` installs it"));
+        let mut command = Command::new(python().await);
         command
             .args(arguments)
             .current_dir(folder)
@@ -45,6 +61,18 @@ impl Program {
             .env("AMQP_URL", engine.env().amqp_url())
             .env("PAGURUS_PREFIX", engine.env().prefix());
         Self { process: spawn(&mut command, &log).unwrap(), log }
+    }
+
+    /// Waits until the program has printed this.
+    pub(super) async fn says(&self, line: &str) {
+        let is_said = async || std::fs::read_to_string(&self.log).unwrap_or_default().contains(line);
+        until(line, PATIENCE, is_said).await;
+    }
+
+    /// Ends the program as an accident does.
+    async fn kill(&self) {
+        self.process.signal(Signal::Kill).unwrap();
+        assert!(self.process.ended(END).await, "it is killed");
     }
 
     /// Asks the program to end, and waits until it has.
@@ -78,7 +106,7 @@ fn applicant(id: &str, params: Value) -> Value {
 #[tokio::test]
 async fn scn_11_the_example_in_python_decides() {
     let engine = engine("scn_11_python", "workTimeout: 10s").await;
-    let program = Program::start(&engine, &["scoring.py"]);
+    let program = Program::start(&engine, &["scoring.py"]).await;
     // It may look for the queue before the first task has made it.
     let order = engine.run(applicant("a", json!({"income": 50_000})), "success").await;
     assert_eq!(order["result"], json!({"score": 0.5, "order": "a"}), "{order}");
@@ -86,13 +114,22 @@ async fn scn_11_the_example_in_python_decides() {
     let end = json!([order["step"], order["error"]["class"], order["error"]["message"]]);
     assert_eq!(end, json!(["failed", "scoring.incomplete", "the applicant has no income"]), "{order}");
     program.stop().await;
+    // A program that is killed while it holds a task decides nothing: another gets the same hand-out.
+    let program = Program::start(&engine, &["-c", HANGING]).await;
+    engine.accepted(applicant("c", json!({"income": 10_000}))).await;
+    program.says("begun c").await;
+    program.kill().await;
+    let program = Program::start(&engine, &["scoring.py"]).await;
+    let order = engine.reach("c", "success").await;
+    assert_eq!(order["result"], json!({"score": 0.1, "order": "c"}), "{order}");
+    program.stop().await;
 }
 
 #[tokio::test]
 async fn scn_11_the_client_in_python_keeps_its_task_by_heartbeats_and_finishes_it_before_it_ends() {
     let engine = engine("scn_11_python_slow", "workTimeout: 2s").await;
     let seen = Actor::of(&engine).await;
-    let program = Program::start(&engine, &["-c", SLOW]);
+    let program = Program::start(&engine, &["-c", SLOW]).await;
     // Its first hand-outs may have passed before the client was there.
     engine.run(applicant("first", json!({"income": 1})), "success").await;
     let before = seen.inbox.messages().len();
@@ -105,7 +142,7 @@ async fn scn_11_the_client_in_python_keeps_its_task_by_heartbeats_and_finishes_i
     assert_eq!(seen.inbox.messages().len(), before + 1, "one hand-out for more than two work time-outs");
     assert_eq!(verdicts(&engine).await, ["accepted"]);
     // What the handler did not foresee is a decision, too.
-    let program = Program::start(&engine, &["-c", SLOW]);
+    let program = Program::start(&engine, &["-c", SLOW]).await;
     let order = engine.run(applicant("b", json!({"income": "much"})), "fail").await;
     assert_eq!(order["error"]["class"], "actor.TypeError", "{order}");
     program.stop().await;

@@ -2,7 +2,8 @@
 //! that is written has it all.
 
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::transform::{RecursiveTransform, ReplaceBoolSchemas, Transform as _};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
 /// All schemas that the document names.
@@ -16,21 +17,23 @@ impl Schemas {
         let settings = SchemaSettings::draft2020_12().with(|settings| {
             settings.definitions_path = "/components/schemas".into();
             settings.meta_schema = None;
+            settings.transforms.push(Box::new(any_as_object()));
         });
-        Self {
-            asked: settings.clone().for_deserialize().into_generator(),
-            answered: settings.for_serialize().into_generator(),
-        }
+        let mut asked = settings.clone().for_deserialize();
+        asked.transforms.push(Box::new(RecursiveTransform(forget_object)));
+        let mut answered = settings.for_serialize();
+        answered.transforms.push(Box::new(RecursiveTransform(forget_default)));
+        Self { asked: asked.into_generator(), answered: answered.into_generator() }
     }
 
     /// Returns the schema of a body that clients send.
     pub(in crate::http) fn of_request<T: JsonSchema>(&mut self) -> Value {
-        self.asked.subschema_for::<T>().to_value()
+        readable(self.asked.subschema_for::<T>())
     }
 
     /// Returns the schema of an answer.
     pub(in crate::http) fn of_answer<T: JsonSchema>(&mut self) -> Value {
-        self.answered.subschema_for::<T>().to_value()
+        readable(self.answered.subschema_for::<T>())
     }
 
     /// Returns the fields of a query, as parameters.
@@ -57,6 +60,31 @@ impl Schemas {
         all.extend(self.asked.take_definitions(true));
         all
     }
+}
+
+/// Writes the schema of any value as `{}` and not as `true`, which some generators of clients cannot read.
+fn any_as_object() -> ReplaceBoolSchemas {
+    let mut transform = ReplaceBoolSchemas::default();
+    transform.skip_additional_properties = true;
+    transform
+}
+
+/// Removes a default that is an object: generators of clients write it as text of their language, and not well.
+fn forget_object(schema: &mut Schema) {
+    if schema.get("default").is_some_and(Value::is_object) {
+        schema.remove("default");
+    }
+}
+
+/// Removes the default of a field of an answer, which is always there.
+fn forget_default(schema: &mut Schema) {
+    schema.remove("default");
+}
+
+fn readable(mut schema: Schema) -> Value {
+    any_as_object().transform(&mut schema);
+    schema.ensure_object();
+    schema.to_value()
 }
 
 /// Removes defaults and nulls from the schema of a query field: a field that is left out is absent, not null.

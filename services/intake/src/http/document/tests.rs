@@ -34,6 +34,26 @@ fn whole(name: &str, by_hand: &Value) -> Map<String, Value> {
 }
 
 #[test]
+fn http_generators_of_clients_can_read_the_document() {
+    fn schemas(value: &Value, place: &str) {
+        for (name, value) in value.as_object().into_iter().flatten() {
+            let is_schema = matches!(name.as_str(), "schema" | "items") || place.ends_with("/properties");
+            assert!(!is_schema || !value.is_boolean(), "{place}/{name}: {value}");
+            // They write it as text of their language, which knows texts, numbers and lists.
+            let is_default = name == "default" && !place.ends_with("/responses");
+            assert!(!is_default || !value.is_object(), "{place}/{name}: {value}");
+            schemas(value, &format!("{place}/{name}"));
+        }
+        for (number, value) in value.as_array().into_iter().flatten().enumerate() {
+            schemas(value, &format!("{place}/{number}"));
+        }
+    }
+    let document = crate::openapi();
+    schemas(&document["paths"], "");
+    schemas(&document["components"]["schemas"], "");
+}
+
+#[test]
 fn http_the_engine_reads_each_field_of_a_body_that_its_document_describes_and_no_other() {
     let notify = json!({"url": "amqp://?key=k", "correlationId": "c", "timezone": "Europe/Moscow", "on": ["final"], "format": "pagurus"});
     let lifecycle = json!({"startAt": "2026-01-01T00:00:00Z", "periodToStart": 5, "after": [{"order": "b", "states": ["done"], "otherwise": "wait"}]});

@@ -14,7 +14,7 @@ use pagurus_dev::place::root;
 /// Folder of the sources, from the root.
 const WEB: &str = "services/centre/web";
 /// Files and folders that the bundle is made of, from the folder of the sources.
-const SOURCES: [&str; 3] = ["src", "build.mjs", "package-lock.json"];
+const SOURCES: [&str; 4] = ["src", "build.mjs", "plugins.mjs", "package-lock.json"];
 
 /// `./dev pages`.
 ///

@@ -3,6 +3,7 @@
 import "./day_of_an_operator.mjs";
 import "./day_of_a_writer.mjs";
 import "./form_of_an_order.mjs";
+import "./operator_tasks.mjs";
 import "./page_of_an_order.mjs";
 import "./page_of_schedules.mjs";
 import "./ui_2_times.mjs";

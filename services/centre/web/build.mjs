@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { dictionaries, sheets } from "./plugins.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const made = join(here, `dist.${process.pid}`);
@@ -24,8 +25,11 @@ const result = await build({
     entryNames: "[name]-[hash]",
     chunkNames: "[name]-[hash]",
     assetNames: "[name]-[hash]",
+    publicPath: "/assets/",
+    plugins: [dictionaries, sheets],
     metafile: true,
     legalComments: "none",
+    charset: "utf8",
     logLevel: "warning",
 });
 

@@ -30,7 +30,7 @@ const CENTRE: Part = Part {
     name: "the control centre",
     program: "build.mjs",
     made: "dist/index.html",
-    sources: &["src", "build.mjs", "package-lock.json"],
+    sources: &["src", "build.mjs", "plugins.mjs", "package-lock.json"],
 };
 
 /// Pages link to files of these folders, which are shown, too.
@@ -43,6 +43,7 @@ const GUIDE: Part = Part {
         "site/build.mjs",
         "src/style/tokens.css",
         "package-lock.json",
+        "../../../clients",
         "../../../docs",
         "../../../deploy",
         "../../../examples",

@@ -10,6 +10,7 @@ use tokio::process::Command;
 
 use crate::access::{ROOT, guarded};
 use crate::installation::Installation;
+use crate::refused::{listed, send};
 
 /// Far more than any of them takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(1_200);
@@ -100,6 +101,15 @@ async fn ui_5_the_documentation_in_a_browser() {
 #[tokio::test]
 async fn ui_4_the_day_of_an_operator_in_a_browser() {
     in_browser("day_of_an_operator.mjs").await;
+}
+
+#[tokio::test]
+async fn ui_5_thirty_tasks_of_an_operator_in_a_browser() {
+    let engine = Installation::with("operator_tasks", &[]).await;
+    // What no order of a client can do: a message that is refused.
+    send(&engine, br#"{"id": "late", "scenario": "unheard-of"}"#).await;
+    let message = listed(&engine, 1).await[0]["id"].as_str().unwrap().to_owned();
+    drive(&engine, "operator_tasks.mjs", &[("CENTRE_MESSAGE", &message)]).await;
 }
 
 #[tokio::test]

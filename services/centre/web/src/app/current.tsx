@@ -6,6 +6,7 @@ import { common } from "../text/common";
 import { shell } from "../text/shell";
 import { Page } from "../parts/page";
 import { Button } from "../parts/button";
+import { ready } from "./needs";
 import { ROUTES, type PageProps, type PageRoute } from "./pages";
 import { match, path } from "./router";
 import { session } from "./session";
@@ -24,8 +25,8 @@ export function CurrentPage() {
     useEffect(() => {
         if (!route) return undefined;
         let wanted = true;
-        route.load().then(
-            (module) => wanted && setLoaded({ route, Show: module.default }),
+        show(route).then(
+            (Show) => wanted && setLoaded({ route, Show }),
             (error: unknown) => wanted && setLoaded({ route, failure: String(error) }),
         );
         return () => {
@@ -43,6 +44,19 @@ export function CurrentPage() {
         );
     // A page with another value in its path is another page: nothing typed or chosen goes from one order to the next.
     return <loaded.Show key={path.value} {...found.values} />;
+}
+
+/** Loads a page with its words and style sheets. */
+async function show(route: PageRoute): Promise<ComponentType<PageProps>> {
+    const module = await route.load();
+    await ready();
+    return module.default;
+}
+
+/** Loads the page of the present address ahead of the moment when it is shown. */
+export function loadAhead(): void {
+    // A failure is met, and said, by the page itself.
+    routeOf(path.value)?.route.load().catch(() => undefined);
 }
 
 function routeOf(path: string): { route: PageRoute; values: PageProps } | undefined {

@@ -1,7 +1,7 @@
 // The frame around every page: navigation at the side, choices on top, the page in between.
 
 import { effect } from "@preact/signals";
-import { language, LANGUAGES, type Language } from "../text";
+import { language, LANGUAGES, speak, type Language } from "../text";
 import { shell } from "../text/shell";
 import { Icon } from "../parts/icon";
 import { Popover } from "../parts/popover";
@@ -175,7 +175,7 @@ function Choices() {
                 label={shell("language")}
                 value={language.value}
                 options={LANGUAGES.map((value) => ({ value, text: NAMES[value] }))}
-                onChange={(value) => (language.value = value)}
+                onChange={(value) => void speak(value)}
             />
         </Popover>
     );

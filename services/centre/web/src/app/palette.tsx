@@ -1,11 +1,11 @@
-// Go to anything by keyboard: pages by name, orders by id. Ctrl+K or `/` opens it.
+// Go to anything by keyboard: pages by name; orders, flows, systems, queues and scenarios by theirs. Ctrl+K or `/` opens it.
 
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { shell } from "../text/shell";
 import { Dialog } from "../parts/dialog";
 import { NAVIGATION } from "./pages";
-import { go, to } from "./router";
+import { go, to, toWith } from "./router";
 import { may } from "./session";
 
 export const paletteOpen = signal(false);
@@ -34,14 +34,35 @@ interface Target {
     address: string;
 }
 
+/** Things with a page of their own: their word, and the address of the page. */
+const THINGS = [
+    ["order_named", (name: string) => to("orders", name)],
+    ["flow_named", (name: string) => to("flows", name)],
+    ["system_named", (name: string) => to("systems", name)],
+    ["queue_named", (name: string) => to("queues", name)],
+    ["scenario_named", (name: string) => to("scenarios", name)],
+    ["audit_named", (name: string) => toWith("audit", { subject: name })],
+] as const;
+
+/** Things of this name. A text that starts with the word of a kind, such as `flow billing`, names one of that kind. */
+function thingsOf(text: string): Target[] {
+    const kinds = THINGS.filter(([key]) => key !== "audit_named" || may("operator"));
+    const said = kinds.flatMap(([key, addressOf]) => {
+        const word = shell(key, { name: "" });
+        const name = text.slice(word.length);
+        return name !== "" && text.toLowerCase().startsWith(word.toLowerCase()) ? [{ name: shell(key, { name }), address: addressOf(name) }] : [];
+    });
+    return said.length > 0 ? said : kinds.map(([key, addressOf]) => ({ name: shell(key, { name: text }), address: addressOf(text) }));
+}
+
 function targetsOf(text: string): Target[] {
     const wanted = text.trim().toLowerCase();
     const entries = NAVIGATION.flatMap(({ entries }) => entries).filter((entry) => !entry.needs || may(entry.needs));
     const pages = entries
         .map((entry) => ({ name: shell(entry.name), address: `/${entry.page}` }))
         .filter(({ name }) => name.toLowerCase().includes(wanted));
-    const id = text.trim();
-    return id === "" ? pages : [...pages, { name: shell("order_named", { id }), address: to("orders", id) }];
+    const named = text.trim();
+    return named === "" ? pages : [...pages, ...thingsOf(named)];
 }
 
 function Search() {

@@ -31,6 +31,12 @@ export function shortTime(at: Moment, today: number): string {
     return day === dateFormat.value.format(today) ? time : `${day} ${time}`;
 }
 
+/** Date and time of day, to the second. */
+export function exactSecond(at: Moment): string {
+    const date = new Date(at);
+    return `${dateFormat.value.format(date)} ${clockFormat.value.format(date)}`;
+}
+
 /** Date and time, milliseconds, offset, and the same in UTC. */
 export function wholeTime(at: Moment): string {
     const date = new Date(at);

@@ -10,6 +10,7 @@ import { Page } from "../parts/page";
 import { Panel } from "../parts/panel";
 import { draftOf, emptyDraft, passedOf } from "./new-order/body";
 import { OrderForm, newId } from "./new-order/form";
+import "../style/new-order.css";
 
 export default function NewOrder() {
     const clone = query.value.get("clone") ?? undefined;

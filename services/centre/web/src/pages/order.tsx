@@ -23,6 +23,7 @@ import { ended, type Order } from "./order/permitted";
 import { Requests, REQUESTS } from "./order/requests";
 import { Steps, STEPS } from "./order/steps";
 import { Why } from "./order/why";
+import "../style/order.css";
 
 const TABS = ["overview", "data", "steps", "requests", "transitions", "events", "tasks", "log", "calls", "dependencies", "ledger"] as const;
 type TabKey = (typeof TABS)[number];

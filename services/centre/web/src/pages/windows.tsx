@@ -20,6 +20,7 @@ import { MonthView } from "./windows/month";
 import { disagreeing, occurrences } from "./windows/occurrences";
 import { dayName, monthName } from "./windows/parts";
 import { WeekView } from "./windows/week";
+import "../style/calendar.css";
 
 /** Windows of a page: with the calendar, more would be too many elements. */
 const LIMIT = 80;

@@ -20,6 +20,7 @@ import { Telling, Variables } from "./workbench/telling";
 import { TEMPLATE_NAMES, type TemplateName } from "./workbench/templates";
 import { Trying } from "./workbench/trying";
 import { Writing } from "./workbench/writing";
+import "../style/workbench.css";
 
 // What was written stays while the page is open, so that only closing it needs a warning.
 window.addEventListener("beforeunload", (event) => {

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { editor as text } from "../text/editor";
+import "../style/workbench.css";
 
 /** A remark at a place of the text. Lines and columns count from 1, columns in UTF-16 units. */
 export interface Remark {

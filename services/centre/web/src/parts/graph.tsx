@@ -8,6 +8,7 @@ import { common } from "../text/common";
 import { reasonText } from "../text/reason";
 import { insideOf, type InsideOperation } from "./graph-operations";
 import { useOpen } from "./open";
+import "../style/graph.css";
 
 interface Props {
     label: string;

@@ -2,6 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { scenarios as text } from "../text/scenarios";
 import { Button } from "./button";
 import { lineDiff, partsOf, type DiffLine } from "./line-diff";
+import "../style/workbench.css";
 
 /** Lines that are shown before somebody asks for all: a page costs what it shows. */
 const SHOWN = 400;

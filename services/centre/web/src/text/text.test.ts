@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { dictionary, filled, language, type Message } from ".";
+import { ready } from "../app/needs";
+import { dictionary, filled, language, loaded, speak, type Message } from ".";
 
 function inRussian(message: Message, n: number): string {
     return filled(message, { n }, new Intl.PluralRules("ru"), new Intl.NumberFormat("ru"));
@@ -46,4 +47,31 @@ test("a value that is missing leaves nothing, and one is not filled in twice", (
     const [rules, numbers] = [new Intl.PluralRules("en"), new Intl.NumberFormat("en")];
     assert.equal(filled("a {b} c", {}, rules, numbers), "a  c");
     assert.equal(filled("{a} {b}", { a: "{b}", b: "x" }, rules, numbers), "{b} x");
+});
+
+test("a dictionary of the bundle loads a language when it is spoken, and the page speaks it once all words are there", async () => {
+    const asked: string[] = [];
+    const file = (name: string, title: string) => () => {
+        asked.push(name);
+        return Promise.resolve({ default: { title } });
+    };
+    language.value = "en";
+    const text = loaded({ en: file("en", "Flows"), ru: file("ru", "Потоки") });
+    assert.equal(text("title"), "", "no word is shown before it is there");
+    await ready();
+    assert.deepEqual([text("title"), asked], ["Flows", ["en"]]);
+    const change = speak("ru");
+    assert.equal(text("title"), "Flows");
+    await change;
+    assert.equal(text("title"), "Потоки");
+    await speak("en");
+    assert.deepEqual(asked, ["en", "ru"]);
+});
+
+test("a language that cannot be loaded is not spoken", async () => {
+    language.value = "en";
+    const text = loaded({ en: () => Promise.resolve({ default: { title: "Flows" } }), ru: () => Promise.reject(new Error("away")) });
+    await ready();
+    await assert.rejects(speak("ru"), /away/);
+    assert.equal(text("title"), "Flows");
 });

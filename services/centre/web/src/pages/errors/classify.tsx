@@ -126,7 +126,7 @@ function Explained({ explanation }: { explanation: Explanation }) {
             {(explanation.why ?? []).length > 0 && (
                 <>
                     <h3 class="spaced">{text("classify_why")}</h3>
-                    <ol class="why">
+                    <ol class="sentences">
                         {(explanation.why ?? []).map((sentence) => (
                             <li key={sentence}>
                                 <Said text={sentence} />

@@ -10,6 +10,7 @@ import { Table, type Column } from "../../parts/table";
 import { scenarios as text } from "../../text/scenarios";
 import { byState, grouped, LIVE, type Counts, type Group } from "./live";
 import { Statuses } from "./statuses";
+import "../../style/workbench.css";
 
 export function GraphTab({ name, version }: { name: string; version: number }) {
     const counts = useResource(byState(name, version));

@@ -12,6 +12,7 @@ import { reasonText } from "../../text/reason";
 import { scenarios as text } from "../../text/scenarios";
 import { migrateAll, type Migrated } from "./migrating";
 import { PairChoice, pairOf, type Pair } from "./pair";
+import "../../style/workbench.css";
 
 interface State {
     readonly busy: boolean;

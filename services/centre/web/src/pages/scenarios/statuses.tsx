@@ -3,6 +3,7 @@ import { number } from "../../app/time";
 import { Badge } from "../../parts/badge";
 import type { Query } from "../../api/client";
 import type { Group } from "./live";
+import "../../style/workbench.css";
 
 /** Numbers of orders by status, each a link to the orders behind it. */
 export function Statuses({ group, query }: { group: Group; query: Query }) {

@@ -76,6 +76,22 @@ async fn amqp_2_a_pause_gives_everything_back_and_a_resume_takes_it_again() {
     world.end(broker).await;
 }
 
+// AMQP-1: a caller that goes away at once, as a request whose client hangs up, leaves nothing behind at the broker.
+#[tokio::test(flavor = "multi_thread")]
+async fn amqp_1_a_consumer_that_is_given_up_while_it_opens_keeps_no_message() {
+    let world = World::new().await;
+    let broker = world.broker(Role::Intake).await;
+    all_confirmed(&broker.publish_many(orders(&world.names, 20)).await);
+    for tenths in 0..150_u64 {
+        let consumer = consume_orders(&broker, 10);
+        // From before its channel is there to after its first messages have come.
+        tokio::time::sleep(Duration::from_micros(100 * tenths)).await;
+        drop(consumer);
+    }
+    world.until_waiting(&world.names.orders_in, 20).await;
+    world.end(broker).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn amqp_2_a_consumer_survives_cuts_and_loses_nothing() {
     let world = World::new().await;

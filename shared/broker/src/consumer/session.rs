@@ -17,10 +17,8 @@ use futures_util::StreamExt;
 use lapin::{
     Channel,
     message::Delivery as Arrived,
-    options::{
-        BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, QueueDeclareOptions,
-    },
-    types::{AMQPValue, FieldTable, ShortString},
+    options::{BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions},
+    types::{FieldTable, ShortString},
 };
 use pagurus_domain::id::Role;
 use pagurus_domain::number::saturated;
@@ -41,7 +39,7 @@ use crate::{
     reconnect::Delays,
     topology::Names,
 };
-use bindings::Bindings;
+use bindings::{Bindings, declare_exclusive};
 
 /// Limit for opening a session on a connection that is up, and for ending one.
 const STEP: Duration = Duration::from_secs(5);
@@ -211,10 +209,16 @@ pub(super) async fn run(
     let mut generation = 0;
     loop {
         generation += 1;
-        let end = tokio::select! {
-            () = stop.cancelled() => SessionEnd::Stopped,
-            () = until_paused(&mut wanted) => SessionEnd::Paused,
-            opened = open(&link, &source, &shared, generation) => match opened {
+        let connected = tokio::select! {
+            () = stop.cancelled() => Err(SessionEnd::Stopped),
+            () = until_paused(&mut wanted) => Err(SessionEnd::Paused),
+            connected = link.connected() => connected.map_err(|error| SessionEnd::Lost(error.to_string())),
+        };
+        let end = match connected {
+            Err(end) => end,
+            // Opening goes to its end whatever is wanted meanwhile: a consumer that the broker makes when nobody waits for it any
+            // more would keep the messages that it gets.
+            Ok(connection) => match open(&link, connection, &source, &shared, generation).await {
                 Ok((session, stream, bindings)) => {
                     delays.reset();
                     let _listening = source.listen(&shared, &sender);
@@ -273,15 +277,16 @@ async fn rest(shared: &Shared, wanted: &mut watch::Receiver<PauseRequest>) {
 
 async fn open(
     link: &Link,
+    connection: Arc<Generation>,
     source: &Source,
     shared: &Shared,
     generation: u64,
 ) -> Result<(Session, lapin::Consumer, Bindings), Error> {
-    let connection = link.connected().await?;
+    let late = |_| Error::TimedOut(STEP);
+    let channel = timeout(STEP, connection.connection.create_channel()).await.map_err(late)??;
+    let mut bindings = Bindings::wanted(shared.bindings.subscribe(), source.keeper.looks());
     let steps = async {
-        let channel = connection.connection.create_channel().await?;
         channel.basic_qos(source.prefetch, BasicQosOptions::default()).await?;
-        let mut bindings = Bindings::wanted(shared.bindings.subscribe(), source.keeper.looks());
         let queue = match &source.queue {
             QueueSource::Named(name) => short("queue", name)?,
             QueueSource::Exclusive { .. } => {
@@ -292,31 +297,19 @@ async fn open(
         };
         let (tag, options) = (ShortString::default(), BasicConsumeOptions::default());
         let stream = channel.basic_consume(queue.clone(), tag, options, FieldTable::default()).await?;
-        let session = Session {
-            generation,
-            channel,
-            link: link.clone(),
-            connection: Arc::clone(&connection),
-            ledger: Mutex::default(),
-            queue,
-        };
-        Ok((session, stream, bindings))
+        Ok::<_, Error>((queue, stream))
     };
-    timeout(STEP, steps).await.map_err(|_| Error::TimedOut(STEP))?
-}
-
-/// A new name for each session: the broker may not have noticed the end of the last one yet.
-async fn declare_exclusive(channel: &Channel, source: &Source) -> Result<ShortString, Error> {
-    let QueueSource::Exclusive { name_hint, max_length, .. } = &source.queue else {
-        return Err(Error::InvalidSetting("not an exclusive queue".to_owned()));
+    let (queue, stream) = match timeout(STEP, steps).await {
+        Ok(consuming) => consuming?,
+        Err(elapsed) => {
+            // Takes along what the broker may still make of the last step.
+            let _ = timeout(STEP, channel.close(200, short("text", "OK")?)).await;
+            return Err(late(elapsed));
+        }
     };
-    let name = source.names.private_queue(source.service, name_hint, rand::random());
-    let options = QueueDeclareOptions::exclusive().auto_delete();
-    let mut arguments = FieldTable::default();
-    let length = AMQPValue::LongLongInt(i64::from(*max_length));
-    arguments.insert(short("argument", "x-max-length")?, length);
-    channel.queue_declare(short("queue", &name)?, options, arguments).await?;
-    short("queue", &name)
+    let ledger = Mutex::default();
+    let session = Session { generation, channel, link: link.clone(), connection, ledger, queue };
+    Ok((session, stream, bindings))
 }
 
 /// Makes the session the current one, forwards its deliveries, and ends it.

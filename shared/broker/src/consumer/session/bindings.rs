@@ -1,4 +1,4 @@
-//! The bindings of an exclusive queue: what is wanted, and what the broker has of it.
+//! An exclusive queue and its bindings: what is wanted, and what the broker has of it.
 //!
 //! Binds before it unbinds, so that no message falls between a former and a new binding of the same consumer. Binds again after
 //! each look at the topology: an exchange that was deleted comes back without bindings, and a lost one cannot be seen.
@@ -7,14 +7,30 @@ use std::{collections::BTreeSet, future::pending, time::Duration};
 
 use lapin::{
     Channel,
-    types::{FieldTable, ShortString},
+    options::QueueDeclareOptions,
+    types::{AMQPValue, FieldTable, ShortString},
 };
 use tokio::{sync::watch, time::timeout};
 
+use super::{QueueSource, Source};
 use crate::{connection::Generation, error::Error, keeper::Looked, message::short, topology::bind};
 
 /// Limit for binding again; the broker answers each in milliseconds.
 const LIMIT: Duration = Duration::from_secs(10);
+
+/// Declares an exclusive queue under a new name: the broker may not have noticed the end of the last one yet.
+pub(super) async fn declare_exclusive(channel: &Channel, source: &Source) -> Result<ShortString, Error> {
+    let QueueSource::Exclusive { name_hint, max_length, .. } = &source.queue else {
+        return Err(Error::InvalidSetting("not an exclusive queue".to_owned()));
+    };
+    let name = source.names.private_queue(source.service, name_hint, rand::random());
+    let options = QueueDeclareOptions::exclusive().auto_delete();
+    let mut arguments = FieldTable::default();
+    let length = AMQPValue::LongLongInt(i64::from(*max_length));
+    arguments.insert(short("argument", "x-max-length")?, length);
+    channel.queue_declare(short("queue", &name)?, options, arguments).await?;
+    short("queue", &name)
+}
 
 /// The bindings of one life of an exclusive queue.
 pub(super) struct Bindings {

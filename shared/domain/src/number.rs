@@ -6,6 +6,13 @@ pub fn saturated<To: WholeNumber>(number: impl WholeNumber) -> To {
     To::nearest(number.widest())
 }
 
+/// Returns a count with the words for one thing, or those for several.
+#[must_use]
+pub fn counted(count: impl WholeNumber, one: &str, several: &str) -> String {
+    let count = count.widest();
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
 /// Type of whole numbers.
 pub trait WholeNumber: Copy {
     /// The number in the widest type, or the largest of that.
@@ -34,6 +41,15 @@ whole_numbers!(i16, i32, i64, i128, u16, u32, u64, u128, usize);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_count_has_the_words_for_one_or_for_several() {
+        let counted = |count: usize| counted(count, "flow does not work", "flows do not work");
+        assert_eq!(
+            [0, 1, 2].map(counted),
+            ["0 flows do not work", "1 flow does not work", "2 flows do not work"]
+        );
+    }
 
     #[test]
     fn a_number_that_does_not_fit_becomes_the_nearest() {

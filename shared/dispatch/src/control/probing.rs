@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use pagurus_domain::number::counted;
 use pagurus_domain::system::duration_of;
 
 use super::super::timing::between;
@@ -62,7 +63,11 @@ impl Control {
                 if probing.again <= now && probing.sent > 0 && probing.ended >= probing.sent.min(ENOUGH) =>
             {
                 // Samples are lost at times, and not every stage calls.
-                self.resume(bounds, now, &format!("{} probes ended without an error", probing.ended));
+                self.resume(
+                    bounds,
+                    now,
+                    &counted(probing.ended, "probe ended without an error", "probes ended without an error"),
+                );
                 ControlMove::Yes
             }
             Phase::Probing(mut probing) if probing.again <= now => {
@@ -118,7 +123,7 @@ impl Control {
         let limiting = calls.limiting.saturating_sub(longer);
         if limiting > 0 {
             self.pause(now);
-            self.decide(bounds, now, format!("{limiting} probes failed"));
+            self.decide(bounds, now, counted(limiting, "probe failed", "probes failed"));
             return ControlMove::Yes;
         }
         probing.good += calls.good.saturating_sub(longer);
@@ -129,7 +134,7 @@ impl Control {
         }
         self.phase = Phase::Probing(probing);
         if probing.good > 0 && probing.good >= probing.sent.min(ENOUGH) {
-            self.resume(bounds, now, &format!("{} probes were answered", probing.good));
+            self.resume(bounds, now, &counted(probing.good, "probe was answered", "probes were answered"));
             self.collected.note(calls, 0, now);
             return ControlMove::Yes;
         }

@@ -11,6 +11,7 @@ use super::{
     InstallationFinding, NodeFacts, Shown, StandingFacts,
 };
 use crate::id::Role;
+use crate::number::counted;
 
 use FindingSeverity::{Error, Warning};
 
@@ -73,6 +74,7 @@ pub fn diagnose(facts: &InstallationFacts) -> Vec<InstallationFinding> {
     match &facts.backlog {
         Ok(backlog) => {
             of_backlog(backlog, &mut findings);
+            of_decisions(backlog, &mut findings);
             of_standing(backlog, &mut findings);
         }
         Err(why) => findings.unknown("backlog", why),
@@ -140,7 +142,10 @@ fn of_broker(facts: &BrokerFacts, findings: &mut InstallationFindings) {
                     findings.add(
                         "refused",
                         Warning,
-                        format!("{} refused messages wait in `{name}`", queue.messages),
+                        format!(
+                            "{} in `{name}`",
+                            counted(queue.messages, "refused message waits", "refused messages wait")
+                        ),
                         "decide about each: `pagurus refused list`, then `replay` or `drop`",
                     );
                 }
@@ -148,7 +153,10 @@ fn of_broker(facts: &BrokerFacts, findings: &mut InstallationFindings) {
             Some(0) => findings.add(
                 "broker.queues",
                 Error,
-                format!("nobody takes from `{name}`, where {} messages wait", queue.messages),
+                format!(
+                    "nobody takes from `{name}`, where {}",
+                    counted(queue.messages, "message waits", "messages wait")
+                ),
                 "start an intake; where one runs, its log says why it does not consume",
             ),
             Some(_) if queue.messages >= MANY_MESSAGES => findings.add(
@@ -193,7 +201,8 @@ fn of_cluster(facts: &ClusterFacts, findings: &mut InstallationFindings) {
         );
     }
     for node in facts.nodes.iter().filter(|node| node.status == "lost" && node.stages.0 > 0) {
-        findings.add("nodes", Warning, format!("{}/{} was lost with {} stages that are not taken over yet", node.role, node.name, node.stages.0),
+        findings.add("nodes", Warning, format!("{}/{} was lost with {}", node.role, node.name,
+            counted(node.stages.0, "stage that is not taken over yet", "stages that are not taken over yet")),
             "wait for the activators to take them over (`failover.batch` at a time); older ones than `failover.interval` stay until their work time-out");
     }
     for node in facts.nodes.iter().filter(|node| node.lives && !lives(node)) {
@@ -243,7 +252,11 @@ fn of_backlog(facts: &BacklogFacts, findings: &mut InstallationFindings) {
         Some(age) if facts.running == 0 && age >= STUCK_READY => findings.add(
             "backlog",
             Error,
-            format!("{} stages may run, the oldest for {}, and none runs", facts.ready, Shown(age)),
+            format!(
+                "{}, the oldest for {}, and none runs",
+                counted(facts.ready, "stage may run", "stages may run"),
+                Shown(age)
+            ),
             "`pagurus order explain` of one of them (`pagurus order list --status new`) tells what holds it",
         ),
         Some(age) if age >= LONG_READY => findings.add(
@@ -260,12 +273,20 @@ fn of_backlog(facts: &BacklogFacts, findings: &mut InstallationFindings) {
         findings.add(
             "notifications",
             Warning,
-            format!("{count} notifications are on their way, the oldest for {}", Shown(age)),
+            format!(
+                "{}, the oldest for {}",
+                counted(count, "notification is on its way", "notifications are on their way"),
+                Shown(age)
+            ),
             "look at the log of the notifiers: a receiver may be away",
         );
     }
+}
+
+/// Names what only a person can decide about.
+fn of_decisions(facts: &BacklogFacts, findings: &mut InstallationFindings) {
     if facts.parked > 0 {
-        findings.add("notifications", Warning, format!("{} notifications were parked", facts.parked),
+        findings.add("notifications", Warning, counted(facts.parked, "notification was parked", "notifications were parked"),
             "`pagurus notifications` tells why; when the receiver is mended, `pagurus order resend` sends them again");
     }
     if !facts.paused_subscriptions.is_empty() {
@@ -277,12 +298,16 @@ fn of_backlog(facts: &BacklogFacts, findings: &mut InstallationFindings) {
         findings.add(
             "refused",
             Warning,
-            format!("{} refused messages wait for a decision", facts.refused),
+            counted(
+                facts.refused,
+                "refused message waits for a decision",
+                "refused messages wait for a decision",
+            ),
             "decide about each: `pagurus refused list`, then `replay` or `drop`",
         );
     }
     if facts.inconsistent > 0 {
-        findings.add("consistency", Error, format!("{} orders are marked as inconsistent", facts.inconsistent),
+        findings.add("consistency", Error, counted(facts.inconsistent, "order is marked as inconsistent", "orders are marked as inconsistent"),
             "`pagurus order list --inconsistent` names each, and `pagurus order explain` says what is wrong; `pagurus order check` looks again, \
              `repair` and `kill` end the trouble");
     }
@@ -291,7 +316,11 @@ fn of_backlog(facts: &BacklogFacts, findings: &mut InstallationFindings) {
         findings.add(
             "stops",
             Warning,
-            format!("{} stops by hand hold flows back: {}", facts.stops.len(), stops.join(", ")),
+            format!(
+                "{}: {}",
+                counted(facts.stops.len(), "stop by hand holds flows back", "stops by hand hold flows back"),
+                stops.join(", ")
+            ),
             "`pagurus flows stops` tells who made them and why; `pagurus flows resume` lifts one",
         );
     }
@@ -309,7 +338,7 @@ fn of_standing(facts: &BacklogFacts, findings: &mut InstallationFindings) {
         findings.add(
             "flows",
             Warning,
-            format!("{} flows do not work: {}", facts.stopped_flows.len(), named(&facts.stopped_flows)),
+            format!("{}: {}", counted(facts.stopped_flows.len(), "flow does not work", "flows do not work"), named(&facts.stopped_flows)),
             "`pagurus flows history NAME` tells when and why each was stopped; nothing of them loses an attempt meanwhile",
         );
     }
@@ -317,7 +346,7 @@ fn of_standing(facts: &BacklogFacts, findings: &mut InstallationFindings) {
         findings.add(
             "systems",
             Warning,
-            format!("{} called systems are left alone: {}", facts.away_systems.len(), named(&facts.away_systems)),
+            format!("{}: {}", counted(facts.away_systems.len(), "called system is left alone", "called systems are left alone"), named(&facts.away_systems)),
             "`pagurus systems history NAME` tells since when and why; ask those who run the system, or `pagurus systems open` it",
         );
     }

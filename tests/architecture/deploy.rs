@@ -271,7 +271,7 @@ fn run_2_manifests_tell_the_services_what_they_understand() {
     }
 }
 
-// What may face the world leads to the listener of called systems, and nothing else does.
+// The host that may face the world leads to the listener of called systems, and the other one does not.
 #[test]
 fn run_2_the_ways_in_for_answers_and_for_people_are_apart() {
     let services = deployment("intake").1;

@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::installation::{Installation, PATIENCE, until};
+use crate::installation::{Installation, PATIENCE};
 
 const SCENARIO: &str = "scenario: written
 kind: workflow
@@ -85,7 +85,7 @@ async fn scn_13_a_scenario_that_is_written_is_checked_tested_and_applied_at_each
     let mut watching = Watching::start(&engine, &folder);
     watching.says(&["version 1 is new"]).await;
 
-    // What cannot be read is shown with its place, and the engine keeps what it has.
+    // A fault is shown with its place, and the engine keeps what it has.
     write("written.yaml", &SCENARIO.replace("success: done", "success: nowhere"));
     watching.says(&["not applied", "nowhere"]).await;
     // So is what its tests do not allow.
@@ -101,8 +101,13 @@ async fn scn_13_a_scenario_that_is_written_is_checked_tested_and_applied_at_each
     write("second.yaml", &SCENARIO.replace("scenario: written", "scenario: second"));
     watching.says(&["second: version 1 is new"]).await;
     assert_eq!(version(&engine).await, Some(2));
-    until("the second one is there", PATIENCE, async || {
-        engine.get("/v1/scenarios/second").await.unwrap().status == 200
-    })
-    .await;
+    // One with a fault holds no other back.
+    write(
+        "second.yaml",
+        &SCENARIO
+            .replace("scenario: written", "scenario: second")
+            .replace("success: done", "success: nowhere"),
+    );
+    write("written.yaml", &SCENARIO.replace("kind: workflow", "kind: workflow\ndescription: best"));
+    watching.says(&["second.yaml: not applied", "written: version 3 is new"]).await;
 }

@@ -194,7 +194,7 @@ impl Views {
     }
 
     /// Point reads share the connections: searches never take all of them.
-    pub(crate) async fn turn(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Problem> {
+    async fn turn(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Problem> {
         let turn = tokio::time::timeout(PATIENCE, self.searches.acquire()).await;
         match turn {
             Ok(Ok(turn)) => Ok(turn),

@@ -106,7 +106,7 @@ async fn ui_4_the_day_of_an_operator_in_a_browser() {
 #[tokio::test]
 async fn ui_5_thirty_tasks_of_an_operator_in_a_browser() {
     let engine = Installation::with("operator_tasks", &[]).await;
-    // What no order of a client can do: a message that is refused.
+    // A refused message: no order over HTTP makes one.
     send(&engine, br#"{"id": "late", "scenario": "unheard-of"}"#).await;
     let message = listed(&engine, 1).await[0]["id"].as_str().unwrap().to_owned();
     drive(&engine, "operator_tasks.mjs", &[("CENTRE_MESSAGE", &message)]).await;

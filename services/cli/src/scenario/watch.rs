@@ -152,34 +152,44 @@ impl ScenarioWatch<'_> {
         self.screen.note(&format!("==> {}{more}", names.join(", ")));
     }
 
+    /// Judges each scenario with its tests by itself, so that one with a fault holds no other back, and applies those that are fine.
     async fn round(&mut self, round: ChangedFiles) {
-        let all: Vec<PathBuf> = round.scenarios.iter().chain(&round.tests).cloned().collect();
-        let tests: Vec<PathBuf> = round.tests.into_iter().collect();
-        // A server may run in this process: its threads go on meanwhile.
-        let judged = tokio::task::block_in_place(|| {
-            check::check(&all, false, self.config, self.screen)?;
-            if tests.is_empty() {
-                return Ok(());
+        let (mut changed, mut alone) = (BTreeMap::new(), Vec::new());
+        changed.extend(round.scenarios.into_iter().map(|scenario| (scenario, Vec::new())));
+        for tests in round.tests {
+            changed.get_mut(&trial::scenario_of(&tests)).unwrap_or(&mut alone).push(tests);
+        }
+        for (scenario, tests) in changed {
+            if self.is_fine(Some(&scenario), &tests) {
+                self.not_applied.insert(scenario);
+                continue;
             }
-            trial::run(&tests, &trial::TrialArguments::default(), &self.deployment, self.screen)
-        });
-        match judged {
-            Ok(()) => self.not_applied.extend(round.scenarios),
-            Err(failure) => {
-                for scenario in &round.scenarios {
-                    self.not_applied.remove(scenario);
-                }
-                self.show(&failure);
-                if !round.scenarios.is_empty() && !self.arguments.no_apply {
-                    self.screen.note("not applied");
-                }
-                return;
+            if !self.arguments.no_apply {
+                self.screen.note(&format!("{}: not applied", input::name_of(&scenario)));
             }
+            self.not_applied.remove(&scenario);
+        }
+        if !alone.is_empty() {
+            self.is_fine(None, &alone);
         }
         if self.arguments.no_apply {
             self.not_applied.clear();
         }
         self.apply(false).await;
+    }
+
+    /// True if these files have no fault, and all tests pass; otherwise the reason is shown.
+    fn is_fine(&self, scenario: Option<&PathBuf>, tests: &[PathBuf]) -> bool {
+        let files: Vec<PathBuf> = scenario.into_iter().chain(tests).cloned().collect();
+        // A server may run in this process: its threads go on meanwhile.
+        let judged = tokio::task::block_in_place(|| {
+            check::check(&files, false, self.config, self.screen)?;
+            if tests.is_empty() {
+                return Ok(());
+            }
+            trial::run(tests, &trial::TrialArguments::default(), &self.deployment, self.screen)
+        });
+        judged.inspect_err(|failure| self.show(failure)).is_ok()
     }
 
     /// Gives the engine what it does not have yet. One that is away has it once it is back.

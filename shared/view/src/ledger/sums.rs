@@ -134,27 +134,11 @@ impl Views {
             let message = "values of parameters and variables are looked for in lists only";
             return Err(invalid("/params", message));
         }
-        let _turn = self.turn().await?;
         let summed = async {
             let client = self.host.store.reports().await?;
-            let (found, is_complete) = found(&client, query.halves(&search)).await?;
-            let chosen = spread(&found, query.sample);
-            sum(
-                &client,
-                &query,
-                &chosen,
-                LedgerSumsView {
-                    from: query.from,
-                    until: query.until,
-                    orders: found.len(),
-                    summed: 0,
-                    complete: is_complete,
-                    total_ms: 0,
-                    shares: Vec::new(),
-                    groups: Vec::new(),
-                },
-            )
-            .await
+            let (found, complete) = found(&client, query.halves(&search)).await?;
+            let time = SummedTime::of(&client, &query, &spread(&found, query.sample)).await?;
+            Ok(time.view(&query, found.len(), complete))
         };
         summed.await.map_err(self.failed("ledger"))
     }
@@ -191,39 +175,56 @@ fn spread(nos: &[i64], size: usize) -> Vec<i64> {
     (0..size).filter_map(|place| nos.get(place * nos.len() / size)).copied().collect()
 }
 
-/// Sums the time of these orders.
-async fn sum(
-    client: &Client,
-    query: &LedgerQuery,
-    chosen: &[i64],
-    mut view: LedgerSumsView,
-) -> Result<LedgerSumsView, Error> {
-    let none = LedgerSums::within(query.from, query.until);
-    let (mut all, mut groups) = (none.clone(), BTreeMap::<String, (usize, LedgerSums)>::new());
-    let mut reader = SpanReader::new(client, query.from, Timestamp::now());
-    for nos in chosen.chunks(TOGETHER) {
-        let orders = ledger::orders(client, nos).await?;
-        let spans = reader.of_some(&orders).await?;
-        for (order, spans) in orders.into_iter().zip(spans) {
-            let Some(spans) = spans else { continue };
-            view.summed += 1;
-            all.add(&spans);
-            let key = match query.by {
-                None => continue,
-                Some(LedgerKey::Flow) => order.flow,
-                Some(LedgerKey::Scenario) => order.scenario,
-            };
-            let (count, sums) = groups.entry(key).or_insert_with(|| (0, none.clone()));
-            *count += 1;
-            sums.add(&spans);
+/// Time of the orders of a sample, in all and by their groups.
+struct SummedTime {
+    orders: usize,
+    all: LedgerSums,
+    groups: BTreeMap<String, (usize, LedgerSums)>,
+}
+
+impl SummedTime {
+    /// Sums the time of these orders.
+    async fn of(client: &Client, query: &LedgerQuery, chosen: &[i64]) -> Result<Self, Error> {
+        let none = LedgerSums::within(query.from, query.until);
+        let mut summed = Self { orders: 0, all: none.clone(), groups: BTreeMap::new() };
+        let mut reader = SpanReader::new(client, query.from, Timestamp::now());
+        for nos in chosen.chunks(TOGETHER) {
+            let orders = ledger::orders(client, nos).await?;
+            let spans = reader.of_some(&orders).await?;
+            for (order, spans) in orders.into_iter().zip(spans) {
+                let Some(spans) = spans else { continue };
+                summed.orders += 1;
+                summed.all.add(&spans);
+                let key = match query.by {
+                    None => continue,
+                    Some(LedgerKey::Flow) => order.flow,
+                    Some(LedgerKey::Scenario) => order.scenario,
+                };
+                let (count, sums) = summed.groups.entry(key).or_insert_with(|| (0, none.clone()));
+                *count += 1;
+                sums.add(&spans);
+            }
+        }
+        Ok(summed)
+    }
+
+    /// The answer, with the number of the orders that were found.
+    fn view(self, query: &LedgerQuery, found: usize, complete: bool) -> LedgerSumsView {
+        let groups = self.groups.into_iter().map(|(key, (summed, sums))| group(key, summed, sums));
+        let mut groups: Vec<LedgerGroupView> = groups.collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.total_ms));
+        groups.truncate(MOST_GROUPS);
+        LedgerSumsView {
+            from: query.from,
+            until: query.until,
+            orders: found,
+            summed: self.orders,
+            complete,
+            total_ms: self.all.total(),
+            shares: shares(self.all, MOST_SHARES),
+            groups,
         }
     }
-    view.total_ms = all.total();
-    view.shares = shares(all, MOST_SHARES);
-    view.groups = groups.into_iter().map(|(key, (summed, sums))| group(key, summed, sums)).collect();
-    view.groups.sort_by_key(|group| std::cmp::Reverse(group.total_ms));
-    view.groups.truncate(MOST_GROUPS);
-    Ok(view)
 }
 
 fn group(key: String, summed: usize, sums: LedgerSums) -> LedgerGroupView {

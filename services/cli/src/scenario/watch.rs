@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use pagurus_scenario::LibraryEntry;
 use pagurus_scenario::deployment::Deployment;
+use pagurus_scenario::source::operations_of;
 
 use super::files::{self, files_in, holds_tests, is_scenario, is_scenario_or_tests};
 use super::{apply, check, deployment_of, trial};
@@ -92,21 +93,52 @@ struct ChangedFiles {
 }
 
 impl ChangedFiles {
-    /// The round for these changes among all files. A scenario brings its tests, and an operation all that may run it.
+    /// The round for these changes among all files. A scenario brings its tests, and an operation those that run it.
     fn of(
         changed: &BTreeSet<PathBuf>,
         all: &FilesSeen,
-        is_operation: impl Fn(&Path) -> bool,
+        operations_in: impl Fn(&Path) -> OperationNames,
         scenario_of: impl Fn(&Path) -> PathBuf,
     ) -> Self {
-        let reaches_all = changed.iter().any(|path| is_scenario(path) && is_operation(path));
-        let wanted = |path: &&PathBuf| reaches_all || changed.contains(*path);
-        let scenarios: BTreeSet<PathBuf> =
-            all.keys().filter(|path| is_scenario(path)).filter(wanted).cloned().collect();
+        let known: Vec<(&PathBuf, OperationNames)> =
+            all.keys().filter(|path| is_scenario(path)).map(|path| (path, operations_in(path))).collect();
+        let mut scenarios: BTreeSet<PathBuf> =
+            changed.iter().filter(|path| is_scenario(path)).cloned().collect();
+        // Operations run operations.
+        loop {
+            let inside = known.iter().filter(|(path, _)| scenarios.contains(*path));
+            let names: BTreeSet<&String> = inside.filter_map(|(_, one)| one.own.as_ref()).collect();
+            let outside = known.iter().filter(|(path, _)| !scenarios.contains(*path));
+            let reached = outside.filter(|(_, one)| one.runs.iter().any(|name| names.contains(name)));
+            let reached: Vec<PathBuf> = reached.map(|(path, _)| (*path).clone()).collect();
+            if reached.is_empty() {
+                break;
+            }
+            scenarios.extend(reached);
+        }
         let tests = all.keys().filter(|path| holds_tests(path));
-        let tests =
-            tests.filter(|path| wanted(path) || scenarios.contains(&scenario_of(path))).cloned().collect();
-        Self { scenarios, tests }
+        let tests = tests.filter(|path| changed.contains(*path) || scenarios.contains(&scenario_of(path)));
+        Self { tests: tests.cloned().collect(), scenarios }
+    }
+}
+
+/// Names in the file of a scenario.
+#[derive(Default)]
+struct OperationNames {
+    /// Name of the scenario, by which others may run it.
+    own: Option<String>,
+    /// Names of the operations that it runs.
+    runs: BTreeSet<String>,
+}
+
+impl OperationNames {
+    /// Reads a file. One that cannot be read has none.
+    fn read(path: &Path) -> Self {
+        let Ok(text) = input::text_of(path) else { return Self::default() };
+        Self {
+            own: LibraryEntry::of_text(&text, None).map(|entry| entry.name),
+            runs: operations_of(&text).into_iter().map(|(name, _)| name).collect(),
+        }
     }
 }
 
@@ -132,7 +164,7 @@ impl ScenarioWatch<'_> {
             if last.as_ref() == Some(&now) {
                 let changed = changed(&self.handled, &now);
                 if !changed.is_empty() {
-                    let round = ChangedFiles::of(&changed, &now, is_operation, trial::scenario_of);
+                    let round = ChangedFiles::of(&changed, &now, OperationNames::read, trial::scenario_of);
                     self.handled.clone_from(&now);
                     self.say(&changed);
                     self.round(round).await;
@@ -221,11 +253,6 @@ impl ScenarioWatch<'_> {
     }
 }
 
-/// True for a file that says that it is an operation. One that cannot be read says nothing.
-fn is_operation(path: &Path) -> bool {
-    input::text_of(path).is_ok_and(|text| LibraryEntry::of_text(&text, None).is_some())
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
@@ -246,23 +273,30 @@ mod tests {
             ("a.test.yaml", 1),
             ("b.yaml", 1),
             ("b.test.yaml", 1),
+            ("c.yaml", 1),
+            ("d.yaml", 1),
             ("other.test.yaml", 1),
         ]);
         let scenario_of = |tests: &Path| match tests.to_str().unwrap() {
             "other.test.yaml" => PathBuf::from("a.yaml"),
             name => PathBuf::from(name.replace(".test", "")),
         };
-        let round = |changed: &[&str], operation: &str| {
-            ChangedFiles::of(&paths(changed), &all, |path| path == Path::new(operation), scenario_of)
+        // `a` runs `b`, and `b` runs `c`.
+        let operations_in = |path: &Path| {
+            let own = path.to_str().unwrap().replace(".yaml", "");
+            let runs = [("a", "b"), ("b", "c")].into_iter().filter(|(user, _)| *user == own);
+            OperationNames { runs: runs.map(|(_, name)| name.to_owned()).collect(), own: Some(own) }
         };
+        let round = |changed: &[&str]| ChangedFiles::of(&paths(changed), &all, operations_in, scenario_of);
         let of = |scenarios: &[&str], tests: &[&str]| ChangedFiles {
             scenarios: paths(scenarios),
             tests: paths(tests),
         };
-        assert_eq!(round(&["a.yaml"], "b.yaml"), of(&["a.yaml"], &["a.test.yaml", "other.test.yaml"]));
-        assert_eq!(round(&["b.test.yaml"], ""), of(&[], &["b.test.yaml"]));
-        let every = of(&["a.yaml", "b.yaml"], &["a.test.yaml", "b.test.yaml", "other.test.yaml"]);
-        assert_eq!(round(&["b.yaml"], "b.yaml"), every);
+        assert_eq!(round(&["a.yaml"]), of(&["a.yaml"], &["a.test.yaml", "other.test.yaml"]));
+        assert_eq!(round(&["b.test.yaml"]), of(&[], &["b.test.yaml"]));
+        let every = ["a.test.yaml", "b.test.yaml", "other.test.yaml"];
+        assert_eq!(round(&["c.yaml"]), of(&["a.yaml", "b.yaml", "c.yaml"], &every));
+        assert_eq!(round(&["d.yaml"]), of(&["d.yaml"], &[]));
     }
 
     #[test]

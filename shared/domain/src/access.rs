@@ -1,9 +1,11 @@
 //! Who may do what: roles, the operations that each admits to, and the roles that groups of a directory give.
 
+pub mod scope;
 pub mod throttle;
 pub mod token;
 
 use crate::id::spelled;
+use scope::AccessScope;
 
 /// Role of a person or a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -108,13 +110,21 @@ pub struct Identity {
     pub role: AccessRole,
     /// Proof of the name.
     pub method: LoginMethod,
+    /// Names and payloads that they see.
+    pub scope: AccessScope,
 }
 
 impl Identity {
     /// Everybody, where the API is open: nothing is asked, and nothing is refused.
     #[must_use]
     pub const fn anybody() -> Self {
-        Self { name: String::new(), role: AccessRole::Admin, method: LoginMethod::Public }
+        Self::unlimited(String::new(), AccessRole::Admin, LoginMethod::Public)
+    }
+
+    /// Somebody who sees everything.
+    #[must_use]
+    pub const fn unlimited(name: String, role: AccessRole, method: LoginMethod) -> Self {
+        Self { name, role, method, scope: AccessScope::WHOLE }
     }
 
     /// Name of the principal of what is done: method and name, such as `ldap:anna`. None for everybody.
@@ -200,7 +210,7 @@ mod tests {
     #[test]
     fn ord_24_a_principal_says_how_its_name_was_proved() {
         assert_eq!(Identity::anybody().principal(), None);
-        let anna = Identity { name: "anna".into(), role: AccessRole::Viewer, method: LoginMethod::Ldap };
+        let anna = Identity::unlimited("anna".into(), AccessRole::Viewer, LoginMethod::Ldap);
         assert_eq!(anna.principal().as_deref(), Some("ldap:anna"));
     }
 }

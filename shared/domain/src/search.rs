@@ -139,6 +139,18 @@ impl Search {
         !self.params.is_empty() || !self.vars.is_empty()
     }
 
+    /// The first condition that asks for a value out of a payload: who does not see payloads must not search by them.
+    #[must_use]
+    pub fn payload_condition(&self) -> Option<&'static str> {
+        let fields = [
+            ("params", !self.params.is_empty()),
+            ("vars", !self.vars.is_empty()),
+            ("attributes", !self.attributes.is_empty()),
+            ("text", self.text.is_some()),
+        ];
+        fields.into_iter().find_map(|(field, is_given)| is_given.then_some(field))
+    }
+
     /// Refuses what would look through all orders for a condition that costs much for each, and says which condition
     /// would narrow it down.
     ///

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pagurus_domain::access::scope::{AccessScope, TenantMembership, Tenants};
 use pagurus_domain::access::{AccessMode, AccessRole, CallbackProof, GroupRoles};
 use pagurus_domain::document::Fault;
 use pagurus_domain::id::Vocabulary;
@@ -21,6 +22,8 @@ section! {
     ("access.groups.viewer", TextsOrNone, "[]", Live, "Groups whose members see everything and change nothing; `*` stands for everybody whom the directory knows.");
     ("access.groups.operator", TextsOrNone, "[]", Live, "Groups whose members also act on orders, flows, systems and nodes.");
     ("access.groups.admin", TextsOrNone, "[]", Live, "Groups whose members also change scenarios and give access.");
+    payloads: AccessRole = ("access.payloads", Choice(&["viewer", "operator", "admin"]), "viewer", Live, "The least role of people that sees payloads: parameters, variables, results, callbacks, and the texts that scenarios make of them. Others see `***` in their place, and do not search by them.");
+    ("access.tenants", Tree("a list of `name`, `groups`, `flows`, `queues` and `scenarios`"), "[]", Live, "Tenants: groups of people, and the flows, queues and scenarios that they own, by name or with `*` for any letters. What a tenant owns is seen and acted on by its members and by administrators alone; what no tenant owns is everybody's.");
     callbacks: CallbackProof = ("access.callbacks", Choice(CallbackProof::WORDS), "address", Live, "Proof that an answer to a request needs, outside `public`: with `address` the address of the request is enough, which only the called system knows; with `token` a token of the role `system` besides.");
     idle: Duration = ("access.session.idle", Duration, "30m", Live, "How long a session lasts in which nothing is asked.");
     longest: Duration = ("access.session.longest", Duration, "12h", Live, "How long a session lasts at most.");
@@ -30,9 +33,22 @@ section! {
 
     /// Groups that give roles.
     with groups: GroupRoles = SettingsBuilder::group_roles;
+    /// Tenants.
+    with tenants: Tenants = SettingsBuilder::tenants;
 }
 
 impl AccessSettings {
+    /// Names and payloads that somebody in this role, and of these tenants, sees. Programs see the payloads that they send.
+    #[must_use]
+    pub fn scope(&self, role: AccessRole, membership: &TenantMembership) -> AccessScope {
+        if role == AccessRole::Admin {
+            return AccessScope::WHOLE;
+        }
+        let scope = self.tenants.scope(membership);
+        let is_person = AccessRole::OF_PEOPLE.contains(&role);
+        if is_person && !role.admits_to(self.payloads, true) { scope.without_payloads() } else { scope }
+    }
+
     /// The fault of a local administrator of whom one half is set. Each key may be changed alone, so that only a start has it.
     pub(crate) fn unpaired(&self) -> Option<Fault> {
         let message = "needs both `access.local.name` and `access.local.password_hash`";

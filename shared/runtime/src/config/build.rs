@@ -5,6 +5,7 @@ mod flows;
 pub(super) mod keys;
 mod ldap;
 mod servers;
+mod tenants;
 mod trees;
 
 use pagurus_domain::activation::{ActivationMode, AgeGroups};

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use pagurus_domain::access::{AccessMode, CallbackProof};
+use pagurus_domain::access::{AccessMode, AccessRole, CallbackProof};
 use pagurus_domain::activation::ActivationMode;
 use pagurus_domain::document::{DocumentNode, Fault};
 use pagurus_domain::flow::DistributionMode;
@@ -66,6 +66,7 @@ from_key! {
     DistributionMode: Typed::Text(word) => word.parse().ok();
     StartMode: Typed::Text(word) => word.parse().ok();
     AccessMode: Typed::Text(word) => word.parse().ok();
+    AccessRole: Typed::Text(word) => word.parse().ok();
     CallbackProof: Typed::Text(word) => word.parse().ok();
     IntakeTransport: Typed::Text(word) => word.parse().ok();
 }

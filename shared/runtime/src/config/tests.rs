@@ -17,6 +17,7 @@ use super::*;
 
 mod notify;
 mod oidc;
+mod tenants;
 
 fn with(text: &str, environment: &[(&str, &str)]) -> Result<Settings, Vec<String>> {
     let pairs = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

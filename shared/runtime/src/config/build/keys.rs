@@ -13,6 +13,7 @@ pub(in super::super) static TREES: &[(&str, Form)] = &[
     ("notify.allow", list(&Form::Fields(&NOTIFY))),
     ("reply.allow", list(&Form::Fields(&REPLY))),
     ("secrets.for", Form::Map { names: "^[A-Za-z][A-Za-z0-9_-]{0,63}$", of: &SECRET_TARGETS, least: 0 }),
+    ("access.tenants", list(&Form::Fields(&TENANT))),
     ("config", Form::Map { names: "", of: &Form::Anything, least: 0 }),
 ];
 
@@ -55,6 +56,16 @@ pub(super) static SYSTEM: Keys = Keys::with_rules(
     ],
     &[KeyRule::OneOf(&[&["host"], &["path"], &["host", "path"], &["exchange"]])],
 );
+
+pub(super) static TENANT: Keys = Keys::new(&[
+    required("name", NAME, "The name of the tenant, as tokens and pages say it."),
+    key("groups", OWNED, "Groups of people, as the directory names them."),
+    key("flows", OWNED, "The flows that it owns, with `*` for any letters."),
+    key("queues", OWNED, "The queues that it owns, with `*` for any letters."),
+    key("scenarios", OWNED, "The scenarios that it owns, with `*` for any letters."),
+]);
+
+const OWNED: Form = list(&Form::NotEmpty);
 
 const NAME: Form = Form::Written("^.{1,64}$");
 

@@ -121,7 +121,7 @@ GRANT SELECT, INSERT (role, name, reason, made_by), DELETE ON node_marks TO pagu
 GRANT SELECT, INSERT (name, role, address, version, concurrency, status, transport), UPDATE (status, ended_at) ON nodes TO pagurus_intake;
 GRANT SELECT (operation, order_no, outcome, reason, aftermath) ON operation_orders TO pagurus_intake;
 GRANT SELECT ON operation_reasons TO pagurus_intake;
-GRANT SELECT, INSERT (key, action, fields, search, again, reason, made_by, urgency, rate, ramp, follow_until, state, selection), UPDATE (key, shift, state, because, selection, ended_at) ON operations TO pagurus_intake;
+GRANT SELECT, INSERT (key, action, fields, search, again, reason, made_by, urgency, rate, ramp, follow_until, state, selection, tenants), UPDATE (key, shift, state, because, selection, ended_at) ON operations TO pagurus_intake;
 GRANT SELECT, INSERT ON order_labels TO pagurus_intake;
 GRANT SELECT, INSERT (id, digest, scenario, mode, queue, priority, flow, transaction_id, notify, trace, start_at, start_deadline, start_period, created_at, status, awaited, answers, promise_at, labels), UPDATE (scenario, priority, notify, start_at, start_deadline, status, scenario_status, step, entry_point, life, attempt, events, visited, distance, started_at, finished_at, updated_at, result, message, error_class, error_message, awaited, error_system, stages, retries, error_state) ON orders TO pagurus_intake;
 GRANT SELECT ON SEQUENCE orders_no_seq TO pagurus_intake;
@@ -154,7 +154,7 @@ GRANT SELECT, INSERT (name, url, format, secret, occasions, scenarios, labels, o
 GRANT SELECT (order_no, attempt, deaths, died_on, is_computed), INSERT (order_no, attempt, deaths, died_on, is_computed), UPDATE (attempt, deaths, died_on, is_computed, since) ON suspects TO pagurus_intake;
 GRANT SELECT, INSERT (system, what, from_at, until_at, reason, made_by), UPDATE (what, from_at, until_at, reason, made_by, made_at), DELETE ON system_overrides TO pagurus_intake;
 GRANT SELECT ON system_states TO pagurus_intake;
-GRANT SELECT, INSERT (id, digest, name, role, made_by, ends_at), UPDATE (used_at, revoked_at) ON tokens TO pagurus_intake;
+GRANT SELECT, INSERT (id, digest, name, role, made_by, ends_at, tenants), UPDATE (used_at, revoked_at) ON tokens TO pagurus_intake;
 GRANT SELECT (name, after_no, begun_at, rounds, ended_at) ON walks TO pagurus_intake;
 GRANT SELECT (window_no, begins_at, shift) ON window_shifts TO pagurus_intake;
 
@@ -215,7 +215,7 @@ GRANT SELECT ON node_marks TO pagurus_activator;
 GRANT SELECT, INSERT (name, role, address, version, concurrency, status, transport), UPDATE (status, ended_at), DELETE ON nodes TO pagurus_activator;
 GRANT SELECT (operation, order_no, outcome, life, class, aftermath), INSERT (operation, order_no), UPDATE (outcome, reason, life, class, aftermath), DELETE ON operation_orders TO pagurus_activator;
 GRANT SELECT, INSERT, UPDATE (orders, example), DELETE ON operation_reasons TO pagurus_activator;
-GRANT SELECT (no, action, fields, search, again, shift, reason, made_by, made_at, urgency, rate, ramp, follow_until, state, because, selection, looked, total, done, skipped, failed, succeeded, failed_again, failed_otherwise, left_alone, speed, allowance, allowed_at, acted_at, ended_at), UPDATE (state, because, selection, looked, total, done, skipped, failed, succeeded, failed_again, failed_otherwise, left_alone, speed, allowance, allowed_at, acted_at, ended_at), DELETE ON operations TO pagurus_activator;
+GRANT SELECT (no, action, fields, search, again, shift, reason, made_by, made_at, urgency, rate, ramp, follow_until, state, because, selection, looked, total, done, skipped, failed, succeeded, failed_again, failed_otherwise, left_alone, speed, allowance, allowed_at, acted_at, ended_at, tenants), UPDATE (state, because, selection, looked, total, done, skipped, failed, succeeded, failed_again, failed_otherwise, left_alone, speed, allowance, allowed_at, acted_at, ended_at), DELETE ON operations TO pagurus_activator;
 GRANT SELECT, INSERT, DELETE ON order_labels TO pagurus_activator;
 GRANT SELECT, INSERT (id, digest, scenario, mode, queue, priority, flow, transaction_id, notify, trace, start_at, start_deadline, start_period, created_at, status, awaited, answers, promise_at, labels), UPDATE (scenario, priority, notify, start_at, start_deadline, status, scenario_status, step, entry_point, life, attempt, events, visited, distance, started_at, finished_at, updated_at, result, message, error_class, error_message, awaited, error_system, stages, retries, error_state), DELETE ON orders TO pagurus_activator;
 GRANT SELECT (order_no, life, kind, parked_because, subscription), INSERT (order_no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, next_at, receiver, format, number, subscription), UPDATE (next_at, parked_because, again_since), DELETE ON outbox TO pagurus_activator;

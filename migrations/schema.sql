@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/architecture, never edited. Why things are as they
--- are stands in the migrations. Of: V10__schedules.sql, V11__operations_as_actions.sql, V12__cancellations.sql, V13__intake_transport.sql, V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql, V8__labels.sql, V9__subscriptions.sql (digest b5f2d4cd265d51c5)
+-- are stands in the migrations. Of: V10__schedules.sql, V11__operations_as_actions.sql, V12__cancellations.sql, V13__intake_transport.sql, V14__tenants.sql, V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql, V8__labels.sql, V9__subscriptions.sql (digest 417f8d4d2e668937)
 
 CREATE FUNCTION audit_forget(older interval, most bigint) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -530,6 +530,7 @@ CREATE TABLE operations (
     allowed_at timestamp with time zone DEFAULT now() NOT NULL,
     acted_at timestamp with time zone,
     ended_at timestamp with time zone,
+    tenants text[],
     CONSTRAINT operations_rate_check CHECK ((rate > (0)::double precision)),
     CONSTRAINT operations_state_check CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'aborted'::text]))),
     CONSTRAINT operations_urgency_check CHECK ((urgency = ANY (ARRAY['high'::text, 'normal'::text, 'low'::text])))
@@ -1006,6 +1007,7 @@ CREATE TABLE tokens (
     ends_at timestamp with time zone,
     used_at timestamp with time zone,
     revoked_at timestamp with time zone,
+    tenants text[],
     CONSTRAINT tokens_role_check CHECK ((role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text, 'client'::text, 'system'::text])))
 );
 

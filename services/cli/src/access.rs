@@ -59,6 +59,9 @@ pub(crate) struct Make {
     /// Role, which says what it may do
     #[arg(long, value_enum)]
     role: TokenRole,
+    /// Tenant that it belongs to, several times for several; `*` for all
+    #[arg(long = "tenant", value_name = "TENANT")]
+    tenants: Vec<String>,
     /// Time for which it is valid, like 90d; left out: until it is revoked
     #[arg(long = "for", value_name = "DURATION", value_parser = input::parse_duration)]
     duration: Option<Duration>,
@@ -124,6 +127,7 @@ const TOKENS: List<TokenView> = List {
         ("TOKEN", |token| token.id.clone()),
         ("NAME", |token| token.name.clone()),
         ("ROLE", |token| token.role.clone()),
+        ("TENANTS", |token| token.tenants.join(",")),
         ("MADE", |token| time(token.made_at)),
         ("USED", |token| token.used_at.map_or_else(|| "never".to_owned(), time)),
         ("ENDS", |token| token.ends_at.map_or_else(String::new, time)),
@@ -180,9 +184,9 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
 }
 
 async fn make_token(make: Make, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
-    let Make { name, role, duration, reason, login } = make;
+    let Make { name, role, tenants, duration, reason, login } = make;
     let ends_at = duration.and_then(|duration| Timestamp::now().checked_add(duration).ok());
-    let asked = TokenRequest { name, role: role.0.to_string(), ends_at, reason };
+    let asked = TokenRequest { name, role: role.0.to_string(), tenants, ends_at, reason };
     let reply = match login {
         None => client.post("/v1/access/tokens", &asked).await?,
         Some(name) => {
@@ -220,9 +224,19 @@ fn password() -> Result<String, CliError> {
     Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }
 
+/// Further clauses for somebody who does not see everything.
+fn seen_by(who: &SessionView) -> String {
+    let tenants = match &who.tenants {
+        None => String::new(),
+        Some(tenants) if tenants.is_empty() => "; member of no tenant".to_owned(),
+        Some(tenants) => format!("; member of {}", tenants.join(", ")),
+    };
+    format!("{tenants}{}", if who.payloads_hidden { "; sees no payloads" } else { "" })
+}
+
 fn known_as(who: &SessionView) -> String {
     match (&who.name, &who.role) {
-        (Some(name), Some(role)) => format!("{name}, {role}, by {}", text(&who.method)),
+        (Some(name), Some(role)) => format!("{name}, {role}, by {}{}", text(&who.method), seen_by(who)),
         (None, Some(role)) => format!("anybody, {role}: the API is open (`access.mode: {}`)", who.mode),
         _ => format!("unknown: send a token (`access.mode: {}`)", who.mode),
     }
@@ -251,9 +265,14 @@ mod tests {
             name: name.map(str::to_owned),
             role: role.map(str::to_owned),
             method: Some("token".into()),
+            tenants: name.map(|_| vec!["bank".to_owned()]),
+            payloads_hidden: name.is_some(),
             csrf_token: None,
         };
-        assert_eq!(known_as(&who(Some("shop"), Some("client"))), "shop, client, by token");
+        assert_eq!(
+            known_as(&who(Some("shop"), Some("client"))),
+            "shop, client, by token; member of bank; sees no payloads"
+        );
         assert_eq!(known_as(&who(None, None)), "unknown: send a token (`access.mode: token`)");
         assert_eq!(TokenRole::value_variants().len(), AccessRole::WORDS.len());
     }

@@ -100,6 +100,7 @@ const EXAMPLES: &[&str] = &[
     "pagurus access tokens list",
     "pagurus access tokens make shop --role client --for 90d --reason 'orders of the web shop'",
     "pagurus access tokens make first --role admin --login root",
+    "pagurus access tokens make bank-portal --role client --tenant bank",
     "pagurus access tokens revoke 4f09c2",
     "pagurus access sessions list",
     "pagurus access sessions end 0a1b2c3d4e5f",

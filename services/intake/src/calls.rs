@@ -19,7 +19,7 @@ pub(crate) async fn answered(
     key: &str,
     patience: Duration,
 ) -> Result<CallView, Problem> {
-    let call = intake.views.call(id, key).await?;
+    let call = intake.whole_views().call(id, key).await?;
     if call.answered_at.is_some() || patience.is_zero() {
         return Ok(call_view(call));
     }

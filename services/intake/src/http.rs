@@ -12,6 +12,7 @@ mod caller;
 mod calls;
 mod centre;
 mod cluster;
+mod concern;
 mod description;
 mod document;
 mod dry_run;
@@ -26,6 +27,7 @@ mod operations;
 mod orders;
 mod pages;
 mod parts;
+mod payloads;
 mod preconditions;
 mod query;
 mod queues;
@@ -58,6 +60,7 @@ pub(crate) use self::body::Bodies;
 use self::description::Description;
 use self::document::Table;
 pub(crate) use self::exports::Exports;
+use self::payloads::Payloads;
 pub(crate) use self::quota::ClientQuotas;
 use crate::Intake;
 
@@ -110,6 +113,7 @@ pub(crate) fn router(intake: Intake) -> Router {
         })
         .with_state(intake.clone())
         .layer(Extension(Arc::new(Description::of(&document))))
+        .layer(Extension(Arc::new(Payloads::of(&document))))
         .layer(middleware::from_fn_with_state(intake.clone(), identity::identify))
         .layer(middleware::from_fn_with_state(intake.clone(), quota::limit))
         .layer(middleware::from_fn_with_state(intake, guard::guard))

@@ -49,12 +49,20 @@ impl Deref for Intake {
     }
 }
 
+impl Intake {
+    /// Views as those have them who see everything: for what was admitted already, and for what is shown to nobody.
+    fn whole_views(&self) -> &Views {
+        &self.all_views
+    }
+}
+
 /// The parts of an [`Intake`].
 struct IntakeParts {
     host: Host,
     catalogue: Catalogue,
     commands: Commands,
-    views: Views,
+    /// Views of those who see everything; handlers have their own.
+    all_views: Views,
     access: Access,
     waiters: Waiters,
     streams: Streams,
@@ -161,7 +169,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
         host: host.clone(),
         catalogue,
         commands,
-        views,
+        all_views: views,
         access: Access::of(host.clone()),
         waiters: waiters.clone(),
         streams: streams.clone(),
@@ -170,7 +178,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     }));
     host.start("backlog", intake.backlog.clone());
     host.spawn("waiters", waiters.watch(host.clone()));
-    host.spawn("stream", streams.run(host.clone(), intake.views.clone()));
+    host.spawn("stream", streams.run(host.clone(), intake.whole_views().clone()));
     open(intake, settings.intake.transport)?;
     host.at_work(false).await;
     host.draining.cancelled().await;

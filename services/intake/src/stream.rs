@@ -226,6 +226,7 @@ impl Streams {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
+    use pagurus_domain::access::scope::AccessScope;
     use pagurus_runtime::Peer;
 
     use super::*;
@@ -234,7 +235,9 @@ mod tests {
 
     fn join(streams: &Streams, host: u8) -> Result<mpsc::Receiver<StreamMessage>, Full> {
         let address = Peer(([10, 0, 0, host], 1).into()).client();
-        streams.join(address, StreamFilter::default(), Vec::new(), None, MOST).map(|joined| joined.receiver)
+        streams
+            .join(address, StreamFilter::within(AccessScope::WHOLE), Vec::new(), None, MOST)
+            .map(|joined| joined.receiver)
     }
 
     #[test]

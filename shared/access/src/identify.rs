@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use pagurus_domain::access::scope::TenantMembership;
 use pagurus_domain::access::token::SecretDigest;
 use pagurus_domain::access::{AccessMode, AccessRole, Identity, LoginMethod};
 use pagurus_runtime::config::AccessSettings;
@@ -80,7 +81,12 @@ impl Access {
         if owner.is_unchecked && owner.method == LoginMethod::Ldap {
             self.recheck(*credential.digest());
         }
-        Ok(Some(Identity { name: owner.name, role, method: owner.method }))
+        let membership = match owner.method {
+            LoginMethod::Token => TenantMembership::read(owner.groups),
+            _ => self.tenants_of(&owner.groups),
+        };
+        let scope = settings.access.scope(role, &membership);
+        Ok(Some(Identity { name: owner.name, role, method: owner.method, scope }))
     }
 
     /// Role that the settings of this moment give: they may have changed since the login. None if they give none.

@@ -18,6 +18,7 @@ mod tokens;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pagurus_domain::access::scope::TenantMembership;
 use pagurus_domain::access::throttle::LoginThrottle;
 use pagurus_domain::access::{AccessMode, AccessRole, Identity};
 use pagurus_runtime::Host;
@@ -82,6 +83,15 @@ impl Access {
         match self.0.directory {
             Directory::Ldap(_) => roles.role_of(groups, ldap::is_same_dn),
             Directory::Nobody | Directory::Oidc(_) => roles.role_of(groups, |one, other| one == other),
+        }
+    }
+
+    /// Tenants that groups of the directory lead to.
+    fn tenants_of(&self, groups: &[String]) -> TenantMembership {
+        let tenants = &self.0.host.settings().access.tenants;
+        match self.0.directory {
+            Directory::Ldap(_) => tenants.of_groups(groups, ldap::is_same_dn),
+            Directory::Nobody | Directory::Oidc(_) => tenants.of_groups(groups, |one, other| one == other),
         }
     }
 

@@ -139,7 +139,8 @@ impl Access {
             return Err(Problem::new(Type::Forbidden, detail));
         };
         let secret = SessionSecret::new();
-        let identity = Identity { name: person.name.clone(), role, method };
+        let scope = self.0.host.settings().access.scope(role, &self.tenants_of(&person.groups));
+        let identity = Identity { name: person.name.clone(), role, method, scope };
         let session = NewSession {
             id: &secret.id(),
             digest: secret.digest(),

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     fn of(name: &str) -> Option<Identity> {
-        Some(Identity { name: name.into(), role: AccessRole::Client, method: LoginMethod::Token })
+        Some(Identity::unlimited(name.into(), AccessRole::Client, LoginMethod::Token))
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use pagurus_domain::access::AccessRole;
+use pagurus_domain::access::scope::TenantMembership;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::id::UnknownWord;
 use pagurus_domain::number::saturated;
@@ -33,6 +34,7 @@ impl Access {
             .role
             .parse()
             .map_err(|error: UnknownWord| Problem::of_field("/role", error.to_string()))?;
+        self.check_tenants(&request.tenants)?;
         checked("/name", &request.name, 1, MAX_NAME)?;
         checked("/reason", &request.reason, 0, MAX_REASON)?;
         if request.ends_at.is_some_and(|end| end <= Timestamp::now()) {
@@ -45,6 +47,23 @@ impl Access {
             }
         }
         Err(Problem::new(Type::Busy, "no free id was found for the token; try again"))
+    }
+
+    /// Refuses names that no tenant of the configuration has: the token would see less than was meant.
+    fn check_tenants(&self, named: &[String]) -> Result<(), Problem> {
+        let settings = self.0.host.settings();
+        let known: Vec<&str> = settings.access.tenants.names().collect();
+        for (index, name) in named.iter().enumerate() {
+            if name != TenantMembership::ALL && !known.contains(&name.as_str()) {
+                let shown: String = name.chars().take(64).collect();
+                let message = match known.as_slice() {
+                    [] => format!("there is no tenant `{shown}`: `access.tenants` names none"),
+                    known => format!("there is no tenant `{shown}`; there are: {}", known.join(", ")),
+                };
+                return Err(Problem::of_field(&format!("/tenants/{index}"), message));
+            }
+        }
+        Ok(())
     }
 
     async fn try_token(
@@ -62,13 +81,16 @@ impl Access {
             role,
             made_by: &made_by,
             ends_at: request.ends_at,
+            tenants: &request.tenants,
         };
         let mut client = self.0.host.store.api().await?;
         let tx = client.transaction().await?;
         let Some(kept) = stored::add_token(&tx, &new).await? else { return Ok(None) };
         let reason = Some(request.reason.as_str()).filter(|reason| !reason.is_empty());
         let entry = AuditEntry::new("make", (AuditKind::Token, token.id()), by, reason);
-        let detail = json!({"name": request.name, "role": role.as_str(), "endsAt": request.ends_at});
+        let detail = json!({
+            "name": request.name, "role": role.as_str(), "endsAt": request.ends_at, "tenants": request.tenants,
+        });
         entry.with(&detail).record(&tx).await?;
         tx.commit().await?;
         Ok(Some(NewTokenView { token: token.reveal().to_owned(), kept }))

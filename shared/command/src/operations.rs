@@ -9,6 +9,7 @@ mod selection;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::access::scope::{AccessScope, OwnedKind};
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::parse_duration;
 use pagurus_domain::json::json_text;
@@ -61,11 +62,12 @@ impl Commands {
         &self,
         asked: &OperationRequest,
         by: &Principal,
+        scope: &AccessScope,
         key: Option<&RequestKey>,
     ) -> Result<(OperationOutcome, Option<i64>), Problem> {
-        let understood = self.understood(asked).await?;
+        let understood = self.understood(asked, scope).await?;
         if asked.dry_run {
-            return Ok((self.would_be(&understood.search, asked.again).await?, None));
+            return Ok((self.would_be(&understood.search, scope, asked.again).await?, None));
         }
         let own = RequestKey::of_our_own();
         let key = key.unwrap_or(&own);
@@ -84,6 +86,7 @@ impl Commands {
             rate: asked.rate,
             ramp: understood.ramp.as_deref(),
             follow_until: understood.follow_until,
+            tenants: scope.tenants(),
         };
         let mut tries = Tries::default();
         let made = loop {
@@ -134,7 +137,7 @@ impl Commands {
     }
 
     /// Reads and checks everything that a request asks for.
-    async fn understood(&self, asked: &OperationRequest) -> Result<Understood, Problem> {
+    async fn understood(&self, asked: &OperationRequest, scope: &AccessScope) -> Result<Understood, Problem> {
         checked("reason", &asked.reason, MAX_REASON)?;
         let action = BulkAction::read(&asked.action, &asked.with, &asked.reason)?;
         let now = Timestamp::now();
@@ -145,7 +148,7 @@ impl Commands {
             })?,
             (None, Some(name), None) => self.saved_search(name, now).await?,
             (None, None, Some(no)) => {
-                self.operation_to_repeat(no).await?;
+                self.operation_to_repeat(no, scope).await?;
                 Search::default()
             }
             _ => {
@@ -153,6 +156,10 @@ impl Commands {
                 return Err(Problem::new(Type::Invalid, message).at("/search"));
             }
         };
+        if let Some(condition) = search.payload_condition().filter(|_| scope.hides_payloads()) {
+            return Err(Problem::payloads_are_hidden(condition));
+        }
+        check_clones(asked, scope)?;
         if search.is_empty() && asked.again.is_none() {
             let message = "a search without conditions would be every order: name one";
             return Err(Problem::new(Type::Invalid, message).at("/search"));
@@ -175,9 +182,12 @@ impl Commands {
         Search::read(&value, now).map_err(|faults| Problem::of_faults(Type::Invalid, &faults))
     }
 
-    async fn operation_to_repeat(&self, no: i64) -> Result<(), Problem> {
+    async fn operation_to_repeat(&self, no: i64, scope: &AccessScope) -> Result<(), Problem> {
         let found = async { operations::find(&self.host.store.operations().await?, no).await };
         match found.await.map_err(self.failed("operation"))? {
+            Some(found) if !scope.has_work_of(found.tenants.as_deref()) => {
+                Err(Problem::no_operation(no).at("/again"))
+            }
             None => Err(Problem::no_operation(no).at("/again")),
             Some(found) if !found.state.is_over() => {
                 let message = format!("operation {no} is {}: it still goes on with its orders", found.state);
@@ -188,7 +198,12 @@ impl Commands {
     }
 
     /// Counts the orders that the operation would take now.
-    async fn would_be(&self, search: &Search, again: Option<i64>) -> Result<OperationOutcome, Problem> {
+    async fn would_be(
+        &self,
+        search: &Search,
+        scope: &AccessScope,
+        again: Option<i64>,
+    ) -> Result<OperationOutcome, Problem> {
         let looked = async {
             let client = self.host.store.operations().await?;
             if let Some(former) = again {
@@ -197,7 +212,7 @@ impl Commands {
                 let orders = counts.failed + counts.failed_again + counts.failed_otherwise;
                 return Ok((orders, true, Vec::new()));
             }
-            let Some(mut walk) = SearchWalk::begin(&client, search.clone(), None).await? else {
+            let Some(mut walk) = SearchWalk::begin(&client, search.clone(), scope, None).await? else {
                 return Ok((0, true, Vec::new()));
             };
             let (mut orders, mut looked, mut examples) = (0, 0, Vec::new());
@@ -276,6 +291,21 @@ impl Commands {
     fn finder(&self) -> Finder {
         Finder { catalogue: self.catalogue.clone(), secrets: std::sync::Arc::clone(&self.secrets) }
     }
+}
+
+/// Refuses clones that would become orders which those who ask do not see.
+fn check_clones(asked: &OperationRequest, scope: &AccessScope) -> Result<(), Problem> {
+    if scope.has_every_name() {
+        return Ok(());
+    }
+    for kind in [OwnedKind::Scenario, OwnedKind::Queue, OwnedKind::Flow] {
+        let Some(given) = asked.with.get(kind.as_str()) else { continue };
+        if given.as_str().is_none_or(|name| !scope.has(kind, name)) {
+            let message = format!("names a {kind} that is not of your tenants");
+            return Err(Problem::new(Type::Forbidden, message).at(format!("/with/{kind}")));
+        }
+    }
+    Ok(())
 }
 
 /// JSON that this program has written.

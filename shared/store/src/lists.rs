@@ -6,6 +6,7 @@ pub mod errors;
 pub mod ledger;
 pub mod measures;
 pub mod promises;
+pub mod scope;
 pub mod search;
 pub mod searches;
 pub mod stats;

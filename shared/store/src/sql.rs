@@ -40,6 +40,54 @@ macro_rules! shown_status {
 }
 pub(crate) use shown_status;
 
+/// True for a name that somebody sees, as SQL. The parameters are the patterns of
+/// [`pagurus_domain::access::scope::AccessScope::as_likes`]; without them every name is seen.
+macro_rules! name_in_scope {
+    ($kind:literal, $name:literal, $hidden:literal, $own:literal) => {
+        concat!(
+            "(",
+            $hidden,
+            "::text[] IS NULL OR NOT '",
+            $kind,
+            ":' || ",
+            $name,
+            " LIKE ANY(",
+            $hidden,
+            ") OR '",
+            $kind,
+            ":' || ",
+            $name,
+            " LIKE ANY(",
+            $own,
+            "::text[]))"
+        )
+    };
+}
+pub(crate) use name_in_scope;
+
+/// True for an order, a row `o` of `orders`, that somebody sees: each of its names is.
+macro_rules! in_scope {
+    ($hidden:literal, $own:literal) => {
+        concat!(
+            "(",
+            $hidden,
+            "::text[] IS NULL OR ",
+            crate::sql::name_in_scope!("flow", "o.flow", $hidden, $own),
+            " AND (o.queue IS NULL OR ",
+            crate::sql::name_in_scope!("queue", "o.queue", $hidden, $own),
+            ") AND ",
+            crate::sql::name_in_scope!(
+                "scenario",
+                "(SELECT n.name FROM scenarios n WHERE n.no = o.scenario)",
+                $hidden,
+                $own
+            ),
+            ")"
+        )
+    };
+}
+pub(crate) use in_scope;
+
 /// Events of `history` that tell of a stage that was taken over from a node that was lost, as SQL.
 macro_rules! taken_over {
     () => {

@@ -278,6 +278,7 @@ const MODULES: &[Module] = &[
         &[Intake],
         &[(&[Intake, Activator, Worker], &["USES"])],
     ),
+    of(crate::lists::scope::STATEMENTS, &[Intake], &[]),
     of(crate::lists::search::STATEMENTS, &[Intake, Activator], &[(&[Intake], &["IDS_OF"])]),
     of(
         crate::lists::search::ATTRIBUTE_STATEMENTS,

@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry;
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::MASKED;
 use pagurus_domain::id::ScenarioNo;
+use pagurus_store::lists::scope;
 use pagurus_store::outside::answers::CallbackVerdict;
 use pagurus_store::outside::callbacks::{self, CallbackPosition, Stored};
 use pagurus_store::{Client, Error};
@@ -54,7 +55,14 @@ impl Views {
         let found = async {
             let client = self.host.store.api().await?;
             let (nos, next) = choose(&client, &asked).await?;
-            let stored = callbacks::show(&client, &nos, MOST_BYTES).await?;
+            let mut stored = callbacks::show(&client, &nos, MOST_BYTES).await?;
+            // One that belongs to no order is seen by those who see everything.
+            let orders = stored.iter().filter_map(|one| one.order.clone());
+            let seen = scope::within_by_id(&client, &self.scope, orders).await?;
+            stored.retain(|one| match &one.order {
+                Some(order) => seen.has(order),
+                None => self.scope.has_every_name(),
+            });
             Ok(Page { items: self.callback_lines(&client, stored).await?, next })
         };
         found.await.map_err(self.failed("callbacks"))

@@ -2,9 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pagurus_domain::MASKED;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_store::hot::dependencies::graph::{self, Edge, Expectation, Graph, Node};
+use pagurus_store::lists::scope;
 use pagurus_store::outside::orders;
+use pagurus_store::{Client, Error};
 use pagurus_wire::order::{ConditionView, DependencyGraph, GraphNode};
 use pagurus_wire::problem::Problem;
 
@@ -28,11 +32,28 @@ impl Views {
             if orders::status(&client, id).await?.is_none() {
                 return Ok(None);
             }
-            graph::around(&client, id, depth).await.map(Some)
+            graph_around(&client, &self.scope, id, depth).await.map(Some)
         };
         let graph = read.await.map_err(self.failed("dependencies"))?;
         Ok(view(id.to_owned(), graph.ok_or_else(|| Problem::no_order(id))?))
     }
+}
+
+/// The graph around an order. Of an order that is not seen no more is there than that another one waits for it.
+pub(crate) async fn graph_around(
+    client: &Client,
+    scope: &AccessScope,
+    id: &str,
+    depth: usize,
+) -> Result<Graph, Error> {
+    let mut graph = graph::around(client, id, depth).await?;
+    let seen = scope::within_by_id(client, scope, graph.nodes.iter().map(|node| node.id.clone())).await?;
+    graph.edges.retain(|edge| seen.has(&edge.order));
+    for node in graph.nodes.iter_mut().filter(|node| !seen.has(&node.id)) {
+        MASKED.clone_into(&mut node.scenario);
+        node.step = None;
+    }
+    Ok(graph)
 }
 
 fn view(id: String, graph: Graph) -> DependencyGraph {

@@ -4,6 +4,7 @@ mod groups;
 mod orders;
 
 use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::access::scope::OwnedKind;
 use pagurus_domain::classes::UNCLASSIFIED;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::retry::{self, ErrorRules};
@@ -61,7 +62,9 @@ impl Views {
     /// the scenario brings along.
     pub async fn classify(&self, question: &QuestionView) -> Result<ExplanationView, Problem> {
         let found = async {
-            let Some(name) = &question.scenario else { return Ok(None) };
+            let named = question.scenario.as_ref();
+            let seen = named.filter(|name| self.scope.has(OwnedKind::Scenario, name));
+            let Some(name) = seen else { return Ok(None) };
             let client = self.host.store.api().await?;
             self.catalogue.refresh(&client).await?;
             self.catalogue.find(&client, name, None).await
@@ -83,8 +86,8 @@ impl Views {
         let asked = ParsedErrorGroupsQuery::read(query, Timestamp::now())?;
         let found = async {
             let client = self.host.store.reports().await?;
-            let failed = errors::failed(&client, asked.by, asked.since, &asked.filter).await?;
-            let retrying = errors::retrying(&client, asked.by, &asked.filter).await?;
+            let failed = errors::failed(&client, asked.by, asked.since, &asked.filter, &self.scope).await?;
+            let retrying = errors::retrying(&client, asked.by, &asked.filter, &self.scope).await?;
             let (mut view, samples) = groups::page(&asked, &failed, &retrying);
             let wanted: Vec<OrderNo> = samples.iter().flatten().copied().collect();
             let mut ids = errors::ids(&client, &wanted).await?;

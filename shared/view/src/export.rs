@@ -4,6 +4,7 @@ use std::io;
 
 use jiff::Timestamp;
 use pagurus_domain::number::saturated;
+use pagurus_store::lists::scope;
 use pagurus_store::upkeep::retention;
 use pagurus_wire::export::ExportedOrder;
 use pagurus_wire::order::{EventView, Page};
@@ -46,8 +47,13 @@ impl Views {
         let wanted = limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?;
         let after = cursor(query.cursor.as_deref(), 0)?;
         let rows = saturated::<i64>(wanted);
-        let found = async { retention::named(&self.host.store.api().await?, after, rows).await };
-        let found = found.await.map_err(self.failed("export"))?;
+        let found = async {
+            let client = self.host.store.api().await?;
+            let found = retention::named(&client, after, rows).await?;
+            let seen = scope::within(&client, &self.scope, found.iter().map(|(no, ..)| *no)).await?;
+            Ok((found, seen))
+        };
+        let (found, seen) = found.await.map_err(self.failed("export"))?;
         let mut next = found.last().filter(|_| found.len() == wanted).map(|(no, ..)| no.to_string());
         let mut items: Vec<ExportedOrder> = Vec::new();
         let mut bytes = 0;
@@ -56,7 +62,8 @@ impl Views {
                 next = Some((no.0 - 1).to_string());
                 break;
             }
-            if ended_before.is_some_and(|before| ended_at.is_none_or(|at| at >= before)) {
+            let is_late = ended_before.is_some_and(|before| ended_at.is_none_or(|at| at >= before));
+            if is_late || !seen.has(&no) {
                 continue;
             }
             match self.exported(&id).await {

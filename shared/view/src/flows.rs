@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::Views;
 use crate::query::{cursor, invalid, limit, page};
+use crate::scoped::no_flow;
 use crate::windows::{open_window, parsed};
 
 /// Rows of a page, as usual and at most.
@@ -77,9 +78,9 @@ impl Views {
             Ok::<_, Error>((flows::page(&client, after, contains, state, limit as i64).await?, held))
         };
         let (flows, held) = read.await.map_err(self.failed("flows"))?;
-        let items: Vec<FlowView> = flows.into_iter().map(|flow| flow_view(flow, &held)).collect();
-        let next =
-            (items.len() == limit).then(|| items.last().map(|flow| flow.record.flow.clone())).flatten();
+        let Page { mut items, next } =
+            page(flows, limit, |flow| flow.record.flow.clone(), |flow| flow_view(flow, &held));
+        items.retain(|flow| self.has_flow(&flow.record.flow));
         Ok(Page { items, next })
     }
 
@@ -90,9 +91,7 @@ impl Views {
             Ok::<_, Error>((flows::one(&client, flow).await?, windows::held(&client).await?))
         };
         let (found, held) = read.await.map_err(self.failed("flows"))?;
-        found
-            .map(|flow| flow_view(flow, &held))
-            .ok_or_else(|| Problem::new(Type::NotFound, format!("the dispatcher knows of no flow `{flow}`")))
+        found.map(|flow| flow_view(flow, &held)).ok_or_else(|| no_flow(flow))
     }
 
     /// Stops by hand, the newest first.
@@ -117,8 +116,8 @@ impl Views {
         let (systems, decided) = read.await.map_err(self.failed("systems"))?;
         let full = systems.len() == limit;
         let next = if full { systems.last().map(|system| system.record.system.clone()) } else { None };
-        let mut items: Vec<SystemView> =
-            systems.into_iter().map(|system| system_view(system, &decided)).collect();
+        let view = |system| self.of_own_flows(system_view(system, &decided));
+        let mut items: Vec<SystemView> = systems.into_iter().map(view).collect();
         // An order about a system that nothing has called yet is shown, too.
         if after.is_empty() && !full {
             items.extend(unseen(&decided, &items));
@@ -133,10 +132,16 @@ impl Views {
             Ok::<_, Error>((flows::system(&client, system).await?, OperatorDecisions::read(&client).await?))
         };
         let (found, decided) = read.await.map_err(self.failed("systems"))?;
-        let found = found.map(|found| system_view(found, &decided));
+        let found = found.map(|found| self.of_own_flows(system_view(found, &decided)));
         found
             .or_else(|| unseen(&decided, &[]).into_iter().find(|one| one.record.system == system))
             .ok_or_else(|| Problem::new(Type::NotFound, format!("nothing has called a system `{system}`")))
+    }
+
+    /// The system without the names of flows that are not seen: the system itself belongs to no tenant.
+    fn of_own_flows(&self, mut system: SystemView) -> SystemView {
+        system.record.flows.retain(|flow| self.has_flow(flow));
+        system
     }
 }
 

@@ -18,12 +18,16 @@ pub(crate) struct HiddenParts {
 
 impl Views {
     /// The parts that this version of a scenario hides; those that any version hides where nobody knows whose a
-    /// value is. None where this node cannot read the scenario.
+    /// value is. None where everything is to be hidden: from those who see no payloads, and of a scenario that this node cannot
+    /// read.
     pub(crate) async fn hidden_by(
         &self,
         client: &Client,
         scenario: Option<ScenarioNo>,
     ) -> Result<Option<HiddenParts>, Error> {
+        if self.scope.hides_payloads() {
+            return Ok(None);
+        }
         let Some(no) = scenario else {
             self.catalogue.refresh(client).await?;
             let hidden = self.catalogue.hidden();
@@ -38,7 +42,7 @@ impl Views {
     }
 }
 
-/// Masks a value. Of a scenario that this node cannot read nobody knows what is to be hidden: then it is all.
+/// Masks a value; as a whole, where nothing says which parts of it may be shown.
 pub(crate) fn mask(hidden: Option<&HiddenParts>, value: &mut Value, of: impl FnOnce(&Mask, &mut Value)) {
     match hidden {
         Some(HiddenParts { mask, secrets }) => {
@@ -50,7 +54,7 @@ pub(crate) fn mask(hidden: Option<&HiddenParts>, value: &mut Value, of: impl FnO
 }
 
 /// Takes secrets out of a value.
-pub(crate) fn conceal(secrets: &Concealed, value: &mut Value) {
+fn conceal(secrets: &Concealed, value: &mut Value) {
     if !secrets.is_empty() {
         *value = secrets.value(value);
     }

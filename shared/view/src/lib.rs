@@ -31,6 +31,7 @@ mod refused;
 mod retry;
 mod scenarios;
 mod schedules;
+mod scoped;
 mod searches;
 mod stand;
 mod stats;
@@ -42,6 +43,7 @@ mod windows;
 
 use std::sync::Arc;
 
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_runtime::Host;
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::search::Finder;
@@ -70,6 +72,7 @@ pub use query::{ListQuery, moment};
 pub use queues::QueueQuery;
 pub use refused::refused_view;
 pub use schedules::{ScheduleRunsQuery, ScheduleTimesQuery};
+pub use scoped::{ScopedKind, admit_names, no_such_scenario};
 pub use searches::SearchesQuery;
 pub use stats::StatsQuery;
 pub use windows::WindowsQuery;
@@ -85,14 +88,17 @@ pub struct Views {
     searches: Arc<Semaphore>,
     /// Figures of the present, shared by all who ask.
     now: Arc<stats::SharedNow>,
+    /// Scope of those who ask.
+    scope: AccessScope,
 }
 
 impl Views {
-    /// The views of a process with this catalogue and these secrets.
+    /// The views of a process with this catalogue and these secrets, as those see them who see everything.
     #[must_use]
     pub fn of(host: Host, catalogue: Catalogue, secrets: Arc<DeploymentSecrets>) -> Self {
         let searches = (host.settings().database.api_connections / 2).max(1);
-        Self { host, catalogue, secrets, searches: Arc::new(Semaphore::new(searches)), now: Arc::default() }
+        let (searches, now) = (Arc::new(Semaphore::new(searches)), Arc::default());
+        Self { host, catalogue, secrets, searches, now, scope: AccessScope::WHOLE }
     }
 
     /// Finder of orders by conditions.

@@ -3,6 +3,7 @@
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::number::saturated;
 use pagurus_store::hot::outbox::shown::{self, ParkedNotification};
+use pagurus_store::lists::scope;
 use pagurus_wire::order::{NotificationLine, Page};
 use pagurus_wire::problem::Problem;
 use schemars::JsonSchema;
@@ -34,11 +35,14 @@ impl Views {
         let found = async {
             let client = self.host.store.api().await?;
             let wanted = saturated::<i64>(limit);
-            shown::parked(&client, (OrderNo(no), Life(life), kind), wanted).await
+            let found = shown::parked(&client, (OrderNo(no), Life(life), kind), wanted).await?;
+            let seen = scope::within(&client, &self.scope, found.iter().map(|one| one.no)).await?;
+            Ok((found, seen))
         };
-        let found = found.await.map_err(self.failed("notifications"))?;
+        let (found, seen) = found.await.map_err(self.failed("notifications"))?;
         let next = found.last().filter(|_| found.len() == limit).map(cursor_of);
-        Ok(Page { items: found.into_iter().map(line).collect(), next })
+        let found = found.into_iter().filter(|one| seen.has(&one.no));
+        Ok(Page { items: found.map(line).collect(), next })
     }
 }
 

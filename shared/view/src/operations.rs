@@ -54,7 +54,9 @@ impl Views {
         let state = query.state.as_deref().map(str::parse::<OperationState>).transpose();
         let state = state.map_err(|unknown| invalid("/state", unknown.to_string()))?;
         let wanted = saturated::<i64>(limit);
-        let found = async { operations::list(&self.host.store.api().await?, below, state, wanted).await };
+        let tenants = self.scope.tenants();
+        let found =
+            async { operations::list(&self.host.store.api().await?, below, state, tenants, wanted).await };
         let found = found.await.map_err(self.failed("operations"))?;
         let next = found.last().filter(|_| found.len() == limit).map(|last| last.no.to_string());
         Ok(Page { items: found.into_iter().map(|one| view(one, Vec::new())).collect(), next })

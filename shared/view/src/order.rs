@@ -11,11 +11,12 @@ use pagurus_runtime::scenarios::Known;
 use pagurus_scenario::stage::Snapshot;
 use pagurus_scenario::{Mask, Scenario, holds_credentials};
 use pagurus_store::hot::asking;
-use pagurus_store::hot::dependencies::graph::{self, Graph};
+use pagurus_store::hot::dependencies::graph::Graph;
 use pagurus_store::hot::history;
 use pagurus_store::hot::outbox;
 use pagurus_store::hot::requests;
 use pagurus_store::lists::promises::{self, JeopardyMark};
+use pagurus_store::lists::scope;
 use pagurus_store::outside::answers;
 use pagurus_store::outside::children;
 use pagurus_store::outside::orders::{self, OrderRow as Row};
@@ -31,7 +32,7 @@ use pagurus_wire::parts::{AskingView, CallbackView, ProgressView, RequestView};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
-use crate::hidden::{HiddenParts, conceal, mask};
+use crate::hidden::{HiddenParts, mask};
 use crate::history::{parsed, transitions};
 use crate::part::{MAX_LIMIT, PageCollector, PartCursor, PartQuery};
 use crate::query::page;
@@ -125,14 +126,17 @@ impl Views {
 
     async fn parts(&self, client: &Client, row: &Row) -> Result<OrderParts, Error> {
         let first_moves = PageCollector::of(PartCursor::default(), 0, MAX_LIMIT);
-        let (parent, children) = children::family(client, row.no).await?;
+        let (parent, mut children) = children::family(client, row.no).await?;
+        let family = parent.iter().chain(children.iter().map(|(id, _)| id)).cloned();
+        let seen = scope::within_by_id(client, &self.scope, family).await?;
+        children.retain(|(id, _)| seen.has(id));
         Ok(OrderParts {
             hidden: self.hidden_in(client, row).await?,
             known: self.catalogue.get(client, ScenarioNo(row.scenario_no)).await?.and_then(Known::readable),
             moves: transitions(client, row, first_moves).await?,
             unsent: outbox::shown::of_order(client, row.no).await?,
-            after: graph::around(client, &row.id, 1).await?,
-            parent,
+            after: dependencies::graph_around(client, &self.scope, &row.id, 1).await?,
+            parent: parent.filter(|id| seen.has(id)),
             children,
             mark: marks::of_order(client, row.no).await?,
             late: promises::of_order(client, row.no).await?,
@@ -271,9 +275,8 @@ fn inconsistency(mark: InconsistencyMark) -> InconsistencyView {
 /// Variables, without secrets that a called system may have returned.
 fn vars(hidden: Option<&HiddenParts>, position: Option<&Snapshot>) -> Value {
     let mut vars = Value::Object(position.map(|position| position.vars.clone()).unwrap_or_default());
-    if let Some(hidden) = hidden {
-        conceal(&hidden.secrets, &mut vars);
-    }
+    // Masks are about parameters; of variables only secrets are hidden.
+    mask(hidden, &mut vars, |_, _| ());
     vars
 }
 

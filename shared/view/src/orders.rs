@@ -161,7 +161,7 @@ impl Views {
         let keys = [by[0].clone(), by.get(1).cloned().unwrap_or(SearchKey::Nothing)];
         let counted = async {
             let client = self.host.store.reports().await?;
-            let Some(walk) = SearchWalk::begin(&client, search, None).await? else {
+            let Some(walk) = SearchWalk::begin(&client, search, &self.scope, None).await? else {
                 return Ok((search::SearchCount { groups: Vec::new(), is_complete: true }, HashMap::new()));
             };
             let counted = walk.count(&client, keys, MOST_COUNTED).await?;
@@ -185,12 +185,21 @@ impl Views {
 
     /// The search of a selection, or the saved one that it names.
     pub(crate) async fn searched(&self, selection: &OrderSelection) -> Result<Search, Problem> {
-        let Some(name) = &selection.saved else { return Ok(selection.search.clone()) };
+        let Some(name) = &selection.saved else { return self.permitted(selection.search.clone()) };
         let saved = async { searches::find(&self.host.store.api().await?, name).await };
         let saved = saved.await.map_err(self.failed("searches"))?;
         let saved = saved.ok_or_else(|| Problem::no_search(name))?;
         let value = serde_json::from_str(&saved.search).unwrap_or_default();
-        Search::read(&value, Timestamp::now()).map_err(|faults| Problem::of_faults(Type::Invalid, &faults))
+        let search = Search::read(&value, Timestamp::now());
+        self.permitted(search.map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?)
+    }
+
+    /// The search, unless it looks into payloads that are hidden from those who ask.
+    fn permitted(&self, search: Search) -> Result<Search, Problem> {
+        match search.payload_condition().filter(|_| self.scope.hides_payloads()) {
+            Some(condition) => Err(Problem::payloads_are_hidden(condition)),
+            None => Ok(search),
+        }
     }
 
     /// Point reads share the connections: searches never take all of them.
@@ -215,7 +224,8 @@ impl Views {
             (false, true) => (ROWS, MOST_READ),
         };
         let finder = self.finder();
-        let Some(mut walk) = SearchWalk::begin(client, search, query.cursor.as_deref()).await? else {
+        let Some(mut walk) = SearchWalk::begin(client, search, &self.scope, query.cursor.as_deref()).await?
+        else {
             return Ok((Vec::new(), None));
         };
         let (mut nos, mut looked) = (Vec::new(), 0);

@@ -1,8 +1,10 @@
 //! Queues of sequential orders: who holds each, since when, and who waits in one.
 
 use jiff::Timestamp;
+use pagurus_domain::MASKED;
 use pagurus_domain::number::saturated;
 use pagurus_store::hot::queues::{self, QueueMemberRow};
+use pagurus_store::lists::scope;
 use pagurus_wire::cluster::{QueueDetail, QueueLine, QueueMemberLine};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::Problem;
@@ -34,11 +36,17 @@ impl Views {
             query.cursor().map(|cursor| cursor.split_once('.').ok_or_else(strange_cursor)).transpose()?;
         let behind = behind.map(|(members, name)| Ok((members.parse().map_err(|_| strange_cursor())?, name)));
         let behind: Option<(i64, &str)> = behind.transpose()?;
-        let listed = async { queues::list(&self.host.store.reports().await?, behind, limit as i64).await };
-        let listed = listed.await.map_err(self.failed("queues"))?;
+        let listed = async {
+            let client = self.host.store.reports().await?;
+            let listed = queues::list(&client, &self.scope, behind, limit as i64).await?;
+            let holders = listed.iter().map(|queue| queue.holder.clone());
+            let seen = scope::within_by_id(&client, &self.scope, holders).await?;
+            Ok((listed, seen))
+        };
+        let (listed, seen) = listed.await.map_err(self.failed("queues"))?;
         let line = |queue: queues::QueueView| QueueLine {
             queue: queue.name,
-            holder: queue.holder,
+            holder: if seen.has(&queue.holder) { queue.holder } else { MASKED.to_owned() },
             orders: queue.members,
             held_since: queue.held_since,
             holder_registered_at: Timestamp::from_millisecond(queue.position).ok(),
@@ -58,10 +66,22 @@ impl Views {
             let wanted = saturated::<i64>(limit);
             let waiting = queues::members(&client, name, after, wanted).await?;
             let (before, orders) = queues::counts(&client, name, after).await?;
-            Ok((head, waiting, before, orders))
+            let members = head.iter().chain(&waiting).map(|member| member.id.clone());
+            let seen = scope::within_by_id(&client, &self.scope, members).await?;
+            Ok((head, waiting, before, orders, seen))
         };
-        let (head, waiting, before, orders) = read.await.map_err(self.failed("queue"))?;
+        let (head, waiting, before, orders, seen) = read.await.map_err(self.failed("queue"))?;
         let next = waiting.last().filter(|_| waiting.len() == limit).map(|last| last.position.to_string());
+        // Who is not seen keeps their place, and nothing else.
+        let line = |member: QueueMemberRow, place| {
+            let is_seen = seen.has(&member.id);
+            let line = line(member, place);
+            if is_seen {
+                line
+            } else {
+                QueueMemberLine { order: MASKED.into(), scenario: MASKED.into(), ..line }
+            }
+        };
         let lines = waiting.into_iter().zip(before..).map(|(member, place)| line(member, place));
         Ok(QueueDetail {
             queue: name.to_owned(),

@@ -5,6 +5,7 @@ mod users;
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
+use pagurus_domain::access::scope::OwnedKind;
 use pagurus_domain::document::Fault;
 use pagurus_domain::retry::{ErrorPolicy, Interaction};
 use pagurus_domain::system::host_and_path;
@@ -38,7 +39,9 @@ impl Views {
         let rows = async { scenarios::list(&self.host.store.api().await?, behind, limit as i64).await };
         let rows = rows.await.map_err(self.failed("scenarios"))?;
         let line = |(scenario, version, created_at)| ScenarioLine { scenario, version, created_at };
-        Ok(page(rows, limit, |(name, ..)| name.clone(), line))
+        let mut page = page(rows, limit, |(name, ..)| name.clone(), line);
+        page.items.retain(|line| self.scope.has(OwnedKind::Scenario, &line.scenario));
+        Ok(page)
     }
 
     /// Versions of a scenario.
@@ -127,7 +130,8 @@ impl Views {
         }));
         for child in reading.children().into_iter().filter(|child| *child != reading.scenario.name) {
             let found = async { scenarios::text(&self.host.store.api().await?, child, None).await };
-            if found.await.map_err(self.failed("scenarios"))?.is_none() {
+            let found = found.await.map_err(self.failed("scenarios"))?;
+            if found.is_none() || !self.scope.has(OwnedKind::Scenario, child) {
                 let message = format!("there is no scenario `{child}` for its child orders");
                 unknown.push(Fault::placed(None, "", message).hint("apply it before the first order"));
             }

@@ -60,7 +60,7 @@ impl Views {
             let stored = schedules::list(&client, after, saturated(limit)).await?;
             let next = stored.last().filter(|_| stored.len() >= limit).map(|last| last.name.clone());
             let mut items = Vec::with_capacity(stored.len());
-            for one in stored {
+            for one in stored.into_iter().filter(|one| self.has_template(&parsed(&one.template))) {
                 items.push(self.schedule_view(&client, one).await?);
             }
             Ok(Page { items, next })
@@ -214,7 +214,7 @@ fn run_view(shown: ShownRun) -> ScheduleRunView {
     }
 }
 
-fn no_schedule(name: &str) -> Problem {
+pub(crate) fn no_schedule(name: &str) -> Problem {
     let name: String = name.chars().take(200).collect();
     Problem::new(Type::NotFound, format!("there is no schedule `{name}`"))
 }

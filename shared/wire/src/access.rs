@@ -21,6 +21,12 @@ pub struct SessionView {
     /// Proof of the name: `public`, `token`, `local`, `ldap` or `oidc`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
+    /// Tenants of those who do not see everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenants: Option<Vec<String>>,
+    /// True if payloads are hidden from this role (`access.payloads`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub payloads_hidden: bool,
     /// Text that each change has to carry in the header `X-Csrf-Token`; only sessions of browsers have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csrf_token: Option<String>,
@@ -44,6 +50,9 @@ pub struct TokenRequest {
     pub name: String,
     /// Role: `viewer`, `operator`, `admin`, `client` or `system`.
     pub role: String,
+    /// Tenants that it belongs to, by their names in `access.tenants`; `*` stands for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<String>,
     /// Time until which it is valid; left out: until it is revoked.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub ends_at: Option<Timestamp>,
@@ -73,6 +82,9 @@ pub struct TokenView {
     pub name: String,
     /// Role.
     pub role: String,
+    /// Tenants that it belongs to; `*` stands for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<String>,
     /// Principal that made it.
     pub made_by: Value,
     /// Time at which it was made.
@@ -130,6 +142,9 @@ pub struct AccessExplanation {
     /// Role that they give.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
+    /// Tenants of those who would not see everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenants: Option<Vec<String>>,
 }
 
 /// A step of an explanation.

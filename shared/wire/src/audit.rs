@@ -29,6 +29,7 @@ pub struct AuditView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Details.
+    #[schemars(extend("x-payload" = true))]
     pub detail: Value,
 }
 

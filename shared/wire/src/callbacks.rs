@@ -32,6 +32,7 @@ pub struct CallbackLine {
     /// Status of the called system's step.
     pub step_status: Option<String>,
     /// The body as text, what is masked replaced, cut where it is long.
+    #[schemars(extend("x-payload" = true))]
     pub body: String,
     /// Length of the body as it is kept: as it came, or the first 16 KiB of one for nobody.
     pub body_bytes: i32,

@@ -179,5 +179,6 @@ pub struct ErrorOrder {
     /// The called system that the error is about.
     pub system: Option<String>,
     /// Message of the error.
+    #[schemars(extend("x-payload" = true))]
     pub message: Option<String>,
 }

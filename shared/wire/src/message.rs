@@ -119,6 +119,7 @@ pub struct CallView {
     pub status: String,
     /// Answer of the order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-payload" = true))]
     pub answer: Option<Value>,
     /// Error that stands in place of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,6 +139,7 @@ pub struct CallError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
     /// Message for people.
+    #[schemars(extend("x-payload" = true))]
     pub message: String,
 }
 

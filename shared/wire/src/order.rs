@@ -19,6 +19,7 @@ pub struct ErrorView {
     /// The class; none if no rule matched.
     pub class: Option<String>,
     /// Message of the error.
+    #[schemars(extend("x-payload" = true))]
     pub message: String,
     /// The called system that it is about, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,6 +67,7 @@ pub struct UnsentView {
     /// Kind of event that it reports.
     pub kind: String,
     /// Address that it goes to.
+    #[schemars(extend("x-payload" = true))]
     pub target: String,
     /// Subscription that it is for; left out where the order asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,6 +77,7 @@ pub struct UnsentView {
     /// Reason for which only an operator can help.
     pub parked_because: Option<String>,
     /// The last error.
+    #[schemars(extend("x-payload" = true))]
     pub last_error: Option<String>,
     /// Time at which it is tried again; `null` of one that is parked.
     #[serde(default, serialize_with = "time::serialize")]
@@ -133,6 +136,7 @@ pub struct EventView {
     /// Person, program or node that caused it.
     pub source: String,
     /// Details.
+    #[schemars(extend("x-payload" = true))]
     pub payload: Value,
 }
 
@@ -144,6 +148,7 @@ pub struct LogLineView {
     /// Time of the event.
     pub at: String,
     /// Text of the line.
+    #[schemars(extend("x-payload" = true))]
     pub text: String,
 }
 
@@ -219,14 +224,18 @@ pub struct OrderView {
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
     /// Parameters.
+    #[schemars(extend("x-payload" = true))]
     pub params: Value,
     /// Variables.
+    #[schemars(extend("x-payload" = true))]
     pub vars: Value,
     /// Receiver of notifications, or a list of several.
     pub notify: Option<Value>,
     /// Result of the scenario.
+    #[schemars(extend("x-payload" = true))]
     pub result: Option<Value>,
     /// Message of the scenario.
+    #[schemars(extend("x-payload" = true))]
     pub message: Option<String>,
     /// Error by which it failed or is retried.
     pub error: Option<ErrorView>,

@@ -42,6 +42,7 @@ pub struct RequestView {
     pub cancel: Option<String>,
     /// Why that call has not succeeded so far, or never will.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-payload" = true))]
     pub cancel_error: Option<String>,
 }
 
@@ -57,6 +58,7 @@ pub struct AskingView {
     /// Name that the scenario gives it.
     pub name: Option<String>,
     /// Place that was asked: method, host and path; exchange and key; the actor; scenario and id of a child order.
+    #[schemars(extend("x-payload" = true))]
     pub target: String,
     /// Number of the attempt, from 1.
     pub attempt: u32,
@@ -78,8 +80,10 @@ pub struct CallbackView {
     /// Status of the called system's step.
     pub step_status: Option<String>,
     /// Body, with `***` in place of what is masked.
+    #[schemars(extend("x-payload" = true))]
     pub body: Value,
     /// Headers, with `***` in place of what is masked.
+    #[schemars(extend("x-payload" = true))]
     pub headers: Value,
     /// Time at which it came.
     #[serde(serialize_with = "time::serialize")]
@@ -118,6 +122,7 @@ pub struct StepView {
     /// Name that the scenario gives it.
     pub name: Option<String>,
     /// Place that was asked: method, host and path; exchange and key; the actor; scenario and id of a child order.
+    #[schemars(extend("x-payload" = true))]
     pub target: String,
     /// `Idempotency-Key` of the call, or id of the message: the same over its repeats.
     pub key: Option<String>,
@@ -138,6 +143,7 @@ pub struct StepView {
     pub class: Option<String>,
     /// Why there was no answer.
     #[serde(default)]
+    #[schemars(extend("x-payload" = true))]
     pub error: Option<String>,
 }
 

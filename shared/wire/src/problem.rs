@@ -244,6 +244,15 @@ impl Problem {
         Self::new(Type::NotFound, format!("there is no order `{}`", cut(id, MAX_ID_BYTES)))
     }
 
+    /// The problem of a search by a payload, of somebody from whom payloads are hidden.
+    #[must_use]
+    pub fn payloads_are_hidden(condition: &str) -> Self {
+        let detail = format!(
+            "`{condition}` looks into payloads, which your role does not see (`access.payloads`): search by something else"
+        );
+        Self::new(Type::Forbidden, detail).at(format!("/{condition}"))
+    }
+
     /// The problem of a request for a saved search that is not there.
     #[must_use]
     pub fn no_search(name: &str) -> Self {

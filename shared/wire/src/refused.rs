@@ -38,10 +38,12 @@ pub struct RefusedView {
     #[serde(flatten)]
     pub line: RefusedLine,
     /// Properties that it had, each as text; `headers` as JSON.
+    #[schemars(extend("x-payload" = true))]
     pub properties: Value,
     /// `text`, or `hex` where the body is no UTF-8.
     pub encoding: String,
     /// Body, as text or as hexadecimal digits; the first MiB of a longer one.
+    #[schemars(extend("x-payload" = true))]
     pub body: String,
 }
 

@@ -16,6 +16,11 @@ pub struct StreamedEvent {
     pub order: String,
     /// Name of its scenario.
     pub scenario: String,
+    /// Flow of the order.
+    pub flow: String,
+    /// Sequential queue of the order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
     /// Business transaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transaction_id: Option<String>,

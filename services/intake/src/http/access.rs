@@ -118,6 +118,8 @@ fn view_of(intake: &Intake, identity: Option<&Identity>, csrf_token: Option<Stri
         name: identity.map(|one| one.name.clone()).filter(|name| !name.is_empty()),
         role: identity.map(|one| one.role.to_string()),
         method: identity.map(|one| one.method.to_string()),
+        tenants: identity.and_then(|one| one.scope.tenants()).map(<[String]>::to_vec),
+        payloads_hidden: identity.is_some_and(|one| one.scope.hides_payloads()),
         csrf_token,
     }
 }

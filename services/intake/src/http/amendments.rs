@@ -14,7 +14,7 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value};
 
 use super::body::read_json_if_any;
-use super::caller::Caller;
+use super::caller::{Caller, Scope, ScopedViews};
 use super::document::{Table, admin, operator};
 use super::dry_run::ActionQuery;
 use super::idempotency::key_of;
@@ -63,6 +63,7 @@ fn invalid(faults: Vec<Fault>) -> ProblemResponse {
 /// `PATCH /v1/orders/{id}`
 async fn update(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     Caller(by): Caller,
     headers: HeaderMap,
@@ -72,22 +73,24 @@ async fn update(
     let key = RequestKey::read(key_of(&headers)?, &body)?;
     let asked = Update::read(&body).map_err(invalid)?;
     intake.commands.update(&id, &asked, &by, key.as_ref()).await?;
-    Ok(Json(intake.views.order(&id).await?))
+    Ok(Json(views.order(&id).await?))
 }
 
 /// `PATCH /v1/orders/batch`: an order may have this name.
 pub(super) async fn update_named_batch(
     state: State<Intake>,
+    views: ScopedViews,
     caller: Caller,
     headers: HeaderMap,
     body: Body,
 ) -> HttpResult<Json<OrderView>> {
-    update(state, Path("batch".to_owned()), caller, headers, body).await
+    update(state, views, Path("batch".to_owned()), caller, headers, body).await
 }
 
 /// `POST /v1/orders/{id}/repair`
 async fn repair(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     Query(query): Query<ActionQuery>,
     Caller(by): Caller,
@@ -98,7 +101,7 @@ async fn repair(
     let key = RequestKey::read(key_of(&headers)?, &body)?;
     let asked = Repair::read(&body).map_err(invalid)?;
     let status = intake.commands.repair(&id, &asked, &by, key.as_ref(), query.dry_run).await?;
-    let view = intake.views.status(&id).await?;
+    let view = views.status(&id).await?;
     if !query.dry_run {
         return Ok(Json(view));
     }
@@ -108,13 +111,14 @@ async fn repair(
 /// `POST /v1/orders/{id}/requests/{request}/answer`: what the called system would have answered, by hand.
 async fn answer(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path((id, request)): Path<(String, String)>,
     Caller(by): Caller,
     body: Body,
 ) -> HttpResult<Json<StatusView>> {
     let asked = AnswerByHand::read(&*read_json_if_any(&intake, body).await?)?;
     intake.commands.answer(&id, &request, &asked, &by).await?;
-    Ok(Json(intake.views.status(&id).await?))
+    Ok(Json(views.status(&id).await?))
 }
 
 /// `POST /v1/orders/{id}/clone`: the body is laid over what the old order was registered with.
@@ -122,6 +126,7 @@ async fn clone(
     State(intake): State<Intake>,
     Path(id): Path<String>,
     Caller(by): Caller,
+    Scope(scope): Scope,
     headers: HeaderMap,
     body: Body,
 ) -> HttpResult<Response<Body>> {
@@ -131,7 +136,7 @@ async fn clone(
         return answer_with(clone, &RegistrationOutcome::Duplicate(status), None);
     }
     let (request, origin) = intake.commands.clone_of(&id, &asked, key.as_ref()).await?;
-    let answer = register_one(&intake, request, &headers, origin.note.clone()).await?;
+    let answer = register_one(&intake, &scope, request, &headers, origin.note.clone()).await?;
     // An id that was made from the key is of no other order: a process may have died before it was noted.
     let is_repeat = key.is_some() && asked["id"].is_null();
     if answer.status() == StatusCode::CREATED || is_repeat {

@@ -12,6 +12,7 @@ use pagurus_wire::audit::chain::AuditChainView;
 use pagurus_wire::order::Page;
 
 use super::HttpResult;
+use super::caller::ScopedViews;
 use super::document::{Table, operator};
 use super::pages::Part;
 use super::query::Query;
@@ -41,28 +42,29 @@ pub(super) fn routes(table: Table) -> Table {
 
 /// `GET /v1/audit`
 async fn list(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Query(query): Query<AuditQuery>,
 ) -> HttpResult<Json<Page<AuditView>>> {
-    Ok(Json(intake.views.audit(query).await?))
+    Ok(Json(views.audit(query).await?))
 }
 
 /// `GET /v1/audit/verify`
 async fn verify(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Query(query): Query<AuditChainQuery>,
 ) -> HttpResult<Json<AuditChainView>> {
-    Ok(Json(intake.views.audit_chain(query).await?))
+    Ok(Json(views.audit_chain(query).await?))
 }
 
 /// `GET /v1/audit/export`
 async fn export(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Query(query): Query<AuditQuery>,
     Extension(peer): Extension<Peer>,
     uri: Uri,
 ) -> HttpResult<Response<Body>> {
     let _turn = intake.exports.take(peer.client())?;
-    let page = intake.views.audit_export(query).await?;
+    let page = views.audit_export(query).await?;
     Ok(Part::of(page, &uri, "cursor").into_lines(LINES, |link| json_text(link) + "\n"))
 }

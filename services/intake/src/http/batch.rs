@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use bytes::Bytes;
 use futures_util::future::join_all;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::order::registration::Request;
 use pagurus_wire::order::RegisteredView;
 use pagurus_wire::problem::{Problem, Type};
@@ -18,6 +19,7 @@ use serde_json::value::RawValue;
 
 use self::count::{BatchFormat, ItemCounter};
 use super::body::{off_runtime, read_within};
+use super::caller::Scope;
 use super::dry_run::{DryRun, RegistrationQuery, would_be};
 use super::query::Query;
 use super::registration::{registered, submit};
@@ -36,6 +38,7 @@ const MAX_LISTED: usize = 1000;
 pub(super) async fn create(
     State(intake): State<Intake>,
     Query(query): Query<RegistrationQuery>,
+    Scope(scope): Scope,
     headers: HeaderMap,
     body: Body,
 ) -> HttpResult<Json<Vec<RegisteredView>>> {
@@ -53,7 +56,7 @@ pub(super) async fn create(
     let items = off_runtime(body.len(), || split(form, &body))?;
     let mut answers: Vec<RegisteredView> = Vec::with_capacity(items.len());
     let mut listed = 0;
-    let mut dry_run = if query.dry_run { Some(DryRun::of(&intake, &headers)?) } else { None };
+    let mut dry_run = if query.dry_run { Some(DryRun::of(&intake, scope.clone(), &headers)?) } else { None };
     let mut rest = &items[..];
     while !rest.is_empty() {
         let (window, weight) = window(rest);
@@ -74,7 +77,7 @@ pub(super) async fn create(
         });
         let done = match &mut dry_run {
             Some(dry_run) => tried(dry_run, read).await,
-            None => join_all(read.into_iter().map(|item| create_item(&intake, &headers, item))).await,
+            None => join_all(read.into_iter().map(|item| create_item(&intake, &scope, &headers, item))).await,
         };
         for mut answer in done {
             shorten(&mut answer, &mut listed);
@@ -149,10 +152,15 @@ impl Item {
     }
 }
 
-async fn create_item(intake: &Intake, headers: &HeaderMap, item: Item) -> RegisteredView {
+async fn create_item(
+    intake: &Intake,
+    scope: &AccessScope,
+    headers: &HeaderMap,
+    item: Item,
+) -> RegisteredView {
     let outcome = match item.request {
         Err(problem) => Registration::Rejected(problem),
-        Ok(request) => match submit(intake, request, headers).await {
+        Ok(request) => match submit(intake, scope, request, headers).await {
             Ok(outcome) => outcome,
             Err(ProblemResponse(problem)) => Registration::refused(problem),
         },

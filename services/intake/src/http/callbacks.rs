@@ -32,7 +32,7 @@ pub(super) fn routes(table: Table) -> Table {
             "Callbacks and notifications",
             "Answers of called systems, signs of life of actors, and what could not be delivered.",
         )
-        .get("/v1/callbacks", views::callbacks, viewer("Callbacks as they came, the newest first."))
+        .get("/v1/callbacks", views::callbacks, viewer("Callbacks as they came, the newest first.").scoped())
         .post(
             "/v1/callbacks/{request}",
             take,
@@ -49,7 +49,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/notifications",
             views::notifications,
-            viewer("Notifications that only a person can help, those of the oldest orders first."),
+            viewer("Notifications that only a person can help, those of the oldest orders first.").scoped(),
         )
 }
 

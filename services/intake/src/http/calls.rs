@@ -18,6 +18,7 @@ use serde::Deserialize;
 
 use super::HttpResult;
 use super::body::read_json;
+use super::caller::ScopedViews;
 use super::document::{Table, client};
 use super::idempotency::key_of;
 use super::pages::Part;
@@ -54,12 +55,12 @@ pub(super) fn routes(table: Table) -> Table {
 
 /// `GET /v1/orders/{id}/calls`
 async fn list(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     Query(query): Query<PartQuery>,
     uri: Uri,
 ) -> HttpResult<Part<CallView>> {
-    Ok(Part::of(intake.views.calls(&id, &query).await?, &uri, "cursor"))
+    Ok(Part::of(views.calls(&id, &query).await?, &uri, "cursor"))
 }
 
 /// Query of a call.

@@ -8,7 +8,7 @@ use pagurus_wire::order::Page;
 
 use super::HttpResult;
 use super::body::Sent;
-use super::caller::Caller;
+use super::caller::{Caller, ScopedViews};
 use super::document::{Table, operator, viewer};
 use super::query::{Path, Query};
 use crate::Intake;
@@ -19,7 +19,8 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/nodes",
             nodes,
-            viewer("Living nodes, those that ended within the last hour, and those that are out of service."),
+            viewer("Living nodes, those that ended within the last hour, and those that are out of service.")
+                .scoped(),
         )
         .post(
             "/v1/nodes/{role}/{name}/offline",
@@ -31,10 +32,10 @@ pub(super) fn routes(table: Table) -> Table {
 
 /// `GET /v1/nodes`
 async fn nodes(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Query(query): Query<ListQuery>,
 ) -> HttpResult<Json<Page<NodeView>>> {
-    Ok(Json(intake.views.nodes(&query).await?))
+    Ok(Json(views.nodes(&query).await?))
 }
 
 /// `POST /v1/nodes/{role}/{name}/offline`, with a reason

@@ -27,7 +27,8 @@ use serde_json::{Map, Value, json};
 use self::describe::Described;
 pub(super) use self::page::page;
 pub(super) use self::schemas::Schemas;
-use super::identity::{Needs, authorize};
+use super::concern::Concern;
+use super::identity::{Needs, RouteRule, authorize};
 use super::query::refuse_any;
 use crate::Intake;
 
@@ -103,14 +104,21 @@ impl Table {
     }
 
     /// Adds a handler of a path that the document describes under a path with a parameter: there may be a thing whose name is
-    /// the last word of this path. It asks for the same role.
+    /// the last word of this path. It asks for the same role, and concerns the thing of that name.
     pub(super) fn also(
         mut self,
         path: &'static str,
+        described_as: &'static str,
         role: AccessRole,
         handler: MethodRouter<Intake>,
     ) -> Self {
-        self.router = self.router.route(path, admitting(Needs::Role(role), handler));
+        let rule = RouteRule {
+            needs: Needs::Role(role),
+            concern: Concern::of(described_as, None),
+            path: described_as,
+            name: path.rsplit('/').next(),
+        };
+        self.router = self.router.route(path, admitting(rule, handler));
         self
     }
 
@@ -124,7 +132,14 @@ impl Table {
         H::describe(&mut operation, &mut self.schemas);
         let has_query = operation.has_query();
         let handler = if has_query { handler } else { handler.route_layer(from_fn(refuse_any)) };
-        let handler = admitting(operation.needs, handler);
+        operation.concern = Some(Concern::of(path, operation.concern));
+        let rule = RouteRule {
+            needs: operation.needs,
+            concern: operation.concern.unwrap_or_default(),
+            path,
+            name: None,
+        };
+        let handler = admitting(rule, handler);
         let described = operation.described(method, path, self.rooms.last(), &mut self.schemas);
         self.paths.entry(path).or_default().insert(method.to_owned(), described);
         self.router = self.router.route(path, handler);
@@ -156,8 +171,8 @@ impl Table {
 }
 
 /// The handler, behind the question whether the sender may.
-fn admitting(needs: Needs, handler: MethodRouter<Intake>) -> MethodRouter<Intake> {
-    handler.route_layer(from_fn(move |request, next| authorize(needs, request, next)))
+fn admitting(rule: RouteRule, handler: MethodRouter<Intake>) -> MethodRouter<Intake> {
+    handler.route_layer(from_fn(move |request, next| authorize(rule, request, next)))
 }
 
 /// Constructor of a schema, called once it is known where its parts go.
@@ -182,6 +197,8 @@ impl BodyContent {
 /// Description of a route beside its types. It is made with the role that the route asks for, so that none is without.
 pub(super) struct Operation {
     needs: Needs,
+    /// Set where it does not follow from the path.
+    concern: Option<Concern>,
     summary: &'static str,
     more: Option<&'static str>,
     parameters: Vec<Value>,
@@ -220,7 +237,24 @@ operations! {
 impl Operation {
     fn new(needs: Needs, summary: &'static str) -> Self {
         let (parameters, body, answers) = (Vec::new(), Vec::new(), Vec::new());
-        Self { needs, summary, more: None, parameters, is_lenient: false, is_part: false, body, answers }
+        let concern = None;
+        Self {
+            needs,
+            concern,
+            summary,
+            more: None,
+            parameters,
+            is_lenient: false,
+            is_part: false,
+            body,
+            answers,
+        }
+    }
+
+    /// Declares that the handler shows everybody what is theirs, or has nothing that could be somebody's.
+    pub(super) fn scoped(mut self) -> Self {
+        self.concern = Some(Concern::Scoped);
+        self
     }
 
     /// Adds a longer description.
@@ -318,6 +352,7 @@ impl Operation {
             "operationId": operation_id(method, path),
             "summary": self.summary,
             "x-role": self.needs.as_str(),
+            "x-scope": self.concern.unwrap_or_default().as_str(),
             "tags": room.map(|(name, _)| *name).into_iter().collect::<Vec<_>>(),
             "parameters": parameters,
             "responses": answers(&self.answers, schemas),

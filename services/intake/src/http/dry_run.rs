@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::HeaderMap;
 use jiff::Timestamp;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::order::registration::Request;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_wire::order::RegisteredView;
@@ -10,7 +11,7 @@ use pagurus_wire::problem::Problem;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::registration::registered;
+use super::registration::{admit, registered, shown_in};
 use super::{HttpResult, ProblemResponse};
 use crate::Intake;
 use crate::headers::sent_time_of;
@@ -41,15 +42,16 @@ pub(super) struct ActionQuery {
 /// A dry run of one request, part by part.
 pub(super) struct DryRun<'r> {
     intake: &'r Intake,
+    scope: AccessScope,
     registrar: Registrar,
     sent_at: Option<Timestamp>,
     earlier: Earlier,
 }
 
 impl<'r> DryRun<'r> {
-    pub(super) fn of(intake: &'r Intake, headers: &HeaderMap) -> HttpResult<Self> {
+    pub(super) fn of(intake: &'r Intake, scope: AccessScope, headers: &HeaderMap) -> HttpResult<Self> {
         let registrar = Registrar { host: intake.host.clone(), catalogue: intake.catalogue.clone() };
-        Ok(Self { intake, registrar, sent_at: sent_time_of(headers)?, earlier: Earlier::new() })
+        Ok(Self { intake, scope, registrar, sent_at: sent_time_of(headers)?, earlier: Earlier::new() })
     }
 
     /// Returns the outcome that each order of a part would have.
@@ -72,13 +74,20 @@ impl<'r> DryRun<'r> {
             let problem = store_problem(&self.intake.host, "dry_run", &error);
             batch.iter().map(|_| Registration::refused(problem.clone())).collect()
         });
-        let mut judged = judged.into_iter();
+        let mut shown = Vec::with_capacity(judged.len());
+        for (outcome, submission) in judged.into_iter().zip(&batch) {
+            let names = (submission.request.id.as_str(), submission.request.scenario.as_str());
+            let outcome = shown_in(self.intake, &self.scope, names, outcome).await;
+            shown.push(outcome.unwrap_or_else(Registration::refused));
+        }
+        let mut judged = shown.into_iter();
         outcomes.into_iter().filter_map(|outcome| outcome.or_else(|| judged.next())).collect()
     }
 
     async fn checked(&self, request: Result<Request, Problem>) -> Result<Submission, Problem> {
         let request = request?;
         let queue = self.intake.catalogue.queue_of(&request);
+        admit(self.intake, &self.scope, &request, queue.as_deref())?;
         self.intake.backlog.check(&self.intake.host, &request, queue.as_deref()).await?;
         Ok(Submission { queue, ..Submission::of(request, self.sent_at, Timestamp::now()) })
     }

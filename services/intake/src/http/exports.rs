@@ -17,6 +17,7 @@ use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
 
 use super::HttpResult;
+use super::caller::ScopedViews;
 use super::query::Query;
 use crate::Intake;
 
@@ -87,11 +88,12 @@ impl IntoResponse for Exported {
 /// `GET /v1/export/orders`
 pub(super) async fn export(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Query(query): Query<ExportQuery>,
     Extension(peer): Extension<Peer>,
 ) -> HttpResult<Exported> {
     let turn = intake.exports.take(peer.client())?;
-    Ok(Exported { page: intake.views.export(query).await?, turn })
+    Ok(Exported { page: views.export(query).await?, turn })
 }
 
 #[cfg(test)]

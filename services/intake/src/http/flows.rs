@@ -16,7 +16,7 @@ use pagurus_wire::order::Page;
 
 use super::HttpResult;
 use super::body::Sent;
-use super::caller::Caller;
+use super::caller::{Caller, ScopedViews};
 use super::document::{Table, operator, viewer};
 use super::query::{Path, Query};
 use crate::Intake;
@@ -27,7 +27,7 @@ pub(super) fn routes(table: Table) -> Table {
             "Flows and systems",
             "Rates and limits of flows and called systems, and what operators decide about them.",
         )
-        .get("/v1/flows", list, viewer("Flows by name, as the active dispatcher saw them last."))
+        .get("/v1/flows", list, viewer("Flows by name, as the active dispatcher saw them last.").scoped())
         .get("/v1/flows/{flow}", show, viewer("One flow."))
         .get(
             "/v1/flows/{flow}/decisions",
@@ -38,16 +38,20 @@ pub(super) fn routes(table: Table) -> Table {
         .post("/v1/flows/resume", resume, operator("Lifts stops."))
         .post("/v1/flows/shift", shift, operator("Moves in time what waits or retries."))
         // Flows may have these names.
-        .also("/v1/flows/stop", AccessRole::Viewer, get(show_named_stop))
-        .also("/v1/flows/resume", AccessRole::Viewer, get(show_named_resume))
-        .also("/v1/flows/shift", AccessRole::Viewer, get(show_named_shift))
+        .also("/v1/flows/stop", "/v1/flows/{flow}", AccessRole::Viewer, get(show_named_stop))
+        .also("/v1/flows/resume", "/v1/flows/{flow}", AccessRole::Viewer, get(show_named_resume))
+        .also("/v1/flows/shift", "/v1/flows/{flow}", AccessRole::Viewer, get(show_named_shift))
         .get("/v1/stops", stops, viewer("Stops by hand."))
-        .get("/v1/systems", systems, viewer("Called systems by name, as the active dispatcher saw them last."))
-        .get("/v1/systems/{name}", system, viewer("One called system."))
+        .get(
+            "/v1/systems",
+            systems,
+            viewer("Called systems by name, as the active dispatcher saw them last.").scoped(),
+        )
+        .get("/v1/systems/{name}", system, viewer("One called system.").scoped())
         .get(
             "/v1/systems/{name}/decisions",
             system_decisions,
-            viewer("What was decided about a called system, by the engine or by hand, and why, the newest first."),
+            viewer("What was decided about a called system, by the engine or by hand, and why, the newest first.").scoped(),
         )
         .post("/v1/systems/{name}/stop", stop_system, operator("Keeps a called system from being called."))
         .post(
@@ -65,47 +69,47 @@ pub(super) fn routes(table: Table) -> Table {
 
 /// `GET /v1/flows`
 async fn list(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Query(query): Query<FlowsQuery>,
 ) -> HttpResult<Json<Page<FlowView>>> {
-    Ok(Json(intake.views.flows(&query).await?))
+    Ok(Json(views.flows(&query).await?))
 }
 
 /// `GET /v1/flows/{flow}`
-async fn show(State(intake): State<Intake>, Path(flow): Path<String>) -> HttpResult<Json<FlowView>> {
-    Ok(Json(intake.views.flow(&flow).await?))
+async fn show(ScopedViews(views): ScopedViews, Path(flow): Path<String>) -> HttpResult<Json<FlowView>> {
+    Ok(Json(views.flow(&flow).await?))
 }
 
 /// `GET /v1/flows/{flow}/decisions`
 async fn flow_decisions(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(flow): Path<String>,
     Query(query): Query<DecisionsQuery>,
 ) -> HttpResult<Json<Page<DecisionView>>> {
-    Ok(Json(intake.views.flow_decisions(&flow, &query).await?))
+    Ok(Json(views.flow_decisions(&flow, &query).await?))
 }
 
 /// `GET /v1/flows/stop`: a flow may have this name, and stops have taken its path.
-async fn show_named_stop(state: State<Intake>) -> HttpResult<Json<FlowView>> {
-    show(state, Path("stop".to_owned())).await
+async fn show_named_stop(views: ScopedViews) -> HttpResult<Json<FlowView>> {
+    show(views, Path("stop".to_owned())).await
 }
 
 /// `GET /v1/flows/resume`: a flow may have this name.
-async fn show_named_resume(state: State<Intake>) -> HttpResult<Json<FlowView>> {
-    show(state, Path("resume".to_owned())).await
+async fn show_named_resume(views: ScopedViews) -> HttpResult<Json<FlowView>> {
+    show(views, Path("resume".to_owned())).await
 }
 
 /// `GET /v1/flows/shift`: a flow may have this name.
-async fn show_named_shift(state: State<Intake>) -> HttpResult<Json<FlowView>> {
-    show(state, Path("shift".to_owned())).await
+async fn show_named_shift(views: ScopedViews) -> HttpResult<Json<FlowView>> {
+    show(views, Path("shift".to_owned())).await
 }
 
 /// `GET /v1/stops`
 async fn stops(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Query(query): Query<StopsQuery>,
 ) -> HttpResult<Json<Page<StopView>>> {
-    Ok(Json(intake.views.stops(&query).await?))
+    Ok(Json(views.stops(&query).await?))
 }
 
 /// `POST /v1/flows/stop`
@@ -137,24 +141,24 @@ async fn shift(
 
 /// `GET /v1/systems`
 async fn systems(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Query(query): Query<SystemsQuery>,
 ) -> HttpResult<Json<Page<SystemView>>> {
-    Ok(Json(intake.views.systems(&query).await?))
+    Ok(Json(views.systems(&query).await?))
 }
 
 /// `GET /v1/systems/{name}`
-async fn system(State(intake): State<Intake>, Path(name): Path<String>) -> HttpResult<Json<SystemView>> {
-    Ok(Json(intake.views.system(&name).await?))
+async fn system(ScopedViews(views): ScopedViews, Path(name): Path<String>) -> HttpResult<Json<SystemView>> {
+    Ok(Json(views.system(&name).await?))
 }
 
 /// `GET /v1/systems/{name}/decisions`
 async fn system_decisions(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(name): Path<String>,
     Query(query): Query<DecisionsQuery>,
 ) -> HttpResult<Json<Page<DecisionView>>> {
-    Ok(Json(intake.views.system_decisions(&name, &query).await?))
+    Ok(Json(views.system_decisions(&name, &query).await?))
 }
 
 /// `POST /v1/systems/{name}/stop`

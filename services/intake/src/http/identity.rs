@@ -1,22 +1,26 @@
 //! Identity of requests, and what it admits to. Two steps: the middleware in front of all routes finds out who asks, and the
 //! layer of each route holds that against the role that the route asks for.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{FromRequestParts as _, RawPathParams, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Response, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse as _;
 use futures_util::StreamExt as _;
 use pagurus_access::{Access, Credential, SessionSecret, csrf_token};
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::access::token::ProgramToken;
 use pagurus_domain::access::{AccessRole, CallbackProof, Identity};
 use pagurus_runtime::Entrance;
 use pagurus_wire::problem::{Problem, Type};
 
 use super::ProblemResponse;
+use super::concern::Concern;
+use super::payloads::Payloads;
 use crate::Intake;
 
 /// Cookie of a session. The prefix has browsers refuse it from anybody but this host, by TLS.
@@ -43,6 +47,17 @@ impl Needs {
             Self::Role(role) => role.as_str(),
         }
     }
+}
+
+/// Rule of a route: who may, and what it is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RouteRule {
+    pub needs: Needs,
+    pub concern: Concern,
+    /// Path under which the document describes the route.
+    pub path: &'static str,
+    /// Name of the thing that the route is about, where it is not a value of the path.
+    pub name: Option<&'static str>,
 }
 
 /// Facts by which a route judges a request.
@@ -142,7 +157,8 @@ fn has_csrf_token(headers: &HeaderMap, secret: &SessionSecret) -> bool {
 }
 
 /// Lets through who may, and ends what lasts when they may no more.
-pub(super) async fn authorize(needs: Needs, request: Request, next: Next) -> Response<Body> {
+pub(super) async fn authorize(rule: RouteRule, request: Request, next: Next) -> Response<Body> {
+    let needs = rule.needs;
     let Some(RequestFacts { intake, sender }) = request.extensions().get::<RequestFacts>().cloned() else {
         // A router without `identify` in front of it: a defect, which must not open the API.
         return ProblemResponse(Problem::new(Type::Internal, "nobody asked who asks")).into_response();
@@ -157,12 +173,63 @@ pub(super) async fn authorize(needs: Needs, request: Request, next: Next) -> Res
         answer.headers_mut().extend(challenge);
         return answer;
     }
-    match (sender, needs) {
-        (Sender::Known(_, Some(credential)), Needs::Role(role)) if reads => {
-            while_admitted(intake.access.clone(), credential, role, next.run(request)).await
-        }
-        _ => next.run(request).await,
+    let (Sender::Known(identity, credential), Needs::Role(role)) = (sender, needs) else {
+        return next.run(request).await;
+    };
+    let (request, admitted) = admit(&intake, rule, &identity.scope, request).await;
+    if let Err(problem) = admitted {
+        return ProblemResponse(problem).into_response();
     }
+    let (method, payloads) = (request.method().clone(), payloads_of(&request));
+    let answer = match credential.filter(|_| reads) {
+        Some(credential) => {
+            let right = Right { role, scope: identity.scope.clone() };
+            while_admitted(intake.access.clone(), credential, right, next.run(request)).await
+        }
+        None => next.run(request).await,
+    };
+    if !identity.scope.hides_payloads() {
+        return answer;
+    }
+    match payloads {
+        Some(payloads) => payloads.hide(&method, rule.path, answer).await,
+        None => {
+            ProblemResponse(Problem::new(Type::Internal, "nobody said what payloads are")).into_response()
+        }
+    }
+}
+
+fn payloads_of(request: &Request) -> Option<Arc<Payloads>> {
+    request.extensions().get::<Arc<Payloads>>().map(Arc::clone)
+}
+
+/// Lets pass who sees what the route is about.
+async fn admit(
+    intake: &Intake,
+    rule: RouteRule,
+    scope: &AccessScope,
+    request: Request,
+) -> (Request, Result<(), Problem>) {
+    if scope.has_every_name() || rule.concern == Concern::Scoped {
+        return (request, Ok(()));
+    }
+    let Concern::Named(kind) = rule.concern else {
+        let detail = "this is about the whole installation, of which you see the part of your tenants (`access.tenants`)";
+        return (request, Err(Problem::new(Type::Forbidden, detail)));
+    };
+    let (mut parts, body) = request.into_parts();
+    let admitted = match rule.name {
+        Some(name) => intake.whole_views().seen_in(scope.clone()).admit(kind, name).await,
+        None => match RawPathParams::from_request_parts(&mut parts, intake).await {
+            Ok(params) => {
+                let name = params.iter().next().map_or("", |(_, name)| name);
+                intake.whole_views().seen_in(scope.clone()).admit(kind, name).await
+            }
+            // The handler reads the path likewise, and says what is wrong with it.
+            Err(_) => Ok(()),
+        },
+    };
+    (Request::from_parts(parts, body), admitted)
 }
 
 /// The rules, without the world.
@@ -198,11 +265,18 @@ fn judge(
     }
 }
 
+/// Right by which an answer is given: it ends with either of them.
+#[derive(Clone)]
+struct Right {
+    role: AccessRole,
+    scope: AccessScope,
+}
+
 /// Answers while the credential admits to it. An answer that takes its time, and a stream, end with the right to them.
 async fn while_admitted(
     access: Access,
     credential: Credential,
-    needed: AccessRole,
+    right: Right,
     answer: impl Future<Output = Response<Body>>,
 ) -> Response<Body> {
     tokio::select! {
@@ -210,10 +284,10 @@ async fn while_admitted(
             if body_is_short(&body) {
                 return body;
             }
-            let end = Box::pin(admission_ends(access.clone(), credential, needed));
+            let end = Box::pin(admission_ends(access.clone(), credential, right.clone()));
             Body::from_stream(body.into_data_stream().take_until(end))
         }),
-        () = admission_ends(access.clone(), credential, needed) => {
+        () = admission_ends(access.clone(), credential, right.clone()) => {
             let detail = "the token or the session has ended while the answer was awaited";
             ProblemResponse(Problem::new(Type::Unauthenticated, detail)).into_response()
         }
@@ -221,8 +295,11 @@ async fn while_admitted(
 }
 
 /// Waits until the credential does not admit any more. A database that is away admits nobody, and sends nobody away.
-async fn admission_ends(access: Access, credential: Credential, needed: AccessRole) {
-    let admits = |found: Option<Identity>| found.is_some_and(|one| one.role.admits_to(needed, true));
+async fn admission_ends(access: Access, credential: Credential, right: Right) {
+    let Right { role, scope } = right;
+    let admits = |found: Option<Identity>| {
+        found.is_some_and(|one| one.role.admits_to(role, true) && one.scope == scope)
+    };
     loop {
         tokio::time::sleep(ASK_AGAIN).await;
         if access.still(&credential).await.is_ok_and(|found| !admits(found)) {
@@ -249,7 +326,7 @@ mod tests {
     use super::*;
 
     fn known(role: AccessRole) -> Sender {
-        Sender::Known(Identity { name: "a".into(), role, method: LoginMethod::Token }, None)
+        Sender::Known(Identity::unlimited("a".into(), role, LoginMethod::Token), None)
     }
 
     fn status(needs: Needs, entrance: Entrance, sender: &Sender, callbacks: CallbackProof) -> u16 {

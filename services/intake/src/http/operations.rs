@@ -18,7 +18,7 @@ use serde::Deserialize as _;
 
 use super::HttpResult;
 use super::body::{Sent, read_json};
-use super::caller::Caller;
+use super::caller::{Caller, ScopedViews};
 use super::document::{Table, operator, viewer};
 use super::idempotency::key_of;
 use super::query::{Path, Query};
@@ -31,13 +31,14 @@ pub(super) fn routes(table: Table) -> Table {
             "/v1/operations",
             create,
             operator("Does something to every order that a search finds, or shows what it would be.")
+                .scoped()
                 .more("Orders are selected first, then acted on by all activators, at the rate that is asked for and no faster than their flows take them.")
                 .key()
                 .takes::<OperationRequest>()
                 .gives::<OperationOutcome>(201, "Begun.")
                 .gives::<OperationOutcome>(200, "What it would be."),
         )
-        .get("/v1/operations", list, viewer("Operations, the newest first."))
+        .get("/v1/operations", list, viewer("Operations, the newest first.").scoped())
         .get("/v1/operations/{no}", show, viewer("One operation, with the reasons of what it did not do."))
         .get("/v1/operations/{no}/orders", orders, viewer("Orders of an operation, with the result of each."))
         .post("/v1/operations/{no}/pause", pause, operator("Lets an operation rest."))
@@ -48,6 +49,7 @@ pub(super) fn routes(table: Table) -> Table {
 /// `POST /v1/operations`
 async fn create(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Caller(by): Caller,
     Extension(identity): Extension<Identity>,
     headers: HeaderMap,
@@ -58,9 +60,9 @@ async fn create(
     let asked = OperationRequest::deserialize(&*body);
     let asked = asked.map_err(|error| Problem::new(Type::Invalid, error.to_string()))?;
     may_do(&identity, &asked.action)?;
-    let (outcome, made) = intake.commands.operate(&asked, &by, key.as_ref()).await?;
+    let (outcome, made) = intake.commands.operate(&asked, &by, &identity.scope, key.as_ref()).await?;
     let Some(no) = made else { return Ok(Json(outcome).into_response()) };
-    let operation = Some(intake.views.operation(no).await?);
+    let operation = Some(views.operation(no).await?);
     Ok((StatusCode::CREATED, Json(OperationOutcome { operation, ..outcome })).into_response())
 }
 
@@ -76,65 +78,69 @@ fn may_do(identity: &Identity, action: &str) -> Result<(), Problem> {
 
 /// `GET /v1/operations`
 async fn list(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Query(query): Query<OperationsQuery>,
 ) -> HttpResult<Json<Page<OperationView>>> {
-    Ok(Json(intake.views.operations(&query).await?))
+    Ok(Json(views.operations(&query).await?))
 }
 
 /// `GET /v1/operations/{no}`
-async fn show(State(intake): State<Intake>, Path(no): Path<i64>) -> HttpResult<Json<OperationView>> {
-    Ok(Json(intake.views.operation(no).await?))
+async fn show(ScopedViews(views): ScopedViews, Path(no): Path<i64>) -> HttpResult<Json<OperationView>> {
+    Ok(Json(views.operation(no).await?))
 }
 
 /// `GET /v1/operations/{no}/orders`
 async fn orders(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(no): Path<i64>,
     Query(query): Query<OperationOrdersQuery>,
 ) -> HttpResult<Json<Page<OperationOrderView>>> {
-    Ok(Json(intake.views.operation_orders(no, &query).await?))
+    Ok(Json(views.operation_orders(no, &query).await?))
 }
 
 /// `POST /v1/operations/{no}/pause`
 async fn pause(
     state: State<Intake>,
+    views: ScopedViews,
     path: Path<i64>,
     caller: Caller,
     asked: Sent<OperationSteering>,
 ) -> HttpResult<Json<OperationView>> {
-    steer(state, path, caller, asked, OperationState::Paused).await
+    steer(state, views, path, caller, asked, OperationState::Paused).await
 }
 
 /// `POST /v1/operations/{no}/resume`
 async fn resume(
     state: State<Intake>,
+    views: ScopedViews,
     path: Path<i64>,
     caller: Caller,
     Extension(identity): Extension<Identity>,
     asked: Sent<OperationSteering>,
 ) -> HttpResult<Json<OperationView>> {
-    may_do(&identity, &state.views.operation(path.0).await?.action)?;
-    steer(state, path, caller, asked, OperationState::Running).await
+    may_do(&identity, &views.0.operation(path.0).await?.action)?;
+    steer(state, views, path, caller, asked, OperationState::Running).await
 }
 
 /// `POST /v1/operations/{no}/abort`
 async fn abort(
     state: State<Intake>,
+    views: ScopedViews,
     path: Path<i64>,
     caller: Caller,
     asked: Sent<OperationSteering>,
 ) -> HttpResult<Json<OperationView>> {
-    steer(state, path, caller, asked, OperationState::Aborted).await
+    steer(state, views, path, caller, asked, OperationState::Aborted).await
 }
 
 async fn steer(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(no): Path<i64>,
     Caller(by): Caller,
     Sent(asked): Sent<OperationSteering>,
     to: OperationState,
 ) -> HttpResult<Json<OperationView>> {
     intake.commands.steer_operation(no, to, &by, asked.reason.as_deref()).await?;
-    Ok(Json(intake.views.operation(no).await?))
+    Ok(Json(views.operation(no).await?))
 }

@@ -13,7 +13,7 @@ use pagurus_wire::bodies::{ActionBody, OrderBody, RestartBody};
 use pagurus_wire::order::{RegistrationAnswer, StatusView};
 
 use super::body::read_json_if_any;
-use super::caller::Caller;
+use super::caller::{Caller, ScopedViews};
 use super::document::{Table, client, operator, viewer};
 use super::dry_run::ActionQuery;
 use super::idempotency::key_of;
@@ -44,6 +44,7 @@ pub(super) fn routes(table: Table) -> Table {
             "/v1/orders",
             start::create,
             client("Registers an order.")
+                .scoped()
                 .more("The same id with the same content is answered as `duplicate` and changes nothing; with other content it is refused.")
                 .header("traceparent", "W3C trace context.")
                 .header("request-sent-time", "Time of sending, RFC 3339 or milliseconds since 1970: `periodToStart` counts from it.")
@@ -56,20 +57,22 @@ pub(super) fn routes(table: Table) -> Table {
             "/v1/orders",
             search::orders,
             viewer("Orders that fulfil all conditions, the newest first; by `idPrefix` in the order of ids.")
+                .scoped()
                 .more("Lists of values stand apart by commas. `params.PATH=VALUE` and `vars.PATH=VALUE` ask for values of parameters and variables, in narrowed searches only. A page looks at a bounded number of orders: it may be short and have a next one."),
         )
         .post(
             "/v1/orders/batch",
             batch::create,
             client("Registers many orders, with a result for each.")
+                .scoped()
                 .more("A JSON array, or one order a line as `application/x-ndjson`.")
                 .takes::<Vec<OrderBody>>()
                 .takes_text("application/x-ndjson"),
         )
-        .get("/v1/export/orders", exports::export, viewer("Orders with all that is kept of them, by ascending number."))
+        .get("/v1/export/orders", exports::export, viewer("Orders with all that is kept of them, by ascending number.").scoped())
         // An order may have the name.
-        .also("/v1/orders/batch", AccessRole::Client, get(parts::order_named_batch))
-        .also("/v1/orders/batch", AccessRole::Operator, patch(amendments::update_named_batch))
+        .also("/v1/orders/batch", "/v1/orders/{id}", AccessRole::Client, get(parts::order_named_batch))
+        .also("/v1/orders/batch", "/v1/orders/{id}", AccessRole::Operator, patch(amendments::update_named_batch))
         .get("/v1/orders/{id}/wait", start::wait, client("Waits until an order is final, or the time is over."))
         .post("/v1/orders/{id}/cancel", act_on!(LifeAction::Cancel), action("Gives an order up for good."))
         .post("/v1/orders/{id}/interrupt", act_on!(LifeAction::Interrupt), action("Stops an order before it begins."))
@@ -107,6 +110,7 @@ async fn restart(
 /// `POST /v1/orders/{id}/resend`
 async fn resend(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     Caller(by): Caller,
     body: Body,
@@ -119,12 +123,13 @@ async fn resend(
         1 => "1 notification is sent again".to_owned(),
         count => format!("{count} notifications are sent again"),
     };
-    Ok(Json(StatusView { note: Some(note), ..intake.views.status(&id).await? }))
+    Ok(Json(StatusView { note: Some(note), ..views.status(&id).await? }))
 }
 
 /// `POST /v1/orders/{id}/check`
 async fn check(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     Caller(by): Caller,
     body: Body,
@@ -133,7 +138,7 @@ async fn check(
     let asked = ActionRequest::read(&asked, OF_OTHERS)?.of_path(&id)?;
     let outcome = intake.commands.check(&[&id], &by, asked.reason.as_deref()).await.pop();
     let note = outcome.transpose()?.unwrap_or_default().summary();
-    Ok(Json(StatusView { note: Some(note), ..intake.views.status(&id).await? }))
+    Ok(Json(StatusView { note: Some(note), ..views.status(&id).await? }))
 }
 
 /// Does an action with the caller, the headers and the body of the request; the body may have these fields.

@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{HeaderMap, Response, Uri, header};
 use axum::response::IntoResponse as _;
 use pagurus_view::{EventsQuery, LogQuery, PartQuery};
@@ -15,10 +14,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::HttpResult;
+use super::caller::ScopedViews;
 use super::document::{Table, client, viewer};
 use super::pages::Part;
 use super::query::{Nothing, Path, Query};
-use crate::Intake;
 
 pub(super) fn routes(table: Table) -> Table {
     table
@@ -57,69 +56,73 @@ pub(super) fn routes(table: Table) -> Table {
 type NoQuery = Query<Nothing>;
 
 /// `GET /v1/orders/{id}`
-async fn order(State(intake): State<Intake>, Path(id): Path<String>) -> HttpResult<Json<OrderView>> {
-    Ok(Json(intake.views.order(&id).await?))
+async fn order(ScopedViews(views): ScopedViews, Path(id): Path<String>) -> HttpResult<Json<OrderView>> {
+    Ok(Json(views.order(&id).await?))
 }
 
 /// `GET /v1/orders/batch`: an order may have this name, and batches have taken its path.
-pub(super) async fn order_named_batch(State(intake): State<Intake>) -> HttpResult<Json<OrderView>> {
-    Ok(Json(intake.views.order("batch").await?))
+pub(super) async fn order_named_batch(views: ScopedViews) -> HttpResult<Json<OrderView>> {
+    order(views, Path("batch".to_owned())).await
 }
 
-async fn params(State(intake): State<Intake>, Path(id): Path<String>, _: NoQuery) -> HttpResult<Json<Value>> {
-    Ok(Json(intake.views.params(&id).await?))
+async fn params(
+    ScopedViews(views): ScopedViews,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> HttpResult<Json<Value>> {
+    Ok(Json(views.params(&id).await?))
 }
 
 async fn status(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     _: NoQuery,
 ) -> HttpResult<Json<StatusView>> {
-    Ok(Json(intake.views.status(&id).await?))
+    Ok(Json(views.status(&id).await?))
 }
 
 async fn progress(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     _: NoQuery,
 ) -> HttpResult<Json<ProgressView>> {
-    Ok(Json(intake.views.progress(&id).await?))
+    Ok(Json(views.progress(&id).await?))
 }
 
 async fn ledger(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     _: NoQuery,
 ) -> HttpResult<Json<LedgerView>> {
-    Ok(Json(intake.views.ledger(&id).await?))
+    Ok(Json(views.ledger(&id).await?))
 }
 
 async fn transitions(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     Query(query): Query<PartQuery>,
     uri: Uri,
 ) -> HttpResult<Part<TransitionView>> {
-    Ok(Part::of(intake.views.transitions(&id, &query).await?, &uri, "cursor"))
+    Ok(Part::of(views.transitions(&id, &query).await?, &uri, "cursor"))
 }
 
 async fn events(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     Query(query): Query<EventsQuery>,
     uri: Uri,
 ) -> HttpResult<Part<EventView>> {
-    Ok(Part::of(intake.views.events(&id, &query).await?, &uri, "after"))
+    Ok(Part::of(views.events(&id, &query).await?, &uri, "after"))
 }
 
 async fn log(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     Query(query): Query<LogQuery>,
     uri: Uri,
     headers: HeaderMap,
 ) -> HttpResult<Response<Body>> {
-    let part = Part::of(intake.views.log(&id, &query).await?, &uri, "cursor");
+    let part = Part::of(views.log(&id, &query).await?, &uri, "cursor");
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     Ok(if wants_text(accept) { part.into_text(line) } else { part.into_response() })
 }
@@ -138,47 +141,47 @@ fn line(line: &LogLineView) -> String {
 }
 
 async fn steps(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     Query(query): Query<PartQuery>,
     uri: Uri,
 ) -> HttpResult<Part<StepView>> {
-    Ok(Part::of(intake.views.steps(&id, &query).await?, &uri, "cursor"))
+    Ok(Part::of(views.steps(&id, &query).await?, &uri, "cursor"))
 }
 
 async fn tasks(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     Query(query): Query<PartQuery>,
     uri: Uri,
 ) -> HttpResult<Part<TaskView>> {
-    Ok(Part::of(intake.views.tasks(&id, &query).await?, &uri, "cursor"))
+    Ok(Part::of(views.tasks(&id, &query).await?, &uri, "cursor"))
 }
 
 async fn requests(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     Query(query): Query<PartQuery>,
     uri: Uri,
 ) -> HttpResult<Part<RequestView>> {
-    Ok(Part::of(intake.views.requests(&id, &query).await?, &uri, "cursor"))
+    Ok(Part::of(views.requests(&id, &query).await?, &uri, "cursor"))
 }
 
 async fn callbacks(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     Query(query): Query<PartQuery>,
     uri: Uri,
 ) -> HttpResult<Part<CallbackView>> {
-    Ok(Part::of(intake.views.callbacks_of(&id, &query).await?, &uri, "cursor"))
+    Ok(Part::of(views.callbacks_of(&id, &query).await?, &uri, "cursor"))
 }
 
 async fn explain(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     _: NoQuery,
 ) -> HttpResult<Json<Explanation>> {
-    Ok(Json(intake.views.explain(&id).await?))
+    Ok(Json(views.explain(&id).await?))
 }
 
 /// Query of a graph.
@@ -189,11 +192,11 @@ struct GraphQuery {
 }
 
 async fn dependencies(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(id): Path<String>,
     Query(query): Query<GraphQuery>,
 ) -> HttpResult<Json<DependencyGraph>> {
-    Ok(Json(intake.views.dependencies(&id, query.depth).await?))
+    Ok(Json(views.dependencies(&id, query.depth).await?))
 }
 
 #[cfg(test)]

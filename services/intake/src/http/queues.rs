@@ -10,7 +10,7 @@ use pagurus_wire::problem::Problem;
 use serde_json::Value;
 
 use super::body::read_json;
-use super::caller::Caller;
+use super::caller::{Caller, ScopedViews};
 use super::document::{Table, operator, viewer};
 use super::query::{Path, Query};
 use super::{HttpResult, views};
@@ -19,7 +19,7 @@ use crate::Intake;
 pub(super) fn routes(table: Table) -> Table {
     table
         .of("Queues", "Resources that one sequential order at a time owns.")
-        .get("/v1/queues", views::queues, viewer("Queues that have members, the longest first."))
+        .get("/v1/queues", views::queues, viewer("Queues that have members, the longest first.").scoped())
         .get(
             "/v1/queues/{name}",
             queue,
@@ -34,11 +34,11 @@ pub(super) fn routes(table: Table) -> Table {
 
 /// `GET /v1/queues/{name}`
 async fn queue(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(name): Path<String>,
     Query(query): Query<QueueQuery>,
 ) -> HttpResult<Json<QueueDetail>> {
-    Ok(Json(intake.views.queue(&name, &query).await?))
+    Ok(Json(views.queue(&name, &query).await?))
 }
 
 /// `POST /v1/queues/{name}/release`, with a reason

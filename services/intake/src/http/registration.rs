@@ -5,10 +5,12 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use jiff::Timestamp;
-use pagurus_domain::order::registration::Request;
+use pagurus_domain::access::scope::AccessScope;
+use pagurus_domain::order::registration::{Request, flow_marker};
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_scenario::value::percent_encode;
+use pagurus_view::{ScopedKind, admit_names, no_such_scenario};
 use pagurus_wire::order::RegisteredView;
 use pagurus_wire::problem::{Problem, Type};
 
@@ -21,12 +23,13 @@ use crate::traced::RegistrationTrace;
 /// Registers an order and answers with the outcome, and with a remark if there is one.
 pub(super) async fn register_one(
     intake: &Intake,
+    scope: &AccessScope,
     request: Request,
     headers: &HeaderMap,
     note: Option<String>,
 ) -> HttpResult<Response<Body>> {
     let id = request.id.clone();
-    let outcome = submit(intake, request, headers).await?;
+    let outcome = submit(intake, scope, request, headers).await?;
     answer_with(id, &outcome, note)
 }
 
@@ -62,10 +65,68 @@ pub(super) const fn status_of(outcome: &Registration) -> StatusCode {
 /// Registers an order, in its batch or by itself.
 pub(super) async fn submit(
     intake: &Intake,
+    scope: &AccessScope,
     request: Request,
     headers: &HeaderMap,
 ) -> HttpResult<Registration> {
     let queue = intake.catalogue.queue_of(&request);
+    admit(intake, scope, &request, queue.as_deref())?;
+    let (id, scenario) = (request.id.clone(), request.scenario.clone());
+    let outcome = submit_admitted(intake, request, queue, headers).await?;
+    Ok(shown_in(intake, scope, (&id, &scenario), outcome).await?)
+}
+
+/// Lets pass who may register this order.
+///
+/// # Errors
+/// The problem of a name that is not there, or not theirs.
+pub(super) fn admit(
+    intake: &Intake,
+    scope: &AccessScope,
+    request: &Request,
+    queue: Option<&str>,
+) -> Result<(), Problem> {
+    if scope.has_every_name() {
+        return Ok(());
+    }
+    let flow = flow_marker(&intake.host.settings().distribution.flow_attributes, request);
+    admit_names(scope, &request.scenario, Some(&flow), queue)
+}
+
+/// The outcome without what those of this scope do not see: the names of other scenarios, and the status of another order that has
+/// the id.
+pub(super) async fn shown_in(
+    intake: &Intake,
+    scope: &AccessScope,
+    (id, scenario): (&str, &str),
+    outcome: Registration,
+) -> Result<Registration, Problem> {
+    match outcome {
+        outcome if scope.has_every_name() => Ok(outcome),
+        Registration::Rejected(problem) if problem.kind() == Some(Type::UnknownScenario) => {
+            Ok(Registration::Rejected(no_such_scenario(scenario)))
+        }
+        Registration::Conflict(status) => {
+            let views = intake.whole_views().seen_in(scope.clone());
+            match views.admit(ScopedKind::Order, id).await {
+                Ok(()) => Ok(Registration::Conflict(status)),
+                Err(problem) if problem.kind() == Some(Type::NotFound) => {
+                    let detail = "an order of another tenant has this id: ids are one name space for all";
+                    Ok(Registration::Rejected(Problem::new(Type::Conflict, detail).at("/id")))
+                }
+                Err(problem) => Err(problem),
+            }
+        }
+        outcome => Ok(outcome),
+    }
+}
+
+async fn submit_admitted(
+    intake: &Intake,
+    request: Request,
+    queue: Option<String>,
+    headers: &HeaderMap,
+) -> HttpResult<Registration> {
     intake.backlog.check(&intake.host, &request, queue.as_deref()).await?;
     let trace = RegistrationTrace::over_http(&intake.host, headers);
     let submission =

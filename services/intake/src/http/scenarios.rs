@@ -16,7 +16,7 @@ use pagurus_scenario::Library;
 use pagurus_scenario::source::Reading;
 use pagurus_store::lists::audit::AuditEntry;
 use pagurus_store::outside::scenarios::{self, Applied, Expected};
-use pagurus_view::ListQuery;
+use pagurus_view::{ListQuery, Views};
 use pagurus_wire::bodies::{MigrationBody, TrialBody};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
@@ -30,7 +30,7 @@ use serde_json::{Map, Value, json};
 
 use super::HttpResult;
 use super::body::{self, read_json};
-use super::caller::Caller;
+use super::caller::{Caller, ScopedViews};
 use super::document::{Table, admin, viewer};
 use super::preconditions::expected;
 use super::query::{Path, Query};
@@ -45,28 +45,28 @@ pub(super) fn routes(table: Table) -> Table {
     const YAML: &str = "application/yaml";
     table
         .of("Scenarios", "The definitions that orders run, by name and version.")
-        .get("/v1/scenarios", list, viewer("Scenarios by name, each with its newest version."))
+        .get("/v1/scenarios", list, viewer("Scenarios by name, each with its newest version.").scoped())
         .post(
             "/v1/scenarios/check",
             check,
-            viewer("Tells everything that is wrong with a scenario.")
+            viewer("Tells everything that is wrong with a scenario.").scoped()
                 .takes_text(YAML)
                 .takes::<Map<String, Value>>(),
         )
         .post(
             "/v1/scenarios/test",
             trial::test,
-            viewer("Runs the tests of a scenario in virtual time.").takes::<TrialBody>(),
+            viewer("Runs the tests of a scenario in virtual time.").scoped().takes::<TrialBody>(),
         )
         .post(
             "/v1/scenarios/complete",
             completion::complete,
-            viewer("What may be written at a place of a text that is not finished."),
+            viewer("What may be written at a place of a text that is not finished.").scoped(),
         )
         .post(
             "/v1/scenarios/graph",
             draw,
-            viewer("Draws a workflow that is not applied.")
+            viewer("Draws a workflow that is not applied.").scoped()
                 .takes_text(YAML)
                 .takes::<Map<String, Value>>()
                 .gives_text(SVG, "The picture."),
@@ -108,19 +108,23 @@ pub(super) fn routes(table: Table) -> Table {
 
 /// Reads the text of a scenario from a body, and the scenario from it, with the warnings about both, and the operations that
 /// it runs.
-async fn read(intake: &Intake, body: Body) -> HttpResult<(String, Reading, Library)> {
+async fn read(intake: &Intake, views: &Views, body: Body) -> HttpResult<(String, Reading, Library)> {
     let bytes = body::read(intake, body).await?;
     let text = String::from_utf8(bytes.to_vec())
         .map_err(|_| Problem::new(Type::Malformed, "the text of a scenario is UTF-8"))?;
-    let (reading, library) = intake.views.examine_scenario(&text).await?;
+    let (reading, library) = views.examine_scenario(&text).await?;
     Ok((text, reading, library))
 }
 
 /// `POST /v1/scenarios/check`
-async fn check(State(intake): State<Intake>, body: Body) -> HttpResult<Json<CheckedView>> {
-    let (text, Reading { scenario, warnings, .. }, _) = read(&intake, body).await?;
+async fn check(
+    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
+    body: Body,
+) -> HttpResult<Json<CheckedView>> {
+    let (text, Reading { scenario, warnings, .. }, _) = read(&intake, &views, body).await?;
     Ok(Json(CheckedView {
-        used_by: intake.views.operation_users(&scenario, &text).await?,
+        used_by: views.operation_users(&scenario, &text).await?,
         states: scenario.states.len(),
         scenario: scenario.name,
         faults: Vec::new(),
@@ -131,18 +135,19 @@ async fn check(State(intake): State<Intake>, body: Body) -> HttpResult<Json<Chec
 /// `PUT /v1/scenarios/{name}`
 async fn apply(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(name): Path<String>,
     Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
 ) -> HttpResult<Response<Body>> {
     let expected = expected(&headers)?;
-    let (text, Reading { scenario, warnings, .. }, library) = read(&intake, body).await?;
+    let (text, Reading { scenario, warnings, .. }, library) = read(&intake, &views, body).await?;
     if scenario.name != name {
         let detail = format!("the text is of scenario `{}`, the path names `{}`", scenario.name, cut(&name));
         return Err(Problem::new(Type::Invalid, detail).at("/scenario").into());
     }
-    let used_by = intake.views.operation_users(&scenario, &text).await?;
+    let used_by = views.operation_users(&scenario, &text).await?;
     let applied = store(&intake, (&name, &text, &library), &expected, &by)
         .await
         .map_err(|error| store_problem(&intake.host, "apply", &error))?;
@@ -228,19 +233,19 @@ async fn migrate(
 
 /// `GET /v1/scenarios`
 async fn list(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Query(query): Query<ListQuery>,
 ) -> HttpResult<Json<Page<ScenarioLine>>> {
-    Ok(Json(intake.views.scenarios(&query).await?))
+    Ok(Json(views.scenarios(&query).await?))
 }
 
 /// `GET /v1/scenarios/{name}/versions`
 async fn versions(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(name): Path<String>,
     Query(query): Query<ListQuery>,
 ) -> HttpResult<Json<Page<VersionLine>>> {
-    Ok(Json(intake.views.versions(&name, &query).await?))
+    Ok(Json(views.versions(&name, &query).await?))
 }
 
 /// Query of what shows one version.
@@ -255,11 +260,11 @@ struct VersionQuery {
 
 /// `GET /v1/scenarios/{name}`: the text as it was applied.
 async fn scenario(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(name): Path<String>,
     Query(query): Query<VersionQuery>,
 ) -> HttpResult<Response<Body>> {
-    let (version, text) = intake.views.scenario_text(&name, query.version).await?;
+    let (version, text) = views.scenario_text(&name, query.version).await?;
     let tag = format!("\"{}\"", scenarios::tag_of(version, &text));
     let headers = [(header::CONTENT_TYPE, "application/yaml"), (header::ETAG, tag.as_str())];
     Ok((headers, text).into_response())
@@ -267,7 +272,7 @@ async fn scenario(
 
 /// `GET /v1/scenarios/{name}/graph`: the workflow as a picture.
 async fn graph(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(name): Path<String>,
     Query(query): Query<VersionQuery>,
 ) -> HttpResult<Response<Body>> {
@@ -279,13 +284,17 @@ async fn graph(
             return Err(Problem::new(Type::Invalid, detail).at("/format").into());
         }
     };
-    let scenario = intake.views.scenario(&name, query.version).await?;
+    let scenario = views.scenario(&name, query.version).await?;
     Ok(picture(kind, draw(&scenario)))
 }
 
 /// `POST /v1/scenarios/graph`
-async fn draw(State(intake): State<Intake>, body: Body) -> HttpResult<Response<Body>> {
-    let (_, Reading { scenario, .. }, _) = read(&intake, body).await?;
+async fn draw(
+    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
+    body: Body,
+) -> HttpResult<Response<Body>> {
+    let (_, Reading { scenario, .. }, _) = read(&intake, &views, body).await?;
     Ok(picture(SVG, drawing::svg(&scenario)))
 }
 

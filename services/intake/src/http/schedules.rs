@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 use super::HttpResult;
 use super::body::{Sent, read_json};
-use super::caller::Caller;
+use super::caller::{Caller, ScopedViews};
 use super::document::{Operation, Table, operator, viewer};
 use super::preconditions::expected;
 use super::query::{Path, Query};
@@ -39,11 +39,11 @@ struct ScheduleQuery {
 pub(super) fn routes(table: Table) -> Table {
     table
         .of("Schedules", "Orders at planned times: by a cron expression in a zone, or at an interval.")
-        .get("/v1/schedules", list, viewer("Schedules by name, each with its next five times."))
+        .get("/v1/schedules", list, viewer("Schedules by name, each with its next five times.").scoped())
         .post(
             "/v1/schedules",
             add,
-            operator("Makes a schedule.")
+            operator("Makes a schedule.").scoped()
                 .more("Each of its times gives one ordinary order with the id `NAME@TIME`, like `nightly@2026-12-01T03:00:00Z`.")
                 .takes::<ScheduleBody>()
                 .gives::<ScheduleOutcome>(201, "Made.")
@@ -111,15 +111,15 @@ fn tagged(operation: Operation) -> Operation {
 
 /// `GET /v1/schedules`
 async fn list(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Query(query): Query<ListQuery>,
 ) -> HttpResult<Json<Page<ScheduleView>>> {
-    Ok(Json(intake.views.schedules(&query).await?))
+    Ok(Json(views.schedules(&query).await?))
 }
 
 /// `GET /v1/schedules/{name}`
-async fn show(State(intake): State<Intake>, Path(name): Path<String>) -> HttpResult<Response<Body>> {
-    let view = intake.views.schedule(&name).await?;
+async fn show(ScopedViews(views): ScopedViews, Path(name): Path<String>) -> HttpResult<Response<Body>> {
+    let view = views.schedule(&name).await?;
     let tag = [(header::ETAG, format!("\"{}\"", view.tag))];
     Ok((tag, Json(view)).into_response())
 }
@@ -127,11 +127,13 @@ async fn show(State(intake): State<Intake>, Path(name): Path<String>) -> HttpRes
 /// `POST /v1/schedules`
 async fn add(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Query(query): Query<ScheduleQuery>,
     Caller(by): Caller,
     Sent(body): Sent<ScheduleBody>,
 ) -> HttpResult<Response<Body>> {
     let Some(name) = body.name.clone() else { return Err(Problem::of_field("/name", "is missing").into()) };
+    views.admit_template(&Value::Object(body.order.clone()))?;
     let terms = PutTerms { expected: Expected::Nothing, dry_run: query.dry_run };
     let put = intake.commands.put_schedule(&name, body, &terms, &by).await.map_err(|problem| {
         if problem.kind() != Some(Type::PreconditionFailed) {
@@ -145,12 +147,14 @@ async fn add(
 /// `PUT /v1/schedules/{name}`
 async fn put(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(name): Path<String>,
     Query(query): Query<ScheduleQuery>,
     Caller(by): Caller,
     headers: HeaderMap,
     Sent(body): Sent<ScheduleBody>,
 ) -> HttpResult<Response<Body>> {
+    views.admit_template(&Value::Object(body.order.clone()))?;
     let terms = PutTerms { expected: expected(&headers)?, dry_run: query.dry_run };
     Ok(answer(intake.commands.put_schedule(&name, body, &terms, &by).await?, query.dry_run))
 }
@@ -158,6 +162,7 @@ async fn put(
 /// `PATCH /v1/schedules/{name}`
 async fn patch(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(name): Path<String>,
     Query(query): Query<ScheduleQuery>,
     Caller(by): Caller,
@@ -168,7 +173,7 @@ async fn patch(
     if !changes.is_object() {
         return Err(Problem::new(Type::Invalid, "the body is to be a JSON object").into());
     }
-    let view = intake.views.schedule(&name).await?;
+    let view = intake.whole_views().schedule(&name).await?;
     let asked = expected(&headers)?;
     // Laid over what was read just now: somebody else may have changed it since.
     let expected = if asked == Expected::Anything { Expected::Tagged(vec![view.tag.clone()]) } else { asked };
@@ -179,6 +184,7 @@ async fn patch(
             error.path().iter().fold(String::new(), |pointer, part| pointer_to(&pointer, &part.to_string()));
         Problem::of_field(&pointer, error.inner().to_string())
     })?;
+    views.admit_template(&Value::Object(body.order.clone()))?;
     let terms = PutTerms { expected, dry_run: query.dry_run };
     Ok(answer(intake.commands.put_schedule(&name, body, &terms, &by).await?, query.dry_run))
 }
@@ -274,18 +280,18 @@ async fn run(
 
 /// `GET /v1/schedules/{name}/times`
 async fn times(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(name): Path<String>,
     Query(query): Query<ScheduleTimesQuery>,
 ) -> HttpResult<Json<ScheduleTimesView>> {
-    Ok(Json(intake.views.schedule_times(&name, &query).await?))
+    Ok(Json(views.schedule_times(&name, &query).await?))
 }
 
 /// `GET /v1/schedules/{name}/runs`
 async fn runs(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(name): Path<String>,
     Query(query): Query<ScheduleRunsQuery>,
 ) -> HttpResult<Json<Page<ScheduleRunView>>> {
-    Ok(Json(intake.views.schedule_runs(&name, &query).await?))
+    Ok(Json(views.schedule_runs(&name, &query).await?))
 }

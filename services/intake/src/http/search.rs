@@ -11,7 +11,7 @@ use pagurus_wire::search::{OrderCounts, SavedSearch, SearchBody};
 
 use super::HttpResult;
 use super::body::read_json;
-use super::caller::Caller;
+use super::caller::{Caller, ScopedViews};
 use super::document::{Table, operator, viewer};
 use super::query::{Pairs, Path, Query};
 use crate::Intake;
@@ -22,17 +22,17 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/counts",
             counts,
-            viewer("Counts of the orders that fulfil all conditions, by what they have in common.")
+            viewer("Counts of the orders that fulfil all conditions, by what they have in common.").scoped()
                 .more("Conditions are those of `GET /v1/orders`. Where `complete` is false, the counts are lower bounds."),
         )
         .get(
             "/v1/ledger",
             ledger,
-            viewer("Where the time of many orders went, by reason, within a range.")
+            viewer("Where the time of many orders went, by reason, within a range.").scoped()
                 .more("Conditions are those of `GET /v1/orders`; `flow` or `scenario` is the usual one. Orders count that were there in the range, with the part of their time that lies in it. Of many orders a sample is summed that is spread evenly over all; `orders` and `summed` say how many there are of each."),
         )
-        .get("/v1/searches", searches, viewer("Saved searches, by name."))
-        .get("/v1/searches/{name}", show, viewer("One saved search."))
+        .get("/v1/searches", searches, viewer("Saved searches, by name.").scoped())
+        .get("/v1/searches/{name}", show, viewer("One saved search.").scoped())
         .put(
             "/v1/searches/{name}",
             save,
@@ -45,51 +45,52 @@ pub(super) fn routes(table: Table) -> Table {
 
 /// `GET /v1/orders`
 pub(super) async fn orders(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Pairs(pairs, _): Pairs<OrdersFields>,
 ) -> HttpResult<Json<Page<OrderLine>>> {
-    Ok(Json(intake.views.orders(OrdersQuery::read(&pairs)?).await?))
+    Ok(Json(views.orders(OrdersQuery::read(&pairs)?).await?))
 }
 
 /// `GET /v1/counts`
 async fn counts(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Pairs(pairs, _): Pairs<CountsFields>,
 ) -> HttpResult<Json<OrderCounts>> {
-    Ok(Json(intake.views.order_counts(OrdersQuery::read(&pairs)?).await?))
+    Ok(Json(views.order_counts(OrdersQuery::read(&pairs)?).await?))
 }
 
 /// `GET /v1/ledger`
 async fn ledger(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Pairs(pairs, _): Pairs<LedgerFields>,
 ) -> HttpResult<Json<LedgerSumsView>> {
-    Ok(Json(intake.views.ledger_sums(LedgerQuery::read(&pairs)?).await?))
+    Ok(Json(views.ledger_sums(LedgerQuery::read(&pairs)?).await?))
 }
 
 /// `GET /v1/searches`
 async fn searches(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Query(query): Query<SearchesQuery>,
 ) -> HttpResult<Json<Page<SavedSearch>>> {
-    Ok(Json(intake.views.searches(&query).await?))
+    Ok(Json(views.searches(&query).await?))
 }
 
 /// `GET /v1/searches/{name}`
-async fn show(State(intake): State<Intake>, Path(name): Path<String>) -> HttpResult<Json<SavedSearch>> {
-    Ok(Json(intake.views.search(&name).await?))
+async fn show(ScopedViews(views): ScopedViews, Path(name): Path<String>) -> HttpResult<Json<SavedSearch>> {
+    Ok(Json(views.search(&name).await?))
 }
 
 /// `PUT /v1/searches/{name}`: the body has the conditions.
 async fn save(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(name): Path<String>,
     Caller(by): Caller,
     body: Body,
 ) -> HttpResult<Json<SavedSearch>> {
     let asked = read_json(&intake, body).await?;
     intake.commands.save_search(&name, &asked, &by).await?;
-    Ok(Json(intake.views.search(&name).await?))
+    Ok(Json(views.search(&name).await?))
 }
 
 /// `DELETE /v1/searches/{name}`

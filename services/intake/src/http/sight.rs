@@ -9,6 +9,7 @@ use pagurus_wire::doctor::DoctorView;
 use pagurus_wire::stats::StatsView;
 
 use super::HttpResult;
+use super::caller::ScopedViews;
 use super::document::{Table, viewer};
 use super::query::{Nothing, Query};
 use crate::Intake;
@@ -23,7 +24,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/stats",
             stats,
-            viewer("The engine in figures: as it is now, and over some time up to now.").more(
+            viewer("The engine in figures: as it is now, and over some time up to now.").scoped().more(
                 "Costs the same however many orders there are: rows are counted up to a thousand, and beyond that a number is an \
                  estimate of the database, and says so. What happened is read from the counts of each minute, which every process \
                  adds to every ten seconds.",
@@ -40,12 +41,19 @@ pub(super) fn routes(table: Table) -> Table {
 }
 
 /// `GET /v1/doctor`
-async fn doctor(State(intake): State<Intake>, _: Query<Nothing>) -> HttpResult<Json<DoctorView>> {
+async fn doctor(
+    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
+    _: Query<Nothing>,
+) -> HttpResult<Json<DoctorView>> {
     intake.refused.take_within(TAKING).await;
-    Ok(Json(intake.views.doctor(broker_facts(&intake.host)).await))
+    Ok(Json(views.doctor(broker_facts(&intake.host)).await))
 }
 
 /// `GET /v1/stats`
-async fn stats(State(intake): State<Intake>, Query(query): Query<StatsQuery>) -> HttpResult<Json<StatsView>> {
-    Ok(Json(intake.views.stats(&query).await?))
+async fn stats(
+    ScopedViews(views): ScopedViews,
+    Query(query): Query<StatsQuery>,
+) -> HttpResult<Json<StatsView>> {
+    Ok(Json(views.stats(&query).await?))
 }

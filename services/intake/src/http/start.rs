@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::body::read_order;
+use super::caller::{Scope, ScopedViews};
 use super::dry_run::DryRun;
 use super::query::{Path, Query, duration};
 use super::registration::{answer_with, location, status_of, submit};
@@ -39,7 +40,9 @@ pub(super) struct StartQuery {
 /// `POST /v1/orders`
 pub(super) async fn create(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Query(query): Query<StartQuery>,
+    Scope(scope): Scope,
     Extension(connection): Extension<Connection>,
     headers: HeaderMap,
     body: Body,
@@ -52,15 +55,15 @@ pub(super) async fn create(
             let text = "a dry run starts nothing that could be waited for: leave out `wait` or `dryRun`";
             return Err(ProblemResponse(Problem::new(Type::Invalid, text).at("/wait")));
         }
-        return Ok(DryRun::of(&intake, &headers)?.one(request).await?.into_response());
+        return Ok(DryRun::of(&intake, scope, &headers)?.one(request).await?.into_response());
     }
     let id = request.id.clone();
-    let outcome = submit(&intake, request, &headers).await?;
+    let outcome = submit(&intake, &scope, request, &headers).await?;
     let Some(timeout) = timeout.filter(|_| outcome.problem().is_none()) else {
         return answer_with(id, &outcome, None);
     };
     until_final(&intake, &connection, &id, timeout).await?;
-    let view = intake.views.started(&id, outcome.word(), outcome.note()).await?;
+    let view = views.started(&id, outcome.word(), outcome.note()).await?;
     Ok((status_of(&outcome), [(header::LOCATION, location(&id))], Json(view)).into_response())
 }
 
@@ -95,7 +98,7 @@ async fn until_final(
     let begun = Instant::now();
     let mut pause = Duration::from_millis(10);
     loop {
-        let view = intake.views.status(id).await?;
+        let view = intake.whole_views().status(id).await?;
         let left = timeout.min(MAX_WAIT).saturating_sub(begun.elapsed());
         if view.is_final || left.is_zero() {
             return Ok(view);

@@ -13,6 +13,7 @@ use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream;
 use jiff::Timestamp;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::json::json_text;
 use pagurus_domain::order::Status;
@@ -27,6 +28,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::HttpResult;
+use super::caller::{Scope, ScopedViews};
 use super::document::{Table, viewer};
 use super::query::{Query, duration};
 use crate::Intake;
@@ -43,7 +45,7 @@ pub(super) fn routes(table: Table) -> Table {
     table.get(
         "/v1/stream",
         follow,
-        viewer("Events of orders as they happen, as server-sent events.")
+        viewer("Events of orders as they happen, as server-sent events.").scoped()
             .more(
                 "`event: order` has a `StreamedEvent` as its data, `event: lagged` tells that events are missing (a `StreamLagged`: \
                  ask for the orders again), and `event: end` is the last one (a `StreamEnd`). A comment comes every fifteen \
@@ -76,8 +78,9 @@ struct StreamQuery {
 }
 
 impl StreamQuery {
-    fn filter(&self) -> HttpResult<StreamFilter> {
+    fn filter(&self, scope: AccessScope) -> HttpResult<StreamFilter> {
         let filter = StreamFilter {
+            scope,
             orders: values("order", self.order.as_deref())?,
             scenarios: values("scenario", self.scenario.as_deref())?,
             statuses: values("status", self.status.as_deref())?,
@@ -129,16 +132,18 @@ fn last_event(headers: &HeaderMap) -> HttpResult<Option<(i64, i32)>> {
 /// `GET /v1/stream`
 async fn follow(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
+    Scope(scope): Scope,
     Query(query): Query<StreamQuery>,
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
 ) -> HttpResult<Response<Body>> {
-    let filter = query.filter()?;
+    let filter = query.filter(scope)?;
     let last = last_event(&headers)?;
     let time = query.timeout.as_deref().map(|text| duration("timeout", text)).transpose()?;
     let numbers = match filter.orders.as_slice() {
         [] => Vec::new(),
-        ids => intake.views.numbers_of(ids).await?,
+        ids => views.numbers_of(ids).await?,
     };
     let nos: Vec<i64> = numbers.iter().map(|(no, _)| no.0).collect();
     let word = last.map(|(no, number)| format!("{no}.{number}"));
@@ -153,7 +158,7 @@ async fn follow(
     if let Some((no, number)) = last {
         if of_one && nos.contains(&no) {
             let since = FollowedOrder { no: OrderNo(no), sent: number };
-            let events = intake.views.changes(&[since], Timestamp::UNIX_EPOCH).await?;
+            let events = views.changes(&[since], Timestamp::UNIX_EPOCH).await?;
             behind = Some(events.last().map_or(number, |event| event.number));
             first.extend(
                 events
@@ -276,9 +281,15 @@ mod tests {
             transaction_id: None,
             timeout: None,
         };
-        let filter = asked("fail,success").filter().unwrap();
+        let filter = asked("fail,success").filter(AccessScope::WHOLE).unwrap();
         assert_eq!((filter.orders.len(), filter.statuses.len(), filter.scenarios.len()), (2, 2, 0));
-        assert_eq!(asked("failed").filter().unwrap_err().0.pointer.as_deref(), Some("/status"));
-        assert_eq!(asked("fail,").filter().unwrap_err().0.pointer.as_deref(), Some("/status"));
+        assert_eq!(
+            asked("failed").filter(AccessScope::WHOLE).unwrap_err().0.pointer.as_deref(),
+            Some("/status")
+        );
+        assert_eq!(
+            asked("fail,").filter(AccessScope::WHOLE).unwrap_err().0.pointer.as_deref(),
+            Some("/status")
+        );
     }
 }

@@ -12,7 +12,7 @@ use pagurus_wire::subscriptions::{
 
 use super::HttpResult;
 use super::body::{Sent, read_json};
-use super::caller::Caller;
+use super::caller::{Caller, ScopedViews};
 use super::document::{Table, admin, operator, viewer};
 use super::preconditions::expected;
 use super::query::Path;
@@ -67,18 +67,22 @@ pub(super) fn routes(table: Table) -> Table {
 }
 
 /// `GET /v1/subscriptions`
-async fn list(State(intake): State<Intake>) -> HttpResult<Json<Page<SubscriptionView>>> {
-    Ok(Json(intake.views.subscriptions().await?))
+async fn list(ScopedViews(views): ScopedViews) -> HttpResult<Json<Page<SubscriptionView>>> {
+    Ok(Json(views.subscriptions().await?))
 }
 
 /// `GET /v1/subscriptions/{name}`
-async fn show(State(intake): State<Intake>, Path(name): Path<String>) -> HttpResult<Json<SubscriptionView>> {
-    Ok(Json(intake.views.subscription(&name).await?))
+async fn show(
+    ScopedViews(views): ScopedViews,
+    Path(name): Path<String>,
+) -> HttpResult<Json<SubscriptionView>> {
+    Ok(Json(views.subscription(&name).await?))
 }
 
 /// `PUT /v1/subscriptions/{name}`
 async fn put(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(name): Path<String>,
     Caller(by): Caller,
     headers: HeaderMap,
@@ -90,7 +94,7 @@ async fn put(
     if asked.get("dryRun").and_then(serde_json::Value::as_bool).unwrap_or_default() {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let view = intake.views.subscription(&name).await?;
+    let view = views.subscription(&name).await?;
     let headers = [(header::ETAG, format!("\"{}\"", view.tag))];
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, headers, Json(view)).into_response())
@@ -130,10 +134,10 @@ async fn resume(
 
 /// `GET /v1/subscriptions/{name}/replays`
 async fn replays(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(name): Path<String>,
 ) -> HttpResult<Json<Page<ReplayView>>> {
-    Ok(Json(intake.views.replays(&name).await?))
+    Ok(Json(views.replays(&name).await?))
 }
 
 /// `POST /v1/subscriptions/{name}/replays`
@@ -158,5 +162,5 @@ async fn stop(
 }
 
 async fn outcome(intake: &Intake, name: &str, replay: Option<i64>) -> HttpResult<Json<SubscriptionOutcome>> {
-    Ok(Json(SubscriptionOutcome { subscription: intake.views.subscription(name).await?, replay }))
+    Ok(Json(SubscriptionOutcome { subscription: intake.whole_views().subscription(name).await?, replay }))
 }

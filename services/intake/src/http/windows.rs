@@ -9,7 +9,7 @@ use pagurus_wire::windows::{WindowActionRequest, WindowOutcome, WindowRequest, W
 
 use super::HttpResult;
 use super::body::Sent;
-use super::caller::Caller;
+use super::caller::{Caller, ScopedViews};
 use super::document::{Table, operator, viewer};
 use super::query::{Path, Query};
 use crate::Intake;
@@ -38,15 +38,15 @@ pub(super) fn routes(table: Table) -> Table {
 
 /// `GET /v1/windows`
 async fn list(
-    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Query(query): Query<WindowsQuery>,
 ) -> HttpResult<Json<Page<WindowView>>> {
-    Ok(Json(intake.views.windows(&query).await?))
+    Ok(Json(views.windows(&query).await?))
 }
 
 /// `GET /v1/windows/{no}`
-async fn show(State(intake): State<Intake>, Path(no): Path<i64>) -> HttpResult<Json<WindowView>> {
-    Ok(Json(intake.views.window(no).await?))
+async fn show(ScopedViews(views): ScopedViews, Path(no): Path<i64>) -> HttpResult<Json<WindowView>> {
+    Ok(Json(views.window(no).await?))
 }
 
 /// `POST /v1/windows`

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_runtime::ClientAddress as Address;
 use pagurus_wire::stream::{StreamLagged, StreamedEvent};
 use tokio::sync::mpsc::{self, error::TrySendError};
@@ -11,8 +12,10 @@ use tokio::sync::mpsc::{self, error::TrySendError};
 const BUFFER: usize = 1000;
 
 /// Conditions on events; an empty list is no condition.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StreamFilter {
+    /// Scope of the client.
+    pub scope: AccessScope,
     /// Ids of orders.
     pub orders: Vec<String>,
     /// Names of scenarios.
@@ -24,6 +27,18 @@ pub(crate) struct StreamFilter {
 }
 
 impl StreamFilter {
+    /// No condition but the scope.
+    #[cfg(test)]
+    pub const fn within(scope: AccessScope) -> Self {
+        Self {
+            scope,
+            orders: Vec::new(),
+            scenarios: Vec::new(),
+            statuses: Vec::new(),
+            transactions: Vec::new(),
+        }
+    }
+
     /// True if an event fulfils all conditions.
     pub fn takes(&self, event: &StreamedEvent) -> bool {
         let one_of = |wanted: &[String], found: Option<&str>| {
@@ -33,6 +48,7 @@ impl StreamFilter {
             && one_of(&self.scenarios, Some(&event.scenario))
             && one_of(&self.statuses, Some(&event.status))
             && one_of(&self.transactions, event.transaction_id.as_deref())
+            && self.scope.has_order(&event.flow, event.queue.as_deref(), &event.scenario)
     }
 }
 
@@ -150,6 +166,8 @@ mod tests {
             no: 1,
             order: "a".into(),
             scenario: "s".into(),
+            flow: "s".into(),
+            queue: None,
             transaction_id: Some("t".into()),
             number,
             life: 1,
@@ -165,6 +183,7 @@ mod tests {
     fn filter(orders: &[&str], scenarios: &[&str], statuses: &[&str], transactions: &[&str]) -> StreamFilter {
         let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
         StreamFilter {
+            scope: AccessScope::WHOLE,
             orders: texts(orders),
             scenarios: texts(scenarios),
             statuses: texts(statuses),
@@ -190,7 +209,7 @@ mod tests {
     fn http_a_slow_client_learns_how_many_events_it_missed_before_it_gets_the_next() {
         let (mut client, mut receiver) = StreamClient::new(
             pagurus_runtime::Peer(([10, 0, 0, 1], 1).into()).client(),
-            StreamFilter::default(),
+            StreamFilter::within(AccessScope::WHOLE),
             Vec::new(),
         );
         let number = |place: usize| i32::try_from(place).unwrap();

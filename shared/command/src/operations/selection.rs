@@ -1,6 +1,7 @@
 //! The selection of an operation's orders: a walk in bounded steps, each in a transaction with the place where the next
 //! one goes on.
 
+use pagurus_domain::access::scope::{AccessScope, TenantMembership};
 use pagurus_domain::number::saturated;
 use pagurus_domain::operation::{BulkKind, OperationState};
 use pagurus_domain::search::Search;
@@ -74,7 +75,11 @@ impl Commands {
             search.created_until = Some(until);
         }
         let cursor = Some(place).filter(|place| !place.is_empty());
-        let Some(mut walk) = SearchWalk::begin(client, search, cursor).await? else {
+        let scope = match &operation.tenants {
+            None => AccessScope::WHOLE,
+            Some(names) => self.host.settings().access.tenants.scope(&TenantMembership::Of(names.clone())),
+        };
+        let Some(mut walk) = SearchWalk::begin(client, search, &scope, cursor).await? else {
             return Ok((None, 0, Vec::new()));
         };
         let step = self.finder().step(client, &mut walk, STEP).await?;

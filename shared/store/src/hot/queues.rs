@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, OrderNo};
 use pagurus_domain::order::Status;
 
 use crate::columns::columns;
 use crate::row::word;
-use crate::sql::{shown_status, statements};
+use crate::sql::{name_in_scope, shown_status, statements};
 use crate::{Client, Connection, Result, Tx};
 
 statements! {
@@ -70,17 +71,17 @@ statements! {
           LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
          WHERE q.queue = $1 AND q.position > $2 ORDER BY q.position LIMIT $3");
     COUNTS = "SELECT count(*) FILTER (WHERE position <= $2) AS before, count(*) AS members FROM queued WHERE queue = $1";
-    LIST_QUEUES = "
+    LIST_QUEUES = concat!("
         SELECT l.queue, l.members, l.position, o.id AS holder, coalesce(l.held_since, w.started_at) AS held_since
           FROM (SELECT q.queue, count(*) AS members, min(q.position) AS position,
                        (array_agg(q.order_no ORDER BY q.position))[1] AS holder,
                        (array_agg(q.held_since ORDER BY q.position))[1] AS held_since
-                  FROM queued q GROUP BY q.queue
+                  FROM queued q WHERE ", name_in_scope!("queue", "q.queue", "$4", "$5"), " GROUP BY q.queue
                 HAVING $2::bigint IS NULL OR count(*) < $2 OR (count(*) = $2 AND q.queue > $3)
                  ORDER BY count(*) DESC, q.queue LIMIT $1) AS l
           JOIN orders o ON o.no = ANY(ARRAY[l.holder])
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[l.holder])
-         ORDER BY l.members DESC, l.queue";
+         ORDER BY l.members DESC, l.queue");
 }
 
 /// Takes a position for each of these queue names, in the order given. Locks the queues until the
@@ -251,11 +252,17 @@ pub struct QueueView {
     pub held_since: Option<Timestamp>,
 }
 
-/// The longest queues; the next ones behind a queue with this number of members and this name.
-pub async fn list(client: &Client, behind: Option<(i64, &str)>, limit: i64) -> Result<Vec<QueueView>> {
+/// The longest queues in a scope; the next ones behind a queue with this number of members and this name.
+pub async fn list(
+    client: &Client,
+    scope: &AccessScope,
+    behind: Option<(i64, &str)>,
+    limit: i64,
+) -> Result<Vec<QueueView>> {
     let statement = client.prepare_cached(LIST_QUEUES).await?;
     let (members, name) = behind.map_or((None, ""), |(members, name)| (Some(members), name));
-    let rows = client.query(&statement, &[&limit, &members, &name]).await?;
+    let [hidden, own] = scope.as_likes();
+    let rows = client.query(&statement, &[&limit, &members, &name, &hidden, &own]).await?;
     Ok(rows
         .iter()
         .map(|row| QueueView {

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
@@ -11,11 +12,11 @@ use pagurus_wire::errors::ErrorOrder;
 use tokio_postgres::Row;
 
 use crate::row::read;
-use crate::sql::statements;
+use crate::sql::{in_scope, statements};
 use crate::{Client, Result};
 
 statements! {
-    FAILED = "
+    FAILED = concat!("
         SELECT CASE $1::text WHEN 'class' THEN f.class WHEN 'scenario' THEN s.name WHEN 'system' THEN f.system
                              WHEN 'step' THEN f.step ELSE coalesce(f.state, f.step) END AS key,
                CASE WHEN $1::text IN ('state', 'step') THEN s.name END AS scenario,
@@ -27,8 +28,10 @@ statements! {
          WHERE ($4::text IS NULL OR coalesce(f.class, '') = $4) AND ($5::text IS NULL OR s.name = $5)
            AND ($6::text IS NULL OR coalesce(f.state, f.step, '') = $6) AND ($7::text IS NULL OR coalesce(f.system, '') = $7)
            AND ($8::text IS NULL OR coalesce(f.step, '') = $8)
-         GROUP BY 1, 2, 3";
-    RETRYING = "
+           AND ($9::text[] IS NULL OR EXISTS (
+                SELECT FROM orders o WHERE o.no = ANY(ARRAY[f.order_no]) AND ", in_scope!("$9", "$10"), "))
+         GROUP BY 1, 2, 3");
+    RETRYING = concat!("
         SELECT CASE $1::text WHEN 'class' THEN o.error_class WHEN 'scenario' THEN s.name
                              WHEN 'system' THEN o.error_system WHEN 'step' THEN o.step ELSE coalesce(o.error_state, o.step) END AS key,
                CASE WHEN $1::text IN ('state', 'step') THEN s.name END AS scenario,
@@ -42,7 +45,8 @@ statements! {
          WHERE ($4::text IS NULL OR coalesce(o.error_class, '') = $4) AND ($5::text IS NULL OR s.name = $5)
            AND ($6::text IS NULL OR coalesce(o.error_state, o.step, '') = $6) AND ($7::text IS NULL OR coalesce(o.error_system, '') = $7)
            AND ($8::text IS NULL OR coalesce(o.step, '') = $8)
-         GROUP BY 1, 2, 3";
+           AND ", in_scope!("$9", "$10"), "
+         GROUP BY 1, 2, 3");
     FAILED_ORDERS = "
         SELECT f.order_no, f.at, o.id, s.name AS scenario, coalesce(f.state, f.step) AS state, f.step, f.class, f.system, o.error_message
           FROM (SELECT order_no, at, scenario, class, step, system, state FROM failures
@@ -158,23 +162,37 @@ pub struct Hour {
 
 /// Orders that ended `fail` since a moment, of the newest [`MOST`] of them those that the filter
 /// lets through.
-pub async fn failed(client: &Client, by: By, since: Timestamp, filter: &Filter) -> Result<Vec<Hour>> {
+pub async fn failed(
+    client: &Client,
+    by: By,
+    since: Timestamp,
+    filter: &Filter,
+    scope: &AccessScope,
+) -> Result<Vec<Hour>> {
     let Filter { class, scenario, state, step, system } = filter;
+    let [hidden, own] = scope.as_likes();
     let statement = client.prepare_cached(FAILED).await?;
     let rows = client
-        .query(&statement, &[&by.as_str(), &since, &MOST, class, scenario, state, system, step])
+        .query(
+            &statement,
+            &[&by.as_str(), &since, &MOST, class, scenario, state, system, step, &hidden, &own],
+        )
         .await?;
     Ok(rows.iter().map(read_hour).collect())
 }
 
 /// Orders that wait for their next attempt, of the [`MOST`] that are due first those that the
 /// filter lets through. One whose attempt is running at this moment is not among them.
-pub async fn retrying(client: &Client, by: By, filter: &Filter) -> Result<Vec<Hour>> {
+pub async fn retrying(client: &Client, by: By, filter: &Filter, scope: &AccessScope) -> Result<Vec<Hour>> {
     let Filter { class, scenario, state, step, system } = filter;
+    let [hidden, own] = scope.as_likes();
     let stream = Stream::Retry.number();
     let statement = client.prepare_cached(RETRYING).await?;
     let rows = client
-        .query(&statement, &[&by.as_str(), &stream, &MOST, class, scenario, state, system, step])
+        .query(
+            &statement,
+            &[&by.as_str(), &stream, &MOST, class, scenario, state, system, step, &hidden, &own],
+        )
         .await?;
     Ok(rows.iter().map(read_hour).collect())
 }

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::number::saturated;
 use pagurus_domain::search::{AccessPath, Search};
@@ -82,16 +83,20 @@ pub struct SearchWalk {
     scenarios: Option<Vec<i32>>,
     /// Living nodes of the name.
     nodes: Option<Vec<i64>>,
+    /// Patterns of names that are hidden from those who search, and of the exceptions.
+    likes: [Option<Vec<String>>; 2],
     /// The lowest number that can be wanted.
     from: i64,
     cursor: SearchCursor,
 }
 
 impl SearchWalk {
-    /// The walk of a search from its begin, or from the cursor of a former one; none where nothing can be wanted.
+    /// The walk of a search from its begin, or from the cursor of a former one; none where nothing can be wanted. It finds
+    /// what is in the scope of those who search.
     pub async fn begin(
         client: &impl Connection,
         search: Search,
+        scope: &AccessScope,
         cursor: Option<&str>,
     ) -> Result<Option<Self>> {
         let scenarios = match &search.scenario {
@@ -128,7 +133,7 @@ impl SearchWalk {
             Some(text) if by_id => SearchCursor::Behind(text.to_owned()),
             Some(text) => SearchCursor::Below(text.parse().unwrap_or(0)),
         };
-        Ok(Some(Self { search, scenarios, nodes, from, cursor }))
+        Ok(Some(Self { search, scenarios, nodes, likes: scope.as_likes(), from, cursor }))
     }
 
     /// The search.
@@ -159,7 +164,8 @@ impl SearchWalk {
 
     /// Makes the next step, which looks at `rows` orders.
     pub async fn next(&mut self, client: &impl Connection, rows: usize) -> Result<SearchStep> {
-        let (text, parameters) = match self.search.is_of_failures_alone() {
+        // The table of failures knows neither flow nor queue.
+        let (text, parameters) = match self.search.is_of_failures_alone() && self.likes[0].is_none() {
             true => (paths::OF_FAILURES, self.parameters_of_failures(rows)),
             false => (paths::statements_of(self.search.path()).0, self.parameters(rows)),
         };
@@ -240,7 +246,8 @@ impl SearchWalk {
             Box::new(given(&search.error_states)),
             Box::new((!search.labels.is_empty()).then(|| json!(search.labels).to_string())),
         ];
-        parameters.extend(conditions);
+        let likes = self.likes.iter().map(|likes| Box::new(likes.clone()) as Parameter);
+        parameters.extend(conditions.into_iter().chain(likes));
         match search.path() {
             AccessPath::Ids(ids) => parameters.push(Box::new(ids.to_vec())),
             AccessPath::Transaction(text) | AccessPath::IdPrefix(text) | AccessPath::Queue(text) => {

@@ -15,18 +15,18 @@ use crate::{Client, Result, Tx};
 
 statements! {
     ADD_TOKEN = "
-        INSERT INTO tokens (id, digest, name, role, made_by, ends_at) VALUES ($1, $2, $3, $4, $5, $6)
+        INSERT INTO tokens (id, digest, name, role, made_by, ends_at, tenants) VALUES ($1, $2, $3, $4, $5, $6, $7)
         ON CONFLICT DO NOTHING
-        RETURNING id, name, role, made_by, made_at, ends_at, used_at, revoked_at";
+        RETURNING id, name, role, coalesce(tenants, '{}') AS tenants, made_by, made_at, ends_at, used_at, revoked_at";
     REVOKE_TOKEN = "UPDATE tokens SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL RETURNING name, role";
     TOKEN = "
-        SELECT name, role, used_at IS NULL OR used_at < now() - interval '1 minute' AS is_stale FROM tokens
+        SELECT name, role, coalesce(tenants, '{}') AS groups, used_at IS NULL OR used_at < now() - interval '1 minute' AS is_stale FROM tokens
          WHERE digest = $1 AND revoked_at IS NULL AND (ends_at IS NULL OR ends_at > now())";
     TOUCH_TOKEN = "
         UPDATE tokens SET used_at = now()
          WHERE digest = $1 AND (used_at IS NULL OR used_at < now() - interval '1 minute')";
     LIST_TOKENS = "
-        SELECT id, name, role, made_by, made_at, ends_at, used_at, revoked_at FROM tokens
+        SELECT id, name, role, coalesce(tenants, '{}') AS tenants, made_by, made_at, ends_at, used_at, revoked_at FROM tokens
          WHERE id > $1 ORDER BY id LIMIT $2";
     ADD_SESSION = "
         INSERT INTO sessions (id, digest, method, subject, name, login, role, groups, provider_session, origin, ends_at)
@@ -78,13 +78,16 @@ pub struct NewToken<'a> {
     pub made_by: &'a str,
     /// End; none if it has none.
     pub ends_at: Option<jiff::Timestamp>,
+    /// Tenants that it belongs to.
+    pub tenants: &'a [String],
 }
 
 /// Stores a token; none if another one has the id, which chance makes rare.
 pub async fn add_token(tx: &Tx<'_>, token: &NewToken<'_>) -> Result<Option<TokenView>> {
-    let NewToken { id, digest, name, role, made_by, ends_at } = token;
+    let NewToken { id, digest, name, role, made_by, ends_at, tenants } = token;
     let statement = tx.prepare_cached(ADD_TOKEN).await?;
-    let row = tx.query_opt(&statement, &[id, &&digest[..], name, &role.as_str(), made_by, ends_at]).await?;
+    let role = role.as_str();
+    let row = tx.query_opt(&statement, &[id, &&digest[..], name, &role, made_by, ends_at, tenants]).await?;
     Ok(row.as_ref().map(token_view))
 }
 
@@ -103,7 +106,7 @@ pub struct KnownOwner {
     pub role: AccessRole,
     /// Proof of the name.
     pub method: LoginMethod,
-    /// Groups of a person, as they were read last.
+    /// Groups of a person, as they were read last; of a token the tenants that it belongs to.
     pub groups: Vec<String>,
     /// True if the time of its use is older than a minute.
     pub is_stale: bool,
@@ -119,10 +122,9 @@ pub async fn token(client: &Client, digest: &SecretDigest) -> Result<Option<Know
     let row = client.query_opt(&client.prepare_cached(TOKEN).await?, &[&&digest[..]]).await?;
     let read = |row: &Row| {
         Ok(read!(row => KnownOwner {
-            name, is_stale;
+            name, groups, is_stale;
             role: word(row, "role", "tokens.role")?,
             method: LoginMethod::Token,
-            groups: Vec::new(),
             is_unchecked: false
         }))
     };
@@ -296,7 +298,7 @@ pub async fn forget_sessions(client: &Client, limit: i64) -> Result<()> {
 
 fn token_view(row: &Row) -> TokenView {
     read!(row => TokenView {
-        id, name, role, made_at, ends_at, used_at, revoked_at;
+        id, name, role, tenants, made_at, ends_at, used_at, revoked_at;
         made_by: serde_json::from_str(row.get("made_by")).unwrap_or_default()
     })
 }

@@ -14,7 +14,7 @@ statements! {
     // Of an order of which something was sent before, what is behind that; of another one, what is not older than a time. The
     // registration itself has no row.
     CHANGES = concat!("
-        SELECT o.no, o.id, s.name AS scenario, o.transaction_id, o.created_at, o.step, ", shown_status!(), " AS status,
+        SELECT o.no, o.id, s.name AS scenario, o.flow, o.queue, o.transaction_id, o.created_at, o.step, ", shown_status!(), " AS status,
                t.sent = 0 AND o.created_at >= $3 AS is_new, h.number, h.life, h.kind, h.at, h.source, h.detail
           FROM unnest($1::bigint[], $2::integer[]) AS t (no, sent)
           JOIN orders o ON o.no = ANY(ARRAY[t.no])
@@ -47,6 +47,10 @@ pub struct OrderChange {
     pub id: String,
     /// Name of its scenario.
     pub scenario: String,
+    /// Flow.
+    pub flow: String,
+    /// Sequential queue.
+    pub queue: Option<String>,
     /// Business transaction.
     pub transaction_id: Option<String>,
     /// Time of its registration.
@@ -89,6 +93,8 @@ fn read(row: &tokio_postgres::Row) -> Result<OrderChange> {
         no: OrderNo(row.get("no")),
         id: row.get("id"),
         scenario: row.get("scenario"),
+        flow: row.get("flow"),
+        queue: row.get("queue"),
         transaction_id: row.get("transaction_id"),
         created_at: row.get("created_at"),
         step: row.get("step"),

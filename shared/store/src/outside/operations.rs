@@ -22,21 +22,22 @@ pub use reasons::reasons;
 macro_rules! operation {
     () => {
         "no, action, fields, search, again, shift, reason, made_by, made_at, urgency, rate, ramp, follow_until, state, because,
-         selection, looked, total, done, skipped, failed, succeeded, failed_again, failed_otherwise, left_alone, speed,
+         tenants, selection, looked, total, done, skipped, failed, succeeded, failed_again, failed_otherwise, left_alone, speed,
          allowance, allowed_at, acted_at, ended_at, now() AS now"
     };
 }
 
 statements! {
     CREATE = "
-        INSERT INTO operations (key, action, fields, search, again, reason, made_by, urgency, rate, ramp, follow_until, state, selection)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'running', '')
+        INSERT INTO operations (key, action, fields, search, again, reason, made_by, urgency, rate, ramp, follow_until, tenants, state, selection)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'running', '')
         ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING no, (xmax = 0) AS is_new, action, fields, search";
     FIND = concat!("SELECT ", operation!(), " FROM operations WHERE no = $1");
     LOCK = concat!("SELECT ", operation!(), " FROM operations WHERE no = $1 FOR UPDATE");
     LIST = concat!("
         SELECT ", operation!(), " FROM operations
-         WHERE no < $1 AND ($2::text IS NULL OR state = $2) ORDER BY no DESC LIMIT $3");
+         WHERE no < $1 AND ($2::text IS NULL OR state = $2) AND ($4::text[] IS NULL OR tenants <@ $4)
+         ORDER BY no DESC LIMIT $3");
     LIVE = concat!("
         SELECT ", operation!(), " FROM operations WHERE state IN ('running', 'paused')
          ORDER BY array_position(ARRAY['high', 'normal', 'low'], urgency), no LIMIT $1");
@@ -95,6 +96,8 @@ pub struct NewOperation<'a> {
     pub ramp: Option<&'a str>,
     /// Until when orders that come to match are taken, too.
     pub follow_until: Option<Timestamp>,
+    /// Tenants of those who asked, where they do not see everything.
+    pub tenants: Option<&'a [String]>,
 }
 
 /// An operation.
@@ -126,6 +129,8 @@ pub struct StoredOperation {
     pub ramp: Option<String>,
     /// Until when orders that come to match are taken, too.
     pub follow_until: Option<Timestamp>,
+    /// Tenants of those who asked, where they do not see everything.
+    pub tenants: Option<Vec<String>>,
     /// State.
     pub state: OperationState,
     /// Why it is in this state, where it came there by itself.
@@ -169,6 +174,7 @@ impl StoredOperation {
             follow_until: row.get("follow_until"),
             state: word(row, "state", "operations.state")?,
             because: row.get("because"),
+            tenants: row.get("tenants"),
             selection: row.get("selection"),
             looked: row.get("looked"),
             counts: Counts {
@@ -222,13 +228,26 @@ pub struct CreatedOperation {
 
 /// Makes an operation, or finds the one that a request of the same key has made.
 pub async fn create(tx: &Tx<'_>, new: &NewOperation<'_>) -> Result<CreatedOperation> {
-    let NewOperation { key, action, fields, search, again, reason, by, rate, ramp, follow_until, .. } = new;
+    let NewOperation {
+        key,
+        action,
+        fields,
+        search,
+        again,
+        reason,
+        by,
+        rate,
+        ramp,
+        follow_until,
+        tenants,
+        ..
+    } = new;
     let statement = tx.prepare_cached(CREATE).await?;
     let urgency = new.urgency.as_str();
     let row = tx
         .query_one(
             &statement,
-            &[key, action, fields, search, again, reason, by, &urgency, rate, ramp, follow_until],
+            &[key, action, fields, search, again, reason, by, &urgency, rate, ramp, follow_until, tenants],
         )
         .await?;
     Ok(CreatedOperation {
@@ -250,16 +269,18 @@ pub async fn lock(tx: &Tx<'_>, no: i64) -> Result<Option<StoredOperation>> {
     row.as_ref().map(StoredOperation::read).transpose()
 }
 
-/// Operations below a number, the newest first, of one state where it is given.
+/// Operations below a number, the newest first, of one state where it is given; where `tenants` are given, only what members of
+/// them alone have asked for.
 pub async fn list(
     client: &impl Connection,
     below: i64,
     state: Option<OperationState>,
+    tenants: Option<&[String]>,
     limit: i64,
 ) -> Result<Vec<StoredOperation>> {
     let statement = client.prepare_cached(LIST).await?;
     let state = state.map(OperationState::as_str);
-    let rows = client.query(&statement, &[&below, &state, &limit]).await?;
+    let rows = client.query(&statement, &[&below, &state, &limit, &tenants]).await?;
     rows.iter().map(StoredOperation::read).collect()
 }
 

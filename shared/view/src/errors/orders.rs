@@ -1,10 +1,12 @@
 //! The orders of a group one by one, so that something can be done to each.
 
 use jiff::Timestamp;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
 use pagurus_domain::time;
 use pagurus_store::lists::errors::{self, Filter};
+use pagurus_store::lists::scope;
 use pagurus_store::{Client, Error};
 use pagurus_wire::errors::{ErrorOrder, ErrorOrders};
 use pagurus_wire::problem::Problem;
@@ -51,7 +53,7 @@ impl Views {
     /// Returns a page of the orders of a group, the newest failure first.
     pub async fn error_orders(&self, query: ErrorOrdersQuery) -> Result<ErrorOrders, Problem> {
         let asked = ParsedErrorOrdersQuery::read(query, Timestamp::now())?;
-        let found = async { read(&self.host.store.api().await?, &asked).await };
+        let found = async { read(&self.host.store.api().await?, &self.scope, &asked).await };
         found.await.map_err(self.failed("errors"))
     }
 }
@@ -99,7 +101,11 @@ fn place(cursor: &str) -> Option<(Timestamp, OrderNo)> {
     Some((at, OrderNo(no.parse().ok()?)))
 }
 
-async fn read(client: &Client, asked: &ParsedErrorOrdersQuery) -> Result<ErrorOrders, Error> {
+async fn read(
+    client: &Client,
+    scope: &AccessScope,
+    asked: &ParsedErrorOrdersQuery,
+) -> Result<ErrorOrders, Error> {
     let mut items = Vec::new();
     let mut behind = asked.behind;
     let mut rows = 0;
@@ -110,12 +116,13 @@ async fn read(client: &Client, asked: &ParsedErrorOrdersQuery) -> Result<ErrorOr
         };
         let is_last = i64::try_from(found.len()).is_ok_and(|found| found < ROWS);
         rows += found.len();
+        let seen = scope::within(client, scope, found.iter().map(|(no, _)| *no)).await?;
         for (no, order) in found {
             if items.len() == asked.limit {
                 return Ok(page(items, behind));
             }
             behind = Some((order.at, no));
-            if asked.filter.takes(&order) {
+            if asked.filter.takes(&order) && seen.has(&no) {
                 items.push(order);
             }
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::flow::StartEstimate;
 use pagurus_domain::id::ScenarioNo;
 use pagurus_domain::promise::{ExpectedEnd, PromiseVerdict, PromisedOrder, RemainingTimes};
@@ -14,7 +15,7 @@ use pagurus_store::{Client, Error};
 use pagurus_wire::foresight::PromiseView;
 
 use super::eta::{FlowOutlook, WaitingStage};
-use super::sentence;
+use super::sentence::Explainer;
 use crate::foresight::promise_view;
 use crate::retry;
 
@@ -89,7 +90,8 @@ pub async fn plain_reason(
     let known = catalogue.get(client, ScenarioNo(row.scenario_no)).await?;
     let scenario = known.and_then(Known::readable);
     let cycles = retry::cycles(settings, scenario.as_deref(), &row, Timestamp::now());
-    sentence(client, &row, &cycles, settings).await.map(|(_, text)| Some(text))
+    let explainer = Explainer { settings, scope: &AccessScope::WHOLE };
+    explainer.sentence(client, &row, &cycles).await.map(|(_, text)| Some(text))
 }
 
 /// The promise of an order with what is expected now, where it has one.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::id::spelled;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::ledger::LedgerSums;
@@ -136,7 +137,7 @@ impl Views {
         }
         let summed = async {
             let client = self.host.store.reports().await?;
-            let (found, complete) = found(&client, query.halves(&search)).await?;
+            let (found, complete) = found(&client, &self.scope, query.halves(&search)).await?;
             let time = SummedTime::of(&client, &query, &spread(&found, query.sample)).await?;
             Ok(time.view(&query, found.len(), complete))
         };
@@ -145,10 +146,10 @@ impl Views {
 }
 
 /// Numbers of the orders that these searches want, and whether all were looked at.
-async fn found(client: &Client, halves: [Search; 2]) -> Result<(Vec<i64>, bool), Error> {
+async fn found(client: &Client, scope: &AccessScope, halves: [Search; 2]) -> Result<(Vec<i64>, bool), Error> {
     let (mut nos, mut is_complete) = (Vec::new(), true);
     for half in halves.into_iter().filter(|half| !half.statuses.is_empty()) {
-        let Some(mut walk) = SearchWalk::begin(client, half, None).await? else { continue };
+        let Some(mut walk) = SearchWalk::begin(client, half, scope, None).await? else { continue };
         let mut looked = 0;
         loop {
             let step = walk.next(client, ROWS).await?;

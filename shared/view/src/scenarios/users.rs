@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use pagurus_domain::access::scope::OwnedKind;
 use pagurus_domain::document::Fault;
 use pagurus_runtime::aside;
 use pagurus_scenario::script::Scripting;
@@ -22,7 +23,8 @@ const IN_QUESTION: i32 = -1;
 impl Views {
     /// The operations that a text which is not stored names: what it would mean by them if it were stored now.
     pub async fn operations_of(&self, text: &str) -> Result<Library, Problem> {
-        let named = source::operations_of(text);
+        let mut named = source::operations_of(text);
+        named.retain(|(name, _)| self.scope.has(OwnedKind::Scenario, name));
         if named.is_empty() {
             return Ok(Library::pinned(Library::UNSTORED, [], []));
         }
@@ -41,7 +43,8 @@ impl Views {
             return Ok(Vec::new());
         }
         let found = async { self.users(&operation.name).await }.await;
-        let users = found.map_err(self.failed("operations"))?;
+        let mut users = found.map_err(self.failed("operations"))?;
+        users.retain(|(_, user, _)| self.scope.has(OwnedKind::Scenario, &user.name));
         if users.is_empty() {
             return Ok(Vec::new());
         }

@@ -13,7 +13,7 @@ use super::{BodyContent, Operation, Schemas};
 use crate::Intake;
 use crate::http::ProblemResponse;
 use crate::http::body::Sent;
-use crate::http::caller::Caller;
+use crate::http::caller::{Caller, Scope, ScopedViews};
 use crate::http::exports::Exported;
 use crate::http::pages::Part;
 use crate::http::query::{Pairs, Path, Query};
@@ -26,6 +26,8 @@ pub(in crate::http) trait HandlerArgument {
 
 impl HandlerArgument for State<Intake> {}
 impl HandlerArgument for Caller {}
+impl HandlerArgument for Scope {}
+impl HandlerArgument for ScopedViews {}
 impl HandlerArgument for HeaderMap {}
 impl HandlerArgument for Parts {}
 impl HandlerArgument for Uri {}
@@ -133,3 +135,4 @@ described!(A B C);
 described!(A B C D);
 described!(A B C D E);
 described!(A B C D E G);
+described!(A B C D E G H);

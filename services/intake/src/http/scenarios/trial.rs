@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 use super::super::body::read_json;
 use super::super::{HttpResult, ProblemResponse};
 use crate::Intake;
+use crate::http::caller::ScopedViews;
 
 /// Longest time for all tests of one request. The rest are then broken off, and say so.
 const TIME: Duration = Duration::from_secs(10);
@@ -26,7 +27,11 @@ const TIME: Duration = Duration::from_secs(10);
 static TRIED: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(aside::places()));
 
 /// `POST /v1/scenarios/test`
-pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> HttpResult<Json<TriedView>> {
+pub(in crate::http) async fn test(
+    State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
+    body: Body,
+) -> HttpResult<Json<TriedView>> {
     let asked = read_json(&intake, body).await?;
     let text = |key: &str| match asked.get(key).and_then(Value::as_str) {
         Some(text) => Ok(text.to_owned()),
@@ -34,7 +39,7 @@ pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> H
     };
     let (scenario, tests) = (text("scenario")?, text("tests")?);
     let library = match asked.get("operations") {
-        None => intake.views.operations_of(&scenario).await?,
+        None => views.operations_of(&scenario).await?,
         Some(texts) => given(texts)?,
     };
     let Ok(permit) = TRIED.try_acquire() else {
@@ -43,8 +48,7 @@ pub(in crate::http) async fn test(State(intake): State<Intake>, body: Body) -> H
     let tried = aside::run("test", move || {
         // Also if the caller has gone away.
         let _permit = permit;
-        let scenario =
-            intake.views.compiled(&scenario, &library).map_err(|faults| refused("/scenario", faults))?;
+        let scenario = views.compiled(&scenario, &library).map_err(|faults| refused("/scenario", faults))?;
         let file = trial::read(&tests).map_err(|faults| refused("/tests", faults))?;
         Ok(try_all(&intake, &Arc::new(scenario), &file))
     });

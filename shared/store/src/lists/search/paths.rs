@@ -3,21 +3,21 @@
 
 use pagurus_domain::search::AccessPath;
 
-use crate::sql::{shown_status, statements, taken_over};
+use crate::sql::{in_scope, shown_status, statements, taken_over};
 
 /// Parameters behind those of the conditions: those of the access path first, then the keys of a count.
 macro_rules! behind {
     (1) => {
-        "$29"
-    };
-    (2) => {
-        "$30"
-    };
-    (3) => {
         "$31"
     };
-    (4) => {
+    (2) => {
         "$32"
+    };
+    (3) => {
+        "$33"
+    };
+    (4) => {
+        "$34"
     };
 }
 
@@ -120,7 +120,9 @@ macro_rules! wanted {
             "))
                AND ($27::text[] IS NULL OR (o.status = 'fail' OR o.error_message IS NOT NULL)
                     AND coalesce(o.error_state, o.step, '') = ANY($27))
-               AND ($28::text IS NULL OR o.labels @> $28::jsonb)"
+               AND ($28::text IS NULL OR o.labels @> $28::jsonb)
+               AND ",
+            in_scope!("$29", "$30")
         )
     };
 }

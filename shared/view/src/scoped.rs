@@ -1,0 +1,133 @@
+//! What those who ask may see at all: the things of tenants that they do not belong to are not there for them.
+
+use pagurus_domain::access::scope::{AccessScope, OwnedKind};
+use pagurus_store::lists::scope;
+use pagurus_store::outside::operations;
+use pagurus_store::upkeep::schedules;
+use pagurus_wire::problem::{Problem, Type};
+use serde_json::Value;
+
+use crate::Views;
+use crate::history::parsed;
+use crate::schedules::no_schedule;
+
+/// Kind of a thing that an address names, and that belongs to a flow, a queue or a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScopedKind {
+    /// An order, by its id.
+    Order,
+    /// A flow, a queue or a scenario.
+    Owned(OwnedKind),
+    /// A schedule: it is seen by those who see its order.
+    Schedule,
+    /// An operation: it is seen by those who see all that its maker sees.
+    Operation,
+}
+
+impl Views {
+    /// The same views for somebody of this scope.
+    #[must_use]
+    pub fn seen_in(&self, scope: AccessScope) -> Self {
+        Self { scope, ..self.clone() }
+    }
+
+    /// Lets pass who sees a thing.
+    ///
+    /// # Errors
+    /// The problem that a thing has which is not there.
+    pub async fn admit(&self, kind: ScopedKind, name: &str) -> Result<(), Problem> {
+        if self.scope.has_every_name() {
+            return Ok(());
+        }
+        match kind {
+            ScopedKind::Order => {
+                let names = async { scope::names_of(&self.host.store.api().await?, name).await };
+                let names = names.await.map_err(self.failed("scope"))?;
+                let is_seen = names.is_some_and(|names| names.are_in(&self.scope));
+                if is_seen { Ok(()) } else { Err(Problem::no_order(name)) }
+            }
+            ScopedKind::Owned(OwnedKind::Flow) if self.has_flow(name) => Ok(()),
+            ScopedKind::Owned(OwnedKind::Flow) => Err(no_flow(name)),
+            ScopedKind::Owned(kind) if self.scope.has(kind, name) => Ok(()),
+            ScopedKind::Owned(OwnedKind::Scenario) => Err(Problem::no_scenario(name, None)),
+            ScopedKind::Owned(OwnedKind::Queue) => {
+                let name: String = name.chars().take(200).collect();
+                Err(Problem::new(Type::NotFound, format!("there is no queue `{name}`")))
+            }
+            ScopedKind::Schedule => {
+                let found = async { schedules::find(&self.host.store.api().await?, name).await };
+                let found = found.await.map_err(self.failed("schedules"))?;
+                let is_seen = found.is_none_or(|found| self.has_template(&parsed(&found.template)));
+                if is_seen { Ok(()) } else { Err(no_schedule(name)) }
+            }
+            ScopedKind::Operation => {
+                // A text that is no number is refused by who reads it.
+                let Ok(no) = name.parse::<i64>() else { return Ok(()) };
+                let found = async { operations::find(&self.host.store.api().await?, no).await };
+                let found = found.await.map_err(self.failed("operation"))?;
+                let is_seen = found.is_some_and(|found| self.scope.has_work_of(found.tenants.as_deref()));
+                if is_seen { Ok(()) } else { Err(Problem::no_operation(no)) }
+            }
+        }
+    }
+
+    /// True if a flow is seen: as itself, and as one of its scenario, where flows are made by scenarios.
+    pub(crate) fn has_flow(&self, flow: &str) -> bool {
+        let settings = self.host.settings();
+        let attribute = settings.distribution.flows.scenario_attribute;
+        let scenario = attribute.and_then(|place| flow.split('|').nth(place));
+        self.scope.has(OwnedKind::Flow, flow)
+            && scenario.is_none_or(|scenario| self.scope.has(OwnedKind::Scenario, scenario))
+    }
+
+    /// Lets pass who sees the orders of a template.
+    ///
+    /// # Errors
+    /// The problem of a name that is not there, or not theirs.
+    pub fn admit_template(&self, order: &Value) -> Result<(), Problem> {
+        let text = |name: &str| order.get(name).and_then(Value::as_str);
+        admit_names(&self.scope, text("scenario").unwrap_or_default(), None, text("queue"))
+    }
+
+    /// True if the orders of a schedule are seen: by scenario and queue, as far as its template names them.
+    pub(crate) fn has_template(&self, order: &Value) -> bool {
+        let text = |name: &str| order.get(name).and_then(Value::as_str);
+        text("scenario").is_none_or(|name| self.scope.has(OwnedKind::Scenario, name))
+            && text("queue").is_none_or(|name| self.scope.has(OwnedKind::Queue, name))
+    }
+}
+
+/// Lets pass who may register an order of these names.
+///
+/// # Errors
+/// The problem of a scenario that is not there, or of a flow or a queue that is not theirs.
+pub fn admit_names(
+    scope: &AccessScope,
+    scenario: &str,
+    flow: Option<&str>,
+    queue: Option<&str>,
+) -> Result<(), Problem> {
+    if !scope.has(OwnedKind::Scenario, scenario) {
+        return Err(no_such_scenario(scenario));
+    }
+    for (kind, name) in [(OwnedKind::Flow, flow), (OwnedKind::Queue, queue)] {
+        if name.is_some_and(|name| !scope.has(kind, name)) {
+            let message = format!("the {kind} belongs to a tenant that is not yours (`access.tenants`)");
+            return Err(Problem::new(Type::Forbidden, message).at(format!("/{kind}")));
+        }
+    }
+    Ok(())
+}
+
+/// The problem of a registration whose scenario is not there, without the name of another one.
+#[must_use]
+pub fn no_such_scenario(name: &str) -> Problem {
+    let name: String = name.chars().take(200).collect();
+    let text = format!("there is no scenario `{name}`; apply it first");
+    Problem::new(Type::UnknownScenario, text).at("/scenario")
+}
+
+/// The problem of a flow that is not there.
+pub(crate) fn no_flow(name: &str) -> Problem {
+    Problem::new(Type::NotFound, format!("the dispatcher knows of no flow `{name}`"))
+}

@@ -4,6 +4,7 @@ mod directory;
 mod matrix;
 mod revoked;
 mod sessions;
+mod tenants;
 mod tokens;
 
 use pagurus_harness::client::{Answer, Api};

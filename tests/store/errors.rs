@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_store::lists::errors::{self, By, Filter, Hour, MOST};
 use serde_json::Value;
 
@@ -29,12 +30,15 @@ async fn err_14_an_order_is_among_the_failures_while_it_is_failed() {
         ground.finish(&claimed, then).await;
         nos.push(no);
     }
-    let failed = errors::failed(&client, By::Scenario, a_day_ago(), &Filter::default()).await.unwrap();
+    let failed = errors::failed(&client, By::Scenario, a_day_ago(), &Filter::default(), &AccessScope::WHOLE)
+        .await
+        .unwrap();
     assert_eq!(counts(failed.clone()), [(Some("s".to_owned()), 2)]);
     let mut sample = failed[0].sample.clone();
     sample.sort_unstable();
     assert_eq!(sample, nos[..2]);
-    let retrying = errors::retrying(&client, By::Scenario, &Filter::default()).await.unwrap();
+    let retrying =
+        errors::retrying(&client, By::Scenario, &Filter::default(), &AccessScope::WHOLE).await.unwrap();
     assert_eq!((retrying.len(), retrying[0].orders, &retrying[0].sample), (1, 1, &nos[3..].to_vec()));
     let ids = errors::ids(&client, &nos).await.unwrap();
     assert_eq!(ids.get(&nos[3]).map(String::as_str), Some("d"));
@@ -43,7 +47,8 @@ async fn err_14_an_order_is_among_the_failures_while_it_is_failed() {
             &client,
             By::Class,
             Timestamp::now() + SignedDuration::from_hours(1),
-            &Filter::default()
+            &Filter::default(),
+            &AccessScope::WHOLE
         )
         .await
         .unwrap()
@@ -75,7 +80,9 @@ async fn err_14_counting_a_table_of_failures_stays_bounded() {
     ground.sql("ANALYZE failures").await;
     let client = ground.store.reports().await.unwrap();
     let begun = Instant::now();
-    let failed = errors::failed(&client, By::Class, a_day_ago(), &Filter::default()).await.unwrap();
+    let failed = errors::failed(&client, By::Class, a_day_ago(), &Filter::default(), &AccessScope::WHOLE)
+        .await
+        .unwrap();
     let taken = begun.elapsed();
     assert_eq!(failed.iter().map(|hour| hour.orders).sum::<i64>(), MOST);
     assert!(failed.iter().all(|hour| hour.sample.len() == 5));

@@ -2,6 +2,7 @@
 //! Never goes through an intake.
 
 use futures_util::future::join_all;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::order::Status;
 use pagurus_domain::search::Search;
 use pagurus_store::lists::search::{SearchWalk, lines};
@@ -116,8 +117,13 @@ async fn ord_6_the_longest_transaction_is_stored_and_found_by_its_whole_text() {
     }
     let client = ground.work().await;
     let search = Search { transaction_id: Some(long), ..Search::default() };
-    let step =
-        SearchWalk::begin(&client, search, None).await.unwrap().unwrap().next(&client, 10).await.unwrap();
+    let step = SearchWalk::begin(&client, search, &AccessScope::WHOLE, None)
+        .await
+        .unwrap()
+        .unwrap()
+        .next(&client, 10)
+        .await
+        .unwrap();
     let numbers: Vec<i64> = step.found.iter().map(|order| order.no).collect();
     let found = lines(&client, &numbers).await.unwrap();
     assert_eq!(found.iter().map(|line| line.id.as_str()).collect::<Vec<_>>(), ["c", "a"]);

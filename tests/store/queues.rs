@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 use jiff::Timestamp;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::activation::Stream;
 use pagurus_domain::order::registration::NewOrder;
 use pagurus_store::hot::queues;
@@ -93,7 +94,7 @@ async fn held_since(ground: &Ground) -> Option<Timestamp> {
     let client = ground.work().await;
     let holder = queues::holder(&client, "q").await.unwrap().unwrap().since;
     let members = queues::members(&client, "q", -1, 10).await.unwrap();
-    let listed = queues::list(&client, None, 10).await.unwrap();
+    let listed = queues::list(&client, &AccessScope::WHOLE, None, 10).await.unwrap();
     assert_eq!((members[0].held_since, listed[0].held_since), (holder, holder));
     assert_eq!(members[1].held_since, None, "who waits holds nothing");
     holder

@@ -2,6 +2,7 @@
 //! after page has every order that fits.
 
 use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::order::Status;
 use pagurus_domain::search::Search;
 use pagurus_store::Client;
@@ -17,7 +18,8 @@ const READ: &str =
 
 /// Reads every order that a search wants, step by step.
 async fn walk(client: &Client, search: &Search, rows: usize) -> Vec<i64> {
-    let mut walk = SearchWalk::begin(client, search.clone(), None).await.unwrap().unwrap();
+    let mut walk =
+        SearchWalk::begin(client, search.clone(), &AccessScope::WHOLE, None).await.unwrap().unwrap();
     let mut all = Vec::new();
     loop {
         let step = walk.next(client, rows).await.unwrap();
@@ -27,7 +29,10 @@ async fn walk(client: &Client, search: &Search, rows: usize) -> Vec<i64> {
             return all;
         }
         // From its cursor another process goes on.
-        walk = SearchWalk::begin(client, search.clone(), Some(&walk.cursor())).await.unwrap().unwrap();
+        walk = SearchWalk::begin(client, search.clone(), &AccessScope::WHOLE, Some(&walk.cursor()))
+            .await
+            .unwrap()
+            .unwrap();
     }
 }
 
@@ -88,7 +93,7 @@ async fn rec_13_every_order_is_found_where_its_status_shows() {
     assert_eq!(walk(&client, &running, 4).await.len(), 5);
     assert_eq!(walk(&client, &Search::default(), 7).await.len(), 40);
     let nobody = Search { scenario: Some("none".into()), ..Search::default() };
-    assert!(SearchWalk::begin(&client, nobody, None).await.unwrap().is_none());
+    assert!(SearchWalk::begin(&client, nobody, &AccessScope::WHOLE, None).await.unwrap().is_none());
 }
 
 /// Six orders of different ids, times, flows, urgencies and messages.
@@ -147,7 +152,9 @@ async fn rec_13_each_condition_is_held_against_what_its_path_finds() {
 async fn rec_13_orders_are_counted_along_every_path() {
     let ground = filled("search_counts").await;
     let client = ground.work().await;
-    let begin = async |search: Search| SearchWalk::begin(&client, search, None).await.unwrap().unwrap();
+    let begin = async |search: Search| {
+        SearchWalk::begin(&client, search, &AccessScope::WHOLE, None).await.unwrap().unwrap()
+    };
     let all = || Search { created_since: Some(Timestamp::UNIX_EPOCH), ..Search::default() };
     let counted =
         begin(all()).await.count(&client, [SearchKey::Priority, SearchKey::Status], 100).await.unwrap();
@@ -219,7 +226,10 @@ async fn rec_13_a_page_reads_a_bounded_number_of_rows_of_many() {
     ] {
         let by_id = search.id_prefix.is_some();
         for cursor in [None, Some(if by_id { "f-11" } else { "60000" })] {
-            let mut walk = SearchWalk::begin(&client, search.clone(), cursor).await.unwrap().unwrap();
+            let mut walk = SearchWalk::begin(&client, search.clone(), &AccessScope::WHOLE, cursor)
+                .await
+                .unwrap()
+                .unwrap();
             let before = read().await;
             let step = walk.next(&client, LIMIT).await.unwrap();
             let rows = read().await - before;

@@ -106,9 +106,15 @@ impl Zoo {
             "order": {"scenario": format!("{prefix}-ends"), "params": {"secret": secret}}});
         let made = self.post(&self.admin, "/v1/schedules", schedule).await;
         assert_eq!(made.status, 201, "{made:?}");
-        let resend =
-            json!({"action": "resend", "search": {"scenario": format!("{prefix}-ends")}, "reason": "r"});
-        assert_eq!(self.post(&self.admin, "/v1/operations", resend).await.status, 201);
+        let search = json!({"scenario": format!("{prefix}-ends"), "status": ["success"]});
+        let resend = json!({"action": "resend", "search": search, "reason": "r"});
+        let made = self.post(&self.admin, "/v1/operations", resend).await;
+        assert_eq!(made.status, 201, "{made:?}");
+        let path = format!("/v1/operations/{}", made.body["operation"]["no"]);
+        until("the operation is done", PATIENCE, async || {
+            self.get(&self.admin, &path).await.body["state"] == "done"
+        })
+        .await;
     }
 
     /// Every operation of the document that reads, with its scope.

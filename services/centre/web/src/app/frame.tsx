@@ -11,10 +11,10 @@ import { announcement } from "./announce";
 import { now } from "./clock";
 import { Login } from "./login";
 import { CurrentPage } from "./current";
-import { NAVIGATION, type NavigationEntry } from "./pages";
+import { isFor, NAVIGATION, type NavigationEntry } from "./pages";
 import { Palette, paletteOpen } from "./palette";
 import { path } from "./router";
-import { logOut, may, session } from "./session";
+import { logOut, session } from "./session";
 import { stored } from "./stored";
 import { offsetAt, zone, zoneChoice } from "./time";
 
@@ -88,13 +88,11 @@ function Navigation() {
                 <div key={group}>
                     {group && <h2>{shell(group)}</h2>}
                     <ul>
-                        {entries
-                            .filter((entry) => !entry.needs || may(entry.needs))
-                            .map((entry) => (
-                                <li key={entry.page}>
-                                    <NavigationLink entry={entry} />
-                                </li>
-                            ))}
+                        {entries.filter(isFor).map((entry) => (
+                            <li key={entry.page}>
+                                <NavigationLink entry={entry} />
+                            </li>
+                        ))}
                     </ul>
                 </div>
             ))}
@@ -188,6 +186,8 @@ function Person() {
         <Popover label={shell("account")} button={<Icon name="person" />}>
             {who.name && <p class="strong">{who.name}</p>}
             {who.role && <p>{shell("role", { role: who.role })}</p>}
+            {who.tenants && <p>{who.tenants.length ? shell("tenants", { tenants: who.tenants.join(", ") }) : shell("no_tenant")}</p>}
+            {who.payloadsHidden && <p>{shell("payloads_hidden")}</p>}
             {who.mode === "public" && <p class="warn-text">{shell("public_mode")}</p>}
             {who.csrfToken && <Button onClick={() => void logOut()}>{shell("log_out")}</Button>}
         </Popover>

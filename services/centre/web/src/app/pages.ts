@@ -3,6 +3,7 @@
 
 import type { ComponentType } from "preact";
 import type { IconName } from "../parts/icon";
+import { may, seesWhole } from "./session";
 
 export type PageProps = Record<string, string>;
 
@@ -59,6 +60,13 @@ export interface NavigationEntry {
     readonly icon: IconName;
     /** Role below which the page shows nothing. */
     readonly needs?: "operator" | "admin";
+    /** Whether the page is about the whole installation, and shows nothing to members of some tenants alone. */
+    readonly whole?: true;
+}
+
+/** Whether a page shows something to those who ask. */
+export function isFor(entry: NavigationEntry): boolean {
+    return (!entry.needs || may(entry.needs)) && (!entry.whole || seesWhole.value);
 }
 
 export const NAVIGATION: readonly { readonly group: "group_work" | "group_configure" | "group_engine" | undefined; readonly entries: readonly NavigationEntry[] }[] = [
@@ -70,11 +78,11 @@ export const NAVIGATION: readonly { readonly group: "group_work" | "group_config
             { page: "errors", name: "errors", icon: "errors" },
             { page: "operations", name: "operations", icon: "operations" },
             { page: "flows", name: "flows", icon: "flows" },
-            { page: "windows", name: "windows", icon: "windows" },
-            { page: "subscriptions", name: "subscriptions", icon: "subscriptions" },
+            { page: "windows", name: "windows", icon: "windows", whole: true },
+            { page: "subscriptions", name: "subscriptions", icon: "subscriptions", whole: true },
             { page: "schedules", name: "schedules", icon: "schedules" },
             { page: "queues", name: "queues", icon: "queues" },
-            { page: "refused", name: "refused", icon: "refused" },
+            { page: "refused", name: "refused", icon: "refused", whole: true },
         ],
     },
     {
@@ -88,7 +96,7 @@ export const NAVIGATION: readonly { readonly group: "group_work" | "group_config
         group: "group_engine",
         entries: [
             { page: "deployment", name: "deployment", icon: "deployment" },
-            { page: "audit", name: "audit", icon: "audit", needs: "operator" },
+            { page: "audit", name: "audit", icon: "audit", whole: true, needs: "operator" },
             { page: "access", name: "access", icon: "access", needs: "admin" },
         ],
     },

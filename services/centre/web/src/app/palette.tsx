@@ -4,9 +4,9 @@ import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { shell } from "../text/shell";
 import { Dialog } from "../parts/dialog";
-import { NAVIGATION } from "./pages";
+import { isFor, NAVIGATION } from "./pages";
 import { go, to, toWith } from "./router";
-import { may } from "./session";
+import { may, seesWhole } from "./session";
 
 export const paletteOpen = signal(false);
 
@@ -46,7 +46,7 @@ const THINGS = [
 
 /** Things of this name. A text that starts with the word of a kind, such as `flow billing`, names one of that kind. */
 function thingsOf(text: string): Target[] {
-    const kinds = THINGS.filter(([key]) => key !== "audit_named" || may("operator"));
+    const kinds = THINGS.filter(([key]) => key !== "audit_named" || (may("operator") && seesWhole.value));
     const said = kinds.flatMap(([key, addressOf]) => {
         const word = shell(key, { name: "" });
         const name = text.slice(word.length);
@@ -57,7 +57,7 @@ function thingsOf(text: string): Target[] {
 
 function targetsOf(text: string): Target[] {
     const wanted = text.trim().toLowerCase();
-    const entries = NAVIGATION.flatMap(({ entries }) => entries).filter((entry) => !entry.needs || may(entry.needs));
+    const entries = NAVIGATION.flatMap(({ entries }) => entries).filter(isFor);
     const pages = entries
         .map((entry) => ({ name: shell(entry.name), address: `/${entry.page}` }))
         .filter(({ name }) => name.toLowerCase().includes(wanted));

@@ -54,4 +54,7 @@ export function may(role: "viewer" | "operator" | "admin"): boolean {
     return rank.value >= (RANKS[role] ?? 0);
 }
 
+/** Whether somebody sees the things of every tenant. The server decides; this only spares people what would be refused. */
+export const seesWhole = computed(() => !session.value?.tenants);
+
 const rank = computed(() => RANKS[session.value?.role ?? ""] ?? 0);

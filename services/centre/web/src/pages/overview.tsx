@@ -3,6 +3,7 @@
 import { read } from "../api/client";
 import { useResource } from "../api/resource";
 import { now } from "../app/clock";
+import { seesWhole } from "../app/session";
 import { shortTime } from "../app/time";
 import { Choice, chosenOf } from "../parts/choice";
 import { Page } from "../parts/page";
@@ -16,6 +17,27 @@ import { isShort, PACES, RANGES, STEPS, USUAL_RANGE } from "./overview/ranges";
 import { VerdictPanel } from "./overview/verdict-panel";
 
 export default function Overview() {
+    return seesWhole.value ? <Whole /> : <Own />;
+}
+
+/** What members of some tenants see: their flows, and their orders by status. The other figures are of all orders together. */
+function Own() {
+    const trouble = chosenOf("trouble", TROUBLES, "flows");
+    const stats = useResource(read("/v1/stats"), { every: 10_000 });
+    const flows = useResource(trouble === "flows" ? read("/v1/flows", {}, { limit: 100 }) : null);
+    return (
+        <Page title={text("title")} request={stats.request} command={["top", "--once"]}>
+            <p class="faint">{text("own_tenants")}</p>
+            <div class="columns even uneven">
+                <TroublePanel kind={trouble} flows={flows} />
+                <Statuses resource={stats} />
+            </div>
+            {trouble === "flows" && <SlowestFlows resource={flows} />}
+        </Page>
+    );
+}
+
+function Whole() {
     const range = chosenOf("range", RANGES, USUAL_RANGE);
     const trouble = chosenOf("trouble", TROUBLES, "flows");
     const stats = useResource(read("/v1/stats", {}, { since: range, step: STEPS[range] }), { every: PACES[range] });

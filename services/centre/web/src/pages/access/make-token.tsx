@@ -3,7 +3,7 @@ import { change, type Schemas } from "../../api/client";
 import { ActionDialog } from "../../parts/dialog";
 import { Field } from "../../parts/field";
 import { text } from "../../text/access";
-import { endOf, ROLES, VALIDITIES, type Role, type Validity } from "./token";
+import { endOf, ROLES, tenantsOf, VALIDITIES, type Role, type Validity } from "./token";
 
 interface Props {
     onDone: (made: Schemas["NewTokenView"]) => void;
@@ -14,7 +14,9 @@ export function MakeToken({ onDone, onClose }: Props) {
     const [name, setName] = useState("");
     const [role, setRole] = useState<Role>("client");
     const [validity, setValidity] = useState<Validity>("days_90");
-    const request = (reason: string) => change("POST", "/v1/access/tokens", {}, { name: name.trim(), role, endsAt: endOf(validity, Date.now()), reason });
+    const [tenants, setTenants] = useState("");
+    const request = (reason: string) =>
+        change("POST", "/v1/access/tokens", {}, { name: name.trim(), role, tenants: tenantsOf(tenants), endsAt: endOf(validity, Date.now()), reason });
     return (
         <ActionDialog title={text("make")} act={text("make_act")} disabled={name.trim() === ""} request={request} onDone={onDone} onClose={onClose}>
             <Field label={text("program")} hint={text("program_hint")}>
@@ -30,6 +32,9 @@ export function MakeToken({ onDone, onClose }: Props) {
                         ))}
                     </select>
                 )}
+            </Field>
+            <Field label={text("tenants")} hint={text("tenants_hint")}>
+                {(id) => <input id={id} value={tenants} autocomplete="off" spellcheck={false} onInput={(event) => setTenants(event.currentTarget.value)} />}
             </Field>
             <Field label={text("validity")}>
                 {(id) => (

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { endOf, makerOf, stateOf } from "./token";
+import { endOf, makerOf, stateOf, tenantsOf } from "./token";
 
 const NOW = Date.parse("2026-03-01T00:00:00Z");
 
@@ -20,4 +20,9 @@ test("the maker of a token is named, or known by address", () => {
     assert.equal(makerOf({ door: "http", from: "10.0.0.7:1", name: "root" }), "root");
     assert.equal(makerOf({ door: "http", from: "10.0.0.7:1", name: null }), "10.0.0.7:1");
     assert.equal(makerOf(null), "");
+});
+
+test("tenants are typed apart by commas or spaces", () => {
+    assert.deepEqual(tenantsOf(" bank, shop  *"), ["bank", "shop", "*"]);
+    assert.deepEqual(tenantsOf(" , "), []);
 });

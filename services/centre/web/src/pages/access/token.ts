@@ -28,3 +28,8 @@ export function makerOf(madeBy: unknown): string {
     const { name, from, door } = (madeBy ?? {}) as { name?: string | null; from?: string | null; door?: string };
     return name ?? from ?? door ?? "";
 }
+
+/** Names that stand apart by commas or spaces. */
+export function tenantsOf(typed: string): string[] {
+    return typed.split(/[\s,]+/).filter((name) => name !== "");
+}

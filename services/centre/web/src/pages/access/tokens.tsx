@@ -82,6 +82,7 @@ function columns(revoke: (token: Token) => void): Column<Token>[] {
         { key: "name", name: text("name"), head: true, cell: (token) => token.name },
         { key: "id", name: text("token"), cell: (token) => <code>{token.id}</code> },
         { key: "role", name: text("role"), cell: (token) => <Badge word={token.role} /> },
+        { key: "tenants", name: text("tenants"), cell: (token) => token.tenants?.join(", ") },
         { key: "state", name: text("state"), cell: (token) => <Badge word={text(state(token))} tone={TONES[state(token)]} /> },
         { key: "ends", name: text("ends"), cell: (token) => <Ends token={token} /> },
         { key: "used", name: text("used"), cell: (token) => (token.usedAt ? <Time at={token.usedAt} /> : <span class="faint">{common("never")}</span>) },

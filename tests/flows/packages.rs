@@ -79,6 +79,10 @@ fn check_packages(into: &Path) {
         assert!(content.contains(path), "{path} is missing: {content}");
     }
     assert!(content.lines().all(|line| line.contains("root/root")), "{content}");
+    for script in ["postinst", "prerm", "postrm"] {
+        let text = output_of("dpkg-deb", &["--info", &package, script]);
+        assert!(text.starts_with("#!/bin/sh\n"), "{script}: {text}");
+    }
     let listed = output_of("tar", &["--list", "--gzip", "--file", &file(into, ".tar.gz")]);
     assert!(listed.contains(&format!("pagurus-{}/usr/bin/pagurus\n", env!("CARGO_PKG_VERSION"))), "{listed}");
     assert!(!listed.contains("DEBIAN"), "{listed}");

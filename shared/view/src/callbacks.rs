@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::MASKED;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::id::ScenarioNo;
 use pagurus_store::lists::scope;
 use pagurus_store::outside::answers::CallbackVerdict;
@@ -54,15 +55,8 @@ impl Views {
         let asked = ParsedCallbacksQuery::read(query, Timestamp::now())?;
         let found = async {
             let client = self.host.store.api().await?;
-            let (nos, next) = choose(&client, &asked).await?;
-            let mut stored = callbacks::show(&client, &nos, MOST_BYTES).await?;
-            // One that belongs to no order is seen by those who see everything.
-            let orders = stored.iter().filter_map(|one| one.order.clone());
-            let seen = scope::within_by_id(&client, &self.scope, orders).await?;
-            stored.retain(|one| match &one.order {
-                Some(order) => seen.has(order),
-                None => self.scope.has_every_name(),
-            });
+            let (nos, next) = choose(&client, &self.scope, &asked).await?;
+            let stored = callbacks::show(&client, &nos, MOST_BYTES).await?;
             Ok(Page { items: self.callback_lines(&client, stored).await?, next })
         };
         found.await.map_err(self.failed("callbacks"))
@@ -124,7 +118,11 @@ impl ParsedCallbacksQuery {
 }
 
 /// The numbers of the callbacks of a page, and the cursor of the next.
-async fn choose(client: &Client, asked: &ParsedCallbacksQuery) -> Result<(Vec<i64>, Option<String>), Error> {
+async fn choose(
+    client: &Client,
+    scope: &AccessScope,
+    asked: &ParsedCallbacksQuery,
+) -> Result<(Vec<i64>, Option<String>), Error> {
     let mut nos = Vec::new();
     let mut below = asked.below;
     let mut rows = 0;
@@ -132,6 +130,10 @@ async fn choose(client: &Client, asked: &ParsedCallbacksQuery) -> Result<(Vec<i6
         let found = callbacks::places(client, asked.verdict, below, ROWS).await?;
         let is_last = i64::try_from(found.len()).is_ok_and(|found| found < ROWS);
         rows += found.len();
+        let seen = scope::within(client, scope, found.iter().filter_map(|place| place.order)).await?;
+        // One that is for no order is seen by those who see everything.
+        let is_seen =
+            |place: &CallbackPosition| place.order.map_or(scope.has_every_name(), |order| seen.has(&order));
         for place in found {
             if asked.is_over(&place) {
                 return Ok((nos, None));
@@ -140,7 +142,7 @@ async fn choose(client: &Client, asked: &ParsedCallbacksQuery) -> Result<(Vec<i6
                 return Ok((nos, Some(below.to_string())));
             }
             below = place.no;
-            if asked.takes(&place) {
+            if asked.takes(&place) && is_seen(&place) {
                 nos.push(place.no);
             }
         }

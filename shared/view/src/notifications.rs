@@ -16,6 +16,8 @@ use crate::query::{limit, strange_cursor};
 /// Notifications on a page, where nothing else is asked for, and at most.
 const USUAL_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 500;
+/// Pages that are looked through for one page, where some of them are not seen.
+const MOST_LOOKS: usize = 40;
 
 /// Query of a list of parked notifications.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -32,17 +34,34 @@ impl Views {
     pub async fn notifications(&self, query: &NotificationsQuery) -> Result<Page<NotificationLine>, Problem> {
         let limit = limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?;
         let (no, life, kind) = query.cursor.as_deref().map_or(Ok((0, 0, "")), read_cursor)?;
+        let mut behind = (OrderNo(no), Life(life), kind.to_owned());
         let found = async {
             let client = self.host.store.api().await?;
-            let wanted = saturated::<i64>(limit);
-            let found = shown::parked(&client, (OrderNo(no), Life(life), kind), wanted).await?;
-            let seen = scope::within(&client, &self.scope, found.iter().map(|one| one.no)).await?;
-            Ok((found, seen))
+            let mut items = Vec::new();
+            for _ in 0..MOST_LOOKS {
+                let wanted = saturated::<i64>(limit);
+                let found = shown::parked(&client, (behind.0, behind.1, &behind.2), wanted).await?;
+                let seen = scope::within(&client, &self.scope, found.iter().map(|one| one.no)).await?;
+                let is_last = found.len() < limit;
+                for one in found {
+                    if items.len() == limit {
+                        return Ok(Page { items, next: Some(cursor_of(&behind)) });
+                    }
+                    behind = place_of(&one);
+                    if seen.has(&one.no) {
+                        items.push(line(one));
+                    }
+                }
+                if is_last {
+                    return Ok(Page { items, next: None });
+                }
+                if self.scope.has_every_name() {
+                    break;
+                }
+            }
+            Ok(Page { items, next: Some(cursor_of(&behind)) })
         };
-        let (found, seen) = found.await.map_err(self.failed("notifications"))?;
-        let next = found.last().filter(|_| found.len() == limit).map(cursor_of);
-        let found = found.into_iter().filter(|one| seen.has(&one.no));
-        Ok(Page { items: found.map(line).collect(), next })
+        found.await.map_err(self.failed("notifications"))
     }
 }
 
@@ -50,9 +69,16 @@ fn line(parked: ParkedNotification) -> NotificationLine {
     NotificationLine { notification: unsent_view(parked.line.notification), ..parked.line }
 }
 
-fn cursor_of(last: &ParkedNotification) -> String {
-    let unsent = &last.line.notification;
-    format!("{}.{}.{}", last.no, unsent.life, unsent.kind)
+/// Place of a notification in the list: order, life and kind.
+type Place = (OrderNo, Life, String);
+
+fn place_of(one: &ParkedNotification) -> Place {
+    let unsent = &one.line.notification;
+    (one.no, Life(unsent.life), unsent.kind.clone())
+}
+
+fn cursor_of((no, life, kind): &Place) -> String {
+    format!("{no}.{}.{kind}", life.0)
 }
 
 fn read_cursor(text: &str) -> Result<(i64, i32, &str), Problem> {

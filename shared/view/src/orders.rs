@@ -219,9 +219,11 @@ impl Views {
         query: &OrdersQuery,
     ) -> Result<(Vec<i64>, Option<String>), Error> {
         let (rows, most) = match (search.is_empty(), search.reads_payloads()) {
-            (true, _) => (query.limit + 1, MOST_ROWS),
+            (_, true) => (ROWS, MOST_READ),
+            // Between theirs stand those of others, as many as there may be.
+            (_, false) if !self.scope.has_every_name() => (ROWS, MOST_COUNTED),
+            (true, false) => (query.limit + 1, MOST_ROWS),
             (false, false) => (ROWS, MOST_ROWS),
-            (false, true) => (ROWS, MOST_READ),
         };
         let finder = self.finder();
         let Some(mut walk) = SearchWalk::begin(client, search, &self.scope, query.cursor.as_deref()).await?

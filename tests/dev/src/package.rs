@@ -124,6 +124,9 @@ fn debian(root: &Path, installed: &Path, into: &Path) -> Result<()> {
     write(&folder.join("control"), control.as_bytes())?;
     // What an administrator has changed stays over an upgrade.
     write(&folder.join("conffiles"), b"/etc/pagurus/pagurus.yaml\n")?;
+    for script in ["postinst", "prerm", "postrm"] {
+        copy(&root.join("deploy/package").join(script), &folder.join(script), 0o755)?;
+    }
     let file = into.join(format!("pagurus_{VERSION}_{architecture}.deb"));
     run(Command::new("dpkg-deb")
         .env("SOURCE_DATE_EPOCH", moment())

@@ -2,21 +2,23 @@
 //! (SCN-7). Never changes one; they are stored in [`crate::outside::answers`].
 
 use jiff::Timestamp;
-use pagurus_domain::id::{RequestId, ScenarioNo};
+use pagurus_domain::id::{OrderNo, RequestId, ScenarioNo};
+use tokio_postgres::Row;
 
 use crate::outside::answers::CallbackVerdict;
+use crate::row::read;
 use crate::sql::statements;
 use crate::{Client, Result};
 
 statements! {
     PLACES = "
-        SELECT no, verdict, received_at FROM callbacks WHERE no < $1 ORDER BY no DESC LIMIT $2";
+        SELECT no, order_no, verdict, received_at FROM callbacks WHERE no < $1 ORDER BY no DESC LIMIT $2";
     // The index is one of what was not accepted, and is only taken where the statement says so.
     PLACES_IN_VAIN = "
-        SELECT no, verdict, received_at FROM callbacks
+        SELECT no, order_no, verdict, received_at FROM callbacks
          WHERE verdict = $1 AND verdict <> 'accepted' AND no < $2 ORDER BY no DESC LIMIT $3";
     SHOW = "
-        SELECT c.no, c.request_id, c.named, o.id AS order_id, o.scenario, c.verdict, c.step_status, c.received_at,
+        SELECT c.no, c.order_no, c.request_id, c.named, o.id AS order_id, o.scenario, c.verdict, c.step_status, c.received_at,
                substring(c.body FROM 1 FOR $2) AS body, octet_length(c.body) AS body_bytes
           FROM callbacks c
           LEFT JOIN orders o ON o.no = ANY(ARRAY[c.order_no])
@@ -32,6 +34,8 @@ pub const VERDICTS: [CallbackVerdict; 4] =
 pub struct CallbackPosition {
     /// Number; a later one has a larger.
     pub no: i64,
+    /// The order that it is for, where there is one.
+    pub order: Option<OrderNo>,
     /// Verdict on it.
     pub verdict: CallbackVerdict,
     /// Time at which the transaction that stored it began.
@@ -77,7 +81,7 @@ pub async fn places(
             client.query(&statement, &[&below, &limit]).await?
         }
     };
-    Ok(rows.iter().map(|row| place(row.get("no"), row.get("verdict"), row.get("received_at"))).collect())
+    Ok(rows.iter().map(place).collect())
 }
 
 /// These callbacks, the newest first, each with at most `most_bytes` bytes of its body.
@@ -85,7 +89,7 @@ pub async fn show(client: &Client, nos: &[i64], most_bytes: i32) -> Result<Vec<S
     let statement = client.prepare_cached(SHOW).await?;
     let rows = client.query(&statement, &[&nos, &most_bytes]).await?;
     let stored = rows.iter().map(|row| Stored {
-        place: place(row.get("no"), row.get("verdict"), row.get("received_at")),
+        place: place(row),
         request: row.get::<_, Option<uuid::Uuid>>("request_id").map(RequestId),
         named: row.get("named"),
         order: row.get("order_id"),
@@ -103,7 +107,11 @@ pub fn verdict(word: &str) -> Option<CallbackVerdict> {
     VERDICTS.into_iter().find(|verdict| verdict.as_str() == word)
 }
 
-fn place(no: i64, word: &str, received_at: Timestamp) -> CallbackPosition {
-    // The table takes no other word.
-    CallbackPosition { no, verdict: verdict(word).unwrap_or(CallbackVerdict::Orphan), received_at }
+fn place(row: &Row) -> CallbackPosition {
+    read!(row => CallbackPosition {
+        no, received_at;
+        order: row.get::<_, Option<i64>>("order_no").map(OrderNo),
+        // The table takes no other word.
+        verdict: verdict(row.get("verdict")).unwrap_or(CallbackVerdict::Orphan)
+    })
 }

@@ -1,12 +1,9 @@
-//! The page of the fault matrix (docs/faults.md) has every row, and names tests that exist, or says why there is none.
-//! Never judges whether a test shows what its row says.
+//! Pages of rows that must hold (docs/faults.md, docs/security-checks.md): each has every row, and each row names tests that
+//! exist, or says why there is none. Never judges whether a test shows what its row says.
 
 use std::collections::BTreeSet;
 
 use crate::tree::{none, read, rust};
-
-const PAGE: &str = "docs/faults.md";
-const ROWS: u32 = 58;
 
 struct Row {
     number: u32,
@@ -41,11 +38,11 @@ fn tests() -> BTreeSet<String> {
     names
 }
 
-#[test]
-fn qlt_5_every_row_of_the_fault_matrix_has_a_test_or_a_reason() {
-    let rows = rows(&read(PAGE));
+/// Demands that a page has the rows from 1 to the last, and that each names tests that exist, or says why there is none.
+fn demand(page: &str, last: u32) {
+    let rows = rows(&read(page));
     let numbers: Vec<u32> = rows.iter().map(|row| row.number).collect();
-    assert_eq!(numbers, (1..=ROWS).collect::<Vec<_>>(), "rows of {PAGE}");
+    assert_eq!(numbers, (1..=last).collect::<Vec<_>>(), "rows of {page}");
     let known = tests();
     let unknown: Vec<String> = rows
         .iter()
@@ -53,11 +50,21 @@ fn qlt_5_every_row_of_the_fault_matrix_has_a_test_or_a_reason() {
         .filter(|(_, test)| !known.contains(*test))
         .map(|(row, test)| format!("{}: {test}", row.number))
         .collect();
-    none("rows that name a test that does not exist", &unknown);
+    none(&format!("rows of {page} that name a test that does not exist"), &unknown);
     let bare: Vec<String> = rows
         .iter()
         .filter(|row| row.tests.is_empty() && !row.rest.contains("not tried: "))
         .map(|row| row.number.to_string())
         .collect();
-    none("rows with neither a test nor `not tried: ` and the reason", &bare);
+    none(&format!("rows of {page} with neither a test nor `not tried: ` and the reason"), &bare);
+}
+
+#[test]
+fn qlt_5_every_row_of_the_fault_matrix_has_a_test_or_a_reason() {
+    demand("docs/faults.md", 58);
+}
+
+#[test]
+fn qlt_15_every_line_of_the_security_checks_has_a_test_or_a_reason() {
+    demand("docs/security-checks.md", 40);
 }

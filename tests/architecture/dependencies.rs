@@ -137,3 +137,23 @@ fn architecture_every_library_of_the_workspace_is_used_by_a_member() {
     let offenders: Vec<String> = names.filter(|name| !used(name)).map(str::to_owned).collect();
     none("libraries that no member asks for", &offenders);
 }
+
+#[test]
+fn qlt_10_crates_have_no_unsafe_code_releases_check_overflows_and_every_member_has_the_lints() {
+    let workspace = read("Cargo.toml");
+    let section = |name: &str| {
+        let (_, rest) = workspace.split_once(&format!("\n[{name}]\n")).expect(name);
+        rest.split("\n[").next().unwrap_or_default().to_owned()
+    };
+    assert!(section("workspace.lints.rust").lines().any(|line| line == "unsafe_code = \"forbid\""));
+    let release = section("profile.release");
+    assert!(release.lines().any(|line| line == "overflow-checks = true"), "{release}");
+    // A panic of one piece of work must not end the others.
+    assert!(!workspace.contains("panic = \"abort\""));
+    let members = files(&["Cargo.toml"]).into_iter().filter(|file| file.path != "Cargo.toml");
+    let offenders: Vec<String> = members
+        .filter(|file| !file.text.contains("\n[lints]\nworkspace = true\n"))
+        .map(|file| file.path)
+        .collect();
+    none("members without the lints of the workspace", &offenders);
+}

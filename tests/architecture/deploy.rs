@@ -345,3 +345,21 @@ fn run_2_the_image_is_built_from_what_gets_into_it() {
     }
     none("files that the build of the image would miss", &offenders);
 }
+
+#[test]
+fn run_2_a_service_of_systemd_has_no_rights_to_lose() {
+    let unit = read("deploy/package/pagurus@.service");
+    for line in [
+        "DynamicUser=yes",
+        "NoNewPrivileges=yes",
+        "ProtectSystem=strict",
+        "ProtectHome=yes",
+        "PrivateTmp=yes",
+        "PrivateDevices=yes",
+        "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX",
+        "CapabilityBoundingSet=",
+        "MemoryDenyWriteExecute=yes",
+    ] {
+        assert!(unit.lines().any(|one| one == line), "`{line}` is missing");
+    }
+}

@@ -233,3 +233,29 @@ fn architecture_files_that_the_code_map_names_are_there() {
         .collect();
     none("files that are named and not there", &found);
 }
+
+/// Texts that are put together at run time reach the database in these files only; each says what they are made of.
+const MADE_SQL: [&str; 2] = ["shared/store/src/upkeep/deletion.rs", "shared/store/src/upkeep/migrate.rs"];
+
+#[test]
+fn architecture_statements_are_constants() {
+    let calls = [
+        "execute(",
+        "execute_raw(",
+        "query(",
+        "query_one(",
+        "query_opt(",
+        "query_raw(",
+        "prepare(",
+        "prepare_cached(",
+    ];
+    let found = offenders(&rust(), |source| {
+        if !source.path.starts_with("shared/store/src/") || MADE_SQL.contains(&source.path.as_str()) {
+            return None;
+        }
+        let code: String = source.code().split_whitespace().collect();
+        let made = calls.iter().any(|call| code.contains(&format!("{call}&format!(")));
+        made.then(|| "gives the database a text that is made at run time".to_owned())
+    });
+    none("name it as a statement, with parameters", &found);
+}

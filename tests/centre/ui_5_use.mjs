@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { data, open, SERVER, settled, TESTED, withPage } from "./support.mjs";
+import { api, data, open, RUN, SERVER, settled, TESTED, waitForStatus, withPage } from "./support.mjs";
 
 for (const route of TESTED) {
     test(`ui_5_${route.pattern} keeps to the policy, has targets of 24 px and one title, and fits into 320 px`, async () => {
@@ -141,5 +141,52 @@ test("ui_5_escape_closes_what_is_open, and gives the focus back", async () => {
         await page.keyboard.press("Escape");
         await page.locator(".popover-box").waitFor({ state: "detached" });
         assert.ok(await popover.evaluate((one) => one === document.activeElement));
+    });
+});
+
+/** Markup for each text that outsiders choose: it would leave a mark, or ask another server. */
+const MARKUP = `"><img src=x onerror="globalThis.marked=1"><script>globalThis.marked=1</script>`;
+
+async function marked() {
+    const scenario = `${RUN}-markup`;
+    const text = `scenario: ${scenario}
+kind: workflow
+description: ${JSON.stringify(MARKUP)}
+initialState: a
+states:
+  a:
+    actions:
+      - log: "\${params.text}"
+      - script: 'vars.kept = params.text; result(#{kept: params.text}); fail(params.text, "markup.found")'
+    on: {success: done, fail: failed}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+`;
+    await api("PUT", `/v1/scenarios/${scenario}`, text, "application/yaml");
+    const id = `${RUN}${MARKUP}`;
+    const order = { id, scenario, transactionId: MARKUP, params: { text: MARKUP }, labels: { markup: MARKUP }, flow: undefined };
+    await api("POST", "/v1/orders", { ...order, mode: "sequential", queue: `${RUN}${MARKUP}` });
+    await waitForStatus(encodeURIComponent(id), "fail");
+    await api("POST", `/v1/orders/${encodeURIComponent(id)}/restart`, { reason: MARKUP });
+    await waitForStatus(encodeURIComponent(id), "fail");
+    await api("PUT", `/v1/searches/${encodeURIComponent(`${RUN}${MARKUP}`)}`, { status: ["fail"], scenario });
+    return { id, scenario };
+}
+
+test("ui_5_markup in the texts of outsiders is shown as text on every page", async () => {
+    const known = await data();
+    const { id, scenario } = await marked();
+    const own = [`/orders/${encodeURIComponent(id)}`, `/scenarios/${scenario}`, `/flows/${scenario}`, `/queues/${encodeURIComponent(`${RUN}${MARKUP}`)}`];
+    for (const address of [...TESTED.map((route) => route.address(known)), ...own]) {
+        await withPage({}, async (page) => {
+            await open(page, address);
+            const { mark, images } = await page.evaluate(() => ({ mark: globalThis.marked, images: document.querySelectorAll("img[src=x]").length }));
+            assert.deepEqual({ address, mark, images, faults: page.faults }, { address, mark: undefined, images: 0, faults: [] });
+        });
+    }
+    // The test would be worth nothing where the page does not show it.
+    await withPage({}, async (page) => {
+        await open(page, own[0]);
+        await page.getByText("onerror=").first().waitFor();
     });
 });

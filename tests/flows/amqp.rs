@@ -1,7 +1,7 @@
 //! AMQP: what is refused, what waits, what is carried on (07-interfaces.md).
 
 use lapin::BasicProperties;
-use lapin::options::{BasicGetOptions, QueueDeclareOptions};
+use lapin::options::{BasicGetOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable};
 use pagurus_harness::client::amqp::Amqp;
 use pagurus_harness::nodes::Role;
@@ -335,4 +335,52 @@ async fn amqp_5_receipts_go_only_where_they_may() {
     engine.actions("evil", &own).await;
     engine.run(json!({"id": "e", "scenario": "evil"}), "fail").await;
     assert_eq!(engine.get("/v1/orders/evil").await.unwrap().status, 404);
+}
+
+#[tokio::test]
+async fn amqp_1_no_property_of_a_message_goes_over_to_those_that_the_engine_sends() {
+    let engine = Installation::start("amqp_echo").await;
+    let client = engine.env().amqp().await.unwrap();
+    let exchange = format!("{}.notifications", engine.env().prefix());
+    let (queue, channel) = (format!("{}-echo", engine.env().prefix()), client.channel());
+    let temporary =
+        QueueDeclareOptions { exclusive: true, auto_delete: true, ..QueueDeclareOptions::default() };
+    channel.queue_declare(queue.as_str().into(), temporary, FieldTable::default()).await.unwrap();
+    let (bind, none) = (QueueBindOptions::default(), FieldTable::default());
+    channel
+        .queue_bind(queue.as_str().into(), exchange.as_str().into(), "#".into(), bind, none)
+        .await
+        .unwrap();
+    engine.actions("says", &format!("- amqp: {{exchange: {exchange}, key: said, body: {{}}}}")).await;
+    let mut headers = FieldTable::default();
+    for name in ["CC", "BCC"] {
+        headers
+            .insert(name.into(), AMQPValue::FieldArray(vec![AMQPValue::LongString("canary".into())].into()));
+    }
+    headers.insert("x-canary".into(), AMQPValue::LongString("canary".into()));
+    let properties = BasicProperties::default()
+        .with_app_id("canary".into())
+        .with_type("canary".into())
+        .with_message_id("canary".into())
+        .with_user_id("guest".into())
+        .with_expiration("3600000".into())
+        .with_priority(9)
+        .with_headers(headers);
+    let notify = json!({"url": "amqp://?key=ended", "correlationId": "c"});
+    let order = json!({"id": "a", "scenario": "says", "notify": notify});
+    client.publish_orders("order.create", &[order], &properties).await.unwrap();
+    let mut sent = Vec::new();
+    until("message and notification are sent", PATIENCE, async || {
+        let taken = channel.basic_get(queue.as_str().into(), BasicGetOptions { no_ack: true }).await.unwrap();
+        sent.extend(taken.map(|message| message.delivery));
+        sent.len() == 2
+    })
+    .await;
+    for message in sent {
+        let properties = &message.properties;
+        let shown = format!("{properties:?}");
+        assert!(!shown.contains("canary") && !shown.contains("CC"), "{shown}");
+        assert_eq!((properties.user_id(), properties.expiration()), (&None, &None), "{shown}");
+        assert_ne!(*properties.priority(), Some(9), "{shown}");
+    }
 }

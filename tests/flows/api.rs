@@ -1,5 +1,9 @@
 //! The HTTP API against what clients should not send: every answer is a problem with a reason, none is 5xx.
 
+use std::fmt::Write as _;
+
+use pagurus_harness::nodes::Role;
+use pagurus_harness::proxy::{Mode, Proxy, host_of};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -307,4 +311,88 @@ async fn api_lists_are_paged_and_a_long_poll_ends_with_the_order() {
     let answer = engine.get("/v1/orders/w/wait?timeout=30s");
     let answer = tokio::time::timeout(PATIENCE, answer).await.unwrap().unwrap();
     assert_eq!(answer.body["status"], "fail", "{answer:?}");
+}
+
+#[tokio::test]
+async fn qlt_8_bounds_of_bodies_hold_to_the_byte_the_element_and_the_level() {
+    const BYTES: usize = 8 * 1024;
+    let settings = [
+        ("PAGURUS__INTAKE__MAX_BODY_BYTES", "8KiB"),
+        ("PAGURUS__INTAKE__MAX_BATCH_BODY_BYTES", "16KiB"),
+        ("PAGURUS__INTAKE__MAX_BATCH_ORDERS", "10"),
+    ];
+    let engine = Installation::only("api_edges", &[Role::Intake], &settings).await;
+    engine.actions("one", LOG).await;
+    let send = async |path: &str, body: String| {
+        let request = engine.env().http().post(format!("{}{path}", engine.base())).body(body);
+        request.header("content-type", "application/json").send().await.unwrap().status().as_u16()
+    };
+    for (bytes, status) in [(BYTES - 1, 201), (BYTES, 201), (BYTES + 1, 413)] {
+        let head = format!("{{\"id\":\"b-{bytes}\",\"scenario\":\"one\",\"params\":{{\"x\":\"");
+        let body = format!("{head}{}\"}}}}", "x".repeat(bytes - head.len() - 3));
+        assert_eq!((body.len(), send("/v1/orders", body).await), (bytes, status));
+    }
+    // Spaces count as bytes of a batch, and as nothing else.
+    for (bytes, status) in [(2 * BYTES, 200), (2 * BYTES + 1, 413)] {
+        let order = json!([{"id": format!("s-{bytes}"), "scenario": "one"}]).to_string();
+        let body = format!("{order}{}", " ".repeat(bytes - order.len()));
+        assert_eq!(send("/v1/orders/batch", body).await, status, "{bytes}");
+    }
+    for (count, status) in [(9, 200), (10, 200), (11, 413)] {
+        let orders: Vec<Value> =
+            (0..count).map(|n| json!({"id": format!("{count}-{n}"), "scenario": "one"})).collect();
+        assert_eq!(send("/v1/orders/batch", json!(orders).to_string()).await, status, "{count}");
+    }
+    // The order is a level, and its parameters are the next.
+    for (lists, status) in [(62, 201), (63, 201), (64, 422)] {
+        let nested = format!("{}{}", "[".repeat(lists), "]".repeat(lists));
+        let body = format!("{{\"id\":\"d-{lists}\",\"scenario\":\"one\",\"params\":{{\"x\":{nested}}}}}");
+        assert_eq!(send("/v1/orders", body).await, status, "{lists}");
+    }
+}
+
+#[tokio::test]
+async fn qlt_9_no_problem_shows_the_inside_of_the_engine_while_the_database_is_away() {
+    let mut engine = Installation::only("api_inside", &[Role::Intake], &[]).await;
+    let url = engine.env().database_url();
+    let database = Proxy::start(&host_of(&url)).await.unwrap();
+    let through = [("PAGURUS__DATABASE__URL", &*database.url(&url))];
+    let node = engine.add_with(Role::Intake, "intake-2", &through).await;
+    let document = engine.get("/openapi.json").await.unwrap().success().unwrap();
+    database.set(Mode::Cut);
+    let mut asked = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let parts = path.split('/').map(|part| if part.starts_with('{') { "1" } else { part });
+        let path = parts.collect::<Vec<_>>().join("/");
+        for method in methods.as_object().unwrap().keys().filter(|_| path != "/v1/stream") {
+            let method: Method = method.to_uppercase().parse().unwrap();
+            let request = engine.env().http().request(method.clone(), format!("{}{path}", node.url()));
+            let request = if method == Method::GET { request } else { request.json(&json!({"reason": "r"})) };
+            let path = path.clone();
+            asked.push(async move {
+                let answer = request.send().await.unwrap();
+                let status = answer.status().as_u16();
+                (method, path, status, answer.text().await.unwrap())
+            });
+        }
+    }
+    let (mut failed, mut wrong) = (0, String::new());
+    for (method, path, status, text) in futures_util::future::join_all(asked).await {
+        failed += usize::from(status == 503);
+        let inside = [
+            "SELECT ",
+            "INSERT ",
+            "postgres://",
+            "amqp://",
+            "SQLSTATE",
+            ".rs:",
+            "panicked",
+            "stack backtrace",
+        ];
+        if status == 500 || status >= 400 && inside.iter().any(|word| text.contains(word)) {
+            writeln!(wrong, "{method} {path}: {status} {text:.300}").unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(failed > 40, "the database was there: {failed}");
 }

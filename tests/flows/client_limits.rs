@@ -125,3 +125,62 @@ async fn qlt_15_without_limits_nothing_is_announced_and_they_come_and_go_while_a
     change("{}\n");
     until("they are gone", PATIENCE, async || announced().await.is_empty()).await;
 }
+
+#[tokio::test]
+async fn qlt_15_no_field_of_a_request_makes_a_client_another_one() {
+    let settings =
+        [("PAGURUS__INTAKE__LIMITS__REQUESTS_PER_SECOND", "1"), ("PAGURUS__INTAKE__LIMITS__BURST", "20")];
+    let engine = Installation::only("client_forwarded", &[Role::Intake], &settings).await;
+    let (flood, quiet) = (client_at(FLOOD), client_at(QUIET));
+    let look = format!("{}/v1/nodes", engine.base());
+    let mut refused = 0;
+    for n in 0..200 {
+        let other = format!("192.0.2.{n}");
+        let request = flood.get(&look).header("x-forwarded-for", &other).header("x-real-ip", &other);
+        let answer = request.header("forwarded", format!("for={other}")).send().await.unwrap();
+        refused += u32::from(answer.status().as_u16() == 429);
+    }
+    assert!(refused > 0, "each request was one of another client");
+    assert_eq!(quiet.get(&look).send().await.unwrap().status().as_u16(), 200);
+}
+
+/// The measure of the flood, for people: the ratio depends on the machine, so that only a wide bound is held.
+#[tokio::test]
+async fn qlt_15_a_flood_of_one_client_does_not_slow_another_one() {
+    const LOOKS: usize = 300;
+    let settings =
+        [("PAGURUS__INTAKE__LIMITS__REQUESTS_PER_SECOND", "50"), ("PAGURUS__INTAKE__LIMITS__BURST", "50")];
+    let engine = Installation::with("client_p99", &settings).await;
+    engine.actions("one", LOG).await;
+    let url = format!("{}/v1/orders", engine.base());
+    let quiet = client_at(QUIET);
+    let p99 = async |tag: &str| {
+        let mut times = Vec::new();
+        for n in 0..LOOKS {
+            let order = json!({"id": format!("{tag}-{n}"), "scenario": "one"});
+            let begun = std::time::Instant::now();
+            let status = quiet.post(&url).json(&order).send().await.unwrap().status().as_u16();
+            times.push(begun.elapsed());
+            assert_eq!(status, 201, "{tag} {n}");
+            // Well within its rate.
+            tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+        }
+        times.sort_unstable();
+        times[LOOKS * 99 / 100]
+    };
+    let alone = p99("alone").await;
+    let mut floods = tokio::task::JoinSet::new();
+    for lane in 0..8 {
+        let (flood, url) = (client_at(FLOOD), url.clone());
+        floods.spawn(async move {
+            for n in 0_u64.. {
+                let order = json!({"id": format!("f-{lane}-{n}"), "scenario": "one"});
+                let _ = flood.post(&url).json(&order).send().await;
+            }
+        });
+    }
+    let beside = p99("beside").await;
+    floods.shutdown().await;
+    println!("p99 alone {alone:?}, beside a flood {beside:?}");
+    assert!(beside < alone * 5 + std::time::Duration::from_millis(50), "{alone:?}, then {beside:?}");
+}

@@ -219,3 +219,29 @@ async fn qlt_8_many_exports_at_once_are_made_few_at_a_time_and_orders_go_through
     })
     .await;
 }
+
+#[tokio::test]
+async fn qlt_9_a_page_of_another_site_learns_nothing_before_it_asks_and_no_field_changes_the_method() {
+    let engine = Installation::start("http_preflight").await;
+    engine.actions("one", LOG).await;
+    engine.run(json!({"id": "a", "scenario": "one"}), "success").await;
+    for (path, method) in
+        [("/v1/orders", "POST"), ("/v1/orders/a/restart", "POST"), ("/v1/orders/a", "PATCH")]
+    {
+        let ask = format!(
+            "OPTIONS {path} HTTP/1.1\r\nhost: localhost\r\norigin: http://evil.example\r\n\
+             access-control-request-method: {method}\r\naccess-control-request-headers: content-type\r\n\r\n"
+        );
+        let answer = asked(&engine, &ask).await.to_ascii_lowercase();
+        assert!(!answer.contains("access-control-allow"), "{path}: {answer}");
+        assert!(answer.starts_with("http/1.1 4"), "{path}: {answer}");
+    }
+    for field in ["x-http-method-override", "x-http-method", "x-method-override"] {
+        let ask = format!(
+            "GET /v1/orders/a/restart?_method=POST HTTP/1.1\r\nhost: localhost\r\n{field}: POST\r\n\r\n"
+        );
+        let answer = asked(&engine, &ask).await;
+        assert!(answer.starts_with("HTTP/1.1 4"), "{field}: {answer}");
+    }
+    assert_eq!(engine.order("a").await.unwrap()["life"], 1, "it was restarted");
+}

@@ -1,6 +1,7 @@
 //! Offers of the scenario language beyond plain states: polling, operations, branches, steps at once,
 //! child orders, calls from outside, secrets, and callbacks that are classified (02, 03).
 
+mod canaries;
 mod lists;
 mod secret_targets;
 mod secrets;

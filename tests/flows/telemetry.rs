@@ -1,6 +1,6 @@
 //! Traces (07-interfaces.md, Telemetry), as a collector gets them.
 
-mod collector;
+pub(crate) mod collector;
 mod picture;
 
 use std::time::Duration;

@@ -7,8 +7,10 @@ use pagurus_harness::ports::{Owner, Ports};
 use pagurus_harness::slapd::{self, Slapd};
 use reqwest::Method;
 use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 
-use super::{Caller, guarded, log_in, root};
+use super::{Caller, guarded, log_in, root, token};
 use crate::encrypted::Folder;
 use crate::installation::{PATIENCE, until};
 
@@ -103,4 +105,53 @@ async fn ui_1_a_group_gives_a_role_and_a_role_that_is_taken_ends_the_session() {
     until("the directory is missed", PATIENCE, async || refused().await == 503).await;
     assert_eq!(Caller::of(&engine, ben).status(Method::GET, "/v1/orders", None).await, 200);
     assert_eq!(admin.status(Method::GET, "/v1/orders", None).await, 200);
+}
+
+#[tokio::test]
+async fn qlt_15_a_directory_that_hangs_costs_those_who_are_logged_in_nothing_and_gives_nobody_a_right() {
+    const LOOKS: usize = 300;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("ldaps://localhost:{}", silent.local_addr().unwrap().port());
+    let settings = [
+        ("PAGURUS__ACCESS__MODE", "ldap"),
+        ("PAGURUS__ACCESS__LDAP__URL", &*url),
+        ("PAGURUS__ACCESS__LDAP__BIND_TEMPLATE", "uid={name},dc=corp,dc=example"),
+        ("PAGURUS__ACCESS__LDAP__GROUPS__ATTRIBUTE", "memberOf"),
+        ("PAGURUS__ACCESS__LDAP__TIMEOUT", "2s"),
+        ("PAGURUS__ACCESS__GROUPS__ADMIN", "['*']"),
+    ];
+    let engine = guarded("access_hangs", &[Role::Intake], &settings).await;
+    let admin = root(&engine).await;
+    let (_, program) = token(&engine, &admin, "shop", "client").await;
+    let (person, program) = (Caller::of(&engine, admin), Caller::of(&engine, program));
+    let p99 = async || {
+        let mut times = Vec::new();
+        for _ in 0..LOOKS {
+            let begun = std::time::Instant::now();
+            assert_eq!(person.status(Method::GET, "/v1/orders?limit=1", None).await, 200);
+            assert_eq!(program.status(Method::GET, "/v1/orders/none", None).await, 404);
+            times.push(begun.elapsed());
+        }
+        times.sort_unstable();
+        times[LOOKS * 99 / 100]
+    };
+    let before = p99().await;
+    let mut logins = JoinSet::new();
+    for no in 0..20 {
+        let (http, url) = (engine.env().http().clone(), format!("{}/v1/session", engine.base()));
+        let login = json!({"name": format!("n{no}"), "password": PASSWORD});
+        logins.spawn(async move { http.post(url).json(&login).send().await.unwrap() });
+    }
+    // The logins are under way.
+    let held = silent.accept().await.unwrap();
+    let beside = p99().await;
+    while let Some(answer) = logins.join_next().await {
+        let answer = answer.unwrap();
+        assert_eq!((answer.status().as_u16(), answer.headers().get("set-cookie")), (503, None));
+    }
+    drop(held);
+    println!("p99 {before:?}, beside 20 logins that hang {beside:?}");
+    assert!(beside < before * 5 + std::time::Duration::from_millis(50), "{before:?}, then {beside:?}");
+    let sessions = person.ask(Method::GET, "/v1/access/sessions", None).await.success().unwrap();
+    assert_eq!(sessions["items"].as_array().unwrap().len(), 1, "that of the administrator: {sessions}");
 }

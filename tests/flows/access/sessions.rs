@@ -104,3 +104,29 @@ async fn ui_1_a_session_ends_when_nothing_is_asked_and_by_an_administrator() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn ui_1_a_session_is_stored_as_a_digest_ends_after_its_longest_time_and_each_login_has_its_own() {
+    let engine = guarded("access_longest", &[Role::Intake], &[]).await;
+    let (one, two) = (root(&engine).await, root(&engine).await);
+    let secret = |proof: &Proof| match proof {
+        Proof::Session { cookie, .. } => cookie.split_once('=').unwrap().1.to_owned(),
+        other => panic!("{other:?}"),
+    };
+    assert_ne!(secret(&one), secret(&two));
+    assert_eq!(secret(&one).len(), 64, "256 bits in hexadecimal digits");
+    let database = engine.database().await;
+    let stored = "SELECT count(*) FROM sessions WHERE digest = sha256(convert_to($1, 'UTF8'))
+                   AND ends_at BETWEEN made_at + interval '719 minutes' AND made_at + interval '721 minutes'";
+    for proof in [&one, &two] {
+        let found: i64 = database.query_one(stored, &[&secret(proof)]).await.unwrap().get(0);
+        assert_eq!(found, 1, "it is found by its digest, and lasts for twelve hours");
+        let text = "SELECT count(*) FROM sessions s WHERE to_jsonb(s)::text LIKE '%' || $1 || '%'";
+        assert_eq!(database.query_one(text, &[&secret(proof)]).await.unwrap().get::<_, i64>(0), 0);
+    }
+    // However much it is used.
+    let caller = Caller::of(&engine, one);
+    assert_eq!(caller.status(Method::GET, "/v1/orders", None).await, 200);
+    database.batch_execute("UPDATE sessions SET ends_at = now()").await.unwrap();
+    until("it is over", PATIENCE, async || caller.status(Method::GET, "/v1/orders", None).await == 401).await;
+}

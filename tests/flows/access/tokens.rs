@@ -124,7 +124,14 @@ async fn ui_1_the_address_for_called_systems_leads_to_nothing_else() {
         (&clients, Method::GET, "/v1/access/tokens"),
         (&clients, Method::POST, request),
         (&clients, Method::GET, "/docs"),
+        (&systems, Method::GET, "/metrics"),
+        (&systems, Method::GET, "/readyz"),
+        (&clients, Method::GET, "/metrics"),
+        (&clients, Method::GET, "/readyz"),
     ] {
         assert_eq!(at(address, method.clone(), path).await, 404, "{method} {address}{path}");
+    }
+    for address in [&systems, &clients] {
+        assert_eq!(at(address, Method::GET, "/healthz").await, 200, "{address}");
     }
 }

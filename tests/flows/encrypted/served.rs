@@ -41,8 +41,41 @@ async fn qlt_15_the_api_is_served_by_tls_and_its_certificate_is_exchanged_withou
     let probe = format!("{}/healthz", engine.base());
     assert_eq!(asked(&probe, &old).await, Ok(200));
     assert!(asked(&probe, &new).await.is_err_and(|why| why.contains("UnknownIssuer")));
+    let sent = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let senders: Vec<_> = (0..4)
+        .map(|lane| {
+            // Trusts both, as clients do before an exchange.
+            let trusted = [&old, &new].map(|one| reqwest::Certificate::from_pem(one.pem.as_bytes()).unwrap());
+            let client = reqwest::Client::builder().no_proxy().tls_certs_only(trusted).build().unwrap();
+            let (url, sent) = (format!("{}/v1/orders", engine.base()), sent.clone());
+            tokio_util::task::AbortOnDropHandle::new(tokio::spawn(async move {
+                for n in 0.. {
+                    let order = json!({"id": format!("load-{lane}-{n}"), "scenario": "asks"});
+                    let answer = client.post(&url).json(&order).send().await.unwrap();
+                    assert_eq!(answer.status().as_u16(), 201);
+                    sent.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                }
+            }))
+        })
+        .collect();
+    let more = async || {
+        let before = sent.load(std::sync::atomic::Ordering::Relaxed);
+        until("more orders are taken", PATIENCE, async || {
+            sent.load(std::sync::atomic::Ordering::Relaxed) > before + 20
+        })
+        .await;
+    };
+    more().await;
     show(&new);
     until("the new certificate is shown", PATIENCE, async || asked(&probe, &new).await == Ok(200)).await;
+    more().await;
+    assert!(senders.iter().all(|sender| !sender.is_finished()), "an order was not taken");
+    drop(senders);
+    until("all have ended", PATIENCE, async || {
+        let left = engine.get("/v1/counts?idPrefix=load-&status=new,running,wait,retry,fail").await.unwrap();
+        left.body["orders"] == 0
+    })
+    .await;
     assert!(asked(&probe, &old).await.is_err());
     // The command line trusts what this variable names.
     let program = std::path::PathBuf::from(std::env::var_os("PAGURUS_TEST_BIN").unwrap()).join("pagurus");

@@ -108,3 +108,36 @@ async fn ord_6_lines_about_orders_go_to_a_file_of_their_own_are_sampled_and_turn
         assert!(lines_in(&off.node(role).spec.log).is_empty());
     }
 }
+
+#[tokio::test]
+async fn qlt_9_no_text_of_an_outsider_starts_a_line_of_a_log_in_text_form_or_controls_a_terminal() {
+    const TEXT: &str = "t\nforged line\r\u{1b}[31mred\u{1b}[0m\u{7}\u{85}\u{9b}2J";
+    let settings = [("PAGURUS__LOG__FORMAT", "text")];
+    let engine = Installation::with("log_text", &settings).await;
+    engine
+        .actions("fails", "- log: \"${params.text}\"\n- script: 'fail(params.text, \"shop.closed\")'")
+        .await;
+    let order = json!({"id": "a", "scenario": "fails", "transactionId": TEXT, "params": {"text": TEXT}});
+    engine.run(order, "fail").await;
+    engine.act("a", "restart", &json!({"reason": TEXT})).await;
+    engine.reach("a", "fail").await;
+    engine.post("/v1/session", &json!({"name": TEXT, "password": TEXT})).await.unwrap();
+    engine.submit(&json!({"id": "b", "scenario": TEXT})).await;
+    let client = engine.env().amqp().await.unwrap();
+    let exchange = format!("{}.orders", engine.env().prefix());
+    let named = lapin::BasicProperties::default()
+        .with_message_id("m\nforged \u{1b}[31m".into())
+        .with_correlation_id("c\nforged \u{1b}[31m".into())
+        .with_reply_to("r\nforged \u{1b}[31m".into());
+    client.publish(&exchange, "order.x\nforged \u{1b}[31m", TEXT.as_bytes(), &named).await.unwrap();
+    crate::refused::listed(&engine, 1).await;
+    for node in &engine.nodes {
+        let log = std::fs::read_to_string(&node.spec.log).unwrap();
+        for line in log.lines() {
+            // A line starts with its time.
+            assert!(line.starts_with("20"), "{}: {line:?}", node.spec.role);
+            let controls = line.chars().any(|sign| sign.is_control() && sign != '\t');
+            assert!(!controls, "{}: {line:?}", node.spec.role);
+        }
+    }
+}

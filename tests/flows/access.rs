@@ -30,14 +30,14 @@ pub(crate) async fn guarded(test: &str, roles: &[Role], settings: &[(&str, &str)
 
 /// Proof that a request carries.
 #[derive(Clone, Debug)]
-enum Proof {
+pub(crate) enum Proof {
     None,
     Token(String),
     Session { cookie: String, csrf: String },
 }
 
 impl Proof {
-    fn on(&self, request: RequestBuilder) -> RequestBuilder {
+    pub(crate) fn on(&self, request: RequestBuilder) -> RequestBuilder {
         match self {
             Self::None => request,
             Self::Token(token) => request.bearer_auth(token),
@@ -47,18 +47,18 @@ impl Proof {
 }
 
 /// A client that carries a proof.
-struct Caller<'a> {
+pub(crate) struct Caller<'a> {
     api: &'a Api,
     http: &'a reqwest::Client,
     proof: Proof,
 }
 
 impl<'a> Caller<'a> {
-    fn of(engine: &'a Installation, proof: Proof) -> Self {
+    pub(crate) fn of(engine: &'a Installation, proof: Proof) -> Self {
         Self { api: engine, http: engine.env().http(), proof }
     }
 
-    async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Answer {
+    pub(crate) async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Answer {
         self.ask_at(self.api.base(), method, path, body).await
     }
 
@@ -76,7 +76,7 @@ impl<'a> Caller<'a> {
         Answer { status, body: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
     }
 
-    async fn status(&self, method: Method, path: &str, body: Option<&Value>) -> u16 {
+    pub(crate) async fn status(&self, method: Method, path: &str, body: Option<&Value>) -> u16 {
         self.ask(method, path, body).await.status
     }
 }
@@ -99,14 +99,14 @@ async fn log_in(engine: &Installation, name: &str, password: &str) -> (Answer, P
 }
 
 /// The local administrator, logged in.
-async fn root(engine: &Installation) -> Proof {
+pub(crate) async fn root(engine: &Installation) -> Proof {
     let (answer, proof) = log_in(engine, ROOT.0, ROOT.1).await;
     assert_eq!((answer.status, &answer.body["role"]), (200, &json!("admin")), "{answer:?}");
     proof
 }
 
 /// Makes a token, and returns its id and the token.
-async fn token(engine: &Installation, by: &Proof, name: &str, role: &str) -> (String, Proof) {
+pub(crate) async fn token(engine: &Installation, by: &Proof, name: &str, role: &str) -> (String, Proof) {
     let asked = json!({"name": name, "role": role, "reason": "a test"});
     let made = Caller::of(engine, by.clone()).ask(Method::POST, "/v1/access/tokens", Some(&asked)).await;
     assert_eq!(made.status, 201, "{made:?}");

@@ -20,6 +20,7 @@ mod client_limits;
 mod clients;
 mod consistency;
 mod contract;
+mod corpus;
 mod deadly;
 mod deleted;
 mod dsp;

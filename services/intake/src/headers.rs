@@ -1,4 +1,4 @@
-//! Headers thover both transports understand.
+//! Headers that both transports understand.
 
 use axum::http::HeaderMap;
 use jiff::Timestamp;

@@ -11,6 +11,7 @@ use pagurus_broker::refused::{NewRefusal, replayed_message, stored_form};
 use pagurus_broker::{ConsumeSpec, Delivery, Message, Published, QueueSource};
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::number::saturated;
+use pagurus_domain::order::amendment::MAX_REASON_BYTES;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::time;
 use pagurus_runtime::Host;
@@ -277,6 +278,12 @@ impl RefusedMessages {
 fn must_have(reason: &str) -> Result<(), Problem> {
     if reason.trim().is_empty() || reason.contains('\0') {
         return Err(Problem::of_field("/reason", "is missing: say why"));
+    }
+    if reason.len() > MAX_REASON_BYTES {
+        return Err(Problem::of_field(
+            "/reason",
+            format!("is longer than {MAX_REASON_BYTES} bytes of UTF-8"),
+        ));
     }
     Ok(())
 }

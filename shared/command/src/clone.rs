@@ -21,7 +21,7 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::request::RequestKey;
+use crate::request::{RequestKey, text_of};
 use crate::{Commands, caused};
 
 /// Kind of the event that a clone has in its history.
@@ -93,7 +93,9 @@ impl Commands {
         };
         let found = found.await.map_err(|error: Error| store_problem(&self.host, "clone", &error))?;
         let (row, graph, queue_by_scenario) = found.ok_or_else(|| Problem::no_order(id))?;
-        let reason = changes.remove("reason");
+        let reason =
+            text_of(&changes, "reason").map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;
+        changes.remove("reason");
         if let Some(notify) = changes.remove("notify") {
             let whole = with_whole_url(notify, row.notify.as_deref());
             let whole = whole.map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;

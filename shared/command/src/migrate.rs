@@ -22,6 +22,7 @@ use pagurus_store::{Client, Error};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
+use crate::request::{text_of, unknown};
 use crate::tries::Tries;
 use crate::{Commands, caused};
 
@@ -47,6 +48,9 @@ pub struct Migration {
     after: OrderNo,
 }
 
+/// Fields of the body of a migration.
+const FIELDS: &[&str] = &["from", "to", "apply", "reason", "after"];
+
 impl Migration {
     /// Reads `{"from": …, "to": …, "apply": …, "reason": …, "after": …}`.
     ///
@@ -60,6 +64,16 @@ impl Migration {
                 .filter(|number| *number > 0)
                 .ok_or_else(|| invalid(&format!("/{key}"), "must be a version, like 1"))
         };
+        if let Some(map) = body.as_object() {
+            let unknown: Vec<_> = map
+                .keys()
+                .filter(|key| !FIELDS.contains(&key.as_str()))
+                .map(|key| unknown(key, FIELDS))
+                .collect();
+            if !unknown.is_empty() {
+                return Err(Problem::of_faults(Type::Invalid, &unknown));
+            }
+        }
         let (from, to) = (version("from")?, version("to")?);
         if from == to {
             return Err(invalid("/to", "is the version that the orders have already"));
@@ -69,11 +83,8 @@ impl Migration {
             Some(Value::Bool(apply)) => *apply,
             Some(_) => return Err(invalid("/apply", "must be true or false")),
         };
-        let reason = match body.get("reason") {
-            None | Some(Value::Null) => None,
-            Some(Value::String(reason)) if !reason.contains('\0') => Some(reason.clone()),
-            Some(_) => return Err(invalid("/reason", "must be text")),
-        };
+        let reason = body.as_object().map_or(Ok(None), |map| text_of(map, "reason"));
+        let reason = reason.map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;
         let after = match body.get("after") {
             None | Some(Value::Null) => Some(0),
             Some(after) => after.as_str().and_then(|after| after.parse().ok()),

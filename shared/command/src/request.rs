@@ -2,7 +2,7 @@
 
 use pagurus_domain::document::{Fault, nearest, pointer_to};
 use pagurus_domain::order::Status;
-use pagurus_domain::order::amendment::version_at;
+use pagurus_domain::order::amendment::{MAX_REASON_BYTES, version_at};
 use pagurus_domain::order::registration::{digest, unstorable};
 use pagurus_store::hot::history::HistoryEvent;
 use pagurus_wire::problem::{Problem, Type};
@@ -141,6 +141,10 @@ pub(crate) fn text_of(map: &Map<String, Value>, key: &str) -> Result<Option<Stri
         Some(Value::String(text)) if text.contains('\0') => {
             Err(fault(&format!("/{key}"), "contains the character NUL"))
         }
+        // A reason is the longest of them.
+        Some(Value::String(text)) if text.len() > MAX_REASON_BYTES => {
+            Err(fault(&format!("/{key}"), format!("is longer than {MAX_REASON_BYTES} bytes of UTF-8")))
+        }
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(fault(&format!("/{key}"), "must be text")),
     }
@@ -198,6 +202,7 @@ impl RequestKey {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use proptest::strategy::Strategy as _;
     use serde_json::json;
 
     use super::*;
@@ -212,6 +217,9 @@ mod tests {
         let problem = ActionRequest::read(&json!({"params": {}}), OF_OTHERS).unwrap_err();
         assert_eq!(problem.pointer.as_deref(), Some("/params"));
         assert!(ActionRequest::read(&json!([]), OF_RESTART).is_err());
+        let long = |bytes: usize| ActionRequest::read(&json!({"reason": "r".repeat(bytes)}), OF_OTHERS);
+        assert!(long(4096).is_ok());
+        assert_eq!(long(4097).unwrap_err().pointer.as_deref(), Some("/reason"));
         let asked = json!({"id": "a", "reason": "r", "ifStatus": "fail", "from": null, "params": {"n": 1}});
         let asked = ActionRequest::read(&asked, OF_RESTART).unwrap();
         assert_eq!((asked.if_status, asked.from.is_none()), (Some(Status::Fail), true));
@@ -228,6 +236,31 @@ mod tests {
         assert_eq!(RequestKey::read(None, &body).unwrap(), None);
         for bad in ["", "a\0", "a\n", &"x".repeat(256)] {
             assert!(RequestKey::read(Some(bad), &body).is_err(), "{bad:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn ord_24_qlt_8_no_body_of_an_action_breaks_its_reader_and_what_it_takes_is_bounded(
+            key in proptest::sample::select(vec!["id", "reason", "ifStatus", "from", "params", "scenarioVersion", "keepCallbacks", "x"]),
+            value in proptest::prop_oneof![
+                proptest::strategy::Just(Value::Null),
+                proptest::arbitrary::any::<i64>().prop_map(Value::from),
+                proptest::arbitrary::any::<String>().prop_map(Value::from),
+                (0_usize..9000).prop_map(|length| Value::from("r".repeat(length))),
+                proptest::strategy::Just(json!({"a": ["\0"]})),
+            ],
+        ) {
+            let body = json!({"reason": "r", key: value});
+            match ActionRequest::read(&body, OF_RESTART) {
+                Ok(read) => {
+                    let texts = [read.id, read.reason, read.from].into_iter().flatten();
+                    proptest::prop_assert!(texts.into_iter().all(|text| text.len() <= MAX_REASON_BYTES && !text.contains('\0')));
+                }
+                Err(problem) => proptest::prop_assert_eq!(problem.status, 422),
+            }
+            let _ = (crate::call::NewCall::read(&body, None), crate::migrate::Migration::read(&body));
+            let _ = (crate::answer::AnswerByHand::read(&body), RequestKey::read(Some(key), &body));
         }
     }
 }

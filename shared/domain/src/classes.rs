@@ -3,6 +3,9 @@
 /// Word for the class of an error that no rule gave one.
 pub const UNCLASSIFIED: &str = "unclassified";
 
+/// Longest class that a script or an actor gives an error, in bytes: classes stand in reports, metrics and notifications.
+pub const MAX_CLASS_BYTES: usize = 255;
+
 /// Makes a constant of each class, and the table of all of them, for the documents.
 ///
 /// `LOST = "parcel.lost", "The parcel is lost.";` makes the constant `LOST` and a row of [`ALL`].

@@ -194,4 +194,16 @@ mod tests {
             assert_eq!(folded.value(), &value);
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn qlt_8_no_text_breaks_the_reader_and_a_value_comes_back(text in crate::any::text(), value in crate::any::json()) {
+            let _ = Folded::read(&text);
+            let written = value.to_string();
+            let read = Folded::read(&written).unwrap();
+            let expected: Value = serde_json::from_str(&written).unwrap();
+            proptest::prop_assert_eq!(read.value(), &expected);
+            proptest::prop_assert_eq!(read.into_value(), expected);
+        }
+    }
 }

@@ -6,6 +6,8 @@
 
 pub mod access;
 pub mod activation;
+#[cfg(test)]
+mod any;
 pub mod attributes;
 pub mod audit;
 pub mod classes;

@@ -382,4 +382,15 @@ mod tests {
             assert_eq!(checked_name(bad).unwrap_err().pointer, "/name", "{bad}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn ord_38_qlt_8_no_body_of_a_subscription_breaks_its_reader(
+            body in crate::any::changed(json!({
+                "url": "amqp://?key=k", "scenarios": ["s"], "labels": {"a": "b"}, "outcomes": ["fail"], "on": ["final"], "format": "pagurus",
+            })),
+        ) {
+            proptest::prop_assert!(SubscriptionRule::read(&body, None).err().is_none_or(|faults| !faults.is_empty()));
+        }
+    }
 }

@@ -150,4 +150,16 @@ mod tests {
         }
         assert!(sending_time_fault("yesterday").ends_with("or milliseconds since 1970"));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn qlt_8_no_text_breaks_the_readers_and_a_time_that_is_shown_is_read_again(text in crate::any::text(), ms in 0_i64..253_000_000_000_000) {
+            let _ = (read_sending_time(&text), sending_time_fault(&text));
+            if let Some(at) = read(&text) {
+                proptest::prop_assert!(at >= Timestamp::UNIX_EPOCH);
+            }
+            let at = of_milliseconds(ms).unwrap();
+            proptest::prop_assert_eq!(read(&shown(at)), Some(at));
+        }
+    }
 }

@@ -226,4 +226,18 @@ mod tests {
             assert_eq!(failure.chain, ["HttpError", "UrlError"], "{text}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn qlt_8_no_text_breaks_the_reader_and_what_it_takes_has_a_host_that_can_be_written(
+            text in proptest::prop_oneof!["https?://[a-z0-9@:/?#\\[\\]%.é \\\\-]{0,24}", "\\PC{0,24}"],
+        ) {
+            if let Ok(address) = Address::parse(&text, |_| None) {
+                proptest::prop_assert!(!address.authority.host.is_empty());
+                proptest::prop_assert!(address.path.path().starts_with('/') || address.path.path() == "*");
+                let again = Address::parse(&text, |_| Some(address.authority.clone())).unwrap();
+                proptest::prop_assert_eq!(&again.authority.host, &address.authority.host);
+            }
+        }
+    }
 }

@@ -9,6 +9,11 @@ use crate::host_name;
 /// are: nobody can let the name of his page lead to one and have the browser send the address.
 #[must_use]
 pub fn is_called_by(settings: &Settings, host: &str) -> bool {
+    // Anything else is no host with a port, however much of it looks like one.
+    let is_plain = |sign: char| sign.is_alphanumeric() || "-._:[]".contains(sign);
+    if !host.chars().all(is_plain) {
+        return false;
+    }
     let host = host_of(host);
     if host == "localhost" || host.parse::<IpAddr>().is_ok() {
         return true;
@@ -52,6 +57,16 @@ mod tests {
         };
         for host in ["127.0.0.1:8080", "10.1.2.3", "[::1]:80", "localhost:1", "LocalHost.", &host_name()] {
             assert!(called(&[], host), "{host}");
+        }
+        for host in [
+            "evil@localhost",
+            "localhost/x",
+            "http://localhost",
+            "localhost?",
+            "local host",
+            "localhost,evil",
+        ] {
+            assert!(!called(&[], host), "{host}");
         }
         for host in ["evil.example:8080", "", "127.0.0.1.evil.example", "localhost.evil.example", "[evil]"] {
             assert!(!called(&[], host), "{host}");

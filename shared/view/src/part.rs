@@ -261,4 +261,19 @@ mod tests {
             );
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn ui_3_qlt_8_no_text_breaks_a_cursor_and_one_of_ours_is_read_again(
+            text in proptest::prop_oneof!["[-0-9.]{0,24}", "\\PC{0,12}"],
+            after in 0_i32.., taken in 0_usize..1000, more in 0_usize..1000, stage in proptest::option::of((0_i32.., 0_i64..)),
+        ) {
+            if let Ok(read) = text.parse::<PartCursor>() {
+                proptest::prop_assert_eq!(read.to_string().parse::<PartCursor>(), Ok(read));
+            }
+            let stage = stage.map(|(life, attempt)| (Life(life), attempt));
+            let ours = PartCursor { after, taken, number: taken + more, stage };
+            proptest::prop_assert_eq!(ours.to_string().parse::<PartCursor>(), Ok(ours));
+        }
+    }
 }

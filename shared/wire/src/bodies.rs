@@ -39,7 +39,7 @@ pub struct OrderBody {
     pub flow: Option<Map<String, Value>>,
     /// Id of the business transaction, not interpreted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 1024))]
+    #[schemars(length(max = 1024))]
     pub transaction_id: Option<String>,
     /// Labels, not interpreted: up to 16 texts of at most 255 bytes, by keys of 1 to 64 bytes.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]

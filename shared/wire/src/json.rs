@@ -84,6 +84,8 @@ impl<'de> Visitor<'de> for StrictVisitor {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
+    use proptest::strategy::Strategy as _;
+
     use super::*;
 
     #[test]
@@ -101,6 +103,27 @@ mod tests {
         for (text, key) in [(r#"{"id": "x", "id": "y"}"#, "id"), (r#"[{"params": {"a": 1, "a": 1}}]"#, "a")] {
             let error = parse(text.as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with(&format!("the key `{key}` stands twice at line 1 column ")), "{error}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn ord_1_qlt_8_no_bytes_break_the_reader_and_what_it_takes_is_what_json_is(
+            bytes in proptest::prop_oneof![
+                proptest::collection::vec(proptest::arbitrary::any::<u8>(), 0..40),
+                "[\\[\\]{}:,\"a0-9.eE+ntrue -]{0,24}".prop_map(String::into_bytes),
+            ],
+        ) {
+            match (parse(&bytes), serde_json::from_slice::<Value>(&bytes)) {
+                (Ok(ours), Ok(theirs)) => {
+                    proptest::prop_assert_eq!(&ours, &theirs);
+                    proptest::prop_assert_eq!(parse(ours.to_string().as_bytes()).unwrap(), ours);
+                }
+                (Ok(_), Err(error)) => proptest::prop_assert!(false, "no JSON: {}", error),
+                // What stands twice is all that we refuse beyond it.
+                (Err(error), Ok(_)) => proptest::prop_assert!(error.to_string().contains("stands twice")),
+                (Err(_), Err(_)) => {}
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ const BODY: u8 = 3;
 /// Payload of one body frame; the broker's frames are 128 KiB by default.
 const FRAME: usize = 100_000;
 
-/// Properties in the order of their flags, as bytes; none are left out.
+/// Properties as bytes; none are left out, but a message is persistent where nothing else is said.
 #[derive(Clone, Debug, Default)]
 pub struct RawProperties {
     /// MIME type.
@@ -37,6 +37,16 @@ pub struct RawProperties {
     pub kind: Option<Vec<u8>>,
     /// Program that sent it.
     pub app_id: Option<Vec<u8>>,
+    /// Delivery mode; left out: 2.
+    pub delivery_mode: Option<u8>,
+    /// Priority.
+    pub priority: Option<u8>,
+    /// Milliseconds until it expires, as text.
+    pub expiration: Option<Vec<u8>>,
+    /// User of the broker that sent it.
+    pub user_id: Option<Vec<u8>>,
+    /// Cluster, as AMQP 0-8 had it.
+    pub cluster_id: Option<Vec<u8>>,
 }
 
 impl RawProperties {
@@ -52,13 +62,17 @@ impl RawProperties {
         put(15, text(&self.content_type));
         put(14, text(&self.content_encoding));
         put(13, self.headers.as_deref().map(long));
-        put(12, Some(vec![2]));
+        put(12, Some(vec![self.delivery_mode.unwrap_or(2)]));
+        put(11, self.priority.map(|priority| vec![priority]));
         put(10, text(&self.correlation_id));
         put(9, text(&self.reply_to));
+        put(8, text(&self.expiration));
         put(7, text(&self.message_id));
         put(6, self.timestamp.map(|seconds| seconds.to_be_bytes().to_vec()));
         put(5, text(&self.kind));
+        put(4, text(&self.user_id));
         put(3, text(&self.app_id));
+        put(2, text(&self.cluster_id));
         [&flags.to_be_bytes()[..], &bytes].concat()
     }
 }

@@ -104,6 +104,7 @@ fn properties(strange: &mut Strange<'_>) -> RawProperties {
         app_id: some(12),
         timestamp: strange.one_in(6).then(|| *strange.pick(&[&0, &1, &1_700_000_000, &u64::MAX, &(1 << 63)])),
         headers: strange.one_in(3).then(|| headers(strange)),
+        ..RawProperties::default()
     }
 }
 

@@ -185,8 +185,17 @@ impl<T: DeserializeOwned> FromRequest<Intake> for Sent<T> {
                 Segment::Map { key } => pointer_to(&pointer, key),
                 _ => pointer,
             });
-            Problem::of_field(&pointer, error.inner().to_string()).into()
+            field_problem(&pointer, &error.inner().to_string()).into()
         })
+    }
+}
+
+/// Returns the problem of a field. One that is missing is named by its own place, as that of an order is.
+fn field_problem(pointer: &str, message: &str) -> Problem {
+    let missing = message.strip_prefix("missing field `").and_then(|rest| rest.split_once('`'));
+    match missing {
+        Some((name, _)) => Problem::of_field(&pointer_to(pointer, name), "is missing"),
+        None => Problem::of_field(pointer, message),
     }
 }
 
@@ -280,6 +289,13 @@ mod tests {
         assert!(weight(numbers.as_bytes()) > 1000 * 64);
         let order = br#"{"id": "a", "scenario": "s", "params": {"tariff": "new", "msisdn": "79110000001"}}"#;
         assert!(weight(order) < SMALL_WEIGHT / 10, "an ordinary order waits for nobody");
+    }
+
+    #[test]
+    fn qlt_9_a_field_that_is_missing_is_named_by_its_own_place() {
+        let at = |message: &str| field_problem("/a", message).pointer.unwrap();
+        assert_eq!(at("missing field `b`"), "/a/b");
+        assert_eq!(at("unknown field `b`"), "/a");
     }
 
     #[tokio::test]

@@ -90,12 +90,20 @@ fn with_port(scheme: &str, host: &str) -> String {
 /// Media type that curl and libraries write by default: it says nothing about the body.
 const UNSAID: &str = "application/x-www-form-urlencoded";
 
-/// Refuses a body of a media type that the path does not read: it would be taken for JSON, and called broken or, worse, taken.
+/// Refuses a body of a media type or a coding that the path does not read: it would be taken for JSON, and called broken or,
+/// worse, taken.
 fn readable(request: &Request) -> Option<Problem> {
     let path = request.uri().path();
     let changes = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
     if !changes || path.starts_with("/v1/callbacks/") || request.body().is_end_stream() {
         return None;
+    }
+    if let Some(coding) = request.headers().get(header::CONTENT_ENCODING)
+        && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
+    {
+        let shown: String = coding.to_str().unwrap_or("(not ASCII)").chars().take(100).collect();
+        let detail = format!("this API reads no body in the coding {shown}: send it as it is");
+        return Some(Problem::new(Type::UnsupportedMediaType, detail));
     }
     let sent = request.headers().get(header::CONTENT_TYPE)?.to_str().unwrap_or("(not ASCII)");
     let kind = sent.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -228,6 +236,11 @@ mod tests {
         ] {
             assert!(refused("POST", path, kind).is_some(), "{path} {kind}");
         }
+        let coded = |coding: &str| {
+            let request = asked("POST", "/v1/orders", &[("content-encoding", coding)], "x");
+            readable(&request).map(|problem| problem.status)
+        };
+        assert_eq!((coded("gzip"), coded("br, gzip"), coded("identity")), (Some(415), Some(415), None));
         let empty = asked("POST", "/v1/orders/a/cancel", &[("content-type", "text/plain")], "");
         assert!(readable(&empty).is_none(), "there is nothing to read");
         assert!(readable(&asked("POST", "/v1/orders", &[], "{}")).is_none(), "without a type it is JSON");

@@ -3,11 +3,11 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
+use pagurus_command::request::ActionRequest;
 use pagurus_view::QueueQuery;
 use pagurus_wire::bodies::ReasonBody;
 use pagurus_wire::cluster::{QueueDetail, ReleasedView};
 use pagurus_wire::problem::Problem;
-use serde_json::Value;
 
 use super::body::read_json;
 use super::caller::{Caller, ScopedViews};
@@ -49,9 +49,10 @@ async fn release(
     body: Body,
 ) -> HttpResult<Json<ReleasedView>> {
     let asked = read_json(&intake, body).await?;
-    let Some(reason) = asked.get("reason").and_then(Value::as_str).filter(|reason| !reason.is_empty()) else {
+    let asked = ActionRequest::read(&asked, &["reason"])?;
+    let Some(reason) = asked.reason.filter(|reason| !reason.is_empty()) else {
         return Err(Problem::of_field("/reason", "is missing: say why the queue is released").into());
     };
-    let released = intake.commands.release_queue(&name, &by, reason).await?;
+    let released = intake.commands.release_queue(&name, &by, &reason).await?;
     Ok(Json(ReleasedView { queue: name, released }))
 }

@@ -210,3 +210,23 @@ fn each_step_may_be_moved_between_threads() {
     let _ = steps;
     may_move::<OidcProvider>(|| unreachable!("nothing is made"));
 }
+
+proptest::proptest! {
+    #[test]
+    fn qlt_9_no_text_breaks_the_reader_of_tokens_and_none_is_taken_that_is_another(
+        text in proptest::prop_oneof!["[A-Za-z0-9_.=-]{0,60}", "\\PC{0,40}"],
+        at in 0..TOKEN.len(), letter in "[A-Za-z0-9_.-]",
+    ) {
+        for kind in [TokenKind::Id, TokenKind::Logout] {
+            let _ = SignedToken::read(&text, kind);
+        }
+        let mut changed = TOKEN.to_owned();
+        changed.replace_range(at..=at, &letter);
+        let keys: CoreJsonWebKeySet = serde_json::from_value(json!({"keys": [key_of_the_example()]})).unwrap();
+        if let Ok(token) = SignedToken::read(&changed, TokenKind::Id) {
+            let claims = token.claims(&keys, &algorithms(&["ES256"]));
+            // The last letter of a part has bits that mean nothing.
+            proptest::prop_assert!(claims.is_err() || changed == TOKEN || at + 1 == TOKEN.len());
+        }
+    }
+}

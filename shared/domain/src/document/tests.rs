@@ -207,3 +207,44 @@ fn scn_1_a_fault_of_form_has_its_remedy() {
         assert!(line.contains(remedy), "{text:?}: {line}");
     }
 }
+
+/// A duration as people write it, with every unit that it has.
+fn written(duration: std::time::Duration) -> String {
+    let mut left = duration.as_millis();
+    let mut text = String::new();
+    for (unit, length) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)] {
+        if left >= length {
+            text.push_str(&format!("{}{unit}", left / length));
+            left %= length;
+        }
+    }
+    if text.is_empty() { "0".to_owned() } else { text }
+}
+
+proptest::proptest! {
+    #[test]
+    fn qlt_9_no_text_is_a_duration_by_chance_and_one_that_is_written_is_read_again(
+        text in proptest::prop_oneof!["[0-9dhms ]{0,12}", crate::any::text()],
+        ms in 0_u64..4_000_000_000_000,
+    ) {
+        if let Ok(read) = parse_duration(&text) {
+            proptest::prop_assert_eq!(parse_duration(&written(read)), Ok(read));
+        }
+        let duration = std::time::Duration::from_millis(ms);
+        proptest::prop_assert_eq!(parse_duration(&written(duration)), Ok(duration));
+    }
+
+    #[test]
+    fn qlt_9_no_text_breaks_the_reader_and_every_fault_has_a_place_in_it(
+        text in proptest::prop_oneof!["[a-c:{}\\[\\],&*!|>'\"#\n\t -]{0,40}", crate::any::text()],
+    ) {
+        match parse(&text, &DocumentLimits::default()) {
+            Ok(tree) => drop(tree.to_json()),
+            Err(faults) => {
+                proptest::prop_assert!(!faults.is_empty());
+                let lines = text.matches(['\n', '\r']).count() + 1;
+                proptest::prop_assert!(faults.iter().all(|fault| fault.at.is_none_or(|at| at.line as usize <= lines)));
+            }
+        }
+    }
+}

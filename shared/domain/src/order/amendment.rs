@@ -13,7 +13,7 @@ use super::registration::{escape, fault, start_at, text_at, unknown_members, uns
 use crate::document::Fault;
 
 /// Longest reason, in bytes.
-const MAX_REASON_BYTES: usize = 4096;
+pub const MAX_REASON_BYTES: usize = 4096;
 /// Longest name of a state, in bytes.
 const MAX_STATE_BYTES: usize = 255;
 
@@ -296,6 +296,17 @@ mod tests {
             (json!({"state": "a", "action": "0"}), "/action"),
         ] {
             assert_eq!(pointers(place(body.clone())), [pointer], "{body}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn ord_27_qlt_8_no_body_of_a_change_or_a_repair_breaks_its_reader(
+            change in crate::any::changed(json!({"params": {"n": 1}, "priority": "low", "lifecycle": {"startAt": "2026-01-01T00:00:00Z"}, "notify": {"url": "amqp://?key=k"}, "reason": "r"})),
+            repair in crate::any::changed(json!({"state": "a", "vars": {"n": 1}, "scenarioVersion": 2, "reason": "r"})),
+        ) {
+            proptest::prop_assert!(Update::read(&change).err().is_none_or(|faults| !faults.is_empty()));
+            proptest::prop_assert!(Repair::read(&repair).err().is_none_or(|faults| !faults.is_empty()));
         }
     }
 }

@@ -35,7 +35,7 @@ pub use storable::unstorable;
 pub const MAX_ID_BYTES: usize = 255;
 /// Longest business transaction id, in characters.
 pub const MAX_TRANSACTION_ID_CHARS: usize = 1024;
-/// Longest queue name and flow attribute, in bytes.
+/// Longest name of a queue, and longest name and text of a flow attribute, in bytes.
 const MAX_NAME_BYTES: usize = 255;
 /// Longest flow marker, in bytes; a longer one is cut, because it only groups.
 const MAX_FLOW_BYTES: usize = 255;
@@ -180,7 +180,7 @@ impl Request {
             mode: reader.word("mode"),
             queue: reader.text("queue", MAX_NAME_BYTES),
             priority: reader.word("priority").unwrap_or(Priority::Normal),
-            flow: Arc::new(reader.object("flow", flow)),
+            flow: Arc::new(reader.flow(flow)),
             transaction_id: reader.transaction_id(),
             labels: reader.labels(labels),
             notify: reader.notify(),

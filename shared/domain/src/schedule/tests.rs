@@ -170,3 +170,24 @@ fn ord_39_a_template_is_a_registration_without_what_a_time_decides() {
     );
     assert_eq!(pointers(json!({"params": {}})), ["/scenario"]);
 }
+
+proptest::proptest! {
+    #[test]
+    fn ord_39_qlt_8_no_rule_breaks_the_reader_and_one_that_is_taken_has_times_in_their_order(
+        body in crate::any::changed(json!({
+            "cron": "*/5 * * * *", "zone": "Europe/Berlin", "from": "2026-01-01T00:00:00Z", "until": "2027-01-01T00:00:00Z",
+            "exceptions": ["2026-12-25", "01-01"], "catchUp": "all", "overlap": "skip",
+        })),
+    ) {
+        if let Ok(rule) = serde_json::from_value::<ScheduleRule>(body) {
+            match Schedule::read(&rule) {
+                Err(faults) => proptest::prop_assert!(!faults.is_empty()),
+                Ok(schedule) => {
+                    let start = "2026-06-01T00:00:00Z".parse().unwrap();
+                    let times: Vec<_> = schedule.plan.times(start).take(3).collect();
+                    proptest::prop_assert!(times.is_sorted(), "{:?}", times);
+                }
+            }
+        }
+    }
+}

@@ -124,6 +124,7 @@ impl SearchReader<'_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
+    use proptest::strategy::Strategy as _;
     use serde_json::json;
 
     use super::*;
@@ -218,5 +219,28 @@ mod tests {
         let given = Value::Object(given);
         let read = Search::read(&given, now()).unwrap();
         assert_eq!(serde_json::to_value(read).unwrap(), given);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn rec_13_qlt_8_no_conditions_break_the_reader_and_those_it_takes_are_kept(
+            asked in crate::any::changed(json!({
+                "status": ["fail"], "class": ["c"], "scenario": "s", "scenarioVersion": 2, "createdSince": "2h", "ids": ["a"],
+                "mode": "parallel", "priority": "high", "params": {"a.b": "7"}, "labels": {"k": "v"}, "text": "t", "jeopardy": true,
+            })),
+            pairs in proptest::collection::vec((
+                proptest::prop_oneof![crate::any::text(), proptest::sample::select(vec!["status", "params.a", "labels.", "ids", "jeopardy", "createdSince", "scenarioVersion"]).prop_map(str::to_owned)],
+                crate::any::text(),
+            ), 0..5),
+        ) {
+            if let Ok(search) = Search::read(&asked, now()) {
+                let kept = serde_json::to_value(&search).unwrap();
+                proptest::prop_assert_eq!(serde_json::from_value::<Search>(kept).unwrap(), search);
+            }
+            let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            if let Err(faults) = Search::of_pairs(pairs, now()) {
+                proptest::prop_assert!(!faults.is_empty());
+            }
+        }
     }
 }

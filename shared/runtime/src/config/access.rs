@@ -85,7 +85,7 @@ impl SettingsBuilder {
         if let Some(missing) = missing {
             self.values.fault("access.mode", format!("`{}` needs {missing}", access.mode));
         }
-        if access.local_password.as_deref().is_some_and(|hash| !hash.starts_with("$argon2id$")) {
+        if access.local_password.as_deref().is_some_and(|hash| !is_hash(hash)) {
             let message =
                 "must be a hash that `pagurus access hash-password` makes; it begins with `$argon2id$`";
             self.values.fault("access.local.password_hash", message);
@@ -99,4 +99,11 @@ impl SettingsBuilder {
             self.values.fault("access.session.idle", "must not be more than `access.session.longest`");
         }
     }
+}
+
+/// True if it has the form of a hash: `$argon2id$VERSION$PARAMETERS$SALT$HASH`. A shell that took a part of it for a variable
+/// leaves less.
+fn is_hash(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('$').collect();
+    parts.len() == 6 && parts[..2] == ["", "argon2id"] && parts[2..].iter().all(|part| !part.is_empty())
 }

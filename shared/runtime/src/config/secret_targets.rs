@@ -282,4 +282,19 @@ mod tests {
             assert_eq!(SecretTarget::parse(&shown), SecretTarget::parse(text), "{text}: {shown}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn qlt_9_no_text_breaks_the_readers_of_places_and_one_that_is_shown_is_read_again(
+            text in proptest::prop_oneof!["(amqp:)?[a-c0-9.*/:\\[\\]-]{0,20}", "\\PC{0,20}"],
+        ) {
+            if let Ok(target) = SecretTarget::parse(&text) {
+                proptest::prop_assert_eq!(SecretTarget::parse(&target.to_string()), Ok(target));
+            }
+            if let Ok(exchange) = AllowedExchange::parse(&text) {
+                proptest::prop_assert_eq!(AllowedExchange::parse(&exchange.to_string()), Ok(exchange));
+            }
+            let _ = crate::syslog::SyslogAddress::read(&text);
+        }
+    }
 }

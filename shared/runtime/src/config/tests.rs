@@ -4,7 +4,6 @@
 mod audit;
 mod flows;
 mod ldap;
-mod mistakes;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -371,4 +370,24 @@ fn variables_that_are_no_text_are_reported_and_those_of_others_are_not_read() {
         (&*faults[0].pointer, &*faults[0].message),
         ("PAGURUS__DATABASE__URL", "the value is no UTF-8")
     );
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn qlt_9_no_change_of_a_file_breaks_the_check_and_each_fault_has_a_line_of_it(
+        at in proptest::arbitrary::any::<proptest::sample::Index>(), dropped in 0_usize..12,
+        piece in "[\\[\\]{}:,&*!|>'\"#\n\t a-z0-9.-]{0,4}",
+    ) {
+        let mut letters: Vec<char> = defaults_page().chars().collect();
+        let at = at.index(letters.len());
+        let end = (at + dropped).min(letters.len());
+        letters.splice(at..end, piece.chars());
+        let text: String = letters.into_iter().collect();
+        let lines = text.matches(['\n', '\r']).count() + 1;
+        for fault in check(&text, std::iter::empty()) {
+            proptest::prop_assert!(fault.at.is_none_or(|at| at.line as usize <= lines), "{}", fault);
+        }
+    }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pagurus_domain::classes::SCRIPT_LIMIT;
+use pagurus_domain::classes::{MAX_CLASS_BYTES, SCRIPT_LIMIT};
 use rhai::{Dynamic, Engine, EvalAltResult, Position};
 use serde_json::Value;
 
@@ -74,7 +74,7 @@ pub(super) fn speaking_engine(limits: &Limits, said: &Arc<Mutex<Said>>) -> Engin
         Err(raise(Raised::Fail { message: Some(text_of(&message)?), class: None }))
     });
     engine.register_fn("fail", move |message: Dynamic, class: &str| -> SpeechResult<()> {
-        Err(raise(Raised::Fail { message: Some(text_of(&message)?), class: Some(class.to_owned()) }))
+        Err(raise(Raised::Fail { message: Some(text_of(&message)?), class: class_of(class)? }))
     });
     let say = |said: &Arc<Mutex<Said>>, change: &dyn Fn(&mut Said)| {
         change(&mut said.lock().unwrap_or_else(PoisonError::into_inner));
@@ -119,6 +119,14 @@ fn push_line(log: &mut Vec<String>, line: String) {
 /// The error of a value that cannot be kept, inside a run.
 fn failed(error: RunError) -> Box<EvalAltResult> {
     if error.class == SCRIPT_LIMIT { too_large(DEPTH) } else { error.message.into() }
+}
+
+/// The class that a script names; an empty one is none.
+fn class_of(class: &str) -> Result<Option<String>, Box<EvalAltResult>> {
+    if class.len() > MAX_CLASS_BYTES {
+        return Err(format!("the class of a failure has {MAX_CLASS_BYTES} bytes at most").into());
+    }
+    Ok((!class.is_empty()).then(|| class.to_owned()))
 }
 
 fn text_of(value: &Dynamic) -> Result<String, Box<EvalAltResult>> {

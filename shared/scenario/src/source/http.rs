@@ -7,6 +7,7 @@ mod xml;
 use std::sync::Arc;
 
 use pagurus_domain::document::form::Keys;
+use url::Url;
 
 use super::draft::{Effect, Mark, Named};
 use super::reader::{Fields, LONGEST_CALL, ScenarioReader, Spot, quoted, with_nearest};
@@ -227,7 +228,21 @@ fn check_address(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, first: &str, 
         reader.push(fault.hint(format!("write `{scheme}HOST/path`")));
         return false;
     }
+    if first.len() > scheme.len() + authority.len() || first.len() == flat.len() {
+        warn_of_no_system(reader, spot, &format!("{scheme}{authority}"));
+    }
     true
+}
+
+/// Warns of a constant place that no call can reach. No fault: stored versions have such places, and may never come there.
+fn warn_of_no_system(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, place: &str) {
+    let why = match Url::parse(place) {
+        Err(error) => error.to_string(),
+        Ok(url) if url.port() == Some(0) => "port 0 stands for no port".to_owned(),
+        Ok(_) => return,
+    };
+    let warning = spot.fault(format!("no system can be called at {}: {why}", quoted(place)));
+    reader.warn(warning.hint("write host and port as they are"));
 }
 
 fn headers(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>) -> Vec<NamedTemplate> {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use pagurus_domain::classes::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, ORDER_TIMEOUT};
+use pagurus_domain::classes::{ACTOR_FAILED, ACTOR_INVALID, ACTOR_TIMEOUT, MAX_CLASS_BYTES, ORDER_TIMEOUT};
 use pagurus_domain::id::RequestId;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::stage::{Then, Wake};
@@ -259,7 +259,15 @@ impl StageRun {
                 let text = |key: &str| {
                     error.and_then(|error| error.get(key)).and_then(Value::as_str).map(str::to_owned)
                 };
-                let class = text("class").unwrap_or_else(|| ACTOR_FAILED.into());
+                let class = text("class").filter(|class| !class.is_empty());
+                if class.as_ref().is_some_and(|class| class.len() > MAX_CLASS_BYTES) {
+                    let message = format!(
+                        "actor `{}` named a class of error that is longer than {MAX_CLASS_BYTES} bytes",
+                        actor.name
+                    );
+                    return self.end_task(OrderError::new(ACTOR_INVALID, message), actor, turn);
+                }
+                let class = class.unwrap_or_else(|| ACTOR_FAILED.into());
                 let message = text("message").unwrap_or_else(|| format!("actor `{}` decided so", actor.name));
                 self.cursor.visit.awaiting = None;
                 let error = OrderError::new(class, message).about(Some(system_of(actor)));

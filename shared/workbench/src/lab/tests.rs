@@ -263,3 +263,22 @@ fn ord_30_the_middle_of_waits_in_queues_is_near_the_middle() {
     let middle = all.by_p50 as f64 / all.orders as f64;
     assert!((0.3..=0.9).contains(&middle), "{all:?}");
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn dsp_15_qlt_8_no_change_of_a_situation_breaks_its_reader(
+        at in proptest::arbitrary::any::<proptest::sample::Index>(), dropped in 0_usize..12,
+        piece in "[\\[\\]{}:,&*!|>'\"#\n\t a-z0-9.-]{0,4}",
+    ) {
+        let file = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
+        let mut letters: Vec<char> = std::fs::read_to_string(file).unwrap().chars().collect();
+        let at = at.index(letters.len());
+        let end = (at + dropped).min(letters.len());
+        letters.splice(at..end, piece.chars());
+        if let Err(faults) = read(&letters.into_iter().collect::<String>()) {
+            proptest::prop_assert!(!faults.is_empty());
+        }
+    }
+}

@@ -86,4 +86,14 @@ mod tests {
         }
         assert_eq!(format!("{:?}", SigningSecrets::parse(&"s".repeat(24)).unwrap()), "1 secrets");
     }
+
+    proptest::proptest! {
+        #[test]
+        fn ord_18_qlt_8_no_text_of_a_secret_breaks_the_reader_and_none_is_shown(text in "(whsec_)?[ -~]{0,60}") {
+            match SigningSecrets::parse(&text) {
+                Ok(secrets) => proptest::prop_assert!(!secrets.sign("id", 0, b"").is_empty()),
+                Err(why) => proptest::prop_assert!(text.trim().len() < 6 || !why.contains(text.trim())),
+            }
+        }
+    }
 }

@@ -158,4 +158,18 @@ mod tests {
         assert_eq!(Target::parse("amqp://?queue=%D1%8F%25"), Ok(Target::Queue("я%".into())));
         assert!(Target::parse("amqp://?queue=%ff").is_err());
     }
+
+    proptest::proptest! {
+        #[test]
+        fn ord_18_qlt_8_no_url_breaks_the_reader_and_names_come_back_from_their_escapes(
+            text in proptest::prop_oneof!["(amqp://\\?(queue|key|exchange)=[a%&=#?é/0-9]{0,12})", "https?://[a-z0-9@:/?#\\[\\]%.é]{0,16}", crate::any::text()],
+            queue in "\\PC{1,40}",
+        ) {
+            let _ = (Target::parse(&text), Target::stored(&text));
+            let escaped: String = queue.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            if queue.len() <= MAX_NAME_BYTES {
+                proptest::prop_assert_eq!(Target::parse(&format!("amqp://?queue={escaped}")), Ok(Target::Queue(queue)));
+            }
+        }
+    }
 }

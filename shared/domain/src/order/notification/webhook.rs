@@ -285,4 +285,22 @@ mod tests {
             assert_eq!(ReceiverAnswer::of(status, field), expected, "{status}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn ord_18_qlt_8_no_text_breaks_the_readers_and_a_url_that_is_taken_is_taken_as_it_is_called(
+            text in proptest::prop_oneof!["https?://[a-z0-9@:/?#\\[\\]%.é*]{0,20}", crate::any::text()],
+            host in "[a-z]{1,8}\\.example",
+        ) {
+            if let Ok(url) = WebhookUrl::parse(&text) {
+                proptest::prop_assert_eq!(WebhookUrl::parse(url.as_str()), Ok(url.clone()));
+                proptest::prop_assert!(shown_url(url.as_str()).len() <= url.as_str().len() + HIDDEN_QUERY.len());
+            }
+            // Whatever a pattern is, it takes no host that it does not name.
+            if let Ok(pattern) = WebhookPattern::parse(&text, "s") {
+                let url = WebhookUrl::parse(&format!("{}://{host}/", pattern.scheme)).unwrap();
+                proptest::prop_assert!(!pattern.takes(&url) || matches(&pattern.host, &host));
+            }
+        }
+    }
 }

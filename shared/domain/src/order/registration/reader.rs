@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::super::labels::Labels;
 use super::super::notification::{Receivers, with_whole_url};
-use super::{MAX_ID_BYTES, MAX_TRANSACTION_ID_CHARS, fault, text_at};
+use super::{MAX_ID_BYTES, MAX_NAME_BYTES, MAX_TRANSACTION_ID_CHARS, escape, fault, text_at};
 use crate::document::Fault;
 
 pub(super) struct RegistrationReader<'a> {
@@ -64,6 +64,21 @@ impl<'a> RegistrationReader<'a> {
         Map::new()
     }
 
+    /// The attributes of the flow. Their names and texts are bounded: what is longer names no class of orders.
+    pub fn flow(&mut self, value: Option<Value>) -> Map<String, Value> {
+        let flow = self.object("flow", value);
+        let is_long = |text: &str| text.len() > MAX_NAME_BYTES;
+        for (name, value) in &flow {
+            let at = format!("/flow/{}", escape(name));
+            if is_long(name) {
+                self.fault(&at, format!("its name is longer than {MAX_NAME_BYTES} bytes of UTF-8"));
+            } else if value.as_str().is_some_and(is_long) {
+                self.fault(&at, format!("is longer than {MAX_NAME_BYTES} bytes of UTF-8"));
+            }
+        }
+        flow
+    }
+
     pub fn word<T: std::str::FromStr<Err = crate::id::UnknownWord>>(&mut self, key: &str) -> Option<T> {
         let value = self.get(key)?;
         let pointer = format!("/{key}");
@@ -98,5 +113,47 @@ impl<'a> RegistrationReader<'a> {
         let notify = with_whole_url(self.get("notify")?.clone(), None).map_err(|fault| vec![fault]);
         let read = notify.and_then(|notify| Receivers::read(&notify));
         read.map_err(|mut found| self.faults.append(&mut found)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::super::Request;
+    use crate::any::{changed, json};
+
+    /// An order with every field.
+    fn order() -> serde_json::Value {
+        json!({
+            "id": "a", "scenario": "s", "scenarioVersion": 1, "params": {"n": 1, "list": [1, {"m": null}]},
+            "mode": "sequential", "queue": "q", "priority": "low", "flow": {"region": "200"}, "transactionId": "t",
+            "labels": {"k": "v"},
+            "notify": [{"url": "amqp://?key=k", "correlationId": "c", "timezone": "Europe/Moscow", "on": ["final"], "format": "cloudevents"}],
+            "lifecycle": {
+                "startAt": "2026-01-01T00:00:00Z", "promiseAt": "2026-01-02T00:00:00Z", "periodToStart": 60,
+                "after": [{"order": "b", "states": ["done"], "otherwise": "wait"}],
+            },
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn ord_1_qlt_8_no_body_breaks_the_reader_and_what_it_takes_it_takes_again(
+            body in prop_oneof![changed(order()), json()],
+        ) {
+            match Request::read(body.clone()) {
+                Err(faults) => {
+                    prop_assert!(!faults.is_empty());
+                    prop_assert!(faults.iter().all(|fault| fault.pointer.is_empty() || fault.pointer.starts_with('/')));
+                }
+                Ok(request) => {
+                    let text = body.to_string();
+                    let again = Request::read(serde_json::from_str(&text).expect("JSON"));
+                    prop_assert_eq!(again.map(|again| (again.id, again.params)), Ok((request.id, request.params)));
+                }
+            }
+        }
     }
 }

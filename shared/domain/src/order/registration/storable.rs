@@ -15,7 +15,9 @@ pub fn unstorable(value: &Value) -> Option<Fault> {
 
 /// The same below a place, with the pointer from there.
 fn unstorable_at(value: &Value, depth: usize) -> Option<(String, String)> {
-    if depth > MAX_DEPTH {
+    // A list or an object is a level of its own, also where it is empty.
+    let is_level = matches!(value, Value::Array(_) | Value::Object(_));
+    if depth + usize::from(is_level) > MAX_DEPTH {
         return Some((String::new(), format!("is nested deeper than {MAX_DEPTH} levels")));
     }
     let nul = || Some((String::new(), "contains the character NUL".to_owned()));

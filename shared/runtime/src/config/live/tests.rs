@@ -47,7 +47,7 @@ fn other(setting: &super::super::section::Setting) -> Option<String> {
         "secrets.for" => "{token: [billing.example]}",
         "config" => "{a: 1}",
         "access.ldap.bind_password" => "s3cret",
-        "access.local.password_hash" => "'$argon2id$other'",
+        "access.local.password_hash" => "'$argon2id$v=19$m=1,t=1,p=1$c2FsdA$aGFzaA'",
         "audit.retention" => "40d",
         "audit.export.syslog" => "'udp://h:514'",
         "access.session.longest" => "13h",

@@ -134,3 +134,21 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn scn_5_qlt_8_no_template_and_no_script_breaks_the_reader(
+        template in "(\\$\\{|\\}|\\$|\"|`|'|\\(|\\)|\\[|\\]|#|\\?|\\.|params|vars|secret| |a|1|é|\n){0,30}",
+        script in "(let |if |else |loop |fn |for |in |\\{|\\}|\\(|\\)|\\[|\\]|#|\"|`|/\\*|;|=|\\+|\\||params|vars|a|1|é|\n){0,40}",
+    ) {
+        let actions = serde_json::json!([{"log": template}, {"script": script}]).to_string();
+        let text = format!(
+            "{{\"scenario\": \"s\", \"initialState\": \"a\", \"states\": {{\"a\": {{\"actions\": {actions}, \
+             \"on\": {{\"success\": \"d\", \"fail\": \"d\"}}}}, \"d\": {{\"kind\": \"terminal\"}}}}}}"
+        );
+        if let Err(found) = outcome(&text) {
+            prop_assert!(!found.is_empty());
+            prop_assert!(!explain_faults(&text, "a.json", &found).is_empty());
+        }
+    }
+}

@@ -145,7 +145,7 @@ test("an actor decides, and its failures are decisions", engine, async () => {
     assert.deepEqual(ends.slice(2).map(([name]) => name), ["actor.TypeError", "actor.TypeError"]);
     await client.register(score("ts-huge", { income: "huge" }));
     await client.wait("ts-huge", 30);
-    console.log((await client.get("ts-huge")).error);
+    assert.equal((await client.get("ts-huge")).error.class, "actor.too_large");
   });
 });
 
@@ -177,9 +177,13 @@ test("a task runs on while the connection is lost, once, and its decision counts
 test("one task is at work at a time, or as many as are asked for", engine, async () => {
   for (const [prefetch, expected] of [[undefined, 1], [3, 3]]) {
     let [now, most] = [0, 0];
+    const enough = event();
     const actor = new Actor({ prefetch, log: quiet }).task("scoring", async () => {
       most = Math.max(most, ++now);
-      await new Promise((done) => setTimeout(done, 100));
+      if (now === expected) enough.happen();
+      await enough.happened;
+      // Time for one too many.
+      await new Promise((done) => setTimeout(done, 50));
       now -= 1;
     });
     await during(actor, actor.serve(), async () => {
@@ -220,7 +224,7 @@ test("a task that comes again runs once; one of a wrong pass changes nothing", e
   const channel = await connection.createConfirmChannel();
   const [begun, go] = [event(), event()];
   let runs = 0;
-  const actor = new Actor({ prefetch: 4, log: quiet }).task("scoring", async (task) => {
+  const actor = new Actor({ prefetch: 8, log: quiet }).task("scoring", async (task) => {
     runs += 1;
     begun.happen(task);
     await go.happened;
@@ -238,7 +242,7 @@ test("a task that comes again runs once; one of a wrong pass changes nothing", e
     send({ ...message, pass: "a-wrong-pass" });
     send({ hello: "world" });
     await channel.waitForConfirms();
-    while (runs < 2 || (await channel.checkQueue(queue)).messageCount > 0);
+    while ((await channel.checkQueue(queue)).messageCount > 0 || runs < 2);
     go.happen();
     await client.wait("ts-twice", 30);
     assert.equal((await client.get("ts-twice")).status, "success");

@@ -5,14 +5,14 @@
  * A task may come twice, after a lost connection or a work time-out: `task.task` stays the same, so that a function can drop doubles by it.
  */
 
-import { Broker, type BrokerOptions, type Channel } from "./broker.js";
+import { Broker, type Channel } from "./broker.js";
 import { Desk } from "./desk.js";
-import { DEFAULT_LOG, type Log, type Server, checkPrefetch, serve } from "./serving.js";
-import { type Handler } from "./task.js";
+import { type BrokerOptions, DEFAULT_LOG, type Log, checkPrefetch } from "./options.js";
+import { type Server, serve } from "./serving.js";
+import type { Handler } from "./task.js";
 
+export type { BrokerOptions, Log } from "./options.js";
 export { Fail, type FailOptions, type Handler, type Task } from "./task.js";
-export type { BrokerOptions } from "./broker.js";
-export type { Log } from "./serving.js";
 
 export interface ActorOptions extends BrokerOptions {
   /** Tasks of each name that are at work at once; 1 if left out. */

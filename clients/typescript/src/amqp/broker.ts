@@ -2,6 +2,8 @@
 
 import { type ChannelModel, type ConfirmChannel, type ConsumeMessage, type Options, connect } from "amqplib";
 
+import type { BrokerOptions } from "./options.js";
+
 const DEFAULT_URL = "amqp://guest:guest@localhost:5672/%2f";
 /** Longest time for a new connection, in milliseconds. */
 const CONNECT_TIMEOUT = 15_000;
@@ -9,15 +11,6 @@ const CONNECT_TIMEOUT = 15_000;
 const HEARTBEAT = 20;
 /** Longest time for the answer of the broker to the end of a connection or channel, in milliseconds. */
 const CLOSE_TIMEOUT = 5_000;
-
-export interface BrokerOptions {
-  /** Address of the broker; if left out, `AMQP_URL`, or a broker on this machine. */
-  url?: string;
-  /** Prefix of the engine's names at the broker; if left out, `PAGURUS_PREFIX`, or `pagurus`. */
-  prefix?: string;
-  /** Options of the socket, as for `tls.connect`: the CA, and the certificate of the client. */
-  socketOptions?: object;
-}
 
 /** One connection, which is opened when it is first needed, and again after it was lost. */
 export class Broker {

@@ -4,7 +4,8 @@
  */
 
 import type { Delivery } from "./broker.js";
-import { type Log, remember } from "./serving.js";
+import type { Log } from "./options.js";
+import { remember } from "./serving.js";
 import { type Decision, type Handler, type Task, type Unstarted, decide, failed, readPass, readTask } from "./task.js";
 
 /** Longest time between two heartbeats, in milliseconds; timers cannot wait for much longer ones. */

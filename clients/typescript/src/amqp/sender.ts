@@ -6,7 +6,8 @@
 import { type Failure, Unreachable, problem } from "../failure.js";
 import type { Order, Receipt } from "../model.js";
 import { Patience, withId } from "../transport.js";
-import { Broker, type BrokerOptions, type Channel, type Properties, within } from "./broker.js";
+import { Broker, type Channel, type Properties, within } from "./broker.js";
+import type { BrokerOptions } from "./options.js";
 
 /** Queue from which the broker hands out receipts, without there being one. */
 const DIRECT_REPLY = "amq.rabbitmq.reply-to";

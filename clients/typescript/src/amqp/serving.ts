@@ -1,23 +1,10 @@
 /** The life of a program that serves a queue: opens a channel, serves until it is lost, pauses, and opens the next, until it is stopped. */
 
 import type { Broker, Channel } from "./broker.js";
+import type { Log } from "./options.js";
 
 /** Milliseconds between attempts to open a channel: the first pause, and the longest after doubling. */
 const PAUSES = { first: 500, longest: 15_000 };
-
-/** Receives what happens, as lines for people; `console` is one. */
-export interface Log {
-  info(message: string): void;
-  warn(message: string): void;
-  error(message: string, cause?: unknown): void;
-}
-
-/** Writes warnings and errors to the console. */
-export const DEFAULT_LOG: Log = {
-  info: () => {},
-  warn: (message) => console.warn(message),
-  error: (message, cause) => console.error(message, cause ?? ""),
-};
 
 /** What serves a queue. */
 export interface Server {
@@ -99,10 +86,4 @@ export function remember(handled: Set<string>, key: string): void {
     if (handled.size <= REMEMBERED) return;
     handled.delete(oldest);
   }
-}
-
-/** Throws if this is no number of messages that a program can have at work. */
-export function checkPrefetch(prefetch = 1): void {
-  const isOne = Number.isInteger(prefetch) && prefetch >= 1 && prefetch <= 65_535;
-  if (!isOne) throw new RangeError("`prefetch` must be a whole number from 1 to 65535");
 }

@@ -1,7 +1,7 @@
 /** Tasks, and the decisions on them, as the engine hands them out and reads them. */
 
 import type { TaskBody } from "../model.js";
-import type { Log } from "./serving.js";
+import type { Log } from "./options.js";
 
 /** A task as the engine hands it out. */
 export interface Task<Body = any> {

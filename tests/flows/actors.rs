@@ -2,8 +2,10 @@
 //! The programs outside are played by a plain AMQP client, so that the protocol itself is what is tested.
 
 mod given_up;
+mod program;
 mod python;
 mod seen;
+mod typescript;
 
 use std::time::{Duration, Instant};
 

@@ -5,7 +5,7 @@ pub(crate) mod python;
 mod rust;
 mod shop;
 mod tokens;
-mod typescript;
+pub(crate) mod typescript;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -20,6 +20,10 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Secret of the webhooks of the engine.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+/// Receivers: the shops, and queues.
+const ALLOWED: &str =
+    "[{url: 'http://127.0.0.1:*/pagurus', secret: hooks}, {exchange: '*.notifications', key: '*'}]";
 
 /// Asks somebody who never answers by himself, and answers a call.
 const ASK: &str = r#"initialState: ask
@@ -45,12 +49,9 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
 }
 
-/// An engine with the scenarios of the tests and of the READMEs, which signs the webhooks of the shops.
+/// An engine with the scenarios of the tests and of the READMEs, which notifies queues, and signs the webhooks of the shops.
 async fn engine(name: &str) -> Installation {
-    let settings = [
-        ("PAGURUS__NOTIFY__ALLOW", "[{url: 'http://127.0.0.1:*/pagurus', secret: hooks}]"),
-        ("PAGURUS_SECRET_HOOKS", SECRET),
-    ];
+    let settings = [("PAGURUS__NOTIFY__ALLOW", ALLOWED), ("PAGURUS_SECRET_HOOKS", SECRET)];
     let engine = Installation::with(name, &settings).await;
     engine.actions("greet", "- script: 'result(`hello ${params.name}`)'").await;
     engine.actions("change-tariff", LOG).await;

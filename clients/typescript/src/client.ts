@@ -2,7 +2,7 @@
 
 import { Unreachable } from "./failure.js";
 import type { Answered, Changes, Conditions, Found, Order, OrderView, Registered, Status } from "./model.js";
-import { Patience, type Request, Transport, rest } from "./transport.js";
+import { Patience, type Request, Transport, rest, withId } from "./transport.js";
 
 /** Longest wait that one request asks for, in milliseconds. */
 const LONG_POLL = 30_000;
@@ -172,10 +172,6 @@ export class Client {
 /** A request under a key of its own, the same over all repeats: it is done once. */
 function once(method: "POST" | "PATCH", place: string, body: unknown): Request {
   return { method, place, body, headers: { "Idempotency-Key": crypto.randomUUID() } };
-}
-
-function withId(order: Order): Order {
-  return order.id === undefined ? { ...order, id: crypto.randomUUID() } : { ...order };
 }
 
 /** Rests before the next try; true if the time for that is over. */

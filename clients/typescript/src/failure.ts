@@ -46,7 +46,7 @@ export type ProblemKind =
   | "unavailable"
   | "internal";
 
-/** The engine says no. */
+/** The engine refused the request. The classes below are its kinds. */
 export class Problem extends Failure {
   readonly kind: ProblemKind;
   readonly isPassing: boolean;
@@ -64,7 +64,7 @@ export class Problem extends Failure {
     const errors = body.errors ?? [];
     const faults = errors.map((one) => `${one.pointer}: ${one.message}`).join("; ");
     super(faults ? `${body.detail} (${faults})` : body.detail, retryAfter);
-    this.kind = body.type.slice(body.type.lastIndexOf(":") + 1) as ProblemKind;
+    this.kind = kindOf(body) as ProblemKind;
     this.isPassing = this.kind === "busy" || this.kind === "unavailable";
     this.title = body.title;
     this.status = body.status;
@@ -73,4 +73,61 @@ export class Problem extends Failure {
     this.errors = errors;
     this.orderStatus = body.orderStatus ?? undefined;
   }
+}
+
+export class Malformed extends Problem {}
+
+export class Invalid extends Problem {}
+
+export class UnknownScenario extends Problem {}
+
+/** Another order has the ID: the one that was sent before has another content. */
+export class Conflict extends Problem {}
+
+/** The status of the order does not allow the action. */
+export class Refused extends Problem {}
+
+export class NotFound extends Problem {}
+
+export class TooLarge extends Problem {}
+
+/** The API requires a token, and this one is missing, wrong or no longer valid. */
+export class Unauthenticated extends Problem {}
+
+/** The role of the token does not allow this. */
+export class Forbidden extends Problem {}
+
+/** Too much at once: try again later. */
+export class Busy extends Problem {}
+
+/** The database is away: try again later. */
+export class Unavailable extends Problem {}
+
+/** The engine failed; its log says why. */
+export class Internal extends Problem {}
+
+const KINDS: Record<ProblemKind, typeof Problem> = {
+  malformed: Malformed,
+  invalid: Invalid,
+  "unknown-scenario": UnknownScenario,
+  conflict: Conflict,
+  refused: Refused,
+  "not-found": NotFound,
+  "too-large": TooLarge,
+  unauthenticated: Unauthenticated,
+  forbidden: Forbidden,
+  busy: Busy,
+  unavailable: Unavailable,
+  internal: Internal,
+};
+
+/** Returns the problem of this body, as the class of its kind. */
+export function problem(body: ProblemBody, retryAfter?: number): Problem {
+  const kind = kindOf(body);
+  const kinds: Record<string, typeof Problem> = KINDS;
+  return new (Object.hasOwn(kinds, kind) ? kinds[kind]! : Problem)(body, retryAfter);
+}
+
+function kindOf(body: ProblemBody): string {
+  return body.type.slice(body.type.lastIndexOf(":") + 1);
 }

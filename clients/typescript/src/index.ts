@@ -7,6 +7,24 @@
  */
 
 export { Client, type ClientOptions, type RegisterOptions } from "./client.js";
-export { Failure, Foreign, Problem, type ProblemKind, Unreachable } from "./failure.js";
+export {
+  Busy,
+  Conflict,
+  Failure,
+  Forbidden,
+  Foreign,
+  Internal,
+  Invalid,
+  Malformed,
+  NotFound,
+  Problem,
+  type ProblemKind,
+  Refused,
+  TooLarge,
+  Unauthenticated,
+  Unavailable,
+  UnknownScenario,
+  Unreachable,
+} from "./failure.js";
 export type { Answered, Changes, Conditions, Detail, Found, Order, OrderView, Registered, Status } from "./model.js";
 export { type HeaderFields, MAX_AGE, NotGenuine, verifyWebhook } from "./webhook.js";

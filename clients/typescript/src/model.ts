@@ -1,4 +1,4 @@
-/** Orders as they are sent, and the answers about them, from the OpenAPI document of the engine. */
+/** Orders as they are sent, and the answers about them, from the OpenAPI document of the engine, and its messages, from the AsyncAPI document. */
 
 import type { components } from "./schema.js";
 
@@ -33,3 +33,15 @@ export type ProblemBody = Schemas["Problem"];
 
 /** Conditions of a search: names and values as the API has them. */
 export type Conditions = Record<string, string | number | boolean | readonly string[] | undefined>;
+
+/** Receipt of an order or an action that was sent over AMQP, with the present status of the order. */
+export type Receipt = Schemas["Receipt"];
+
+/** Notification of the end of a life, or of an order that needs a person or will probably be late. */
+export type EndNotice = Schemas["EndNotice"];
+
+/** Notification of a move from state to state. */
+export type MoveNotice = Schemas["MoveNotice"];
+
+/** A task as its message has it. */
+export type TaskBody = Schemas["ActorTask"];

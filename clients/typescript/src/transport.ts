@@ -3,8 +3,8 @@
  * repeats what would be done twice: every request has a key, or an id that is one.
  */
 
-import { Failure, Foreign, Problem, Unreachable } from "./failure.js";
-import type { ProblemBody } from "./model.js";
+import { Failure, Foreign, Unreachable, problem } from "./failure.js";
+import type { Order, ProblemBody } from "./model.js";
 
 /** Longest time for an answer in milliseconds, besides the wait that a request asks for. */
 const ANSWER_TIMEOUT = 60_000;
@@ -86,7 +86,7 @@ export class Transport {
     if (answer.ok && body !== undefined) return body as T;
     const after = seconds(answer.headers.get("Retry-After") ?? "");
     const isProblem = typeof body === "object" && body !== null && "type" in body;
-    throw isProblem ? new Problem(body as ProblemBody, after) : new Foreign(answer.status, after);
+    throw isProblem ? problem(body as ProblemBody, after) : new Foreign(answer.status, after);
   }
 }
 
@@ -107,4 +107,9 @@ function parsed(text: string): unknown {
 
 export function rest(milliseconds: number): Promise<void> {
   return new Promise((done) => setTimeout(done, Math.max(0, milliseconds)));
+}
+
+/** Returns a copy of an order with an ID, which is its own over all repeats. */
+export function withId(order: Order): Order & { id: string } {
+  return { ...order, id: order.id ?? crypto.randomUUID() };
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pagurus_harness::nodes::Role;
 use serde_json::json;
 
-use super::python::Program;
-use super::verdicts;
+use super::program::Program;
+use super::{python, typescript, verdicts};
 use crate::installation::{Installation, PATIENCE, until};
 
 /// Waits until its task is given up, as long as it takes; what comes again is done at once.
@@ -30,6 +30,21 @@ def wait(task):
 
 logging.basicConfig(level=logging.INFO)
 actor.run()";
+
+/// The same in TypeScript.
+const WAITING_TYPESCRIPT: &str = "import { Actor } from 'pagurus-client/actor';
+
+let begun = 0;
+const wait = async ({ canceled }) => {
+  begun += 1;
+  console.log('begun', begun);
+  if (begun > 1) return 'of the second';
+  if (!canceled.aborted) await new Promise((resolve) => canceled.addEventListener('abort', resolve));
+  console.log('given up');
+  return 'of the first';
+};
+
+await new Actor().task('scoring', wait).run();";
 
 /// An engine without a worker whose stage hands a task to the actor.
 async fn engine(test: &str) -> Installation {
@@ -106,14 +121,23 @@ async fn rec_10_the_client_in_rust_drops_the_handler_of_a_task_that_is_given_up_
 
 #[tokio::test]
 async fn rec_10_the_client_in_python_tells_the_handler_of_a_task_that_is_given_up_and_begins_again() {
-    let mut engine = engine("given_up_python").await;
-    let program = Program::start(&engine, &["-c", WAITING]).await;
-    let log = engine.env().logs().join("actor.log");
-    let says = |line: &'static str| {
-        let log = log.clone();
-        async move || std::fs::read_to_string(&log).unwrap_or_default().contains(line)
-    };
-    lose_the_stage(&mut engine, says("begun 1"), says("given up")).await;
+    let engine = engine("given_up_python").await;
+    let program = python::start(&engine, &["-c", WAITING]).await;
+    starts_again(engine, program).await;
+}
+
+#[tokio::test]
+async fn rec_10_the_client_in_typescript_aborts_the_handler_of_a_task_that_is_given_up_and_begins_again() {
+    let engine = engine("given_up_typescript").await;
+    let program = typescript::start(&engine, &typescript::text(WAITING_TYPESCRIPT)).await;
+    starts_again(engine, program).await;
+}
+
+/// The task of the program is given up, and handed out again.
+async fn starts_again(mut engine: Installation, program: Program) {
+    let is_begun = async || program.has_said("begun 1");
+    let is_given_up = async || program.has_said("given up");
+    lose_the_stage(&mut engine, is_begun, is_given_up).await;
     assert_eq!(engine.reach("a", "success").await["result"], json!("of the second"));
     assert_eq!(verdicts(&engine).await, ["accepted"], "nothing was reported of what was given up");
     program.stop().await;

@@ -4,15 +4,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use pagurus_harness::process::{Identity, Signal, spawn, tail};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::program::{Program, applicant, engine};
 use super::{Actor, verdicts};
 use crate::clients::python::python;
-use crate::installation::{Installation, PATIENCE, until};
-
-/// Longest time for the end of an actor; it looks twice a second whether it is to end.
-const END: Duration = Duration::from_secs(10);
+use crate::installation::Installation;
 
 /// The example, but for the time that it takes.
 const SLOW: &str = "import logging, time
@@ -42,71 +39,18 @@ async def hang(task):
 
 actor.run()";
 
-/// A running actor; it ends with this value.
-pub(super) struct Program {
-    process: Identity,
-    log: std::path::PathBuf,
-}
-
-impl Program {
-    /// Starts Python in the folder of the example, as its README says.
-    pub(super) async fn start(engine: &Installation, arguments: &[&str]) -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("clients/python/examples");
-        let log = engine.env().logs().join("actor.log");
-        let mut command = Command::new(python().await);
-        command
-            .args(arguments)
-            .current_dir(folder)
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("AMQP_URL", engine.env().amqp_url())
-            .env("PAGURUS_PREFIX", engine.env().prefix());
-        Self { process: spawn(&mut command, &log).unwrap(), log }
-    }
-
-    /// Waits until the program has printed this.
-    pub(super) async fn says(&self, line: &str) {
-        let is_said = async || std::fs::read_to_string(&self.log).unwrap_or_default().contains(line);
-        until(line, PATIENCE, is_said).await;
-    }
-
-    /// Ends the program as an accident does.
-    async fn kill(&self) {
-        self.process.signal(Signal::Kill).unwrap();
-        assert!(self.process.ended(END).await, "it is killed");
-    }
-
-    /// Asks the program to end, and waits until it has.
-    pub(super) async fn stop(&self) {
-        self.process.signal(Signal::Terminate).unwrap();
-        assert!(self.process.ended(END).await, "still there:\n{}", tail(&self.log, 20));
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // It may have ended in the test already.
-        let _ = self.process.signal(Signal::Kill);
-    }
-}
-
-/// An engine whose scenario asks the example of the client, with these terms.
-async fn engine(test: &str, terms: &str) -> Installation {
-    let engine = Installation::start(test).await;
-    let actions = format!(
-        "- actor: {{name: scoring, body: \"${{params}}\", {terms}}}\n- script: 'result(response.body)'"
-    );
-    engine.actions("score", &actions).await;
-    engine
-}
-
-fn applicant(id: &str, params: Value) -> Value {
-    json!({"id": id, "scenario": "score", "params": params})
+/// Starts Python in the folder of the example, as its README says.
+pub(super) async fn start(engine: &Installation, arguments: &[&str]) -> Program {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("clients/python/examples");
+    let mut command = Command::new(python().await);
+    command.args(arguments).current_dir(folder).env("PYTHONDONTWRITEBYTECODE", "1");
+    Program::start(engine, &mut command)
 }
 
 #[tokio::test]
 async fn scn_11_the_example_in_python_decides() {
     let engine = engine("scn_11_python", "workTimeout: 10s").await;
-    let program = Program::start(&engine, &["scoring.py"]).await;
+    let program = start(&engine, &["scoring.py"]).await;
     // It may look for the queue before the first task has made it.
     let order = engine.run(applicant("a", json!({"income": 50_000})), "success").await;
     assert_eq!(order["result"], json!({"score": 0.5, "order": "a"}), "{order}");
@@ -115,11 +59,11 @@ async fn scn_11_the_example_in_python_decides() {
     assert_eq!(end, json!(["failed", "scoring.incomplete", "the applicant has no income"]), "{order}");
     program.stop().await;
     // A program that is killed while it holds a task decides nothing: another gets the same hand-out.
-    let program = Program::start(&engine, &["-c", HANGING]).await;
+    let program = start(&engine, &["-c", HANGING]).await;
     engine.accepted(applicant("c", json!({"income": 10_000}))).await;
     program.says("begun c").await;
     program.kill().await;
-    let program = Program::start(&engine, &["scoring.py"]).await;
+    let program = start(&engine, &["scoring.py"]).await;
     let order = engine.reach("c", "success").await;
     assert_eq!(order["result"], json!({"score": 0.1, "order": "c"}), "{order}");
     program.stop().await;
@@ -129,7 +73,7 @@ async fn scn_11_the_example_in_python_decides() {
 async fn scn_11_the_client_in_python_keeps_its_task_by_heartbeats_and_finishes_it_before_it_ends() {
     let engine = engine("scn_11_python_slow", "workTimeout: 2s").await;
     let seen = Actor::of(&engine).await;
-    let program = Program::start(&engine, &["-c", SLOW]).await;
+    let program = start(&engine, &["-c", SLOW]).await;
     // Its first hand-outs may have passed before the client was there.
     engine.run(applicant("first", json!({"income": 1})), "success").await;
     let before = seen.inbox.messages().len();
@@ -142,7 +86,7 @@ async fn scn_11_the_client_in_python_keeps_its_task_by_heartbeats_and_finishes_i
     assert_eq!(seen.inbox.messages().len(), before + 1, "one hand-out for more than two work time-outs");
     assert_eq!(verdicts(&engine).await, ["accepted"]);
     // What the handler did not foresee is a decision, too.
-    let program = Program::start(&engine, &["-c", SLOW]).await;
+    let program = start(&engine, &["-c", SLOW]).await;
     let order = engine.run(applicant("b", json!({"income": "much"})), "fail").await;
     assert_eq!(order["error"]["class"], "actor.TypeError", "{order}");
     program.stop().await;

@@ -1,0 +1,253 @@
+// Against a running engine and its broker: PAGURUS_SERVER, AMQP_URL and PAGURUS_PREFIX say where. The scenario `greet` answers at once, `ask` asks
+// somebody and waits, `score` gives a task to the actor `scoring`, with a work time-out of two seconds.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import amqplib from "amqplib";
+import { Client, Conflict, Refused, UnknownScenario, Unreachable } from "pagurus-client";
+import { Actor, Fail } from "pagurus-client/actor";
+import { AmqpReceiver, AmqpSender } from "pagurus-client/amqp";
+
+import { proxy } from "./proxy.mjs";
+
+const server = process.env.PAGURUS_SERVER;
+const url = process.env.AMQP_URL;
+const prefix = process.env.PAGURUS_PREFIX;
+const engine = { skip: !server || !url, timeout: 60_000 };
+const greet = (id, name = "a") => ({ id, scenario: "greet", params: { name } });
+const score = (id, params) => ({ id, scenario: "score", params });
+const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+const client = server && new Client(server);
+
+async function reach(id, status) {
+  while ((await client.status(id)).status !== status);
+}
+
+/** Serves while the test runs. */
+async function during(servant, serving, run) {
+  try {
+    await run();
+  } finally {
+    servant.stop();
+    await serving;
+  }
+}
+
+/** A promise, with what settles it. */
+function event() {
+  let happen;
+  const happened = new Promise((resolve) => (happen = resolve));
+  return { happen, happened };
+}
+
+async function verdicts(id) {
+  const answer = await fetch(`${server}/v1/orders/${id}/callbacks`);
+  return (await answer.json()).map((callback) => callback.verdict);
+}
+
+test("receipts come over AMQP", engine, async () => {
+  const sender = new AmqpSender();
+  assert.equal((await sender.register(greet("ts-amqp"))).status, "accepted");
+  assert.equal((await client.wait("ts-amqp", 30)).final, true);
+  const again = await sender.register(greet("ts-amqp"));
+  assert.deepEqual([again.status, again.orderStatus], ["duplicate", "success"]);
+  await assert.rejects(sender.register(greet("ts-amqp", "b")), Conflict);
+  await assert.rejects(sender.register({ id: "ts-wrong", scenario: "nothing" }), UnknownScenario);
+  await assert.rejects(sender.act("ts-amqp", "kill", "too late"), Refused);
+  await sender.register({ id: "ts-amqp-3", scenario: "ask" }, { traceparent: trace });
+  await reach("ts-amqp-3", "wait");
+  assert.equal((await sender.act("ts-amqp-3", "kill", "nobody waits for it")).orderStatus, "canceled");
+  await sender.close();
+  // After its end it connects again.
+  assert.equal((await sender.register(greet("ts-amqp"))).status, "duplicate");
+  await sender.close();
+  const nobody = new AmqpSender({ prefix: `${prefix}.nobody`, patience: 1 });
+  await assert.rejects(nobody.register(greet("ts-amqp-2")), Unreachable);
+  await nobody.close();
+});
+
+test("a sender that lost its connection sends again", engine, async () => {
+  const way = await proxy(url);
+  const sender = new AmqpSender({ url: way.url });
+  assert.equal((await sender.register(greet("ts-lost-0"))).status, "accepted");
+  const orders = Array.from({ length: 200 }, (_, number) => greet(`ts-lost-${number + 1}`));
+  const sending = orders.map((order) => sender.register(order));
+  await new Promise(setImmediate);
+  way.cut();
+  for (const receipt of await Promise.all(sending)) assert.ok(["accepted", "duplicate"].includes(receipt.status), receipt.status);
+  await sender.close();
+  await way.close();
+});
+
+test("notifications come until they are taken, and after a lost connection", engine, async () => {
+  const way = await proxy(url);
+  const queue = `${prefix}.test.notices`;
+  const receiver = new AmqpReceiver({ url: way.url, queue, key: queue, log: quiet });
+  const taken = [];
+  let isFirst = true;
+  const came = event();
+  const serving = receiver.serve(async (notification) => {
+    if (isFirst) {
+      isFirst = false;
+      throw new Error("not now");
+    }
+    taken.push(notification);
+    if (taken.length === 2) came.happen();
+  });
+  const notify = { url: `amqp://?key=${queue}`, correlationId: "mark" };
+  const connection = await amqplib.connect(url);
+  const channel = await connection.createChannel();
+  await during(receiver, serving, async () => {
+    // The queue and its binding are there before the first notification.
+    const isBound = async () => {
+      const probe = await connection.createChannel();
+      probe.on("error", () => {});
+      return probe.checkQueue(queue).then(({ consumerCount }) => consumerCount > 0, () => false);
+    };
+    while (!(await isBound()));
+    await client.register({ ...greet("ts-notice-1"), notify });
+    await client.wait("ts-notice-1", 30);
+    while (taken.length < 1) await new Promise((done) => setTimeout(done, 20));
+    way.cut();
+    await client.register({ ...greet("ts-notice-2"), notify });
+    await came.happened;
+  });
+  assert.deepEqual(taken.map(({ type, correlationId, content }) => [type, correlationId, content.id, content.status]), [
+    ["order.final", "mark", "ts-notice-1", "success"],
+    ["order.final", "mark", "ts-notice-2", "success"],
+  ]);
+  assert.equal((await channel.checkQueue(queue)).messageCount, 0, "all are acknowledged");
+  await channel.deleteQueue(queue);
+  await connection.close();
+  await way.close();
+});
+
+test("an actor decides, and its failures are decisions", engine, async () => {
+  const actor = new Actor({ log: quiet }).task("scoring", ({ body, order }) => {
+    if (body.income === undefined) throw new Fail("scoring.incomplete", "the applicant has no income");
+    if (body.income === "huge") return "x".repeat(5_000_000);
+    return { score: Math.min(1, body.income.valueOf() / 100_000), order, big: body.income === 7 ? 7n : 0 };
+  });
+  await during(actor, actor.serve(), async () => {
+    const ends = [];
+    for (const [id, params] of [["ts-a", { income: 50_000 }], ["ts-b", {}], ["ts-c", { income: null }], ["ts-d", { income: 7 }]]) {
+      await client.register(score(id, params));
+      await client.wait(id, 30);
+      const { result, error } = await client.get(id);
+      ends.push(error ? [error.class, error.message] : result);
+    }
+    assert.deepEqual(ends.slice(0, 2), [
+      { score: 0.5, order: "ts-a", big: 0 },
+      ["scoring.incomplete", "the applicant has no income"],
+    ]);
+    assert.deepEqual(ends.slice(2).map(([name]) => name), ["actor.TypeError", "actor.TypeError"]);
+    await client.register(score("ts-huge", { income: "huge" }));
+    await client.wait("ts-huge", 30);
+    assert.equal((await client.get("ts-huge")).error.class, "actor.too_large");
+  });
+});
+
+test("a task runs on while the connection is lost, once, and its decision counts", engine, async () => {
+  const way = await proxy(url);
+  const [begun, go] = [event(), event()];
+  let runs = 0;
+  const actor = new Actor({ url: way.url, log: quiet }).task("scoring", async () => {
+    runs += 1;
+    begun.happen();
+    await go.happened;
+    return runs;
+  });
+  await during(actor, actor.serve(), async () => {
+    await client.register(score("ts-cut", {}));
+    await begun.happened;
+    way.cut();
+    // Longer than the work time-out: heartbeats go over the next connection.
+    await new Promise((done) => setTimeout(done, 5000));
+    way.cut();
+    go.happen();
+    await client.wait("ts-cut", 30);
+    assert.deepEqual([(await client.get("ts-cut")).result, runs], [1, 1]);
+    assert.deepEqual(await verdicts("ts-cut"), ["accepted"]);
+  });
+  await way.close();
+});
+
+test("one task is at work at a time, or as many as are asked for", engine, async () => {
+  for (const [prefetch, expected] of [[undefined, 1], [3, 3]]) {
+    let [now, most] = [0, 0];
+    const enough = event();
+    const actor = new Actor({ prefetch, log: quiet }).task("scoring", async () => {
+      most = Math.max(most, ++now);
+      if (now === expected) enough.happen();
+      await enough.happened;
+      // Time for one too many.
+      await new Promise((done) => setTimeout(done, 50));
+      now -= 1;
+    });
+    await during(actor, actor.serve(), async () => {
+      const ids = Array.from({ length: 6 }, (_, number) => `ts-at-once-${expected}-${number}`);
+      await client.registerMany(ids.map((id) => score(id, {})));
+      for (const id of ids) assert.equal((await client.wait(id, 30)).status, "success");
+    });
+    assert.equal(most, expected);
+  }
+});
+
+test("a stopped actor finishes what runs, and leaves the rest to others", engine, async () => {
+  const [begun, go] = [event(), event()];
+  const actor = new Actor({ log: quiet }).task("scoring", async ({ order }) => {
+    begun.happen(order);
+    await go.happened;
+    return "of the first";
+  });
+  const serving = actor.serve();
+  await client.registerMany([score("ts-stop-1", {}), score("ts-stop-2", {})]);
+  const first = await begun.happened;
+  actor.stop();
+  await new Promise((done) => setTimeout(done, 3000));
+  go.happen();
+  await serving;
+  await client.wait(first, 30);
+  assert.equal((await client.get(first)).result, "of the first");
+  const other = new Actor({ log: quiet }).task("scoring", () => "of the other");
+  await during(other, other.serve(), async () => {
+    const second = first === "ts-stop-1" ? "ts-stop-2" : "ts-stop-1";
+    await client.wait(second, 30);
+    assert.equal((await client.get(second)).result, "of the other");
+  });
+});
+
+test("a task that comes again runs once; one of a wrong pass changes nothing", engine, async () => {
+  const connection = await amqplib.connect(url);
+  const channel = await connection.createConfirmChannel();
+  const [begun, go] = [event(), event()];
+  let runs = 0;
+  const actor = new Actor({ prefetch: 8, log: quiet }).task("scoring", async (task) => {
+    runs += 1;
+    begun.happen(task);
+    await go.happened;
+    return runs;
+  });
+  await during(actor, actor.serve(), async () => {
+    await client.register(score("ts-twice", {}));
+    const { canceled, workTimeout, ...task } = await begun.happened;
+    const queue = `${prefix}.actors.scoring`;
+    const send = (body) => channel.sendToQueue(queue, Buffer.from(JSON.stringify(body)));
+    const message = { ...task, workTimeoutMs: workTimeout * 1000 };
+    send(message);
+    send(message);
+    // Of no task that the engine knows: it runs, and its decision is for nobody.
+    send({ ...message, pass: "a-wrong-pass" });
+    send({ hello: "world" });
+    await channel.waitForConfirms();
+    while ((await channel.checkQueue(queue)).messageCount > 0 || runs < 2);
+    go.happen();
+    await client.wait("ts-twice", 30);
+    assert.equal((await client.get("ts-twice")).status, "success");
+    assert.equal(runs, 2);
+    assert.deepEqual(await verdicts("ts-twice"), ["accepted"]);
+  });
+  await connection.close();
+});

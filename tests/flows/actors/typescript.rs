@@ -1,0 +1,89 @@
+//! The client for actors in TypeScript, as a process of its own: its example as it is shipped, and one that takes its time.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::program::{Program, applicant, engine};
+use super::{Actor, verdicts};
+use crate::clients::typescript::package;
+use crate::installation::Installation;
+
+/// The example, but for the time that it takes.
+const SLOW: &str = "import { Actor } from 'pagurus-client/actor';
+import { score } from './examples/scoring.mjs';
+
+const slow = async (task) => {
+  await new Promise((done) => setTimeout(done, 5000));
+  return { ...score(task), handOut: task.handOut };
+};
+
+await new Actor().task('scoring', slow).run();";
+
+/// Takes a task, and never decides.
+const HANGING: &str = "import { Actor } from 'pagurus-client/actor';
+
+const hang = (task) => {
+  console.log('begun', task.order);
+  return new Promise(() => {});
+};
+
+await new Actor().task('scoring', hang).run();";
+
+/// Starts Node in the folder of the package: with a file of it, or a text.
+pub(super) async fn start(engine: &Installation, arguments: &[&str]) -> Program {
+    let mut command = Command::new("node");
+    command.args(arguments).current_dir(package().await);
+    Program::start(engine, &mut command)
+}
+
+/// The arguments for a program that is no file.
+pub(super) const fn text(program: &str) -> [&str; 3] {
+    ["--input-type=module", "--eval", program]
+}
+
+#[tokio::test]
+async fn scn_11_the_example_in_typescript_decides() {
+    let engine = engine("scn_11_typescript", "workTimeout: 10s").await;
+    let program = start(&engine, &["examples/scoring.mjs"]).await;
+    // It may look for the queue before the first task has made it.
+    let order = engine.run(applicant("a", json!({"income": 50_000})), "success").await;
+    assert_eq!(order["result"], json!({"score": 0.5, "order": "a"}), "{order}");
+    let order = engine.run(applicant("b", json!({})), "fail").await;
+    let end = json!([order["step"], order["error"]["class"], order["error"]["message"]]);
+    assert_eq!(end, json!(["failed", "scoring.incomplete", "the applicant has no income"]), "{order}");
+    program.stop().await;
+    // A program that is killed while it holds a task decides nothing: another gets the same hand-out.
+    let program = start(&engine, &text(HANGING)).await;
+    engine.accepted(applicant("c", json!({"income": 10_000}))).await;
+    program.says("begun c").await;
+    program.kill().await;
+    let program = start(&engine, &["examples/scoring.mjs"]).await;
+    let order = engine.reach("c", "success").await;
+    assert_eq!(order["result"], json!({"score": 0.1, "order": "c"}), "{order}");
+    program.stop().await;
+}
+
+#[tokio::test]
+async fn scn_11_the_client_in_typescript_keeps_its_task_by_heartbeats_and_finishes_it_before_it_ends() {
+    let engine = engine("scn_11_typescript_slow", "workTimeout: 2s").await;
+    let seen = Actor::of(&engine).await;
+    let program = start(&engine, &text(SLOW)).await;
+    // Its first hand-outs may have passed before the client was there.
+    engine.run(applicant("first", json!({"income": 1})), "success").await;
+    let before = seen.inbox.messages().len();
+    engine.accepted(applicant("a", json!({"income": 100_000}))).await;
+    engine.reach("a", "wait").await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    program.stop().await;
+    let order = engine.reach("a", "success").await;
+    assert_eq!(order["result"], json!({"score": 1, "order": "a", "handOut": 1}), "{order}");
+    assert_eq!(seen.inbox.messages().len(), before + 1, "one hand-out for more than two work time-outs");
+    assert_eq!(verdicts(&engine).await, ["accepted"]);
+    // What the handler did not foresee is a decision, too.
+    let program = start(&engine, &text(SLOW)).await;
+    let order = engine.run(applicant("b", json!({"income": "much"})), "fail").await;
+    assert_eq!(order["error"]["class"], "actor.TypeError", "{order}");
+    program.stop().await;
+}

@@ -199,7 +199,7 @@ impl Storm {
         let url = self.engine.env.amqp_url();
         let mut raw = RawAmqp::connect(url).await.unwrap();
         let inputs = Inputs::of(self.seed).filter_map(|input| match input {
-            Input::Amqp(message) => Some(message),
+            Input::Amqp(message) => Some(*message),
             Input::Http(_) => None,
         });
         for message in inputs.take(60) {

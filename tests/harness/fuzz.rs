@@ -18,7 +18,7 @@ pub enum Input {
     /// A request to the API.
     Http(http::Request),
     /// A message to one of the two exchanges.
-    Amqp(amqp::Message),
+    Amqp(Box<amqp::Message>),
 }
 
 /// The inputs of a seed, without end.
@@ -44,7 +44,7 @@ impl Iterator for Inputs {
         let strange = Strange::new(&mut self.dice);
         // Routes come in turn, so that none is left out; what is sent to them is drawn.
         Some(if self.number.is_multiple_of(3) {
-            Input::Amqp(amqp::Message::draw(strange))
+            Input::Amqp(Box::new(amqp::Message::draw(strange)))
         } else {
             Input::Http(http::Request::draw(self.number * 2 / 3, strange))
         })

@@ -12,9 +12,9 @@ use crate::screen::Screen;
 /// Commands about actors.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List actors with their tasks, programs, and when one took a task last
+    /// List actors with their tasks, their programs, and the time at which a task was last taken
     List,
-    /// Show one
+    /// Show one actor
     Show {
         /// Name of the actor
         actor: String,

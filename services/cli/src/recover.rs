@@ -26,10 +26,10 @@ const PAGE: i64 = 500;
 /// Settings of a recovery.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Recover although services seem to run: what they hold is void, and they begin another life
+    /// Recover even if services seem to run: the work that they hold is void, and they have to register again
     #[arg(long)]
     force: bool,
-    /// Why, for the audit log
+    /// Reason, for the audit log
     #[arg(long)]
     reason: String,
 }

@@ -26,16 +26,16 @@ pub(crate) enum Command {
         /// Id of the message
         id: String,
     },
-    /// Send a refused message again to where it had been published, and remove it
+    /// Publish a refused message again where it was first published, and remove it
     Replay(ReplayArguments),
-    /// Remove refused messages that nobody needs: those of the given ids, or all that meet the conditions
+    /// Remove refused messages: those with the given ids, or all that meet the conditions
     Drop {
         /// Ids of the messages
         #[arg(required_unless_present = "conditions", conflicts_with = "conditions")]
         ids: Vec<String>,
         #[command(flatten)]
         conditions: RefusedConditions,
-        /// Why, for the audit log
+        /// Reason, for the audit log
         #[arg(long)]
         reason: String,
     },
@@ -46,13 +46,13 @@ pub(crate) enum Command {
 #[group(id = "conditions", multiple = true)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RefusedConditions {
-    /// Messages that wait for a decision: open; whose senders got a receipt: answered; or all; left out: open
+    /// Only messages that wait for a decision (open), only those whose sender got a receipt (answered), or all [default: open]
     #[arg(long, value_parser = ["open", "answered", "all"])]
     status: Option<String>,
-    /// Messages whose reasons begin with this word, like conflict
+    /// Only messages whose reason begins with this word, such as conflict
     #[arg(long)]
     reason_type: Option<String>,
-    /// Messages that were refused before this time, or so long ago, like 7d
+    /// Only messages refused before this time, or at least this long ago, such as 7d
     #[arg(long)]
     refused_before: Option<String>,
 }
@@ -63,10 +63,10 @@ pub(crate) struct RefusedArguments {
     #[command(flatten)]
     #[serde(flatten)]
     conditions: RefusedConditions,
-    /// Messages to show, 500 at most
+    /// Number of messages to show, 500 at most
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
-    /// Go on where a former list ended
+    /// Continue where an earlier list ended
     #[arg(long)]
     cursor: Option<String>,
 }
@@ -78,21 +78,21 @@ pub(crate) struct ReplayArguments {
     /// Id of the message
     #[serde(skip)]
     id: String,
-    /// Why, for the audit log
+    /// Reason, for the audit log
     #[arg(long)]
     reason: String,
-    /// Change the body in the editor that VISUAL or EDITOR names
+    /// Edit the body first, in the editor that VISUAL or EDITOR names
     #[arg(long, conflicts_with = "body")]
     #[serde(skip)]
     edit: bool,
-    /// Other body: text, or @FILE
+    /// New body: text, or @FILE
     #[arg(long, value_name = "TEXT")]
     #[serde(skip)]
     body: Option<String>,
-    /// Other routing key, where the key itself was wrong
+    /// New routing key, if the old one was wrong
     #[arg(long)]
     key: Option<String>,
-    /// Leave out where its sender wanted the receipt, where no receipt may go there
+    /// Send no receipt, for example because its address is not allowed
     #[arg(long)]
     without_receipt: bool,
 }

@@ -34,24 +34,24 @@ pub(crate) use check::check;
 /// Commands about scenarios.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Find everything that is wrong with scenarios and their tests, without a server
+    /// Check scenarios and their tests without a server, and report all faults
     Check {
         /// YAML or JSON, or folders with them; `-` is standard input
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// Take warnings for faults
+        /// Treat warnings as faults
         #[arg(long)]
         strict: bool,
     },
-    /// Give scenarios to the engine; new orders run by them from then on
+    /// Store scenarios in the engine; new orders run by them from then on
     Apply {
         /// YAML or JSON, or folders with them; `-` is standard input
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// Only on top of the version with this tag, as `show` tells it; `*` is any version that is there
+        /// Apply only if the stored version has this tag, as `show` prints it; `*` stands for any version
         #[arg(long, value_name = "TAG")]
         if_match: Option<String>,
-        /// Store nothing: tell the faults and warnings that the server has
+        /// Store nothing; only show the faults and warnings of the server
         #[arg(long, conflicts_with = "if_match")]
         dry_run: bool,
     },
@@ -67,8 +67,8 @@ pub(crate) enum Command {
         /// Name of the scenario
         name: String,
     },
-    /// Run scenarios in virtual time against tables of answers: here, by the rules for errors of --config, or, with --server,
-    /// there, by its rules
+    /// Run scenarios in virtual time against tables of answers: here, by the error rules of --config, or, with --server,
+    /// on the server, by its rules
     Test {
         /// Files of tests, or folders with `*.test.yaml` in them
         #[arg(required = true, value_name = "FILE")]
@@ -80,20 +80,20 @@ pub(crate) enum Command {
     Watch(watch::Arguments),
     /// Draw the workflow
     Graph {
-        /// A file, or NAME or NAME@VERSION of the server
+        /// A file, or a scenario of the server: NAME or NAME@VERSION
         source: String,
         /// Format of the drawing
         #[arg(long, value_enum, default_value = "svg")]
         format: draw::Format,
     },
-    /// Tell what is different between two versions, and which states orders would lose
+    /// Compare two versions: what differs, and which states orders would lose
     Diff {
-        /// A file, or NAME or NAME@VERSION of the server
+        /// A file, or a scenario of the server: NAME or NAME@VERSION
         from: String,
-        /// Another one
+        /// The other file or scenario
         to: String,
     },
-    /// Move live orders of one version to another; without `--apply` only tell what would happen
+    /// Move live orders from one version to another; without `--apply`, only show what would happen
     Migrate(migrate::Arguments),
 }
 

@@ -26,13 +26,13 @@ use crate::screen::{Paint, Screen, harmless};
 /// Parts of the report that are wanted besides what failed.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct TrialArguments {
-    /// Tell what happened in tests that passed, too
+    /// Also show what happened in tests that passed
     #[arg(long)]
     story: bool,
-    /// Tell which states, transitions and error branches of each scenario no test reaches
+    /// Show which states, transitions and error branches of each scenario no test reaches
     #[arg(long)]
     coverage: bool,
-    /// Fail where the tests of a scenario reach less of its states, transitions or error branches: per cent
+    /// Fail if the tests of a scenario reach less than this percentage of its states, transitions or error branches
     #[arg(long, value_name = "PERCENT", requires = "coverage", value_parser = clap::value_parser!(u8).range(1..=100))]
     min: Option<u8>,
 }

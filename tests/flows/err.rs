@@ -92,7 +92,7 @@ async fn err_8_retry_after_is_a_lower_bound_and_the_cycle_is_shown() {
     assert!((3_500_000..=3_600_000).contains(&left), "an hour, less what went by: {order}");
     let explained = engine.part("a", "explain").await;
     let text = explained["explanation"].as_str().unwrap();
-    for part in ["`all.unavailable`", "attempt 1 of 4 of cycle 1 by policy `p`", "none begins after 20"] {
+    for part in ["`all.unavailable`", "attempt 1 of 4 of cycle 1 by policy `p`", "no attempt after 20"] {
         assert!(text.contains(part), "{part} in {text}");
     }
     engine.reach("a", "success").await;

@@ -389,7 +389,7 @@ async fn ord_28_a_running_stage_shows_what_it_waits_for() {
     let target = asking["target"].as_str().unwrap();
     assert!(target.starts_with("POST ") && target.ends_with("/slow"), "{asking}");
     let explanation = engine.part("a", "explain").await["explanation"].as_str().unwrap().to_owned();
-    assert!(explanation.contains("in state `work` it waits for the answer of POST "), "{explanation}");
+    assert!(explanation.contains("in state `work`, it has waited for the answer of POST "), "{explanation}");
     let order = engine.reach("a", "success").await;
     assert!(order["asking"].is_null(), "{order}");
     until("nothing of it is left", PATIENCE, async || {

@@ -97,11 +97,12 @@ impl ParsedCallbacksQuery {
     fn read(query: &CallbacksQuery, now: Timestamp) -> Result<Self, Problem> {
         let verdict = query.verdict.as_deref().map(|word| {
             callbacks::verdict(word)
-                .ok_or_else(|| invalid("/verdict", "verdict is accepted, duplicate, late or orphan"))
+                .ok_or_else(|| invalid("/verdict", "verdict must be accepted, duplicate, late or orphan"))
         });
         let since = query.since.as_deref().map(|text| {
-            moment(text, now)
-                .ok_or_else(|| invalid("/since", "since is a time, or a duration back from now like `6h`"))
+            moment(text, now).ok_or_else(|| {
+                invalid("/since", "since must be a time, or a duration back from now such as `6h`")
+            })
         });
         Ok(Self {
             verdict: verdict.transpose()?,

@@ -84,7 +84,7 @@ impl Views {
         if !is_known {
             let message = match subject {
                 DecisionSubject::Flow => format!("the dispatcher knows of no flow `{name}`"),
-                DecisionSubject::System => format!("nothing has called a system `{name}`"),
+                DecisionSubject::System => format!("no call of a system `{name}` is known"),
             };
             return Err(Problem::new(Type::NotFound, message));
         }

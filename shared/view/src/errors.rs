@@ -114,7 +114,7 @@ struct ParsedErrorGroupsQuery {
 impl ParsedErrorGroupsQuery {
     fn read(query: ErrorGroupsQuery, now: Timestamp) -> Result<Self, Problem> {
         let by = By::of(query.by.as_deref().unwrap_or("class"));
-        let by = by.ok_or_else(|| invalid("/by", "by is class, scenario, state, step or system"))?;
+        let by = by.ok_or_else(|| invalid("/by", "by must be class, scenario, state, step or system"))?;
         let since = window(query.since.as_deref(), now)?;
         let limit = limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?;
         let from = cursor(query.cursor.as_deref(), 0)?;
@@ -142,7 +142,7 @@ fn window(since: Option<&str>, now: Timestamp) -> Result<Timestamp, Problem> {
         Some(text) => moment(text, now),
     };
     since.filter(|since| (oldest..=now).contains(since)).ok_or_else(|| {
-        invalid("/since", "since is a time, or a duration back from now like `6h`, of at most 31d")
+        invalid("/since", "since must be a time, or a duration back from now such as `6h`, of at most 31d")
     })
 }
 

@@ -135,7 +135,7 @@ impl Views {
         let found = found.map(|found| self.of_own_flows(system_view(found, &decided)));
         found
             .or_else(|| unseen(&decided, &[]).into_iter().find(|one| one.record.system == system))
-            .ok_or_else(|| Problem::new(Type::NotFound, format!("nothing has called a system `{system}`")))
+            .ok_or_else(|| Problem::new(Type::NotFound, format!("no call of a system `{system}` is known")))
     }
 
     /// The system without the names of flows that are not seen: the system itself belongs to no tenant.

@@ -87,7 +87,10 @@ impl OrderSelection {
             Search::of_pairs(conditions, now).map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
         let saved = one("saved").map(str::to_owned);
         if saved.is_some() && !search.is_empty() {
-            return Err(invalid("/saved", "a saved search stands alone: leave out the other conditions"));
+            return Err(invalid(
+                "/saved",
+                "a saved search cannot be combined with other conditions: remove them",
+            ));
         }
         Ok((Self { search, saved }, one))
     }
@@ -126,7 +129,7 @@ fn keys(text: &str) -> Result<Vec<SearchKey>, Problem> {
     let words = || SearchKey::ALL.map(|key| key.word()).join(", ");
     let found: Option<Vec<SearchKey>> = text.split(',').map(SearchKey::of).collect();
     found.filter(|keys| keys.len() <= 2).ok_or_else(|| {
-        invalid("/by", format!("names one or two of {} or `label:KEY`, apart by a comma", words()))
+        invalid("/by", format!("by must name one or two of {} or `label:KEY`, separated by a comma", words()))
     })
 }
 

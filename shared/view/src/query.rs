@@ -66,7 +66,7 @@ pub(crate) fn cursor<T: std::str::FromStr>(asked: Option<&str>, first: T) -> Res
 
 /// A cursor that no page has given.
 pub(crate) fn strange_cursor() -> Problem {
-    invalid("/cursor", "cursor is not one of ours")
+    invalid("/cursor", "cursor is not one that this list has returned")
 }
 
 /// A time, or a duration back from now.

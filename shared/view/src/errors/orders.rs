@@ -73,7 +73,7 @@ impl ParsedErrorOrdersQuery {
         let status = match query.status.as_deref() {
             None | Some("fail") => Status::Fail,
             Some("retry") => Status::Retry,
-            Some(_) => return Err(invalid("/status", "status is fail or retry")),
+            Some(_) => return Err(invalid("/status", "status must be fail or retry")),
         };
         Ok(Self {
             status,

@@ -98,7 +98,7 @@ impl LedgerQuery {
         let until = time("until", now)?.min(now);
         let from = time("from", until.saturating_sub(USUAL_RANGE).unwrap_or(until))?;
         if from >= until {
-            return Err(invalid("/from", "from must lie before until, and before now"));
+            return Err(invalid("/from", "from must be before until, and before now"));
         }
         let by = own("by").map(str::parse).transpose();
         let sample = own("sample").map_or(Ok(USUAL_SAMPLE), str::parse).ok();
@@ -132,7 +132,7 @@ impl Views {
     pub async fn ledger_sums(&self, query: LedgerQuery) -> Result<LedgerSumsView, Problem> {
         let search = self.searched(&query.selection).await?;
         if search.reads_payloads() {
-            let message = "values of parameters and variables are looked for in lists only";
+            let message = "conditions on values of parameters and variables work only in lists";
             return Err(invalid("/params", message));
         }
         let summed = async {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::foresight::{EtaView, PromiseView};
 
-/// Reason for which an order does not run, in one word and in one sentence (ORD-28).
+/// Reason for which an order does not run, in one word and in one sentence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// The client's id.

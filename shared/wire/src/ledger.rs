@@ -5,7 +5,7 @@ use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Every millisecond of an order from its registration to its end, or to now, by reason (ORD-32).
+/// Every millisecond of an order from its registration to its end, or to now, by reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LedgerView {
@@ -59,7 +59,7 @@ pub struct LedgerSpanView {
     pub detail: Option<String>,
 }
 
-/// Time of many orders in a range, by reason (ORD-32).
+/// Time of many orders in a range, by reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LedgerSumsView {

@@ -82,7 +82,7 @@ pub struct NodeOrderRequest {
     pub reason: String,
 }
 
-/// Outcome of a [`NodeOrderRequest`].
+/// Outcome of taking a node out of service, or of putting it back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeOrderOutcome {

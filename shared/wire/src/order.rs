@@ -26,7 +26,7 @@ pub struct ErrorView {
     pub system: Option<String>,
 }
 
-/// A retry cycle, as orders show it (ERR-14).
+/// A retry cycle, as orders show it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryView {
@@ -317,7 +317,7 @@ pub struct OrderView {
     pub unsent_notifications: Vec<UnsentView>,
 }
 
-/// Stages of an order that were taken over from nodes that were lost (REC-10).
+/// Stages of an order that were taken over from nodes that were lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailedOverView {

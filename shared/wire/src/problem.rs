@@ -174,7 +174,7 @@ pub struct Problem {
     /// Pointer to the first field at fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
-    /// Everything that is wrong, the first [`MAX_ERRORS`] of it.
+    /// Everything that is wrong; at most 100 faults are listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Detail>,
     /// Present status of the order, where that is the reason.

@@ -66,7 +66,7 @@ pub struct StatsNow {
     pub oldest_notification_seconds: Option<f64>,
 }
 
-/// The round of the consistency check over all orders (REC-6).
+/// The round of the consistency check over all orders.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckStats {

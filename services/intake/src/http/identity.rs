@@ -26,7 +26,7 @@ use crate::Intake;
 /// Cookie of a session. The prefix has browsers refuse it from anybody but this host, by TLS.
 pub(super) const COOKIE: &str = "__Host-pagurus";
 /// Header by which a page of ours proves that it is one.
-const CSRF: &str = "x-csrf-token";
+pub(super) const CSRF: &str = "x-csrf-token";
 /// Interval at which it is asked whether the reader of a stream, or of an answer that takes its time, still may.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::spelled;
 
-/// State of a flow (DSP-10).
+/// State of a flow.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -40,7 +40,7 @@ spelled!(FlowState {
     DisabledManually => "disabled_manually",
 });
 
-/// State of a called system (DSP-16).
+/// State of a called system.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

@@ -95,15 +95,22 @@ const FAULT_KEYWORDS: Key =
 
 pub(super) static RESPONSE: Keys = Keys::with_rules(
     &[
-        key("status_codes", filled_list(&STATUS), "Statuses: 2xx, 4xx, 5xx; of faults, left out, any."),
+        key(
+            "status_codes",
+            filled_list(&STATUS),
+            "Statuses, such as `503`, or `5xx` for all of a class; for SOAP faults, default: any.",
+        ),
         key("body_keywords", ALTERNATIVES, "Lists of texts: of one list, the body holds each."),
         FAULT_KEYWORDS,
     ],
     &[KeyRule::AnyOf(&["status_codes", "soap_fault_keywords"])],
 );
 
-const STATUS: Form =
-    Form::Either(&[Form::Whole { least: 200, most: 299 }, Form::Whole { least: 400, most: 599 }]);
+const STATUS: Form = Form::Either(&[
+    Form::Whole { least: 200, most: 299 },
+    Form::Whole { least: 400, most: 599 },
+    Form::Matching("^[245]xx$"),
+]);
 
 #[rustfmt::skip]
 pub(super) static EXCEPTION: Keys = Keys::with_rules(

@@ -14,7 +14,7 @@ sync:
       r:
         requests: [{host: x}, {path: no-slash}]
         classes:
-          c: {responses: [{body_keywords: [flat]}, {status_codes: [302, 99, "x"]}]}
+          c: {responses: [{body_keywords: [flat]}, {status_codes: [302, 99, "x", 3xx]}]}
           d: {}
           e: {exceptions: [{}]}
   retry:
@@ -37,8 +37,9 @@ retry_duration_control: {mode: totally}
         "11:44: expected a list of substrings, found a text; put it in brackets: `[[\"text\"]]`",
         "11:27: the condition has no `status_codes`; write `status_codes: [500, 503]`",
         "11:68: 302 always counts as success (1xx and 3xx do); leave it out",
-        "11:73: expected an HTTP status from 200 to 599, found 99; write it like `503`",
-        "11:77: expected an HTTP status from 200 to 599, found a text; write it like `503`",
+        "11:73: expected an HTTP status from 200 to 599, found 99; write it like `503`, or `5xx` for all of a class",
+        "11:77: expected an HTTP status from 200 to 599, found a text; write it like `503`, or `5xx` for all of a class",
+        "11:82: 3xx always counts as success (1xx and 3xx do); leave it out",
         "12:11: the class has neither `responses` nor `exceptions`; say what it takes: `responses: [{status_codes: [503]}]`",
         "13:28: the condition has neither `name_keyword` nor `message_keywords`; write `name_keyword: Exception` for every failure without an answer",
         "15:25: `5` is not a duration; write it like `500ms`, `5s`, `1h30m`, `2d`",
@@ -135,7 +136,8 @@ fn err_1_every_fault_has_a_place_and_says_what_to_write() {
         class("{responses: [500]}"),
         class("{responses: [~]}"),
         class("{responses: [{status_codes: 500}]}"),
-        class("{responses: [{status_codes: [5xx]}]}"),
+        class("{responses: [{status_codes: [5x]}]}"),
+        class("{responses: [{status_codes: [6xx]}]}"),
         class("{responses: [{status_codes: [500], body_keywords: busy}]}"),
         class("{responses: [{status_codes: [500], body_keywords: [[]]}]}"),
         class("{exceptions: [ConnectError]}"),

@@ -140,6 +140,12 @@ fn err_15_a_class_that_the_deployment_overrules_is_found() {
         ["status 500", "status 503", "`ConnectError`"]
             .map(|outcome| format!("stock.unavailable system.unavailable {outcome}"))
     );
+    let any_failure = read(
+        "sync: {classification: {rules: {r: {requests: [{path: '/**'}], classes: {own: {responses: [{status_codes: [5xx]}]}}}}}}",
+    );
+    let found = any_failure.unwrap().overruled_by(&all, &interaction);
+    let shown: Vec<&str> = found.iter().map(|one| one.outcome.as_str()).collect();
+    assert_eq!(shown, ["status 500"], "once for all of a class");
     assert_eq!(own.overruled_by(&own, &interaction), []);
     assert_eq!(own.overruled_by(&ErrorPolicy::default(), &interaction), []);
     assert_eq!(ErrorPolicy::default().overruled_by(&all, &interaction), []);

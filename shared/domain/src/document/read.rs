@@ -108,10 +108,10 @@ fn fault(error: &Error, text: &str, limits: &DocumentLimits) -> Fault {
     let at = error.location().filter(|location| location.line() > 0).map(|place| position(&place));
     let (message, hint) = match error {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
-            (format!("the key `{key}` stands here twice"), Some("remove one of the two"))
+            (format!("the key `{key}` is given twice"), Some("remove one of the two"))
         }
         Error::DuplicateMappingKey { key: None, .. } => {
-            ("a key stands here twice".to_owned(), Some("remove one of the two"))
+            ("a key is given twice".to_owned(), Some("remove one of the two"))
         }
         Error::MergeKeyNotAllowed { .. } => {
             ("merge keys (`<<`) are not allowed".to_owned(), Some("write the keys out"))

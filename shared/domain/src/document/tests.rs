@@ -73,7 +73,7 @@ fn an_empty_text_is_nothing() {
 #[test]
 fn faults_of_form_have_a_place_and_a_remedy() {
     let cases = [
-        ("a: 1\na: 2\n", "2:1: the key `a` stands here twice; remove one of the two"),
+        ("a: 1\na: 2\n", "2:1: the key `a` is given twice; remove one of the two"),
         ("a: &x 1\nb: *x\n", "1:7: anchors and aliases (`&`, `*`) are not allowed; write the value out"),
         ("<<: {a: 1}\n", "1:1: merge keys (`<<`) are not allowed; write the keys out"),
         ("a: 1\n---\nb: 2\n", "2:1: a second document begins here; one file holds one document"),

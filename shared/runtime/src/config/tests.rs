@@ -140,7 +140,7 @@ database: {url: 'mysql://root:secret@x'}
             "19:17: must begin with `postgres://` or `postgresql://`",
         ]
     );
-    assert_eq!(faults("a: 1\na: 2\n"), ["2:1: the key `a` stands here twice; remove one of the two"]);
+    assert_eq!(faults("a: 1\na: 2\n"), ["2:1: the key `a` is given twice; remove one of the two"]);
     let pointer = &check("worker: {http: {timeout: 5}}", std::iter::empty())[0].pointer;
     assert_eq!(pointer, "/worker/http/timeout");
 }

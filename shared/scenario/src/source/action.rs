@@ -85,7 +85,7 @@ pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<D
 pub(super) fn actions_of(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Vec<DraftAction> {
     if spot.node.as_list().is_none() {
         let fault = spot.must_be("a list of actions");
-        reader.push(fault.hint("begin each action with `- `"));
+        reader.push(fault.hint("start each action with `- `"));
         return Vec::new();
     }
     let items: Vec<Spot<'_>> = spot.items().collect();
@@ -114,7 +114,7 @@ fn bare(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, word: &str) -> Option<
             None
         }
         word if WORDS.has(word) => {
-            let fault = spot.fault(format!("the action `{word}` says nothing of what to do"));
+            let fault = spot.fault(format!("the action `{word}` does not say what to do"));
             reader.push(fault.hint(format!("write it like `{}`", example(word))));
             None
         }
@@ -127,14 +127,14 @@ fn bare(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, word: &str) -> Option<
 }
 
 fn misplaced_savepoint(reader: &mut ScenarioReader<'_>, mark: &Mark) {
-    let fault = mark.fault("a savepoint stands between the actions of an operation, and nowhere else");
-    reader.push(fault.hint("in a workflow, begin a state of its own with `entryPoint: true`"));
+    let fault = mark.fault("a savepoint may stand only between the actions of an operation");
+    reader.push(fault.hint("in a workflow, start a state of its own with `entryPoint: true`"));
 }
 
 fn with_keys(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
     let mut entries = spot.entries();
     let Some((mark, member)) = entries.next() else {
-        let fault = spot.fault("an action without a word");
+        let fault = spot.fault("the action is empty");
         reader.push(with_nearest(fault, "", WORDS.names()));
         return None;
     };
@@ -142,14 +142,14 @@ fn with_keys(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<DraftAc
         let (word, key) = (quoted(&member.label), quoted(&other.label));
         let fault = second.fault(format!("{key} stands beside {word}"));
         reader.push(if WORDS.has(&other.label) {
-            fault.hint("begin the next action with `- `")
+            fault.hint("start the next action with `- `")
         } else {
             fault.hint(format!("indent it further if it belongs to {word}"))
         });
     }
     let word = member.label.as_str();
     if !matches!(word, "wait" | "release") && WORDS.has(word) && member.node.is_null() {
-        let fault = mark.fault(format!("the action `{word}` says nothing of what to do"));
+        let fault = mark.fault(format!("the action `{word}` does not say what to do"));
         reader.push(fault.hint(format!("write it like `{}`", example(word))));
         return None;
     }
@@ -246,7 +246,7 @@ fn raised(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, code: &str, calls: &
             }
             Some(_) => {}
             None => {
-                let fault = mark.fault("an event is raised by a name that only a run can tell");
+                let fault = mark.fault("the name of the event is known only at run time");
                 reader
                     .push(fault.hint("write the name as a text, `event(\"NAME\")`; `if` or `switch` choose"));
             }
@@ -340,7 +340,7 @@ fn end_of_sleep(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Temp
     if let Some(text) = template.constant_text()
         && !is_time(text)
     {
-        let fault = spot.fault(format!("{} is not a time with its offset", quoted(text)));
+        let fault = spot.fault(format!("{} is not a time with an offset", quoted(text)));
         reader.push(fault.hint("write it like `2030-12-31T08:00:00+03:00`"));
         return None;
     }

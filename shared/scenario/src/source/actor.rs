@@ -136,7 +136,7 @@ pub(super) fn read_order(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Ac
     let timeout = fields.get("timeout").and_then(|spot| reader.lapse(spot, LONGEST_DURATION));
     let named = http::name_of_request(reader, &fields);
     if !waits && let Some((mark, _)) = fields.entry("request").or_else(|| fields.entry("timeout")) {
-        let fault = mark.fault("nobody awaits the end of this order");
+        let fault = mark.fault("no action waits for the end of this order");
         reader.push(fault.hint("add `wait: true`, or remove the key"));
     }
     if waits {

@@ -89,7 +89,7 @@ fn exchange(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Template
     let template = short_text(reader, spot)?;
     let fault = match template.constant_text() {
         Some("") => spot
-            .fault("the default exchange is not published to")
+            .fault("messages cannot be published to the default exchange")
             .hint("name an exchange of your own; the default one would reach any queue by its name"),
         Some(name) if name.starts_with("amq.") => {
             spot.fault(format!("{} belongs to the broker", quoted(name))).hint("name an exchange of your own")

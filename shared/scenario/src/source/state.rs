@@ -201,7 +201,7 @@ fn read_actions(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>, state: &mu
     state.actions_mark = Some(mark.clone());
     if spot.node.as_list().is_none() {
         let fault = spot.must_be("a list of actions");
-        reader.push(fault.hint("begin each action with `- `"));
+        reader.push(fault.hint("start each action with `- `"));
         return false;
     }
     let mut understood = true;
@@ -301,11 +301,10 @@ fn event(
     match (event, word) {
         (Some(_), _) => {}
         (None, "poll") => {
-            let fault =
-                mark.fault("`poll` is no transition: the state stays, and tries again after its interval");
-            reader.push(
-                fault.hint("remove it; `timeout` says what follows when the time of the polling is over"),
+            let fault = mark.fault(
+                "`poll` is not a transition: the order stays in the state and tries again after the interval",
             );
+            reader.push(fault.hint("remove it; `timeout` says what follows when polling takes too long"));
         }
         (None, word) => {
             let fault = mark.fault(format!("there is no event {}", quoted(word)));

@@ -149,7 +149,7 @@ impl SettingsBuilder {
                 for class in &classes {
                     if !pairs.insert((class.to_string(), scenario.clone())) {
                         let message =
-                            format!("the class `{class}` of the scenario `{scenario}` stands here twice");
+                            format!("the class `{class}` of the scenario `{scenario}` is given twice");
                         self.values.push(ERRORS, Fault::new(&policy, &pointer, message));
                     }
                 }

@@ -83,14 +83,14 @@ fn dsp_9_what_contradicts_itself_among_policies_is_refused_with_its_place() {
         (limits(&format!("policies: {{p: {{scenarios: [{{name: {long}}}]}}}}")), "1 to 64 characters"),
         (limits(&limiting(&long, "s")), "1 to 64 characters"),
         (limits(&limiting("c", &long)), "1 to 64 characters"),
-        (limits(&limiting("async.timeout, crab.async.timeout", "s")), "stands here twice"),
+        (limits(&limiting("async.timeout, crab.async.timeout", "s")), "is given twice"),
         (limits("policies: {p: {scenarios: [{name: s}], parms: {}}}"), "did you mean `params`?"),
         (
             limits(
                 "error_handling: {policies: {p: {error_classes: [c], scenarios: [{name: s}]}, \
                  q: {error_classes: [c], scenarios: [{name: s}]}}}",
             ),
-            "the class `c` of the scenario `s` stands here twice",
+            "the class `c` of the scenario `s` is given twice",
         ),
         (
             "distribution: {mode: simple, flows: {limits: {policies: {p: {scenarios: [{name: s}], params: {mode: stopped_flows}}}}}}"

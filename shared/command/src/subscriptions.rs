@@ -186,7 +186,7 @@ impl Commands {
         .await
     }
 
-    /// Stops a replay where it stands.
+    /// Stops a replay.
     ///
     /// # Errors
     /// The problem to answer with: not found, done already, or not available.

@@ -50,13 +50,13 @@ pub struct ScheduleRule {
     /// Interval, like `15m`: counted from `from`, without that from 1970-01-01T00:00Z.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<String>,
-    /// The zone whose clocks and dates are meant, like `Europe/Berlin`; `UTC` if left out.
+    /// Time zone of times and dates, like `Europe/Berlin`; default: `UTC`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// Time before which no order is due.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub from: Option<Timestamp>,
-    /// Time from which on no order is due any more.
+    /// Time from which no order is due.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub until: Option<Timestamp>,
     /// Dates and ranges of time that are left out.
@@ -74,7 +74,7 @@ pub struct ScheduleRule {
 pub struct CatchUpRule {
     /// `one`: the last of them has its order now; `all`: each of them; `skip`: none.
     pub policy: CatchUpPolicy,
-    /// Longest delay of an order, like `1h`; older times are missed for good. `1h` if left out.
+    /// Longest delay of an order, like `1h`; older times are missed for good. Default: `1h`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<String>,
 }

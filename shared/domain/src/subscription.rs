@@ -62,7 +62,7 @@ impl Selection {
 pub struct SubscriptionRule {
     /// Place to write to.
     pub url: String,
-    /// Form of the notifications.
+    /// Format of the notifications.
     pub format: NotifyFormat,
     /// Name of the secret with which webhooks are signed; none is that of `notify.allow`.
     pub secret: Option<String>,

@@ -41,7 +41,7 @@ pub struct CallbacksQuery {
     verdict: Option<String>,
     /// Only callbacks then or later: a time, or a duration back from now.
     since: Option<String>,
-    /// Callbacks of the page; left out: 50.
+    /// Callbacks of the page; default: 50.
     #[schemars(with = "Option<u32>", range(min = 1, max = 500))]
     limit: Option<String>,
     /// Word `next` of the page before.

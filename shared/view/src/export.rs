@@ -29,7 +29,7 @@ pub struct ExportQuery {
     /// Only orders that ended before: a time, or a duration back from now.
     #[serde(rename = "endedBefore")]
     ended_before: Option<String>,
-    /// Orders of the page; left out: 50.
+    /// Orders of the page; default: 50.
     #[schemars(with = "Option<u32>", range(min = 1, max = 200))]
     limit: Option<String>,
     /// Word `next` of the page before.

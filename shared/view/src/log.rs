@@ -24,7 +24,7 @@ pub struct LogQuery {
     /// First line, counted from 1.
     #[serde(rename = "fromLine")]
     from_line: Option<usize>,
-    /// Number of lines; left out: 1000, at most 10 000.
+    /// Number of lines; default: 1000, at most 10 000.
     size: Option<usize>,
     /// Place that the header `Link` of the page before names.
     cursor: Option<String>,

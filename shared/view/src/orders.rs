@@ -41,7 +41,7 @@ pub struct OrdersFields {
     pub conditions: SearchQuery,
     /// Name of a saved search, in place of conditions.
     pub saved: Option<String>,
-    /// Orders of the page; left out: 50.
+    /// Orders of the page; default: 50.
     #[schemars(range(min = 1, max = 500))]
     pub limit: Option<u32>,
     /// Cursor from the page before.
@@ -51,7 +51,7 @@ pub struct OrdersFields {
 /// Conditions of counts, as the document names them.
 #[derive(Debug, JsonSchema)]
 pub struct CountsFields {
-    /// By what: one or two of status, scenario, state, class, system, flow, queue, priority, scenarioStatus, mode, apart by a comma.
+    /// Fields to count by, one or two of: status, scenario, state, class, system, flow, queue, priority, scenarioStatus, mode, separated by a comma.
     pub by: Option<String>,
     /// Conditions.
     #[schemars(flatten)]

@@ -14,7 +14,7 @@ const SHORT_LIST: (usize, usize) = (500, 1000);
 /// Query of a list that has no conditions.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct ListQuery {
-    /// Items of the page; left out: 500.
+    /// Items of the page; default: 500.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
     /// Word `next` of the page before.

@@ -49,9 +49,9 @@ const MINUTE: i64 = 60;
 /// Query of the figures.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct StatsQuery {
-    /// Start of the time that is looked back over: a time, or a duration back from now; left out: one hour, at most seven days.
+    /// Start of the time range: a time, or a duration back from now; default: one hour, at most seven days.
     since: Option<String>,
-    /// Length of a step, whole minutes; left out: so that there are sixty steps at most.
+    /// Length of a step, whole minutes; default: at most sixty steps.
     step: Option<String>,
 }
 

@@ -82,7 +82,7 @@ pub struct ReleasedView {
     pub released: String,
 }
 
-/// Answer to the end of a lease by hand.
+/// Answer to a lease that was ended by hand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResignedView {
     /// Name of the lease.

@@ -138,7 +138,7 @@ pub struct ErrorGroup {
 /// Failures of one hour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorHour {
-    /// Time at which it begins.
+    /// Time at which it starts.
     #[serde(serialize_with = "time::serialize")]
     pub from: Timestamp,
     /// Orders that ended `fail` in it.

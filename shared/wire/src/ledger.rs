@@ -49,7 +49,7 @@ pub struct LedgerSpanView {
     /// Time at which it starts.
     #[serde(serialize_with = "time::serialize")]
     pub from: Timestamp,
-    /// Time at which it is over.
+    /// Time at which it ends.
     #[serde(serialize_with = "time::serialize")]
     pub until: Timestamp,
     /// Reason, as of a share.
@@ -73,7 +73,7 @@ pub struct LedgerSumsView {
     pub orders: usize,
     /// Orders among them, evenly spread, whose time was summed.
     pub summed: usize,
-    /// False if there are more orders than were looked at.
+    /// False if there are more orders than were checked.
     pub complete: bool,
     /// Milliseconds of the summed orders within the range: the sum of all shares.
     pub total_ms: i64,

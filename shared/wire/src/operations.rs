@@ -32,13 +32,13 @@ pub struct OperationRequest {
     /// Urgency among operations: `high`, `normal` (default) or `low`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub urgency: Option<String>,
-    /// Orders a second, at most.
+    /// Most orders per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// Growth by steps, and when it pauses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Value>,
-    /// Time for which orders that come to match are also taken, like `2h`; left out: only those that match at the start.
+    /// Time for which orders that come to match are also included, such as `2h`; default: only those that match at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub follow: Option<String>,
     /// True to only report how many orders it would take.
@@ -56,7 +56,7 @@ pub struct OperationOutcome {
     /// Number of orders that it would take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<u64>,
-    /// False where there are more orders than were looked at.
+    /// False if there are more orders than were checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complete: Option<bool>,
     /// Ids of some of them.
@@ -81,14 +81,14 @@ pub struct OperationView {
     pub again: Option<i64>,
     /// Reason.
     pub reason: String,
-    /// Principal who asked for it.
+    /// Principal who requested it.
     pub by: Value,
-    /// Time at which it was asked for.
+    /// Time at which it was requested.
     #[serde(serialize_with = "time::serialize")]
     pub made_at: Timestamp,
     /// Urgency among operations.
     pub urgency: String,
-    /// Orders a second, at most.
+    /// Most orders per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// Growth by steps.
@@ -163,7 +163,7 @@ pub struct ReasonView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationOrderView {
-    /// Id of the order; none where the order is not there any more.
+    /// Id of the order; absent if it no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// `open`, `done`, `skipped` or `failed`.

@@ -50,7 +50,7 @@ pub struct RetryView {
     /// Time at which the next one is due.
     #[serde(serialize_with = "time::serialize")]
     pub next_at: Option<Timestamp>,
-    /// No attempt begins after that.
+    /// No attempt starts after it.
     #[serde(default, serialize_with = "time::serialize")]
     pub ends_at: Option<Timestamp>,
     /// Time left until then, in milliseconds.
@@ -69,7 +69,7 @@ pub struct UnsentView {
     /// Address that it goes to.
     #[schemars(extend("x-payload" = true))]
     pub target: String,
-    /// Subscription that it is for; left out where the order asked for it.
+    /// Subscription that it is for; absent if the order asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscription: Option<String>,
     /// Number of times that it was tried.
@@ -106,7 +106,7 @@ pub struct TransitionView {
     pub number: u32,
     /// Life of the order.
     pub life: i32,
-    /// The state that was left.
+    /// State that the order left.
     pub from: String,
     /// Event that moved the order.
     pub event: String,
@@ -220,7 +220,7 @@ pub struct OrderView {
     pub flow: String,
     /// Business transaction.
     pub transaction_id: Option<String>,
-    /// Labels that its client chose; left out where there are none.
+    /// Labels that its client chose; absent if there are none.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
     /// Parameters.
@@ -244,7 +244,7 @@ pub struct OrderView {
     /// The asynchronous cycle that goes on, also while an answer is awaited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub async_retry: Option<RetryView>,
-    /// Set where its rows contradict each other, and a person has to look.
+    /// Set if its stored rows contradict each other, and a person has to check it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inconsistent: Option<InconsistencyView>,
     /// Promise to its client, where there is one.
@@ -260,7 +260,7 @@ pub struct OrderView {
     pub retries: i32,
     /// The node that runs its stage.
     pub node: Option<String>,
-    /// Stages of it that were taken over from nodes that were lost; left out where none was.
+    /// Stages of it that were taken over from nodes that were lost; absent if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_over: Option<FailedOverView>,
     /// Time of registration.
@@ -346,7 +346,7 @@ pub struct OrderLine {
     pub step: Option<String>,
     /// Class of the error.
     pub error_class: Option<String>,
-    /// Labels that its client chose; left out where there are none.
+    /// Labels that its client chose; absent if there are none.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
     /// Time of registration.
@@ -355,7 +355,7 @@ pub struct OrderLine {
     /// Time of the last change.
     #[serde(serialize_with = "time::serialize")]
     pub updated_at: Timestamp,
-    /// True where its rows contradict each other, and a person has to look.
+    /// True if its stored rows contradict each other, and a person has to check it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub inconsistent: bool,
     /// True where it will probably be late for what its client was promised.
@@ -389,7 +389,7 @@ pub struct StatusView {
     pub id: String,
     /// Present status.
     pub status: String,
-    /// True if this life is over.
+    /// True if this life has ended.
     #[serde(rename = "final")]
     pub is_final: bool,
     /// Number of the life.

@@ -36,7 +36,7 @@ pub struct RequestView {
     /// Time since which no answer is taken.
     #[serde(serialize_with = "time::serialize")]
     pub closed_at: Option<Timestamp>,
-    /// The call that gives it up, where its action has one: `ready` while the request is open; `pending`, `done` or `failed`
+    /// The call that cancels it, if its action has one: `ready` while the request is open; `pending`, `done` or `failed`
     /// once it was given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<String>,
@@ -173,7 +173,7 @@ pub struct TaskView {
     /// Key by which the called system knows a repeat of a request or a task.
     #[serde(default)]
     pub idempotency_key: Option<String>,
-    /// W3C trace context that it goes on with.
+    /// W3C trace context that it continues.
     pub trace: Option<String>,
     /// Node that did it.
     pub node: Option<String>,

@@ -169,15 +169,15 @@ pub struct Problem {
     pub title: String,
     /// HTTP status.
     pub status: u16,
-    /// Words for this occurrence.
+    /// Explanation of this occurrence.
     pub detail: String,
     /// Pointer to the first field at fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
-    /// Everything that is wrong; at most 100 faults are listed.
+    /// All faults; at most 100 are listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Detail>,
-    /// Present status of the order, where that is the reason.
+    /// Present status of the order, if that is the reason.
     #[serde(rename = "orderStatus", default, skip_serializing_if = "Option::is_none")]
     pub order_status: Option<String>,
 }

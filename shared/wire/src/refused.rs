@@ -40,7 +40,7 @@ pub struct RefusedView {
     /// Properties that it had, each as text; `headers` as JSON.
     #[schemars(extend("x-payload" = true))]
     pub properties: Value,
-    /// `text`, or `hex` where the body is no UTF-8.
+    /// `text`, or `hex` if the body is not UTF-8.
     pub encoding: String,
     /// Body, as text or as hexadecimal digits; the first MiB of a longer one.
     #[schemars(extend("x-payload" = true))]
@@ -54,7 +54,7 @@ pub struct ReplayBody {
     /// Reason, for the audit log.
     #[schemars(length(min = 1))]
     pub reason: String,
-    /// Other body, as text; left out: the body that it had, byte for byte.
+    /// Other body, as text; default: the old body, byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// Other key, where the key itself was wrong.
@@ -85,7 +85,7 @@ pub struct RefusedDropBody {
     /// Reason, for the audit log.
     #[schemars(length(min = 1))]
     pub reason: String,
-    /// Status: `open`, `answered` or `all`; left out: `open`.
+    /// Status: `open`, `answered` or `all`; default: `open`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<RefusedStatus>,
     /// First word of their reasons, like `conflict`.

@@ -33,7 +33,7 @@ pub struct RegisteredView {
 pub struct StartedView<'a> {
     /// Outcome of the registration: `accepted` or `duplicate`.
     pub registered: &'a str,
-    /// True if the order has ended; false where the time was over before.
+    /// True if the order has ended; false if the time passed first.
     #[serde(rename = "final")]
     pub is_final: bool,
     /// Remark that a value was changed, such as a sending time in the future.

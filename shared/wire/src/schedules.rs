@@ -23,13 +23,13 @@ pub struct ScheduleBody {
     /// Interval, like `15m`: counted from `from`, without that from 1970-01-01T00:00Z.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<String>,
-    /// The zone whose clocks and dates are meant, like `Europe/Berlin`; `UTC` if left out.
+    /// Time zone of times and dates, like `Europe/Berlin`; default: `UTC`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// Time before which no order is due.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub from: Option<Timestamp>,
-    /// Time from which on no order is due any more.
+    /// Time from which no order is due.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub until: Option<Timestamp>,
     /// Dates like `2026-12-31`, days of each year like `12-31`, and ranges of time that are left out.
@@ -41,7 +41,7 @@ pub struct ScheduleBody {
     /// Policy while an order of the schedule has not ended: `skip`, `queue`, `replace` or `allow`.
     #[serde(default)]
     pub overlap: Overlap,
-    /// True to pause it, false to let it go on; left out: as it is.
+    /// True to pause it, false to let it go on; default: unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
     /// Note for those who read it.
@@ -82,7 +82,7 @@ pub struct ScheduleActionRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleRunRequest {
-    /// A planned time that has passed, whose order is wanted after all; left out: now.
+    /// A planned time that has passed without an order; default: now.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub at: Option<Timestamp>,
     /// Reason, for the record.
@@ -114,7 +114,7 @@ pub struct ScheduleOutcome {
 pub struct ScheduleRunOutcome {
     /// Id of the order.
     pub order: String,
-    /// `accepted`, or `duplicate` where it was registered before.
+    /// `accepted`, or `duplicate` if it was registered before.
     pub status: String,
     /// Status of the order by now.
     pub order_status: String,
@@ -133,7 +133,7 @@ pub struct ScheduleRunView {
     /// The order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
-    /// Present status of the order; none where it is there no more.
+    /// Present status of the order; absent if it no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_status: Option<String>,
     /// Reason, where there is no order.
@@ -157,7 +157,7 @@ pub struct ScheduleCounts {
     pub registered: i64,
     /// Times without an order, because one of before had not ended.
     pub skipped: i64,
-    /// Times without an order, because nobody came in time.
+    /// Times without an order, because no activator handled them in time.
     pub missed: i64,
     /// Times whose orders were refused.
     pub refused: i64,
@@ -190,7 +190,7 @@ pub struct ScheduleView {
     pub rule: ScheduleRule,
     /// Note.
     pub note: String,
-    /// `active`, `paused`, or `over` where there is no further time.
+    /// `active`, `paused`, or `over` if there is no further time.
     pub state: String,
     /// True while it is paused.
     pub paused: bool,

@@ -17,7 +17,7 @@ pub struct OrderCounts {
     pub by: Vec<String>,
     /// Sum of all groups.
     pub orders: i64,
-    /// False where there are more orders than were looked at: then the counts are lower bounds.
+    /// False if there are more orders than were checked: then the counts are lower bounds.
     pub complete: bool,
     /// Groups, the largest first.
     pub items: Vec<OrderCount>,
@@ -36,7 +36,7 @@ pub struct OrderCount {
     pub newest: Option<String>,
 }
 
-/// A search that somebody gave a name.
+/// A saved search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedSearch {

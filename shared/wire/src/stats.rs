@@ -196,7 +196,7 @@ pub struct ErrorStats {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemStats {
-    /// Host, with the port where the URL has one.
+    /// Host, with the port if the URL has one.
     pub system: String,
     /// Number of calls.
     pub calls: i64,

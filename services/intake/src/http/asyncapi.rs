@@ -110,8 +110,8 @@ pub(crate) fn asyncapi(names: &Names) -> Value {
     let orders = [
         (key::CREATE, "An order to be registered.", schemas.of_request::<OrderBody>()),
         (key::RESTART, "A new life of an order that has ended.", schemas.of_request::<RestartBody>()),
-        (key::CANCEL, "An order is given up for good.", schemas.of_request::<ActionBody>()),
-        (key::INTERRUPT, "An order is stopped before it begins.", schemas.of_request::<ActionBody>()),
+        (key::CANCEL, "An order is canceled.", schemas.of_request::<ActionBody>()),
+        (key::INTERRUPT, "An order is stopped before it starts.", schemas.of_request::<ActionBody>()),
         (key::KILL, "An order that runs or waits is stopped.", schemas.of_request::<ActionBody>()),
         (key::CALL, "A call to a live order.", schemas.of_request::<CallBody>()),
     ]

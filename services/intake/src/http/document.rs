@@ -323,7 +323,10 @@ impl Operation {
 
     /// Adds the header that makes a repeat of the request harmless.
     pub(super) fn key(self) -> Self {
-        self.header("Idempotency-Key", "Key of the client: the same request again under it is done once.")
+        self.header(
+            "Idempotency-Key",
+            "Key of the client: the same request under the same key is carried out once.",
+        )
     }
 
     /// Ignores unknown parameters: the address is called by systems that add their own.
@@ -374,7 +377,7 @@ impl Operation {
         if self.is_part {
             described["responses"]["200"]["headers"]["Link"] = json!({
                 "description": "Address of the next page, relative to that of this one, with `rel=\"next\"` (RFC 8288); \
-                    left out on the last page.",
+                    absent on the last page.",
                 "schema": {"type": "string"},
             });
         }

@@ -49,14 +49,14 @@ pub(super) fn routes(table: Table) -> Table {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct RefusedQuery {
-    /// Messages of the page; left out: 50.
+    /// Messages of the page; default: 50.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<i64>,
     /// Word `next` of the page before.
     cursor: Option<i64>,
-    /// Status: `open`, `answered` or `all`; left out: `open`.
+    /// Status: `open`, `answered` or `all`; default: `open`.
     status: Option<RefusedStatus>,
-    /// Only messages whose reasons begin with this word, like `conflict`.
+    /// Only messages whose reason begins with this word, such as `conflict`.
     reason_type: Option<String>,
     /// Only messages that were refused before: a time, or a duration back from now.
     refused_before: Option<String>,

@@ -70,7 +70,7 @@ pub(super) async fn create(
 /// Query of a long poll.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct WaitQuery {
-    /// Longest wait: a number of seconds, or a duration like `1m30s`; left out: 30 s, at most 120 s.
+    /// Longest wait: a number of seconds, or a duration like `1m30s`; default: 30 s, at most 120 s.
     timeout: Option<String>,
 }
 

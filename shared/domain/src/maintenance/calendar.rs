@@ -41,22 +41,22 @@ spelled!(Period { Day => "day", Week => "week", Month => "month" });
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CalendarRule {
-    /// Start of the only occurrence; of a calendar with `every` the time before which none begins.
+    /// Start of the only occurrence; with `every`, none starts before it.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub from: Option<Timestamp>,
-    /// Time from which on none begins any more; only with `every`.
+    /// No window starts at or after it; only with `every`.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub until: Option<Timestamp>,
-    /// `day`, `week` or `month`; left out: once.
+    /// `day`, `week` or `month`; default: once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Period>,
     /// Days: of a week `monday` to `sunday`; of a month `1` to `31`, `last`, or such as `second sunday` and `last friday`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub on: Vec<String>,
-    /// Time of day at which it begins, like `22:00`; only with `every`.
+    /// Time of day at which it starts, such as `22:00`; only with `every`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// The zone whose clocks are meant, like `Europe/Berlin`; `UTC` if left out.
+    /// Time zone, like `Europe/Berlin`; default: `UTC`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// Length of each occurrence, like `3h`: time that passes, whatever the clocks show.

@@ -34,22 +34,22 @@ static WORDS: Keys = Keys::with_rules(
         key("http", Form::Named(&http::HTTP), "Calls a system over HTTP."),
         key("amqp", Form::Fields(&amqp::KEYS), "Publishes a message."),
         key("script", Form::Text, "Code in the script language."),
-        key("wait", Form::Either(&[Form::Fields(&WAIT), Form::Bare]), "Rests until the answers to all requests are in; leads to a waiting state."),
-        key("sleep", Form::Fields(&SLEEP), "Rests until a time; leads to a sleeping state."),
-        key("actor", Form::Fields(&actor::ACTOR), "Hands a task to a program outside, and rests until its decision."),
-        key("order", Form::Fields(&actor::ORDER), "Starts a child order, and awaits its end if asked to."),
-        key("choose", filled_list(&Form::Fields(&choose::BRANCH)), "Does the actions of the first branch whose condition holds."),
+        key("wait", Form::Either(&[Form::Fields(&WAIT), Form::Bare]), "Waits until all requests are answered; leads to a waiting state."),
+        key("sleep", Form::Fields(&SLEEP), "Sleeps until a time; leads to a sleeping state."),
+        key("actor", Form::Fields(&actor::ACTOR), "Hands a task to an external program, and waits for its decision."),
+        key("order", Form::Fields(&actor::ORDER), "Starts a child order, and optionally waits for its end."),
+        key("choose", filled_list(&Form::Fields(&choose::BRANCH)), "Runs the actions of the first branch whose condition holds."),
         key("parallel", choose::PARALLEL, "Makes 1 to 20 HTTP requests at once."),
-        key("each", Form::Fields(&each::KEYS), "Does the same actions for every element of a list."),
-        key("do", Form::Fields(&run::KEYS), "Runs an operation right here, with names of its own."),
+        key("each", Form::Fields(&each::KEYS), "Runs the same actions for every element of a list."),
+        key("do", Form::Fields(&run::KEYS), "Runs an operation here, with names of its own."),
         key("log", Form::AsWritten, "Writes a line to the log of the order."),
-        key("release", Form::Bare, "Gives up the queue of a sequential order before its end."),
+        key("release", Form::Bare, "Releases the queue of a sequential order before its end."),
     ],
     &[KeyRule::ExactlyOne],
 );
 
 #[rustfmt::skip]
-static WAIT: Keys = Keys::new(&[key("timeout", Form::Lapse, "How long; left out, as long as the order may wait.")]);
+static WAIT: Keys = Keys::new(&[key("timeout", Form::Lapse, "How long; default: as long as the order may wait.")]);
 
 #[rustfmt::skip]
 static SLEEP: Keys = Keys::with_rules(

@@ -50,13 +50,13 @@ pub struct LedgerFields {
     pub conditions: SearchQuery,
     /// Name of a saved search, in place of conditions.
     pub saved: Option<String>,
-    /// Start of the range: a time, or a duration back from now; left out: an hour before its end.
+    /// Start of the range: a time, or a duration back from now; default: an hour before its end.
     pub from: Option<String>,
-    /// End of the range, likewise; left out: now.
+    /// End of the range, likewise; default: now.
     pub until: Option<String>,
-    /// Sums for each `flow` or `scenario`, beside those of all.
+    /// Sums for each `flow` or `scenario`, besides those of all orders.
     pub by: Option<String>,
-    /// Orders that are summed at most, of all that were found; left out: 500.
+    /// Orders that are summed at most, of all that were found; default: 500.
     #[schemars(range(min = 1, max = 2000))]
     pub sample: Option<u32>,
 }

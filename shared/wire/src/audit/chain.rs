@@ -20,7 +20,7 @@ pub struct AuditLinkView {
     pub no: i64,
     /// SHA-256 over the link before and the entry, in base 16.
     pub hash: String,
-    /// The entry; left out where it is not there any more.
+    /// The entry; absent if it no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<AuditedEntry>,
 }
@@ -41,7 +41,7 @@ pub struct AuditedEntry {
     pub subject: String,
     /// Way by which the request came in.
     pub door: String,
-    /// Name that somebody has vouched for.
+    /// Name of the person or program, as it was authenticated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Address of the client, or exchange of the message.
@@ -93,7 +93,7 @@ pub struct AuditChainView {
     /// Age of the oldest of them, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsealed_seconds: Option<f64>,
-    /// Position behind which the next page begins; left out on the last one.
+    /// Position after which the next page starts; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<i64>,
 }

@@ -16,7 +16,7 @@ pub struct EndNotice<'a> {
     pub correlation_id: Option<&'a str>,
     /// Id of the business transaction.
     pub transaction_id: Option<&'a str>,
-    /// Labels that the client chose; left out where there are none.
+    /// Labels that the client chose; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<&'a Labels>,
     /// Name of the scenario.
@@ -102,7 +102,7 @@ pub struct MoveNotice<'a> {
     pub correlation_id: Option<&'a str>,
     /// Id of the business transaction.
     pub transaction_id: Option<&'a str>,
-    /// Labels that the client chose; left out where there are none.
+    /// Labels that the client chose; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<&'a Labels>,
     /// Name of the scenario.
@@ -119,7 +119,7 @@ pub struct MoveNotice<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoticeMove<'a> {
-    /// State that was left.
+    /// State that the order left.
     pub from: &'a str,
     /// Event that moved the order.
     pub event: &'a str,

@@ -44,8 +44,8 @@ pub(crate) fn parse_pair(argument: &str) -> Result<(String, Value), String> {
     let (name, value) = match name.strip_suffix(':') {
         None => (name, Value::String(value.to_owned())),
         Some(name) => {
-            let value =
-                serde_json::from_str(value).map_err(|error| format!("after `:=` stands JSON: {error}"))?;
+            let value = serde_json::from_str(value)
+                .map_err(|error| format!("the value after `:=` must be JSON: {error}"))?;
             (name, value)
         }
     };

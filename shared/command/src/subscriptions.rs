@@ -78,7 +78,7 @@ impl Commands {
         let tag = stored.map(StoredSubscription::tag);
         if !expected.allows(tag.as_deref()) {
             let detail = tag.map_or_else(
-                || format!("there is no subscription `{name}`; leave `If-Match` out to make it"),
+                || format!("there is no subscription `{name}`; send it without `If-Match` to make it"),
                 |tag| {
                     format!(
                         "subscription `{name}` has the tag \"{tag}\"; read it and put the change on top of it"

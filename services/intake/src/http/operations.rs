@@ -72,7 +72,7 @@ fn may_do(identity: &Identity, action: &str) -> Result<(), Problem> {
     if identity.role.admits_to(needed, false) {
         return Ok(());
     }
-    let detail = format!("the role `{}` does not permit `{action}`; it takes `{needed}`", identity.role);
+    let detail = format!("the role `{}` does not permit `{action}`; it needs `{needed}`", identity.role);
     Err(Problem::new(Type::Forbidden, detail))
 }
 

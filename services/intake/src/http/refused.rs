@@ -69,7 +69,7 @@ fn selection(
 ) -> Result<RefusedSelection, Problem> {
     let read = |text| {
         moment(text, Timestamp::now()).ok_or_else(|| {
-            Problem::new(Type::Invalid, "refusedBefore is neither a time nor a duration").at("/refusedBefore")
+            Problem::new(Type::Invalid, "refusedBefore must be a time or a duration").at("/refusedBefore")
         })
     };
     let answered = match status.unwrap_or_default() {

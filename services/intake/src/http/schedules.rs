@@ -171,7 +171,7 @@ async fn patch(
 ) -> HttpResult<Response<Body>> {
     let changes = read_json(&intake, body).await?;
     if !changes.is_object() {
-        return Err(Problem::new(Type::Invalid, "the body is to be a JSON object").into());
+        return Err(Problem::new(Type::Invalid, "the body must be a JSON object").into());
     }
     let view = intake.whole_views().schedule(&name).await?;
     let asked = expected(&headers)?;

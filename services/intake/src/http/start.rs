@@ -52,7 +52,7 @@ pub(super) async fn create(
     let request = register::read_value(body.take())?;
     if query.dry_run {
         if timeout.is_some() {
-            let text = "a dry run starts nothing that could be waited for: leave out `wait` or `dryRun`";
+            let text = "a dry run starts no order to wait for: remove `wait` or `dryRun`";
             return Err(ProblemResponse(Problem::new(Type::Invalid, text).at("/wait")));
         }
         return Ok(DryRun::of(&intake, scope, &headers)?.one(request).await?.into_response());

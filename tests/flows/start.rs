@@ -31,7 +31,7 @@ const ALL: &[Refused] = &[
     refused("node: {lost_after: 1s}", None, "at least three times"),
     refused("node: {name: \"a\\0b\"}", None, "no control character"),
     refused("node: {advertise: somewhere}", None, "must be `HOST:PORT`"),
-    refused("node: {certificate: /c.pem}", None, "goes with `node.key`"),
+    refused("node: {certificate: /c.pem}", None, "`node.key` belong together"),
     refused("node: {certificate: /no.pem, key: /no.key}", None, "no certificate can be read"),
     refused(
         "node: {listen: '203.0.113.7:0'}\nintake: {public_confirmed: true}",
@@ -48,7 +48,7 @@ const ALL: &[Refused] = &[
         "no certificate can be read",
     ),
     refused("broker: {url: 'amqps://h?cacertfile=/no'}", None, "no certificate can be read"),
-    refused("log: {level: loud}", None, "is no level"),
+    refused("log: {level: loud}", None, "is not a level"),
     refused("telemetry: {otlp: {endpoint: 'collector:4318'}}", None, "must begin with `http://`"),
     refused("access: {mode: ladp}", None, "did you mean `ldap`?"),
     refused("access: {local: {name: root, password_hash: secret}}", None, "`$argon2id$`"),

@@ -51,7 +51,7 @@ impl ApiClient {
         let base = server.trim().trim_end_matches('/').to_owned();
         if !base.starts_with("http://") && !base.starts_with("https://") {
             return Err(CliError::Usage(format!(
-                "`{server}` is no address; write it like http://127.0.0.1:8080"
+                "`{server}` is not an address; write it like http://127.0.0.1:8080"
             )));
         }
         // The first caller sets the provider of the process; others find it set.
@@ -292,7 +292,7 @@ impl ApiClient {
             return CliError::Usage("an id or a name is too long for the address of a request".to_owned());
         }
         if error.is_builder() {
-            return CliError::Usage(format!("`{}` is no address: {}", self.base, chain(error)));
+            return CliError::Usage(format!("`{}` is not an address: {}", self.base, chain(error)));
         }
         CliError::Away { server: self.base.clone(), why: chain(error) }
     }

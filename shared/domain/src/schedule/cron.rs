@@ -185,7 +185,7 @@ fn fields_of(text: &str) -> Result<Vec<FieldText>, CronFault> {
             } else {
                 format!("there are {}", names.join(", "))
             };
-            return Err(CronFault::new(1, format!("`{}` is no name of an expression", cut(word)), hint));
+            return Err(CronFault::new(1, format!("`{}` is not a name of an expression", cut(word)), hint));
         };
         return Ok(split(fields));
     }

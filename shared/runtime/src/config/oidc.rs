@@ -66,7 +66,8 @@ impl OidcSettings {
             (None, Some(_)) => "/access/oidc/client_id",
             _ => return None,
         };
-        let message = "`access.oidc.issuer` goes with `access.oidc.client_id`: set both, or none";
+        let message =
+            "`access.oidc.issuer` and `access.oidc.client_id` belong together: set both, or neither";
         Some(Fault::placed(None, place, message))
     }
 

@@ -337,7 +337,7 @@ fn certificate(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Strin
     let name = reader.text(spot)?;
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if name.is_empty() || name.starts_with('.') || !name.bytes().all(is_allowed) {
-        let fault = spot.fault(format!("{} is no name of a certificate", quoted(name)));
+        let fault = spot.fault(format!("{} is not a name of a certificate", quoted(name)));
         reader.push(fault.hint("write letters, digits, `-`, `_` and `.`"));
         return None;
     }

@@ -22,7 +22,7 @@ impl WebhookUrl {
     /// # Errors
     /// The fault of the URL.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let url = Url::parse(text).map_err(|error| format!("is no URL: {error}"))?;
+        let url = Url::parse(text).map_err(|error| format!("is not a URL: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
             return Err("must name a host, like https://hooks.example/orders".to_owned());
         }

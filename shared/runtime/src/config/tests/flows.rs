@@ -68,7 +68,7 @@ fn dsp_9_what_contradicts_itself_among_policies_is_refused_with_its_place() {
     };
     let long = "n".repeat(65);
     let cases = [
-        (limits("policies: {p: {scenarios: []}}"), "`scenarios` must be a list with at least one"),
+        (limits("policies: {p: {scenarios: []}}"), "`scenarios` must be a list with at least one entry"),
         (limits("policies: {p: {scenarios: [s]}}"), "expected `name: SCENARIO`"),
         (
             limits("policies: {p: {scenarios: [{name: s}], params: {mode: rated_flows}}}"),

@@ -242,7 +242,7 @@ fn scn_1_header_fields_and_credentials_are_checked() {
         ),
         (
             "- http: {url: 'https://h', auth: {certificate: ../bank}}",
-            "6:52: `../bank` is no name of a certificate; write letters, digits",
+            "6:52: `../bank` is not a name of a certificate; write letters, digits",
         ),
         (
             "- http: {url: 'http://h', auth: {token: u}}",

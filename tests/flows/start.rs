@@ -36,7 +36,7 @@ const ALL: &[Refused] = &[
     refused(
         "node: {listen: '203.0.113.7:0'}\nintake: {public_confirmed: true}",
         None,
-        "no address of this host",
+        "not an address of this host",
     ),
     refused("broker: {prefix: amq.shop}", None, "belongs to the broker"),
     refused("broker: {url: 'amqps://h?certfile=/c.pem'}", None, "both are needed"),

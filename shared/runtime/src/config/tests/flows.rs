@@ -119,7 +119,9 @@ fn act_3_wake_ups_without_a_repeat_are_refused_together_with_flow_limits() {
             let checked = check(&text, std::iter::empty());
             let found = checked.iter().find(|fault| fault.pointer == "/activation/mode");
             assert_eq!(found.is_some(), is_refused, "{activation} with {mode}: {checked:?}");
-            assert!(found.is_none_or(|fault| fault.message.contains("`distribution.mode: simple` only")));
+            assert!(
+                found.is_none_or(|fault| fault.message.contains("only with `distribution.mode: simple`"))
+            );
         }
     }
 }

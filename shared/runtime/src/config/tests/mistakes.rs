@@ -21,7 +21,7 @@ const MISTAKES: [(&str, &str); 60] = [
     ("node: {listen: 8080}", "is not an IP address with a port"),
     ("node: {listen: 'localhost:8080'}", "is not an IP address with a port"),
     ("node: {listen: '0.0.0.0:8080'}", "open to everybody"),
-    ("node: {listen: '203.0.113.9:0'}\nintake: {public_confirmed: true}", "no address of this host"),
+    ("node: {listen: '203.0.113.9:0'}\nintake: {public_confirmed: true}", "not an address of this host"),
     ("node: {lost_after: 5s}", "three times `node.heartbeat`"),
     ("node: {heartbeat: 10s}", "three times `node.heartbeat`"),
     ("node: {certificate: /c.pem}", "`node.key` belong together"),

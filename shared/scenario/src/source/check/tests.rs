@@ -103,7 +103,7 @@ fn scn_8_polling_states_are_checked() {
             &format!(
                 "  a: {{kind: polling, poll: {{interval: 1s, timeout: 1m}}, {polls}, on: {{success: d, fail: d, timeout: d, poll: a}}}}\n{ends}"
             ),
-            "4:126: `poll` is no transition: the state stays, and tries again",
+            "4:126: `poll` is not a transition: the order stays in the state and tries again",
         ),
         (
             &format!("  a: {{{polls}, on: {{success: d, fail: d}}}}\n{ends}"),
@@ -113,7 +113,7 @@ fn scn_8_polling_states_are_checked() {
             &format!(
                 "  a: {{kind: polling, poll: {{interval: 1s, timeout: 1m}}, actions: [{{script: 'poll()'}}, {{sleep: {{for: 1m}}}}], on: {{fail: d, timeout: d, sleep: z}}}}\n  z: {{kind: sleeping, on: {{timeout: d}}}}\n{ends}"
             ),
-            "4:87: a polling state makes only calls that are answered at once; move what suspends",
+            "4:87: a polling state makes only calls that are answered at once; move the action that suspends",
         ),
     ]);
 }
@@ -321,7 +321,7 @@ fn scn_1_states_of_rest_are_entered_by_their_event_only() {
     ]);
     check_table(&[(
         "scenario: s\ninitialState: z\nstates:\n  z: {kind: sleeping, on: {timeout: d}}\n  d: {kind: terminal}\n",
-        "2:15: the initial state `z` is sleeping; begin with a plain state",
+        "2:15: the initial state `z` is sleeping; start with a plain state",
     )]);
 }
 
@@ -330,7 +330,7 @@ fn scn_1_every_state_is_reached_and_can_end() {
     check(&[
         (
             "  a: {on: {success: d}}\n  b: {on: {success: d}}\n  d: {kind: terminal}\n",
-            "5:3: `b` cannot be reached from the initial state; lead a transition to it",
+            "5:3: `b` cannot be reached from the initial state; add a transition to it",
         ),
         ("  a: {on: {success: a}}\n", "4:3: there is no terminal state; add `done: {kind: terminal}`"),
     ]);

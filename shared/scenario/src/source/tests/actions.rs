@@ -23,7 +23,7 @@ fn scn_1_actions_are_distinguished_by_their_word() {
         ("- {}", "6:7: the action is empty; there are: http"),
         ("- release: 5", "6:16: `release` takes no settings; write `- release`"),
         ("- log: x\n  save: {a: 1}", "7:7: `save` stands beside `log`; indent it further"),
-        ("- log: x\n  release: true", "7:7: `release` stands beside `log`; begin the next action"),
+        ("- log: x\n  release: true", "7:7: `release` stands beside `log`; start the next action"),
     ]);
 }
 
@@ -141,11 +141,14 @@ fn scn_1_steps_at_once_are_checked() {
 #[test]
 fn scn_15_secrets_stand_only_in_what_is_sent() {
     check_actions(&[
-        ("- log: '${secret.KEY}'", "6:12: a secret is not allowed here; name it in what an `http` or `amqp`"),
+        (
+            "- log: '${secret.KEY}'",
+            "6:12: a secret is not allowed here; name it only in what an `http` or `amqp`",
+        ),
         ("- http: {url: 'http://h', save: {a: '${secret.KEY}'}}", "6:41: a secret is not allowed here"),
-        ("- http: {url: 'http://h', headers: {A: '${secret.KEY + 1}'}}", "6:44: a secret stands alone"),
+        ("- http: {url: 'http://h', headers: {A: '${secret.KEY + 1}'}}", "6:44: a secret must stand alone"),
         ("- savepoint: x", "6:7: a savepoint may stand only between the actions of an operation"),
-        ("- savepoint", "6:7: a savepoint stands between the actions of an operation"),
+        ("- savepoint", "6:7: a savepoint may stand only between the actions of an operation"),
         ("- http: {url: 'http://h', mask: [a]}", "6:31: unknown key `mask`"),
     ]);
 }

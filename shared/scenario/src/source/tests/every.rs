@@ -42,7 +42,7 @@ fn scn_1_rules_of_states() {
         ),
         (
             "  a: {on: {success: done, callback: done}}\n",
-            "4:27: the event `callback` cannot arise in `a`; remove it: `callback` ends the rest of waiting",
+            "4:27: the event `callback` cannot arise in `a`; remove it: `callback` occurs only in waiting",
         ),
         (
             "  a: {on: {success: done, sleep: s}}\n  s: {kind: sleeping, on: {timeout: done}}\n",

@@ -211,7 +211,7 @@ fn scn_1_params_are_a_schema_that_fetches_nothing() {
             "2:16: `https://h/s.json` points outside the schema; put it under `$defs`",
         ),
         ("params: {items: {$ref: 'file:///etc/passwd'}}", "2:24: `file:///etc/passwd` leads out"),
-        ("params: {$ref: '#'}", "2:9: the schema refers to itself endlessly; let a reference"),
+        ("params: {$ref: '#'}", "2:9: the schema refers to itself endlessly; put references"),
         (
             &doubling,
             "2:9: the schema asks for over a billion evaluations of one value, at most 10000 are made",

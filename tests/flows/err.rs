@@ -297,7 +297,7 @@ async fn err_14_classify_answers_the_same_by_file_and_by_server() {
     }
     let groups = pagurus(&["errors", "--by", "scenario", "--server", &base]).await;
     assert!(
-        groups.status.success() && String::from_utf8_lossy(&groups.stderr).contains("no order failed"),
+        groups.status.success() && String::from_utf8_lossy(&groups.stderr).contains("no order has failed"),
         "{groups:?}"
     );
     std::fs::remove_dir_all(&folder).unwrap();

@@ -249,7 +249,7 @@ async fn http_a_scenario_is_changed_on_top_of_what_was_read() {
     assert_eq!(cli(&["scenario", "apply", path, "--dry-run"]).await.1, 1, "a fault is reported");
     std::fs::write(&file, text("four")).unwrap();
     let (tried, code) = cli(&["scenario", "apply", path, "--dry-run"]).await;
-    assert!(code == 0 && tried.contains("can be applied; nothing is stored"), "{code}: {tried}");
+    assert!(code == 0 && tried.contains("valid; nothing was stored"), "{code}: {tried}");
     let (_, code) = cli(&["scenario", "apply", path, "--if-match", tag]).await;
     assert_eq!(code, 3, "refused");
     let (shown, _) = cli(&["scenario", "show", "s", "--json"]).await;

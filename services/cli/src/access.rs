@@ -121,7 +121,7 @@ pub(crate) const fn only_shows(command: &Command) -> bool {
 /// Tokens of programs.
 const TOKENS: List<TokenView> = List {
     path: "/v1/access/tokens",
-    none: "no token was made",
+    none: "there are no tokens",
     hint: None,
     columns: &[
         ("TOKEN", |token| token.id.clone()),
@@ -138,7 +138,7 @@ const TOKENS: List<TokenView> = List {
 /// Sessions of people.
 const SESSIONS: List<PersonSessionView> = List {
     path: "/v1/access/sessions",
-    none: "nobody has a session",
+    none: "nobody is logged in",
     hint: None,
     columns: &[
         ("SESSION", |session| session.id.clone()),
@@ -194,7 +194,7 @@ async fn make_token(make: Make, client: &ApiClient, screen: &Screen) -> Result<(
             let reply = session.post("/v1/access/tokens", &asked).await;
             // The token is shown this once, also where the session cannot be ended.
             if let Err(failure) = session.delete("/v1/session").await {
-                screen.note(&format!("the session could not be ended, and ends by itself: {failure}"));
+                screen.note(&format!("the session could not be ended; it expires by itself: {failure}"));
             }
             reply?
         }

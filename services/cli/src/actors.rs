@@ -35,7 +35,7 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
 /// Actors, with whom their tasks wait for.
 const ACTORS: List<ActorView> = List {
     path: "/v1/actors",
-    none: "no order waits for an actor, and none has decided a task within a day",
+    none: "no order waits for an actor, and no actor has decided a task in the last day",
     hint: None,
     columns: &[
         ("ACTOR", |actor| actor.actor.clone()),

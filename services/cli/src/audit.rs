@@ -79,7 +79,7 @@ struct ListArguments {
 /// Actions of people and programs.
 const AUDIT: List<AuditView> = List {
     path: "/v1/audit",
-    none: "nobody did anything of the kind",
+    none: "no matching actions",
     hint: None,
     columns: &[
         ("AT", |entry| time(entry.at)),

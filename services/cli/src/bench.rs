@@ -124,7 +124,7 @@ pub(crate) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Scre
         let count = arguments.orders.or(arguments.duration.is_none().then_some(USUAL_ORDERS));
         let count = count.map_or_else(|| "orders".to_owned(), |count| format!("{count} orders"));
         let warning = format!(
-            "this sends {count} of `{}`{} to {}: real ones",
+            "this sends {count} of scenario `{}`{} to {}; the orders are real",
             arguments.scenario,
             until(),
             client.base()
@@ -134,7 +134,7 @@ pub(crate) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Scre
     }
     let bench = Bench::of(arguments)?;
     screen.note(&format!(
-        "ids of the orders begin with {}; Ctrl-C ends it and shows what was measured",
+        "the ids of the orders start with {}; Ctrl-C stops and shows the results so far",
         bench.prefix
     ));
     let interrupted = tokio::spawn(until_interrupted(bench.stop.clone()));
@@ -150,7 +150,7 @@ pub(crate) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Scre
         screen.line(&figures.table(screen))?;
         if figures.not_ended() > 0 {
             screen.note(&format!(
-                "what has not ended goes on: pagurus order list --id-prefix {}",
+                "unfinished orders continue: pagurus order list --id-prefix {}",
                 bench.prefix
             ));
         }

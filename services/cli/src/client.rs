@@ -260,7 +260,7 @@ impl ApiClient {
                 Err(failure) if failure.is_away() && Instant::now() + RETRY < last => {
                     if !std::mem::replace(&mut is_reported, true) {
                         let left = last.saturating_duration_since(Instant::now()).as_secs();
-                        eprintln!("{}; trying on for {left} s", harmless(&failure.to_string()));
+                        eprintln!("{}; retrying for {left} s", harmless(&failure.to_string()));
                     }
                     tokio::time::sleep(RETRY).await;
                 }
@@ -300,8 +300,9 @@ impl ApiClient {
 
 /// A header value that nothing prints.
 fn secret(text: &str) -> Result<HeaderValue, CliError> {
-    let mut value = HeaderValue::from_str(text)
-        .map_err(|_| CliError::Usage("the token has characters that no token has".to_owned()))?;
+    let mut value = HeaderValue::from_str(text).map_err(|_| {
+        CliError::Usage("the token has characters that are not allowed in a token".to_owned())
+    })?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -81,8 +81,8 @@ pub(crate) async fn show_running(client: &ApiClient, screen: &Screen) -> Result<
     if screen.json {
         return screen.value(&state);
     }
-    let running =
-        serde_json::from_value(state).context("the process tells no configuration; is it older?")?;
+    let running = serde_json::from_value(state)
+        .context("the process reports no configuration; is it an older version?")?;
     screen.line(&table_of(&running, screen))
 }
 
@@ -145,8 +145,8 @@ fn check(
         }
         let with = match variables.len() {
             0 => String::new(),
-            1 => " with one variable of the environment".to_owned(),
-            count => format!(" with {count} variables of the environment"),
+            1 => " with one environment variable".to_owned(),
+            count => format!(" with {count} environment variables"),
         };
         screen.line(&format!("{} {}{with}", screen.paint(Paint::Good, "ok"), harmless(&name)))?;
     } else {

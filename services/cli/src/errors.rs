@@ -147,7 +147,7 @@ async fn groups(asked: &GroupArguments, client: &ApiClient, screen: &Screen) -> 
     }
     let groups: ErrorGroups = reply.read()?;
     if groups.items.is_empty() {
-        screen.note(&format!("no order failed since {}, none is in retry", time(groups.since)));
+        screen.note(&format!("no order has failed since {}, and none is in retry", time(groups.since)));
         return Ok(());
     }
     screen.line(&listed(&groups, Timestamp::now(), screen))?;

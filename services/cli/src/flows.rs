@@ -193,13 +193,13 @@ fn sentences(outcome: &StopOutcome, dry_run: bool, done: &str) -> Vec<String> {
         lines.push("… and more".to_owned());
     }
     if outcome.flows.is_empty() {
-        let later = if done == "stopped" { "; those that appear later are" } else { "" };
-        lines.push(format!("no flow that is known by now {is}{done}{later}"));
+        let later = if done == "stopped" { "; flows that appear later are" } else { "" };
+        lines.push(format!("no known flow {is}{done}{later}"));
     }
     if let Some(shift) = &outcome.shift {
         lines.push(match shift.shift {
-            Some(no) => format!("{} orders were moved behind the end by shift {no}", shift.orders),
-            None => format!("{} orders would be moved behind the end", shift.orders),
+            Some(no) => format!("{} orders were moved past the end by shift {no}", shift.orders),
+            None => format!("{} orders would be moved past the end", shift.orders),
         });
     }
     if !dry_run {
@@ -301,7 +301,7 @@ mod tests {
             [
                 "stopped: tariff|200",
                 "stopped: tariff|300",
-                "12 orders were moved behind the end by shift 2",
+                "12 orders were moved past the end by shift 2",
                 "stop 7 is in force; the last stage was handed out before it as 41",
             ]
         );
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(
             sentences(&none, false, "stopped"),
             [
-                "no flow that is known by now is stopped; those that appear later are",
+                "no known flow is stopped; flows that appear later are",
                 "stop 8: stored; no dispatcher has confirmed it yet: is one active?",
             ]
         );
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(
             sentences(&unconfirmed, false, "resumed"),
             [
-                "no flow that is known by now is resumed",
+                "no known flow is resumed",
                 "stop 7 is lifted; no dispatcher has confirmed it yet: is one active?",
             ]
         );

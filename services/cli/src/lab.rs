@@ -113,7 +113,7 @@ fn on_all_cores<T: Sync, O: Send>(
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads.min(what.len())).map(|_| scope.spawn(take_turns)).collect();
         for thread in threads {
-            let broke = |_| anyhow::anyhow!("a simulation broke off: this is a fault of the laboratory");
+            let broke = |_| anyhow::anyhow!("a simulation failed: this is a defect of the laboratory");
             outcomes.extend(thread.join().map_err(broke)?);
         }
         anyhow::Ok(())

@@ -147,7 +147,7 @@ const LONGEST_PAUSE: f64 = 86_400.0;
 
 /// A pause, as `--watch` takes it.
 fn seconds(text: &str) -> Result<Duration, String> {
-    let fault = || format!("write a number of seconds from {LEAST_PAUSE} on");
+    let fault = || format!("write a number of seconds, at least {LEAST_PAUSE}");
     let seconds: f64 = text.parse().map_err(|_| fault())?;
     let is_pause = (LEAST_PAUSE..=LONGEST_PAUSE).contains(&seconds);
     if is_pause { Ok(Duration::from_secs_f64(seconds)) } else { Err(fault()) }

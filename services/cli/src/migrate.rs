@@ -52,7 +52,7 @@ pub(crate) async fn run(
         return screen.value(&json!({"applied": applied, "roles": roles}));
     }
     if *roles {
-        screen.line("the users of the services may do what their statements need")?;
+        screen.line("the users of the services have the rights that their statements need")?;
     }
     if applied.is_empty() {
         return screen.line("the schema is up to date");

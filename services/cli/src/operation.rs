@@ -238,7 +238,7 @@ pub(crate) async fn begin(
     if how.no_wait {
         return if screen.json { screen.value(&operation) } else { screen.line(&operation.no.to_string()) };
     }
-    screen.note(&format!("operation {}: it goes on if this command is ended", operation.no));
+    screen.note(&format!("operation {}: it continues if you end this command", operation.no));
     watch::run(operation.no, client, screen).await
 }
 

@@ -127,7 +127,7 @@ fn moment(text: &str) -> String {
 /// Messages that can never be handled as they are.
 const REFUSED: List<RefusedLine> = List {
     path: "/v1/refused",
-    none: "no refused message waits for a decision; `--status all` shows those whose senders got a receipt, too",
+    none: "no refused message waits for a decision; `--status all` shows those whose senders got a receipt",
     hint: None,
     columns: &[
         ("ID", |line| line.id.clone()),
@@ -214,7 +214,7 @@ async fn edited(id: &str, client: &ApiClient) -> Result<String, CliError> {
     let is_whole = usize::try_from(view.line.bytes).is_ok_and(|bytes| bytes == view.body.len());
     if view.encoding != "text" || !is_whole {
         let message =
-            "the body is no text, or too long to be edited here: write it to a file and give --body @FILE";
+            "the body is not text, or too long to edit here: write it to a file and use --body @FILE";
         return Err(CliError::Usage(message.to_owned()));
     }
     let file = RefusedDraft::of(&view.body)?;

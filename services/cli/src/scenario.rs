@@ -112,7 +112,7 @@ impl std::str::FromStr for ScenarioArgument {
             None => (text, None),
             Some((name, version)) => {
                 let number = version.parse().ok().filter(|number| *number > 0);
-                let number = number.ok_or_else(|| format!("`{version}` is no version; write NAME@2"))?;
+                let number = number.ok_or_else(|| format!("`{version}` is not a version; write NAME@2"))?;
                 (name, Some(number))
             }
         };
@@ -228,7 +228,7 @@ fn list(items: Vec<Value>, screen: &Screen) -> Result<(), CliError> {
     }
     let versions: Versions = serde_json::from_value(items).map_err(anyhow::Error::from)?;
     if versions.items.is_empty() {
-        screen.note("no scenarios; `pagurus scenario apply FILE` brings one");
+        screen.note("no scenarios; `pagurus scenario apply FILE` stores one");
         return Ok(());
     }
     screen.line(&listed(&versions.items, screen))
@@ -258,7 +258,7 @@ async fn show(named: &ScenarioArgument, client: &ApiClient, screen: &Screen) -> 
     }
     if let Some(tag) = &reply.tag {
         screen.note(&format!(
-            "tag {tag}: `scenario apply --if-match {tag}` stores a text only on top of this one"
+            "tag {tag}: `scenario apply --if-match {tag}` stores a text only if this is still the newest version"
         ));
     }
     screen.foreign(&reply.text)

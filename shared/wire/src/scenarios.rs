@@ -87,7 +87,7 @@ pub struct AppliedView {
     /// Newest versions of the scenarios that run this operation.
     #[serde(rename = "usedBy", default, skip_serializing_if = "Vec::is_empty")]
     pub used_by: Vec<OperationUserView>,
-    /// Tag of that version: `If-Match` with it stores a text only on top of this one.
+    /// Tag of that version: `If-Match` with it stores a text only if this is still the newest version.
     #[serde(default)]
     pub tag: String,
     /// Places that mean something else than their author may think.

@@ -57,7 +57,7 @@ pub(crate) async fn run(
     if look(&arguments.files)?.is_empty() {
         screen.note(files::NONE);
     }
-    screen.note("watching; Ctrl-C ends");
+    screen.note("watching; Ctrl-C stops");
     tokio::select! {
         ended = watch.go_on() => ended,
         _ = tokio::signal::ctrl_c() => Ok(()),

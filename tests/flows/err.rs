@@ -280,7 +280,7 @@ async fn err_14_classify_answers_the_same_by_file_and_by_server() {
         pagurus(&["classify", "--config", file.to_str().unwrap(), "--path", "/a", "--status", "503"]).await;
     let shown = String::from_utf8(people.stdout).unwrap();
     assert!(
-        shown.starts_with("rule    any.rule\nclass   all.unavailable\npolicy  p\n- rule `any.rule` takes"),
+        shown.starts_with("rule    any.rule\nclass   all.unavailable\npolicy  p\n- rule `any.rule` matches"),
         "{shown}"
     );
     std::fs::write(&file, "execution: {error_handling: {sync: {mod: retry}}}").unwrap();

@@ -112,7 +112,7 @@ fn err_15_a_class_may_come_from_one_layer_and_the_policy_from_the_other_and_it_i
     assert_eq!((explained.rule.as_deref(), explained.policy.as_deref()), (Some("o"), Some("own")));
     let why = explained.why.join("; ");
     assert!(
-        why.contains("those of the scenario are asked") && why.contains("the policy is the scenario's own"),
+        why.contains("those of the scenario apply") && why.contains("the policy is the scenario's own"),
         "{why}"
     );
     let alone = super::super::explain(&deployment, &question).unwrap();

@@ -371,7 +371,7 @@ async fn amqp_1_an_intake_for_one_transport_leaves_the_other_to_others() {
     // Nobody takes the message, and the doctor says so.
     send(&engine, br#"{"id": "by-message", "scenario": "asks"}"#).await;
     until("the doctor finds the queue without a consumer", PATIENCE, async || {
-        engine.get("/v1/doctor").await.unwrap().body.to_string().contains("nobody takes from")
+        engine.get("/v1/doctor").await.unwrap().body.to_string().contains("nobody consumes from")
     })
     .await;
     assert_eq!(engine.get("/v1/orders/by-message").await.unwrap().status, 404);

@@ -349,5 +349,5 @@ async fn ord_28_29_an_order_that_does_not_run_is_explained() {
     .await;
     assert_eq!(engine.order("soon").await.unwrap()["status"], "postponed");
     let explained = engine.part("soon", "explain").await;
-    assert!(explained["explanation"].as_str().unwrap().contains("may run since"), "{explained}");
+    assert!(explained["explanation"].as_str().unwrap().contains("ready since"), "{explained}");
 }

@@ -170,7 +170,7 @@ impl Commands {
             return Err(Problem::of_field("/from", "must not lie before 1970"));
         }
         if asked.from >= until || until > Timestamp::now() {
-            return Err(Problem::of_field("/until", "must lie behind `from` and not ahead of now"));
+            return Err(Problem::of_field("/until", "must be after `from` and not ahead of now"));
         }
         self.change(name, async |tx, stored| {
             let no = match begin_replay(tx, &stored, (asked.from, asked.until), &asked.reason, by).await? {

@@ -249,7 +249,7 @@ fn form_of(text: &str) -> Result<InputFormat, String> {
         (_, None) => Err("there is nothing in it".to_owned()),
         (Ok(_), Some('{')) => Ok(InputFormat::One),
         (Ok(_), Some('[')) => Ok(InputFormat::Array),
-        (Ok(_), _) => Err("an order is a JSON object".to_owned()),
+        (Ok(_), _) => Err("an order must be a JSON object".to_owned()),
         (Err(error), first) => {
             let mut lines = text.lines().filter(|line| !line.trim().is_empty());
             let mut several = lines.clone().skip(1).peekable();

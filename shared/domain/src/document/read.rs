@@ -136,7 +136,7 @@ fn over_budget(breach: &BudgetBreach, limits: &DocumentLimits) -> (String, Optio
             ("anchors and aliases (`&`, `*`) are not allowed".to_owned(), Some("write the value out"))
         }
         BudgetBreach::Documents { .. } => {
-            ("a second document begins here".to_owned(), Some("one file holds one document"))
+            ("a second document starts here".to_owned(), Some("a file may contain only one document"))
         }
         BudgetBreach::Depth { .. } => (format!("nested deeper than {} levels", limits.depth), None),
         _ => (format!("the document has more than {} keys and values", limits.nodes), None),

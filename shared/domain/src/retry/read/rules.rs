@@ -112,7 +112,7 @@ fn classes(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Vec<
         if entries.is_empty() {
             let fault =
                 Fault::placed(Some(key.at), &at, "the class has neither `responses` nor `exceptions`");
-            reader.faults.push(fault.hint("say what it takes: `responses: [{status_codes: [503]}]`"));
+            reader.faults.push(fault.hint("say what belongs to it: `responses: [{status_codes: [503]}]`"));
         }
         for (key, value, at) in entries {
             if key.name == "responses" {

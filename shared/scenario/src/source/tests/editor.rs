@@ -52,7 +52,7 @@ const BEYOND: &[&str] = &[
     "is awaited by a `wait` behind it",
     "equally specific",
     "is given twice",
-    "say the same",
+    "set the same header",
     "the name `a`",
     "never runs",
     "never taken",

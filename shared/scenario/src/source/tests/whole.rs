@@ -210,7 +210,7 @@ fn scn_1_params_are_a_schema_that_fetches_nothing() {
             "params: {$ref: 'https://h/s.json'}",
             "2:16: `https://h/s.json` points outside the schema; put it under `$defs`",
         ),
-        ("params: {items: {$ref: 'file:///etc/passwd'}}", "2:24: `file:///etc/passwd` leads out"),
+        ("params: {items: {$ref: 'file:///etc/passwd'}}", "2:24: `file:///etc/passwd` points outside"),
         ("params: {$ref: '#'}", "2:9: the schema refers to itself endlessly; put references"),
         (
             &doubling,

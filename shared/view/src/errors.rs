@@ -31,7 +31,7 @@ const MAX_LIMIT: usize = 500;
 /// Query of the groups of failed and retrying orders.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ErrorGroupsQuery {
-    /// Field that the groups have in common: `class`, `scenario`, `state` where the error arose, `step` where the order is, or `system`; default: `class`.
+    /// Field that the groups have in common: `class`, `scenario`, `state` where the error occurred, `step` where the order is, or `system`; default: `class`.
     by: Option<String>,
     /// Only orders that failed by this class; `unclassified` stands for those without one.
     class: Option<String>,

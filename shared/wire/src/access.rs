@@ -133,7 +133,7 @@ pub struct PersonSessionView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessExplanation {
-    /// Name that was asked for.
+    /// Requested name.
     pub name: String,
     /// Steps, in order.
     pub steps: Vec<AccessStep>,

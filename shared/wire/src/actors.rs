@@ -12,7 +12,7 @@ pub struct ActorView {
     /// Name of the actor.
     pub actor: String,
     /// `served`, `busy` (programs are connected, and tasks wait in the queue), `unserved` (orders wait, and no program is
-    /// connected), `idle` (no order waits), or `unknown` where the broker did not answer.
+    /// connected), `idle` (no order waits), or `unknown` if the broker did not answer.
     pub state: String,
     /// Programs that are connected to its queue; absent if the broker did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -37,7 +37,7 @@ pub struct AuditView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditedPrincipal {
-    /// Way by which the request came in.
+    /// Door by which the request arrived.
     pub door: String,
     /// Name of the person or program, as it was authenticated.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -26,7 +26,7 @@ pub struct DecisionView {
     pub by: Option<Value>,
     /// Figures of that time.
     pub numbers: DecisionNumbers,
-    /// Decisions like it since the one before in the list, which have no line of their own: probes of an outage that goes on, and
+    /// Similar decisions since the previous one in the list, which have no line of their own: probes of a continuing outage, and
     /// small steps of a limit.
     #[serde(default)]
     pub left_out: u64,

@@ -21,7 +21,7 @@ pub struct LedgerView {
     pub total_ms: i64,
     /// Milliseconds by reason, the longest first.
     pub shares: Vec<LedgerShareView>,
-    /// Times one after the other, the last thousand. Each begins where the one before ends.
+    /// Spans in sequence, the last thousand. Each starts where the previous one ends.
     pub spans: Vec<LedgerSpanView>,
     /// Spans before these.
     pub left_out: usize,

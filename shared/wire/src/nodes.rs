@@ -90,7 +90,7 @@ pub struct NodeOrderOutcome {
     pub role: String,
     /// Name of the node.
     pub name: String,
-    /// True where it is out of service now.
+    /// True if it is out of service now.
     pub offline: bool,
     /// False if it was so before.
     pub changed: bool,

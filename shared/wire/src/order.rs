@@ -171,7 +171,7 @@ pub struct EntryPointView {
     pub visited_at: String,
 }
 
-/// The action that failed, from which a repair may go on.
+/// The action that failed, from which a repair may continue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailedActionView {
@@ -185,7 +185,7 @@ pub struct FailedActionView {
     /// Elements of an `each` that went through: they are not done again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elements_done: Option<u32>,
-    /// Elements of that `each` in all.
+    /// Elements of that `each` in total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elements: Option<u32>,
 }
@@ -247,7 +247,7 @@ pub struct OrderView {
     /// Set if its stored rows contradict each other, and a person has to check it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inconsistent: Option<InconsistencyView>,
-    /// Promise to its client, where there is one.
+    /// Promise to its client, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<PromiseView>,
     /// Number of the life.
@@ -272,7 +272,7 @@ pub struct OrderView {
     /// End of this life.
     #[serde(serialize_with = "time::serialize")]
     pub finished_at: Option<Timestamp>,
-    /// Milliseconds of this life that is over, from its first stage to its end.
+    /// Milliseconds of this ended life, from its first stage to its end.
     #[serde(default)]
     pub duration_ms: Option<i64>,
     /// Time of the last change.
@@ -294,13 +294,13 @@ pub struct OrderView {
     pub progress: f64,
     /// State at which a restart resumes.
     pub entry_point: Option<String>,
-    /// Entry points that this life has visited, each once, the last one last: a restart may begin at any of them.
+    /// Entry points that this life has visited, each once, the last one last: a restart may start at any of them.
     #[serde(default)]
     pub entry_points: Vec<EntryPointView>,
-    /// The action that failed, where a repair may go on from it.
+    /// The action that failed, if a repair may continue from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_action: Option<FailedActionView>,
-    /// Question that its running stage waits for, where that takes some seconds.
+    /// Call whose answer its running stage has awaited for some seconds.
     pub asking: Option<crate::parts::AskingView>,
     /// The orders that it waits for, or waited for.
     #[serde(default)]
@@ -358,7 +358,7 @@ pub struct OrderLine {
     /// True if its stored rows contradict each other, and a person has to check it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub inconsistent: bool,
-    /// True where it will probably be late for what its client was promised.
+    /// True if it will probably miss its promise.
     #[serde(default, skip_serializing_if = "is_false")]
     pub jeopardy: bool,
 }
@@ -394,7 +394,7 @@ pub struct StatusView {
     pub is_final: bool,
     /// Number of the life.
     pub life: i32,
-    /// Remark that something was not done exactly as asked for, such as a sending time in the future.
+    /// Note that something was not done exactly as requested, such as a sending time in the future.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

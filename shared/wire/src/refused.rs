@@ -16,7 +16,7 @@ pub struct RefusedLine {
     pub reason: String,
     /// Time of the refusal.
     pub refused_at: String,
-    /// True if its sender got a receipt that says why, so that it waits for nobody's decision.
+    /// True if its sender got a receipt that says why, so that it needs no decision.
     #[serde(default)]
     pub answered: bool,
     /// Exchange to which it had been published.
@@ -57,10 +57,10 @@ pub struct ReplayBody {
     /// Other body, as text; default: the old body, byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// Other key, where the key itself was wrong.
+    /// New key, if the old one was wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// True to send it without its `reply_to`: nobody gets a receipt.
+    /// True to send it without its `reply_to`: no receipt is sent.
     #[serde(default, rename = "withoutReceipt", skip_serializing_if = "std::ops::Not::not")]
     pub without_receipt: bool,
 }

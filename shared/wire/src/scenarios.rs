@@ -48,7 +48,7 @@ pub struct CheckedView {
     pub used_by: Vec<OperationUserView>,
 }
 
-/// The newest version of a scenario that runs an operation. It goes on with the version that it has until it is applied
+/// The newest version of a scenario that runs an operation. It keeps running the version that it has until it is applied
 /// again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationUserView {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ScheduleBody {
-    /// Name, with which the ids of its orders begin: letters, digits, `-`, `_`, `.` and `:`. `PUT` has it in its path.
+    /// Name, with which the ids of its orders start: letters, digits, `-`, `_`, `.` and `:`. `PUT` has it in its path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The order: a registration without its `id`. Its texts may have `${schedule.time}`, `${schedule.localTime}`,
@@ -41,7 +41,7 @@ pub struct ScheduleBody {
     /// Policy while an order of the schedule has not ended: `skip`, `queue`, `replace` or `allow`.
     #[serde(default)]
     pub overlap: Overlap,
-    /// True to pause it, false to let it go on; default: unchanged.
+    /// True to pause it, false to resume it; default: unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
     /// Note for those who read it.
@@ -96,7 +96,7 @@ pub struct ScheduleRunRequest {
 pub struct ScheduleOutcome {
     /// Name of the schedule.
     pub schedule: String,
-    /// Change that was made: `created`, `changed`, `unchanged`, `paused` or `resumed`; of a dry run the one that would be made.
+    /// Change that was made: `created`, `changed`, `unchanged`, `paused` or `resumed`; of a dry run, the change that would be made.
     pub change: String,
     /// Tag of the schedule by now; none of a dry run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,7 +108,7 @@ pub struct ScheduleOutcome {
     pub next: Vec<Timestamp>,
 }
 
-/// Outcome of an order that was asked for by hand.
+/// Outcome of an order that was requested by hand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduleRunOutcome {
@@ -136,7 +136,7 @@ pub struct ScheduleRunView {
     /// Present status of the order; absent if it no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_status: Option<String>,
-    /// Reason, where there is no order.
+    /// Reason, if there is no order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Missed times up to this one, of many that were missed together; more than that where it is 10000.

@@ -115,7 +115,7 @@ pub struct WindowView {
     /// The next time for which it will be open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<OccurrenceView>,
-    /// Times that begin then or earlier were called off.
+    /// Times that start then or earlier were canceled.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub void_until: Option<Timestamp>,
     /// Reason.
@@ -151,7 +151,7 @@ pub struct WindowOutcome {
     /// True if there are more flows than are listed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more_flows: bool,
-    /// The shift that has moved orders behind the end of the time that was called off: undo it if they are to come earlier.
+    /// The shift that moved orders past the end of the canceled time: undo it to let them run earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<i64>,
     /// Confirmation of the active dispatcher.

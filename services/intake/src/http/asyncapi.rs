@@ -66,7 +66,7 @@ fn header(name: &str) -> Value {
             "description": "When the client sent the message: RFC 3339, or milliseconds since 1970."}),
         "step-status" => text("Status of the step that is answered, for the rules of errors."),
         "sequence" => {
-            json!({"type": "integer", "description": "Of one that tells of a move: grows with each such message of the order."})
+            json!({"type": "integer", "description": "For messages about transitions: grows with each such message of the order."})
         }
         "transaction-id" => text("The business transaction of the order."),
         name => match name.strip_prefix("cloudEvents_") {

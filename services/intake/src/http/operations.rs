@@ -32,11 +32,11 @@ pub(super) fn routes(table: Table) -> Table {
             create,
             operator("Acts on every order that a search finds, or shows what would be done.")
                 .scoped()
-                .more("Orders are selected first, then acted on by all activators, at the rate that is asked for and no faster than their flows take them.")
+                .more("Orders are selected first, then acted on by all activators, at the requested rate, and no faster than their flows take them.")
                 .key()
                 .takes::<OperationRequest>()
                 .gives::<OperationOutcome>(201, "Begun.")
-                .gives::<OperationOutcome>(200, "What it would be."),
+                .gives::<OperationOutcome>(200, "What would be done."),
         )
         .get("/v1/operations", list, viewer("Operations, the newest first.").scoped())
         .get("/v1/operations/{no}", show, viewer("One operation, with the reasons of what it did not do."))

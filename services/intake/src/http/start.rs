@@ -33,7 +33,7 @@ pub(super) struct StartQuery {
     #[serde(default)]
     dry_run: bool,
     /// Longest wait for the end of the order: a number of seconds, or a duration like `1m30s`, at most 120 s. The answer is
-    /// then the order as it ended, or as it stands when the time is over; it goes on all the same.
+    /// then the order as it ended, or as it is when the time has passed; it continues all the same.
     wait: Option<String>,
 }
 

@@ -18,7 +18,7 @@ pub struct Question<'a> {
     pub path: Option<&'a str>,
     /// The HTTP method; without it `GET`.
     pub method: Option<&'a str>,
-    /// The host, with the port where the URL has one.
+    /// The host, with the port if the URL has one.
     pub host: Option<&'a str>,
     /// Target of a message: `vhost?exchange=a&key=b`.
     pub amqp: Option<&'a str>,

@@ -52,7 +52,7 @@ pub struct LedgerFields {
     pub saved: Option<String>,
     /// Start of the range: a time, or a duration back from now; default: an hour before its end.
     pub from: Option<String>,
-    /// End of the range, likewise; default: now.
+    /// End of the range, in the same form; default: now.
     pub until: Option<String>,
     /// Sums for each `flow` or `scenario`, besides those of all orders.
     pub by: Option<String>,

@@ -31,7 +31,7 @@ pub struct AuditLinkView {
 pub struct AuditedEntry {
     /// Transaction that wrote it.
     pub transaction: i64,
-    /// Time of the action, to the microsecond; a number of microseconds since 1970 where no calendar has that time.
+    /// Time of the action, to the microsecond; or a number of microseconds since 1970 if no calendar has that time.
     pub at: String,
     /// Name of the action.
     pub action: String,
@@ -39,7 +39,7 @@ pub struct AuditedEntry {
     pub kind: String,
     /// Name of what it was done to.
     pub subject: String,
-    /// Way by which the request came in.
+    /// Door by which the request arrived.
     pub door: String,
     /// Name of the person or program, as it was authenticated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ pub struct ChainPointView {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditChainView {
-    /// The last link that retention has removed; position 0 where it has removed none.
+    /// The last link that retention has removed; position 0 if it has removed none.
     pub anchor: ChainPointView,
     /// Entries that were removed with the links up to the anchor.
     pub forgotten: i64,

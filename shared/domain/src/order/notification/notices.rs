@@ -50,10 +50,10 @@ pub struct EndNotice<'a> {
     pub stages: i32,
     /// Stages of this life that repeated another after a classified error.
     pub retries: i32,
-    /// Need of a person; none where the notification is of an end.
+    /// Need of a person; none if the notification reports an end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<NoticeParked>,
-    /// Jeopardy of the order; none where the notification is of an end.
+    /// Jeopardy of the order; none if the notification reports an end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jeopardy: Option<NoticeJeopardy<'a>>,
 }
@@ -76,7 +76,7 @@ pub struct NoticeJeopardy<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoticeError<'a> {
-    /// Class; none where no rule gave one.
+    /// Class; none if no rule assigned one.
     pub class: Option<&'a str>,
     /// Words for people.
     pub message: &'a str,

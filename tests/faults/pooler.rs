@@ -87,7 +87,7 @@ async fn qlt_5_a_pooler_that_does_not_keep_the_settings_of_sessions_is_refused_w
         let pooler = Pooler::start(&folder, &server, settings).await;
         let (is_done, text) = migrate(&pooler.url());
         assert!(!is_done, "{settings}: {text}");
-        for words in ["a pooler stands before the database", "connect to PostgreSQL itself"] {
+        for words in ["a connection pooler in front of the database", "connect to PostgreSQL directly"] {
             assert!(text.contains(words), "{settings}: {text}");
         }
         pooler.end().await;

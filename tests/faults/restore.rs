@@ -104,7 +104,7 @@ async fn rec_14_recover_beside_running_services_is_refused_and_by_force_it_voids
     let refused = recover(&engine, &[]);
     assert_eq!(refused.status.code(), Some(3), "refused by the present state: {refused:?}");
     let text = String::from_utf8_lossy(&refused.stdout).into_owned();
-    for word in ["services run", "worker worker-1", "--force"] {
+    for word in ["services are running", "worker worker-1", "--force"] {
         assert!(text.contains(word), "{word}: {text}");
     }
     assert_eq!(number(&database, RECOVERED).await, 0, "what was refused was not done");

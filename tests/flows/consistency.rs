@@ -168,7 +168,7 @@ async fn rec_6_each_seeded_corruption_is_found_by_its_name_and_repaired_or_marke
             assert!(note.starts_with("repaired: ") && note.contains(finding), "{seed}: {note}");
             assert!(!note.contains("inconsistent"), "{seed}: {note}");
             let log = engine.part(&id, "log").await.to_string();
-            assert!(log.contains(&format!("checked, and repaired ({finding}")), "{log}");
+            assert!(log.contains(&format!("checked and repaired ({finding}")), "{log}");
             assert_eq!(check().await, "nothing is wrong with it", "after {seed}");
             continue;
         }

@@ -55,12 +55,15 @@ impl Contract {
         let answers = &self.document["paths"][&path][&method]["responses"];
         let key = status.to_string();
         let key = if answers[&key].is_null() { "default" } else { &key };
+        let shared =
+            answers[key]["$ref"].as_str().and_then(|name| self.document.pointer(name.strip_prefix('#')?));
+        let answer = shared.unwrap_or(&answers[key]);
         let media = media.split(';').next().unwrap_or_default();
-        if answers[key]["content"].is_null() && !answers[key].is_null() {
+        if answer["content"].is_null() && !answer.is_null() {
             let empty = body.is_empty();
             return if empty { Vec::new() } else { vec![format!("{method} {path}: {status} has a body")] };
         }
-        let content = &answers[key]["content"][media];
+        let content = &answer["content"][media];
         if content.is_null() {
             return vec![format!("{method} {path}: {status} as {media} is not in the document")];
         }

@@ -70,7 +70,7 @@ async fn qlt_8_a_scenario_whose_system_hangs_leaves_room_for_the_others() {
     for n in (0..2500).rev() {
         let answer = engine.part(&format!("h{n}"), "explain").await;
         let text = answer["explanation"].as_str().unwrap().to_owned();
-        if text.starts_with("it may run") {
+        if text.starts_with("ready since") {
             explained = Some(text);
             break;
         }

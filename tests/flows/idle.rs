@@ -22,7 +22,7 @@ async fn tells(engine: &Installation, id: &str, cause: &str) {
     })
     .await;
     let log = engine.part(id, "log").await.to_string();
-    assert!(log.contains("stood still, found by activator-1"), "{log}");
+    assert!(log.contains("made no progress, found by activator-1"), "{log}");
 }
 
 #[tokio::test]

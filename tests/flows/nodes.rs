@@ -371,7 +371,7 @@ async fn amqp_1_an_intake_for_one_transport_leaves_the_other_to_others() {
     // Nobody takes the message, and the doctor says so.
     send(&engine, br#"{"id": "by-message", "scenario": "asks"}"#).await;
     until("the doctor finds the queue without a consumer", PATIENCE, async || {
-        engine.get("/v1/doctor").await.unwrap().body.to_string().contains("nobody takes from")
+        engine.get("/v1/doctor").await.unwrap().body.to_string().contains("nobody consumes from")
     })
     .await;
     assert_eq!(engine.get("/v1/orders/by-message").await.unwrap().status, 404);
@@ -386,7 +386,7 @@ async fn amqp_1_an_intake_for_one_transport_leaves_the_other_to_others() {
     let api = engine.env().http().get(format!("{}/v1/orders", messages.url())).send().await.unwrap();
     let (status, problem): (u16, Value) = (api.status().as_u16(), api.json().await.unwrap());
     assert_eq!(status, 404);
-    assert!(problem["detail"].as_str().unwrap().contains("takes messages only"), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("takes only messages"), "{problem}");
     let output = pagurus(&["--server", engine.base(), "nodes", "list"]).await;
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(shown.contains("intake (http)") && shown.contains("intake (amqp)"), "{shown}");

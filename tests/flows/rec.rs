@@ -92,7 +92,7 @@ async fn rec_2_a_claim_whose_answer_was_lost_is_found_by_its_worker_and_given_ba
     for id in ["a", "b", "c"] {
         engine.reach(id, "success").await;
         let log = engine.part(id, "log").await.to_string();
-        assert!(log.contains("its node never learned that it had it"), "{log}");
+        assert!(log.contains("its node never learned of it"), "{log}");
     }
     assert_eq!(engine.world().calls("/do").len(), 3);
 }

@@ -180,7 +180,7 @@ async fn config_a_faulty_file_is_refused_and_the_old_one_stays() {
     engine.run(json!({"id": "mended", "scenario": "says"}), "success").await;
     assert_eq!(engine.calls("/says", 1).await[0].body["word"], "better");
     for node in &engine.nodes {
-        let line = logged(node, "when the process starts again").await;
+        let line = logged(node, "when the process is restarted").await;
         assert!(line.contains("broker.prefetch"), "{line}");
         let log = log_of(node);
         let count = log.matches(INVALID).count();

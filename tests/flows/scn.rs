@@ -364,8 +364,8 @@ async fn scn_1_applying_warns_of_what_the_deployment_does_not_have() {
     };
     let expected = [
         "this deployment has no constant `config.nope`",
-        "this node can read no secret `none`",
-        "there is no scenario `nc-not-there` for its child orders",
+        "this node cannot read a secret `none`",
+        "there is no scenario `nc-not-there`, which its child orders need",
     ];
     assert_eq!(messages(&applied["warnings"]), expected, "{applied}");
     assert_eq!(applied["warnings"][0]["line"], 8, "{applied}");

@@ -249,7 +249,7 @@ async fn http_a_scenario_is_changed_on_top_of_what_was_read() {
     assert_eq!(cli(&["scenario", "apply", path, "--dry-run"]).await.1, 1, "a fault is reported");
     std::fs::write(&file, text("four")).unwrap();
     let (tried, code) = cli(&["scenario", "apply", path, "--dry-run"]).await;
-    assert!(code == 0 && tried.contains("can be applied; nothing is stored"), "{code}: {tried}");
+    assert!(code == 0 && tried.contains("valid; nothing was stored"), "{code}: {tried}");
     let (_, code) = cli(&["scenario", "apply", path, "--if-match", tag]).await;
     assert_eq!(code, 3, "refused");
     let (shown, _) = cli(&["scenario", "show", "s", "--json"]).await;
@@ -389,7 +389,7 @@ async fn ord_28_a_running_stage_shows_what_it_waits_for() {
     let target = asking["target"].as_str().unwrap();
     assert!(target.starts_with("POST ") && target.ends_with("/slow"), "{asking}");
     let explanation = engine.part("a", "explain").await["explanation"].as_str().unwrap().to_owned();
-    assert!(explanation.contains("in state `work` it waits for the answer of POST "), "{explanation}");
+    assert!(explanation.contains("in state `work`, it has waited for the answer of POST "), "{explanation}");
     let order = engine.reach("a", "success").await;
     assert!(order["asking"].is_null(), "{order}");
     until("nothing of it is left", PATIENCE, async || {

@@ -22,7 +22,7 @@ use crate::screen::{Screen, time};
 /// Commands about access.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show who you are to the server, and in which role
+    /// Show as whom the server knows you, and your role
     Who,
     /// List, make and revoke tokens of programs
     #[command(subcommand)]
@@ -30,24 +30,24 @@ pub(crate) enum Command {
     /// List and end sessions of people
     #[command(subcommand)]
     Sessions(SessionsCommand),
-    /// Tell which groups the directory finds for a person, and which role they give
+    /// Explain the role of a person: the groups that the directory finds, and the role that they give
     Explain {
-        /// Name with which the person logs in
+        /// Login name of the person
         name: String,
     },
-    /// Print the hash of a password that is read from standard input, for access.local.password_hash
+    /// Read a password from standard input, and print its hash for access.local.password_hash
     HashPassword,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokensCommand {
-    /// List tokens, those that were revoked among them
+    /// List tokens, including revoked ones
     List,
-    /// Make a token and print it, this once
+    /// Make a token and print it; it is not shown again
     Make(Make),
     /// Revoke a token: every node refuses it within a second
     Revoke {
-        /// The six characters behind `pgr_`
+        /// The six characters after `pgr_`
         token: String,
     },
 }
@@ -56,16 +56,16 @@ pub(crate) enum TokensCommand {
 pub(crate) struct Make {
     /// Name of the program that will use it
     name: String,
-    /// Role, which says what it may do
+    /// Role of the program
     #[arg(long, value_enum)]
     role: TokenRole,
-    /// Tenant that it belongs to, several times for several; `*` for all
+    /// Tenant of the program; may be given several times; `*` stands for all tenants
     #[arg(long = "tenant", value_name = "TENANT")]
     tenants: Vec<String>,
-    /// Time for which it is valid, like 90d; left out: until it is revoked
+    /// Lifetime of the token, such as 90d [default: until it is revoked]
     #[arg(long = "for", value_name = "DURATION", value_parser = input::parse_duration)]
     duration: Option<Duration>,
-    /// Why
+    /// Reason
     #[arg(long, default_value = "")]
     reason: String,
     /// Log in under this name, with the password from standard input, to make the first token
@@ -98,7 +98,7 @@ impl ValueEnum for TokenRole {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
-    /// List sessions that last
+    /// List open sessions
     List,
     /// End a session: every node refuses it within a second
     End {
@@ -121,7 +121,7 @@ pub(crate) const fn only_shows(command: &Command) -> bool {
 /// Tokens of programs.
 const TOKENS: List<TokenView> = List {
     path: "/v1/access/tokens",
-    none: "no token was made",
+    none: "there are no tokens",
     hint: None,
     columns: &[
         ("TOKEN", |token| token.id.clone()),
@@ -138,7 +138,7 @@ const TOKENS: List<TokenView> = List {
 /// Sessions of people.
 const SESSIONS: List<PersonSessionView> = List {
     path: "/v1/access/sessions",
-    none: "nobody has a session",
+    none: "nobody is logged in",
     hint: None,
     columns: &[
         ("SESSION", |session| session.id.clone()),
@@ -194,7 +194,7 @@ async fn make_token(make: Make, client: &ApiClient, screen: &Screen) -> Result<(
             let reply = session.post("/v1/access/tokens", &asked).await;
             // The token is shown this once, also where the session cannot be ended.
             if let Err(failure) = session.delete("/v1/session").await {
-                screen.note(&format!("the session could not be ended, and ends by itself: {failure}"));
+                screen.note(&format!("the session could not be ended; it expires by itself: {failure}"));
             }
             reply?
         }

@@ -12,9 +12,9 @@ use crate::screen::Screen;
 /// Commands about actors.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List actors with their tasks, programs, and when one took a task last
+    /// List actors with their tasks, their programs, and the time at which a task was last taken
     List,
-    /// Show one
+    /// Show one actor
     Show {
         /// Name of the actor
         actor: String,
@@ -35,7 +35,7 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
 /// Actors, with whom their tasks wait for.
 const ACTORS: List<ActorView> = List {
     path: "/v1/actors",
-    none: "no order waits for an actor, and none has decided a task within a day",
+    none: "no order waits for an actor, and no actor has decided a task in the last day",
     hint: None,
     columns: &[
         ("ACTOR", |actor| actor.actor.clone()),

@@ -24,9 +24,9 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Compute the chain of the audit log again, and tell the first entry that does not hold; exit code 0 or 1
+    /// Verify the chain of the audit log, and report the first entry that fails; exit code 0 or 1
     Verify(verify::Arguments),
-    /// Write entries with their links as lines of JSON, the oldest first
+    /// Export entries with their links as JSON lines, the oldest first
     Export(export::Arguments),
 }
 
@@ -42,22 +42,22 @@ pub(crate) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Scre
 /// Conditions for actions.
 #[derive(Debug, Args, Serialize)]
 struct AuditFilter {
-    /// Actions of this name, like restart
+    /// Only this kind of action, such as restart
     #[arg(long)]
     action: Option<String>,
-    /// Actions on things of this kind: order, flow, system, queue, scenario, node, lease, operation, search, message, engine
+    /// Only actions on this kind of thing: order, flow, system, queue, scenario, node, lease, operation, search, message, engine
     #[arg(long)]
     kind: Option<String>,
-    /// Actions on what has this name: the id of an order, a scenario, the keyword of a stop
+    /// Only actions on the thing of this name: the id of an order, the name of a scenario, the keyword of a stop
     #[arg(long)]
     subject: Option<String>,
-    /// Actions of the one for whom somebody has vouched under this name
+    /// Only actions of the person or program of this name
     #[arg(long)]
     name: Option<String>,
-    /// Actions of so late, or of so long ago: 2026-01-02T10:00:00Z, 2h
+    /// Only actions since this time, or since this long ago: 2026-01-02T10:00:00Z, 2h
     #[arg(long)]
     since: Option<String>,
-    /// Actions before then
+    /// Only actions before this time, or before this long ago
     #[arg(long)]
     until: Option<String>,
 }
@@ -68,10 +68,10 @@ struct ListArguments {
     #[command(flatten)]
     #[serde(flatten)]
     filter: AuditFilter,
-    /// Actions to show, 500 at most
+    /// Number of actions to show, 500 at most
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
-    /// Go on where a former list ended
+    /// Continue where an earlier list ended
     #[arg(long)]
     cursor: Option<String>,
 }
@@ -79,7 +79,7 @@ struct ListArguments {
 /// Actions of people and programs.
 const AUDIT: List<AuditView> = List {
     path: "/v1/audit",
-    none: "nobody did anything of the kind",
+    none: "no matching actions",
     hint: None,
     columns: &[
         ("AT", |entry| time(entry.at)),

@@ -35,25 +35,25 @@ pub(crate) struct Arguments {
     /// Name of the scenario
     #[arg(long, value_parser = Text::new())]
     scenario: String,
-    /// Orders to send; left out: 1000, or as many as --for has time for
+    /// Number of orders to send [default: 1000, or as many as possible within --for]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     orders: Option<u64>,
-    /// Send no longer than this, like `30s` or `5m`
+    /// Stop sending after this time, such as `30s` or `5m`
     #[arg(long = "for", value_name = "DURATION", value_parser = input::parse_duration)]
     duration: Option<Duration>,
-    /// Requests at a time
+    /// Concurrent requests
     #[arg(long, default_value_t = 4, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
     parallel: u16,
-    /// Orders of a request
+    /// Orders per request
     #[arg(long, default_value_t = 100, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     batch: u16,
     /// Parameters of each order: a JSON object, or @FILE
     #[arg(long, value_name = "JSON")]
     params: Option<String>,
-    /// Once all are sent, wait no longer than this for those that have not ended
+    /// Longest wait for orders to end after the last one is sent
     #[arg(long, default_value = "1m", value_name = "DURATION", value_parser = input::parse_duration)]
     end_within: Duration,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }
@@ -124,7 +124,7 @@ pub(crate) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Scre
         let count = arguments.orders.or(arguments.duration.is_none().then_some(USUAL_ORDERS));
         let count = count.map_or_else(|| "orders".to_owned(), |count| format!("{count} orders"));
         let warning = format!(
-            "this sends {count} of `{}`{} to {}: real ones",
+            "this sends {count} of scenario `{}`{} to {}; the orders are real",
             arguments.scenario,
             until(),
             client.base()
@@ -134,7 +134,7 @@ pub(crate) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Scre
     }
     let bench = Bench::of(arguments)?;
     screen.note(&format!(
-        "ids of the orders begin with {}; Ctrl-C ends it and shows what was measured",
+        "the ids of the orders start with {}; Ctrl-C stops and shows the results so far",
         bench.prefix
     ));
     let interrupted = tokio::spawn(until_interrupted(bench.stop.clone()));
@@ -150,7 +150,7 @@ pub(crate) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Scre
         screen.line(&figures.table(screen))?;
         if figures.not_ended() > 0 {
             screen.note(&format!(
-                "what has not ended goes on: pagurus order list --id-prefix {}",
+                "unfinished orders continue: pagurus order list --id-prefix {}",
                 bench.prefix
             ));
         }

@@ -15,13 +15,13 @@ const SHOWN: usize = 60;
 /// Callbacks to list, the newest first.
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct Arguments {
-    /// Only those of which this became
+    /// Only callbacks with this verdict
     #[arg(long, value_enum)]
     verdict: Option<VerdictFilter>,
-    /// From when on: a duration back from now, or a time
+    /// Only callbacks since this time: a time, or a duration back from now
     #[arg(long, value_name = "DURATION|TIME")]
     since: Option<String>,
-    /// Callbacks to show
+    /// Number of callbacks to show
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     #[serde(skip)]
     limit: u32,
@@ -32,11 +32,11 @@ pub(crate) struct Arguments {
 enum VerdictFilter {
     /// The first answer to an open request
     Accepted,
-    /// The request was answered before
+    /// The request had been answered before
     Duplicate,
-    /// The wait was over, or the order was
+    /// The wait or the order had ended
     Late,
-    /// Nobody asked
+    /// No such request is known
     Orphan,
 }
 

@@ -22,16 +22,16 @@ use crate::screen::{Screen, harmless};
 /// A failure in the words of the command line.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Path of the request's URL, or the URL as a whole
+    /// Path of the request's URL, or the whole URL
     #[arg(long, required_unless_present = "amqp", conflicts_with = "amqp")]
     path: Option<String>,
-    /// HTTP method of the request; left out: GET
+    /// HTTP method of the request [default: GET]
     #[arg(long, conflicts_with = "amqp")]
     method: Option<String>,
     /// Host of the request, with its port if the URL has one
     #[arg(long, conflicts_with = "amqp")]
     host: Option<String>,
-    /// Destination of a message: VHOST?exchange=NAME&key=KEY, the virtual host / as %2F
+    /// Destination of a message: VHOST?exchange=NAME&key=KEY, with %2F for the virtual host /
     #[arg(long, value_name = "PLACE")]
     amqp: Option<String>,
     /// Status of the answer
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// Body of the answer, or of the callback
     #[arg(long, conflicts_with_all = ["exception", "timeout"])]
     body: Option<String>,
-    /// Name of a failure without an answer, or its names from the outermost on with > between them
+    /// Name of a failure without an answer, or its names from the outermost inwards, separated by >
     #[arg(long, value_name = "NAME", conflicts_with_all = ["timeout", "step_status", "amqp"])]
     exception: Option<String>,
     /// Message of that failure
@@ -52,13 +52,13 @@ pub(crate) struct Arguments {
     /// Step status of the callback
     #[arg(long)]
     step_status: Option<String>,
-    /// The scenario; left out: only policies for all scenarios count
+    /// Name of the scenario [default: only policies for all scenarios apply]
     #[arg(long)]
     scenario: Option<String>,
-    /// A file with the scenario: what it brings along under `errors` is asked behind the deployment; needs no server
+    /// File of the scenario: the rules under its `errors` apply after those of the deployment; needs no server
     #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
     scenario_file: Option<PathBuf>,
-    /// Say why, also in JSON
+    /// Explain the result, also in JSON
     #[arg(long)]
     why: bool,
 }

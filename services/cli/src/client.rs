@@ -51,7 +51,7 @@ impl ApiClient {
         let base = server.trim().trim_end_matches('/').to_owned();
         if !base.starts_with("http://") && !base.starts_with("https://") {
             return Err(CliError::Usage(format!(
-                "`{server}` is no address; write it like http://127.0.0.1:8080"
+                "`{server}` is not an address; write it like http://127.0.0.1:8080"
             )));
         }
         // The first caller sets the provider of the process; others find it set.
@@ -260,7 +260,7 @@ impl ApiClient {
                 Err(failure) if failure.is_away() && Instant::now() + RETRY < last => {
                     if !std::mem::replace(&mut is_reported, true) {
                         let left = last.saturating_duration_since(Instant::now()).as_secs();
-                        eprintln!("{}; trying on for {left} s", harmless(&failure.to_string()));
+                        eprintln!("{}; retrying for {left} s", harmless(&failure.to_string()));
                     }
                     tokio::time::sleep(RETRY).await;
                 }
@@ -292,7 +292,7 @@ impl ApiClient {
             return CliError::Usage("an id or a name is too long for the address of a request".to_owned());
         }
         if error.is_builder() {
-            return CliError::Usage(format!("`{}` is no address: {}", self.base, chain(error)));
+            return CliError::Usage(format!("`{}` is not an address: {}", self.base, chain(error)));
         }
         CliError::Away { server: self.base.clone(), why: chain(error) }
     }
@@ -300,8 +300,9 @@ impl ApiClient {
 
 /// A header value that nothing prints.
 fn secret(text: &str) -> Result<HeaderValue, CliError> {
-    let mut value = HeaderValue::from_str(text)
-        .map_err(|_| CliError::Usage("the token has characters that no token has".to_owned()))?;
+    let mut value = HeaderValue::from_str(text).map_err(|_| {
+        CliError::Usage("the token has characters that are not allowed in a token".to_owned())
+    })?;
     value.set_sensitive(true);
     Ok(value)
 }

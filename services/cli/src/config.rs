@@ -36,29 +36,29 @@ const WIDEST_VALUE: u16 = 80;
 /// Commands about the configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Find everything for which a process would not start with a file and the environment
+    /// Check a file and the environment, and report every fault that would keep a process from starting
     Check {
-        /// YAML; `-` is standard input; left out: --config, or pagurus.yaml
+        /// YAML file; `-` is standard input [default: --config, or pagurus.yaml]
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
-        /// Look at the file alone, where it is meant for another environment or another host
+        /// Check the file alone, if it is meant for another environment or host
         #[arg(long)]
         file_only: bool,
-        /// Only what keeps this service from starting: intake, dispatcher, activator, worker or notifier; left out: each of
-        /// them
+        /// Only faults that keep this service from starting: intake, dispatcher, activator, worker or notifier
+        /// [default: all services]
         #[arg(long)]
         role: Option<Role>,
     },
-    /// Turn an inventory of CRAB, with dotted and prefixed names, into a configuration, and say what has no counterpart
+    /// Convert an inventory of CRAB, with dotted and prefixed names, into a configuration, and list what has no counterpart
     Convert {
-        /// YAML, or lines of names and values; `-` is standard input
+        /// YAML file, or a file with lines of names and values; `-` is standard input
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Show every key with its value and where that comes from: file, environment, or default; with --server,
+    /// Show every key with its value and its source: file, environment, or default; with --server,
     /// the version that the process at that address runs
     Show {
-        /// Show the defaults with their meanings instead, as a file that could be used
+        /// Show the defaults with their meanings instead, as a configuration file
         #[arg(long)]
         defaults: bool,
     },
@@ -81,8 +81,8 @@ pub(crate) async fn show_running(client: &ApiClient, screen: &Screen) -> Result<
     if screen.json {
         return screen.value(&state);
     }
-    let running =
-        serde_json::from_value(state).context("the process tells no configuration; is it older?")?;
+    let running = serde_json::from_value(state)
+        .context("the process reports no configuration; is it an older version?")?;
     screen.line(&table_of(&running, screen))
 }
 
@@ -145,8 +145,8 @@ fn check(
         }
         let with = match variables.len() {
             0 => String::new(),
-            1 => " with one variable of the environment".to_owned(),
-            count => format!(" with {count} variables of the environment"),
+            1 => " with one environment variable".to_owned(),
+            count => format!(" with {count} environment variables"),
         };
         screen.line(&format!("{} {}{with}", screen.paint(Paint::Good, "ok"), harmless(&name)))?;
     } else {

@@ -37,8 +37,10 @@ pub(crate) async fn run(
     start_logging(&settings.now().log).context("log.orders_file")?;
     let listen = known_address(listen.unwrap_or(settings.now().node.listen))?;
     let settings = of_one_process(settings, listen);
-    screen
-        .note(&format!("the API is at http://{} (PAGURUS_SERVER, --server); Ctrl-C ends", reachable(listen)));
+    screen.note(&format!(
+        "the API is at http://{} (PAGURUS_SERVER, --server); Ctrl-C stops it",
+        reachable(listen)
+    ));
     let now = settings.now();
     for line in look(&NeededServer::of(&now.database.url, &now.broker.url)).await {
         screen.note(&line);

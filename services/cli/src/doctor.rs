@@ -10,7 +10,7 @@ use crate::screen::{Paint, Screen, harmless};
 /// Settings of the verdict.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Take warnings for errors: the exit code is 1 for them, too
+    /// Treat warnings as errors: exit code 1 for them, too
     #[arg(long)]
     strict: bool,
 }

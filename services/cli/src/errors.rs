@@ -35,15 +35,15 @@ pub(crate) const fn only_shows(arguments: &Arguments) -> bool {
 enum Command {
     /// List the orders of a group
     Orders(list::Arguments),
-    /// Begin a new life of every failed order of a group
+    /// Restart every failed order of a group
     Restart {
         #[command(flatten)]
         act: act::Arguments,
-        /// The state to begin at, or `initial`; left out: the last entry point of each
+        /// State to start from, or `initial` [default: the last entry point of each order]
         #[arg(long, value_name = "STATE")]
         from: Option<String>,
     },
-    /// Give every failed order of a group up for good
+    /// Cancel every failed order of a group
     Cancel(act::Arguments),
     /// Stop every retrying order of a group
     Kill(act::Arguments),
@@ -52,22 +52,22 @@ enum Command {
 /// Conditions for orders. An empty text means the orders that have none.
 #[derive(Debug, Args)]
 struct ErrorFilter {
-    /// Only this class of errors
+    /// Only errors of this class
     #[arg(long)]
     class: Option<String>,
     /// Only this scenario
     #[arg(long)]
     scenario: Option<String>,
-    /// Only errors that arose in this state
+    /// Only errors that occurred in this state
     #[arg(long)]
     state: Option<String>,
-    /// Only orders that are in this state: of failed ones the terminal state
+    /// Only orders that are in this state; for failed orders, their terminal state
     #[arg(long)]
     step: Option<String>,
     /// Only this called system, as `--by system` shows it
     #[arg(long)]
     system: Option<String>,
-    /// Failures from when on: a duration back from now, or a time; 31 days at most
+    /// Only failures since this time: a time, or a duration back from now; 31 days at most
     #[arg(long, default_value = "24h", value_name = "DURATION|TIME")]
     since: String,
 }
@@ -85,15 +85,15 @@ impl ErrorFilter {
 /// Field by which orders are put together.
 #[derive(Debug, Args)]
 struct GroupArguments {
-    /// By what
+    /// Field to group by
     #[arg(long, value_enum, default_value_t = GroupBy::Class)]
     by: GroupBy,
     #[command(flatten)]
     filter: ErrorFilter,
-    /// Groups to show
+    /// Number of groups to show
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
-    /// Go on where a page ended
+    /// Continue where an earlier page ended
     #[arg(long)]
     cursor: Option<String>,
 }
@@ -104,7 +104,7 @@ enum GroupBy {
     Class,
     /// The scenario
     Scenario,
-    /// The state in which the error arose
+    /// The state in which the error occurred
     State,
     /// The state in which the order is
     Step,
@@ -147,7 +147,7 @@ async fn groups(asked: &GroupArguments, client: &ApiClient, screen: &Screen) -> 
     }
     let groups: ErrorGroups = reply.read()?;
     if groups.items.is_empty() {
-        screen.note(&format!("no order failed since {}, none is in retry", time(groups.since)));
+        screen.note(&format!("no order has failed since {}, and none is in retry", time(groups.since)));
         return Ok(());
     }
     screen.line(&listed(&groups, Timestamp::now(), screen))?;

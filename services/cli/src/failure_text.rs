@@ -24,7 +24,7 @@ fn text_of(failure: &CliError) -> String {
         CliError::Away { server, .. } => {
             // The database is named in the configuration, not by an option.
             let hint = if server.starts_with("http") {
-                "\nIs it running? --server or PAGURUS_SERVER name another one."
+                "\nIs it running? Choose another server with --server or PAGURUS_SERVER."
             } else {
                 ""
             };

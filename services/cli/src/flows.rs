@@ -29,15 +29,15 @@ pub(crate) enum Command {
         /// Name of the flow
         flow: String,
     },
-    /// List what was decided about a flow, when, why, with which numbers, and by whom where it was by hand
+    /// List the decisions about a flow: when, why, with which numbers, and by whom if made by hand
     History(history::Arguments),
     /// Show flows, refreshed each second, until interrupted
     Watch(Which),
-    /// Stop every flow whose name contains a keyword, also those that appear later
+    /// Stop every flow whose name contains a keyword, including flows that appear later
     Stop(Stop),
-    /// Lift a stop: the flows come back with the initial limit, and grow
+    /// Lift a stop: the flows resume with the initial limit, which then grows
     Resume(Resume),
-    /// List stops by hand, with who made them and why
+    /// List stops made by hand, with who made them and why
     Stops {
         /// Include stops that are over
         #[arg(long)]
@@ -48,7 +48,7 @@ pub(crate) enum Command {
 /// Flows to show.
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct Which {
-    /// Only flows whose name contains it
+    /// Only flows whose name contains this text
     #[serde(rename = "contains")]
     keyword: Option<String>,
     /// Only flows in this state: enabled, limited, stopped, probing, disabled_manually
@@ -60,23 +60,23 @@ pub(crate) struct Which {
 #[derive(Debug, Args, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Stop {
-    /// Every flow whose name contains it
+    /// Every flow whose name contains this text
     #[arg(value_parser = Text::new())]
     keyword: String,
-    /// Why
+    /// Reason
     #[arg(long, value_parser = Text::new())]
     reason: String,
-    /// For how long: what waits or retries until then is moved behind the end
+    /// Length of the stop; orders that wait or retry until a time within it are moved past its end
     #[arg(long = "for", value_name = "DURATION")]
     #[serde(rename = "for")]
     duration: Option<String>,
-    /// From when on, or `now`; left out: at once
+    /// Start of the stop: a time, or `now` [default: now]
     #[arg(long, value_name = "TIME", value_parser = input::parse_time)]
     from: Option<Timestamp>,
-    /// Go on by itself at the end of --for
+    /// Resume automatically at the end of --for
     #[arg(long, requires = "duration")]
     resume: bool,
-    /// Only tell which flows, and how many orders, it would be
+    /// Only show which flows and how many orders would be affected
     #[arg(long)]
     dry_run: bool,
 }
@@ -85,16 +85,16 @@ pub(crate) struct Stop {
 #[derive(Debug, Args, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Resume {
-    /// Keyword of the stop, exactly
+    /// Exact keyword of the stop
     #[arg(required_unless_present = "stop", conflicts_with = "stop")]
     keyword: Option<String>,
     /// Number of the stop
     #[arg(long)]
     stop: Option<i64>,
-    /// Why
+    /// Reason
     #[arg(long, value_parser = Text::new())]
     reason: String,
-    /// Only tell which flows it would be
+    /// Only show which flows would resume
     #[arg(long)]
     dry_run: bool,
 }
@@ -103,7 +103,7 @@ pub(crate) struct Resume {
 #[derive(Debug, Args, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ShiftArguments {
-    /// Waiting and retrying orders of every flow whose name contains it
+    /// Waiting and retrying orders of every flow whose name contains this text
     #[arg(long, value_parser = Text::new(), required_unless_present = "undo", requires = "distance")]
     flow: Option<String>,
     /// Distance of the move, such as `3h`
@@ -113,10 +113,10 @@ pub(crate) struct ShiftArguments {
     /// Undo the shift of this number
     #[arg(long, value_name = "SHIFT", conflicts_with = "flow")]
     undo: Option<i64>,
-    /// Why, for the history of each order
+    /// Reason, for the history of each order
     #[arg(long, value_parser = Text::new())]
     reason: String,
-    /// Only tell how many orders it would be
+    /// Only show how many orders would be moved
     #[arg(long, conflicts_with = "undo")]
     dry_run: bool,
 }
@@ -193,13 +193,13 @@ fn sentences(outcome: &StopOutcome, dry_run: bool, done: &str) -> Vec<String> {
         lines.push("… and more".to_owned());
     }
     if outcome.flows.is_empty() {
-        let later = if done == "stopped" { "; those that appear later are" } else { "" };
-        lines.push(format!("no flow that is known by now {is}{done}{later}"));
+        let later = if done == "stopped" { "; flows that appear later are" } else { "" };
+        lines.push(format!("no known flow {is}{done}{later}"));
     }
     if let Some(shift) = &outcome.shift {
         lines.push(match shift.shift {
-            Some(no) => format!("{} orders were moved behind the end by shift {no}", shift.orders),
-            None => format!("{} orders would be moved behind the end", shift.orders),
+            Some(no) => format!("{} orders were moved past the end by shift {no}", shift.orders),
+            None => format!("{} orders would be moved past the end", shift.orders),
         });
     }
     if !dry_run {
@@ -301,7 +301,7 @@ mod tests {
             [
                 "stopped: tariff|200",
                 "stopped: tariff|300",
-                "12 orders were moved behind the end by shift 2",
+                "12 orders were moved past the end by shift 2",
                 "stop 7 is in force; the last stage was handed out before it as 41",
             ]
         );
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(
             sentences(&none, false, "stopped"),
             [
-                "no flow that is known by now is stopped; those that appear later are",
+                "no known flow is stopped; flows that appear later are",
                 "stop 8: stored; no dispatcher has confirmed it yet: is one active?",
             ]
         );
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(
             sentences(&unconfirmed, false, "resumed"),
             [
-                "no flow that is known by now is resumed",
+                "no known flow is resumed",
                 "stop 7 is lifted; no dispatcher has confirmed it yet: is one active?",
             ]
         );

@@ -44,8 +44,8 @@ pub(crate) fn parse_pair(argument: &str) -> Result<(String, Value), String> {
     let (name, value) = match name.strip_suffix(':') {
         None => (name, Value::String(value.to_owned())),
         Some(name) => {
-            let value =
-                serde_json::from_str(value).map_err(|error| format!("after `:=` stands JSON: {error}"))?;
+            let value = serde_json::from_str(value)
+                .map_err(|error| format!("the value after `:=` must be JSON: {error}"))?;
             (name, value)
         }
     };
@@ -57,7 +57,7 @@ pub(crate) fn parse_pair(argument: &str) -> Result<(String, Value), String> {
 
 /// `ORDER=STATE[,STATE…][:OTHERWISE]`, as an argument: a condition of an order that waits for another.
 pub(crate) fn parse_condition(argument: &str) -> Result<Value, String> {
-    let form = "write ORDER=STATE[,STATE…], and :wait, :fail or :cancel after it if you like";
+    let form = "write ORDER=STATE[,STATE…], optionally followed by :wait, :fail or :cancel";
     let Some((order, rest)) = argument.rsplit_once('=') else { return Err(form.to_owned()) };
     let (states, otherwise) = match rest.split_once(':') {
         Some((states, otherwise)) => (states, Some(otherwise)),

@@ -18,23 +18,23 @@ use crate::screen::{Paint, ProgressMeter, Screen};
 /// Work that is to be run.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The situation: flows, called systems, what happens to them, and bounds. With `--report`, the folder of many
+    /// File of a situation: flows, called systems, what happens to them, and bounds. With `--report`, a folder of such files
     #[arg(value_name = "FLOWS.yaml", required_unless_present = "random")]
     file: Option<PathBuf>,
-    /// Draw this many situations instead, and show the distribution of each measure over all of them
+    /// Generate this many random situations instead, and show the distribution of each measure over all of them
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000), conflicts_with_all = ["file", "report"])]
     random: Option<u64>,
-    /// Write the report with its pictures into this file; with `--random`, a page in Markdown
+    /// Write the report with its pictures to this file; with `--random`, a page in Markdown
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Run all situations of the folder, with other rules too, and write one page in Markdown, with the pictures in
+    /// Run all situations of the folder, also with other rules, and write one page in Markdown, with the pictures in
     /// `pictures/lab` beside it
     #[arg(long, value_name = "FILE.md", conflicts_with_all = ["out", "compare", "seed"])]
     report: Option<PathBuf>,
-    /// Draw chance from here, whatever the file says; with `--random`, the seed of the first situation (default 1)
+    /// Random seed, instead of the one in the file; with `--random`, the seed of the first situation (default 1)
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Run it with three fixed limits, AIMD, Gradient2 and ARC, too
+    /// Also run it with three fixed limits, AIMD, Gradient2 and ARC
     #[arg(long)]
     compare: bool,
 }
@@ -113,7 +113,7 @@ fn on_all_cores<T: Sync, O: Send>(
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads.min(what.len())).map(|_| scope.spawn(take_turns)).collect();
         for thread in threads {
-            let broke = |_| anyhow::anyhow!("a simulation broke off: this is a fault of the laboratory");
+            let broke = |_| anyhow::anyhow!("a simulation failed: this is a defect of the laboratory");
             outcomes.extend(thread.join().map_err(broke)?);
         }
         anyhow::Ok(())

@@ -16,11 +16,11 @@ use crate::screen::{Screen, harmless};
 pub(crate) enum Command {
     /// List the leases: who leads, and until when
     List,
-    /// Make the holder of a lease step down: a standby takes it
+    /// Make the holder of a lease step down, so that a standby takes over
     Resign {
         /// The lease: dispatcher
         lease: String,
-        /// Why, for the log
+        /// Reason, for the log
         #[arg(long, value_parser = Text::new())]
         reason: String,
     },

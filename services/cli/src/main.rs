@@ -68,14 +68,14 @@ use screen::{Output, Screen};
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done; an order that was followed ended in `success`
-  1  failed: something is wrong with the input, or with the world; an order ended otherwise
-  2  the command line cannot be understood
+  1  failed: the input is invalid, or something else went wrong; a followed order ended otherwise
+  2  the command line is invalid
   3  refused: the present status does not allow it, or another order has the id
-  4  what was named does not exist
+  4  not found: no such order, scenario, flow, …
   5  the server does not answer, or is too busy: the same command may succeed later
-  6  the time of --timeout is over; the order, or the call, goes on";
+  6  --timeout has passed; the order, or the call, goes on";
 
-/// Talks to a Pagurus, and runs one for development
+/// Talk to a Pagurus server, or run one
 #[derive(Debug, Parser)]
 #[command(name = "pagurus", version, after_help = EXIT_CODES, max_term_width = 100)]
 struct CommandLine {
@@ -92,29 +92,35 @@ struct Global {
     #[arg(
         long,
         global = true,
-        help_heading = "Everywhere",
+        help_heading = "Global options",
         env = "PAGURUS_SERVER",
         default_value = "http://127.0.0.1:8080",
         value_name = "URL"
     )]
     server: String,
-    /// File of the token by which the server knows you; left out: the token in PAGURUS_TOKEN, if there is one
-    #[arg(long, global = true, value_name = "FILE", env = "PAGURUS_TOKEN_FILE", help_heading = "Everywhere")]
+    /// File with your access token [default: the token in PAGURUS_TOKEN, if set]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "PAGURUS_TOKEN_FILE",
+        help_heading = "Global options"
+    )]
     token_file: Option<PathBuf>,
     /// True if the command line names it, and not only the environment
     #[arg(skip)]
     names_server: bool,
-    /// Form of the output
-    #[arg(long, short, global = true, value_enum, value_name = "FORM", help_heading = "Everywhere")]
+    /// Output format
+    #[arg(long, short, global = true, value_enum, value_name = "FORM", help_heading = "Global options")]
     output: Option<Output>,
     /// The same as --output json
-    #[arg(long, global = true, conflicts_with = "output", help_heading = "Everywhere")]
+    #[arg(long, global = true, conflicts_with = "output", help_heading = "Global options")]
     json: bool,
-    /// Show it again after each pause of this many seconds, until interrupted; for commands that change nothing
-    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds, help_heading = "Everywhere")]
+    /// Repeat the command every SECONDS until interrupted; only for commands that change nothing
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds, help_heading = "Global options")]
     watch: Option<Duration>,
-    /// The configuration file, for commands that work without the API; PAGURUS__… variables go before it
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Everywhere")]
+    /// Configuration file, for commands that work without the API; PAGURUS__… variables override it
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     config: Option<PathBuf>,
 }
 
@@ -141,7 +147,7 @@ const LONGEST_PAUSE: f64 = 86_400.0;
 
 /// A pause, as `--watch` takes it.
 fn seconds(text: &str) -> Result<Duration, String> {
-    let fault = || format!("write a number of seconds from {LEAST_PAUSE} on");
+    let fault = || format!("write a number of seconds, at least {LEAST_PAUSE}");
     let seconds: f64 = text.parse().map_err(|_| fault())?;
     let is_pause = (LEAST_PAUSE..=LONGEST_PAUSE).contains(&seconds);
     if is_pause { Ok(Duration::from_secs_f64(seconds)) } else { Err(fault()) }
@@ -158,16 +164,16 @@ enum Command {
     /// Show flows, and stop and resume them by hand
     #[command(subcommand)]
     Flows(flows::Command),
-    /// Show called systems, and keep them stopped or open by hand
+    /// Show called systems, and stop or open them by hand
     #[command(subcommand)]
     Systems(systems::Command),
     /// Show actors: programs outside that decide tasks of orders
     #[command(subcommand)]
     Actors(actors::Command),
-    /// Show standing receivers of notifications, and change them
+    /// Show and change subscriptions: standing receivers of notifications
     #[command(subcommand)]
     Subscriptions(subscriptions::Command),
-    /// Show maintenance windows of flows and called systems, and set them ahead
+    /// Show and plan maintenance windows of flows and called systems
     #[command(subcommand)]
     Windows(windows::Command),
     /// Show, apply, pause and run schedules: orders at planned times
@@ -179,75 +185,75 @@ enum Command {
     /// Show and release queues of sequential orders
     #[command(subcommand)]
     Queues(queues::Command),
-    /// Show nodes and leases, and take nodes out of service and back
+    /// Show nodes and leases; take nodes out of service and put them back
     #[command(subcommand)]
     Nodes(nodes::Command),
     /// Show failed and retrying orders in groups, with their counts over time, and act on a group
     Errors(Box<errors::Arguments>),
-    /// Do something to many orders: in the background, with progress, to be paused and resumed
+    /// Act on many orders in the background; watch, pause and resume the operation
     #[command(subcommand, visible_alias = "operations")]
     Operation(operation::Command),
-    /// List, save and remove searches that have a name
+    /// List, save and remove saved searches
     #[command(subcommand)]
     Searches(search::Command),
-    /// List callbacks, also those that came late, twice or for nobody
+    /// List callbacks, including late, repeated and unexpected ones
     Callbacks(callbacks::Arguments),
-    /// List notifications that were parked, because only a person can help
+    /// List parked notifications, which are sent again only by hand
     Notifications(notifications::Arguments),
-    /// Show, send again and drop messages that can never be handled as they are
+    /// Show, resend and drop refused messages, which can never be handled as they are
     #[command(subcommand)]
     Refused(refused::Command),
-    /// Make and revoke tokens, list and end sessions, and tell why somebody may what they may
+    /// Make and revoke tokens, list and end sessions, and explain why a person has a role
     #[command(subcommand)]
     Access(access::Command),
-    /// List who did what from outside, when and why; verify that nothing of it was changed; export it
+    /// Show the audit log: who did what, when and why; verify and export it
     Audit(audit::Arguments),
     /// Show rates, backlogs, flows, systems and nodes, refreshed every two seconds
     Top(top::Arguments),
-    /// Tell everything that is wrong with servers, nodes and backlog, and what to do; exit code 0 or 1
+    /// Diagnose servers, nodes and backlog: what is wrong, and what to do; exit code 0 or 1
     Doctor(doctor::Arguments),
-    /// Tell which rule, class and policy a failure would get, by --config or by the server
+    /// Show which rule, class and policy apply to a failure, by --config or by the server
     Classify(classify::Arguments),
-    /// Check and show the configuration, without a server; with --server, which version a process runs
+    /// Check and show the configuration without a server; with --server, show the version that a process runs
     #[command(subcommand)]
     Config(config::Command),
-    /// Run the dispatcher in virtual time with the flows and called systems of a file, without a server
+    /// Simulate the dispatcher in virtual time with the flows and called systems of a file, without a server
     Lab(lab::Arguments),
-    /// Load an installation with real orders of one scenario, and tell how soon they were accepted and ended
+    /// Load an installation with real orders of one scenario, and measure how soon they are accepted and end
     Bench(bench::Arguments),
-    /// Bring the database schema up to date, and give each service a user of its own there
+    /// Bring the database schema up to date; with --roles, also make a database user for each service
     Migrate(migrate::Arguments),
-    /// After a restore of the database from a backup: raise all numbers above what was given since, before the services start
+    /// Prepare a database restored from a backup, before the services start: raise all numbers above those given since
     Recover(recover::Arguments),
-    /// Print what the engine needs in RabbitMQ, as definitions.json
+    /// Print the exchanges, queues and users that the engine needs in RabbitMQ, as definitions.json
     Topology {
-        /// First part of all names
+        /// Prefix of all names
         #[arg(long, default_value = "pagurus")]
         prefix: String,
     },
-    /// Print the JSON Schema of a kind of file, by which editors complete and check it
+    /// Print the JSON Schema of a kind of file, for completion and checks in editors
     Schema {
         /// The kind of file
         file: schema::File,
     },
-    /// Ask a health probe; exit code 0 or 1, for checks of containers
+    /// Query a health probe; exit code 0 or 1, for health checks of containers
     Health {
-        /// The probe; left out: /readyz of the server
+        /// URL of the probe [default: /readyz of the server]
         #[arg(long)]
         url: Option<String>,
     },
-    /// Run services in this process, all five or those of some roles
+    /// Run services in this process: all five, or those of some roles
     Serve(serve::Arguments),
     /// Run all five services in this process, for development
     Dev {
-        /// Address of the API; left out: node.listen, or 127.0.0.1:8080, or any free port
+        /// Address of the API [default: node.listen, or 127.0.0.1:8080, or any free port]
         #[arg(long, value_name = "ADDRESS")]
         listen: Option<SocketAddr>,
         /// Check, test and apply the scenarios in this folder whenever their files change
         #[arg(long, value_name = "FOLDER")]
         scenarios: Option<PathBuf>,
     },
-    /// Write the manual pages of all commands into a folder, as `man1` of it
+    /// Write the manual pages of all commands into FOLDER/man1
     Manual {
         /// The folder
         #[arg(value_name = "FOLDER")]

@@ -16,13 +16,13 @@ use crate::screen::Screen;
 /// Options of a migration.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Make a user of the database for each service, with the rights that its statements need, and take all others away
+    /// Make a database user for each service, with only the rights that its statements need
     #[arg(long)]
     roles: bool,
-    /// First part of the names of these users
+    /// Prefix of the names of these users
     #[arg(long, value_name = "NAME", default_value = "pagurus", requires = "roles")]
     prefix: RolePrefix,
-    /// Print the statements that make the users, and do nothing
+    /// Only print the statements that make the users
     #[arg(long, requires = "roles")]
     print: bool,
 }
@@ -52,7 +52,7 @@ pub(crate) async fn run(
         return screen.value(&json!({"applied": applied, "roles": roles}));
     }
     if *roles {
-        screen.line("the users of the services may do what their statements need")?;
+        screen.line("the users of the services have the rights that their statements need")?;
     }
     if applied.is_empty() {
         return screen.line("the schema is up to date");

@@ -19,9 +19,9 @@ pub(crate) enum Command {
     List,
     /// List the leases: who leads, and until when
     Leases,
-    /// Take a node out of service: it takes nothing new, ends what it has, and stays so over restarts
+    /// Take a node out of service: it finishes its work and takes nothing new, even after a restart
     Offline(service::Offline),
-    /// Put a node back to service
+    /// Put a node back into service
     Online(service::Order),
 }
 

@@ -10,10 +10,10 @@ use crate::screen::time;
 /// Notifications to list.
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct Arguments {
-    /// Notifications to show, 500 at most
+    /// Number of notifications to show, 500 at most
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
-    /// Go on where a former list ended
+    /// Continue where an earlier list ended
     #[arg(long)]
     cursor: Option<String>,
 }

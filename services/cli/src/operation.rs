@@ -19,9 +19,9 @@ use crate::search::SearchOrSaved;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Do something to every order that conditions fit, and show how far it is
+    /// Act on every order that meets the conditions, and show the progress
     Start(Box<Start>),
-    /// Do it again to the orders of an operation that failed
+    /// Repeat an operation for those of its orders that failed
     Again {
         /// Number of the operation
         no: i64,
@@ -30,14 +30,14 @@ pub(crate) enum Command {
     },
     /// List operations, the newest first
     List {
-        /// Only those in this state: running, paused, done or aborted
+        /// Only operations in this state: running, paused, done or aborted
         #[arg(long)]
         state: Option<String>,
-        /// Operations to show, 500 at most
+        /// Number of operations to show, 500 at most
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
         limit: u16,
     },
-    /// Show an operation, with the reasons of what it did not do
+    /// Show an operation, with the reasons why it skipped or failed orders
     #[command(visible_alias = "get")]
     Show {
         /// Number of the operation
@@ -52,24 +52,24 @@ pub(crate) enum Command {
     Orders {
         /// Number of the operation
         no: i64,
-        /// Only those with this outcome: open, done, skipped or failed
+        /// Only orders with this outcome: open, done, skipped or failed
         #[arg(long)]
         outcome: Option<String>,
-        /// Only those of which this became: succeeded, failed_again, failed_otherwise or left
+        /// Only orders with this result: succeeded, failed_again, failed_otherwise or left
         #[arg(long)]
         aftermath: Option<String>,
-        /// Orders to show, 1000 at most
+        /// Number of orders to show, 1000 at most
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
         limit: u16,
-        /// Go on where a former list ended
+        /// Continue where an earlier list ended
         #[arg(long)]
         cursor: Option<String>,
     },
-    /// Let an operation rest
+    /// Pause an operation
     Pause(Steer),
-    /// Let a paused operation go on
+    /// Resume a paused operation
     Resume(Steer),
-    /// End an operation; what was done stays done
+    /// Abort an operation; what is done stays done
     Abort(Steer),
 }
 
@@ -78,7 +78,7 @@ pub(crate) enum Command {
 pub(crate) struct Start {
     #[arg(help = format!("The action: {}", BulkKind::listed("")))]
     action: String,
-    /// Fields of the action: a JSON object, or @FILE, like {"from": "initial"} or {"priority": "low"}
+    /// Fields of the action: a JSON object, or @FILE, such as {"from": "initial"} or {"priority": "low"}
     #[arg(long, value_name = "JSON")]
     with: Option<String>,
     #[command(flatten)]
@@ -90,31 +90,31 @@ pub(crate) struct Start {
 /// Pace and bounds of an operation.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct How {
-    /// Why, for the history of each order
+    /// Reason, for the history of each order
     #[arg(long)]
     pub reason: String,
-    /// Orders a second, at most
+    /// Most orders per second
     #[arg(long, value_name = "NUMBER")]
     pub rate: Option<f64>,
-    /// Begin with START orders, and go on with FACTOR times more when those have ended: START:FACTOR, like 1:3
+    /// Start with START orders, then FACTOR times as many each time those have ended: START:FACTOR, such as 1:3
     #[arg(long, value_name = "START:FACTOR", value_parser = parse_ramp)]
     pub ramp: Option<(u64, f64)>,
-    /// Pause the ramp where a larger share of the orders fails again, from 0 to 1
+    /// Pause the ramp if a larger share of the orders than this fails again, from 0 to 1
     #[arg(long, value_name = "SHARE", requires = "ramp")]
     pub stop_if_failed: Option<f64>,
-    /// Time during which orders that newly fit the conditions are taken, too, like 2h
+    /// Time during which orders that come to meet the conditions are also taken, such as 2h
     #[arg(long, value_name = "DURATION")]
     pub follow: Option<String>,
-    /// Urgency among operations: high, normal or low
+    /// Priority among operations: high, normal or low
     #[arg(long)]
     pub urgency: Option<String>,
-    /// Show how many orders it would be, and do nothing
+    /// Only show how many orders would be affected
     #[arg(long)]
     pub dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
-    /// Do not wait for the end: print the number of the operation
+    /// Do not wait for the end; print the number of the operation
     #[arg(long)]
     pub no_wait: bool,
 }
@@ -124,7 +124,7 @@ pub(crate) struct How {
 pub(crate) struct Steer {
     /// Number of the operation
     no: i64,
-    /// Why
+    /// Reason
     #[arg(long)]
     reason: Option<String>,
 }
@@ -238,7 +238,7 @@ pub(crate) async fn begin(
     if how.no_wait {
         return if screen.json { screen.value(&operation) } else { screen.line(&operation.no.to_string()) };
     }
-    screen.note(&format!("operation {}: it goes on if this command is ended", operation.no));
+    screen.note(&format!("operation {}: it continues if you end this command", operation.no));
     watch::run(operation.no, client, screen).await
 }
 

@@ -45,73 +45,73 @@ pub(crate) enum Command {
     },
     /// List orders, the newest first
     List(Box<OrderListArguments>),
-    /// Count orders by what they have in common
+    /// Count orders by status, scenario, state or another field
     Count(Box<search::CountArguments>),
-    /// Follow an order until it ends; the exit code is 0 if it ends in `success`, 6 if --timeout was over before, 1 otherwise
+    /// Follow an order until it ends; exit code 0 if it ends in `success`, 6 if --timeout passes first, 1 otherwise
     Watch {
         /// Id of the order
         id: String,
-        /// Give up after this time, like `30s` or `1h30m`
+        /// Stop waiting after this time, such as `30s` or `1h30m`
         #[arg(long, value_name = "DURATION", value_parser = input::parse_duration)]
         timeout: Option<Duration>,
     },
-    /// Give an order up for good
+    /// Cancel an order that has not started, sleeps or has failed
     Cancel(EndArguments),
-    /// Stop an order before it begins
+    /// Stop an order before it starts
     Interrupt(EndArguments),
     /// Stop an order that runs or waits
     Kill(EndArguments),
-    /// Begin a new life of an order that has ended
+    /// Restart an order that has ended, in a new life
     Restart(RestartArguments),
-    /// Call a live order, and show what it answers
+    /// Call a live order and show its answer
     Call(call::CallArguments),
     /// Answer an open request of an order by hand, as the called system would have done
     Answer(answer::AnswerArguments),
     /// Register a new order that is like an old one
     Clone(amend::CloneArguments),
-    /// Set state and variables of a stuck order by hand, and let it go on
+    /// Set the state and variables of a stuck order by hand, and resume it
     Repair(amend::RepairArguments),
-    /// Change an order that has not gone on yet: parameters, priority, start, notification
+    /// Change parameters, priority, start or notification of an order that has not started
     Update(Box<amend::UpdateArguments>),
     /// Show what an order waits for, and what waits for it
     Dependencies(amend::DependencyArguments),
-    /// Move waiting and retrying orders in time, for planned works
+    /// Shift waiting and retrying orders in time, for planned maintenance
     Shift(flows::ShiftArguments),
-    /// Send the notifications of an order again that were not delivered
+    /// Resend the undelivered notifications of an order
     Resend(ActionArguments),
-    /// Hold the rows of an order against each other, and repair what has one right repair
+    /// Check the stored rows of an order for contradictions, and repair those that have one right repair
     Check(ActionArguments),
-    /// Write orders with everything that is kept of them, one a line, the oldest first
+    /// Export orders with everything stored about them, as JSON lines, the oldest first
     Export(export::ExportArguments),
-    /// Show what engine and scenario said about an order
+    /// Show the log of an order: lines of the engine and of its scenario
     Log {
         /// Id of the order
         id: String,
         /// First line to show, from 1
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
         from_line: u32,
-        /// Lines to show at most; all if it is left out
+        /// Most lines to show [default: all]
         #[arg(long)]
         size: Option<usize>,
     },
-    /// Show what the actions of an order asked of other systems, and the results
+    /// Show the recorded steps of an order: calls, messages, tasks and children of its actions, with their results
     Steps {
         /// Id of the order
         id: String,
     },
-    /// Show the work for an order: stages, requests, notifications
+    /// Show the stages, requests and notifications of an order
     Tasks {
         /// Id of the order
         id: String,
     },
-    /// Say in a sentence why an order does not run
+    /// Explain in a sentence why an order does not run
     Explain {
         /// Id of the order
         id: String,
     },
-    /// Show where the time of an order went, or that of many
+    /// Show what an order, or many orders, spent their time on
     Ledger(Box<ledger::Arguments>),
-    /// Show everything that happened to an order
+    /// Show the history of an order
     Events {
         /// Id of the order
         id: String,
@@ -126,13 +126,13 @@ pub(crate) enum Command {
 pub(crate) struct OrderListArguments {
     #[command(flatten)]
     orders: SearchOrSaved,
-    /// Orders of one page, 500 at most
+    /// Orders per page, 500 at most
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
-    /// Go on where a former list ended
+    /// Continue where an earlier list ended
     #[arg(long)]
     cursor: Option<String>,
-    /// All pages
+    /// Show all pages
     #[arg(long)]
     all: bool,
 }
@@ -143,7 +143,7 @@ pub(crate) struct ActionArguments {
     /// Id of the order
     #[serde(skip)]
     id: String,
-    /// Why, for the history
+    /// Reason, for the history
     #[arg(long)]
     reason: Option<String>,
 }
@@ -160,7 +160,7 @@ pub(crate) struct EndArguments {
 /// Choice between carrying an action out and trying it.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct ActionRun {
-    /// Only tell the status that would follow, and change nothing
+    /// Only show the status that would follow, and change nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -191,20 +191,20 @@ pub(crate) struct RestartArguments {
     #[command(flatten)]
     #[serde(skip)]
     run: ActionRun,
-    /// The state to begin at, or `initial`; left out: the last entry point
+    /// State to start from, or `initial` [default: the last entry point]
     #[arg(long, value_name = "STATE")]
     from: Option<String>,
-    /// Other parameters: a JSON object, or @FILE
+    /// New parameters: a JSON object, or @FILE
     #[arg(long, value_name = "JSON")]
     #[serde(skip)]
     params: Option<String>,
-    /// The version of its scenario under which it goes on; left out: the one that it has
+    /// Version of its scenario to run by [default: its present version]
     #[arg(long, value_name = "NUMBER")]
     scenario_version: Option<i32>,
-    /// Begin although its start time, or orders that it waits for, are still to come
+    /// Start now, even if its start time has not come or orders that it waits for have not ended
     #[arg(long)]
     ignore_conditions: bool,
-    /// Keep the answers of the former life
+    /// Keep the callbacks of the previous life
     #[arg(long)]
     keep_callbacks: bool,
 }

@@ -18,23 +18,23 @@ use crate::screen::{Screen, harmless, time};
 pub(crate) enum Command {
     /// List the queues that have orders, the longest first
     List {
-        /// Queues to show at most; left out: all
+        /// Most queues to show [default: all]
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
         limit: Option<u32>,
     },
-    /// Show one queue: who holds it and since when, and who waits, in their order
+    /// Show one queue: the order that holds it, since when, and the orders that wait, first to last
     Show {
         /// Name of the queue
         name: String,
-        /// Orders to show at most
+        /// Most orders to show
         #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
     },
-    /// Take a queue from the order that holds it; that order goes on beside the next one
+    /// Take a queue from the order that holds it; that order goes on while the next one runs
     Release {
         /// Name of the queue
         name: String,
-        /// Why, for the history
+        /// Reason, for the history
         #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new())]
         reason: String,
     },

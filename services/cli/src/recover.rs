@@ -26,10 +26,10 @@ const PAGE: i64 = 500;
 /// Settings of a recovery.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Recover although services seem to run: what they hold is void, and they begin another life
+    /// Recover even if services seem to run: the work that they hold is void, and they have to register again
     #[arg(long)]
     force: bool,
-    /// Why, for the audit log
+    /// Reason, for the audit log
     #[arg(long)]
     reason: String,
 }
@@ -52,7 +52,7 @@ pub(crate) async fn run(
     if !living.is_empty() && !arguments.force {
         let names: Vec<String> = living.iter().map(|(role, name)| format!("{role} {name}")).collect();
         let why = format!(
-            "services run: {}. Stop them, wait {} s, and try again; --force recovers beside them",
+            "services are running: {}. Stop them, wait {} s, and try again; --force recovers anyway",
             names.join(", "),
             settings.node.lost_after.as_secs()
         );
@@ -121,7 +121,8 @@ fn tell(
     for (kind, count) in findings {
         screen.line(&format!("found {kind}: {count}"))?;
     }
-    screen.note("start the services: the activators repair what has one right repair, and mark the rest");
+    screen
+        .note("start the services: the activators repair what has only one right repair, and mark the rest");
     Ok(())
 }
 

@@ -26,16 +26,16 @@ pub(crate) enum Command {
         /// Id of the message
         id: String,
     },
-    /// Send a refused message again to where it had been published, and remove it
+    /// Publish a refused message again where it was first published, and remove it
     Replay(ReplayArguments),
-    /// Remove refused messages that nobody needs: those of the given ids, or all that meet the conditions
+    /// Remove refused messages: those with the given ids, or all that meet the conditions
     Drop {
         /// Ids of the messages
         #[arg(required_unless_present = "conditions", conflicts_with = "conditions")]
         ids: Vec<String>,
         #[command(flatten)]
         conditions: RefusedConditions,
-        /// Why, for the audit log
+        /// Reason, for the audit log
         #[arg(long)]
         reason: String,
     },
@@ -46,13 +46,13 @@ pub(crate) enum Command {
 #[group(id = "conditions", multiple = true)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RefusedConditions {
-    /// Messages that wait for a decision: open; whose senders got a receipt: answered; or all; left out: open
+    /// Only messages that wait for a decision (open), only those whose sender got a receipt (answered), or all [default: open]
     #[arg(long, value_parser = ["open", "answered", "all"])]
     status: Option<String>,
-    /// Messages whose reasons begin with this word, like conflict
+    /// Only messages whose reason begins with this word, such as conflict
     #[arg(long)]
     reason_type: Option<String>,
-    /// Messages that were refused before this time, or so long ago, like 7d
+    /// Only messages refused before this time, or at least this long ago, such as 7d
     #[arg(long)]
     refused_before: Option<String>,
 }
@@ -63,10 +63,10 @@ pub(crate) struct RefusedArguments {
     #[command(flatten)]
     #[serde(flatten)]
     conditions: RefusedConditions,
-    /// Messages to show, 500 at most
+    /// Number of messages to show, 500 at most
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
-    /// Go on where a former list ended
+    /// Continue where an earlier list ended
     #[arg(long)]
     cursor: Option<String>,
 }
@@ -78,21 +78,21 @@ pub(crate) struct ReplayArguments {
     /// Id of the message
     #[serde(skip)]
     id: String,
-    /// Why, for the audit log
+    /// Reason, for the audit log
     #[arg(long)]
     reason: String,
-    /// Change the body in the editor that VISUAL or EDITOR names
+    /// Edit the body first, in the editor that VISUAL or EDITOR names
     #[arg(long, conflicts_with = "body")]
     #[serde(skip)]
     edit: bool,
-    /// Other body: text, or @FILE
+    /// New body: text, or @FILE
     #[arg(long, value_name = "TEXT")]
     #[serde(skip)]
     body: Option<String>,
-    /// Other routing key, where the key itself was wrong
+    /// New routing key, if the old one was wrong
     #[arg(long)]
     key: Option<String>,
-    /// Leave out where its sender wanted the receipt, where no receipt may go there
+    /// Send no receipt, for example because its address is not allowed
     #[arg(long)]
     without_receipt: bool,
 }
@@ -127,7 +127,7 @@ fn moment(text: &str) -> String {
 /// Messages that can never be handled as they are.
 const REFUSED: List<RefusedLine> = List {
     path: "/v1/refused",
-    none: "no refused message waits for a decision; `--status all` shows those whose senders got a receipt, too",
+    none: "no refused message waits for a decision; `--status all` shows those whose senders got a receipt",
     hint: None,
     columns: &[
         ("ID", |line| line.id.clone()),
@@ -214,7 +214,7 @@ async fn edited(id: &str, client: &ApiClient) -> Result<String, CliError> {
     let is_whole = usize::try_from(view.line.bytes).is_ok_and(|bytes| bytes == view.body.len());
     if view.encoding != "text" || !is_whole {
         let message =
-            "the body is no text, or too long to be edited here: write it to a file and give --body @FILE";
+            "the body is not text, or too long to edit here: write it to a file and use --body @FILE";
         return Err(CliError::Usage(message.to_owned()));
     }
     let file = RefusedDraft::of(&view.body)?;

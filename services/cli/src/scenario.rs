@@ -34,24 +34,24 @@ pub(crate) use check::check;
 /// Commands about scenarios.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Find everything that is wrong with scenarios and their tests, without a server
+    /// Check scenarios and their tests without a server, and report all faults
     Check {
         /// YAML or JSON, or folders with them; `-` is standard input
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// Take warnings for faults
+        /// Treat warnings as faults
         #[arg(long)]
         strict: bool,
     },
-    /// Give scenarios to the engine; new orders run by them from then on
+    /// Store scenarios in the engine; new orders run by them from then on
     Apply {
         /// YAML or JSON, or folders with them; `-` is standard input
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// Only on top of the version with this tag, as `show` tells it; `*` is any version that is there
+        /// Apply only if the stored version has this tag, as `show` prints it; `*` stands for any version
         #[arg(long, value_name = "TAG")]
         if_match: Option<String>,
-        /// Store nothing: tell the faults and warnings that the server has
+        /// Store nothing; only show the faults and warnings of the server
         #[arg(long, conflicts_with = "if_match")]
         dry_run: bool,
     },
@@ -67,8 +67,8 @@ pub(crate) enum Command {
         /// Name of the scenario
         name: String,
     },
-    /// Run scenarios in virtual time against tables of answers: here, by the rules for errors of --config, or, with --server,
-    /// there, by its rules
+    /// Run scenarios in virtual time against tables of answers: here, by the error rules of --config, or, with --server,
+    /// on the server, by its rules
     Test {
         /// Files of tests, or folders with `*.test.yaml` in them
         #[arg(required = true, value_name = "FILE")]
@@ -80,20 +80,20 @@ pub(crate) enum Command {
     Watch(watch::Arguments),
     /// Draw the workflow
     Graph {
-        /// A file, or NAME or NAME@VERSION of the server
+        /// A file, or a scenario of the server: NAME or NAME@VERSION
         source: String,
         /// Format of the drawing
         #[arg(long, value_enum, default_value = "svg")]
         format: draw::Format,
     },
-    /// Tell what is different between two versions, and which states orders would lose
+    /// Compare two versions: what differs, and which states orders would lose
     Diff {
-        /// A file, or NAME or NAME@VERSION of the server
+        /// A file, or a scenario of the server: NAME or NAME@VERSION
         from: String,
-        /// Another one
+        /// The other file or scenario
         to: String,
     },
-    /// Move live orders of one version to another; without `--apply` only tell what would happen
+    /// Move live orders from one version to another; without `--apply`, only show what would happen
     Migrate(migrate::Arguments),
 }
 
@@ -112,7 +112,7 @@ impl std::str::FromStr for ScenarioArgument {
             None => (text, None),
             Some((name, version)) => {
                 let number = version.parse().ok().filter(|number| *number > 0);
-                let number = number.ok_or_else(|| format!("`{version}` is no version; write NAME@2"))?;
+                let number = number.ok_or_else(|| format!("`{version}` is not a version; write NAME@2"))?;
                 (name, Some(number))
             }
         };
@@ -228,7 +228,7 @@ fn list(items: Vec<Value>, screen: &Screen) -> Result<(), CliError> {
     }
     let versions: Versions = serde_json::from_value(items).map_err(anyhow::Error::from)?;
     if versions.items.is_empty() {
-        screen.note("no scenarios; `pagurus scenario apply FILE` brings one");
+        screen.note("no scenarios; `pagurus scenario apply FILE` stores one");
         return Ok(());
     }
     screen.line(&listed(&versions.items, screen))
@@ -258,7 +258,7 @@ async fn show(named: &ScenarioArgument, client: &ApiClient, screen: &Screen) -> 
     }
     if let Some(tag) = &reply.tag {
         screen.note(&format!(
-            "tag {tag}: `scenario apply --if-match {tag}` stores a text only on top of this one"
+            "tag {tag}: `scenario apply --if-match {tag}` stores a text only if this is still the newest version"
         ));
     }
     screen.foreign(&reply.text)

@@ -31,13 +31,13 @@ pub(crate) enum Command {
         /// Name of the schedule
         schedule: String,
     },
-    /// Make schedules, or put them in place of those that have their names
+    /// Make schedules, or replace those of the same names
     Apply(Apply),
-    /// Pause a schedule: no further orders, until it is resumed
+    /// Pause a schedule: it registers no orders until it is resumed
     Pause(ScheduleArguments),
-    /// Let a paused schedule go on with its next time
+    /// Resume a paused schedule with its next time
     Resume(ScheduleArguments),
-    /// Register an order of a schedule now, or that of a planned time that has passed without one
+    /// Register an order of a schedule now, or the order of a planned time that has passed without one
     Run(RunArguments),
     /// Remove a schedule; its orders stay
     Remove {
@@ -46,11 +46,11 @@ pub(crate) enum Command {
     },
     /// Show the next times of a schedule
     Times(TimesArguments),
-    /// Show times that have come, each with its order or the reason why it has none
+    /// Show past times, each with its order or the reason why it has none
     Runs {
         /// Name of the schedule
         schedule: String,
-        /// Times at most
+        /// Most times to show
         #[arg(long, default_value_t = 100)]
         limit: usize,
     },
@@ -59,10 +59,10 @@ pub(crate) enum Command {
 /// Schedules in files.
 #[derive(Debug, Args)]
 pub(crate) struct Apply {
-    /// YAML or JSON, with one schedule or more between lines of `---`; `-` is standard input
+    /// YAML or JSON files, with one or more schedules separated by `---`; `-` is standard input
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Tag that the schedule must have, as `get` shows it: with one schedule only
+    /// Apply only if the stored schedule has this tag, as `get` shows it; only for a single schedule
     #[arg(long, value_name = "TAG", conflicts_with = "dry_run")]
     if_match: Option<String>,
     /// Only check, and show the next times
@@ -76,7 +76,7 @@ pub(crate) struct ScheduleArguments {
     /// Name of the schedule
     #[serde(skip)]
     schedule: String,
-    /// Why
+    /// Reason
     #[arg(long, value_parser = Text::new())]
     reason: String,
 }
@@ -87,10 +87,10 @@ pub(crate) struct RunArguments {
     /// Name of the schedule
     #[serde(skip)]
     schedule: String,
-    /// Planned time that has passed, like 2026-12-01T03:00:00Z; left out: now
+    /// Planned time that has passed, such as 2026-12-01T03:00:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = input::parse_time)]
     at: Option<Timestamp>,
-    /// Why
+    /// Reason
     #[arg(long, value_parser = Text::new())]
     reason: String,
 }
@@ -104,7 +104,7 @@ pub(crate) struct TimesArguments {
     /// Number of times
     #[arg(long, default_value_t = 5)]
     count: usize,
-    /// Time after which they lie; left out: now
+    /// Show times after this one [default: now]
     #[arg(long, value_name = "TIME", value_parser = input::parse_time)]
     after: Option<Timestamp>,
 }

@@ -29,7 +29,7 @@ impl Args for SearchArguments {
             .long("ids-file")
             .value_name("FILE")
             .value_parser(value_parser!(PathBuf))
-            .help("Orders whose ids stand in a file, one a line");
+            .help("Only orders whose ids are in this file, one per line");
         let (ids, others) = CONDITIONS.split_at(1);
         let flags = ids.iter().map(flag).chain([ids_file]).chain(others.iter().map(flag));
         command.args(flags)
@@ -166,7 +166,7 @@ impl SearchArguments {
 pub(crate) struct SearchOrSaved {
     #[command(flatten)]
     pub search: SearchArguments,
-    /// The saved search of this name, in place of conditions
+    /// Use the saved search of this name instead of conditions
     #[arg(long, value_name = "NAME")]
     pub saved: Option<String>,
 }
@@ -185,7 +185,7 @@ impl SearchOrSaved {
 pub(crate) struct CountArguments {
     #[command(flatten)]
     orders: SearchOrSaved,
-    /// By what: one or two of status, scenario, state, class, system, flow, queue, priority, scenarioStatus, mode
+    /// Fields to count by, one or two of: status, scenario, state, class, system, flow, queue, priority, scenarioStatus, mode
     #[arg(long, default_value = "status", value_name = "KEYS")]
     by: String,
 }

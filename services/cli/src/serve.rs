@@ -20,7 +20,7 @@ use crate::failure::CliError;
 /// Roles of one process.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Arguments {
-    /// Roles of this process, by commas; left out: all five. The first listens at node.listen, the others at the ports after it
+    /// Roles of this process, separated by commas. The first listens at node.listen, each further one at the next port
     #[arg(long, value_name = "ROLES", value_delimiter = ',', default_values_t = Role::ALL.iter().copied())]
     roles: Vec<Role>,
 }

@@ -26,54 +26,54 @@ pub(crate) enum Command {
         /// Name of the subscription
         name: String,
     },
-    /// Make a subscription, or change the one of this name as a whole
+    /// Make a subscription, or replace the one of this name
     Add(Box<NewSubscription>),
-    /// Pause a subscription: nothing is stored for it, and what is stored is still sent
+    /// Pause a subscription: no new notifications are stored for it; those already stored are still sent
     Pause {
         /// Name of the subscription
         name: String,
-        /// Why
+        /// Reason
         #[arg(long, value_parser = Text::new())]
         reason: String,
     },
-    /// Resume a subscription, and send what is parked for it again
+    /// Resume a subscription, and send its parked notifications again
     Resume {
         /// Name of the subscription
         name: String,
         /// Also notify of the orders that ended while it was paused
         #[arg(long)]
         replay: bool,
-        /// Why
+        /// Reason
         #[arg(long, value_parser = Text::new())]
         reason: String,
     },
-    /// Notify a subscription again of the orders that ended in a time range
+    /// Send a subscription the notifications of a time range again
     Replay {
         /// Name of the subscription
         name: String,
         /// Orders that ended from this time on
         #[arg(long, value_name = "TIME", value_parser = input::parse_time)]
         from: Timestamp,
-        /// Orders that ended before this time; left out: now
+        /// Orders that ended before this time [default: now]
         #[arg(long, value_name = "TIME", value_parser = input::parse_time)]
         until: Option<Timestamp>,
-        /// Why
+        /// Reason
         #[arg(long, value_parser = Text::new())]
         reason: String,
     },
-    /// List the latest replays of a subscription, and how far they have come
+    /// List the latest replays of a subscription, with their progress
     Replays {
         /// Name of the subscription
         name: String,
     },
-    /// Stop a replay where it stands
+    /// Stop a replay
     StopReplay {
         /// Name of the subscription
         name: String,
         /// Number of the replay
         replay: i64,
     },
-    /// Remove a subscription, with what waits for its receiver
+    /// Remove a subscription, and the notifications that wait for its receiver
     Remove {
         /// Name of the subscription
         name: String,
@@ -85,19 +85,19 @@ pub(crate) enum Command {
 pub(crate) struct NewSubscription {
     /// Name of the subscription
     name: String,
-    /// Address that is notified, like `amqp://?key=audit` or `https://hooks.example/orders`
+    /// Address of the receiver, such as `amqp://?key=audit` or `https://hooks.example/orders`
     #[arg(long)]
     url: String,
-    /// Form: `pagurus`, `cloudevents` or `cloudevents-binary`
+    /// Format: `pagurus`, `cloudevents` or `cloudevents-binary`
     #[arg(long, value_name = "WORD")]
     format: Option<String>,
-    /// Name of the secret with which webhooks are signed; left out: that of `notify.allow`
+    /// Name of the secret that signs webhooks [default: the one in `notify.allow`]
     #[arg(long, value_name = "NAME")]
     secret: Option<String>,
-    /// Occasions, separated by commas: `final`, `parked`, `jeopardy`; left out: `final`
+    /// Occasions, separated by commas: `final`, `parked`, `jeopardy` [default: final]
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     on: Vec<String>,
-    /// Mask of names of scenarios, like `shop-*`; may be given several times
+    /// Mask for names of scenarios, such as `shop-*`; may be given several times
     #[arg(long, value_name = "MASK")]
     scenario: Vec<String>,
     /// Label that an order must have: KEY=VALUE; may be given several times

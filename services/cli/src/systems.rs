@@ -22,18 +22,18 @@ use crate::windows::held_by;
 pub(crate) enum Command {
     /// List called systems with state and limit
     List,
-    /// Show one, with the last decisions about it
+    /// Show one called system, with the last decisions about it
     Show {
         /// Name of the system
         system: String,
     },
-    /// List what was decided about a system, when, why, with which numbers, and by whom where it was by hand
+    /// List the decisions about a system: when, why, with which numbers, and by whom if made by hand
     History(history::Arguments),
-    /// Keep a system from being called, whatever it says: orders wait and lose no attempt
+    /// Stop all calls to a system, even if it answers well; orders wait without losing attempts
     Stop(OverrideArguments),
-    /// Have a system called, whatever its failures say
+    /// Keep calling a system even if its calls fail
     Open(OverrideArguments),
-    /// Take such an order back: the engine decides by itself again
+    /// Remove a stop or an opening made by hand; the engine decides again
     Clear {
         /// Name of the system
         system: String,
@@ -47,14 +47,14 @@ pub(crate) struct OverrideArguments {
     #[arg(value_parser = Text::new())]
     #[serde(skip)]
     system: String,
-    /// Why
+    /// Reason
     #[arg(long, value_parser = Text::new())]
     reason: String,
-    /// For how long; left out: until it is taken back
+    /// Duration [default: until `clear`]
     #[arg(long = "for", value_name = "DURATION")]
     #[serde(rename = "for")]
     duration: Option<String>,
-    /// From when on, or `now`; left out: at once
+    /// Start: a time, or `now` [default: now]
     #[arg(long, value_name = "TIME", value_parser = input::parse_time)]
     from: Option<Timestamp>,
 }

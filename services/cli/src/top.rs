@@ -19,10 +19,10 @@ use crate::watch;
 /// Settings of the view.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Show it once, and end; so it is anyway where the output is no terminal
+    /// Show the page once and exit; this is the default if the output is not a terminal
     #[arg(long)]
     once: bool,
-    /// Flows, and systems, to show
+    /// Number of flows and of systems to show
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=500))]
     rows: u16,
 }

@@ -30,13 +30,13 @@ pub(crate) enum Command {
         /// Number of the window
         window: i64,
     },
-    /// Set a window ahead: once from --from on, or --every day, week or month
+    /// Plan a window: once, starting at --from, or --every day, week or month
     Add(Box<Add>),
     /// End the present time of a window early; the next ones stay
     End(WindowArguments),
-    /// Call off the next time of a window
+    /// Cancel the next time of a window
     Skip(WindowArguments),
-    /// Remove a window; where it is open, it is over at once
+    /// Remove a window; if it is open, it ends at once
     Remove(WindowArguments),
 }
 
@@ -44,41 +44,41 @@ pub(crate) enum Command {
 #[derive(Debug, Args, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Add {
-    /// Stop every flow whose name contains it, also those that appear later
+    /// Stop every flow whose name contains this text, including flows that appear later
     #[arg(long, value_parser = Text::new(), required_unless_present = "system", conflicts_with = "system")]
     flow: Option<String>,
-    /// Leave the called system of this name alone
+    /// Pause calls to the system of this name
     #[arg(long, value_parser = Text::new())]
     system: Option<String>,
-    /// Start of a window that is once, or `now`; with --every the time before which none begins
+    /// Start of a single window: a time, or `now`; with --every, no window starts before it
     #[arg(long, value_name = "TIME", value_parser = input::parse_time, required_unless_present = "every")]
     from: Option<Timestamp>,
-    /// Time from which on none begins any more
+    /// No window starts at or after this time
     #[arg(long, value_name = "TIME", value_parser = input::parse_time, requires = "every")]
     until: Option<Timestamp>,
     /// Period: day, week or month
     #[arg(long, requires = "at")]
     every: Option<Period>,
-    /// Days, separated by commas: monday to sunday; of a month 1 to 31, last, or such as "second sunday"
+    /// Days, separated by commas: monday to sunday; for a month, 1 to 31, last, or days such as "second sunday"
     #[arg(long, value_name = "DAYS", value_delimiter = ',', requires = "every")]
     on: Vec<String>,
-    /// Time of day at which it begins, like 22:00
+    /// Time of day at which it starts, such as 22:00
     #[arg(long, value_name = "HH:MM", requires = "every")]
     at: Option<String>,
-    /// Zone whose clocks are meant, like Europe/Berlin; left out: UTC
+    /// Time zone of the start, such as Europe/Berlin [default: UTC]
     #[arg(long, requires = "every")]
     zone: Option<String>,
     /// Length
     #[arg(long = "for", value_name = "DURATION")]
     #[serde(rename = "for")]
     duration: String,
-    /// Move orders of the flows that wait or retry until a time within the window behind its end
+    /// Move orders of the flows that wait or retry until a time within the window past its end
     #[arg(long, requires = "flow")]
     shift: bool,
-    /// Why
+    /// Reason
     #[arg(long, value_parser = Text::new())]
     reason: String,
-    /// Only tell when it would be, and which flows it would stop
+    /// Only show when the window would be open, and which flows it would stop
     #[arg(long)]
     dry_run: bool,
 }
@@ -89,7 +89,7 @@ pub(crate) struct WindowArguments {
     /// Number of the window
     #[serde(skip)]
     window: i64,
-    /// Why
+    /// Reason
     #[arg(long, value_parser = Text::new())]
     reason: String,
 }

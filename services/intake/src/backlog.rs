@@ -62,7 +62,7 @@ impl Backlog {
         {
             host.metrics.count(Count::BacklogRefused, "flow", 1);
             let detail = format!(
-                "{waiting} stages of the flow `{flow}` wait to run, and {bound} is the bound; send the order later"
+                "{waiting} stages of the flow `{flow}` wait to run, and the limit is {bound}; send the order later"
             );
             return Err(Problem::new(Type::Busy, detail));
         }
@@ -73,7 +73,7 @@ impl Backlog {
         if full.await.map_err(|error| store_problem(host, "backlog", &error))? {
             host.metrics.count(Count::BacklogRefused, "queue", 1);
             let detail =
-                format!("the queue `{queue}` has {bound} orders or more, its bound; send the order later");
+                format!("the queue `{queue}` has reached its limit of {bound} orders; send the order later");
             return Err(Problem::new(Type::Busy, detail));
         }
         Ok(())

@@ -95,7 +95,7 @@ impl DirectoryState {
         let Ok(Ok(place)) = timeout_at(deadline, Arc::clone(&self.places).acquire_owned()).await else {
             let limit = limit.as_millis();
             return unavailable(format!(
-                "{PLACES} logins ask the directory, and none ended within {limit} ms"
+                "{PLACES} logins wait for the directory, and none finished within {limit} ms"
             ));
         };
         // A task: the library panics at some answers that are none of LDAP.
@@ -108,7 +108,7 @@ impl DirectoryState {
             Ok(Err(_)) => {
                 unavailable(format!("the directory did not answer within {} ms", limit.as_millis()))
             }
-            Err(_) => unavailable("the directory sent what is no answer".to_owned()),
+            Err(_) => unavailable("the directory sent something that is not an answer".to_owned()),
         }
     }
 

@@ -280,6 +280,6 @@ fn refused(kind: TokenKind, flaw: &Flaw) -> LoginFailure {
 
 fn redirect_url(address: &str) -> Result<RedirectUrl, LoginFailure> {
     RedirectUrl::new(address.to_owned()).map_err(|_| {
-        LoginFailure::Refused("the address that the provider should answer at is no URL".to_owned())
+        LoginFailure::Refused("the address at which the provider should answer is not a URL".to_owned())
     })
 }

@@ -48,7 +48,7 @@ impl Access {
         let pending = URL_SAFE_NO_PAD.decode(pending).ok();
         let pending: Option<PendingLogin> = pending.and_then(|text| serde_json::from_slice(&text).ok());
         let Some(pending) = pending else {
-            let detail = "this browser has begun no login, or too long ago; begin at `/v1/session/login`";
+            let detail = "this browser has started no login, or too long ago; start at `/v1/session/login`";
             return Err(Problem::new(Type::Unauthenticated, detail));
         };
         // The name is not known yet; behind one gateway nobody is counted, because strangers would lock everybody out.
@@ -93,7 +93,7 @@ impl Access {
                 tracing::warn!(reason = failure.to_string(), address, "a logout token was refused");
                 return Err(match failure {
                     LoginFailure::Refused(_) => {
-                        Problem::new(Type::Malformed, "the logout token does not hold; the log says why")
+                        Problem::new(Type::Malformed, "the logout token is not valid; the log says why")
                     }
                     LoginFailure::Unavailable(_) => unavailable(&failure),
                 });
@@ -120,7 +120,7 @@ impl Access {
 fn unavailable(failure: &LoginFailure) -> Problem {
     match failure {
         LoginFailure::Refused(_) => {
-            Problem::new(Type::Unauthenticated, "the login does not hold; the log of the engine says why")
+            Problem::new(Type::Unauthenticated, "the login is not valid; the log of the engine says why")
         }
         LoginFailure::Unavailable(_) => {
             Problem::new(Type::Unavailable, "the identity provider does not answer")

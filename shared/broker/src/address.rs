@@ -18,7 +18,7 @@ fn address_of(url: &str) -> Result<(AMQPUri, Option<ClientTls>), String> {
     // The parser's own words repeat the address.
     let uri: AMQPUri = rest
         .parse()
-        .map_err(|_| "is no AMQP URL, such as `amqp://USER:PASSWORD@HOST:5672/%2f`".to_owned())?;
+        .map_err(|_| "is not an AMQP URL, such as `amqp://USER:PASSWORD@HOST:5672/%2f`".to_owned())?;
     if uri.scheme == AMQPScheme::AMQP {
         let plain = "has options of TLS, and begins with `amqp://`; write `amqps://`";
         return if is_asked_for { Err(plain.to_owned()) } else { Ok((uri, None)) };

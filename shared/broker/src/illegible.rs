@@ -12,7 +12,7 @@ impl Delivery {
     #[must_use]
     pub fn illegible(&self) -> Option<String> {
         if is_broken(&self.routing_key) {
-            return Some("the routing key is no UTF-8 text".to_owned());
+            return Some("the routing key is not UTF-8 text".to_owned());
         }
         of_properties(&self.properties)
     }
@@ -38,7 +38,7 @@ fn of_properties(properties: &Properties) -> Option<String> {
     ];
     let broken = texts.iter().find(|(_, text)| text.as_deref().is_some_and(is_broken));
     if let Some((name, _)) = broken {
-        return Some(format!("the property `{name}` is no UTF-8 text"));
+        return Some(format!("the property `{name}` is not UTF-8 text"));
     }
     of_table(&properties.headers, 1).map(|found| format!("the headers {found}"))
 }
@@ -46,7 +46,7 @@ fn of_properties(properties: &Properties) -> Option<String> {
 /// Faults of the entries of a table, whose values stand on this level.
 fn of_table(entries: &[(String, HeaderValue)], depth: usize) -> Option<String> {
     if entries.iter().any(|(name, _)| is_broken(name)) {
-        return Some("have a name that is no UTF-8 text".to_owned());
+        return Some("have a name that is not UTF-8 text".to_owned());
     }
     entries.iter().find_map(|(_, value)| of_value(value, depth))
 }
@@ -78,10 +78,10 @@ mod tests {
     fn amqp_1_what_was_mended_is_reported_and_nothing_else() {
         assert_eq!(of(Properties { message_id: Some("größe\n".into()), ..Properties::default() }), None);
         let broken = Properties { type_: Some("caf\u{1a}".into()), ..Properties::default() };
-        assert_eq!(of(broken).as_deref(), Some("the property `type` is no UTF-8 text"));
+        assert_eq!(of(broken).as_deref(), Some("the property `type` is not UTF-8 text"));
         let inside = HeaderValue::Table(vec![("\u{1a}".into(), HeaderValue::Null)]);
         let broken = Properties { headers: vec![("h".into(), inside)], ..Properties::default() };
-        assert_eq!(of(broken).as_deref(), Some("the headers have a name that is no UTF-8 text"));
+        assert_eq!(of(broken).as_deref(), Some("the headers have a name that is not UTF-8 text"));
         for (depth, fits) in [(MAX_HEADER_DEPTH - 1, true), (MAX_HEADER_DEPTH, false)] {
             let headers = vec![("h".to_owned(), nested(depth))];
             assert_eq!(of(Properties { headers, ..Properties::default() }).is_none(), fits, "{depth}");

@@ -387,9 +387,9 @@ pub(super) fn no_schedule(name: &str) -> Problem {
 fn unexpected(name: &str, tag: Option<&str>) -> Problem {
     let detail = match tag {
         Some(tag) => {
-            format!("schedule `{name}` is there as \"{tag}\"; read it and put the change on top of it")
+            format!("schedule `{name}` now has the tag \"{tag}\"; read it and repeat the change on top of it")
         }
-        None => format!("there is no schedule `{name}`; leave `If-Match` out to make it"),
+        None => format!("there is no schedule `{name}`; send it without `If-Match` to make it"),
     };
     Problem::new(Type::PreconditionFailed, detail)
 }

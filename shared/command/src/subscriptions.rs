@@ -78,7 +78,7 @@ impl Commands {
         let tag = stored.map(StoredSubscription::tag);
         if !expected.allows(tag.as_deref()) {
             let detail = tag.map_or_else(
-                || format!("there is no subscription `{name}`; leave `If-Match` out to make it"),
+                || format!("there is no subscription `{name}`; send it without `If-Match` to make it"),
                 |tag| {
                     format!(
                         "subscription `{name}` has the tag \"{tag}\"; read it and put the change on top of it"
@@ -170,7 +170,7 @@ impl Commands {
             return Err(Problem::of_field("/from", "must not lie before 1970"));
         }
         if asked.from >= until || until > Timestamp::now() {
-            return Err(Problem::of_field("/until", "must lie behind `from` and not ahead of now"));
+            return Err(Problem::of_field("/until", "must be after `from` and not ahead of now"));
         }
         self.change(name, async |tx, stored| {
             let no = match begin_replay(tx, &stored, (asked.from, asked.until), &asked.reason, by).await? {
@@ -186,7 +186,7 @@ impl Commands {
         .await
     }
 
-    /// Stops a replay where it stands.
+    /// Stops a replay.
     ///
     /// # Errors
     /// The problem to answer with: not found, done already, or not available.

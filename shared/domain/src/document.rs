@@ -391,7 +391,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         total = number
             .checked_mul(UNITS[unit].1)
             .and_then(|part| total.checked_add(part))
-            .ok_or_else(|| format!("`{text}` is too long a duration"))?;
+            .ok_or_else(|| format!("`{text}` is too long"))?;
     }
     if largest_allowed == 0 {
         return Err(refused());

@@ -41,7 +41,7 @@ pub enum BulkKind {
     Restart,
     /// Gives an order up.
     Cancel,
-    /// Stops an order before it begins.
+    /// Stops an order before it starts.
     Interrupt,
     /// Stops an order while it runs or waits.
     Kill,

@@ -66,7 +66,7 @@ impl fmt::Display for ErrorClass {
 pub struct Interaction<'a> {
     /// The HTTP method, in any case.
     pub method: &'a str,
-    /// The host, with the port where the URL has one.
+    /// The host, with the port if the URL has one.
     pub host: &'a str,
     /// The path of the URL, without the query.
     pub path: &'a str,

@@ -50,13 +50,13 @@ pub struct ScheduleRule {
     /// Interval, like `15m`: counted from `from`, without that from 1970-01-01T00:00Z.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<String>,
-    /// The zone whose clocks and dates are meant, like `Europe/Berlin`; `UTC` if left out.
+    /// Time zone of times and dates, like `Europe/Berlin`; default: `UTC`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// Time before which no order is due.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub from: Option<Timestamp>,
-    /// Time from which on no order is due any more.
+    /// Time from which no order is due.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub until: Option<Timestamp>,
     /// Dates and ranges of time that are left out.
@@ -74,7 +74,7 @@ pub struct ScheduleRule {
 pub struct CatchUpRule {
     /// `one`: the last of them has its order now; `all`: each of them; `skip`: none.
     pub policy: CatchUpPolicy,
-    /// Longest delay of an order, like `1h`; older times are missed for good. `1h` if left out.
+    /// Longest delay of an order, like `1h`; older times are missed for good. Default: `1h`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<String>,
 }
@@ -103,7 +103,7 @@ impl Schedule {
         if let (Some(from), Some(until)) = (rule.from, rule.until)
             && until <= from
         {
-            faults.push(fault("/until", "must lie behind `from`"));
+            faults.push(fault("/until", "must be after `from`"));
         }
         let catch_up = read_catch_up(&rule.catch_up, &mut faults);
         let (Some(course), true) = (course, faults.is_empty()) else { return Err(faults) };
@@ -123,7 +123,7 @@ pub fn check_name(name: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let message = format!(
-        "must be 1 to {MAX_NAME_BYTES} bytes of letters, digits, `-`, `_`, `.` and `:`, and begin with a letter or a digit"
+        "must be 1 to {MAX_NAME_BYTES} bytes of letters, digits, `-`, `_`, `.` and `:`, and start with a letter or a digit"
     );
     Err(fault("/name", message))
 }
@@ -133,7 +133,7 @@ fn read_zone(name: Option<&str>, faults: &mut Vec<Fault>) -> TimeZone {
     TimeZone::get(name).unwrap_or_else(|_| {
         let shown: String = name.chars().take(40).collect();
         let found = fault("/zone", format!("there is no zone `{shown}`"));
-        faults.push(found.hint("name one as the tz database does, like `Europe/Berlin` or `UTC`"));
+        faults.push(found.hint("use a name of the tz database, such as `Europe/Berlin` or `UTC`"));
         TimeZone::UTC
     })
 }
@@ -150,7 +150,7 @@ fn read_course(rule: &ScheduleRule, faults: &mut Vec<Fault>) -> Option<PlannedCo
             let start = rule.from.unwrap_or(Timestamp::UNIX_EPOCH);
             PlannedCourse::Interval { seconds, start }
         }),
-        (Some(_), Some(_)) => Err(fault("/every", "cannot stand beside `cron`: write one of them")),
+        (Some(_), Some(_)) => Err(fault("/every", "cannot be combined with `cron`: write one of them")),
         (None, None) => {
             Err(fault("/cron", "is missing").hint("write `cron`, like `0 3 * * 1-5`, or `every`, like `15m`"))
         }
@@ -171,10 +171,7 @@ fn read_catch_up(rule: &CatchUpRule, faults: &mut Vec<Fault>) -> CatchUp {
     let within = rule.within.as_deref().map_or(Ok(USUAL_WITHIN), |text| {
         let read = parse_duration(text).map_err(|message| fault("/catchUp/within", message))?;
         if rule.policy == CatchUpPolicy::Skip {
-            return Err(fault(
-                "/catchUp/within",
-                "has no meaning where missed times are skipped: leave it out",
-            ));
+            return Err(fault("/catchUp/within", "has no effect if missed times are skipped: remove it"));
         }
         let is_good = (Duration::from_secs(1)..=LONGEST_WITHIN).contains(&read);
         if is_good { Ok(read) } else { Err(fault("/catchUp/within", "must be 1s to 366d")) }

@@ -62,7 +62,7 @@ impl Selection {
 pub struct SubscriptionRule {
     /// Place to write to.
     pub url: String,
-    /// Form of the notifications.
+    /// Format of the notifications.
     pub format: NotifyFormat,
     /// Name of the secret with which webhooks are signed; none is that of `notify.allow`.
     pub secret: Option<String>,
@@ -88,7 +88,7 @@ impl SubscriptionRule {
     /// Everything that is wrong with it, each with a JSON pointer.
     pub fn read(body: &Value, stored: Option<&str>) -> Result<Self, Vec<Fault>> {
         let Some(map) = body.as_object() else {
-            return Err(vec![fault("", "a subscription is a JSON object with `url`")]);
+            return Err(vec![fault("", "a subscription must be a JSON object with `url`")]);
         };
         let mut reader = RuleReader { map, faults: Vec::new() };
         for key in map.keys().filter(|key| !KEYS.contains(&key.as_str())) {
@@ -103,7 +103,7 @@ impl SubscriptionRule {
         });
         let secret = reader.text("secret");
         if secret.is_some() && url.as_deref().is_some_and(|url| !url.starts_with("http")) {
-            reader.fault("/secret", "is for webhooks: messages are not signed");
+            reader.fault("/secret", "is only for webhooks: messages are not signed");
         }
         let on = reader.on();
         let selection = Selection {
@@ -138,7 +138,7 @@ impl SubscriptionRule {
 fn outcome(word: &str) -> Result<Status, String> {
     match word.parse::<Status>() {
         Ok(status) if status.is_final() => Ok(status),
-        _ => Err("is no end of an order: there are success, fail, canceled, interrupted".to_owned()),
+        _ => Err("is not a final status; there are: success, fail, canceled, interrupted".to_owned()),
     }
 }
 
@@ -182,10 +182,11 @@ impl RuleReader<'_> {
     fn on(&mut self) -> Vec<Occasion> {
         let on = self.list("on", |word| match word.parse::<Occasion>() {
             Ok(Occasion::Transitions) => {
-                Err("is for the receivers of an order; `/v1/stream` has the moves of all".to_owned())
+                Err("is only for the receivers of an order; `/v1/stream` has the transitions of all orders"
+                    .to_owned())
             }
             Ok(occasion) => Ok(occasion),
-            Err(_) => Err("is no occasion: there are final, parked, jeopardy".to_owned()),
+            Err(_) => Err("is not an occasion; there are: final, parked, jeopardy".to_owned()),
         });
         if on.is_empty() { vec![Occasion::Final] } else { on }
     }
@@ -228,7 +229,8 @@ impl RuleReader<'_> {
 pub fn checked_name(name: &str) -> Result<(), Fault> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(is_plain) {
-        let message = format!("has 1 to {MAX_NAME_BYTES} of the characters a-z, A-Z, 0-9, `-`, `_` and `.`");
+        let message =
+            format!("must have 1 to {MAX_NAME_BYTES} of the characters a-z, A-Z, 0-9, `-`, `_` and `.`");
         return Err(fault("/name", message));
     }
     Ok(())

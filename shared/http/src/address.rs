@@ -100,7 +100,7 @@ impl Address {
         if certificate.is_some() && !self.authority.tls {
             let host = &self.authority.host;
             return Err(Broken::Url(format!(
-                "`{host}` is called by `http://`, and a certificate is shown over TLS only"
+                "`{host}` is called by `http://`, and a certificate can be presented only over TLS"
             )));
         }
         Ok(Self { certificate: certificate.map(Into::into), ..self })

@@ -155,7 +155,7 @@ pub(crate) async fn live(
     let outcome = tokio::select! {
         ended = &mut service => ended.map(|()| NodeEnd::Stopped),
         () = overtime => {
-            tracing::warn!("still at work after the grace; ending");
+            tracing::warn!("work is still running after `shutdown.grace`; ending");
             Ok(NodeEnd::Stopped)
         }
         () = failed => Err(anyhow::anyhow!(host.readiness.failure().unwrap_or_default())),
@@ -209,9 +209,9 @@ async fn sign(host: &Host) {
             host.ended.cancel();
         }
         Ok(Err(error)) => {
-            tracing::warn!(error = chain(&error), status = status.as_str(), "no sign of life could be given")
+            tracing::warn!(error = chain(&error), status = status.as_str(), "no heartbeat could be sent")
         }
-        Err(panic) => tracing::error!(%panic, "no sign of life could be given"),
+        Err(panic) => tracing::error!(%panic, "no heartbeat could be sent"),
     }
 }
 

@@ -120,7 +120,7 @@ pub(crate) async fn follow(host: Host) {
             Ok(Ok(offline)) => {
                 host.service.offline.send_replace(offline);
                 if offline != before {
-                    let change = if offline { "taken out of service" } else { "put back to service" };
+                    let change = if offline { "taken out of service" } else { "put back into service" };
                     tracing::warn!(name = &*host.name, "an operator has {change} this node");
                 }
                 if offline || offline != before {

@@ -163,16 +163,18 @@ async fn without_insight(request: Request<Body>, next: Next) -> Response<Body> {
 fn without_api(role: Role, transport: IntakeTransport) -> Response<Body> {
     answer_of(&match role {
         Role::Intake if !transport.serves_http() => {
-            let detail = "this intake takes messages only (`intake.transport`); there are /healthz, /readyz and /metrics";
+            let detail = "this intake takes only messages (`intake.transport`); it serves only /healthz, /readyz and /metrics";
             Problem::new(Type::NotFound, detail)
         }
         Role::Intake => {
-            let detail = "this node starts or stops; repeat the same request, here or at another node";
+            let detail =
+                "this node is starting or stopping; repeat the same request, here or at another node";
             Problem::new(Type::Unavailable, detail)
         }
-        _ => {
-            Problem::new(Type::NotFound, "this service has no API; there are /healthz, /readyz and /metrics")
-        }
+        _ => Problem::new(
+            Type::NotFound,
+            "this service has no API; it serves only /healthz, /readyz and /metrics",
+        ),
     })
 }
 
@@ -180,11 +182,11 @@ fn without_api(role: Role, transport: IntakeTransport) -> Response<Body> {
 fn without_place(full: PlaceShortage) -> Problem {
     match full {
         PlaceShortage::Node => {
-            Problem::new(Type::Unavailable, "too many connections are at work; this one answers probes only")
+            Problem::new(Type::Unavailable, "too many connections are in use; this one answers only probes")
         }
         PlaceShortage::Client => Problem::new(
             Type::Busy,
-            "this client has as many connections at work as one may have (`intake.client_share_percentage`); send less at a \
+            "this client uses as many connections as one client may (`intake.client_share_percentage`); send less at a \
              time, or raise it where many clients come through one gateway",
         ),
     }

@@ -43,7 +43,7 @@ async fn drain(mut terminate: Signal, mut interrupt: Signal, draining: Cancellat
             _ = interrupt.recv() => {}
         }
         if first {
-            tracing::info!("asked to stop; draining; once more ends at once");
+            tracing::info!("asked to stop; draining; a second signal ends at once");
             draining.cancel();
         }
     }
@@ -75,7 +75,7 @@ async fn reload(mut hangup: Signal, settings: LiveSettings) {
         let reloaded;
         (reloaded, look) = match looked.await {
             Ok(looked) => looked,
-            Err(panic) => return tracing::error!(%panic, "the configuration is not read again any more"),
+            Err(panic) => return tracing::error!(%panic, "the configuration is no longer read again"),
         };
         if let Some(reloaded) = reloaded {
             telemetry::apply(&settings.now().log);
@@ -114,7 +114,7 @@ fn tell(reloaded: &Reloaded, state: &ConfigurationState) {
             tracing::error!(
                 faults = texts.join("; "),
                 version,
-                "the configuration is not valid; the process goes on with the one it had"
+                "the configuration is not valid; the process keeps the previous one"
             );
         }
         Reloaded::Taken { live, needs_restart } => {
@@ -127,7 +127,7 @@ fn tell(reloaded: &Reloaded, state: &ConfigurationState) {
             if !needs_restart.is_empty() {
                 tracing::warn!(
                     keys = needs_restart.join(", "),
-                    "these keys have changed, too, and take effect when the process starts again"
+                    "these keys have also changed, and take effect when the process is restarted"
                 );
             }
         }

@@ -48,7 +48,7 @@ pub fn refusals(settings: &Settings, process: NewProcess) -> Vec<Fault> {
         faults.extend(settings.access.unpaired());
     }
     if settings.node.certificate.is_some() != settings.node.key.is_some() {
-        let message = "`node.certificate` goes with `node.key`: set both, or none";
+        let message = "`node.certificate` and `node.key` belong together: set both, or neither";
         faults.push(Fault::placed(None, "/node/certificate", message));
     }
     if let Some(host) = process.host {
@@ -116,7 +116,7 @@ fn fault_of(tls: &impl TlsFiles) -> Option<String> {
 fn foreign_address(listen: SocketAddr) -> Option<Fault> {
     let error = TcpListener::bind(SocketAddr::new(listen.ip(), 0)).err()?;
     (error.kind() == std::io::ErrorKind::AddrNotAvailable).then(|| {
-        let message = format!("{} is no address of this host", listen.ip());
+        let message = format!("{} is not an address of this host", listen.ip());
         Fault::placed(None, "/node/listen", message).hint("`0.0.0.0` or `[::]` stands for all of them")
     })
 }

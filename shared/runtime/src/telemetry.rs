@@ -45,7 +45,7 @@ pub fn start_logging(settings: &LogSettings) -> io::Result<()> {
             drop(handle.reload(self::filter(settings)));
             // A tool that rotates the file asks for this by the signal to read the configuration again.
             if let Some(Err(error)) = file.as_ref().map(LogFile::reopen) {
-                tracing::warn!(%error, "the log of orders cannot be opened again: it goes on in the file that is open");
+                tracing::warn!(%error, "the log of orders cannot be opened again: it continues in the open file");
             }
         };
         // Nobody else has set it: only one log can be started.

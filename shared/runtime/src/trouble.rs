@@ -17,5 +17,5 @@ pub fn store_problem(host: &Host, operation: &str, error: &pagurus_store::Error)
         return Problem::new(Type::Unavailable, "the database does not answer; repeat the same request");
     }
     tracing::error!(operation, request, error = chain(error), "a statement failed");
-    Problem::new(Type::Internal, "the engine failed; its log says more")
+    Problem::new(Type::Internal, "the engine failed; its log has details")
 }

@@ -225,7 +225,7 @@ impl Check<'_> {
             let key = attribute.key;
             self.name(key.0, at)?;
             if !seen.insert(key.0.to_owned()) {
-                return Err(self.fault(at, &format!("the attribute `{}` stands here twice", key.0)));
+                return Err(self.fault(at, &format!("the attribute `{}` is given twice", key.0)));
             }
             if key.as_namespace_binding().is_none() {
                 self.bound(&reader.resolver().resolve_attribute(key).0, at)?;

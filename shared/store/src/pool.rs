@@ -292,8 +292,8 @@ fn pool(options: &Options, lane: PoolLane) -> Result<Pool> {
 const LANE: &str = "engine.lane";
 
 /// Reason why a session cannot be used that has no settings of its lane.
-pub(crate) const POOLED: &str = "a pooler stands before the database that does not keep the settings of sessions: connect to \
-     PostgreSQL itself";
+pub(crate) const POOLED: &str = "a connection pooler in front of the database does not keep the settings of sessions: connect to \
+     PostgreSQL directly";
 
 /// No connection is used that would lose orders that were accepted, which a crash of the server does with
 /// `synchronous_commit` off; nor one whose settings did not arrive.

@@ -18,7 +18,7 @@ pub fn taken_out<const COUNT: usize>(
             None => others.push(option),
             Some(index) => {
                 let value = percent_decode_str(value).decode_utf8();
-                let value = value.map_err(|_| format!("has `{name}`, whose value is no UTF-8"))?;
+                let value = value.map_err(|_| format!("has `{name}`, whose value is not UTF-8"))?;
                 values[index] = Some(value.into_owned());
             }
         }

@@ -43,7 +43,7 @@ pub struct AuditQuery {
     since: Option<String>,
     /// Only actions before: a time, or a duration back from now.
     until: Option<String>,
-    /// Actions of the page; left out: 50.
+    /// Actions of the page; default: 50.
     #[schemars(with = "Option<u32>", range(min = 1, max = 500))]
     limit: Option<String>,
     /// Word `next` of the page before.

@@ -42,7 +42,7 @@ pub struct CallbacksQuery {
     verdict: Option<String>,
     /// Only callbacks then or later: a time, or a duration back from now.
     since: Option<String>,
-    /// Callbacks of the page; left out: 50.
+    /// Callbacks of the page; default: 50.
     #[schemars(with = "Option<u32>", range(min = 1, max = 500))]
     limit: Option<String>,
     /// Word `next` of the page before.
@@ -91,11 +91,12 @@ impl ParsedCallbacksQuery {
     fn read(query: &CallbacksQuery, now: Timestamp) -> Result<Self, Problem> {
         let verdict = query.verdict.as_deref().map(|word| {
             callbacks::verdict(word)
-                .ok_or_else(|| invalid("/verdict", "verdict is accepted, duplicate, late or orphan"))
+                .ok_or_else(|| invalid("/verdict", "verdict must be accepted, duplicate, late or orphan"))
         });
         let since = query.since.as_deref().map(|text| {
-            moment(text, now)
-                .ok_or_else(|| invalid("/since", "since is a time, or a duration back from now like `6h`"))
+            moment(text, now).ok_or_else(|| {
+                invalid("/since", "since must be a time, or a duration back from now such as `6h`")
+            })
         });
         Ok(Self {
             verdict: verdict.transpose()?,

@@ -11,7 +11,7 @@ use crate::part::PartQuery;
 use crate::query::page;
 
 impl Views {
-    /// Calls to an order, in the order in which they came.
+    /// Calls to an order, in the sequence in which they arrived.
     pub async fn calls(&self, id: &str, query: &PartQuery) -> Result<Page<CallView>, Problem> {
         let (after, size) = query.above()?;
         let (client, row) = self.found(id).await?;

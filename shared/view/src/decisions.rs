@@ -24,7 +24,7 @@ pub struct DecisionsQuery {
     since: Option<String>,
     /// Only decisions before: a time, or a duration back from now.
     until: Option<String>,
-    /// Decisions of the page; left out: 100.
+    /// Decisions of the page; default: 100.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
     /// Word `next` of the page before.
@@ -84,7 +84,7 @@ impl Views {
         if !is_known {
             let message = match subject {
                 DecisionSubject::Flow => format!("the dispatcher knows of no flow `{name}`"),
-                DecisionSubject::System => format!("nothing has called a system `{name}`"),
+                DecisionSubject::System => format!("no call of a system `{name}` is known"),
             };
             return Err(Problem::new(Type::NotFound, message));
         }

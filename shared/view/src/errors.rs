@@ -31,7 +31,7 @@ const MAX_LIMIT: usize = 500;
 /// Query of the groups of failed and retrying orders.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ErrorGroupsQuery {
-    /// Field that the groups have in common: `class`, `scenario`, `state` where the error arose, `step` where the order is, or `system`; left out: `class`.
+    /// Field that the groups have in common: `class`, `scenario`, `state` where the error occurred, `step` where the order is, or `system`; default: `class`.
     by: Option<String>,
     /// Only orders that failed by this class; `unclassified` stands for those without one.
     class: Option<String>,
@@ -39,13 +39,13 @@ pub struct ErrorGroupsQuery {
     scenario: Option<String>,
     /// Only orders whose error arose in this state.
     state: Option<String>,
-    /// Only orders that are in this state: of failed ones the terminal state.
+    /// Only orders in this state; for failed orders, their terminal state.
     step: Option<String>,
     /// Only orders that failed by this called system.
     system: Option<String>,
-    /// Start of the time that is looked back over: a time, or a duration back from now; left out: a day, at most 31 days.
+    /// Start of the time range: a time, or a duration back from now; default: a day, at most 31 days.
     since: Option<String>,
-    /// Groups of the page; left out: 50.
+    /// Groups of the page; default: 50.
     #[schemars(with = "Option<u32>", range(min = 1, max = 500))]
     limit: Option<String>,
     /// Word `next` of the page before.
@@ -114,7 +114,7 @@ struct ParsedErrorGroupsQuery {
 impl ParsedErrorGroupsQuery {
     fn read(query: ErrorGroupsQuery, now: Timestamp) -> Result<Self, Problem> {
         let by = By::of(query.by.as_deref().unwrap_or("class"));
-        let by = by.ok_or_else(|| invalid("/by", "by is class, scenario, state, step or system"))?;
+        let by = by.ok_or_else(|| invalid("/by", "by must be class, scenario, state, step or system"))?;
         let since = window(query.since.as_deref(), now)?;
         let limit = limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?;
         let from = cursor(query.cursor.as_deref(), 0)?;
@@ -142,7 +142,7 @@ fn window(since: Option<&str>, now: Timestamp) -> Result<Timestamp, Problem> {
         Some(text) => moment(text, now),
     };
     since.filter(|since| (oldest..=now).contains(since)).ok_or_else(|| {
-        invalid("/since", "since is a time, or a duration back from now like `6h`, of at most 31d")
+        invalid("/since", "since must be a time, or a duration back from now such as `6h`, of at most 31d")
     })
 }
 

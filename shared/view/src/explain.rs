@@ -65,7 +65,7 @@ impl Views {
 /// Further clause for an order whose rows contradict each other.
 fn marked(mark: &InconsistencyMark) -> String {
     format!(
-        "; it is inconsistent since {} ({}): a person has to look, and repair or restart it",
+        "; it has been inconsistent since {} ({}): a person has to check it, and repair or restart it",
         mark.found_at,
         mark.findings.join(", ")
     )
@@ -75,13 +75,13 @@ fn marked(mark: &InconsistencyMark) -> String {
 fn undelivered(unsent: &[UnsentView]) -> Option<String> {
     let mut parked = unsent.iter().filter_map(|one| Some((one, one.parked_because.as_deref()?)));
     let (first, why) = parked.next()?;
-    let others = match parked.count() {
-        0 => String::new(),
-        count => format!(" and {count} more"),
+    let (others, are, them) = match parked.count() {
+        0 => (String::new(), "is", "it"),
+        count => (format!(" and {count} more"), "are", "them"),
     };
     let error = first.last_error.as_deref().map_or_else(String::new, |error| format!(": {error}"));
     Some(format!(
-        "; its notification `{}`{others} is parked ({why}{error}), until somebody sends it again (`resend`)",
+        "; its notification `{}`{others} {are} parked ({why}{error}) until somebody sends {them} again (`resend`)",
         first.kind
     ))
 }
@@ -111,7 +111,7 @@ mod tests {
         let text = undelivered(&parked).unwrap_or_default();
         assert_eq!(
             text,
-            "; its notification `final` and 1 more is parked (unroutable: nobody listens), until somebody sends it again \
+            "; its notification `final` and 1 more are parked (unroutable: nobody listens) until somebody sends them again \
              (`resend`)"
         );
     }

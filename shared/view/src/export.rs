@@ -29,7 +29,7 @@ pub struct ExportQuery {
     /// Only orders that ended before: a time, or a duration back from now.
     #[serde(rename = "endedBefore")]
     ended_before: Option<String>,
-    /// Orders of the page; left out: 50.
+    /// Orders of the page; default: 50.
     #[schemars(with = "Option<u32>", range(min = 1, max = 200))]
     limit: Option<String>,
     /// Word `next` of the page before.
@@ -41,7 +41,8 @@ impl Views {
     pub async fn export(&self, query: ExportQuery) -> Result<Page<ExportedOrder>, Problem> {
         let now = Timestamp::now();
         let ended_before = query.ended_before.as_deref().map(|text| {
-            moment(text, now).ok_or_else(|| invalid("/endedBefore", "endedBefore is no time and no duration"))
+            moment(text, now)
+                .ok_or_else(|| invalid("/endedBefore", "endedBefore must be a time or a duration"))
         });
         let ended_before = ended_before.transpose()?;
         let wanted = limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?;

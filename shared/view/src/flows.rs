@@ -25,11 +25,11 @@ const MAX_RULES: i64 = 1000;
 /// Query of the list of flows.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct FlowsQuery {
-    /// Only flows whose name contains it.
+    /// Only flows whose name contains this text.
     contains: Option<String>,
     /// Only flows in this state.
     state: Option<String>,
-    /// Flows of the page; left out: 100.
+    /// Flows of the page; default: 100.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
     /// Word `next` of the page before.
@@ -39,7 +39,7 @@ pub struct FlowsQuery {
 /// Query of the list of called systems.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct SystemsQuery {
-    /// Systems of the page; left out: 100.
+    /// Systems of the page; default: 100.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
     /// Word `next` of the page before.
@@ -49,10 +49,10 @@ pub struct SystemsQuery {
 /// Query of the list of stops.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct StopsQuery {
-    /// True to see those that are over, too.
+    /// True to include those that are over.
     #[serde(default)]
     ended: bool,
-    /// Stops of the page; left out: 100.
+    /// Stops of the page; default: 100.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
     /// Word `next` of the page before.
@@ -135,7 +135,7 @@ impl Views {
         let found = found.map(|found| self.of_own_flows(system_view(found, &decided)));
         found
             .or_else(|| unseen(&decided, &[]).into_iter().find(|one| one.record.system == system))
-            .ok_or_else(|| Problem::new(Type::NotFound, format!("nothing has called a system `{system}`")))
+            .ok_or_else(|| Problem::new(Type::NotFound, format!("no call of a system `{system}` is known")))
     }
 
     /// The system without the names of flows that are not seen: the system itself belongs to no tenant.

@@ -19,7 +19,7 @@ pub(crate) fn promise_view(
 pub(crate) fn clause(promise: &PromiseView) -> Option<String> {
     let mark = promise.jeopardy.as_ref()?;
     Some(format!(
-        "; it is in jeopardy since {}: promised for {}, and expected then by {}",
+        "; it has been in jeopardy since {}: promised for {}, and then expected by {}",
         mark.since, promise.promise_at, mark.expected_at
     ))
 }

@@ -23,9 +23,9 @@ use crate::query::limit;
 /// Query of events.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct EventsQuery {
-    /// Only events behind the one of this number.
+    /// Only events after the one with this number.
     pub(crate) after: Option<i32>,
-    /// Events of the page; left out: 1000.
+    /// Events of the page; default: 1000.
     #[schemars(with = "Option<u32>", range(min = 1, max = 10_000))]
     limit: Option<String>,
 }

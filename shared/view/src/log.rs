@@ -24,7 +24,7 @@ pub struct LogQuery {
     /// First line, counted from 1.
     #[serde(rename = "fromLine")]
     from_line: Option<usize>,
-    /// Number of lines; left out: 1000, at most 10 000.
+    /// Number of lines; default: 1000, at most 10 000.
     size: Option<usize>,
     /// Place that the header `Link` of the page before names.
     cursor: Option<String>,
@@ -88,7 +88,7 @@ impl LogLines<'_> {
             // What lies before an entry point was logged when that was entered.
             let stage = Some((event.life, attempt));
             if self.page.point.stage != stage {
-                let line = format!("stage begun by {}, hand-out {attempt}", event.source);
+                let line = format!("stage started by {}, hand-out {attempt}", event.source);
                 lines.push((time_text(detail, "startedAt"), line));
             }
             lines.extend(of_stage(detail));
@@ -188,7 +188,7 @@ fn in_words(kind: &str, source: &str, detail: &Value) -> String {
         },
         "restarted" | "rerun" | "restart_postponed" => {
             let params = if detail.get("formerParams").is_some_and(Value::is_object) {
-                ", with other parameters"
+                ", with new parameters"
             } else {
                 ""
             };
@@ -201,12 +201,12 @@ fn in_words(kind: &str, source: &str, detail: &Value) -> String {
         }
         "repaired" => {
             let vars = if detail.get("formerVars").is_some_and(Value::is_object) {
-                ", with other variables"
+                ", with new variables"
             } else {
                 ""
             };
             because(format!(
-                "repaired by {source} in `{}`: goes on from {}state `{}` instead of `{}`{vars}{}",
+                "repaired by {source} in `{}`: continues from {}state `{}` instead of `{}`{vars}{}",
                 of("from"),
                 action_of(detail),
                 of("state"),
@@ -216,7 +216,7 @@ fn in_words(kind: &str, source: &str, detail: &Value) -> String {
         }
         "updated" => because(format!("updated by {source}: {}", changes(detail))),
         "reissued" => format!(
-            "handed out again by {source}, because {}: hand-out {} was with {} (life {}) since {}",
+            "handed out again by {source}, because {}: hand-out {} had been with {} (life {}) since {}",
             finding(&of("finding")),
             scalar(detail.get("attempt")),
             detail.get("nodeName").and_then(Value::as_str).unwrap_or("an unknown node"),
@@ -242,7 +242,7 @@ fn in_words(kind: &str, source: &str, detail: &Value) -> String {
             time_text(detail, "expectedAt"),
             of("cause")
         ),
-        "idle" => format!("stood still, found by {source}: {}", of("cause")),
+        "idle" => format!("made no progress, found by {source}: {}", of("cause")),
         _ if detail.get("message").is_some() => because_of_error(kind, source, detail),
         _ => because(format!("{} by {source}", kind.replace('_', " "))),
     }
@@ -254,21 +254,21 @@ fn checked(detail: &Value) -> String {
         |key: &str| items(detail, key).iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
     match (names("repaired"), names("left")) {
         (repaired, left) if repaired.is_empty() && left.is_empty() => {
-            "checked, and found consistent again".to_owned()
+            "checked and found consistent again".to_owned()
         }
-        (repaired, left) if left.is_empty() => format!("checked, and repaired ({repaired})"),
-        (repaired, left) if repaired.is_empty() => format!("checked, and found inconsistent ({left})"),
-        (repaired, left) => format!("checked, repaired ({repaired}), and found inconsistent ({left})"),
+        (repaired, left) if left.is_empty() => format!("checked and repaired ({repaired})"),
+        (repaired, left) if repaired.is_empty() => format!("checked and found inconsistent ({left})"),
+        (repaired, left) => format!("checked, repaired ({repaired}), but still inconsistent ({left})"),
     }
 }
 
 /// The line of a stage whose node was lost; `to` is the node that went on with it.
 fn failover(detail: &Value, to: Option<&str>) -> String {
     format!(
-        "FAILOVER from {} (life {}) to {}: hand-out {} was there since {}",
+        "FAILOVER from {} (life {}) to {}: hand-out {} had been there since {}",
         detail.get("nodeName").and_then(Value::as_str).unwrap_or("an unknown node"),
         scalar(detail.get("node")),
-        to.unwrap_or("the next worker that is free"),
+        to.unwrap_or("the next free worker"),
         scalar(detail.get("attempt")),
         time_text(detail, "startedAt")
     )
@@ -295,7 +295,7 @@ fn because_of_error(kind: &str, source: &str, detail: &Value) -> String {
 /// Another version of the scenario, where one was asked for.
 fn version(detail: &Value) -> String {
     let version = detail.get("scenarioVersion").and_then(Value::as_i64);
-    version.map_or_else(String::new, |version| format!(", under version {version} of its scenario"))
+    version.map_or_else(String::new, |version| format!(", with version {version} of its scenario"))
 }
 
 /// The action of its state with which a repaired order goes on, where that is not the first.
@@ -312,10 +312,10 @@ fn place(from: &str) -> String {
 
 fn finding(word: &str) -> &str {
     match word {
-        "overdue" => "its work time-out was over",
+        "overdue" => "its work time-out had passed",
         "released" => "its node was stopping",
         "restored" => "the database was restored from a backup",
-        "unheld" => "its node never learned that it had it",
+        "unheld" => "its node never learned of it",
         other => other,
     }
 }
@@ -403,9 +403,9 @@ mod tests {
     #[test]
     fn rec_10_the_line_of_a_failover_says_from_where_to_where() {
         let lost = json!({"attempt": 1, "finding": "node_lost", "node": 7, "nodeName": "worker-1", "startedAt": "T"});
-        let line = "FAILOVER from worker-1 (life 7) to worker-2: hand-out 1 was there since T";
+        let line = "FAILOVER from worker-1 (life 7) to worker-2: hand-out 1 had been there since T";
         assert_eq!(failover(&lost, Some("worker-2")), line);
-        assert!(failover(&lost, None).contains("to the next worker that is free"));
+        assert!(failover(&lost, None).contains("to the next free worker"));
     }
 
     #[test]
@@ -414,7 +414,7 @@ mod tests {
             json!({"attempt": 1, "finding": "overdue", "node": 7, "nodeName": "worker-1", "startedAt": "T"});
         assert_eq!(
             in_words("reissued", "activator-1", &started),
-            "handed out again by activator-1, because its work time-out was over: hand-out 1 was with worker-1 (life 7) since T"
+            "handed out again by activator-1, because its work time-out had passed: hand-out 1 had been with worker-1 (life 7) since T"
         );
         assert_eq!(
             in_words("canceled", "api", &json!({"reason": null, "from": "fail"})),
@@ -434,7 +434,7 @@ mod tests {
         let restarted = json!({"reason": "why", "from": "initial", "formerParams": {"pin": "4321"}});
         assert_eq!(
             in_words("restarted", "api", &restarted),
-            "restarted by api from the initial state, with other parameters: why"
+            "restarted by api from the initial state, with new parameters: why"
         );
     }
 }

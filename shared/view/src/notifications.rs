@@ -22,7 +22,7 @@ const MOST_LOOKS: usize = 40;
 /// Query of a list of parked notifications.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct NotificationsQuery {
-    /// Notifications of the page; left out: 50.
+    /// Notifications of the page; default: 50.
     #[schemars(with = "Option<u32>", range(min = 1, max = 500))]
     limit: Option<String>,
     /// Word `next` of the page before.

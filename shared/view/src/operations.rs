@@ -25,7 +25,7 @@ const MOST_ROWS: usize = 50_000;
 pub struct OperationsQuery {
     /// Only operations in this state: `running`, `paused`, `done` or `aborted`.
     state: Option<String>,
-    /// Operations of the page; left out: 50.
+    /// Operations of the page; default: 50.
     #[schemars(with = "Option<u32>", range(min = 1, max = 500))]
     limit: Option<String>,
     /// Word `next` of the page before.
@@ -35,11 +35,11 @@ pub struct OperationsQuery {
 /// Query of the orders of an operation.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct OperationOrdersQuery {
-    /// Only orders of which this became: `done`, `skipped`, `failed`, or `open` where nothing was done yet.
+    /// Only orders with this outcome: `done`, `skipped`, `failed`, or `open` where nothing was done yet.
     outcome: Option<String>,
-    /// Only orders of which this became afterwards: `succeeded`, `failed_again`, `failed_otherwise` or `left`.
+    /// Only orders with this later outcome: `succeeded`, `failed_again`, `failed_otherwise` or `left`.
     aftermath: Option<String>,
-    /// Orders of the page; left out: 100.
+    /// Orders of the page; default: 100.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
     /// Word `next` of the page before.

@@ -41,7 +41,7 @@ pub struct OrdersFields {
     pub conditions: SearchQuery,
     /// Name of a saved search, in place of conditions.
     pub saved: Option<String>,
-    /// Orders of the page; left out: 50.
+    /// Orders of the page; default: 50.
     #[schemars(range(min = 1, max = 500))]
     pub limit: Option<u32>,
     /// Cursor from the page before.
@@ -51,7 +51,7 @@ pub struct OrdersFields {
 /// Conditions of counts, as the document names them.
 #[derive(Debug, JsonSchema)]
 pub struct CountsFields {
-    /// By what: one or two of status, scenario, state, class, system, flow, queue, priority, scenarioStatus, mode, apart by a comma.
+    /// Fields to count by, one or two of: status, scenario, state, class, system, flow, queue, priority, scenarioStatus, mode, separated by a comma.
     pub by: Option<String>,
     /// Conditions.
     #[schemars(flatten)]
@@ -87,7 +87,10 @@ impl OrderSelection {
             Search::of_pairs(conditions, now).map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
         let saved = one("saved").map(str::to_owned);
         if saved.is_some() && !search.is_empty() {
-            return Err(invalid("/saved", "a saved search stands alone: leave out the other conditions"));
+            return Err(invalid(
+                "/saved",
+                "a saved search cannot be combined with other conditions: remove them",
+            ));
         }
         Ok((Self { search, saved }, one))
     }
@@ -126,7 +129,7 @@ fn keys(text: &str) -> Result<Vec<SearchKey>, Problem> {
     let words = || SearchKey::ALL.map(|key| key.word()).join(", ");
     let found: Option<Vec<SearchKey>> = text.split(',').map(SearchKey::of).collect();
     found.filter(|keys| keys.len() <= 2).ok_or_else(|| {
-        invalid("/by", format!("names one or two of {} or `label:KEY`, apart by a comma", words()))
+        invalid("/by", format!("by must name one or two of {} or `label:KEY`, separated by a comma", words()))
     })
 }
 

@@ -27,7 +27,7 @@ const MOST_ROWS: usize = 10_000;
 /// Query of a part of an order.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct PartQuery {
-    /// Items of the page; left out: 1000.
+    /// Items of the page; default: 1000.
     #[schemars(with = "Option<u32>", range(min = 1, max = 10_000))]
     limit: Option<String>,
     /// Place that the header `Link` of the page before names.

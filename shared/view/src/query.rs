@@ -14,7 +14,7 @@ const SHORT_LIST: (usize, usize) = (500, 1000);
 /// Query of a list that has no conditions.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct ListQuery {
-    /// Items of the page; left out: 500.
+    /// Items of the page; default: 500.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
     /// Word `next` of the page before.
@@ -66,7 +66,7 @@ pub(crate) fn cursor<T: std::str::FromStr>(asked: Option<&str>, first: T) -> Res
 
 /// A cursor that no page has given.
 pub(crate) fn strange_cursor() -> Problem {
-    invalid("/cursor", "cursor is not one of ours")
+    invalid("/cursor", "cursor is not one that this list has returned")
 }
 
 /// A time, or a duration back from now.

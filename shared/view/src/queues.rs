@@ -21,7 +21,7 @@ const MAX_LIMIT: usize = 500;
 /// Query of the members of a queue.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct QueueQuery {
-    /// Members of the page; left out: 50.
+    /// Members of the page; default: 50.
     #[schemars(with = "Option<u32>", range(min = 1, max = 500))]
     limit: Option<String>,
     /// Word `next` of the page before.

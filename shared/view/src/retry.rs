@@ -80,7 +80,7 @@ fn read(errors: ErrorRules<'_>, order: &RetryOrder<'_>, stored: &Value, now: Tim
 /// The cycle in words, after a semicolon: `attempt 2 of 20 of cycle 1 by policy `shop``.
 pub(crate) fn summary(view: &RetryView) -> String {
     let of = view.max_attempts.map_or_else(String::new, |most| format!(" of {most}"));
-    let end = view.ends_at.map_or_else(String::new, |end| format!("; none begins after {end:.3}"));
+    let end = view.ends_at.map_or_else(String::new, |end| format!("; no attempt after {end:.3}"));
     format!("attempt {}{of} of cycle {} by policy `{}`{end}", view.attempt, view.cycle, view.policy)
 }
 
@@ -146,7 +146,7 @@ async: {retry: {max_cycle_duration: 6h, policies: {a: {error_classes: [async.tim
         assert_eq!(shown.time_left_ms, Some(3_600_000));
         assert_eq!(
             summary(&shown),
-            "attempt 2 of 20 of cycle 1 by policy `s`; none begins after 2026-01-02T13:00:00.000Z"
+            "attempt 2 of 20 of cycle 1 by policy `s`; no attempt after 2026-01-02T13:00:00.000Z"
         );
         let sequential =
             RetryOrder { max_acquisition: Some(Duration::from_secs(2 * 3600)), ..order(Status::Retry) };

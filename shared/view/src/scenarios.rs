@@ -29,7 +29,7 @@ use crate::query::{ListQuery, cursor, page};
 static CHECKED: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(aside::places()));
 
 fn defect() -> Problem {
-    Problem::new(Type::Internal, "the engine failed; its log says more")
+    Problem::new(Type::Internal, "the engine failed; its log has details")
 }
 
 impl Views {
@@ -118,21 +118,21 @@ impl Views {
             .map(|(name, at)| {
                 let message = format!("this deployment has no constant `config.{name}`");
                 let remedy =
-                    format!("add `{name}` under `config` of its configuration before the first order");
+                    format!("add `{name}` under `config` in its configuration before the first order");
                 Fault::placed(Some(*at), "", message).hint(remedy)
             })
             .collect();
         let secrets: BTreeSet<&String> = reading.scenario.secrets().flatten().collect();
         unknown.extend(secrets.into_iter().filter(|name| self.secrets.secret(name).is_none()).map(|name| {
-            let message = format!("this node can read no secret `{name}`");
+            let message = format!("this node cannot read a secret `{name}`");
             Fault::placed(None, "", message)
-                .hint("give it to all nodes of intake and worker before the first order")
+                .hint("give it to all intake and worker nodes before the first order")
         }));
         for child in reading.children().into_iter().filter(|child| *child != reading.scenario.name) {
             let found = async { scenarios::text(&self.host.store.api().await?, child, None).await };
             let found = found.await.map_err(self.failed("scenarios"))?;
             if found.is_none() || !self.scope.has(OwnedKind::Scenario, child) {
-                let message = format!("there is no scenario `{child}` for its child orders");
+                let message = format!("there is no scenario `{child}`, which its child orders need");
                 unknown.push(Fault::placed(None, "", message).hint("apply it before the first order"));
             }
         }
@@ -175,7 +175,7 @@ fn overruled(scenario: &Scenario, deployment: &ErrorPolicy, constants: &Value) -
                 taken.class, taken.own, taken.outcome
             );
             let hint =
-                "name that class in the policies, or ask for a rule of the deployment with a narrower path";
+                "use that class in the policies, or ask for a rule of the deployment with a narrower path";
             let warning = Fault::placed(None, "/errors", message).hint(hint);
             if warnings.iter().all(|other| other.message != warning.message) {
                 warnings.push(warning);

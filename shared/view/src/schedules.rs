@@ -32,17 +32,17 @@ const RUNS: (usize, usize) = (100, 1000);
 /// Query of the next times of a schedule.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct ScheduleTimesQuery {
-    /// Times of the answer; left out: 5.
+    /// Times of the answer; default: 5.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     count: Option<String>,
-    /// Time after which they lie; left out: now.
+    /// Show times after this one; default: now.
     after: Option<String>,
 }
 
 /// Query of the times of a schedule that have come.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct ScheduleRunsQuery {
-    /// Times of the page; left out: 100.
+    /// Times of the page; default: 100.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
     /// Word `next` of the page before.

@@ -17,7 +17,7 @@ const PAGE: (usize, usize) = (100, 1000);
 /// Query of the list of saved searches.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SearchesQuery {
-    /// Searches of the page; left out: 100.
+    /// Searches of the page; default: 100.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
     /// Word `next` of the page before.

@@ -49,7 +49,7 @@ pub(crate) fn entry_points(row: &Row, scenario: &Scenario, moves: &[TransitionVi
     visited
 }
 
-/// The action that failed, where a repair may go on from it.
+/// The action that failed, if a repair may continue from it.
 pub(crate) fn failed_action(position: &Snapshot, scenario: Option<&Scenario>) -> Option<FailedActionView> {
     let FailedAction { state, action, elements } = position.failed_action()?;
     let named = scenario.and_then(|scenario| Some(scenario.state(scenario.state_named(state)?)));

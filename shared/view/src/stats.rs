@@ -49,9 +49,9 @@ const MINUTE: i64 = 60;
 /// Query of the figures.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct StatsQuery {
-    /// Start of the time that is looked back over: a time, or a duration back from now; left out: one hour, at most seven days.
+    /// Start of the time range: a time, or a duration back from now; default: one hour, at most seven days.
     since: Option<String>,
-    /// Length of a step, whole minutes; left out: so that there are sixty steps at most.
+    /// Length of a step, whole minutes; default: at most sixty steps.
     step: Option<String>,
 }
 
@@ -133,12 +133,12 @@ impl Views {
 /// Begin and length of a step that a query asks for, in whole minutes.
 fn window(query: &StatsQuery, now: Timestamp) -> Result<(Timestamp, i64), Problem> {
     let asked = query.since.as_deref().map(|text| {
-        moment(text, now).ok_or_else(|| invalid("/since", "since is neither a time nor a duration like 2h"))
+        moment(text, now).ok_or_else(|| invalid("/since", "since must be a time, or a duration such as 2h"))
     });
     let asked = asked.transpose()?.unwrap_or_else(|| now.saturating_sub(USUAL_TIME).unwrap_or(now));
     let length = now.duration_since(asked);
     if length.is_negative() || length > LONGEST_TIME {
-        return Err(invalid("/since", "since lies within the last seven days"));
+        return Err(invalid("/since", "since must lie within the last seven days"));
     }
     let minutes = (length.as_secs() / MINUTE + 1).max(1);
     let step = match query.step.as_deref() {
@@ -146,12 +146,12 @@ fn window(query: &StatsQuery, now: Timestamp) -> Result<(Timestamp, i64), Proble
         Some(text) => {
             let seconds = parse_duration(text).ok().and_then(|step| i64::try_from(step.as_secs()).ok());
             let seconds = seconds.filter(|seconds| *seconds >= MINUTE && seconds % MINUTE == 0);
-            seconds.ok_or_else(|| invalid("/step", "step is a number of whole minutes, like 5m"))?
+            seconds.ok_or_else(|| invalid("/step", "step must be a whole number of minutes, such as 5m"))?
         }
     };
     if minutes * MINUTE / step > MOST_STEPS {
         let message =
-            format!("there would be more than {MOST_STEPS} steps; ask for longer ones, or for less time");
+            format!("this would give more than {MOST_STEPS} steps: choose longer steps, or a shorter time");
         return Err(invalid("/step", message));
     }
     Ok((whole_minute(asked), step))

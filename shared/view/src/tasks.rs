@@ -31,7 +31,7 @@ impl Views {
         if before > MOST {
             return Err(invalid(
                 "/cursor",
-                format!("no more than {MOST} tasks are listed: its steps and events tell of all"),
+                format!("at most {MOST} tasks are listed; its steps and events show everything"),
             ));
         }
         // Stages and requests come by their time: of each kind no more are on the page or before it, and one tells if there

@@ -20,10 +20,10 @@ const PAGE: (usize, usize) = (100, 1000);
 /// Query of the list of maintenance windows.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct WindowsQuery {
-    /// True to see those that are over or removed, too.
+    /// True to include those that are over or removed.
     #[serde(default)]
     ended: bool,
-    /// Windows of the page; left out: 100.
+    /// Windows of the page; default: 100.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
     /// Word `next` of the page before.

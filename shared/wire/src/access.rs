@@ -6,16 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Who asks, as the API knows them.
+/// Identity of the sender, as the API knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionView {
     /// Mode of access: `public`, `token`, `ldap` or `oidc`.
     pub mode: String,
-    /// Name; left out where nobody has logged in, and where nobody is asked to.
+    /// Name; absent if nobody has logged in, or needs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Role: `viewer`, `operator`, `admin`, `client` or `system`; left out where nobody has logged in.
+    /// Role: `viewer`, `operator`, `admin`, `client` or `system`; absent if nobody has logged in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// Proof of the name: `public`, `token`, `local`, `ldap` or `oidc`.
@@ -46,14 +46,14 @@ pub struct LoginRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TokenRequest {
-    /// Name of the program, which stands in the audit log.
+    /// Name of the program, as in the audit log.
     pub name: String,
     /// Role: `viewer`, `operator`, `admin`, `client` or `system`.
     pub role: String,
     /// Tenants that it belongs to, by their names in `access.tenants`; `*` stands for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<String>,
-    /// Time until which it is valid; left out: until it is revoked.
+    /// Time at which it expires; default: until it is revoked.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub ends_at: Option<Timestamp>,
     /// Reason, for the record.
@@ -76,7 +76,7 @@ pub struct NewTokenView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenView {
-    /// Id: the six characters behind `pgr_`.
+    /// Id: the six characters after `pgr_`.
     pub id: String,
     /// Name of the program.
     pub name: String,
@@ -129,11 +129,11 @@ pub struct PersonSessionView {
     pub ends_at: Timestamp,
 }
 
-/// Why somebody may do what they may.
+/// Why a person has a role.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessExplanation {
-    /// Name that was asked for.
+    /// Requested name.
     pub name: String,
     /// Steps, in order.
     pub steps: Vec<AccessStep>,

@@ -12,9 +12,9 @@ pub struct ActorView {
     /// Name of the actor.
     pub actor: String,
     /// `served`, `busy` (programs are connected, and tasks wait in the queue), `unserved` (orders wait, and no program is
-    /// connected), `idle` (no order waits), or `unknown` where the broker did not answer.
+    /// connected), `idle` (no order waits), or `unknown` if the broker did not answer.
     pub state: String,
-    /// Programs that are connected to its queue; left out where the broker did not answer.
+    /// Programs that are connected to its queue; absent if the broker did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consumers: Option<u32>,
     /// Tasks that wait in its queue.
@@ -29,7 +29,7 @@ pub struct ActorView {
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub oldest_since: Option<Timestamp>,
     /// Latest time since which a program is known to have taken a task: the newest task in hand was queued then, or one was decided
-    /// in that minute. Left out where none is known within a day.
+    /// in that minute. Absent if none is known within a day.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub last_taken_at: Option<Timestamp>,
     /// Tasks that were decided within a day.

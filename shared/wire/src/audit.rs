@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// An action that somebody took.
+/// An action of a person or program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditView {
@@ -37,9 +37,9 @@ pub struct AuditView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditedPrincipal {
-    /// Way by which the request came in.
+    /// Door by which the request arrived.
     pub door: String,
-    /// Name that somebody has vouched for.
+    /// Name of the person or program, as it was authenticated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Address of the client, or exchange of the message.

@@ -17,7 +17,7 @@ pub struct OrderBody {
     /// Name of the scenario.
     #[schemars(length(min = 1, max = 64))]
     pub scenario: String,
-    /// Version of the scenario; left out: the newest.
+    /// Version of the scenario; default: the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub scenario_version: Option<i32>,
@@ -31,7 +31,7 @@ pub struct OrderBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 255))]
     pub queue: Option<String>,
-    /// Urgency; left out: `normal`.
+    /// Urgency; default: `normal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<PriorityWord>,
     /// Attributes from which the flow of the order is made.
@@ -56,7 +56,7 @@ pub struct OrderBody {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ModeWord {
-    /// Runs beside all other orders.
+    /// Runs in parallel with all other orders.
     #[default]
     Parallel,
     /// Runs alone in its queue.
@@ -96,10 +96,10 @@ pub struct NotifyBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 255))]
     pub correlation_id: Option<String>,
-    /// IANA name of the zone in which times are written; left out: UTC.
+    /// IANA name of the zone in which times are written; default: UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
-    /// Occasions: `final`, `transitions`, `parked`, `jeopardy`; left out: `final`.
+    /// Occasions: `final`, `transitions`, `parked`, `jeopardy`; default: `final`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<Vec<String>>,
     /// `pagurus`, `cloudevents` or `cloudevents-binary`.
@@ -169,7 +169,7 @@ pub struct RestartBody {
     /// Status in which the order must still be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub if_status: Option<String>,
-    /// `initial` or the name of a state; left out: the last entry point.
+    /// `initial` or the name of a state; default: the last entry point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// Other parameters, as a whole.
@@ -182,12 +182,12 @@ pub struct RestartBody {
     /// True to start although conditions are still open.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignore_conditions: bool,
-    /// True to keep the answers of the former life.
+    /// True to keep the callbacks of the previous life.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_callbacks: bool,
 }
 
-/// A change of an order that has not gone on yet; what is left out stays.
+/// A change of an order that has not started; omitted fields stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateBody {
@@ -208,7 +208,7 @@ pub struct UpdateBody {
     pub reason: Option<String>,
 }
 
-/// A place and variables that a stuck order goes on with.
+/// State and variables with which a stuck order continues.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RepairBody {
@@ -216,13 +216,13 @@ pub struct RepairBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 255))]
     pub state: Option<String>,
-    /// Index of the action of that state to go on from, from 0, as the steps of the order have it; left out: the first.
+    /// Index of the action of that state to continue from, counted from 0, as in the steps of the order; default: the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<u32>,
-    /// True, in place of `state`, to go on from the action that failed: what had gone through of it is not done again.
+    /// True, instead of `state`, to continue from the action that failed: the parts of it that succeeded are not repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_action: Option<bool>,
-    /// Variables; left out: those that the order has.
+    /// Variables; default: those of the order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vars: Option<Map<String, Value>>,
     /// Other version of the scenario.
@@ -234,7 +234,7 @@ pub struct RepairBody {
     pub reason: String,
 }
 
-/// An answer to a request of an order, played by hand.
+/// An answer to a request of an order, given by hand.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AnswerBody {
@@ -261,7 +261,7 @@ pub struct CallBody {
     /// Value that the call brings.
     #[serde(default)]
     pub body: Value,
-    /// Key of the caller: the same key is never handled twice, and the answer can be asked for by it.
+    /// Key of the caller: a call is handled once under it, and its answer can be read by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 255))]
     pub key: Option<String>,
@@ -276,7 +276,7 @@ pub struct MigrationBody {
     /// Version that they are to run.
     #[schemars(range(min = 1))]
     pub to: i32,
-    /// True to move them; left out: they are only looked at.
+    /// True to move them; default: they are only checked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apply: bool,
     /// Reason, for the history.
@@ -294,7 +294,7 @@ pub struct TrialBody {
     pub scenario: String,
     /// Text of the tests.
     pub tests: String,
-    /// Texts of the operations that the scenario runs; left out, those that are stored.
+    /// Texts of the operations that the scenario runs; default: those that are stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<Vec<String>>,
 }

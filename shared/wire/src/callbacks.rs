@@ -18,7 +18,7 @@ pub struct CallbackTaken {
 pub struct CallbackLine {
     /// Number of the callback; a later one has a larger.
     pub no: i64,
-    /// Time at which it came.
+    /// Time at which it arrived.
     #[serde(serialize_with = "time::serialize")]
     pub received_at: Timestamp,
     /// `accepted`, `duplicate`, `late` or `orphan`.
@@ -27,13 +27,13 @@ pub struct CallbackLine {
     pub request: Option<String>,
     /// The name by which it called its request.
     pub named: String,
-    /// The id of the order; none for an orphan, and where the order is no longer kept.
+    /// The id of the order; none for an orphan, or if the order is no longer kept.
     pub order: Option<String>,
     /// Status of the called system's step.
     pub step_status: Option<String>,
-    /// The body as text, what is masked replaced, cut where it is long.
+    /// The body as text, with masked values replaced, and cut if it is long.
     #[schemars(extend("x-payload" = true))]
     pub body: String,
-    /// Length of the body as it is kept: as it came, or the first 16 KiB of one for nobody.
+    /// Length of the body as it is kept: as it came, or the first 16 KiB of one without a matching request.
     pub body_bytes: i32,
 }

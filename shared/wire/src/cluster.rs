@@ -44,7 +44,7 @@ pub struct QueueDetail {
     pub queue: String,
     /// Orders in it, with the holder.
     pub orders: i64,
-    /// Order that owns it; none where the queue has no orders.
+    /// Order that owns it; none if the queue has no orders.
     pub holder: Option<QueueMemberLine>,
     /// Orders that wait, the next one first.
     pub items: Vec<QueueMemberLine>,
@@ -68,7 +68,7 @@ pub struct QueueMemberLine {
     /// Time since which it is in the queue: its registration, or its last return.
     #[serde(serialize_with = "time::serialize")]
     pub since: Option<Timestamp>,
-    /// Time since which it owns the queue; none where no stage of it has run.
+    /// Time since which it owns the queue; none if no stage of it has run.
     #[serde(serialize_with = "time::serialize")]
     pub held_since: Option<Timestamp>,
 }
@@ -82,7 +82,7 @@ pub struct ReleasedView {
     pub released: String,
 }
 
-/// Answer to the end of a lease by hand.
+/// Answer to a lease that was ended by hand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResignedView {
     /// Name of the lease.

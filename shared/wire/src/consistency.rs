@@ -5,7 +5,7 @@ use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Contradictions between the rows of an order that only a person can put right.
+/// Contradictions between the rows of an order that only a person can resolve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InconsistencyView {

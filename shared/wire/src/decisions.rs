@@ -16,17 +16,17 @@ pub struct DecisionView {
     pub at: Timestamp,
     /// The state after it.
     pub state: String,
-    /// The limit after it; left out where there is none.
+    /// The limit after it; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// The reason in words; where an operator decided, with the reason that was given.
     pub why: String,
-    /// Principal who decided; left out where the engine did by itself.
+    /// Principal who decided; absent if the engine decided by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Value>,
     /// Figures of that time.
     pub numbers: DecisionNumbers,
-    /// Decisions like it since the one before in the list, which have no line of their own: probes of an outage that goes on, and
+    /// Similar decisions since the previous one in the list, which have no line of their own: probes of a continuing outage, and
     /// small steps of a limit.
     #[serde(default)]
     pub left_out: u64,

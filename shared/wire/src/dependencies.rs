@@ -5,7 +5,7 @@ use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Condition by which an order waits for another (ORD-16).
+/// Condition by which an order waits for another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConditionView {

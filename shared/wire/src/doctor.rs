@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DoctorView {
-    /// Time at which it was looked at.
+    /// Time at which it was checked.
     #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
-    /// `ok` where nothing is wrong, `warning`, or `error`: the worst of the findings.
+    /// `ok` if nothing is wrong; otherwise `warning` or `error`, the worst of the findings.
     #[schemars(extend("enum" = ["ok", "warning", "error"]))]
     pub verdict: String,
     /// Everything that is wrong, errors first.
     pub findings: Vec<DoctorFinding>,
-    /// Names of all that was looked at.
+    /// Names of all checks.
     pub checks: Vec<String>,
 }
 

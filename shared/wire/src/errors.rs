@@ -19,7 +19,7 @@ pub struct QuestionView {
     /// The HTTP method; without it `GET`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// The host, with the port where the URL has one.
+    /// The host, with the port if the URL has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Address of a message: `vhost?exchange=a&key=b`.
@@ -117,7 +117,7 @@ pub struct ErrorGroups {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorGroup {
-    /// The class, scenario, state, step or system; none where the orders have none.
+    /// The class, scenario, state, step or system; none if the orders have none.
     pub key: Option<String>,
     /// The scenario of a state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,7 +126,7 @@ pub struct ErrorGroup {
     pub failed: i64,
     /// Orders that wait for their next attempt now.
     pub retrying: i64,
-    /// Time at which the last of them failed or came into retry.
+    /// Time at which the last of them failed or entered retry.
     #[serde(serialize_with = "time::serialize")]
     pub last_at: Timestamp,
     /// The hours of the window in which any did, the first one first.
@@ -138,12 +138,12 @@ pub struct ErrorGroup {
 /// Failures of one hour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorHour {
-    /// Time at which it begins.
+    /// Time at which it starts.
     #[serde(serialize_with = "time::serialize")]
     pub from: Timestamp,
     /// Orders that ended `fail` in it.
     pub failed: i64,
-    /// Orders of those in retry now that came into it then.
+    /// Orders that entered retry then, of those in retry now.
     pub retrying: i64,
 }
 

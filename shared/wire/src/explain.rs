@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::foresight::{EtaView, PromiseView};
 
-/// Reason for which an order does not run, in one word and in one sentence (ORD-28).
+/// Reason for which an order does not run, in one word and in one sentence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// The client's id.
@@ -16,7 +16,7 @@ pub struct Explanation {
     pub reason: String,
     /// The plain answer.
     pub explanation: String,
-    /// Time at which it will start; none where that is not known, its flow is stopped, or nobody hands out or takes stages.
+    /// Time at which it will start; none if that is unknown, its flow is stopped, or no stages are handed out or taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eta: Option<EtaView>,
     /// Outlook on the promise, where a time was promised.

@@ -7,7 +7,7 @@ use crate::message::CallView;
 use crate::order::{EventView, OrderView};
 use crate::parts::{CallbackView, RequestView};
 
-/// An order with everything that is kept of it.
+/// An order with everything that is stored about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExportedOrder {

@@ -66,12 +66,12 @@ pub struct StopView {
     /// Start.
     #[serde(serialize_with = "time::serialize")]
     pub from: Timestamp,
-    /// Time at which it ends by itself; none if only by hand.
+    /// Time at which it ends by itself; absent if only a person ends it.
     #[serde(serialize_with = "time::serialize")]
     pub until: Option<Timestamp>,
     /// Reason.
     pub reason: String,
-    /// Principal who asked for it.
+    /// Principal who requested it.
     pub by: Value,
     /// Time at which it was asked.
     #[serde(serialize_with = "time::serialize")]
@@ -98,12 +98,12 @@ pub struct SystemOrderView {
     /// Start.
     #[serde(serialize_with = "time::serialize")]
     pub from: Timestamp,
-    /// Time at which it ends by itself; none if only by hand.
+    /// Time at which it ends by itself; absent if only a person ends it.
     #[serde(serialize_with = "time::serialize")]
     pub until: Option<Timestamp>,
     /// Reason.
     pub reason: String,
-    /// Principal who asked for it.
+    /// Principal who requested it.
     pub by: Value,
 }
 
@@ -116,13 +116,13 @@ pub struct StopRequest {
     /// Reason, for the record.
     #[serde(default)]
     pub reason: String,
-    /// Start; left out: at once.
+    /// Start; default: at once.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub from: Option<Timestamp>,
-    /// Duration, such as `3h`. Orders that wait or retry until a time within it are moved behind its end.
+    /// Duration, such as `3h`. Orders that wait or retry until a time within it are moved past its end.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub duration: Option<String>,
-    /// True if the flows go on by themselves at the end.
+    /// True if the flows resume by themselves at the end.
     #[serde(default)]
     pub resume: bool,
     /// True to only report what would be done.
@@ -188,10 +188,10 @@ pub struct SystemOrderRequest {
     /// Reason, for the record.
     #[serde(default)]
     pub reason: String,
-    /// Start; left out: at once.
+    /// Start; default: at once.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub from: Option<Timestamp>,
-    /// Duration, such as `3h`; left out: until it is withdrawn.
+    /// Duration, such as `3h`; default: until it is withdrawn.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub duration: Option<String>,
 }
@@ -215,7 +215,7 @@ pub struct ShiftRequest {
     /// Distance in time, such as `3h`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Goes on with the shift of this number, where there was more to move than one request does.
+    /// Continues the shift of this number, if one request could not move all orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub go_on: Option<i64>,
     /// Undoes the shift of this number.
@@ -238,7 +238,7 @@ pub struct ShiftOutcome {
     pub shift: Option<i64>,
     /// Orders that were moved by this request, or would be.
     pub orders: u64,
-    /// True if there is more to move: ask again with `goOn`, or with `undo`.
+    /// True if there is more to move: send the request again with `goOn`, or with `undo`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
 }

@@ -14,7 +14,7 @@ pub struct EtaView {
     pub p90: Timestamp,
 }
 
-/// The promise to the client of an order (ORD-31).
+/// The promise to the client of an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PromiseView {

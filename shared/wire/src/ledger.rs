@@ -5,7 +5,7 @@ use pagurus_domain::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Every millisecond of an order from its registration to its end, or to now, by reason (ORD-32).
+/// Every millisecond of an order from its registration to its end, or to now, by reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LedgerView {
@@ -21,7 +21,7 @@ pub struct LedgerView {
     pub total_ms: i64,
     /// Milliseconds by reason, the longest first.
     pub shares: Vec<LedgerShareView>,
-    /// Times one after the other, the last thousand. Each begins where the one before ends.
+    /// Spans in sequence, the last thousand. Each starts where the previous one ends.
     pub spans: Vec<LedgerSpanView>,
     /// Spans before these.
     pub left_out: usize,
@@ -49,7 +49,7 @@ pub struct LedgerSpanView {
     /// Time at which it starts.
     #[serde(serialize_with = "time::serialize")]
     pub from: Timestamp,
-    /// Time at which it is over.
+    /// Time at which it ends.
     #[serde(serialize_with = "time::serialize")]
     pub until: Timestamp,
     /// Reason, as of a share.
@@ -59,7 +59,7 @@ pub struct LedgerSpanView {
     pub detail: Option<String>,
 }
 
-/// Time of many orders in a range, by reason (ORD-32).
+/// Time of many orders in a range, by reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LedgerSumsView {
@@ -73,7 +73,7 @@ pub struct LedgerSumsView {
     pub orders: usize,
     /// Orders among them, evenly spread, whose time was summed.
     pub summed: usize,
-    /// False if there are more orders than were looked at.
+    /// False if there are more orders than were checked.
     pub complete: bool,
     /// Milliseconds of the summed orders within the range: the sum of all shares.
     pub total_ms: i64,

@@ -88,15 +88,15 @@ pub struct TaskCancel {
 /// The answer to a message of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
-    /// The order, where the message named one.
+    /// The order, if the message named one.
     pub id: Option<String>,
     /// `accepted`, `duplicate`, `conflict`, `rejected`, `done` for an action; `answered`, `failed` or
     /// `waiting` for a call.
     pub status: String,
-    /// Present status of the order, where it exists.
+    /// Present status of the order, if it exists.
     #[serde(rename = "orderStatus", default, skip_serializing_if = "Option::is_none")]
     pub order_status: Option<String>,
-    /// Remark that something was not done exactly as asked for, such as a sending time in the future.
+    /// Note that something was not done exactly as requested, such as a sending time in the future.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Reason for which it was not done.
@@ -124,7 +124,7 @@ pub struct CallView {
     /// Error that stands in place of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<CallError>,
-    /// Time at which it came.
+    /// Time at which it arrived.
     #[serde(serialize_with = "time::serialize")]
     pub received_at: Timestamp,
     /// Time at which it was answered.

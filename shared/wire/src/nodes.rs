@@ -17,7 +17,7 @@ pub struct NodeView {
     /// Layer of its role: `reception`, `distribution` or `execution`.
     #[serde(default)]
     pub layer: String,
-    /// Transports of an intake: `both`, `http` or `amqp`; left out for other roles.
+    /// Transports of an intake: `both`, `http` or `amqp`; absent for other roles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
     /// Number of its life.
@@ -40,7 +40,7 @@ pub struct NodeView {
     /// Last sign of life.
     #[serde(serialize_with = "time::serialize")]
     pub seen_at: Option<Timestamp>,
-    /// Stages it takes at most; 0 for all but workers.
+    /// Most stages that it runs; 0 except for workers.
     pub concurrency: i32,
     /// Stages it has in progress. A node that has ended may have some that are not taken over yet.
     pub stages: u32,
@@ -69,7 +69,7 @@ pub struct OfflineView {
     pub since: Timestamp,
     /// Reason.
     pub reason: String,
-    /// Person or program that asked.
+    /// Person or program that sent the request.
     pub by: Value,
 }
 
@@ -82,7 +82,7 @@ pub struct NodeOrderRequest {
     pub reason: String,
 }
 
-/// Outcome of a [`NodeOrderRequest`].
+/// Outcome of taking a node out of service, or of putting it back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeOrderOutcome {
@@ -90,9 +90,9 @@ pub struct NodeOrderOutcome {
     pub role: String,
     /// Name of the node.
     pub name: String,
-    /// True where it is out of service now.
+    /// True if it is out of service now.
     pub offline: bool,
-    /// False where it was so before.
+    /// False if it was so before.
     pub changed: bool,
     /// Other nodes of this role that are in service.
     pub others: i64,

@@ -32,13 +32,13 @@ pub struct OperationRequest {
     /// Urgency among operations: `high`, `normal` (default) or `low`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub urgency: Option<String>,
-    /// Orders a second, at most.
+    /// Most orders per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// Growth by steps, and when it pauses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Value>,
-    /// Time for which orders that come to match are also taken, like `2h`; left out: only those that match at the start.
+    /// Time for which orders that come to match are also included, such as `2h`; default: only those that match at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub follow: Option<String>,
     /// True to only report how many orders it would take.
@@ -56,7 +56,7 @@ pub struct OperationOutcome {
     /// Number of orders that it would take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<u64>,
-    /// False where there are more orders than were looked at.
+    /// False if there are more orders than were checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complete: Option<bool>,
     /// Ids of some of them.
@@ -81,25 +81,25 @@ pub struct OperationView {
     pub again: Option<i64>,
     /// Reason.
     pub reason: String,
-    /// Principal who asked for it.
+    /// Principal who requested it.
     pub by: Value,
-    /// Time at which it was asked for.
+    /// Time at which it was requested.
     #[serde(serialize_with = "time::serialize")]
     pub made_at: Timestamp,
     /// Urgency among operations.
     pub urgency: String,
-    /// Orders a second, at most.
+    /// Most orders per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// Growth by steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Value>,
-    /// Time until which orders that come to match are also taken.
+    /// Time until which orders that come to match are also included.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub follow_until: Option<Timestamp>,
     /// `running`, `paused`, `done` or `aborted`.
     pub state: String,
-    /// Reason for which it entered this state by itself.
+    /// Reason why it entered this state by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
     /// True while orders are still being selected: then the total grows.
@@ -108,11 +108,11 @@ pub struct OperationView {
     pub total: u64,
     /// Orders on which the action was carried out.
     pub done: u64,
-    /// Orders that were in no status for it any more.
+    /// Orders whose status no longer allowed it.
     pub skipped: u64,
     /// Orders for which it was refused otherwise.
     pub failed: u64,
-    /// Outcome of the orders done, if the action made them go on.
+    /// Later outcome of the orders done, if the action resumed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aftermath: Option<AftermathView>,
     /// Recent speed, in orders a second.
@@ -123,12 +123,12 @@ pub struct OperationView {
     /// Time at which it ended.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub ended_at: Option<Timestamp>,
-    /// Reasons for which orders were passed over or refused; only where one operation is shown.
+    /// Reasons why orders were skipped or refused; only if one operation is shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ReasonView>,
 }
 
-/// Outcome of the orders that an operation made go on.
+/// Later outcome of the orders that an operation resumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AftermathView {
@@ -138,7 +138,7 @@ pub struct AftermathView {
     pub failed_again: u64,
     /// Failed otherwise.
     pub failed_otherwise: u64,
-    /// Canceled, restarted by somebody else, or removed.
+    /// Canceled, restarted otherwise, or removed.
     pub left: u64,
     /// Orders that have not ended yet.
     pub open: u64,
@@ -163,7 +163,7 @@ pub struct ReasonView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationOrderView {
-    /// Id of the order; none where the order is not there any more.
+    /// Id of the order; absent if it no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// `open`, `done`, `skipped` or `failed`.

@@ -26,7 +26,7 @@ pub struct ErrorView {
     pub system: Option<String>,
 }
 
-/// A retry cycle, as orders show it (ERR-14).
+/// A retry cycle, as orders show it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryView {
@@ -50,7 +50,7 @@ pub struct RetryView {
     /// Time at which the next one is due.
     #[serde(serialize_with = "time::serialize")]
     pub next_at: Option<Timestamp>,
-    /// No attempt begins after that.
+    /// No attempt starts after it.
     #[serde(default, serialize_with = "time::serialize")]
     pub ends_at: Option<Timestamp>,
     /// Time left until then, in milliseconds.
@@ -69,7 +69,7 @@ pub struct UnsentView {
     /// Address that it goes to.
     #[schemars(extend("x-payload" = true))]
     pub target: String,
-    /// Subscription that it is for; left out where the order asked for it.
+    /// Subscription that it is for; absent if the order asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscription: Option<String>,
     /// Number of times that it was tried.
@@ -106,7 +106,7 @@ pub struct TransitionView {
     pub number: u32,
     /// Life of the order.
     pub life: i32,
-    /// The state that was left.
+    /// State that the order left.
     pub from: String,
     /// Event that moved the order.
     pub event: String,
@@ -171,7 +171,7 @@ pub struct EntryPointView {
     pub visited_at: String,
 }
 
-/// The action that failed, from which a repair may go on.
+/// The action that failed, from which a repair may continue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailedActionView {
@@ -185,7 +185,7 @@ pub struct FailedActionView {
     /// Elements of an `each` that went through: they are not done again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elements_done: Option<u32>,
-    /// Elements of that `each` in all.
+    /// Elements of that `each` in total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elements: Option<u32>,
 }
@@ -220,7 +220,7 @@ pub struct OrderView {
     pub flow: String,
     /// Business transaction.
     pub transaction_id: Option<String>,
-    /// Labels that its client chose; left out where there are none.
+    /// Labels that its client chose; absent if there are none.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
     /// Parameters.
@@ -244,10 +244,10 @@ pub struct OrderView {
     /// The asynchronous cycle that goes on, also while an answer is awaited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub async_retry: Option<RetryView>,
-    /// Set where its rows contradict each other, and a person has to look.
+    /// Set if its stored rows contradict each other, and a person has to check it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inconsistent: Option<InconsistencyView>,
-    /// Promise to its client, where there is one.
+    /// Promise to its client, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<PromiseView>,
     /// Number of the life.
@@ -260,7 +260,7 @@ pub struct OrderView {
     pub retries: i32,
     /// The node that runs its stage.
     pub node: Option<String>,
-    /// Stages of it that were taken over from nodes that were lost; left out where none was.
+    /// Stages of it that were taken over from nodes that were lost; absent if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_over: Option<FailedOverView>,
     /// Time of registration.
@@ -272,7 +272,7 @@ pub struct OrderView {
     /// End of this life.
     #[serde(serialize_with = "time::serialize")]
     pub finished_at: Option<Timestamp>,
-    /// Milliseconds of this life that is over, from its first stage to its end.
+    /// Milliseconds of this ended life, from its first stage to its end.
     #[serde(default)]
     pub duration_ms: Option<i64>,
     /// Time of the last change.
@@ -294,13 +294,13 @@ pub struct OrderView {
     pub progress: f64,
     /// State at which a restart resumes.
     pub entry_point: Option<String>,
-    /// Entry points that this life has visited, each once, the last one last: a restart may begin at any of them.
+    /// Entry points that this life has visited, each once, the last one last: a restart may start at any of them.
     #[serde(default)]
     pub entry_points: Vec<EntryPointView>,
-    /// The action that failed, where a repair may go on from it.
+    /// The action that failed, if a repair may continue from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_action: Option<FailedActionView>,
-    /// Question that its running stage waits for, where that takes some seconds.
+    /// Call whose answer its running stage has awaited for some seconds.
     pub asking: Option<crate::parts::AskingView>,
     /// The orders that it waits for, or waited for.
     #[serde(default)]
@@ -317,7 +317,7 @@ pub struct OrderView {
     pub unsent_notifications: Vec<UnsentView>,
 }
 
-/// Stages of an order that were taken over from nodes that were lost (REC-10).
+/// Stages of an order that were taken over from nodes that were lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailedOverView {
@@ -346,7 +346,7 @@ pub struct OrderLine {
     pub step: Option<String>,
     /// Class of the error.
     pub error_class: Option<String>,
-    /// Labels that its client chose; left out where there are none.
+    /// Labels that its client chose; absent if there are none.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
     /// Time of registration.
@@ -355,10 +355,10 @@ pub struct OrderLine {
     /// Time of the last change.
     #[serde(serialize_with = "time::serialize")]
     pub updated_at: Timestamp,
-    /// True where its rows contradict each other, and a person has to look.
+    /// True if its stored rows contradict each other, and a person has to check it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub inconsistent: bool,
-    /// True where it will probably be late for what its client was promised.
+    /// True if it will probably miss its promise.
     #[serde(default, skip_serializing_if = "is_false")]
     pub jeopardy: bool,
 }
@@ -389,12 +389,12 @@ pub struct StatusView {
     pub id: String,
     /// Present status.
     pub status: String,
-    /// True if this life is over.
+    /// True if this life has ended.
     #[serde(rename = "final")]
     pub is_final: bool,
     /// Number of the life.
     pub life: i32,
-    /// Remark that something was not done exactly as asked for, such as a sending time in the future.
+    /// Note that something was not done exactly as requested, such as a sending time in the future.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

@@ -13,7 +13,7 @@ pub struct ProgressView {
     pub progress: f64,
 }
 
-/// A question of an order to another system. Its id is shown to nobody: who knows it may answer it.
+/// A request of an order to another system. Its id is shown to nobody, because anyone who knows it may answer it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestView {
@@ -27,7 +27,7 @@ pub struct RequestView {
     pub life: i32,
     /// Number of the stay in a state that asked.
     pub visit: i32,
-    /// Called system that it went to, where that is known.
+    /// Called system that it went to, if known.
     #[serde(default)]
     pub system: Option<String>,
     /// Time at which it was stored.
@@ -36,7 +36,7 @@ pub struct RequestView {
     /// Time since which no answer is taken.
     #[serde(serialize_with = "time::serialize")]
     pub closed_at: Option<Timestamp>,
-    /// The call that gives it up, where its action has one: `ready` while the request is open; `pending`, `done` or `failed`
+    /// The call that cancels it, if its action has one: `ready` while the request is open; `pending`, `done` or `failed`
     /// once it was given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<String>,
@@ -46,7 +46,7 @@ pub struct RequestView {
     pub cancel_error: Option<String>,
 }
 
-/// Question of a running stage to the world at this moment, where it has waited for the answer for some seconds.
+/// Call whose answer the running stage has awaited for some seconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AskingView {
     /// State.
@@ -85,7 +85,7 @@ pub struct CallbackView {
     /// Headers, with `***` in place of what is masked.
     #[schemars(extend("x-payload" = true))]
     pub headers: Value,
-    /// Time at which it came.
+    /// Time at which it arrived.
     #[serde(serialize_with = "time::serialize")]
     pub received_at: Timestamp,
 }
@@ -129,7 +129,7 @@ pub struct StepView {
     /// Time at which it was asked.
     #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
-    /// Milliseconds until the answer, or until somebody else was answerable for it.
+    /// Milliseconds until the answer, or until another part of the engine became responsible for it.
     pub duration_ms: u64,
     /// Status of an answer over HTTP.
     pub status: Option<u16>,
@@ -173,7 +173,7 @@ pub struct TaskView {
     /// Key by which the called system knows a repeat of a request or a task.
     #[serde(default)]
     pub idempotency_key: Option<String>,
-    /// W3C trace context that it goes on with.
+    /// W3C trace context that it continues.
     pub trace: Option<String>,
     /// Node that did it.
     pub node: Option<String>,

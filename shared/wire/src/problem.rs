@@ -117,11 +117,11 @@ impl Type {
             Self::UnknownScenario => "There is no such scenario",
             Self::Conflict => "Another order has this id",
             Self::Refused => "The present status does not allow this",
-            Self::PreconditionFailed => "Another version is there than was expected",
-            Self::NotFound => "There is nothing here",
+            Self::PreconditionFailed => "The stored version is not the expected one",
+            Self::NotFound => "There is no such thing",
             Self::TooLarge => "The body is too large",
-            Self::Misdirected => "The API is not called by this host",
-            Self::Unauthenticated => "This needs a login",
+            Self::Misdirected => "The API is not reached by this host name",
+            Self::Unauthenticated => "This needs a login or a token",
             Self::Forbidden => "This is not permitted",
             Self::UnsupportedMediaType => "The media type is not supported",
             Self::MethodNotAllowed => "The method is not allowed here",
@@ -169,15 +169,15 @@ pub struct Problem {
     pub title: String,
     /// HTTP status.
     pub status: u16,
-    /// Words for this occurrence.
+    /// Explanation of this occurrence.
     pub detail: String,
     /// Pointer to the first field at fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
-    /// Everything that is wrong, the first [`MAX_ERRORS`] of it.
+    /// All faults; at most 100 are listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Detail>,
-    /// Present status of the order, where that is the reason.
+    /// Present status of the order, if that is the reason.
     #[serde(rename = "orderStatus", default, skip_serializing_if = "Option::is_none")]
     pub order_status: Option<String>,
 }
@@ -248,7 +248,7 @@ impl Problem {
     #[must_use]
     pub fn payloads_are_hidden(condition: &str) -> Self {
         let detail = format!(
-            "`{condition}` looks into payloads, which your role does not see (`access.payloads`): search by something else"
+            "`{condition}` searches payloads, which your role does not see (`access.payloads`): search by something else"
         );
         Self::new(Type::Forbidden, detail).at(format!("/{condition}"))
     }

@@ -16,7 +16,7 @@ pub struct RefusedLine {
     pub reason: String,
     /// Time of the refusal.
     pub refused_at: String,
-    /// True if its sender got a receipt that says why, so that it waits for nobody's decision.
+    /// True if its sender got a receipt that says why, so that it needs no decision.
     #[serde(default)]
     pub answered: bool,
     /// Exchange to which it had been published.
@@ -40,7 +40,7 @@ pub struct RefusedView {
     /// Properties that it had, each as text; `headers` as JSON.
     #[schemars(extend("x-payload" = true))]
     pub properties: Value,
-    /// `text`, or `hex` where the body is no UTF-8.
+    /// `text`, or `hex` if the body is not UTF-8.
     pub encoding: String,
     /// Body, as text or as hexadecimal digits; the first MiB of a longer one.
     #[schemars(extend("x-payload" = true))]
@@ -54,13 +54,13 @@ pub struct ReplayBody {
     /// Reason, for the audit log.
     #[schemars(length(min = 1))]
     pub reason: String,
-    /// Other body, as text; left out: the body that it had, byte for byte.
+    /// Other body, as text; default: the old body, byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// Other key, where the key itself was wrong.
+    /// New key, if the old one was wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// True to send it without its `reply_to`: nobody gets a receipt.
+    /// True to send it without its `reply_to`: no receipt is sent.
     #[serde(default, rename = "withoutReceipt", skip_serializing_if = "std::ops::Not::not")]
     pub without_receipt: bool,
 }
@@ -85,7 +85,7 @@ pub struct RefusedDropBody {
     /// Reason, for the audit log.
     #[schemars(length(min = 1))]
     pub reason: String,
-    /// Status: `open`, `answered` or `all`; left out: `open`.
+    /// Status: `open`, `answered` or `all`; default: `open`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<RefusedStatus>,
     /// First word of their reasons, like `conflict`.

@@ -10,12 +10,12 @@ use crate::notices::EndNotice;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RegisteredView {
-    /// The client's id; none where the item had none that could be read.
+    /// The client's id; none if the item had no readable one.
     pub id: Option<String>,
     /// `accepted`, `duplicate`, `conflict`, `rejected`, or, of a batch, `unavailable`: whether the item was
     /// registered is not known, and the same one may be sent again. Of a dry run `would_be_accepted` in place of `accepted`.
     pub status: String,
-    /// Present status of the order, where it exists; of a dry run the one that it would begin with.
+    /// Present status of the order, if it exists; of a dry run, the status with which it would start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_status: Option<String>,
     /// Remark that a value was changed, such as a sending time in the future.
@@ -27,13 +27,13 @@ pub struct RegisteredView {
 }
 
 /// The answer to a registration that waits for the end of its order: the order as its notification reports it, when it has
-/// ended, or as it stands when the time is over.
+/// ended, or as it is when the time has passed.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StartedView<'a> {
     /// Outcome of the registration: `accepted` or `duplicate`.
     pub registered: &'a str,
-    /// True if the order has ended; false where the time was over before.
+    /// True if the order has ended; false if the time passed first.
     #[serde(rename = "final")]
     pub is_final: bool,
     /// Remark that a value was changed, such as a sending time in the future.

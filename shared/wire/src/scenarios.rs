@@ -48,13 +48,13 @@ pub struct CheckedView {
     pub used_by: Vec<OperationUserView>,
 }
 
-/// The newest version of a scenario that runs an operation. It goes on with the version that it has until it is applied
+/// The newest version of a scenario that runs an operation. It keeps running the version that it has until it is applied
 /// again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationUserView {
     /// Name of the scenario.
     pub scenario: String,
-    /// Version of it.
+    /// Version.
     pub version: i32,
     /// The operation that it runs: the one in question, or one that runs that.
     pub operation: String,
@@ -70,7 +70,7 @@ pub struct OperationUserView {
 pub struct PinnedOperationView {
     /// Name of the operation.
     pub operation: String,
-    /// Version of it.
+    /// Version.
     pub version: i32,
 }
 
@@ -87,14 +87,14 @@ pub struct AppliedView {
     /// Newest versions of the scenarios that run this operation.
     #[serde(rename = "usedBy", default, skip_serializing_if = "Vec::is_empty")]
     pub used_by: Vec<OperationUserView>,
-    /// Tag of that version: `If-Match` with it stores a text only on top of this one.
+    /// Tag of that version: `If-Match` with it stores a text only if this is still the newest version.
     #[serde(default)]
     pub tag: String,
     /// Places that mean something else than their author may think.
     pub warnings: Vec<Detail>,
 }
 
-/// Outcome of a migration, or of a look at what it would do.
+/// Outcome of a migration, or of a check of what it would do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MigratedView {
     /// Name of the scenario.
@@ -103,7 +103,7 @@ pub struct MigratedView {
     pub from: i32,
     /// Version that they are to run.
     pub to: i32,
-    /// True if orders were moved, false if they were only looked at.
+    /// True if orders were moved, false if they were only checked.
     pub applied: bool,
     /// Orders that were moved, or could be.
     pub moved: u64,
@@ -111,7 +111,7 @@ pub struct MigratedView {
     pub left: u64,
     /// Reasons for which orders were left.
     pub reasons: Vec<LeftView>,
-    /// Give it as `after` to go on; none where all orders were looked at.
+    /// Send it as `after` to continue; absent if all orders were checked.
     pub next: Option<String>,
 }
 
@@ -138,9 +138,9 @@ pub struct TriedView {
 /// Items that may be written at a place of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompletionsView {
-    /// Place at which an item begins: what was typed behind it is replaced.
+    /// Place at which an item starts: text typed after it is replaced.
     pub from: TextPlaceView,
-    /// Items that go on with what was typed.
+    /// Items that continue what was typed.
     pub items: Vec<CompletionView>,
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ScheduleBody {
-    /// Name, with which the ids of its orders begin: letters, digits, `-`, `_`, `.` and `:`. `PUT` has it in its path.
+    /// Name, with which the ids of its orders start: letters, digits, `-`, `_`, `.` and `:`. `PUT` has it in its path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The order: a registration without its `id`. Its texts may have `${schedule.time}`, `${schedule.localTime}`,
@@ -23,13 +23,13 @@ pub struct ScheduleBody {
     /// Interval, like `15m`: counted from `from`, without that from 1970-01-01T00:00Z.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<String>,
-    /// The zone whose clocks and dates are meant, like `Europe/Berlin`; `UTC` if left out.
+    /// Time zone of times and dates, like `Europe/Berlin`; default: `UTC`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// Time before which no order is due.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub from: Option<Timestamp>,
-    /// Time from which on no order is due any more.
+    /// Time from which no order is due.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub until: Option<Timestamp>,
     /// Dates like `2026-12-31`, days of each year like `12-31`, and ranges of time that are left out.
@@ -41,7 +41,7 @@ pub struct ScheduleBody {
     /// Policy while an order of the schedule has not ended: `skip`, `queue`, `replace` or `allow`.
     #[serde(default)]
     pub overlap: Overlap,
-    /// True to pause it, false to let it go on; left out: as it is.
+    /// True to pause it, false to resume it; default: unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
     /// Note for those who read it.
@@ -82,7 +82,7 @@ pub struct ScheduleActionRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleRunRequest {
-    /// A planned time that has passed, whose order is wanted after all; left out: now.
+    /// A planned time that has passed without an order; default: now.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub at: Option<Timestamp>,
     /// Reason, for the record.
@@ -96,7 +96,7 @@ pub struct ScheduleRunRequest {
 pub struct ScheduleOutcome {
     /// Name of the schedule.
     pub schedule: String,
-    /// Change that was made: `created`, `changed`, `unchanged`, `paused` or `resumed`; of a dry run the one that would be made.
+    /// Change that was made: `created`, `changed`, `unchanged`, `paused` or `resumed`; of a dry run, the change that would be made.
     pub change: String,
     /// Tag of the schedule by now; none of a dry run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,13 +108,13 @@ pub struct ScheduleOutcome {
     pub next: Vec<Timestamp>,
 }
 
-/// Outcome of an order that was asked for by hand.
+/// Outcome of an order that was requested by hand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduleRunOutcome {
     /// Id of the order.
     pub order: String,
-    /// `accepted`, or `duplicate` where it was registered before.
+    /// `accepted`, or `duplicate` if it was registered before.
     pub status: String,
     /// Status of the order by now.
     pub order_status: String,
@@ -133,10 +133,10 @@ pub struct ScheduleRunView {
     /// The order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
-    /// Present status of the order; none where it is there no more.
+    /// Present status of the order; absent if it no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_status: Option<String>,
-    /// Reason, where there is no order.
+    /// Reason, if there is no order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Missed times up to this one, of many that were missed together; more than that where it is 10000.
@@ -157,7 +157,7 @@ pub struct ScheduleCounts {
     pub registered: i64,
     /// Times without an order, because one of before had not ended.
     pub skipped: i64,
-    /// Times without an order, because nobody came in time.
+    /// Times without an order, because no activator handled them in time.
     pub missed: i64,
     /// Times whose orders were refused.
     pub refused: i64,
@@ -190,7 +190,7 @@ pub struct ScheduleView {
     pub rule: ScheduleRule,
     /// Note.
     pub note: String,
-    /// `active`, `paused`, or `over` where there is no further time.
+    /// `active`, `paused`, or `over` if there is no further time.
     pub state: String,
     /// True while it is paused.
     pub paused: bool,

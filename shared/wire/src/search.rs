@@ -13,11 +13,11 @@ use serde_json::{Map, Value, json};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderCounts {
-    /// Fields that the orders are put together by.
+    /// Fields by which the orders are grouped.
     pub by: Vec<String>,
     /// Sum of all groups.
     pub orders: i64,
-    /// False where there are more orders than were looked at: then the counts are lower bounds.
+    /// False if there are more orders than were checked: then the counts are lower bounds.
     pub complete: bool,
     /// Groups, the largest first.
     pub items: Vec<OrderCount>,
@@ -27,7 +27,7 @@ pub struct OrderCounts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderCount {
-    /// Values, in the order of `by`; an empty text where the orders have none.
+    /// Values, in the order of `by`; an empty text if the orders have none.
     pub key: Vec<String>,
     /// Number of orders.
     pub orders: i64,
@@ -36,7 +36,7 @@ pub struct OrderCount {
     pub newest: Option<String>,
 }
 
-/// A search that somebody gave a name.
+/// A saved search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedSearch {

@@ -12,7 +12,7 @@ pub struct StatsView {
     /// Time at which `now` was looked at; one look serves all who ask within two seconds.
     #[serde(serialize_with = "time::serialize")]
     pub at: Timestamp,
-    /// Start of the time that everything but `now` is about: the minute of the time that was asked for, or a later one
+    /// Start of the time that everything but `now` is about: the minute of the requested time, or a later one
     /// where more was counted since than one answer looks at.
     #[serde(serialize_with = "time::serialize")]
     pub since: Timestamp,
@@ -66,11 +66,11 @@ pub struct StatsNow {
     pub oldest_notification_seconds: Option<f64>,
 }
 
-/// The round of the consistency check over all orders (REC-6).
+/// The round of the consistency check over all orders.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckStats {
-    /// Rounds that have come to their end.
+    /// Completed rounds.
     pub rounds: i64,
     /// Share of the present round that is done, from 0 to 1.
     pub share: f64,
@@ -98,7 +98,7 @@ pub struct ActivationStats {
 pub struct StatsCount {
     /// The number.
     pub count: u64,
-    /// True where it is an estimate.
+    /// True if it is an estimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
 }
@@ -143,7 +143,7 @@ pub struct StatsStep {
     pub ended: EndedLives,
     /// Stages that ended.
     pub stages: i64,
-    /// Mean time of these stages, in seconds; none where none ended.
+    /// Mean time of these stages, in seconds; none if none ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage_seconds: Option<f64>,
     /// HTTP calls of systems.
@@ -186,7 +186,7 @@ pub struct ScenarioStats {
 /// Stages and lives that ended with an error of a class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorStats {
-    /// The class; empty where no rule took the error.
+    /// The class; empty if no rule matched the error.
     pub class: String,
     /// Number of them.
     pub count: i64,
@@ -196,7 +196,7 @@ pub struct ErrorStats {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemStats {
-    /// Host, with the port where the URL has one.
+    /// Host, with the port if the URL has one.
     pub system: String,
     /// Number of calls.
     pub calls: i64,

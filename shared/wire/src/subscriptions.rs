@@ -17,20 +17,20 @@ pub struct SubscriptionBody {
     /// `pagurus`, `cloudevents` or `cloudevents-binary`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// Name of the secret with which webhooks are signed; left out: that of `notify.allow`.
+    /// Name of the secret with which webhooks are signed; default: that of `notify.allow`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
-    /// Occasions: `final`, `parked`, `jeopardy`; left out: `final`.
+    /// Occasions: `final`, `parked`, `jeopardy`; default: `final`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on: Vec<String>,
-    /// Masks of names of scenarios, with `*` for any run of characters; left out: all.
+    /// Masks of names of scenarios, with `*` for any run of characters; default: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub scenarios: Vec<String>,
     /// Labels that an order must have, each with this value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Final statuses: `success`, `fail`, `canceled`, `interrupted`; left out: all.
+    /// Final statuses: `success`, `fail`, `canceled`, `interrupted`; default: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<String>,
     /// True to only check.
@@ -66,7 +66,7 @@ pub struct ReplayRequest {
     /// Orders that ended from this time on.
     #[serde(serialize_with = "time::serialize")]
     pub from: Timestamp,
-    /// Orders that ended before this time; left out: now.
+    /// Orders that ended before this time; default: now.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub until: Option<Timestamp>,
     /// Reason, for the record.
@@ -86,7 +86,7 @@ pub struct SubscriptionView {
     pub state: String,
     /// Place to write to; of a webhook without its query.
     pub url: String,
-    /// Form of the notifications.
+    /// Format of the notifications.
     pub format: String,
     /// Name of the secret with which webhooks are signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,16 +144,16 @@ pub struct ReplayView {
     /// Orders that ended before this time.
     #[serde(serialize_with = "time::serialize")]
     pub until: Timestamp,
-    /// Share of all orders that was looked at, from 0 to 1.
+    /// Share of all orders that was checked, from 0 to 1.
     pub progress: f64,
-    /// Orders that were looked at.
+    /// Orders that were checked.
     pub looked_at: i64,
     /// Notifications that were stored.
     pub stored: i64,
     /// Reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Principal who asked for it.
+    /// Principal who requested it.
     pub by: Value,
     /// Time at which it was asked.
     #[serde(serialize_with = "time::serialize")]

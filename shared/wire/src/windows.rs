@@ -19,28 +19,28 @@ pub struct WindowRequest {
     /// The called system of this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// Start of a single window; with `every`, the time before which none begins. Left out: at once.
+    /// Start of a single window; with `every`, no window starts before it. Default: at once.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub from: Option<Timestamp>,
-    /// Time after which none begins; only with `every`.
+    /// No window starts after it; only with `every`.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub until: Option<Timestamp>,
-    /// `day`, `week` or `month`; left out: once.
+    /// `day`, `week` or `month`; default: once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Period>,
     /// Days: of a week `monday` to `sunday`; of a month `1` to `31`, `last`, or such as `second sunday` and `last friday`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on: Vec<String>,
-    /// Time of day at which it begins, like `22:00`; only with `every`.
+    /// Time of day at which it starts, such as `22:00`; only with `every`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// The zone whose clocks are meant, like `Europe/Berlin`; `UTC` if left out.
+    /// Time zone, like `Europe/Berlin`; default: `UTC`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// Length, like `3h`.
     #[serde(rename = "for")]
     pub duration: String,
-    /// True if orders of the flows that wait or retry until a time within the window are moved behind its end.
+    /// True if orders of the flows that wait or retry until a time within the window are moved past its end.
     #[serde(default)]
     pub shift: bool,
     /// Reason, for the record.
@@ -107,7 +107,7 @@ pub struct WindowView {
     pub system: Option<String>,
     /// Times of the window, as they were written.
     pub calendar: CalendarRule,
-    /// True if orders that wait or retry meanwhile are moved behind the end.
+    /// True if orders that wait or retry meanwhile are moved past the end.
     pub shift: bool,
     /// The time for which it is open now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,12 +115,12 @@ pub struct WindowView {
     /// The next time for which it will be open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<OccurrenceView>,
-    /// Times that begin then or earlier were called off.
+    /// Times that start then or earlier were canceled.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub void_until: Option<Timestamp>,
     /// Reason.
     pub reason: String,
-    /// Principal who asked for it.
+    /// Principal who requested it.
     pub by: Value,
     /// Time at which it was asked.
     #[serde(serialize_with = "time::serialize")]
@@ -151,7 +151,7 @@ pub struct WindowOutcome {
     /// True if there are more flows than are listed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more_flows: bool,
-    /// The shift that has moved orders behind the end of the time that was called off: undo it if they are to come earlier.
+    /// The shift that moved orders past the end of the canceled time: undo it to let them run earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<i64>,
     /// Confirmation of the active dispatcher.

@@ -54,5 +54,5 @@ async fn ui_1_a_person_of_a_domain_logs_in_with_nested_groups() {
     let url = format!("ldap://{address}");
     let plain = [("url", url.as_str()), ("start_tls", "false"), ("timeout", "60s")];
     let plain = LdapDirectory::new(&settings(&[&plain[..], &by_name].concat())).login("anna", PASSWORD).await;
-    assert!(plain.unwrap_err().to_string().contains("it asks for TLS"));
+    assert!(plain.unwrap_err().to_string().contains("it requires TLS"));
 }

@@ -95,7 +95,7 @@ async fn ui_1_a_session_ends_when_nothing_is_asked_and_by_an_administrator() {
     // The time of the last use is kept to the minute, so one that is not used at all ends after three seconds.
     let second = Caller::of(&engine, root(&engine).await);
     let mut asked = std::time::Instant::now();
-    until("the session is over", PATIENCE, async || {
+    until("the session has ended", PATIENCE, async || {
         if asked.elapsed().as_secs() < 4 {
             return false;
         }

@@ -88,12 +88,12 @@ async fn ui_1_the_command_line_makes_the_first_token_and_is_known_by_it() {
         run(&["access", "tokens", "make", "shop", "--role", "client", "--for", "1d"], "", &first).await;
     assert_eq!(code, 0, "{second}");
     let (code, text) = run(&["flows", "stop", "billing", "--reason", "r"], "", &second).await;
-    assert!(code == 1 && text.contains("does not permit this; it takes `operator`"), "{code}: {text}");
+    assert!(code == 1 && text.contains("does not permit this; it needs `operator`"), "{code}: {text}");
     let (code, text) = run(&["access", "tokens", "list"], "", &first).await;
     assert!(code == 0 && text.contains("shop") && text.contains("client"), "{text}");
     assert_eq!(run(&["access", "tokens", "revoke", &second[4..10]], "", &first).await.0, 0);
     let (code, text) = run(&["order", "get", "o-1"], "", &second).await;
-    assert!(code == 1 && text.contains("unknown, revoked or over"), "{code}: {text}");
+    assert!(code == 1 && text.contains("unknown, revoked or expired"), "{code}: {text}");
     let (code, text) = run(&["access", "explain", "root"], "", &first).await;
     assert!(code == 0 && text.contains("role: admin"), "{text}");
 }

@@ -238,16 +238,20 @@ impl Senders<'_> {
         }
     }
 
+    /// Takes the reason of a message of this body out of those that were kept so far.
+    fn take_kept(&self, body: &[u8]) -> Option<String> {
+        let mut refused = lock(&self.refused);
+        let index = refused.iter().position(|(kept, _)| kept == body)?;
+        Some(refused.remove(index).1)
+    }
+
     /// The reason for which a message of this body is kept. Bodies are as they came, or this one is not found.
     async fn kept(&self, body: &[u8]) -> String {
         let begun = Instant::now();
         loop {
-            let mut refused = lock(&self.refused);
-            if let Some(index) = refused.iter().position(|(kept, _)| kept == body) {
-                let (_, reason) = refused.remove(index);
+            if let Some(reason) = self.take_kept(body) {
                 return format!("kept {}", reason.replacen(": ", " ", 1));
             }
-            drop(refused);
             if begun.elapsed() > PATIENCE {
                 return "not kept".to_owned();
             }

@@ -225,7 +225,7 @@ async fn ord_30_no_forecast_is_reported_where_nothing_has_ended_for_longer_than_
     until("it is said that nothing ends", PATIENCE, async || {
         let explain: Value = engine.part("waits", "explain").await;
         let text = explain["explanation"].as_str().unwrap_or_default();
-        explain["eta"].is_null() && text.contains("nothing of its flow has ended since")
+        explain["eta"].is_null() && text.contains("no stage of its flow has ended since")
     })
     .await;
 }

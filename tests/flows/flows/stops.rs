@@ -38,7 +38,7 @@ async fn dsp_10_a_stop_is_confirmed_holds_over_restarts_and_only_a_resumption_li
     let text = explained(&engine, "a").await;
     assert_eq!(reason(&engine, "a").await, "flow_stopped");
     assert!(
-        text.contains("its flow `tariff-a` is stopped by hand since") && text.ends_with(": works"),
+        text.contains("its flow `tariff-a` is stopped by hand from") && text.ends_with(": works"),
         "{text}"
     );
 
@@ -98,10 +98,7 @@ async fn dsp_10_the_head_of_a_queue_in_a_stopped_flow_holds_the_queue_and_explai
     assert_eq!(engine.order("second").await.unwrap()["status"], "new");
     let text = explained(&engine, "second").await;
     assert_eq!(reason(&engine, "second").await, "queue");
-    assert!(
-        text.contains("of which order `head` is the next; the flow of that order `held` is stopped"),
-        "{text}"
-    );
+    assert!(text.contains("where order `head` is next; the flow of that order `held` is stopped"), "{text}");
     resume(&engine, json!({"keyword": "held"})).await;
     engine.reach("second", "success").await;
     assert_eq!(engine.world().calls("/behind").len(), 2);
@@ -232,7 +229,7 @@ async fn ord_28_an_order_that_waits_for_its_time_names_the_stop_of_its_flow() {
     stop(&engine, "repeats", json!({})).await;
     let text = explained(&engine, "a").await;
     assert!(
-        text.contains("next attempt at") && text.contains("its flow `repeats` is stopped by hand since"),
+        text.contains("next attempt at") && text.contains("its flow `repeats` is stopped by hand from"),
         "{text}"
     );
     assert_eq!(reason(&engine, "a").await, "retry");

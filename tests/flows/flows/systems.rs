@@ -28,7 +28,7 @@ async fn dsp_16_a_system_that_asks_to_be_left_alone_is_left_alone_by_all_and_nob
     until("those that came to it in the middle are explained", PATIENCE, async || {
         let text = explained(&engine, "o1").await;
         assert!(!text.contains("a call from outside"), "{text}");
-        text.starts_with("it rests in state `") && text.contains(" before it calls the system `")
+        text.starts_with("it is held in state `") && text.contains(" before it calls the system `")
     })
     .await;
     until("the cause is shown", PATIENCE, async || {
@@ -119,11 +119,11 @@ async fn dsp_16_an_operator_keeps_a_system_stopped_and_releases_it() {
     engine.reach("middle", "wait").await;
     let shown = engine.get("/v1/systems/billing").await.unwrap().success().unwrap();
     let cause = format!(
-        "the system `billing`, which an operator keeps stopped since {}, until `pagurus systems clear billing`: works",
+        "the system `billing`, which an operator stopped at {}: works (`pagurus systems clear billing` ends this)",
         shown["order"]["from"].as_str().unwrap()
     );
     let text = explained(&engine, "middle").await;
-    assert!(text.starts_with("it rests in state `") && text.contains(&cause), "{text}");
+    assert!(text.starts_with("it is held in state `") && text.contains(&cause), "{text}");
     assert_eq!(reason(&engine, "middle").await, "system");
     until("the ready one tells it", PATIENCE, async || {
         let text = explained(&engine, "held").await;

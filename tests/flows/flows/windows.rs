@@ -70,7 +70,7 @@ async fn dsp_16_a_window_holds_its_flows_over_death_and_take_over_and_ends_by_it
     engine.accepted(member("behind", "card")).await;
     engine.run(json!({"id": "other", "scenario": "card"}), "success").await;
     let text = explained(&engine, "a").await;
-    let expected = format!("its flow `tariff-a` is stopped by maintenance window {} since", made["window"]);
+    let expected = format!("its flow `tariff-a` is stopped by maintenance window {} from", made["window"]);
     assert!(text.contains(&expected) && text.ends_with(": works"), "{text}");
 
     // The death of the dispatcher, another one that takes over, and a flow that appears under it.
@@ -121,7 +121,7 @@ async fn dsp_16_orders_that_meet_a_system_in_its_window_keep_their_place_and_los
     engine.reach("m0", "wait").await;
     until("it is explained", PATIENCE, async || {
         let text = explained(&engine, "b").await;
-        text.contains("calls the system `billing`, which is left alone by maintenance window")
+        text.contains("calls the system `billing`, which is in maintenance window")
     })
     .await;
     engine.node(Role::Dispatcher).kill().await.unwrap();

@@ -101,7 +101,7 @@ async fn ord_28_of_a_ready_order_it_is_reported_that_nobody_hands_it_out_or_take
     engine.actions("quick", LOG).await;
     engine.accepted(json!({"id": "a", "scenario": "quick"})).await;
     let words = explanation(&engine, "a").await;
-    assert!(words.contains("there is no active dispatcher, and never was one"), "{words}");
+    assert!(words.contains("there is no active dispatcher, and there never was one"), "{words}");
     assert_eq!(reason(&engine, "a").await, "no_dispatcher");
     let dispatcher = engine.add(Role::Dispatcher, "dispatcher-1").await;
     until("the dispatcher leads", PATIENCE, async || {

@@ -81,8 +81,8 @@ async fn scn_21_an_order_that_says_otherwise_is_refused_and_a_queue_stays_that_o
 
     // What cannot be a queue is refused with the scenario.
     for (line, says) in [
-        ("\"${vars.x}\"", "takes more than parameters"),
-        ("\"${params.a + 1}\"", "takes more than parameters"),
+        ("\"${vars.x}\"", "uses more than parameters"),
+        ("\"${params.a + 1}\"", "uses more than parameters"),
         ("\"${params.pin}\"\nmask: [params.pin]", "is masked"),
     ] {
         let text = format!("scenario: wrong\nsequential: {line}\n{}", with_actions("- log: x"));

@@ -221,7 +221,7 @@ async fn ord_25_scn_15_the_log_reads_in_order_and_hides_what_is_masked() {
     let change = json!({"params": {"pin": "2222"}, "priority": "high", "reason": "a new pin"});
     engine.patch("/v1/orders/b", &change).await.unwrap().success().unwrap();
     for (id, words) in [
-        ("a", "restarted by api from the initial state, with other parameters: a new pin"),
+        ("a", "restarted by api from the initial state, with new parameters: a new pin"),
         ("b", "updated by api: parameters, priority from normal to high: a new pin"),
     ] {
         let (log, events) =

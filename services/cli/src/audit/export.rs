@@ -21,10 +21,10 @@ const PATH: &str = "/v1/audit/export";
 pub(super) struct Arguments {
     #[command(flatten)]
     filter: AuditFilter,
-    /// Go on behind the entry at this position
+    /// Continue after the entry at this position
     #[arg(long, value_name = "POSITION")]
     cursor: Option<i64>,
-    /// Write to this file; left out: standard output
+    /// Write to this file [default: standard output]
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }

@@ -21,8 +21,8 @@ const TRIES: usize = 5;
 /// Head that the chain is compared with.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Compare with a head that was noted elsewhere, such as in the log of an activator: it finds an end that was cut off, and
-    /// a chain that was made again
+    /// Head of the chain recorded elsewhere, such as in the log of an activator, to compare with: this finds a chain whose
+    /// end was cut off, and one that was made again
     #[arg(long, value_name = "[POSITION:]HASH")]
     head: Option<NotedHead>,
 }

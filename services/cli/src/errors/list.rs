@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     /// Orders that wait for their next attempt, instead of failed ones
     #[arg(long)]
     retrying: bool,
-    /// Orders to show
+    /// Number of orders to show
     #[arg(long, default_value_t = 50)]
     limit: usize,
 }

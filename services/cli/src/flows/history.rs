@@ -16,19 +16,19 @@ use crate::screen::{Screen, time};
 /// Decisions to list.
 #[derive(Debug, Args, Serialize)]
 pub(crate) struct Arguments {
-    /// Name of it
+    /// Name of the flow or system
     #[serde(skip)]
     name: String,
-    /// Decisions of so late, or of so long ago: 2026-01-02T10:00:00Z, 12h
+    /// Only decisions since this time, or since this long ago: 2026-01-02T10:00:00Z, 12h
     #[arg(long)]
     since: Option<String>,
-    /// Decisions before then
+    /// Only decisions before this time, or before this long ago
     #[arg(long)]
     until: Option<String>,
-    /// Decisions to show, 1000 at most
+    /// Number of decisions to show, 1000 at most
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
-    /// Go on where a former list ended
+    /// Continue where an earlier list ended
     #[arg(long)]
     cursor: Option<String>,
 }

@@ -22,10 +22,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub(crate) struct Offline {
     #[command(flatten)]
     order: Order,
-    /// Wait until nothing is left of what the node had in hand
+    /// Wait until the node has nothing left in hand
     #[arg(long)]
     wait: bool,
-    /// Longest wait; the node stays offline
+    /// Longest wait; the node stays out of service afterwards
     #[arg(long, value_name = "DURATION", requires = "wait", value_parser = input::parse_duration)]
     timeout: Option<Duration>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Order {
     /// The node: its name, or ROLE/NAME
     #[arg(value_name = "NODE", value_parser = Text::new())]
     node: String,
-    /// Why
+    /// Reason
     #[arg(long, value_parser = Text::new())]
     reason: String,
 }

@@ -20,19 +20,19 @@ pub(crate) struct CloneArguments {
     /// Id of the old order
     #[serde(skip)]
     id: String,
-    /// Id of the new order; left out: made from the old one
+    /// Id of the new order [default: derived from the old one]
     #[arg(long, value_name = "ID")]
     #[serde(rename = "id")]
     new_id: Option<String>,
-    /// Other parameters, as a whole: a JSON object, or @FILE
+    /// New parameters, which replace the old ones: a JSON object, or @FILE
     #[arg(long, value_name = "JSON")]
     #[serde(skip)]
     params: Option<String>,
-    /// Any other fields of the new order: a JSON object, or @FILE; null leaves a field out
+    /// Any other fields of the new order: a JSON object, or @FILE; null removes a field
     #[arg(long, value_name = "JSON")]
     #[serde(skip)]
     with: Option<String>,
-    /// Why, for the history
+    /// Reason, for the history
     #[arg(long)]
     reason: Option<String>,
 }
@@ -44,23 +44,23 @@ pub(crate) struct RepairArguments {
     /// Id of the order
     #[serde(skip)]
     id: String,
-    /// The state to go on from
+    /// State to continue from
     #[arg(long, required_unless_present = "failed_action")]
     state: Option<String>,
-    /// The action of that state to go on from, as `order steps` counts it; left out: the first
+    /// Action of that state to continue from, as `order steps` numbers it [default: the first]
     #[arg(long, value_name = "INDEX", requires = "state")]
     action: Option<u32>,
-    /// Go on from the action that failed, in place of a state: what had gone through of it is not done again
+    /// Continue from the failed action instead of a state; the parts of it that succeeded are not repeated
     #[arg(long, conflicts_with = "state")]
     failed_action: bool,
-    /// Variables of the order, as a whole: a JSON object, or @FILE; left out: as they are
+    /// New variables, which replace the old ones: a JSON object, or @FILE [default: unchanged]
     #[arg(long, value_name = "JSON")]
     #[serde(skip)]
     vars: Option<String>,
-    /// The version of its scenario under which it goes on; left out: the one that it has
+    /// Version of its scenario to run by [default: its present version]
     #[arg(long, value_name = "NUMBER")]
     scenario_version: Option<i32>,
-    /// Why, for the history
+    /// Reason, for the history
     #[arg(long)]
     reason: String,
     #[command(flatten)]
@@ -73,22 +73,22 @@ pub(crate) struct RepairArguments {
 pub(crate) struct UpdateArguments {
     /// Id of the order
     id: String,
-    /// Other parameters, as a whole: a JSON object, or @FILE
+    /// New parameters, which replace the old ones: a JSON object, or @FILE
     #[arg(long, value_name = "JSON")]
     params: Option<String>,
-    /// Another priority
+    /// New priority
     #[arg(long)]
     priority: Option<Priority>,
-    /// Another start: a time like 2026-12-01T00:00:00+03:00, or `now`
+    /// New start: a time such as 2026-12-01T00:00:00+03:00, or `now`
     #[arg(long, value_name = "TIME")]
     start_at: Option<String>,
-    /// New address to which the end is reported, like amqp://?key=done, in place of all that there are; up to 8 times
+    /// New address for notifications, such as amqp://?key=done; replaces all old ones; may be given up to 8 times
     #[arg(long, value_name = "URL")]
     notify_url: Vec<String>,
-    /// The mark in the notification of each address
+    /// Correlation id of the notifications, for each address
     #[arg(long, value_name = "ID", requires = "notify_url")]
     notify_correlation_id: Option<String>,
-    /// Why, for the history
+    /// Reason, for the history
     #[arg(long)]
     reason: Option<String>,
 }
@@ -98,7 +98,7 @@ pub(crate) struct UpdateArguments {
 pub(crate) struct DependencyArguments {
     /// Id of the order
     id: String,
-    /// Steps in each direction
+    /// Number of steps to follow in each direction
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     depth: u8,
 }

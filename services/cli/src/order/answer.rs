@@ -18,17 +18,17 @@ pub(crate) struct AnswerArguments {
     /// Id of the order
     #[serde(skip)]
     id: String,
-    /// Name of the request, as its scenario has it
+    /// Name of the request, as in the scenario
     #[serde(skip)]
     request: String,
-    /// Answer that the called system would have given: JSON, or @FILE
+    /// Answer, as the called system would have given it: JSON, or @FILE
     #[arg(long, value_name = "JSON")]
     #[serde(skip)]
     body: Option<String>,
-    /// Status of its step, for rules that judge by it
+    /// Step status of the answer, for error rules that check it
     #[arg(long, value_name = "TEXT")]
     step_status: Option<String>,
-    /// Why, for the history
+    /// Reason, for the history
     #[arg(long)]
     reason: String,
 }

@@ -18,16 +18,16 @@ pub(crate) struct CallArguments {
     /// Id of the order
     #[serde(skip)]
     id: String,
-    /// Name of the call, as its scenario has it
+    /// Name of the call, as in the scenario
     name: String,
-    /// Value that the call brings: a JSON object, or @FILE
+    /// Body of the call: a JSON object, or @FILE
     #[arg(long, value_name = "JSON")]
     #[serde(skip)]
     body: Option<String>,
-    /// Key under which the same call may be asked for again; left out: a fresh one
+    /// Key that makes a repeat of the same call safe [default: a new one]
     #[arg(long)]
     key: Option<String>,
-    /// Wait so long for the answer, like `30s`
+    /// Longest wait for the answer, such as `30s`
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = input::parse_duration)]
     #[serde(skip)]
     timeout: Duration,

@@ -19,13 +19,13 @@ const PAGE: &str = "100";
 /// Orders to write, and the file for them.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArguments {
-    /// Only orders that ended before this time, or so long ago, like `80d`
+    /// Only orders that ended before this time, or at least this long ago, such as `80d`
     #[arg(long, value_name = "TIME")]
     ended_before: Option<String>,
-    /// Append to this file, and go on behind its last order; left out: standard output
+    /// Append to this file, and continue after its last order [default: standard output]
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Go on behind the order with this number
+    /// Continue after the order with this number
     #[arg(long, value_name = "NUMBER", conflicts_with = "file")]
     cursor: Option<String>,
 }

@@ -15,12 +15,12 @@ use crate::search::SearchOrSaved;
 /// Choice of one order, or of the orders whose time is summed.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Id of one order; without it, the time of all orders that fulfil the conditions is summed
+    /// Id of one order; without it, the times of all orders that meet the conditions are summed
     #[arg(conflicts_with_all = ["from", "until", "by", "sample"])]
     order: Option<String>,
     #[command(flatten)]
     orders: SearchOrSaved,
-    /// Start of the range, a time or a duration back from now [default: an hour before its end]
+    /// Start of the range: a time, or a duration back from now [default: an hour before its end]
     #[arg(long, value_name = "DURATION|TIME")]
     from: Option<String>,
     /// End of the range [default: now]
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// Sums of each flow or each scenario, beside those of all
     #[arg(long, value_name = "flow|scenario")]
     by: Option<String>,
-    /// Orders to sum at most, spread evenly over all [default: 500]
+    /// Most orders to sum, spread evenly over all [default: 500]
     #[arg(long, value_name = "NUMBER")]
     sample: Option<u32>,
 }

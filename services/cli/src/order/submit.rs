@@ -24,18 +24,18 @@ use crate::screen::{Screen, harmless};
 #[derive(Debug, Default, Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).args(["file", "scenario"]))]
 pub(crate) struct Arguments {
-    /// A file with a JSON object, an array of them, or one a line; `-` is standard input
+    /// File with a JSON object, an array of objects, or one object per line; `-` is standard input
     #[arg(long, short, value_name = "FILE", conflicts_with = "from_arguments")]
     file: Option<PathBuf>,
     #[command(flatten)]
     order: OrderArguments,
-    /// Check everything as for a registration, tell the outcome, and register nothing
+    /// Only check, as for a registration, and show the outcome
     #[arg(long, conflicts_with = "wait")]
     dry_run: bool,
-    /// Wait for the end; the exit code is 0 if it is `success`, 6 if the time was over before, 1 otherwise
+    /// Wait for the end; exit code 0 if the order ends in `success`, 6 if --timeout passes first, 1 otherwise
     #[arg(long)]
     wait: bool,
-    /// Wait no longer than this, like `30s` or `1h30m`
+    /// Longest wait, such as `30s` or `1h30m`
     #[arg(long, value_name = "DURATION", requires = "wait", value_parser = input::parse_duration)]
     timeout: Option<Duration>,
 }
@@ -44,19 +44,19 @@ pub(crate) struct Arguments {
 #[derive(Debug, Default, Args)]
 #[group(id = "from_arguments", multiple = true)]
 struct OrderArguments {
-    /// Id of the order; a new one is made if it is left out
+    /// Id of the order [default: a new one]
     #[arg(long)]
     id: Option<String>,
     /// Name of the scenario
     #[arg(long)]
     scenario: Option<String>,
-    /// A version of it other than the newest
+    /// Version of the scenario [default: the newest]
     #[arg(long, value_name = "VERSION")]
     scenario_version: Option<i32>,
-    /// A parameter: NAME=TEXT, or NAME:=JSON for numbers, lists and the like
+    /// A parameter: NAME=TEXT, or NAME:=JSON for numbers, lists and other values
     #[arg(long = "param", short, value_name = "NAME=TEXT", value_parser = input::parse_pair)]
     param: Vec<(String, Value)>,
-    /// All parameters: a JSON object, or @FILE; --param goes before it
+    /// All parameters: a JSON object, or @FILE; --param overrides it
     #[arg(long, value_name = "JSON")]
     params: Option<String>,
     /// Mode of the order; --queue makes it sequential
@@ -65,7 +65,7 @@ struct OrderArguments {
     /// The queue of a sequential order
     #[arg(long)]
     queue: Option<String>,
-    /// Urgency of the order
+    /// Priority of the order
     #[arg(long, value_parser = ["high", "normal", "low"])]
     priority: Option<String>,
     /// An attribute for the flow marker: NAME=TEXT
@@ -74,31 +74,31 @@ struct OrderArguments {
     /// A label: KEY=TEXT
     #[arg(long, value_name = "KEY=TEXT", value_parser = input::parse_pair)]
     label: Vec<(String, Value)>,
-    /// The business transaction
+    /// Id of the business transaction
     #[arg(long, value_name = "ID")]
     transaction_id: Option<String>,
-    /// Address to which the end is reported, like `amqp://?key=done`, `amqp://?queue=shop` or `https://hooks.example/orders`; up to 8 times
+    /// Address for notifications, such as `amqp://?key=done` or `https://hooks.example/orders`; may be given up to 8 times
     #[arg(long, value_name = "URL")]
     notify_url: Vec<String>,
-    /// Correlation id of the notification; like --notify-on and --notify-format, it is that of each address
+    /// Correlation id of the notifications; like --notify-on and --notify-format, it applies to each address
     #[arg(long, value_name = "ID", requires = "notify_url")]
     notify_correlation_id: Option<String>,
-    /// Moments to tell of: `final`, `transitions`, `parked`, `jeopardy`, apart by commas; left out: the end
+    /// Occasions for notifications, separated by commas: `final`, `transitions`, `parked`, `jeopardy` [default: final]
     #[arg(long, value_name = "WORDS", requires = "notify_url", value_delimiter = ',')]
     notify_on: Vec<String>,
-    /// Form of the notification: `pagurus`, `cloudevents` or `cloudevents-binary`
+    /// Format of the notifications: `pagurus`, `cloudevents` or `cloudevents-binary`
     #[arg(long, value_name = "WORD", requires = "notify_url")]
     notify_format: Option<String>,
-    /// Not before this time, like 2026-12-01T00:00:00+03:00
+    /// Earliest start, such as 2026-12-01T00:00:00+03:00
     #[arg(long, value_name = "TIME")]
     start_at: Option<String>,
-    /// Longest time from now to the start, in whole seconds, like `90s` or `1h`
+    /// Longest time from now to the start, in whole seconds, such as `90s` or `1h`
     #[arg(long, value_name = "DURATION", value_parser = input::parse_duration)]
     period_to_start: Option<Duration>,
-    /// Time by which the client must be served, like 2026-12-01T12:00:00+03:00
+    /// Time by which the client must be served, such as 2026-12-01T12:00:00+03:00
     #[arg(long, value_name = "TIME")]
     promise_at: Option<String>,
-    /// An order that must have ended before, and the states that would do: ORDER=STATE or ORDER=STATE,STATE, and :wait, :fail or :cancel behind them
+    /// An order that must end first, in one of these states: ORDER=STATE[,STATE…], and :wait, :fail or :cancel after it
     #[arg(long, value_name = "ORDER=STATES", value_parser = input::parse_condition)]
     after: Vec<Value>,
 }
@@ -249,7 +249,7 @@ fn form_of(text: &str) -> Result<InputFormat, String> {
         (_, None) => Err("there is nothing in it".to_owned()),
         (Ok(_), Some('{')) => Ok(InputFormat::One),
         (Ok(_), Some('[')) => Ok(InputFormat::Array),
-        (Ok(_), _) => Err("an order is a JSON object".to_owned()),
+        (Ok(_), _) => Err("an order must be a JSON object".to_owned()),
         (Err(error), first) => {
             let mut lines = text.lines().filter(|line| !line.trim().is_empty());
             let mut several = lines.clone().skip(1).peekable();

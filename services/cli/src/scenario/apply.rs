@@ -97,7 +97,7 @@ async fn apply_one(path: &Path, way: Way<'_>, client: &ApiClient, screen: &Scree
     if matches!(way, Way::Try) {
         let checked: CheckedView = reply.read()?;
         warn(&checked.warnings);
-        let message = format!("{}: can be applied; nothing is stored", harmless(&checked.scenario));
+        let message = format!("{}: valid; nothing was stored", harmless(&checked.scenario));
         screen.line(&message)?;
         return show_users(&checked.used_by, screen);
     }

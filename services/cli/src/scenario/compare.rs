@@ -80,7 +80,7 @@ fn summary(difference: &Difference, screen: &Screen) -> String {
     if !difference.removed.is_empty() {
         lines.push(String::new());
         let states: Vec<String> = difference.removed.iter().map(|state| harmless(state)).collect();
-        let warning = "Orders that rest in one of these states cannot be moved to the second version";
+        let warning = "Orders in one of these states cannot be moved to the second version";
         lines.push(format!("{warning}: {}", states.join(", ")));
     }
     lines.join("\n")
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(
             text,
             "  targetStates: [\"c\"] is new\n+ state c\n- state b\n~ state a\n    on.success: \"b\" -> \"c\"\n\n\
-             Orders that rest in one of these states cannot be moved to the second version: b"
+             Orders in one of these states cannot be moved to the second version: b"
         );
         assert_eq!(summary(&diff(old, old).unwrap(), &Screen::plain()), "no difference");
         assert_eq!(value_of(&diff(old, new).unwrap())["removed"], json!(["b"]));

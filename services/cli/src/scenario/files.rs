@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use crate::failure::CliError;
 
 /// Message where no file is found.
-pub(super) const NONE: &str = "there are no scenarios: their names end in `.yaml`, `.yml` or `.json`";
+pub(super) const NONE: &str = "no scenarios found: names of their files end in `.yaml`, `.yml` or `.json`";
 
 /// End of the names of files of tests.
 const ENDINGS: [&str; 3] = [".test.yaml", ".test.yml", ".test.json"];

@@ -16,16 +16,16 @@ use crate::screen::{Screen, harmless};
 pub(crate) struct Arguments {
     /// Name of the scenario
     name: String,
-    /// The version that the orders have
+    /// Present version of the orders
     #[arg(long, value_name = "VERSION")]
     from: u32,
-    /// The version that they get
+    /// Version to move them to
     #[arg(long, value_name = "VERSION")]
     to: u32,
-    /// Do it; without, only tell what would happen
+    /// Move the orders; without this, only show what would happen
     #[arg(long)]
     apply: bool,
-    /// Why, for the history of the orders
+    /// Reason, for the history of the orders
     #[arg(long)]
     reason: Option<String>,
 }

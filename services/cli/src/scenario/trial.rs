@@ -26,13 +26,13 @@ use crate::screen::{Paint, Screen, harmless};
 /// Parts of the report that are wanted besides what failed.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct TrialArguments {
-    /// Tell what happened in tests that passed, too
+    /// Also show what happened in tests that passed
     #[arg(long)]
     story: bool,
-    /// Tell which states, transitions and error branches of each scenario no test reaches
+    /// Show which states, transitions and error branches of each scenario no test reaches
     #[arg(long)]
     coverage: bool,
-    /// Fail where the tests of a scenario reach less of its states, transitions or error branches: per cent
+    /// Fail if the tests of a scenario reach less than this percentage of its states, transitions or error branches
     #[arg(long, value_name = "PERCENT", requires = "coverage", value_parser = clap::value_parser!(u8).range(1..=100))]
     min: Option<u8>,
 }
@@ -57,7 +57,7 @@ pub(super) async fn run_there(
     screen: &Screen,
 ) -> Result<(), CliError> {
     if wanted.coverage {
-        return Err(CliError::Usage("--coverage is of tests that run here: leave --server out".to_owned()));
+        return Err(CliError::Usage("--coverage needs tests that run here: remove --server".to_owned()));
     }
     let mut reports = Vec::new();
     for path in files_of_tests(paths)? {
@@ -69,7 +69,7 @@ pub(super) async fn run_there(
 fn files_of_tests(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let files = files_in(paths, holds_tests)?;
     if files.is_empty() {
-        let message = "there are no files of tests: their names end in `.test.yaml`";
+        let message = "no tests found: names of their files end in `.test.yaml`";
         return Err(CliError::Input(message.to_owned()));
     }
     Ok(files)
@@ -137,8 +137,8 @@ async fn try_file_there(path: &Path, client: &ApiClient) -> Result<Report, CliEr
     match client.post("/v1/scenarios/test", &body).await {
         Ok(reply) => {
             let tried: TriedView = reply.read()?;
-            let tests =
-                TriedTest::read_all(tried.tests).context("the server tells no tests; is it older?")?;
+            let tests = TriedTest::read_all(tried.tests)
+                .context("the server reports no tests; is it an older version?")?;
             Ok(Report::Tried { file, text, tests })
         }
         Err(CliError::Problem(problem)) if !problem.errors.is_empty() => {

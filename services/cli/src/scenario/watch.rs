@@ -23,10 +23,10 @@ const EVERY: Duration = Duration::from_millis(300);
 /// Files to watch, and what to do with them.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// YAML or JSON, or folders with them; files that come into a folder later are watched, too
+    /// YAML or JSON files, or folders with them; files added to a folder later are also watched
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Check and test only: give nothing to the engine
+    /// Only check and test; store nothing in the engine
     #[arg(long)]
     no_apply: bool,
 }
@@ -57,7 +57,7 @@ pub(crate) async fn run(
     if look(&arguments.files)?.is_empty() {
         screen.note(files::NONE);
     }
-    screen.note("watching; Ctrl-C ends");
+    screen.note("watching; Ctrl-C stops");
     tokio::select! {
         ended = watch.go_on() => ended,
         _ = tokio::signal::ctrl_c() => Ok(()),

@@ -146,9 +146,10 @@ impl Handled {
         tracing::error!(
             order = id,
             error = chain(error),
-            "the database takes no such message; it is put aside"
+            "the database cannot store this message; it is kept as refused"
         );
-        let detail = "the engine cannot store this message; it is kept, and the log of the engine says more";
+        let detail =
+            "the engine cannot store this message; it is kept, and the log of the engine has details";
         Self::rejected(host, delivery, Rejection { id, problem: Problem::new(Type::Internal, detail) })
     }
 
@@ -158,9 +159,9 @@ impl Handled {
             key = delivery.routing_key,
             message_id = delivery.properties.message_id,
             bytes = delivery.body.len(),
-            "processes died each time that they had this message in hand; it is put aside"
+            "processes died each time that they handled this message; it is kept as refused"
         );
-        let detail = "the process ended each time that it had this message in hand, also alone; \
+        let detail = "the process ended each time that it handled this message, even alone; \
                       it is kept unhandled, and the logs of the ended processes say more";
         Self::rejected(host, delivery, Problem::new(Type::Internal, detail).into())
     }

@@ -205,7 +205,7 @@ fn unknown(delivery: &Delivery, word: &str) -> Problem {
     let named_by = if delivery.routing_key == word { "routing key" } else { "type" };
     let word: String = word.chars().take(100).collect();
     let known = [key::CREATE, key::RESTART, key::CANCEL, key::INTERRUPT, key::KILL, key::CALL].join(", ");
-    Problem::new(Type::UnknownKey, format!("{named_by} `{word}` means nothing here; there are: {known}"))
+    Problem::new(Type::UnknownKey, format!("{named_by} `{word}` is not known here; known are: {known}"))
 }
 
 /// Returns the order that a message names.

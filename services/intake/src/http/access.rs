@@ -39,17 +39,17 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/session",
             who,
-            anyone("Who asks, in which role, and by which proof.").gives::<SessionView>(200, "Who asks."),
+            anyone("Identity of the sender: name, role and proof.").gives::<SessionView>(200, "Identity of the sender."),
         )
         .post(
             "/v1/session",
             log_in,
             anyone("Logs a person in by name and password.")
-                .more("The answer sets the cookie of the session. Each change in it has to carry `csrfToken` in the header `X-Csrf-Token`.")
+                .more("The answer sets the cookie of the session. Every change in the session has to send `csrfToken` in the header `X-Csrf-Token`.")
                 .takes::<LoginRequest>()
                 .gives::<SessionView>(200, "Logged in."),
         )
-        .delete("/v1/session", log_out, anyone("Ends the session of the cookie.").gives_nothing("There is none any more."))
+        .delete("/v1/session", log_out, anyone("Ends the session of the cookie.").gives_nothing("The session has ended."))
         .get(
             "/v1/session/login",
             start_login,
@@ -69,11 +69,11 @@ pub(super) fn routes(table: Table) -> Table {
                 .takes_text("application/x-www-form-urlencoded")
                 .gives_nothing("They have ended."),
         )
-        .get("/v1/access/tokens", tokens, admin("Tokens by id, those that were revoked among them."))
+        .get("/v1/access/tokens", tokens, admin("Tokens by id, including revoked ones."))
         .post(
             "/v1/access/tokens",
             make_token,
-            admin("Makes a token, which is shown this once.")
+            admin("Makes a token; it is shown only once.")
                 .takes::<TokenRequest>()
                 .gives::<NewTokenView>(201, "Made."),
         )
@@ -83,18 +83,18 @@ pub(super) fn routes(table: Table) -> Table {
             admin("Revokes a token: every node refuses it within a second.").gives_nothing("Revoked."),
         )
         .get("/v1/access/explain", explain, admin("Why a person has the role that they have, step by step."))
-        .get("/v1/access/sessions", sessions, admin("Sessions that last, by id."))
+        .get("/v1/access/sessions", sessions, admin("Open sessions, by id."))
         .delete(
             "/v1/access/sessions/{id}",
             end_session,
-            admin("Ends a session of somebody: every node refuses it within a second.").gives_nothing("Ended."),
+            admin("Ends the session of a person: every node refuses it within a second.").gives_nothing("Ended."),
         )
 }
 
 /// Query of an explanation.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ExplainQuery {
-    /// Name with which the person logs in.
+    /// Login name of the person.
     name: String,
 }
 

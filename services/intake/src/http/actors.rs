@@ -12,11 +12,11 @@ use super::query::{Path, Query};
 
 pub(super) fn routes(table: Table) -> Table {
     table
-        .of("Actors", "Programs outside that decide tasks of orders.")
+        .of("Actors", "External programs that decide tasks of orders.")
         .get(
             "/v1/actors",
             actors,
-            viewer("Actors by name: tasks, programs, and when one took a task last.").scoped(),
+            viewer("Actors by name, with their tasks, their programs, and the time at which a task was last taken.").scoped(),
         )
         .get("/v1/actors/{name}", actor, viewer("One actor.").scoped())
 }

@@ -30,25 +30,24 @@ pub(super) fn routes(table: Table) -> Table {
         .patch(
             "/v1/orders/{id}",
             update,
-            operator("Changes an order that has not gone on yet.").key().takes::<UpdateBody>(),
+            operator("Changes an order that has not started.").key().takes::<UpdateBody>(),
         )
         .post(
             "/v1/orders/{id}/repair",
             repair,
-            admin("Lets a stuck order go on from a state.").key().takes::<RepairBody>(),
+            admin("Continues a stuck order from a state.").key().takes::<RepairBody>(),
         )
         .post(
             "/v1/orders/{id}/requests/{request}/answer",
             answer,
-            operator("Answers a request of an order as the called system would have.").takes::<AnswerBody>(),
+            operator("Answers a request of an order by hand, as the called system would have done.")
+                .takes::<AnswerBody>(),
         )
         .post(
             "/v1/orders/{id}/clone",
             clone,
             operator("Registers a new order that is filled from an old one.")
-                .more(
-                    "The body is laid over what the old order was registered with; null takes a field away.",
-                )
+                .more("The body is merged into the registration of the old order; null removes a field.")
                 .key()
                 .may_take::<Map<String, Value>>()
                 .gives::<RegisteredView>(201, "Registered.")

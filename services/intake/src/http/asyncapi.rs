@@ -66,7 +66,7 @@ fn header(name: &str) -> Value {
             "description": "When the client sent the message: RFC 3339, or milliseconds since 1970."}),
         "step-status" => text("Status of the step that is answered, for the rules of errors."),
         "sequence" => {
-            json!({"type": "integer", "description": "Of one that tells of a move: grows with each such message of the order."})
+            json!({"type": "integer", "description": "For messages about transitions: grows with each such message of the order."})
         }
         "transaction-id" => text("The business transaction of the order."),
         name => match name.strip_prefix("cloudEvents_") {
@@ -110,8 +110,8 @@ pub(crate) fn asyncapi(names: &Names) -> Value {
     let orders = [
         (key::CREATE, "An order to be registered.", schemas.of_request::<OrderBody>()),
         (key::RESTART, "A new life of an order that has ended.", schemas.of_request::<RestartBody>()),
-        (key::CANCEL, "An order is given up for good.", schemas.of_request::<ActionBody>()),
-        (key::INTERRUPT, "An order is stopped before it begins.", schemas.of_request::<ActionBody>()),
+        (key::CANCEL, "An order is canceled.", schemas.of_request::<ActionBody>()),
+        (key::INTERRUPT, "An order is stopped before it starts.", schemas.of_request::<ActionBody>()),
         (key::KILL, "An order that runs or waits is stopped.", schemas.of_request::<ActionBody>()),
         (key::CALL, "A call to a live order.", schemas.of_request::<CallBody>()),
     ]

@@ -24,7 +24,7 @@ const LINES: &str = "application/x-ndjson";
 pub(super) fn routes(table: Table) -> Table {
     table
         .of("Audit", "Who did what from outside, when and why.")
-        .get("/v1/audit", list, operator("What people and programs did, the newest first."))
+        .get("/v1/audit", list, operator("Actions of people and programs, the newest first."))
         .get(
             "/v1/audit/verify",
             verify,
@@ -35,7 +35,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/audit/export",
             export,
-            operator("What people and programs did, by position in the chain of the audit log.")
+            operator("Actions of people and programs, by position in the chain of the audit log.")
                 .gives_text(LINES, "A line of JSON for each entry; the header `Link` names the next page."),
         )
 }

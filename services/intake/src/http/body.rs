@@ -177,7 +177,7 @@ impl<T: DeserializeOwned> FromRequest<Intake> for Sent<T> {
         let value = read_json_if_any(intake, request.into_body()).await?;
         if !value.is_object() {
             // The reader of a struct would take a list for its fields in their order.
-            return Err(Problem::new(Type::Invalid, "the body is to be a JSON object").into());
+            return Err(Problem::new(Type::Invalid, "the body must be a JSON object").into());
         }
         serde_path_to_error::deserialize(&*value).map(Self).map_err(|error| {
             let pointer = error.path().iter().fold(String::new(), |pointer, part| match part {
@@ -267,11 +267,13 @@ async fn next(body: &mut Body, holds_room: bool) -> HttpResult<Option<Bytes>> {
         // Trailers are no piece of it.
         Ok(Some(Ok(frame))) => Ok(Some(frame.into_data().unwrap_or_default())),
         Ok(Some(Err(error))) if MakesRoom::causes(&error) => {
-            let detail = "the rest of the body was not there when others asked for a connection; send the same request again";
+            let detail = "the rest of the body had not arrived when other clients needed the connection; send the same request again";
             Err(Problem::new(Type::Unavailable, detail).into())
         }
         Ok(Some(Err(_))) => Err(Problem::new(Type::Malformed, "the body ended before its length").into()),
-        Err(_) => Err(Problem::new(Type::Malformed, format!("the body stood still for {limit:?}")).into()),
+        Err(_) => {
+            Err(Problem::new(Type::Malformed, format!("no part of the body arrived for {limit:?}")).into())
+        }
     }
 }
 

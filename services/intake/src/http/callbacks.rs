@@ -32,7 +32,7 @@ pub(super) fn routes(table: Table) -> Table {
             "Callbacks and notifications",
             "Answers of called systems, signs of life of actors, and what could not be delivered.",
         )
-        .get("/v1/callbacks", views::callbacks, viewer("Callbacks as they came, the newest first.").scoped())
+        .get("/v1/callbacks", views::callbacks, viewer("Received callbacks, the newest first.").scoped())
         .post(
             "/v1/callbacks/{request}",
             take,
@@ -44,12 +44,12 @@ pub(super) fn routes(table: Table) -> Table {
         .post(
             "/v1/callbacks/{request}/heartbeat",
             heartbeat,
-            system("Tells that an actor is still at work on its task, and until when the task is its own."),
+            system("Reports that an actor still works on its task, and says until when the task is its own."),
         )
         .get(
             "/v1/notifications",
             views::notifications,
-            viewer("Notifications that only a person can help, those of the oldest orders first.").scoped(),
+            viewer("Parked notifications, those of the oldest orders first.").scoped(),
         )
 }
 

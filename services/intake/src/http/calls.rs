@@ -34,22 +34,26 @@ const MAX_PATIENCE: Duration = Duration::from_secs(5 * 60);
 pub(super) fn routes(table: Table) -> Table {
     table
         .of("Calls", "Questions to live orders, which their scenarios answer.")
-        .get("/v1/orders/{id}/calls", list, client("Calls to an order, in the order in which they came."))
+        .get(
+            "/v1/orders/{id}/calls",
+            list,
+            client("Calls to an order, in the sequence in which they arrived."),
+        )
         .post(
             "/v1/orders/{id}/calls",
             call,
             client("Calls a live order, and waits for its answer.")
                 .key()
                 .takes::<CallBody>()
-                .gives::<CallView>(200, "The order has answered, or cannot.")
-                .gives::<CallView>(202, "The answer is not there yet: ask for it by the key."),
+                .gives::<CallView>(200, "The order has answered, or cannot answer.")
+                .gives::<CallView>(202, "There is no answer yet: read it by its key later."),
         )
         .get(
             "/v1/orders/{id}/calls/{key}",
             show,
             client("One call by the key of its caller.")
-                .gives::<CallView>(200, "The order has answered, or cannot.")
-                .gives::<CallView>(202, "The answer is not there yet."),
+                .gives::<CallView>(200, "The order has answered, or cannot answer.")
+                .gives::<CallView>(202, "There is no answer yet."),
         )
 }
 

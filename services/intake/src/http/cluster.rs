@@ -25,7 +25,7 @@ pub(super) fn routes(table: Table) -> Table {
         .post(
             "/v1/nodes/{role}/{name}/offline",
             offline,
-            operator("Takes a node out of service: it ends what it has, and takes nothing new."),
+            operator("Takes a node out of service: it finishes its work and takes nothing new."),
         )
         .post("/v1/nodes/{role}/{name}/online", online, operator("Puts a node back into service."))
 }

@@ -41,7 +41,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/docs",
             docs,
-            anyone("The same as a page to read; it leads to the documentation.")
+            anyone("The same as a page for people, with a link to the documentation.")
                 .gives_text("text/html", "The page."),
         )
 }

@@ -8,9 +8,11 @@
 //! write `docs/openapi.json` again (`UPDATE_GENERATED=1 ./dev test -E 'binary(architecture)'`): the fuzzer reads its routes
 //! there.
 
+mod answers;
 mod describe;
 mod page;
 mod schemas;
+mod security;
 #[cfg(test)]
 mod tests;
 
@@ -147,9 +149,10 @@ impl Table {
     }
 
     /// The router, and the document of it.
-    pub(super) fn finish(self) -> (Router<Intake>, Value) {
+    pub(super) fn finish(mut self) -> (Router<Intake>, Value) {
         let groups: Vec<Value> =
             self.rooms.iter().map(|(name, text)| json!({"name": name, "description": text})).collect();
+        let problems = answers::of_problems(&mut self.schemas);
         let document = json!({
             "openapi": "3.1.0",
             "info": {
@@ -164,7 +167,9 @@ impl Table {
             "servers": [{"url": "/"}],
             "tags": groups,
             "paths": self.paths,
-            "components": {"schemas": self.schemas.finish()},
+            "components": {
+                "schemas": self.schemas.finish(), "responses": problems, "securitySchemes": security::schemes(),
+            },
         });
         (self.router, document)
     }
@@ -194,6 +199,9 @@ impl BodyContent {
     }
 }
 
+/// Status of an answer, when it comes, and its body.
+type DeclaredAnswer = (u16, &'static str, Option<BodyContent>);
+
 /// Description of a route beside its types. It is made with the role that the route asks for, so that none is without.
 pub(super) struct Operation {
     needs: Needs,
@@ -207,7 +215,7 @@ pub(super) struct Operation {
     /// True if the answer is a page of a part of an order.
     is_part: bool,
     body: Vec<(BodyContent, bool)>,
-    answers: Vec<(u16, &'static str, Option<BodyContent>)>,
+    answers: Vec<DeclaredAnswer>,
 }
 
 /// Makes the constructors of descriptions: a word for each role.
@@ -315,7 +323,10 @@ impl Operation {
 
     /// Adds the header that makes a repeat of the request harmless.
     pub(super) fn key(self) -> Self {
-        self.header("Idempotency-Key", "Key of the client: the same request again under it is done once.")
+        self.header(
+            "Idempotency-Key",
+            "Key of the client: the same request under the same key is carried out once.",
+        )
     }
 
     /// Ignores unknown parameters: the address is called by systems that add their own.
@@ -348,19 +359,25 @@ impl Operation {
             })
             .collect();
         parameters.append(&mut self.parameters);
+        let problems = answers::UsualProblems {
+            needs_role: self.needs != Needs::Nothing,
+            names_thing: names_in(path).next().is_some(),
+            reads_input: !self.body.is_empty() || parameters.iter().any(|one| one["in"] == "query"),
+        };
         let mut described = json!({
             "operationId": operation_id(method, path),
             "summary": self.summary,
             "x-role": self.needs.as_str(),
             "x-scope": self.concern.unwrap_or_default().as_str(),
             "tags": room.map(|(name, _)| *name).into_iter().collect::<Vec<_>>(),
+            "security": security::of(self.needs, method),
             "parameters": parameters,
-            "responses": answers(&self.answers, schemas),
+            "responses": answers::described(&self.answers, &problems, schemas),
         });
         if self.is_part {
             described["responses"]["200"]["headers"]["Link"] = json!({
                 "description": "Address of the next page, relative to that of this one, with `rel=\"next\"` (RFC 8288); \
-                    left out on the last page.",
+                    absent on the last page.",
                 "schema": {"type": "string"},
             });
         }
@@ -379,33 +396,6 @@ impl Operation {
         }
         described
     }
-}
-
-/// Answers by status; one status may come in several media types.
-fn answers(answers: &[(u16, &'static str, Option<BodyContent>)], schemas: &mut Schemas) -> Value {
-    let mut described = json!({
-        "default": {
-            "description": "Problem: what is wrong, and where.",
-            "content": {"application/problem+json": {
-                "schema": Schemas::of_answer::<pagurus_wire::Problem>(schemas),
-            }},
-        },
-    });
-    for (status, when, content) in answers {
-        let answer = &mut described[status.to_string()];
-        if answer.is_null() {
-            *answer = json!({"description": when});
-        }
-        if let Some(Value::Object(content)) = content.map(|content| content.described(schemas)) {
-            if answer["content"].is_null() {
-                answer["content"] = json!({});
-            }
-            if let Value::Object(contents) = &mut answer["content"] {
-                contents.extend(content);
-            }
-        }
-    }
-    described
 }
 
 /// Names of the parameters of a path.

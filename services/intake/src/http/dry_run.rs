@@ -25,7 +25,7 @@ const WOULD_BE_ACCEPTED: &str = "would_be_accepted";
 #[serde(rename_all = "camelCase")]
 pub(super) struct RegistrationQuery {
     /// True for a dry run: everything is checked as for a registration, and nothing is registered. An order that would be
-    /// has the status `would_be_accepted`, and in `orderStatus` the one that it would begin with.
+    /// has the status `would_be_accepted`, and in `orderStatus` the status with which it would start.
     #[serde(default)]
     pub dry_run: bool,
 }

@@ -12,7 +12,7 @@ use super::query::Query;
 
 pub(super) fn routes(table: Table) -> Table {
     table
-        .of("Errors", "What fails, and how a failure would be handled.")
+        .of("Errors", "Failures, and how the rules would handle one.")
         .get(
             "/v1/errors",
             error_groups,

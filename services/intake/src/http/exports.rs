@@ -46,7 +46,7 @@ impl Exports {
         let of_it = all.iter().filter(|other| **other == client).count();
         if all.len() >= MOST || of_it >= MOST_OF_ONE {
             let detail = format!(
-                "{MOST} exports at a time, and {MOST_OF_ONE} of one client, are made by a node; ask again when one has ended"
+                "{MOST} exports at a time, and {MOST_OF_ONE} of one client, are possible on a node; try again when one has ended"
             );
             return Err(Problem::new(Type::Busy, detail).into());
         }

@@ -32,7 +32,7 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/flows/{flow}/decisions",
             flow_decisions,
-            viewer("What was decided about a flow, by the engine or by hand, and why, the newest first."),
+            viewer("Decisions about a flow, by the engine or by hand, with their reasons, the newest first."),
         )
         .post("/v1/flows/stop", stop, operator("Stops every flow whose name contains a keyword."))
         .post("/v1/flows/resume", resume, operator("Lifts stops."))
@@ -51,13 +51,13 @@ pub(super) fn routes(table: Table) -> Table {
         .get(
             "/v1/systems/{name}/decisions",
             system_decisions,
-            viewer("What was decided about a called system, by the engine or by hand, and why, the newest first.").scoped(),
+            viewer("Decisions about a called system, by the engine or by hand, with their reasons, the newest first.").scoped(),
         )
         .post("/v1/systems/{name}/stop", stop_system, operator("Keeps a called system from being called."))
         .post(
             "/v1/systems/{name}/open",
             open_system,
-            operator("Lets a called system be called whatever is known of it."),
+            operator("Keeps a called system open even if its calls fail."),
         )
         .post(
             "/v1/systems/{name}/clear",

@@ -7,7 +7,7 @@ use super::HttpResult;
 
 /// Returns the key of the client, plain or as a quoted string: `abc` and `"abc"` are one key.
 pub(super) fn key_of(headers: &HeaderMap) -> HttpResult<Option<&str>> {
-    let detail = "the header `Idempotency-Key` has other characters than visible ASCII";
+    let detail = "the header `Idempotency-Key` may contain only visible ASCII characters";
     let key = headers.get("idempotency-key").map(|value| value.to_str()).transpose();
     let key = key.map_err(|_| Problem::new(Type::Invalid, detail))?;
     Ok(key.map(|key| key.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(key)))

@@ -26,7 +26,7 @@ use crate::Intake;
 /// Cookie of a session. The prefix has browsers refuse it from anybody but this host, by TLS.
 pub(super) const COOKIE: &str = "__Host-pagurus";
 /// Header by which a page of ours proves that it is one.
-const CSRF: &str = "x-csrf-token";
+pub(super) const CSRF: &str = "x-csrf-token";
 /// Interval at which it is asked whether the reader of a stream, or of an answer that takes its time, still may.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -105,7 +105,7 @@ async fn sender_of(access: &Access, method: &Method, headers: &HeaderMap) -> Res
             Some(token) => Credential::Token(token.digest()),
             None => {
                 return refused(
-                    "the header `Authorization` is `Bearer` with a token, which begins with `pgr_`",
+                    "the header `Authorization` must be `Bearer` and a token, which starts with `pgr_`",
                 );
             }
         },
@@ -113,7 +113,7 @@ async fn sender_of(access: &Access, method: &Method, headers: &HeaderMap) -> Res
             None => return Ok(Sender::Unknown),
             Some(secret) if !method.is_safe() && !has_csrf_token(headers, &secret) => {
                 return refused(
-                    "a change in a session needs the header `X-Csrf-Token`, as `/v1/session` says it",
+                    "a change in a session needs the header `X-Csrf-Token`, with the `csrfToken` of `/v1/session`",
                 );
             }
             Some(secret) => Credential::Session(secret.digest()),
@@ -121,8 +121,8 @@ async fn sender_of(access: &Access, method: &Method, headers: &HeaderMap) -> Res
     };
     match (access.identify(&credential).await?, credential) {
         (Some(identity), _) => Ok(Sender::Known(identity, Some(credential))),
-        (None, Credential::Token(_)) => refused("the token is unknown, revoked or over"),
-        (None, Credential::Session(_)) => refused("the session is over; log in again"),
+        (None, Credential::Token(_)) => refused("the token is unknown, revoked or expired"),
+        (None, Credential::Session(_)) => refused("the session has ended; log in again"),
     }
 }
 
@@ -161,7 +161,8 @@ pub(super) async fn authorize(rule: RouteRule, request: Request, next: Next) -> 
     let needs = rule.needs;
     let Some(RequestFacts { intake, sender }) = request.extensions().get::<RequestFacts>().cloned() else {
         // A router without `identify` in front of it: a defect, which must not open the API.
-        return ProblemResponse(Problem::new(Type::Internal, "nobody asked who asks")).into_response();
+        return ProblemResponse(Problem::new(Type::Internal, "the sender was not identified"))
+            .into_response();
     };
     let reads = request.method().is_safe();
     let entrance = request.extensions().get::<Entrance>().copied().unwrap_or_default();
@@ -193,9 +194,8 @@ pub(super) async fn authorize(rule: RouteRule, request: Request, next: Next) -> 
     }
     match payloads {
         Some(payloads) => payloads.hide(&method, rule.path, answer).await,
-        None => {
-            ProblemResponse(Problem::new(Type::Internal, "nobody said what payloads are")).into_response()
-        }
+        None => ProblemResponse(Problem::new(Type::Internal, "the payloads of answers are not known"))
+            .into_response(),
     }
 }
 
@@ -214,7 +214,7 @@ async fn admit(
         return (request, Ok(()));
     }
     let Concern::Named(kind) = rule.concern else {
-        let detail = "this is about the whole installation, of which you see the part of your tenants (`access.tenants`)";
+        let detail = "this concerns the whole installation, but you see only the part of your tenants (`access.tenants`)";
         return (request, Err(Problem::new(Type::Forbidden, detail)));
     };
     let (mut parts, body) = request.into_parts();
@@ -254,7 +254,7 @@ fn judge(
         // The address of a request is its own proof: it is unguessable, and only the called system has it.
         _ if needed == AccessRole::System && callbacks == CallbackProof::Address => Ok(()),
         Sender::Known(identity, _) => {
-            let detail = format!("the role `{}` does not permit this; it takes `{needed}`", identity.role);
+            let detail = format!("the role `{}` does not permit this; it needs `{needed}`", identity.role);
             Err(Problem::new(Type::Forbidden, detail))
         }
         Sender::Refused(problem) => Err(problem.clone()),
@@ -288,7 +288,7 @@ async fn while_admitted(
             Body::from_stream(body.into_data_stream().take_until(end))
         }),
         () = admission_ends(access.clone(), credential, right.clone()) => {
-            let detail = "the token or the session has ended while the answer was awaited";
+            let detail = "the token or the session ended before the answer was ready";
             ProblemResponse(Problem::new(Type::Unauthenticated, detail)).into_response()
         }
     }

@@ -30,19 +30,19 @@ pub(super) fn routes(table: Table) -> Table {
         .post(
             "/v1/operations",
             create,
-            operator("Does something to every order that a search finds, or shows what it would be.")
+            operator("Acts on every order that a search finds, or shows what would be done.")
                 .scoped()
-                .more("Orders are selected first, then acted on by all activators, at the rate that is asked for and no faster than their flows take them.")
+                .more("Orders are selected first, then acted on by all activators, at the requested rate, and no faster than their flows take them.")
                 .key()
                 .takes::<OperationRequest>()
                 .gives::<OperationOutcome>(201, "Begun.")
-                .gives::<OperationOutcome>(200, "What it would be."),
+                .gives::<OperationOutcome>(200, "What would be done."),
         )
         .get("/v1/operations", list, viewer("Operations, the newest first.").scoped())
         .get("/v1/operations/{no}", show, viewer("One operation, with the reasons of what it did not do."))
         .get("/v1/operations/{no}/orders", orders, viewer("Orders of an operation, with the result of each."))
-        .post("/v1/operations/{no}/pause", pause, operator("Lets an operation rest."))
-        .post("/v1/operations/{no}/resume", resume, operator("Lets a paused operation go on."))
+        .post("/v1/operations/{no}/pause", pause, operator("Pauses an operation."))
+        .post("/v1/operations/{no}/resume", resume, operator("Resumes a paused operation."))
         .post("/v1/operations/{no}/abort", abort, operator("Ends an operation; what was done stays done."))
 }
 
@@ -72,7 +72,7 @@ fn may_do(identity: &Identity, action: &str) -> Result<(), Problem> {
     if identity.role.admits_to(needed, false) {
         return Ok(());
     }
-    let detail = format!("the role `{}` does not permit `{action}`; it takes `{needed}`", identity.role);
+    let detail = format!("the role `{}` does not permit `{action}`; it needs `{needed}`", identity.role);
     Err(Problem::new(Type::Forbidden, detail))
 }
 

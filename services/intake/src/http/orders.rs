@@ -50,7 +50,7 @@ pub(super) fn routes(table: Table) -> Table {
                 .header("request-sent-time", "Time of sending, RFC 3339 or milliseconds since 1970: `periodToStart` counts from it.")
                 .takes::<OrderBody>()
                 .gives::<RegistrationAnswer<'static>>(201, "Registered.")
-                .more("With `wait` the answer comes when the order has ended, or the time is over, and has it as it stands then.")
+                .more("With `wait`, the answer comes when the order has ended or the time has passed, and shows the order as it is then.")
                 .gives::<RegistrationAnswer<'static>>(200, "Registered before, or a dry run."),
         )
         .get(
@@ -58,7 +58,7 @@ pub(super) fn routes(table: Table) -> Table {
             search::orders,
             viewer("Orders that fulfil all conditions, the newest first; by `idPrefix` in the order of ids.")
                 .scoped()
-                .more("Lists of values stand apart by commas. `params.PATH=VALUE` and `vars.PATH=VALUE` ask for values of parameters and variables, in narrowed searches only. A page looks at a bounded number of orders: it may be short and have a next one."),
+                .more("Values of a list are separated by commas. `params.PATH=VALUE` and `vars.PATH=VALUE` ask for values of parameters and variables, in narrowed searches only. A page looks at a bounded number of orders: it may be short and have a next one."),
         )
         .post(
             "/v1/orders/batch",
@@ -73,9 +73,9 @@ pub(super) fn routes(table: Table) -> Table {
         // An order may have the name.
         .also("/v1/orders/batch", "/v1/orders/{id}", AccessRole::Client, get(parts::order_named_batch))
         .also("/v1/orders/batch", "/v1/orders/{id}", AccessRole::Operator, patch(amendments::update_named_batch))
-        .get("/v1/orders/{id}/wait", start::wait, client("Waits until an order is final, or the time is over."))
+        .get("/v1/orders/{id}/wait", start::wait, client("Waits until an order is final, or the time has passed."))
         .post("/v1/orders/{id}/cancel", act_on!(LifeAction::Cancel), action("Gives an order up for good."))
-        .post("/v1/orders/{id}/interrupt", act_on!(LifeAction::Interrupt), action("Stops an order before it begins."))
+        .post("/v1/orders/{id}/interrupt", act_on!(LifeAction::Interrupt), action("Stops an order before it starts."))
         .post("/v1/orders/{id}/kill", act_on!(LifeAction::Kill), action("Stops an order that runs, waits or retries."))
         .post(
             "/v1/orders/{id}/restart",
@@ -85,7 +85,7 @@ pub(super) fn routes(table: Table) -> Table {
         .post(
             "/v1/orders/{id}/resend",
             resend,
-            operator("Sends the notifications of an order again that nobody has confirmed.").may_take::<ActionBody>(),
+            operator("Sends the unconfirmed notifications of an order again.").may_take::<ActionBody>(),
         )
         .post(
             "/v1/orders/{id}/check",

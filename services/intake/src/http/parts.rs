@@ -21,7 +21,7 @@ use super::query::{Nothing, Path, Query};
 
 pub(super) fn routes(table: Table) -> Table {
     table
-        .of("One order", "An order with everything that is known of it, and each part of that.")
+        .of("One order", "An order with all its data, and each part of it.")
         .get("/v1/orders/{id}", order, client("One order with everything."))
         .get("/v1/orders/{id}/params", params, viewer("Parameters, with `***` in place of what is masked."))
         .get("/v1/orders/{id}/status", status, client("Status and life."))
@@ -36,7 +36,13 @@ pub(super) fn routes(table: Table) -> Table {
                 .gives::<Vec<LogLineView>>(200, "The lines.")
                 .gives_text("text/plain", "The lines as text."),
         )
-        .get("/v1/orders/{id}/steps", steps, viewer("What its actions asked of the world, and the results."))
+        .get(
+            "/v1/orders/{id}/steps",
+            steps,
+            viewer(
+                "Recorded steps: the calls, messages, tasks and children of its actions, with their results.",
+            ),
+        )
         .get(
             "/v1/orders/{id}/tasks",
             tasks,
@@ -44,7 +50,7 @@ pub(super) fn routes(table: Table) -> Table {
         )
         .get("/v1/orders/{id}/requests", requests, viewer("Questions to other systems."))
         .get("/v1/orders/{id}/callbacks", callbacks, viewer("Answers to these questions."))
-        .get("/v1/orders/{id}/explain", explain, viewer("Why it does not run, in plain words."))
+        .get("/v1/orders/{id}/explain", explain, viewer("Why it does not run, in a sentence."))
         .get("/v1/orders/{id}/ledger", ledger, viewer("Where its time went: every millisecond by reason."))
         .get(
             "/v1/orders/{id}/dependencies",
@@ -187,7 +193,7 @@ async fn explain(
 /// Query of a graph.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct GraphQuery {
-    /// Steps in each direction; left out: 3, at most 20.
+    /// Steps to follow in each direction; default: 3, at most 20.
     depth: Option<usize>,
 }
 

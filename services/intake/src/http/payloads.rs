@@ -63,14 +63,13 @@ impl Payloads {
                 return answer;
             }
             let detail =
-                "your role does not see payloads (`access.payloads`); without them there is JSON alone";
+                "your role does not see payloads (`access.payloads`); only JSON is available without them";
             return ProblemResponse(Problem::new(Type::Forbidden, detail)).into_response();
         }
         let (mut parts, body) = answer.into_parts();
         let read = to_bytes(body, MOST_BYTES).await.ok();
         let Some(mut value) = read.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok()) else {
-            let detail =
-                "an answer whose payloads were to be hidden could not be read; ask for a shorter page";
+            let detail = "the payloads of this answer could not be hidden; ask for a shorter page";
             return ProblemResponse(Problem::new(Type::Internal, detail)).into_response();
         };
         for schema in schemas {

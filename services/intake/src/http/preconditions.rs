@@ -24,7 +24,7 @@ pub(super) fn expected(headers: &HeaderMap) -> HttpResult<Expected> {
 fn text(headers: &HeaderMap, name: &HeaderName) -> HttpResult<Option<String>> {
     let mut values = Vec::new();
     for value in headers.get_all(name) {
-        let detail = format!("the header `{name}` has other characters than visible ASCII");
+        let detail = format!("the header `{name}` may contain only visible ASCII characters");
         values.push(value.to_str().map_err(|_| invalid(detail))?.trim());
     }
     Ok((!values.is_empty()).then(|| values.join(", ")))

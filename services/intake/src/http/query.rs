@@ -80,7 +80,7 @@ fn refuse_unknown(uri: &Uri, known: &[&str]) -> HttpResult<()> {
         .iter()
         .filter(|(name, _)| !known.contains(&&**name))
         .map(|(name, _)| {
-            let fault = Fault::placed(None, pointer_to("", name), "is no parameter of this query");
+            let fault = Fault::placed(None, pointer_to("", name), "is not a parameter of this query");
             match (nearest(name, known.iter().copied()), known) {
                 (Some(name), _) => fault.hint(format!("did you mean `{name}`?")),
                 (None, []) => fault.hint("it has none"),

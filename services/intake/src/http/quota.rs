@@ -167,13 +167,13 @@ impl QuotaRefusal {
     fn answer(&self, limits: &QuotaLimits) -> Response<Body> {
         let detail = match self.exceeded.measure {
             QuotaMeasure::Requests => {
-                "this client asks more often than it may (`intake.limits.requests_per_second`)"
+                "this client has reached its limit of requests (`intake.limits.requests_per_second`)"
             }
             QuotaMeasure::Bytes => {
-                "this client sends more bytes than it may (`intake.limits.bytes_per_second`)"
+                "this client has reached its limit of bytes (`intake.limits.bytes_per_second`)"
             }
             QuotaMeasure::Open => {
-                "this client has as many requests in progress as it may (`intake.limits.open_requests`)"
+                "this client has reached its limit of requests in progress (`intake.limits.open_requests`)"
             }
         };
         let mut answer = answer_of(&Problem::new(Type::Busy, detail));

@@ -49,14 +49,14 @@ pub(super) fn routes(table: Table) -> Table {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct RefusedQuery {
-    /// Messages of the page; left out: 50.
+    /// Messages of the page; default: 50.
     #[schemars(range(min = 1, max = 500))]
     limit: Option<i64>,
     /// Word `next` of the page before.
     cursor: Option<i64>,
-    /// Status: `open`, `answered` or `all`; left out: `open`.
+    /// Status: `open`, `answered` or `all`; default: `open`.
     status: Option<RefusedStatus>,
-    /// Only messages whose reasons begin with this word, like `conflict`.
+    /// Only messages whose reason begins with this word, such as `conflict`.
     reason_type: Option<String>,
     /// Only messages that were refused before: a time, or a duration back from now.
     refused_before: Option<String>,
@@ -69,7 +69,7 @@ fn selection(
 ) -> Result<RefusedSelection, Problem> {
     let read = |text| {
         moment(text, Timestamp::now()).ok_or_else(|| {
-            Problem::new(Type::Invalid, "refusedBefore is neither a time nor a duration").at("/refusedBefore")
+            Problem::new(Type::Invalid, "refusedBefore must be a time or a duration").at("/refusedBefore")
         })
     };
     let answered = match status.unwrap_or_default() {

@@ -111,7 +111,7 @@ pub(super) async fn shown_in(
             match views.admit(ScopedKind::Order, id).await {
                 Ok(()) => Ok(Registration::Conflict(status)),
                 Err(problem) if problem.kind() == Some(Type::NotFound) => {
-                    let detail = "an order of another tenant has this id: ids are one name space for all";
+                    let detail = "an order of another tenant has this id: all tenants share the ids";
                     Ok(Registration::Rejected(Problem::new(Type::Conflict, detail).at("/id")))
                 }
                 Err(problem) => Err(problem),

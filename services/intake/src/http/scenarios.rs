@@ -75,7 +75,7 @@ pub(super) fn routes(table: Table) -> Table {
             "/v1/scenarios/{name}",
             apply,
             admin("Stores a scenario as a new version.")
-                .more("A client that changes a version that it has read sends its `ETag` as `If-Match`: where another one is the newest by now, the answer is 412, and nothing is stored.")
+                .more("To change a version that you have read, send its `ETag` as `If-Match`: if there is a newer version by now, the answer is 412, and nothing is stored.")
                 .header("If-Match", "Tag of the version that must be the newest, or `*` for any.")
                 .header("If-None-Match", "`*`: there must be no version.")
                 .takes_text(YAML)
@@ -101,7 +101,7 @@ pub(super) fn routes(table: Table) -> Table {
         .post(
             "/v1/scenarios/{name}/migrate",
             migrate,
-            admin("Moves live orders to another version, or tells which ones could be.")
+            admin("Moves live orders to another version, or shows which ones could be moved.")
                 .takes::<MigrationBody>(),
         )
 }
@@ -251,7 +251,7 @@ async fn versions(
 /// Query of what shows one version.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct VersionQuery {
-    /// Version; left out: the newest one.
+    /// Version; default: the newest one.
     version: Option<i32>,
     /// Format of a picture.
     #[schemars(extend("enum" = ["svg", "mermaid"]))]

@@ -69,7 +69,7 @@ pub(super) fn routes(table: Table) -> Table {
             "/v1/schedules/{name}",
             patch,
             tagged(operator("Changes fields of a schedule."))
-                .more("The body is laid over the schedule (RFC 7396); null takes a field away.")
+                .more("The body is merged into the schedule (RFC 7396); null removes a field.")
                 .takes::<Map<String, Value>>()
                 .gives::<ScheduleOutcome>(200, "Changed, or unchanged."),
         )
@@ -86,7 +86,7 @@ pub(super) fn routes(table: Table) -> Table {
         .post(
             "/v1/schedules/{name}/resume",
             resume,
-            operator("Lets a paused schedule go on with its next time; those of the pause are not made up for."),
+            operator("Resumes a paused schedule with its next time; the times during the pause are not made up for."),
         )
         .post(
             "/v1/schedules/{name}/run",
@@ -105,7 +105,7 @@ pub(super) fn routes(table: Table) -> Table {
 fn tagged(operation: Operation) -> Operation {
     operation.header(
         "If-Match",
-        "Tag of the schedule that is changed, or `*` for any: where another one is there, the answer is 412.",
+        "Tag of the schedule to change, or `*` for any: if the stored one has another tag, the answer is 412.",
     )
 }
 
@@ -171,7 +171,7 @@ async fn patch(
 ) -> HttpResult<Response<Body>> {
     let changes = read_json(&intake, body).await?;
     if !changes.is_object() {
-        return Err(Problem::new(Type::Invalid, "the body is to be a JSON object").into());
+        return Err(Problem::new(Type::Invalid, "the body must be a JSON object").into());
     }
     let view = intake.whole_views().schedule(&name).await?;
     let asked = expected(&headers)?;

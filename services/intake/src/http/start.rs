@@ -33,7 +33,7 @@ pub(super) struct StartQuery {
     #[serde(default)]
     dry_run: bool,
     /// Longest wait for the end of the order: a number of seconds, or a duration like `1m30s`, at most 120 s. The answer is
-    /// then the order as it ended, or as it stands when the time is over; it goes on all the same.
+    /// then the order as it ended, or as it is when the time has passed; it continues all the same.
     wait: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub(super) async fn create(
     let request = register::read_value(body.take())?;
     if query.dry_run {
         if timeout.is_some() {
-            let text = "a dry run starts nothing that could be waited for: leave out `wait` or `dryRun`";
+            let text = "a dry run starts no order to wait for: remove `wait` or `dryRun`";
             return Err(ProblemResponse(Problem::new(Type::Invalid, text).at("/wait")));
         }
         return Ok(DryRun::of(&intake, scope, &headers)?.one(request).await?.into_response());
@@ -70,7 +70,7 @@ pub(super) async fn create(
 /// Query of a long poll.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct WaitQuery {
-    /// Longest wait: a number of seconds, or a duration like `1m30s`; left out: 30 s, at most 120 s.
+    /// Longest wait: a number of seconds, or a duration like `1m30s`; default: 30 s, at most 120 s.
     timeout: Option<String>,
 }
 

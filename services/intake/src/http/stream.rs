@@ -47,17 +47,17 @@ pub(super) fn routes(table: Table) -> Table {
         follow,
         viewer("Events of orders as they happen, as server-sent events.").scoped()
             .more(
-                "`event: order` has a `StreamedEvent` as its data, `event: lagged` tells that events are missing (a `StreamLagged`: \
-                 ask for the orders again), and `event: end` is the last one (a `StreamEnd`). A comment comes every fifteen \
-                 seconds where nothing happens. Events are sent at least once: `id` shows repeats. Lists of values stand apart \
-                 by commas; without a condition, events of all orders are sent.",
+                "`event: order` has a `StreamedEvent` as its data, `event: lagged` says that events are missing (a `StreamLagged`: \
+                 ask for the orders again), and `event: end` is the last one (a `StreamEnd`). A comment is sent every \
+                 fifteen seconds while nothing happens. Events are sent at least once: `id` shows repeats. Values of a list are \
+                 separated by commas; without a condition, events of all orders are sent.",
             )
             .header(
                 "Last-Event-ID",
-                "The last event that the client got, as browsers send it by themselves. A stream of one order goes on behind it, \
-                 exactly; another one does where this node still knows the event, and begins with `lagged` where it does not.",
+                "The last event that the client received; browsers send it by themselves. The stream of one order continues exactly \
+                 after it; other streams do if this node still knows the event, and otherwise start with `lagged`.",
             )
-            .gives_text("text/event-stream", "Events, until the time is over or the node stops."),
+            .gives_text("text/event-stream", "Events, until the time has passed or the node stops."),
     )
 }
 
@@ -73,7 +73,7 @@ struct StreamQuery {
     status: Option<String>,
     /// Business transactions.
     transaction_id: Option<String>,
-    /// Length of the stream: a number of seconds, or a duration like `1m30s`; left out: without an end.
+    /// Length of the stream: a number of seconds, or a duration like `1m30s`; default: unlimited.
     timeout: Option<String>,
 }
 
@@ -103,10 +103,7 @@ impl StreamQuery {
 fn values(name: &str, list: Option<&str>) -> HttpResult<Vec<String>> {
     let values: Vec<String> = list.into_iter().flat_map(|list| list.split(',')).map(str::to_owned).collect();
     if values.iter().any(|value| value.is_empty() || value.contains('\0')) {
-        return Err(invalid(
-            &format!("/{name}"),
-            format!("{name} is a list of values that stand apart by commas"),
-        ));
+        return Err(invalid(&format!("/{name}"), format!("{name} is a list of values separated by commas")));
     }
     if values.len() > MOST_VALUES {
         return Err(invalid(&format!("/{name}"), format!("{name} has {MOST_VALUES} values at most")));

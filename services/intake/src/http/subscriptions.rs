@@ -31,7 +31,7 @@ pub(super) fn routes(table: Table) -> Table {
                 .takes::<SubscriptionBody>()
                 .gives::<SubscriptionView>(201, "Made.")
                 .gives::<SubscriptionView>(200, "Changed.")
-                .gives_nothing("A dry run: it would be stored."),
+                .gives_nothing("A dry run: it could be stored."),
         )
         .delete(
             "/v1/subscriptions/{name}",
@@ -62,7 +62,7 @@ pub(super) fn routes(table: Table) -> Table {
         .delete(
             "/v1/subscriptions/{name}/replays/{no}",
             stop,
-            operator("Stops a replay where it stands.").gives_nothing("Stopped."),
+            operator("Stops a replay.").gives_nothing("Stopped."),
         )
 }
 

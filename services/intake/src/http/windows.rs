@@ -18,7 +18,7 @@ pub(super) fn routes(table: Table) -> Table {
     table
         .of(
             "Maintenance windows",
-            "Times, once or by a calendar, at which flows or a called system are left alone.",
+            "Planned times, once or by a calendar, at which flows are stopped or a called system is paused.",
         )
         .get("/v1/windows", list, viewer("Maintenance windows, the newest first."))
         .get("/v1/windows/{no}", show, viewer("One maintenance window."))
@@ -32,7 +32,7 @@ pub(super) fn routes(table: Table) -> Table {
         .post(
             "/v1/windows/{no}/remove",
             remove,
-            operator("Removes a window; where it is open, it is over at once."),
+            operator("Removes a window; if it is open, it ends at once."),
         )
 }
 

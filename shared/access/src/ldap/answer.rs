@@ -115,7 +115,7 @@ pub(super) fn named_groups(entry: &SearchEntry, attribute: &str) -> Result<Vec<S
         return Err(too_many_groups());
     }
     if entry.bin_attrs.keys().any(is_it) {
-        let message = format!("the attribute `{attribute}` has a value that is no text");
+        let message = format!("the attribute `{attribute}` has a value that is not text");
         return Err(LoginFailure::Unavailable(message));
     }
     let groups = entry.attrs.iter().find(|(name, _)| is_it(name)).map(|(_, values)| values.clone());
@@ -150,10 +150,10 @@ fn too_many_groups() -> LoginFailure {
 /// The code of an answer, in words where they help, and what the directory says.
 pub(super) fn described(answer: &LdapResult) -> String {
     let words = match answer.rc {
-        code::STRONGER_AUTH_REQUIRED | code::CONFIDENTIALITY_REQUIRED => "it asks for TLS",
-        code::REFERRAL => "it refers to another directory, which is not followed",
+        code::STRONGER_AUTH_REQUIRED | code::CONFIDENTIALITY_REQUIRED => "it requires TLS",
+        code::REFERRAL => "it refers to another directory, and referrals are not followed",
         code::NO_SUCH_OBJECT => "no such entry",
-        code::INVALID_DN_SYNTAX => "it is no distinguished name",
+        code::INVALID_DN_SYNTAX => "it is not a distinguished name",
         code::INVALID_CREDENTIALS => "wrong name or password",
         code::INSUFFICIENT_ACCESS_RIGHTS => "no right to do this",
         _ => "",

@@ -128,10 +128,10 @@ impl LdapSession {
 
 fn broken(step: &str, error: &LdapError) -> LoginFailure {
     unavailable(match error {
-        LdapError::FilterParsing => format!("the {step} failed: a filter of the settings is none"),
+        LdapError::FilterParsing => format!("the {step} failed: a filter in the settings is not valid"),
         LdapError::Io { source } => format!("the {step} failed: {source}"),
         _ => format!(
-            "the {step} failed: the directory ended the connection, sent more than {} MiB, or what is no answer",
+            "the {step} failed: the directory ended the connection, sent more than {} MiB, or something that is not an answer",
             MAX_BYTES / (1024 * 1024)
         ),
     })

@@ -18,7 +18,7 @@ const EXTENDED_RESPONSE: u8 = 0x78;
 /// Asks for TLS. Nothing behind the answer is read: it belongs to the handshake.
 ///
 /// # Errors
-/// The connection fails, the answer is none of LDAP, or the directory refuses.
+/// The connection fails, the answer is not LDAP, or the directory refuses.
 pub(super) async fn ask<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("StartTLS failed: {error}");
     stream.write_all(REQUEST).await.map_err(failed)?;
@@ -26,7 +26,7 @@ pub(super) async fn ask<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> Re
     let mut answer = vec![0; 2];
     stream.read_exact(&mut answer).await.map_err(failed)?;
     let bytes_of_length = if answer[1] & 0x80 == 0 { 0 } else { usize::from(answer[1] & 0x7f) };
-    let no_answer = || "StartTLS failed: the answer is none of LDAP".to_owned();
+    let no_answer = || "StartTLS failed: the answer is not LDAP".to_owned();
     if answer[0] != SEQUENCE || bytes_of_length > 4 {
         return Err(no_answer());
     }
@@ -117,7 +117,7 @@ mod tests {
             b"HTTP/1.1 400\r\n",
             b"\x30\x84\x7f\xff\xff\xff",
         ] {
-            assert_eq!(asked(strange).0.unwrap_err(), "StartTLS failed: the answer is none of LDAP");
+            assert_eq!(asked(strange).0.unwrap_err(), "StartTLS failed: the answer is not LDAP");
         }
         assert!(asked(b"").0.unwrap_err().starts_with("StartTLS failed: "));
     }

@@ -19,7 +19,7 @@ pub(super) fn usable_name(name: &str) -> Result<&str, LoginFailure> {
     } else if name.chars().count() > MAX_NAME {
         "the name is longer than 256 characters"
     } else if name.chars().any(is_unseen) {
-        "the name has characters that cannot be seen"
+        "the name has invisible characters"
     } else {
         return Ok(name);
     };

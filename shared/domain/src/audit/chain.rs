@@ -97,7 +97,7 @@ pub struct ChainEntry<'a> {
     pub kind: &'a str,
     /// Name of what it was done to.
     pub subject: &'a str,
-    /// Way by which the request came in.
+    /// Door by which the request arrived.
     pub door: &'a str,
     /// Name of the principal.
     pub name: Option<&'a str>,

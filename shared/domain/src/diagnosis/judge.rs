@@ -63,7 +63,7 @@ pub fn diagnose(facts: &InstallationFacts) -> Vec<InstallationFinding> {
             "database",
             Error,
             format!("the database does not answer: {why}"),
-            "start PostgreSQL, and look whether `database.url` leads to it; until then orders wait where they are",
+            "start PostgreSQL, and check that `database.url` points to it; orders wait until then",
         ),
     }
     of_broker(&facts.broker, &mut findings);
@@ -104,8 +104,8 @@ impl InstallationFindings {
         self.add(
             check,
             Error,
-            format!("could not be looked at: {why}"),
-            "mend what keeps the look from it, then ask again",
+            format!("could not be checked: {why}"),
+            "fix the cause, then run `pagurus doctor` again",
         );
     }
 }
@@ -113,19 +113,19 @@ impl InstallationFindings {
 fn of_broker(facts: &BrokerFacts, findings: &mut InstallationFindings) {
     for (connection, why) in &facts.closed {
         let remedy = if why.contains("blocked") {
-            "the broker is short of disk or memory: free some (`rabbitmq-diagnostics alarms` tells which), or raise its limit; \
-             orders over HTTP are taken meanwhile"
+            "the broker is short of disk space or memory (`rabbitmq-diagnostics alarms` shows which): free some, or raise its limit; \
+             meanwhile, orders are accepted over HTTP"
         } else {
-            "start RabbitMQ, and look whether `broker.url` leads to it; orders over HTTP are taken meanwhile"
+            "start RabbitMQ, and check that `broker.url` points to it; meanwhile, orders are accepted over HTTP"
         };
         findings.add("broker", Error, format!("the connection to {connection} is {why}"), remedy);
     }
     match &facts.confirm {
-        Some(Err(why)) => findings.add("broker", Error, format!("the broker confirms no message: {why}"),
-            "look for alarms with `rabbitmq-diagnostics alarms`, and whether its quorum queues have a majority of their members"),
+        Some(Err(why)) => findings.add("broker", Error, format!("the broker does not confirm messages: {why}"),
+            "check for alarms with `rabbitmq-diagnostics alarms`, and that its quorum queues have a majority of their members"),
         Some(Ok(time)) if *time >= SLOW_CONFIRM => findings.add("broker", Warning,
             format!("the broker took {} to confirm a message", Shown(*time)),
-            "look at the disk of the broker, and at what else it does"),
+            "check the disk of the broker, and what else it does"),
         _ => {}
     }
     for queue in &facts.queues {
@@ -134,7 +134,7 @@ fn of_broker(facts: &BrokerFacts, findings: &mut InstallationFindings) {
             None => findings.add(
                 "broker.queues",
                 Error,
-                format!("the queue `{name}` is not there"),
+                format!("the queue `{name}` does not exist"),
                 "start an intake, which declares it, or load `pagurus topology` into the broker",
             ),
             Some(_) if queue.is_of_refused => {
@@ -146,7 +146,7 @@ fn of_broker(facts: &BrokerFacts, findings: &mut InstallationFindings) {
                             "{} in `{name}`",
                             counted(queue.messages, "refused message waits", "refused messages wait")
                         ),
-                        "decide about each: `pagurus refused list`, then `replay` or `drop`",
+                        "decide on each: `pagurus refused list`, then `replay` or `drop`",
                     );
                 }
             }
@@ -154,16 +154,16 @@ fn of_broker(facts: &BrokerFacts, findings: &mut InstallationFindings) {
                 "broker.queues",
                 Error,
                 format!(
-                    "nobody takes from `{name}`, where {}",
+                    "nobody consumes from `{name}`, where {}",
                     counted(queue.messages, "message waits", "messages wait")
                 ),
-                "start an intake; where one runs, its log says why it does not consume",
+                "start an intake; if one runs, its log says why it does not consume",
             ),
             Some(_) if queue.messages >= MANY_MESSAGES => findings.add(
                 "broker.queues",
                 Warning,
                 format!("{} messages wait in `{name}`", queue.messages),
-                "start more intakes, or look at the database: messages wait while it is slow or away",
+                "start more intakes, or check the database: messages wait while it is slow or unavailable",
             ),
             Some(_) => {}
         }
@@ -197,13 +197,13 @@ fn of_cluster(facts: &ClusterFacts, findings: &mut InstallationFindings) {
             "nodes",
             Error,
             "no dispatcher leads, though one is alive: nothing is handed out",
-            "look into its log: it may not reach the database or the broker",
+            "check its log: it may not reach the database or the broker",
         );
     }
     for node in facts.nodes.iter().filter(|node| node.status == "lost" && node.stages.0 > 0) {
         findings.add("nodes", Warning, format!("{}/{} was lost with {}", node.role, node.name,
-            counted(node.stages.0, "stage that is not taken over yet", "stages that are not taken over yet")),
-            "wait for the activators to take them over (`failover.batch` at a time); older ones than `failover.interval` stay until their work time-out");
+            counted(node.stages.0, "stage that is not yet taken over", "stages that are not yet taken over")),
+            "wait for the activators to take them over (`failover.batch` at a time); those older than `failover.interval` stay until their work time-out");
     }
     for node in facts.nodes.iter().filter(|node| node.lives && !lives(node)) {
         findings.add(
@@ -217,9 +217,9 @@ fn of_cluster(facts: &ClusterFacts, findings: &mut InstallationFindings) {
         findings.add(
             "nodes",
             Warning,
-            format!("{}/{} is out of service since {since:.3}", node.role, node.name),
+            format!("{}/{} has been out of service since {since:.3}", node.role, node.name),
             format!(
-                "`pagurus nodes online {}/{}` puts it back, when it may work again",
+                "when it may work again, put it back with `pagurus nodes online {}/{}`",
                 node.role, node.name
             ),
         );
@@ -232,18 +232,18 @@ fn of_cluster(facts: &ClusterFacts, findings: &mut InstallationFindings) {
             "nodes.versions",
             Warning,
             format!("nodes of several versions run: {}", versions.join(", ")),
-            "finish the upgrade: two versions beside each other are meant for its length only",
+            "finish the upgrade: two versions should run side by side only while it lasts",
         );
     }
 }
 
 const fn lacking(role: Role) -> &'static str {
     match role {
-        Role::Intake => "no order is taken",
+        Role::Intake => "no order is accepted",
         Role::Dispatcher => "nothing is handed out",
-        Role::Activator => "nothing that sleeps or waits is woken, and no lost node is noticed",
+        Role::Activator => "no sleeping or waiting order is woken, and no lost node is noticed",
         Role::Worker => "no stage runs",
-        Role::Notifier => "nobody is notified of ends",
+        Role::Notifier => "no notification is sent",
     }
 }
 
@@ -254,16 +254,16 @@ fn of_backlog(facts: &BacklogFacts, findings: &mut InstallationFindings) {
             Error,
             format!(
                 "{}, the oldest for {}, and none runs",
-                counted(facts.ready, "stage may run", "stages may run"),
+                counted(facts.ready, "stage is ready", "stages are ready"),
                 Shown(age)
             ),
-            "`pagurus order explain` of one of them (`pagurus order list --status new`) tells what holds it",
+            "run `pagurus order explain` for one of them (`pagurus order list --status new`) to see why it does not run",
         ),
         Some(age) if age >= LONG_READY => findings.add(
             "backlog",
             Warning,
-            format!("the oldest of {} stages that may run has waited for {}", facts.ready, Shown(age)),
-            "`pagurus flows list` tells whether one flow is held back; otherwise start more workers",
+            format!("the oldest of {} ready stages has waited for {}", facts.ready, Shown(age)),
+            "`pagurus flows list` shows whether a flow is held back; otherwise start more workers",
         ),
         _ => {}
     }
@@ -275,10 +275,10 @@ fn of_backlog(facts: &BacklogFacts, findings: &mut InstallationFindings) {
             Warning,
             format!(
                 "{}, the oldest for {}",
-                counted(count, "notification is on its way", "notifications are on their way"),
+                counted(count, "notification is not delivered", "notifications are not delivered"),
                 Shown(age)
             ),
-            "look at the log of the notifiers: a receiver may be away",
+            "check the log of the notifiers: a receiver may be unavailable",
         );
     }
 }
@@ -287,12 +287,12 @@ fn of_backlog(facts: &BacklogFacts, findings: &mut InstallationFindings) {
 fn of_decisions(facts: &BacklogFacts, findings: &mut InstallationFindings) {
     if facts.parked > 0 {
         findings.add("notifications", Warning, counted(facts.parked, "notification was parked", "notifications were parked"),
-            "`pagurus notifications` tells why; when the receiver is mended, `pagurus order resend` sends them again");
+            "`pagurus notifications` shows why; once the receiver works again, send them with `pagurus order resend`");
     }
     if !facts.paused_subscriptions.is_empty() {
         let names = facts.paused_subscriptions.join(", ");
         findings.add("subscriptions", Warning, format!("paused, because their receivers are dead: {names}"),
-            "mend the receiver, then `pagurus subscriptions resume --replay`, which notifies it of what it missed");
+            "repair the receiver, then run `pagurus subscriptions resume --replay`, which sends it what it missed");
     }
     if facts.refused > 0 {
         findings.add(
@@ -303,13 +303,13 @@ fn of_decisions(facts: &BacklogFacts, findings: &mut InstallationFindings) {
                 "refused message waits for a decision",
                 "refused messages wait for a decision",
             ),
-            "decide about each: `pagurus refused list`, then `replay` or `drop`",
+            "decide on each: `pagurus refused list`, then `replay` or `drop`",
         );
     }
     if facts.inconsistent > 0 {
         findings.add("consistency", Error, counted(facts.inconsistent, "order is marked as inconsistent", "orders are marked as inconsistent"),
-            "`pagurus order list --inconsistent` names each, and `pagurus order explain` says what is wrong; `pagurus order check` looks again, \
-             `repair` and `kill` end the trouble");
+            "`pagurus order list --inconsistent` lists them, and `pagurus order explain` says what is wrong; `pagurus order check` checks again, \
+             and `repair` or `kill` resolves it");
     }
     if !facts.stops.is_empty() {
         let stops: Vec<&str> = facts.stops.iter().map(String::as_str).take(NAMED).collect();
@@ -321,7 +321,7 @@ fn of_decisions(facts: &BacklogFacts, findings: &mut InstallationFindings) {
                 counted(facts.stops.len(), "stop by hand holds flows back", "stops by hand hold flows back"),
                 stops.join(", ")
             ),
-            "`pagurus flows stops` tells who made them and why; `pagurus flows resume` lifts one",
+            "`pagurus flows stops` shows who made them and why; `pagurus flows resume` lifts one",
         );
     }
 }
@@ -338,16 +338,16 @@ fn of_standing(facts: &BacklogFacts, findings: &mut InstallationFindings) {
         findings.add(
             "flows",
             Warning,
-            format!("{}: {}", counted(facts.stopped_flows.len(), "flow does not work", "flows do not work"), named(&facts.stopped_flows)),
-            "`pagurus flows history NAME` tells when and why each was stopped; nothing of them loses an attempt meanwhile",
+            format!("{}: {}", counted(facts.stopped_flows.len(), "flow is stopped", "flows are stopped"), named(&facts.stopped_flows)),
+            "`pagurus flows history NAME` shows when and why each was stopped; their orders lose no attempts meanwhile",
         );
     }
     if !facts.away_systems.is_empty() {
         findings.add(
             "systems",
             Warning,
-            format!("{}: {}", counted(facts.away_systems.len(), "called system is left alone", "called systems are left alone"), named(&facts.away_systems)),
-            "`pagurus systems history NAME` tells since when and why; ask those who run the system, or `pagurus systems open` it",
+            format!("{}: {}", counted(facts.away_systems.len(), "called system is stopped", "called systems are stopped"), named(&facts.away_systems)),
+            "`pagurus systems history NAME` shows since when and why; ask those who run the system, or open it with `pagurus systems open`",
         );
     }
 }
@@ -355,7 +355,7 @@ fn of_standing(facts: &BacklogFacts, findings: &mut InstallationFindings) {
 fn described(one: &StandingFacts) -> String {
     let since = one.since.map_or_else(String::new, |since| format!(" since {since:.3}"));
     let why = one.why.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
-    format!("`{}` is `{}`{since}{why}", one.name, one.state)
+    format!("`{}` has been `{}`{since}{why}", one.name, one.state)
 }
 
 fn of_configuration(facts: &ConfigurationFacts, findings: &mut InstallationFindings) {
@@ -363,15 +363,15 @@ fn of_configuration(facts: &ConfigurationFacts, findings: &mut InstallationFindi
         findings.add(
             "configuration",
             Error,
-            "the configuration file has faults; the former one counts",
-            "`pagurus config check` tells all of them",
+            "the configuration file has faults; the previous version stays in effect",
+            "`pagurus config check` lists all of them",
         );
     }
     if !facts.needs_restart.is_empty() {
         findings.add(
             "configuration",
             Warning,
-            format!("changed keys wait for a restart: {}", facts.needs_restart.join(", ")),
+            format!("changed settings take effect only after a restart: {}", facts.needs_restart.join(", ")),
             "restart the nodes, one after the other",
         );
     }

@@ -108,10 +108,10 @@ fn fault(error: &Error, text: &str, limits: &DocumentLimits) -> Fault {
     let at = error.location().filter(|location| location.line() > 0).map(|place| position(&place));
     let (message, hint) = match error {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
-            (format!("the key `{key}` stands here twice"), Some("remove one of the two"))
+            (format!("the key `{key}` is given twice"), Some("remove one of the two"))
         }
         Error::DuplicateMappingKey { key: None, .. } => {
-            ("a key stands here twice".to_owned(), Some("remove one of the two"))
+            ("a key is given twice".to_owned(), Some("remove one of the two"))
         }
         Error::MergeKeyNotAllowed { .. } => {
             ("merge keys (`<<`) are not allowed".to_owned(), Some("write the keys out"))
@@ -136,7 +136,7 @@ fn over_budget(breach: &BudgetBreach, limits: &DocumentLimits) -> (String, Optio
             ("anchors and aliases (`&`, `*`) are not allowed".to_owned(), Some("write the value out"))
         }
         BudgetBreach::Documents { .. } => {
-            ("a second document begins here".to_owned(), Some("one file holds one document"))
+            ("a second document starts here".to_owned(), Some("a file may contain only one document"))
         }
         BudgetBreach::Depth { .. } => (format!("nested deeper than {} levels", limits.depth), None),
         _ => (format!("the document has more than {} keys and values", limits.nodes), None),

@@ -9,7 +9,7 @@ pub(super) fn remedy(message: &str, at: Option<Position>, text: &str) -> Option<
     if message.contains("mapping values are not allowed") {
         let before: String = line?.chars().take(index(at?.column)).collect();
         return Some(if before.contains(": ") {
-            "put a text that holds `: ` in quotes".to_owned()
+            "put a text that contains `: ` in quotes".to_owned()
         } else {
             "does this line belong under the same key as the one above? Then indent both alike".to_owned()
         });

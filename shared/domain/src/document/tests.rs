@@ -73,10 +73,10 @@ fn an_empty_text_is_nothing() {
 #[test]
 fn faults_of_form_have_a_place_and_a_remedy() {
     let cases = [
-        ("a: 1\na: 2\n", "2:1: the key `a` stands here twice; remove one of the two"),
+        ("a: 1\na: 2\n", "2:1: the key `a` is given twice; remove one of the two"),
         ("a: &x 1\nb: *x\n", "1:7: anchors and aliases (`&`, `*`) are not allowed; write the value out"),
         ("<<: {a: 1}\n", "1:1: merge keys (`<<`) are not allowed; write the keys out"),
-        ("a: 1\n---\nb: 2\n", "2:1: a second document begins here; one file holds one document"),
+        ("a: 1\n---\nb: 2\n", "2:1: a second document starts here; a file may contain only one document"),
         ("a: .nan\n", "1:4: `.nan` is not a finite number; put it in quotes if it is a text"),
         ("a: 1e999\n", "1:4: `1e999` is not a finite number; put it in quotes if it is a text"),
         ("a: !foo 3\n", "1:9: the tag `!foo` is not allowed; remove it"),
@@ -182,7 +182,7 @@ fn qlt_8_a_fault_names_its_field_as_a_person_writes_it() {
         ("/params/a~1b~0c", "is not known", "params.a/b~c is not known"),
         ("/since", "since is a time", "since is a time"),
         ("", "must be a JSON object", "the body must be a JSON object"),
-        ("", "an order is a JSON object", "an order is a JSON object"),
+        ("", "an order must be a JSON object", "an order must be a JSON object"),
         ("", "cannot read `x`: gone", "cannot read `x`: gone"),
         ("PAGURUS__X", "PAGURUS__X: no text", "PAGURUS__X: no text"),
     ];
@@ -196,7 +196,7 @@ fn qlt_8_a_fault_names_its_field_as_a_person_writes_it() {
 fn scn_1_a_fault_of_form_has_its_remedy() {
     let cases = [
         ("a: 1\n   b: 2\n", "indent both alike"),
-        ("a: b: c\n", "put a text that holds `: ` in quotes"),
+        ("a: b: c\n", "put a text that contains `: ` in quotes"),
         ("a:\n\t- b\n", "indent with spaces"),
         ("a: \"x\nb: \"POST\"\nc: 1\n", "a `\"` that opens in line 1 is not closed there"),
         ("s:\n  - a: \"x\n    b: \"POST\"\n    c: 1\n", "a `\"` that opens in line 2 is not closed there"),

@@ -35,7 +35,7 @@ pub struct DecisionNumbers {
     /// Median time of a stage or a call over the last minute or so, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_ms: Option<f64>,
-    /// 99th percentile of it.
+    /// 99th percentile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_ms: Option<f64>,
     /// Milliseconds of a call to a system that is not pressed, as it was learnt.

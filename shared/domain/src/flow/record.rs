@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::spelled;
 
-/// State of a flow (DSP-10).
+/// State of a flow.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -26,7 +26,7 @@ pub enum FlowState {
     Limited,
     /// Stopped, because its system is away.
     Stopped,
-    /// A few of its oldest orders try whether its system is back.
+    /// A few of its oldest orders test whether its system is back.
     Probing,
     /// Stopped by an operator.
     DisabledManually,
@@ -40,7 +40,7 @@ spelled!(FlowState {
     DisabledManually => "disabled_manually",
 });
 
-/// State of a called system (DSP-16).
+/// State of a called system.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -56,7 +56,7 @@ pub enum SystemState {
     Slowing,
     /// Not called.
     Stopped,
-    /// A few calls try whether it is back.
+    /// A few calls test whether it is back.
     Probing,
     /// Back, and called more and more.
     Recovering,
@@ -176,7 +176,7 @@ pub struct FlowRecord {
     pub systems: Vec<String>,
     /// The last changes of state and limit, the newest last.
     pub decisions: Vec<Decision>,
-    /// Start of the time for which nothing of it goes except probes; `null` while it goes on.
+    /// Start of the time during which only probes of it run; `null` while it works.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub stopped_since: Option<Timestamp>,
     /// Time at which a stage of it ended last.
@@ -193,7 +193,7 @@ pub struct FlowRecord {
 pub struct SystemRecord {
     /// Name of the system.
     pub system: String,
-    /// State of its control, where that acts; else of its calls.
+    /// State of its control, if that acts; otherwise of its calls.
     pub state: SystemState,
     /// State of its calls.
     pub calls: CallsState,

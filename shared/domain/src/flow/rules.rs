@@ -116,7 +116,7 @@ pub struct FlowStop {
     pub keyword: String,
     /// Time since which it holds.
     pub from: Timestamp,
-    /// Time at which it ends by itself; none if only by hand.
+    /// Time at which it ends by itself; absent if only a person ends it.
     pub until: Option<Timestamp>,
 }
 
@@ -137,7 +137,7 @@ pub struct SystemOverride {
     pub order: SystemOrder,
     /// Time since which it holds.
     pub from: Timestamp,
-    /// Time at which it ends by itself; none if only by hand.
+    /// Time at which it ends by itself; absent if only a person ends it.
     pub until: Option<Timestamp>,
 }
 

@@ -41,22 +41,22 @@ spelled!(Period { Day => "day", Week => "week", Month => "month" });
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CalendarRule {
-    /// Start of the only occurrence; of a calendar with `every` the time before which none begins.
+    /// Start of the only occurrence; with `every`, none starts before it.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub from: Option<Timestamp>,
-    /// Time from which on none begins any more; only with `every`.
+    /// No window starts at or after it; only with `every`.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     pub until: Option<Timestamp>,
-    /// `day`, `week` or `month`; left out: once.
+    /// `day`, `week` or `month`; default: once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Period>,
     /// Days: of a week `monday` to `sunday`; of a month `1` to `31`, `last`, or such as `second sunday` and `last friday`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub on: Vec<String>,
-    /// Time of day at which it begins, like `22:00`; only with `every`.
+    /// Time of day at which it starts, such as `22:00`; only with `every`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// The zone whose clocks are meant, like `Europe/Berlin`; `UTC` if left out.
+    /// Time zone, like `Europe/Berlin`; default: `UTC`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// Length of each occurrence, like `3h`: time that passes, whatever the clocks show.
@@ -132,10 +132,8 @@ impl Calendar {
             None => once(rule)?,
             Some(period) => {
                 let days = read_days(period, &rule.on)?;
-                let at = rule
-                    .at
-                    .as_deref()
-                    .ok_or_else(|| fault("at", "say at which time of day, like `22:00`"))?;
+                let at =
+                    rule.at.as_deref().ok_or_else(|| fault("at", "give the time of day, such as `22:00`"))?;
                 let zone = rule.zone.as_deref().unwrap_or("UTC");
                 Course::Repeated { days, at: read_time(at)?, zone: read_zone(zone)? }
             }
@@ -206,7 +204,7 @@ impl Calendar {
         let start = self.rule.from.unwrap_or(Timestamp::from_second(MEASURED_FROM).unwrap_or_default());
         let Some(first) = self.beginning_at(start).next() else {
             let field = if self.rule.until.is_some() { "until" } else { "on" };
-            return Err(fault(field, "the window never begins"));
+            return Err(fault(field, "the window never starts"));
         };
         let begins: Vec<Timestamp> = dates(first.begin.to_zoned(zone.clone()).date())
             .take(MEASURED_DAYS)
@@ -215,7 +213,7 @@ impl Calendar {
             .collect();
         let shortest = begins.windows(2).map(|pair| pair[1].duration_since(pair[0])).min();
         if shortest.is_some_and(|shortest| self.length >= shortest) {
-            let text = "the window would begin again before it ends: make it shorter, or stop the flow or the system by hand";
+            let text = "the window would start again before it ends: make it shorter, or stop the flow or the system by hand";
             return Err(fault("for", text));
         }
         Ok(())
@@ -274,10 +272,10 @@ fn once(rule: &CalendarRule) -> Result<Course, CalendarFault> {
     if let Some((field, _)) = only_repeated.into_iter().find(|(_, is_there)| *is_there) {
         return Err(fault(
             field,
-            "it needs `every`: a window without that is once, from `from` on, for `for`",
+            "it needs `every`: without that, a window happens once, from `from`, for `for`",
         ));
     }
-    let from = rule.from.ok_or_else(|| fault("from", "say when the window begins, or `every` how often"))?;
+    let from = rule.from.ok_or_else(|| fault("from", "give the start of the window, or `every`"))?;
     // The database keeps no more of it.
     Ok(Course::Once(Timestamp::from_microsecond(from.as_microsecond()).unwrap_or(from)))
 }
@@ -287,12 +285,12 @@ fn read_length(text: &str) -> Result<SignedDuration, CalendarFault> {
     let length = parse_duration(text).map_err(bad)?;
     let length = SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX);
     if length < SignedDuration::from_secs(1) {
-        return Err(fault("for", "a window lasts one second at least"));
+        return Err(fault("for", "a window must last at least one second"));
     }
     if length > LONGEST {
         return Err(fault(
             "for",
-            "a window lasts 27 days at most: stop what is to be away for longer by hand",
+            "a window can last at most 27 days: for longer, stop the flow or the system by hand",
         ));
     }
     Ok(length)
@@ -307,14 +305,14 @@ fn read_time(text: &str) -> Result<Time, CalendarFault> {
         }
         _ => None,
     };
-    time.ok_or_else(|| fault("at", "a time of day has the form `22:00`, from `00:00` to `23:59`"))
+    time.ok_or_else(|| fault("at", "write a time of day like `22:00`, from `00:00` to `23:59`"))
 }
 
 fn read_zone(name: &str) -> Result<TimeZone, CalendarFault> {
     TimeZone::get(name).map_err(|_| CalendarFault {
         field: "zone",
         message: format!(
-            "there is no zone `{name}`: name one as the tz database does, like `Europe/Berlin` or `UTC`"
+            "there is no zone `{name}`: use a name of the tz database, such as `Europe/Berlin` or `UTC`"
         ),
     })
 }
@@ -322,23 +320,23 @@ fn read_zone(name: &str) -> Result<TimeZone, CalendarFault> {
 fn read_days(period: Period, on: &[String]) -> Result<Days, CalendarFault> {
     let words = on.iter().map(|word| word.trim().to_lowercase());
     if on.len() > MOST_NAMED {
-        return Err(fault("on", "a calendar names 31 days at most"));
+        return Err(fault("on", "a calendar can name at most 31 days"));
     }
     let unknown = |word: &str, known: &str| CalendarFault {
         field: "on",
-        message: format!("`{word}` is no such day: {known}"),
+        message: format!("`{word}` is not a valid day: {known}"),
     };
     match period {
         Period::Day if on.is_empty() => Ok(Days::Every),
-        Period::Day => Err(fault("on", "a daily window names no days: for some of them take `every: week`")),
-        _ if on.is_empty() => Err(fault("on", "name the days on which the window begins")),
+        Period::Day => Err(fault("on", "a daily window cannot name days: to choose days, use `every: week`")),
+        _ if on.is_empty() => Err(fault("on", "name the days on which the window starts")),
         Period::Week => {
             let read =
-                |word: String| read_weekday(&word).ok_or_else(|| unknown(&word, "take `monday` to `sunday`"));
+                |word: String| read_weekday(&word).ok_or_else(|| unknown(&word, "use `monday` to `sunday`"));
             Ok(Days::OfWeek(words.map(read).collect::<Result<_, _>>()?))
         }
         Period::Month => {
-            let known = "take `1` to `31`, `last`, or such as `second sunday` and `last friday`";
+            let known = "use `1` to `31`, `last`, or days such as `second sunday` and `last friday`";
             let read = |word: String| DayOfMonth::read(&word).ok_or_else(|| unknown(&word, known));
             Ok(Days::OfMonth(words.map(read).collect::<Result<_, _>>()?))
         }

@@ -38,7 +38,7 @@ impl Update {
     /// # Errors
     /// Everything that is wrong with it, each with a JSON pointer.
     pub fn read(body: &Value) -> Result<Self, Vec<Fault>> {
-        let map = object(body, "an update is a JSON object")?;
+        let map = object(body, "an update must be a JSON object")?;
         let mut faults = unknown_keys(map, &["params", "priority", "lifecycle", "notify", "reason"]);
         let mut update = Self { reason: reason(map, &mut faults), ..Self::default() };
         if let Some(params) = map.get("params") {
@@ -68,7 +68,7 @@ impl Update {
         if faults.is_empty() && update == (Self { reason: update.reason.clone(), ..Self::default() }) {
             faults.push(fault(
                 "",
-                "changes nothing: name `params`, `priority`, `lifecycle.startAt` or `notify`",
+                "changes nothing: give `params`, `priority`, `lifecycle.startAt` or `notify`",
             ));
         }
         if faults.is_empty() { Ok(update) } else { Err(faults) }
@@ -101,7 +101,7 @@ fn read_lifecycle(value: &Value, faults: &mut Vec<Fault>) -> Option<Option<Times
         return None;
     };
     for key in lifecycle.keys().filter(|key| *key != "startAt") {
-        let message = "cannot be changed: of the lifecycle only `startAt` can";
+        let message = "cannot be changed: only `startAt` of the lifecycle can";
         faults.push(fault(&format!("/lifecycle/{}", escape(key)), message));
     }
     match start_at(lifecycle.get("startAt")?) {
@@ -143,7 +143,8 @@ impl Repair {
     /// # Errors
     /// Everything that is wrong with it, each with a JSON pointer.
     pub fn read(body: &Value) -> Result<Self, Vec<Fault>> {
-        let map = object(body, "a repair is a JSON object with `state` or `failedAction`, and `reason`")?;
+        let map =
+            object(body, "a repair must be a JSON object with `state` or `failedAction`, and `reason`")?;
         let known = ["state", "action", "failedAction", "vars", "scenarioVersion", "reason"];
         let mut faults = unknown_keys(map, &known);
         let from = repair_place(map).map_err(|found| faults.push(found)).ok();
@@ -160,7 +161,7 @@ impl Repair {
             scenario_version.transpose().map_err(|found| faults.push(found)).ok().flatten();
         let reason = reason(map, &mut faults);
         if reason.is_none() && !faults.iter().any(|found| found.pointer == "/reason") {
-            faults.push(fault("/reason", "is missing: anyone who reads the history wants to know why"));
+            faults.push(fault("/reason", "is missing: the history must say why"));
         }
         match (from, reason) {
             (Some(from), Some(reason)) if faults.is_empty() => {
@@ -182,7 +183,7 @@ fn repair_place(map: &Map<String, Value>) -> Result<RepairPlace, Fault> {
         return match other {
             None => Ok(RepairPlace::FailedAction),
             Some(other) => {
-                let message = "cannot be given beside `failedAction`, which knows its place";
+                let message = "cannot be combined with `failedAction`, which sets the place";
                 Err(fault(&format!("/{other}"), message))
             }
         };
@@ -190,7 +191,7 @@ fn repair_place(map: &Map<String, Value>) -> Result<RepairPlace, Fault> {
     let missing = || {
         fault(
             "/state",
-            "is missing: name the state to go on from, or say `failedAction` to do what failed again",
+            "is missing: name the state to continue from, or give `failedAction` to repeat what failed",
         )
     };
     let state = text_at(given("state").ok_or_else(missing)?, "/state", MAX_STATE_BYTES)?;

@@ -28,7 +28,7 @@ impl Labels {
     pub fn read(labels: Map<String, Value>, pointer: &str) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
         if labels.len() > MOST_LABELS {
-            let message = format!("has {} labels: an order has {MOST_LABELS} at most", labels.len());
+            let message = format!("has {} labels: at most {MOST_LABELS} are allowed", labels.len());
             return Err(vec![Fault::placed(None, pointer, message)]);
         }
         let mut read = BTreeMap::new();
@@ -36,7 +36,7 @@ impl Labels {
             let shown: String = key.chars().take(100).collect();
             let at = pointer_to(pointer, &shown);
             let why_not = match &value {
-                _ if key.is_empty() => Some("a label has a key".to_owned()),
+                _ if key.is_empty() => Some("a label needs a key".to_owned()),
                 _ if key.len() > MAX_KEY_BYTES => {
                     Some(format!("its key is longer than {MAX_KEY_BYTES} bytes of UTF-8"))
                 }

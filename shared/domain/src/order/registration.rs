@@ -159,7 +159,7 @@ impl Request {
     /// Everything that is wrong with it, each with a JSON pointer.
     pub fn read(body: Value) -> Result<Self, Vec<Fault>> {
         let is_object = body.is_object();
-        let not_object = || Some(fault("", "an order is a JSON object"));
+        let not_object = || Some(fault("", "an order must be a JSON object"));
         if let Some(found) = if is_object { unstorable(&body) } else { not_object() } {
             return Err(vec![found]);
         }
@@ -216,7 +216,7 @@ impl Request {
         let start_deadline = self.period_to_start.and_then(|period| match sent_at.checked_add(period) {
             Ok(deadline) => Some(deadline),
             Err(_) => {
-                faults.push(fault("/lifecycle/periodToStart", "ends beyond the year 9999"));
+                faults.push(fault("/lifecycle/periodToStart", "ends after the year 9999"));
                 None
             }
         });
@@ -224,7 +224,7 @@ impl Request {
             && deadline < start
         {
             let message = format!("ends at {deadline}, before `startAt`: the order could only miss it");
-            let hint = "leave it out, or let it last from the sending of the request to behind `startAt`";
+            let hint = "remove it, or make it long enough to reach from the request to after `startAt`";
             faults.push(fault("/lifecycle/periodToStart", message).hint(hint));
         }
         if !faults.is_empty() {

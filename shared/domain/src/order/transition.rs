@@ -101,9 +101,9 @@ impl Refused {
         let may = |cause| next(self.status, cause).is_ok();
         match self.cause {
             Cause::Canceled | Cause::Interrupted if may(Cause::Killed) => {
-                Some("`kill` ends it here, and undoes nothing of what it did")
+                Some("use `kill`, which ends it and undoes nothing of what it did")
             }
-            Cause::Killed | Cause::Interrupted if may(Cause::Canceled) => Some("`cancel` gives it up here"),
+            Cause::Killed | Cause::Interrupted if may(Cause::Canceled) => Some("use `cancel`"),
             _ => None,
         }
     }
@@ -256,12 +256,12 @@ mod tests {
     fn ord_21_a_refusal_names_the_status_and_the_ones_that_would_do() {
         let refused = next(Status::Running, Cause::Interrupted).map_err(|r| r.to_string());
         let expected = "an order in status `running` cannot be interrupted; that is possible in: new, reopen, postponed. \
-                    `kill` ends it here, and undoes nothing of what it did";
+                    use `kill`, which ends it and undoes nothing of what it did";
         assert_eq!(refused, Err(expected.to_owned()));
         let message =
             |status, cause| next(status, cause).err().map(|refused| refused.to_string()).unwrap_or_default();
-        assert!(message(Status::Wait, Cause::Canceled).contains("`kill` ends it here"));
-        assert!(message(Status::Fail, Cause::Killed).ends_with("`cancel` gives it up here"));
+        assert!(message(Status::Wait, Cause::Canceled).contains("use `kill`"));
+        assert!(message(Status::Fail, Cause::Killed).ends_with("use `cancel`"));
         assert!(
             message(Status::Success, Cause::Canceled)
                 .ends_with(&sources(Cause::Canceled).map(Status::as_str).collect::<Vec<_>>().join(", "))

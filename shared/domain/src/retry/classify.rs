@@ -2,6 +2,7 @@
 //! a class.
 
 use std::cmp::Ordering;
+use std::ops::RangeInclusive;
 
 use super::mask::{Glob, PathMask};
 use super::names;
@@ -37,10 +38,17 @@ pub(super) struct Class {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ResponseCondition {
     /// None at all are any, which only a condition of faults has.
-    pub(super) status_codes: Vec<u16>,
+    pub(super) status_codes: Vec<StatusSpan>,
     pub(super) body_keywords: Alternatives,
     /// An answer that is no fault does not hold them.
     pub(super) soap_fault_keywords: Option<Alternatives>,
+}
+
+/// Neighbouring HTTP statuses: one, or a whole class such as `5xx`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StatusSpan {
+    pub(super) first: u16,
+    pub(super) last: u16,
 }
 
 /// A failure without an answer; what is given must hold.
@@ -105,7 +113,14 @@ impl ClassificationRule {
         let mut codes = by_words
             .filter(|answer| answer.soap_fault_keywords.is_none())
             .flat_map(|answer| &answer.status_codes);
-        codes.any(|code| (200..300).contains(code))
+        codes.any(|span| (200..300).contains(&span.first))
+    }
+}
+
+impl StatusSpan {
+    /// All its statuses.
+    pub(super) const fn statuses(self) -> RangeInclusive<u16> {
+        self.first..=self.last
     }
 }
 
@@ -163,7 +178,8 @@ impl Class {
     pub(super) fn fits(&self, outcome: &Outcome<'_>) -> bool {
         match outcome {
             Outcome::Response { status, body, fault } => self.responses.iter().any(|condition| {
-                (condition.status_codes.is_empty() || condition.status_codes.contains(status))
+                (condition.status_codes.is_empty()
+                    || condition.status_codes.iter().any(|span| span.statuses().contains(status)))
                     && condition.body_keywords.hold(body)
                     && holds_fault(condition.soap_fault_keywords.as_ref(), *fault)
             }),

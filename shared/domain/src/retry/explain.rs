@@ -18,7 +18,7 @@ pub struct Question<'a> {
     pub path: Option<&'a str>,
     /// The HTTP method; without it `GET`.
     pub method: Option<&'a str>,
-    /// The host, with the port where the URL has one.
+    /// The host, with the port if the URL has one.
     pub host: Option<&'a str>,
     /// Target of a message: `vhost?exchange=a&key=b`.
     pub amqp: Option<&'a str>,
@@ -228,7 +228,7 @@ fn callback(
     match &classified {
         None => explained.why.push("the callback counts as a success".into()),
         Some(Classified { rule: None, class }) => {
-            explained.why.push(format!("a time-out that no rule takes has the built-in class `{class}`"));
+            explained.why.push(format!("a time-out that no rule matches has the built-in class `{class}`"));
         }
         Some(_) => {}
     }
@@ -238,7 +238,7 @@ fn callback(
 /// Rules that a scenario brings along are asked behind the deployment.
 fn tell_layer(number: usize, why: &mut Vec<String>) {
     if number > 0 {
-        why.push("the rules of the deployment have no class for it: those of the scenario are asked".into());
+        why.push("the rules of the deployment assign no class: those of the scenario apply".into());
     }
 }
 
@@ -269,12 +269,12 @@ fn taking_async<'a>(rules: &'a [AsyncRule], asked: &Asked<'_>) -> Vec<(String, &
 
 fn tell_rules(tried: &[(&str, String)], why: &mut Vec<String>) {
     let Some(((first, mask), others)) = tried.split_first() else {
-        why.push("no rule takes such a request".into());
+        why.push("no rule matches such a request".into());
         return;
     };
-    why.push(format!("rule `{first}` takes the request by its mask `{mask}`"));
+    why.push(format!("rule `{first}` matches the request by its mask `{mask}`"));
     for (rule, mask) in others.iter().filter(|(rule, _)| rule != first) {
-        why.push(format!("rule `{rule}` is not asked: its mask `{mask}` is less specific"));
+        why.push(format!("rule `{rule}` is not used: its mask `{mask}` is less specific"));
     }
 }
 
@@ -300,10 +300,12 @@ fn policy(
     let retries = errors.half(which);
     let found = retries.find(scenario, class.as_str());
     if question.scenario.is_none() {
-        why.push("no scenario was given: only policies for all scenarios count".into());
+        why.push("no scenario was given: only policies for all scenarios apply".into());
     }
     let Some(policy) = found.policy else {
-        why.push(format!("no policy of `{half}` takes class `{class}` here: it goes to the scenario"));
+        why.push(format!(
+            "no policy of `{half}` covers class `{class}` here: the failure goes to the scenario"
+        ));
         return None;
     };
     why.push(policy_line(policy));
@@ -321,7 +323,7 @@ fn policy_line(policy: &Policy) -> String {
     let Policy { name, initial_interval, multiplier, max_interval, .. } = policy;
     let attempts = policy.max_attempts.map_or("any number of".to_owned(), |most| most.to_string());
     format!(
-        "policy `{name}` retries it: {attempts} attempts, the first after {initial_interval:?}, each next one \
-         {multiplier} times later, at most {max_interval:?} apart"
+        "policy `{name}` retries it: {attempts} attempts, the first after {initial_interval:?}, then after waits that \
+         grow by a factor of {multiplier}, up to {max_interval:?}"
     )
 }

@@ -111,20 +111,24 @@ impl ErrorPolicy {
     #[must_use]
     pub fn overruled_by(&self, deployment: &Self, interaction: &Interaction<'_>) -> Vec<Overruled> {
         let classes = self.rules.iter().flat_map(|rule| &rule.classes);
-        let statuses = classes.clone().flat_map(|class| &class.responses).flat_map(|one| &one.status_codes);
+        let spans = classes.clone().flat_map(|class| &class.responses).flat_map(|one| &one.status_codes);
         let names = classes.flat_map(|class| &class.exceptions).filter_map(|one| one.name_keyword.as_deref());
         let mut found = Vec::new();
         let mut compare = |outcome: &Outcome<'_>, words: String| {
             let classes = self.classify(interaction, outcome).zip(deployment.classify(interaction, outcome));
-            if let Some((own, given)) = classes.filter(|(own, given)| own.class != given.class) {
-                found.push(Overruled { own: own.class, class: given.class, outcome: words });
-            }
+            let differ = classes.filter(|(own, given)| own.class != given.class);
+            let Some((own, given)) = differ else { return false };
+            found.push(Overruled { own: own.class, class: given.class, outcome: words });
+            true
         };
-        for status in statuses {
-            compare(
-                &Outcome::Response { status: *status, body: "", fault: None },
-                format!("status {status}"),
-            );
+        for span in spans {
+            // One status stands for all of its span.
+            for status in span.statuses() {
+                let outcome = Outcome::Response { status, body: "", fault: None };
+                if compare(&outcome, format!("status {status}")) {
+                    break;
+                }
+            }
         }
         for name in names {
             let chain = &[name];

@@ -176,8 +176,9 @@ impl RetryReader {
         for name in asked.names() {
             if !entries.iter().any(|(key, _, _)| key.name == name) {
                 let fault = Fault::placed(Some(rule.at), pointer, format!("the rule has no `{name}`"));
-                self.faults
-                    .push(fault.hint("a rule has `requests` that it takes and `classes` that it gives"));
+                self.faults.push(
+                    fault.hint("a rule needs `requests` to which it applies and `classes` that it assigns"),
+                );
             }
         }
         entries
@@ -304,7 +305,7 @@ impl RetryReader {
     fn count(&mut self, node: &DocumentNode, pointer: &str) -> Option<u32> {
         let count = node.as_i64().and_then(|number| u32::try_from(number).ok());
         if count.is_none_or(|count| count == 0) {
-            self.fault(node, pointer, "expected a whole number from 1 up");
+            self.fault(node, pointer, "expected a whole number of at least 1");
             return None;
         }
         count

@@ -77,7 +77,8 @@ impl Cron {
             _ => (None, &fields[..]),
         };
         let [minute, hour, day, month, weekday] = rest else {
-            let message = format!("an expression has five or six fields, and this one has {}", fields.len());
+            let message =
+                format!("an expression must have five or six fields; this one has {}", fields.len());
             let at = fields.get(6).map_or(text.chars().count().max(1), |seventh| seventh.at);
             return Err(CronFault::new(at, message, FORM));
         };
@@ -93,7 +94,7 @@ impl Cron {
         };
         // The year does not matter, as the search is longer than any distance between two times.
         if cron.at_or_after(DateTime::constant(2026, 1, 1, 0, 0, 0, 0)).is_none() {
-            let message = format!("no day is ever `{}` of month `{}`", day.text, month.text);
+            let message = format!("there is never a day `{}` in month `{}`", day.text, month.text);
             return Err(CronFault::new(day.at, message, "name a day that one of these months has"));
         }
         Ok(cron)
@@ -181,17 +182,17 @@ fn fields_of(text: &str) -> Result<Vec<FieldText>, CronFault> {
         let Some((_, fields)) = named else {
             let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
             let hint = if word.starts_with("@every") {
-                "leave `cron` out and write the interval as `every`, like `15m`".to_owned()
+                "remove `cron` and write the interval as `every`, such as `15m`".to_owned()
             } else {
                 format!("there are {}", names.join(", "))
             };
-            return Err(CronFault::new(1, format!("`{}` is no name of an expression", cut(word)), hint));
+            return Err(CronFault::new(1, format!("`{}` is not a name of an expression", cut(word)), hint));
         };
         return Ok(split(fields));
     }
     if word.starts_with("TZ=") || word.starts_with("CRON_TZ=") {
-        let hint = "leave it out and write the zone as `zone`, like `Europe/Berlin`";
-        return Err(CronFault::new(1, "an expression names no zone", hint));
+        let hint = "remove it and write the zone as `zone`, such as `Europe/Berlin`";
+        return Err(CronFault::new(1, "an expression cannot name a zone", hint));
     }
     Ok(split(text))
 }

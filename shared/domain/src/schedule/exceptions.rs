@@ -43,7 +43,7 @@ impl Exceptions {
     pub fn read(list: &[ScheduleException], faults: &mut Vec<Fault>) -> Self {
         let mut exceptions = Self::default();
         if list.len() > MOST {
-            faults.push(fault("/exceptions", format!("a schedule has {MOST} exceptions at most")));
+            faults.push(fault("/exceptions", format!("a schedule can have at most {MOST} exceptions")));
             return exceptions;
         }
         for (index, one) in list.iter().enumerate() {
@@ -59,7 +59,7 @@ impl Exceptions {
                     }
                 },
                 ScheduleException::Range { from, until } if until <= from => {
-                    faults.push(fault(&format!("{at}/until"), "must lie behind `from`"));
+                    faults.push(fault(&format!("{at}/until"), "must be after `from`"));
                 }
                 ScheduleException::Range { from, until } => exceptions.ranges.push((*from, *until)),
             }

@@ -55,9 +55,10 @@ impl OrderTemplate {
                 .and_then(|lifecycle| lifecycle.get(key))
                 .is_some_and(|value| !value.is_null())
             {
-                let message = "is one time, and would be that of every order";
+                let message = "is a single time, which every order would share";
                 faults.push(
-                    fault(&format!("/lifecycle/{key}"), message).hint("leave it out: the schedule says when"),
+                    fault(&format!("/lifecycle/{key}"), message)
+                        .hint("remove it: the schedule sets the time"),
                 );
             }
         }
@@ -131,7 +132,7 @@ fn put_back(
                 Ok(())
             }
             _ if *sent == MASKED => {
-                Err(fault(pointer, "is hidden, and nothing is stored here: write the value"))
+                Err(fault(pointer, "is hidden, and there is no stored value: write the value"))
             }
             _ => Ok(()),
         };

@@ -64,7 +64,7 @@ macro_rules! conditions {
 conditions! {
     /// Orders with these ids, 10 000 at most.
     ids: Vec<String> = "ids", MOST_IDS;
-    /// Orders whose id begins like this.
+    /// Orders whose id starts with this text.
     id_prefix: Option<String> = "idPrefix";
     /// Orders of this business transaction.
     transaction_id: Option<String> = "transactionId";
@@ -74,33 +74,33 @@ conditions! {
     scenario_statuses: Vec<ScenarioStatus> = "scenarioStatus";
     /// Orders of this scenario, all its versions unless one is named.
     scenario: Option<String> = "scenario";
-    /// Orders of this version of it.
+    /// Orders of this version of the scenario.
     scenario_version: Option<i32> = "scenarioVersion";
     /// Orders in one of these states, or that ended in it; an empty text stands for those that have none.
     states: Vec<String> = "state";
-    /// Orders that failed, or have an error, whose error arose in one of these states.
+    /// Orders that failed, or have an error, whose error occurred in one of these states.
     error_states: Vec<String> = "errorState";
     /// Orders with one of these classes of error; an empty text stands for those without an error.
     classes: Vec<String> = "class";
-    /// Orders whose error is about one of these called systems; an empty text stands for those where it is about none.
+    /// Orders whose error concerns one of these called systems; an empty text stands for errors that concern none.
     systems: Vec<String> = "system";
     /// Orders of this flow.
     flow: Option<String> = "flow";
     /// Orders of this sequential queue.
     queue: Option<String> = "queue";
-    /// Orders of which a stage runs on the node of this name.
+    /// Orders with a stage that runs on the node of this name.
     node: Option<String> = "node";
-    /// Orders of this urgency.
+    /// Orders of this priority.
     priority: Option<Priority> = "priority";
     /// Orders of this mode.
     mode: Option<Mode> = "mode";
     /// Orders with an event of this source in their history: `api`, `client`, `operation:NO`, or the name of a node.
     source: Option<String> = "source";
-    /// Orders that will probably be late for what their clients were promised.
+    /// Orders that will probably miss their promise.
     jeopardy: Option<bool> = "jeopardy";
-    /// Orders that are marked as inconsistent: their rows contradict each other, and need a person.
+    /// Orders that are marked as inconsistent: their stored rows contradict each other, and a person has to check them.
     inconsistent: Option<bool> = "inconsistent";
-    /// Orders of which a stage was taken over from a node that was lost.
+    /// Orders with a stage that was taken over from a lost node.
     failed_over: Option<bool> = "failedOver";
     /// Orders whose message, or error, contains this text, in upper or lower case.
     text: Option<String> = "text";
@@ -167,8 +167,8 @@ impl SearchCondition {
     #[must_use]
     pub fn meaning_in_query(&self) -> String {
         let form = match self.kind {
-            ConditionKind::List => " Several are written with commas between them.",
-            ConditionKind::Time => " Written as a time, or as a duration back from now.",
+            ConditionKind::List => " Several values are separated by commas.",
+            ConditionKind::Time => " A time, or a duration back from now.",
             _ => "",
         };
         format!("{}{form}", self.meaning_in_body())

@@ -15,7 +15,7 @@ impl Search {
     /// Everything that is wrong, each with a JSON pointer.
     pub fn read(value: &Value, now: Timestamp) -> Result<Self, Vec<Fault>> {
         let Some(map) = value.as_object() else {
-            return Err(vec![Fault::placed(None, "", "a search is an object of conditions")]);
+            return Err(vec![Fault::placed(None, "", "a search must be an object of conditions")]);
         };
         let mut reader = SearchReader { map, now, faults: Vec::new() };
         let search = reader.read();
@@ -57,7 +57,7 @@ impl Search {
         for (name, value) in map.iter_mut().filter(|(name, _)| kind(name) != Some(ConditionKind::List)) {
             let Some(list) = value.as_array_mut() else { continue };
             if list.len() > 1 {
-                faults.push(Fault::placed(None, pointer_to("", name), "stands more than once"));
+                faults.push(Fault::placed(None, pointer_to("", name), "is given more than once"));
             }
             *value = list.pop().unwrap_or_default();
             if kind(name) == Some(ConditionKind::Number)
@@ -85,7 +85,7 @@ impl SearchReader<'_> {
     fn read(&mut self) -> Search {
         for key in self.map.keys().filter(|key| SearchCondition::named(key).is_none()) {
             let shown: String = key.chars().take(100).collect();
-            let fault = Fault::placed(None, pointer_to("", &shown), "is no condition of a search");
+            let fault = Fault::placed(None, pointer_to("", &shown), "is not a condition of a search");
             self.faults.push(match nearest(key, SearchCondition::names()) {
                 Some(name) => fault.hint(format!("did you mean `{name}`?")),
                 None => {

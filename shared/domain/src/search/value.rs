@@ -92,7 +92,7 @@ impl ConditionValue for Vec<String> {
         .map_err(|message| vec![message])?;
         match (1..=most).contains(&items.len()) {
             true => Ok(items),
-            false => Err(vec![format!("has 1 to {most} values")]),
+            false => Err(vec![format!("must have 1 to {most} values")]),
         }
     }
 
@@ -177,7 +177,7 @@ impl ConditionValue for Option<Timestamp> {
         let back = || now.checked_sub(SignedDuration::try_from(parse_duration(&text).ok()?).ok()?).ok();
         let read = time::read(&text).or_else(|| back().and_then(time::within_range));
         read.map(Some)
-            .ok_or_else(|| vec![format!("is {}, or a duration back from now, like 2h", time::RANGE)])
+            .ok_or_else(|| vec![format!("must be {}, or a duration back from now, such as 2h", time::RANGE)])
     }
 
     fn kept(&self) -> Value {
@@ -204,7 +204,7 @@ impl ConditionValue for BTreeMap<String, Value> {
             Value::Object(values) => {
                 return Ok(values.iter().map(|(path, value)| (path.clone(), value.clone())).collect());
             }
-            _ => "is an object of names and values, like {\"customer.id\": 7}".to_owned(),
+            _ => "must be an object of names and values, such as {\"customer.id\": 7}".to_owned(),
         };
         Err(vec![message])
     }

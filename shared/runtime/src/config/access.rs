@@ -17,19 +17,19 @@ section! {
     #[derive(Clone)]
     pub struct AccessSettings;
 
-    mode: AccessMode = ("access.mode", Choice(AccessMode::WORDS), "public", Restart, "Who may use the API. `public`: everybody who reaches it, which is nobody beyond this host unless `intake.public_confirmed` is set. `token`: programs with a token, and the local administrator. `ldap` and `oidc`: besides, people whose groups give them a role.");
-    url: Option<String> = without_slash("access.url", OptionalText, "~", Live, "Base of the address at which people reach the API, such as `https://pagurus.example`: an identity provider sends them back there.");
-    ("access.groups.viewer", TextsOrNone, "[]", Live, "Groups whose members see everything and change nothing; `*` stands for everybody whom the directory knows.");
+    mode: AccessMode = ("access.mode", Choice(AccessMode::WORDS), "public", Restart, "Who may use the API. `public`: everybody who reaches it, which is nobody beyond this host unless `intake.public_confirmed` is set. `token`: programs with a token, and the local administrator. `ldap` and `oidc`: also people whose groups give them a role.");
+    url: Option<String> = without_slash("access.url", OptionalText, "~", Live, "Base of the address at which people reach the API, such as `https://pagurus.example`; an identity provider sends them back there.");
+    ("access.groups.viewer", TextsOrNone, "[]", Live, "Groups whose members see everything and change nothing; `*` stands for everybody in the directory.");
     ("access.groups.operator", TextsOrNone, "[]", Live, "Groups whose members also act on orders, flows, systems and nodes.");
     ("access.groups.admin", TextsOrNone, "[]", Live, "Groups whose members also change scenarios and give access.");
-    payloads: AccessRole = ("access.payloads", Choice(&["viewer", "operator", "admin"]), "viewer", Live, "The least role of people that sees payloads: parameters, variables, results, callbacks, and the texts that scenarios make of them. Others see `***` in their place, and do not search by them.");
-    ("access.tenants", Tree("a list of `name`, `groups`, `flows`, `queues` and `scenarios`"), "[]", Live, "Tenants: groups of people, and the flows, queues and scenarios that they own, by name or with `*` for any letters. What a tenant owns is seen and acted on by its members and by administrators alone; what no tenant owns is everybody's.");
-    callbacks: CallbackProof = ("access.callbacks", Choice(CallbackProof::WORDS), "address", Live, "Proof that an answer to a request needs, outside `public`: with `address` the address of the request is enough, which only the called system knows; with `token` a token of the role `system` besides.");
-    idle: Duration = ("access.session.idle", Duration, "30m", Live, "How long a session lasts in which nothing is asked.");
-    longest: Duration = ("access.session.longest", Duration, "12h", Live, "How long a session lasts at most.");
-    recheck: Duration = ("access.session.recheck", Duration, "1m", Live, "How often the groups of a person with a session are read again, where the directory is asked for them by an account of its own; without a role the session ends.");
-    local_name: Option<String> = ("access.local.name", OptionalText, "~", Live, "Name of the local administrator, for the day on which the directory is away; left out: there is none.");
-    local_password: Option<String> = ("access.local.password_hash", OptionalSecret, "~", Live, "Argon2 hash of the password of the local administrator, as `pagurus access hash-password` makes it.");
+    payloads: AccessRole = ("access.payloads", Choice(&["viewer", "operator", "admin"]), "viewer", Live, "Lowest role of people that sees payloads: parameters, variables, results, callbacks, and texts that scenarios make of them. Others see `***` instead, and cannot search by them.");
+    ("access.tenants", Tree("a list of `name`, `groups`, `flows`, `queues` and `scenarios`"), "[]", Live, "Tenants: groups of people, and the flows, queues and scenarios that they own, by name or with `*` for any letters. Only its members and administrators see and act on what a tenant owns; what no tenant owns is everybody's.");
+    callbacks: CallbackProof = ("access.callbacks", Choice(CallbackProof::WORDS), "address", Live, "Proof that an answer to a request needs, unless the mode is `public`. `address`: the address of the request, which only the called system knows, is enough. `token`: a token of the role `system` is needed as well.");
+    idle: Duration = ("access.session.idle", Duration, "30m", Live, "How long a session lasts without a request.");
+    longest: Duration = ("access.session.longest", Duration, "12h", Live, "Longest duration of a session.");
+    recheck: Duration = ("access.session.recheck", Duration, "1m", Live, "How often the groups of a person with a session are read again, if the directory is asked through an account of its own; without a role, the session ends.");
+    local_name: Option<String> = ("access.local.name", OptionalText, "~", Live, "Name of the local administrator, for times when the directory is unavailable; default: none.");
+    local_password: Option<String> = ("access.local.password_hash", OptionalSecret, "~", Live, "Argon2 hash of the password of the local administrator, from `pagurus access hash-password`.");
 
     /// Groups that give roles.
     with groups: GroupRoles = SettingsBuilder::group_roles;

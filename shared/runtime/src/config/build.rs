@@ -129,7 +129,7 @@ impl SettingsBuilder {
             .as_deref()
             .is_some_and(|name| name.len() > 255 || name.contains(char::is_control))
         {
-            self.values.fault("node.name", "must have 255 bytes at most, and no control character");
+            self.values.fault("node.name", "must have at most 255 bytes, and no control characters");
         }
         if settings.node.advertise.as_deref().is_some_and(|base| !crate::address::is_one(base)) {
             let message = "must be `HOST:PORT`, or begin with `http://` or `https://`";
@@ -151,7 +151,7 @@ impl SettingsBuilder {
         if settings.activation.mode == ActivationMode::AtMostOnce
             && settings.distribution.flows.mode != DistributionMode::Simple
         {
-            let message = "`at_most_once` goes with `distribution.mode: simple` only: flows that are held back need \
+            let message = "`at_most_once` works only with `distribution.mode: simple`: flows that are held back need \
                            `at_least_once` or `at_least_once_inprogress`";
             self.values.fault("activation.mode", message);
         }
@@ -162,7 +162,7 @@ impl SettingsBuilder {
             let (clients, systems) = (settings.intake.listen_clients, settings.intake.listen_systems);
             let more = [("intake.listen_clients", clients), ("intake.listen_systems", systems)];
             for (key, _) in more.into_iter().filter(|(_, address)| address.is_some()) {
-                self.values.fault(key, "goes with an `intake.transport` that serves HTTP");
+                self.values.fault(key, "requires an `intake.transport` that serves HTTP");
             }
         }
         let url = settings.intake.public_url.as_deref();

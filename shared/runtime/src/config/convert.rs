@@ -45,7 +45,7 @@ fn properties(text: &str) -> Result<Value, Vec<Fault>> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', '!']));
     for line in lines {
         let Some((name, value)) = line.split_once(['=', ':']) else {
-            let message = format!("`{line}` is no line of the form `name = value`");
+            let message = format!("`{line}` is not a line of the form `name = value`");
             return Err(vec![Fault::placed(None, "", message)]);
         };
         let value = value.trim();

@@ -32,8 +32,11 @@ impl AllowedDestination {
     /// # Errors
     /// Says how to write it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let refused =
-            || format!("`{text}` is neither a host like `shop.example:8080` nor a network like `10.0.0.0/8`");
+        let refused = || {
+            format!(
+                "`{text}` is neither a host, such as `shop.example:8080`, nor a network, such as `10.0.0.0/8`"
+            )
+        };
         let one = |address: IpAddr, port| Self::Network { address, bits: width(address), port };
         if let Ok(address) = text.trim_matches(['[', ']']).parse::<IpAddr>() {
             return Ok(one(address, None));

@@ -23,7 +23,7 @@ impl AllowedExchange {
             None => (None, text),
         };
         if name.is_empty() || vhost == Some("") {
-            return Err(format!("`{text}` names no exchange; write `EXCHANGE`, or `VHOST/EXCHANGE`"));
+            return Err(format!("`{text}` does not name an exchange; write `EXCHANGE`, or `VHOST/EXCHANGE`"));
         }
         Ok(Self { vhost: vhost.map(str::to_owned), name: name.to_owned() })
     }

@@ -15,23 +15,23 @@ section! {
     #[derive(Clone)]
     pub struct LdapSettings;
 
-    url: Option<String> = ("access.ldap.url", OptionalText, "~", Restart, "Where the directory is: `ldaps://HOST[:PORT]`, or `ldap://HOST[:PORT]`, which is encrypted by StartTLS.");
+    url: Option<String> = ("access.ldap.url", OptionalText, "~", Restart, "URL of the directory: `ldaps://HOST[:PORT]`, or `ldap://HOST[:PORT]`, which is encrypted by StartTLS.");
     start_tls: bool = ("access.ldap.start_tls", Flag, "true", Restart, "Whether a connection by `ldap://` is encrypted by StartTLS before anything else is sent.");
-    plain_confirmed: bool = ("access.ldap.plain_confirmed", Flag, "false", Restart, "Confirms that passwords may be sent without encryption to a directory beyond this host.");
-    issuers: Option<PathBuf> = path("access.ldap.issuers", OptionalText, "~", Restart, "File of the issuers of certificates, in PEM, that are trusted for the directory; left out: those that this machine trusts. A file that changes is read again within a second.");
-    bind_template: Option<String> = ("access.ldap.bind_template", OptionalText, "~", Restart, "Name by which a person binds, with `{name}` for what was typed: `uid={name},ou=people,dc=corp,dc=example` or `{name}@corp.example`. Goes without `access.ldap.bind_name`.");
-    bind_name: Option<String> = ("access.ldap.bind_name", OptionalText, "~", Restart, "Name of the account that searches for people and their groups. Goes without `access.ldap.bind_template`.");
+    plain_confirmed: bool = ("access.ldap.plain_confirmed", Flag, "false", Restart, "Confirms that passwords may be sent unencrypted to a directory on another host.");
+    issuers: Option<PathBuf> = path("access.ldap.issuers", OptionalText, "~", Restart, "File with certificates of issuers, in PEM, that are trusted for the directory; default: those that this machine trusts. A changed file is read again within a second.");
+    bind_template: Option<String> = ("access.ldap.bind_template", OptionalText, "~", Restart, "Name with which a person binds, with `{name}` for what was typed: `uid={name},ou=people,dc=corp,dc=example` or `{name}@corp.example`. Cannot be combined with `access.ldap.bind_name`.");
+    bind_name: Option<String> = ("access.ldap.bind_name", OptionalText, "~", Restart, "Name of the account that searches for people and their groups. Cannot be combined with `access.ldap.bind_template`.");
     bind_password: Option<String> = ("access.ldap.bind_password", OptionalSecret, "~", Restart, "Password of `access.ldap.bind_name`.");
-    people_base: Option<String> = ("access.ldap.people.base", OptionalText, "~", Restart, "Distinguished name of the entry below which people are searched for.");
+    people_base: Option<String> = ("access.ldap.people.base", OptionalText, "~", Restart, "Distinguished name of the entry below which to search for people.");
     people_filter: Option<String> = ("access.ldap.people.filter", OptionalText, "~", Restart, "Filter that finds a person, with `{name}` for what was typed: `(uid={name})`. Exactly one entry may match.");
-    name_attribute: Option<String> = ("access.ldap.people.name_attribute", OptionalText, "~", Restart, "Attribute of a person whose value is shown and audited as their name, such as `uid`; left out: what was typed. Choose one that people cannot change themselves.");
+    name_attribute: Option<String> = ("access.ldap.people.name_attribute", OptionalText, "~", Restart, "Attribute of a person that is shown and audited as their name, such as `uid`; default: what was typed. Choose one that people cannot change themselves.");
     groups_attribute: Option<String> = ("access.ldap.groups.attribute", OptionalText, "~", Restart, "Attribute of a person that names their groups, such as `memberOf`.");
-    groups_base: Option<String> = ("access.ldap.groups.base", OptionalText, "~", Restart, "Distinguished name of the entry below which groups are searched for.");
-    groups_filter: Option<String> = ("access.ldap.groups.filter", OptionalText, "~", Restart, "Filter that finds the groups of a person, with `{dn}` for the distinguished name of the person and `{name}` for what was typed: `(member={dn})`, `(memberUid={name})`, `(member:1.2.840.113556.1.4.1941:={dn})`. These groups count beside those of `access.ldap.groups.attribute`.");
-    timeout: Duration = ("access.ldap.timeout", Duration, "10s", Restart, "Limit for a whole login, the wait for a place included: eight logins ask the directory at a time.");
-    connect_timeout: Duration = ("access.ldap.connect_timeout", Duration, "3s", Restart, "Limit for opening a connection to the directory, TLS included.");
-    bind_timeout: Duration = ("access.ldap.bind_timeout", Duration, "5s", Restart, "Limit for one bind.");
-    search_timeout: Duration = ("access.ldap.search_timeout", Duration, "5s", Restart, "Limit for one search.");
+    groups_base: Option<String> = ("access.ldap.groups.base", OptionalText, "~", Restart, "Distinguished name of the entry below which to search for groups.");
+    groups_filter: Option<String> = ("access.ldap.groups.filter", OptionalText, "~", Restart, "Filter that finds the groups of a person, with `{dn}` for the distinguished name of the person and `{name}` for what was typed: `(member={dn})`, `(memberUid={name})`, `(member:1.2.840.113556.1.4.1941:={dn})`. These groups count in addition to those of `access.ldap.groups.attribute`.");
+    timeout: Duration = ("access.ldap.timeout", Duration, "10s", Restart, "Longest time for a whole login, including the wait for a place: at most eight logins use the directory at a time.");
+    connect_timeout: Duration = ("access.ldap.connect_timeout", Duration, "3s", Restart, "Longest time to open a connection to the directory, including TLS.");
+    bind_timeout: Duration = ("access.ldap.bind_timeout", Duration, "5s", Restart, "Longest time for one bind.");
+    search_timeout: Duration = ("access.ldap.search_timeout", Duration, "5s", Restart, "Longest time for one search.");
 }
 
 fn path(file: Option<String>) -> Option<PathBuf> {

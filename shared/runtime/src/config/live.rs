@@ -233,7 +233,8 @@ fn keep(values: &mut KeyValues, running: &KeyValues) {
 
 /// A fault that only the values of the start bring about.
 fn contradicts(fault: Fault) -> Fault {
-    fault.hint("a key that needs a restart keeps its value until then; restart the process to change both")
+    fault
+        .hint("a key that needs a restart keeps its old value until then; restart the process to change both")
 }
 
 /// The first digits of the SHA-256 of a file, as `sha256sum` prints it.

@@ -45,10 +45,10 @@ pub(super) fn environment(
     for (name, value) in ours {
         match (name.into_string(), value.into_string()) {
             (Ok(name), Ok(value)) => read.push((name, value)),
-            (Ok(name), Err(_)) => faults.push(Fault::placed(None, &name, "the value is no UTF-8")),
+            (Ok(name), Err(_)) => faults.push(Fault::placed(None, &name, "the value is not UTF-8")),
             (Err(name), _) => {
                 let name = name.to_string_lossy().into_owned();
-                faults.push(Fault::placed(None, &name, "the name of the variable is no UTF-8"));
+                faults.push(Fault::placed(None, &name, "the name of the variable is not UTF-8"));
             }
         }
     }
@@ -155,14 +155,14 @@ fn unknown(key: &DocumentKey, pointer: &str, names: &[&str]) -> Fault {
     // Keys of CRAB, whose names ours are, with its prefix; or several in one with dots.
     let bare = OF_CRAB.iter().find_map(|prefix| key.name.strip_prefix(prefix)).unwrap_or(&key.name);
     if pointer.is_empty() && key.name == "crab" {
-        return fault.hint("leave `crab` out: what stands under it stands at the top here");
+        return fault.hint("remove `crab`: its keys are at the top level here");
     }
     if pointer.is_empty()
         && bare.contains('.')
         && (keys::find(bare).is_some() || keys::find_tree(bare).is_some())
     {
         let parts: Vec<&str> = bare.split('.').collect();
-        return fault.hint(format!("write it nested, one name a level: {{{}: …}}", parts.join(": {")));
+        return fault.hint(format!("write it nested, one name per level: {{{}: …}}", parts.join(": {")));
     }
     if fault.hint.is_some() {
         return fault;

@@ -32,11 +32,11 @@ section! {
     #[derive(Clone, Debug)]
     pub struct LogSettings;
 
-    format: LogFormat = log_format("log.format", Choice(&["text", "json"]), "text", Restart, "Form of log lines.");
-    level: String = ("log.level", Text, "info", Live, "Least level that is logged, or a filter such as `info,pagurus_worker=debug`. Lines about orders have a level of their own.");
-    orders: String = ("log.orders", Choice(&["off", "info", "debug"]), "info", Live, "Lines about orders in which nothing is wrong, in the target `log.orders`: at `info` one for each registration, end of a stage, end of a life, and delivered notification, at `debug` more.");
-    orders_sample: u8 = of_hundred("log.orders_sample_percentage", Count { least: 0, most: 100 }, "100", Live, "Part of the orders that have these lines: all lines of an order, or none.");
-    orders_file: Option<String> = ("log.orders_file", OptionalText, "~", Restart, "File to which these lines go instead of standard error. It is opened again when the configuration is read again (SIGHUP).");
+    format: LogFormat = log_format("log.format", Choice(&["text", "json"]), "text", Restart, "Format of log lines.");
+    level: String = ("log.level", Text, "info", Live, "Lowest level that is logged, or a filter such as `info,pagurus_worker=debug`. Lines about orders have a level of their own.");
+    orders: String = ("log.orders", Choice(&["off", "info", "debug"]), "info", Live, "Log level of lines about orders, in the target `log.orders`, while nothing is wrong: `info` writes one line for each registration, end of a stage, end of a life, and delivered notification; `debug` writes more.");
+    orders_sample: u8 = of_hundred("log.orders_sample_percentage", Count { least: 0, most: 100 }, "100", Live, "Percentage of orders that have these lines: all lines of an order, or none.");
+    orders_file: Option<String> = ("log.orders_file", OptionalText, "~", Restart, "File for these lines, instead of standard error. It is opened again when the configuration is read again (SIGHUP).");
 }
 
 impl LogSettings {

@@ -13,14 +13,14 @@ section! {
     #[derive(Clone, Debug)]
     pub struct NotifySettings;
 
-    ("notify.exchange", OptionalText, "~", Live, "Exchange of notifications that name only a key; left out: `<broker.prefix>.notifications`.");
-    ("notify.allow", Tree("a list of `exchange`, `key`, `queue` patterns, and of `url` with `secret`"), "~", Live, "Where notifications may go, with `*` in names; left out: `<broker.prefix>.notifications` with any key. A webhook is named by `url` (`https://HOST[:PORT][/PATH]`, with `*` in host and path) and `secret`: the name of the secret with which what goes there is signed (`whsec_` and base64, or text of 24 bytes or more; several, apart by spaces, while it changes). `worker.http.allow` and `worker.http.deny` hold for webhooks, too.");
-    retry_initial: Duration = ("notify.retry.initial", Duration, "1s", Live, "Wait before a notification is sent again the first time; doubled each time.");
+    ("notify.exchange", OptionalText, "~", Live, "Exchange for notifications that name only a key; default: `<broker.prefix>.notifications`.");
+    ("notify.allow", Tree("a list of `exchange`, `key`, `queue` patterns, and of `url` with `secret`"), "~", Live, "Where notifications may go, with `*` in names; default: `<broker.prefix>.notifications` with any key. An entry for a webhook has `url` (`https://HOST[:PORT][/PATH]`, with `*` in host and path) and `secret`: the name of the secret that signs what goes there (`whsec_` and base64, or text of at least 24 bytes; during a change, several, separated by spaces). `worker.http.allow` and `worker.http.deny` apply to webhooks, too.");
+    retry_initial: Duration = ("notify.retry.initial", Duration, "1s", Live, "Wait before a notification is sent again for the first time; it doubles each time.");
     retry_max: Duration = ("notify.retry.max", Duration, "5m", Live, "Longest wait before a notification is sent again.");
-    ("notify.source", OptionalText, "~", Live, "Begin of the `source` of CloudEvents, which names the installation; left out: `/pagurus/<broker.prefix>`.");
+    ("notify.source", OptionalText, "~", Live, "Prefix of the `source` of CloudEvents, which names the installation; default: `/pagurus/<broker.prefix>`.");
     parked_after: Duration = ("notify.parked_after", Duration, "6h", Live, "How long an order may be in `wait`, `polling` or `retry` before a client that asked for `parked` is notified.");
 
-    max_undelivered: usize = ("notify.subscriptions.max_undelivered", Count { least: 100, most: 10_000_000 }, "100000", Live, "Notifications that may wait for the receiver of one subscription. With more it is paused, and `pagurus subscriptions resume NAME --replay --reason WHY` notifies it of what it missed.");
+    max_undelivered: usize = ("notify.subscriptions.max_undelivered", Count { least: 100, most: 10_000_000 }, "100000", Live, "Most notifications that may wait for the receiver of one subscription. Beyond it, the subscription is paused; `pagurus subscriptions resume NAME --replay --reason WHY` sends what it missed.");
 
     /// Targets that notifications may have, with the default exchange.
     with allow: AllowList = SettingsBuilder::notify_allow;
@@ -36,7 +36,7 @@ section! {
     pub struct WebhookSettings;
 
     timeout: Duration = ("notify.webhook.timeout", Duration, "15s", Live, "How long a receiver of webhooks may take to answer.");
-    concurrency: usize = ("notify.webhook.concurrency", Count { least: 1, most: 1000 }, "8", Live, "Notifications that one notifier sends to one receiver of webhooks at a time; a receiver in trouble gets one, after a pause.");
-    max_held_bytes: usize = ("notify.webhook.max_held_bytes", Bytes, "32MiB", Live, "Bodies of webhooks that one notifier holds at a time; while there are more, nothing is taken.");
-    give_up_after: Duration = ("notify.webhook.give_up_after", Duration, "3d", Live, "How long a webhook is tried before it is parked as `given_up`, where people find it and may send it again.");
+    concurrency: usize = ("notify.webhook.concurrency", Count { least: 1, most: 1000 }, "8", Live, "Notifications that one notifier sends to one webhook receiver at a time; a receiver in trouble gets one, after a pause.");
+    max_held_bytes: usize = ("notify.webhook.max_held_bytes", Bytes, "32MiB", Live, "Bytes of webhook bodies that one notifier holds at a time; beyond it, it takes no more.");
+    give_up_after: Duration = ("notify.webhook.give_up_after", Duration, "3d", Live, "How long a webhook is retried before it is parked as `given_up`; a person may then send it again.");
 }

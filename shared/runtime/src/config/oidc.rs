@@ -26,17 +26,17 @@ section! {
     #[derive(Clone)]
     pub struct OidcSettings;
 
-    issuer: Option<String> = ("access.oidc.issuer", OptionalText, "~", Restart, "Address of the OpenID Connect provider, exactly as its discovery document names it in `issuer`, such as `https://id.example/realms/shop`. `https` is demanded, except on this host.");
-    client_id: Option<String> = ("access.oidc.client_id", OptionalText, "~", Restart, "Name of this installation at the provider.");
-    client_secret: Option<String> = ("access.oidc.client_secret", OptionalSecret, "~", Restart, "Secret of this installation at the provider; left out where it is registered as a public client.");
+    issuer: Option<String> = ("access.oidc.issuer", OptionalText, "~", Restart, "Address of the OpenID Connect provider, exactly as `issuer` in its discovery document, such as `https://id.example/realms/shop`. It must be `https`, except on this host.");
+    client_id: Option<String> = ("access.oidc.client_id", OptionalText, "~", Restart, "Client ID of this installation at the provider.");
+    client_secret: Option<String> = ("access.oidc.client_secret", OptionalSecret, "~", Restart, "Client secret of this installation at the provider; none if it is registered as a public client.");
     scopes: Vec<String> = ("access.oidc.scopes", Texts, "[openid, profile]", Restart, "Scopes that a login asks for; `openid` is one of them.");
     groups_claim: String = ("access.oidc.groups_claim", Text, "groups", Restart, "Claim with the groups of a person, in the ID token or else in the answer of the userinfo endpoint: a list of texts, or one text. Dots lead into objects, as in `realm_access.roles`.");
-    name_claim: String = ("access.oidc.name_claim", Text, "preferred_username", Restart, "Claim with the name that is shown and audited; where a person has none, `name`, and then `sub`. Dots lead into objects.");
+    name_claim: String = ("access.oidc.name_claim", Text, "preferred_username", Restart, "Claim with the name that is shown and audited; if a person has none, `name`, then `sub`. Dots lead into objects.");
     algorithms: Vec<String> = ("access.oidc.algorithms", Words(ALGORITHMS), "[RS256, ES256]", Restart, "Algorithms by which tokens may be signed.");
-    acr: Vec<String> = words("access.oidc.acr", OptionalText, "~", Restart, "Classes of authentication (`acr`), apart by spaces, of which a login must have one; left out: any.");
-    clock_skew: Duration = ("access.oidc.clock_skew", DurationOrZero, "60s", Restart, "Difference between the clocks of the provider and of this host that is tolerated, 10 minutes at most.");
-    timeout: Duration = ("access.oidc.timeout", Duration, "10s", Restart, "Longest time of one step of a login, with all requests to the provider.");
-    ("access.oidc.issuers", OptionalText, "~", Restart, "File of the issuers of certificates that are trusted at the provider, in PEM; left out: those that this machine trusts.");
+    acr: Vec<String> = words("access.oidc.acr", OptionalText, "~", Restart, "Authentication classes (`acr`), separated by spaces, one of which a login must have; default: any.");
+    clock_skew: Duration = ("access.oidc.clock_skew", DurationOrZero, "60s", Restart, "Tolerated difference between the clocks of the provider and of this host, at most 10 minutes.");
+    timeout: Duration = ("access.oidc.timeout", Duration, "10s", Restart, "Longest time for one step of a login, including all requests to the provider.");
+    ("access.oidc.issuers", OptionalText, "~", Restart, "File with certificates of issuers, in PEM, that are trusted for the provider; default: those that this machine trusts.");
 
     /// Issuers of certificates that are trusted at the provider; `None` for those of the machine.
     with issuers: Option<PathBuf> = issuers;
@@ -66,7 +66,8 @@ impl OidcSettings {
             (None, Some(_)) => "/access/oidc/client_id",
             _ => return None,
         };
-        let message = "`access.oidc.issuer` goes with `access.oidc.client_id`: set both, or none";
+        let message =
+            "`access.oidc.issuer` and `access.oidc.client_id` belong together: set both, or neither";
         Some(Fault::placed(None, place, message))
     }
 

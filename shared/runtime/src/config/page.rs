@@ -8,8 +8,8 @@ use super::section::{Reload, Setting};
 /// See [`super::defaults_page`].
 pub(super) fn defaults() -> String {
     let mut page = String::from(
-        "# Every key of the configuration with its default. `~` is left out: see the meaning.\n\
-         # (restart) marks keys that can never change while a process runs.\n",
+        "# Every key of the configuration with its default. `~` means not set: see the meaning of the key.\n\
+         # (restart) marks keys that do not change while a process runs.\n",
     );
     let mut before: Vec<&str> = Vec::new();
     for setting in settings() {
@@ -45,14 +45,14 @@ pub(super) fn reference() -> String {
          <!-- Made from the table of keys by a test of pagurus-runtime; run it with\n     \
          UPDATE_GENERATED=1 to write this page again. -->\n\n\
          All services read one YAML file. Dots in the table stand for nesting. Unknown keys are\n\
-         refused. A key can also be given by the environment: `worker.http.timeout` is\n\
+         refused. A key can also be set in the environment: `worker.http.timeout` is\n\
          `PAGURUS__WORKER__HTTP__TIMEOUT`; the value is read as YAML, so quotes keep a number a\n\
-         text. Secrets may stand in files: `PAGURUS__DATABASE__URL_FILE` names one. The environment\n\
-         goes before the file.\n\n\
+         text. A secret may be in a file: `PAGURUS__DATABASE__URL_FILE` names one. The environment\n\
+         overrides the file.\n\n\
          Durations are written `500ms`, `5s`, `1h30m`, `2d`; bytes `65536`, `64KiB`, `1MiB`.\n\
          *Live* keys change while a process runs: on SIGHUP, or a few seconds after the file has\n\
          changed, it reads everything again. Others keep the value of the start until the next one;\n\
-         [how to change the configuration](guides/changing-configuration.md) tells more.\n\n\
+         see [how to change the configuration](guides/changing-configuration.md).\n\n\
          | Key | Value | Default | Change | Meaning |\n|---|---|---|---|---|\n",
     );
     for setting in settings() {

@@ -10,12 +10,12 @@ section! {
     #[derive(Clone, Debug)]
     pub struct RecoverySettings;
 
-    interval: Duration = ("recovery.interval", Duration, "1s", Live, "How often overdue work is looked for.");
-    batch: usize = ("recovery.batch", POSITIVE, "500", Live, "Orders that are recovered in one transaction at most.");
-    max_restarts: u32 = ("recovery.max_restarts", Count { least: 0, most: 1000 }, "5", Live, "Restarts of one stage before its order is taken for poison and fails.");
-    work_timeout: Duration = ("recovery.timeouts.work", Duration, "5m", Live, "How long a stage may run before it is taken for lost.");
-    idle_timeout: Duration = ("recovery.timeouts.idle", Duration, "6h", Live, "How long an order may stay where it is, ready or overdue, before somebody looks why.");
-    process_timeout: Option<Duration> = ("recovery.timeouts.process", OptionalDuration, "~", Live, "How long an order may take in all; left out: any time.");
+    interval: Duration = ("recovery.interval", Duration, "1s", Live, "How often the engine looks for overdue work.");
+    batch: usize = ("recovery.batch", POSITIVE, "500", Live, "Most orders that are recovered in one transaction.");
+    max_restarts: u32 = ("recovery.max_restarts", Count { least: 0, most: 1000 }, "5", Live, "Restarts of one stage before its order counts as poison and fails.");
+    work_timeout: Duration = ("recovery.timeouts.work", Duration, "5m", Live, "How long a stage may run before it counts as lost.");
+    idle_timeout: Duration = ("recovery.timeouts.idle", Duration, "6h", Live, "How long an order may make no progress, ready or overdue, before the engine looks for the cause.");
+    process_timeout: Option<Duration> = ("recovery.timeouts.process", OptionalDuration, "~", Live, "How long an order may take in total; default: any time.");
 
     /// The consistency check.
     with check: CheckSettings = CheckSettings::read;
@@ -26,9 +26,9 @@ section! {
     #[derive(Clone, Debug)]
     pub struct CheckSettings;
 
-    rate: Option<u32> = unless_zero("recovery.check.rate", Count { least: 0, most: 1_000_000 }, "200", Live, "Orders a second whose rows are held against each other in the background, over all activators; `0` lets nobody look.");
-    confirm_after: Duration = ("recovery.check.confirm_after", Duration, "30s", Live, "How long after the first look an inconsistency is looked at a second time; only what is still so is repaired or marked.");
-    first: Vec<String> = words("recovery.check.first", OptionalText, "~", Live, "Names of scenarios, apart by spaces, whose unfinished orders have a round of the check of their own, at the same rate.");
+    rate: Option<u32> = unless_zero("recovery.check.rate", Count { least: 0, most: 1_000_000 }, "200", Live, "Orders per second whose stored rows are checked for contradictions in the background, over all activators; `0` turns the check off.");
+    confirm_after: Duration = ("recovery.check.confirm_after", Duration, "30s", Live, "How long after the first check an inconsistency is checked again; only one that is still there is repaired or marked.");
+    first: Vec<String> = words("recovery.check.first", OptionalText, "~", Live, "Names of scenarios, separated by spaces, whose unfinished orders are also checked in a round of their own, at the same rate.");
 }
 
 section! {
@@ -36,9 +36,9 @@ section! {
     #[derive(Clone, Debug)]
     pub struct FailoverSettings;
 
-    interval: Option<Duration> = unless_zero_time("failover.interval", DurationOrZero, "7d", Live, "Only work handed out within this time is taken over from lost nodes, `0` sets no limit; older work is counted and logged, and found when its work time-out is over.");
-    batch: usize = ("failover.batch", POSITIVE, "10", Live, "Stages taken over from one lost node in one pass, so that the load spreads; the passes for one node are spread over some ten seconds, at most `recovery.interval` apart.");
-    running: WhenLost = when_lost("failover.running", Choice(&["resume", "cancel"]), "resume", Live, "Whether the work of a lost node is handed to others; otherwise its orders are ended as canceled, and may be restarted.");
+    interval: Option<Duration> = unless_zero_time("failover.interval", DurationOrZero, "7d", Live, "Only work handed out within this time is taken over from lost nodes; `0` means no limit. Older work is counted and logged, and recovered after its work time-out.");
+    batch: usize = ("failover.batch", POSITIVE, "10", Live, "Stages taken over from one lost node in one pass, so that the load spreads; the passes for one node are spread over about ten seconds, at most `recovery.interval` apart.");
+    running: WhenLost = when_lost("failover.running", Choice(&["resume", "cancel"]), "resume", Live, "Whether the work of a lost node is handed to other nodes; otherwise its orders end as canceled, and may be restarted.");
 }
 
 /// Fate of the work of a lost node.
@@ -62,8 +62,8 @@ section! {
     #[derive(Clone, Debug)]
     pub struct ShutdownSettings;
 
-    grace: Duration = ("shutdown.grace", DurationOrZero, "30s", Live, "How long running work may go on after the signal to stop.");
-    release: bool = ("shutdown.release", Flag, "true", Live, "Whether work still running then is handed to others; otherwise its orders are ended as canceled, and may be restarted.");
+    grace: Duration = ("shutdown.grace", DurationOrZero, "30s", Live, "How long running work may continue after the signal to stop.");
+    release: bool = ("shutdown.release", Flag, "true", Live, "Whether work that still runs then is handed to other nodes; otherwise its orders end as canceled, and may be restarted.");
 }
 
 section! {
@@ -71,7 +71,7 @@ section! {
     #[derive(Clone, Copy, Debug)]
     pub struct RetentionSettings;
 
-    ended: Duration = days("db.orders.storage_period_in_days.final", POSITIVE, "90", Live, "Days after its end for which an order is kept, unless its scenario says otherwise.");
-    in_progress: Duration = days("db.orders.storage_period_in_days.in_progress", POSITIVE, "180", Live, "Days after its registration after which an order that has not ended is ended `fail`, class `retention.expired`.");
-    rate: Option<u32> = unless_zero("db.orders.removal_rate", Count { least: 0, most: 1_000_000 }, "500", Live, "Orders a second that are looked at, and removed when their time is over; `0` removes nothing.");
+    ended: Duration = days("db.orders.storage_period_in_days.final", POSITIVE, "90", Live, "Days for which an order is kept after its end, unless its scenario says otherwise.");
+    in_progress: Duration = days("db.orders.storage_period_in_days.in_progress", POSITIVE, "180", Live, "Days after its registration at which an unfinished order ends in `fail`, with class `retention.expired`.");
+    rate: Option<u32> = unless_zero("db.orders.removal_rate", Count { least: 0, most: 1_000_000 }, "500", Live, "Orders per second that are checked, and removed after their retention time; `0` removes nothing.");
 }

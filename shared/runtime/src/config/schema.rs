@@ -44,8 +44,7 @@ fn of_setting(setting: &Setting, definitions: &mut Map<String, Value>) -> Value 
         "anyOf": [schema(&form(setting), definitions), {"type": "null"}],
     });
     if setting.default != "~" && !setting.kind.is_secret() {
-        value["description"] =
-            json!(format!("{} Left out: `{}`.{restart}", setting.meaning, setting.default));
+        value["description"] = json!(format!("{} Default: `{}`.{restart}", setting.meaning, setting.default));
     }
     value
 }

@@ -12,11 +12,11 @@ section! {
     #[derive(Clone, Debug)]
     pub struct TelemetrySettings;
 
-    endpoint: Option<String> = ("telemetry.otlp.endpoint", OptionalText, "~", Restart, "Base of the URL of a collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`; traces go to `/v1/traces` under it. Left out: what `OTEL_EXPORTER_OTLP_ENDPOINT` says; without either no span is recorded.");
+    endpoint: Option<String> = ("telemetry.otlp.endpoint", OptionalText, "~", Restart, "Base URL of a collector that accepts OTLP over HTTP, such as `http://127.0.0.1:4318`; traces go to `/v1/traces` under it. Default: `OTEL_EXPORTER_OTLP_ENDPOINT`; without either, no spans are recorded.");
     timeout: Duration = ("telemetry.otlp.timeout", Duration, "5s", Restart, "Longest time of one request to the collector.");
-    queue_size: usize = ("telemetry.otlp.queue_size", Count { least: 1, most: 1_000_000 }, "8192", Restart, "Spans that wait to be sent at most, some 1 KiB each; more are dropped and counted.");
-    sample_ratio: f64 = ratio("telemetry.traces.sample_percentage", Count { least: 0, most: 100 }, "100", Restart, "Part of the orders whose traces are recorded, where their clients send no `traceparent`; that one says it itself.");
-    metric_labels: Vec<String> = ("telemetry.metrics.order_labels", TextsOrNone, "[]", Live, "Keys of labels of orders by whose values ended orders are counted, in `pagurus_ended_by_label_total`: name those that have few values. Of each 200 are counted apart at most, the rest as `other`.");
+    queue_size: usize = ("telemetry.otlp.queue_size", Count { least: 1, most: 1_000_000 }, "8192", Restart, "Most spans that wait to be sent, about 1 KiB each; further ones are dropped and counted.");
+    sample_ratio: f64 = ratio("telemetry.traces.sample_percentage", Count { least: 0, most: 100 }, "100", Restart, "Percentage of orders whose traces are recorded, unless their client sends `traceparent`, which then decides.");
+    metric_labels: Vec<String> = ("telemetry.metrics.order_labels", TextsOrNone, "[]", Live, "Keys of order labels by whose values `pagurus_ended_by_label_total` counts ended orders; choose labels with few values. At most 200 values of each are counted separately, the rest as `other`.");
 }
 
 /// Said of an address of a collector that is none.

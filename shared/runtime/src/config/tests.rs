@@ -131,15 +131,15 @@ database: {url: 'mysql://root:secret@x'}
             "15:35: the entry has no `step`",
             "15:36: unknown key `stepp`; did you mean `step`?",
             "15:47: expected a mapping, found a text",
-            "16:18: an entry has `queue`, or `exchange` with or without `key`",
-            "16:38: an entry has `queue`, or `exchange` with or without `key`",
+            "16:18: an entry needs `queue`, or `exchange` with or without `key`",
+            "16:38: an entry needs `queue`, or `exchange` with or without `key`",
             "16:39: unknown key `exchang`; did you mean `exchange`?",
             "17:9: expected a mapping, found a whole number",
             "18:16: `ladp` is not known; did you mean `ldap`?",
             "19:17: must begin with `postgres://` or `postgresql://`",
         ]
     );
-    assert_eq!(faults("a: 1\na: 2\n"), ["2:1: the key `a` stands here twice; remove one of the two"]);
+    assert_eq!(faults("a: 1\na: 2\n"), ["2:1: the key `a` is given twice; remove one of the two"]);
     let pointer = &check("worker: {http: {timeout: 5}}", std::iter::empty())[0].pointer;
     assert_eq!(pointer, "/worker/http/timeout");
 }
@@ -306,13 +306,13 @@ fn the_reference_page_is_fresh() {
 #[test]
 fn err_1_keys_of_crab_are_reported_with_their_spelling_here() {
     let message = faults("crab: {execution: {}}\n").join("\n");
-    assert!(message.contains("unknown key `crab`; leave `crab` out"), "{message}");
+    assert!(message.contains("unknown key `crab`; remove `crab`"), "{message}");
     for prefix in ["", "crab.", "ps.crab.crab_akka."] {
         let key = format!("{prefix}execution.error_handling.sync.mode");
         let message = faults(&format!("{key}: retry\n")).join("\n");
         assert!(
             message.ends_with(
-                "write it nested, one name a level: {execution: {error_handling: {sync: {mode: …}"
+                "write it nested, one name per level: {execution: {error_handling: {sync: {mode: …}"
             ),
             "{message}"
         );
@@ -325,9 +325,9 @@ fn addresses_that_lead_nowhere_and_levels_that_are_none_are_refused() {
     for (text, says) in [
         ("broker: {url: 'amqps://u:secret@h?verify=never'}", "none of verify_peer, verify_none"),
         ("broker: {url: 'http://u:secret@h'}", "must begin with `amqp://`"),
-        ("broker: {url: 'amqp://u:secret@h:99999'}", "is no AMQP URL"),
+        ("broker: {url: 'amqp://u:secret@h:99999'}", "is not an AMQP URL"),
         ("database: {url: 'mysql://u:secret@h'}", "must begin with `postgres://`"),
-        ("database: {url: 'postgres://u:secret@h:99999/d'}", "is no URL of a database"),
+        ("database: {url: 'postgres://u:secret@h:99999/d'}", "is not a URL of a database"),
         ("database: {url: 'postgres://u:secret@h/d?sslmode=allow'}", "none of disable, prefer, require"),
         ("telemetry: {otlp: {endpoint: 'http://'}}", "and name a host"),
         ("telemetry: {otlp: {endpoint: '127.0.0.1:4318'}}", "must begin with `http://`"),
@@ -368,7 +368,7 @@ fn variables_that_are_no_text_are_reported_and_those_of_others_are_not_read() {
     assert_eq!(faults.len(), 2, "{faults:?}");
     assert_eq!(
         (&*faults[0].pointer, &*faults[0].message),
-        ("PAGURUS__DATABASE__URL", "the value is no UTF-8")
+        ("PAGURUS__DATABASE__URL", "the value is not UTF-8")
     );
 }
 

@@ -12,8 +12,8 @@ pub(super) fn of(settings: &Settings) -> Vec<String> {
     let mut warnings = Vec::new();
     if flows.mode.stops() && flows.limiting_classes.is_empty() && flows.built_in_classes.is_empty() {
         let still = match flows.mode {
-            DistributionMode::LimitedFlows => "limits follow the time of calls alone",
-            _ => "so the mode does what `simple` does",
+            DistributionMode::LimitedFlows => "limits follow only the time of calls",
+            _ => "so the mode works like `simple`",
         };
         warnings.push(format!(
             "`distribution.mode: {}`: no error class is limiting, and no flow is ever stopped by failures; {still}: name \
@@ -102,7 +102,7 @@ mod tests {
             ("{}".to_owned(), None),
             ("distribution: {mode: stopped_flows}".to_owned(), None),
             (without_built_in("stopped_flows"), Some("no error class is limiting")),
-            (without_built_in("limited_flows"), Some("follow the time of calls alone")),
+            (without_built_in("limited_flows"), Some("follow only the time of calls")),
             (with("stopped_flows", "down"), Some("no rule of `execution.error_handling` gives it")),
             (with("stopped_flows", "async.timeout"), None),
             (with("simple", "async.timeout"), Some("have no effect in this mode")),

@@ -34,22 +34,22 @@ static WORDS: Keys = Keys::with_rules(
         key("http", Form::Named(&http::HTTP), "Calls a system over HTTP."),
         key("amqp", Form::Fields(&amqp::KEYS), "Publishes a message."),
         key("script", Form::Text, "Code in the script language."),
-        key("wait", Form::Either(&[Form::Fields(&WAIT), Form::Bare]), "Rests until the answers to all requests are in; leads to a waiting state."),
-        key("sleep", Form::Fields(&SLEEP), "Rests until a time; leads to a sleeping state."),
-        key("actor", Form::Fields(&actor::ACTOR), "Hands a task to a program outside, and rests until its decision."),
-        key("order", Form::Fields(&actor::ORDER), "Starts a child order, and awaits its end if asked to."),
-        key("choose", filled_list(&Form::Fields(&choose::BRANCH)), "Does the actions of the first branch whose condition holds."),
+        key("wait", Form::Either(&[Form::Fields(&WAIT), Form::Bare]), "Waits until all requests are answered; leads to a waiting state."),
+        key("sleep", Form::Fields(&SLEEP), "Sleeps until a time; leads to a sleeping state."),
+        key("actor", Form::Fields(&actor::ACTOR), "Hands a task to an external program, and waits for its decision."),
+        key("order", Form::Fields(&actor::ORDER), "Starts a child order, and optionally waits for its end."),
+        key("choose", filled_list(&Form::Fields(&choose::BRANCH)), "Runs the actions of the first branch whose condition holds."),
         key("parallel", choose::PARALLEL, "Makes 1 to 20 HTTP requests at once."),
-        key("each", Form::Fields(&each::KEYS), "Does the same actions for every element of a list."),
-        key("do", Form::Fields(&run::KEYS), "Runs an operation right here, with names of its own."),
+        key("each", Form::Fields(&each::KEYS), "Runs the same actions for every element of a list."),
+        key("do", Form::Fields(&run::KEYS), "Runs an operation here, with names of its own."),
         key("log", Form::AsWritten, "Writes a line to the log of the order."),
-        key("release", Form::Bare, "Gives up the queue of a sequential order before its end."),
+        key("release", Form::Bare, "Releases the queue of a sequential order before its end."),
     ],
     &[KeyRule::ExactlyOne],
 );
 
 #[rustfmt::skip]
-static WAIT: Keys = Keys::new(&[key("timeout", Form::Lapse, "How long; left out, as long as the order may wait.")]);
+static WAIT: Keys = Keys::new(&[key("timeout", Form::Lapse, "How long; default: as long as the order may wait.")]);
 
 #[rustfmt::skip]
 static SLEEP: Keys = Keys::with_rules(
@@ -85,7 +85,7 @@ pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<D
 pub(super) fn actions_of(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Vec<DraftAction> {
     if spot.node.as_list().is_none() {
         let fault = spot.must_be("a list of actions");
-        reader.push(fault.hint("begin each action with `- `"));
+        reader.push(fault.hint("start each action with `- `"));
         return Vec::new();
     }
     let items: Vec<Spot<'_>> = spot.items().collect();
@@ -114,7 +114,7 @@ fn bare(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, word: &str) -> Option<
             None
         }
         word if WORDS.has(word) => {
-            let fault = spot.fault(format!("the action `{word}` says nothing of what to do"));
+            let fault = spot.fault(format!("the action `{word}` does not say what to do"));
             reader.push(fault.hint(format!("write it like `{}`", example(word))));
             None
         }
@@ -127,14 +127,14 @@ fn bare(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, word: &str) -> Option<
 }
 
 fn misplaced_savepoint(reader: &mut ScenarioReader<'_>, mark: &Mark) {
-    let fault = mark.fault("a savepoint stands between the actions of an operation, and nowhere else");
-    reader.push(fault.hint("in a workflow, begin a state of its own with `entryPoint: true`"));
+    let fault = mark.fault("a savepoint may stand only between the actions of an operation");
+    reader.push(fault.hint("in a workflow, start a state of its own with `entryPoint: true`"));
 }
 
 fn with_keys(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<DraftAction> {
     let mut entries = spot.entries();
     let Some((mark, member)) = entries.next() else {
-        let fault = spot.fault("an action without a word");
+        let fault = spot.fault("the action is empty");
         reader.push(with_nearest(fault, "", WORDS.names()));
         return None;
     };
@@ -142,14 +142,14 @@ fn with_keys(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<DraftAc
         let (word, key) = (quoted(&member.label), quoted(&other.label));
         let fault = second.fault(format!("{key} stands beside {word}"));
         reader.push(if WORDS.has(&other.label) {
-            fault.hint("begin the next action with `- `")
+            fault.hint("start the next action with `- `")
         } else {
             fault.hint(format!("indent it further if it belongs to {word}"))
         });
     }
     let word = member.label.as_str();
     if !matches!(word, "wait" | "release") && WORDS.has(word) && member.node.is_null() {
-        let fault = mark.fault(format!("the action `{word}` says nothing of what to do"));
+        let fault = mark.fault(format!("the action `{word}` does not say what to do"));
         reader.push(fault.hint(format!("write it like `{}`", example(word))));
         return None;
     }
@@ -246,7 +246,7 @@ fn raised(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, code: &str, calls: &
             }
             Some(_) => {}
             None => {
-                let fault = mark.fault("an event is raised by a name that only a run can tell");
+                let fault = mark.fault("the name of the event is known only at run time");
                 reader
                     .push(fault.hint("write the name as a text, `event(\"NAME\")`; `if` or `switch` choose"));
             }
@@ -340,7 +340,7 @@ fn end_of_sleep(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Temp
     if let Some(text) = template.constant_text()
         && !is_time(text)
     {
-        let fault = spot.fault(format!("{} is not a time with its offset", quoted(text)));
+        let fault = spot.fault(format!("{} is not a time with an offset", quoted(text)));
         reader.push(fault.hint("write it like `2030-12-31T08:00:00+03:00`"));
         return None;
     }

@@ -20,32 +20,36 @@ const LONGEST_NAME: usize = 64;
 #[rustfmt::skip]
 pub(super) static ACTOR: Keys = Keys::new(&[
     required("name", Form::Matching("^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"), "The queue of its tasks is `pagurus.actors.NAME`."),
-    key("body", Form::Something, "What the task says."),
-    key("workTimeout", Form::Lapse, "For one hand-out without a decision or a heartbeat; left out, `1m`."),
+    key("body", Form::Something, "The content of the task."),
+    key("workTimeout", Form::Lapse, "Time-out for one hand-out without a decision or a heartbeat; default: `1m`."),
     key("restartAfterWorkTimeout", Form::Flag, "Hand the task out again after that; `false` fails with `actor.timeout`."),
     key("acceptFirst", Form::Flag, "The first decision counts, whichever hand-out it answers; `false` takes only that of the newest."),
-    key("taskTimeout", Form::LapseOrZero, "For all hand-outs together."),
-    key("forceFinishAfterTaskTimeout", Form::Flag, "Whether a task at work ends with its time-out, too, whatever its heartbeats."),
+    key("taskTimeout", Form::LapseOrZero, "Time-out for all hand-outs together."),
+    key("forceFinishAfterTaskTimeout", Form::Flag, "Whether the time-out also ends a task in progress, whatever its heartbeats."),
     key("save", http::SAVE, "Variables to set from the decision."),
 ]);
 
 /// The keys of a child order.
 pub(super) static ORDER: Keys = Keys::with_rules(
     &[
-        key("id", Form::Something, "The id of the child; left out, made of the parent's and the place."),
+        key(
+            "id",
+            Form::Something,
+            "The id of the child; default: made from that of the parent and the place.",
+        ),
         required("scenario", Form::Something, "The scenario that the child runs."),
-        key("scenarioVersion", Form::Something, "The version of it; left out, the newest."),
+        key("scenarioVersion", Form::Something, "Its version; default: the newest."),
         key("params", Form::Something, "The parameters."),
         key("mode", Form::Something, "`parallel` or `sequential`."),
         key("queue", Form::Something, "The queue of a sequential child."),
         key("priority", Form::Something, "`high`, `normal` or `low`."),
-        key("flow", Form::Something, "The flow; left out, by the attributes of the configuration."),
-        key("transactionId", Form::Something, "What belongs together; left out, that of the parent."),
+        key("flow", Form::Something, "The flow; default: by the attributes in the configuration."),
+        key("transactionId", Form::Something, "Id of the business transaction; default: that of the parent."),
         key("labels", Form::Something, "The labels of the child: a mapping of keys to texts."),
         key("lifecycle", Form::Something, "When it may start, and what it waits for."),
-        key("wait", Form::Flag, "Await its end, and get it as `callbacks.NAME.body`."),
-        key("request", Form::Matching(IDENTIFIER), "The NAME of the request for its end; left out, `order`."),
-        key("timeout", Form::Lapse, "How long its end is awaited right here."),
+        key("wait", Form::Flag, "Wait for its end, and get it as `callbacks.NAME.body`."),
+        key("request", Form::Matching(IDENTIFIER), "The NAME of the request for its end; default: `order`."),
+        key("timeout", Form::Lapse, "How long to wait for its end here."),
     ],
     &[KeyRule::Needs("request", "wait"), KeyRule::Needs("timeout", "wait")],
 );
@@ -136,7 +140,7 @@ pub(super) fn read_order(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Ac
     let timeout = fields.get("timeout").and_then(|spot| reader.lapse(spot, LONGEST_DURATION));
     let named = http::name_of_request(reader, &fields);
     if !waits && let Some((mark, _)) = fields.entry("request").or_else(|| fields.entry("timeout")) {
-        let fault = mark.fault("nobody awaits the end of this order");
+        let fault = mark.fault("no action waits for the end of this order");
         reader.push(fault.hint("add `wait: true`, or remove the key"));
     }
     if waits {

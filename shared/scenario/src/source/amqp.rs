@@ -14,10 +14,10 @@ use crate::{Action, AmqpAction};
 pub(super) static KEYS: Keys = Keys::new(&[
     required("exchange", Form::Matching(r"^(?!amq\.).{1,255}$"), "The exchange, neither the default one nor one of the broker or the engine."),
     required("key", SHORT_TEXT, "The routing key."),
-    key("vhost", SHORT_TEXT, "The virtual host; left out, the engine's own."),
+    key("vhost", SHORT_TEXT, "The virtual host; default: the engine's own."),
     key("headers", HEADERS, "Header fields of the message."),
-    key("body", Form::Something, "A text as it is, all else as JSON."),
-    key("request", Form::Matching(IDENTIFIER), "Registers an asynchronous request of this name, which a `wait` awaits."),
+    key("body", Form::Something, "A text is sent as it is, anything else as JSON."),
+    key("request", Form::Matching(IDENTIFIER), "Registers an asynchronous request of this name, for which a `wait` waits."),
     GIVEN_UP,
 ]);
 
@@ -89,7 +89,7 @@ fn exchange(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Template
     let template = short_text(reader, spot)?;
     let fault = match template.constant_text() {
         Some("") => spot
-            .fault("the default exchange is not published to")
+            .fault("messages cannot be published to the default exchange")
             .hint("name an exchange of your own; the default one would reach any queue by its name"),
         Some(name) if name.starts_with("amq.") => {
             spot.fault(format!("{} belongs to the broker", quoted(name))).hint("name an exchange of your own")

@@ -100,7 +100,7 @@ fn check_initial(graph: &DraftGraph<'_>, report: FaultSink<'_>) {
     if let Some(kind @ (StateKind::Waiting | StateKind::Sleeping)) = graph.draft.states[at].kind {
         let message = format!("the initial state {} is {kind}", quoted(&named.name));
         let fault = named.mark.fault(message);
-        report(fault.hint("begin with a plain state: nothing could end this rest"));
+        report(fault.hint("start with a plain state: nothing could end this wait"));
     }
 }
 
@@ -124,7 +124,7 @@ fn check_targets(draft: &Draft, report: FaultSink<'_>) {
         // Looking back over thousands of names would take long; no real scenario has them.
         let earlier = &targets[position.saturating_sub(100)..position];
         if earlier.iter().any(|other| other.name == named.name) {
-            let fault = named.mark.fault(format!("the target state {name} stands here twice"));
+            let fault = named.mark.fault(format!("the target state {name} is given twice"));
             report(fault.hint("remove one of the two"));
         }
     }
@@ -138,19 +138,19 @@ fn check_kind(state: &DraftState, report: FaultSink<'_>) {
     let article = article(kind);
     let acts = matches!(kind, StateKind::Plain | StateKind::Polling);
     if let Some(mark) = state.actions_mark.as_ref().filter(|_| !acts) {
-        let fault = mark.fault(format!("{article} state holds no actions"));
+        let fault = mark.fault(format!("{article} state cannot have actions"));
         report(fault.hint("move them to a plain state before or after it"));
     }
     if let Some(mark) = state.entry_point.as_ref().filter(|_| !acts) {
-        let fault = mark.fault(format!("{article} state is no entry point"));
-        report(fault.hint("mark the plain state from which a restart shall go on"));
+        let fault = mark.fault(format!("{article} state cannot be an entry point"));
+        report(fault.hint("mark the plain state from which a restart is to continue"));
     }
     if let Some(mark) = state.on_mark.as_ref().filter(|_| kind == StateKind::Terminal) {
-        let fault = mark.fault("a terminal state has no transitions");
+        let fault = mark.fault("a terminal state cannot have transitions");
         report(fault.hint("remove `on`, or `kind: terminal`"));
     }
     if let Some((_, mark)) = state.outcome.as_ref().filter(|_| kind != StateKind::Terminal) {
-        let fault = mark.fault(format!("{article} state has no outcome"));
+        let fault = mark.fault(format!("{article} state cannot have an outcome"));
         report(fault.hint("write `outcome` in the terminal state that it leads to"));
     }
     match (&state.poll_mark, kind) {
@@ -220,7 +220,7 @@ fn check_entry(draft: &Draft, state: &DraftState, edges: &[Option<usize>], repor
                 let message = format!("`{event}` must not lead to {name}, which is {kind}");
                 let fault = mark.fault(message);
                 report(fault.hint(format!(
-                    "lead to a plain state with the action `{action}` and `on: {{{action}: {}}}`",
+                    "use a plain state with the action `{action}` and `on: {{{action}: {}}}`",
                     target.name.name
                 )));
             }

@@ -13,8 +13,8 @@ const OF_DEPLOYMENT: &str = "retry_duration_control";
 pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, scenario: &str) -> ErrorPolicy {
     if let Some((key, _)) = spot.node.entry(OF_DEPLOYMENT) {
         let mark = Mark { at: key.at, pointer: spot.mark.pointer.clone() };
-        let fault = mark.fault(format!("{} is no matter of one scenario", quoted(OF_DEPLOYMENT)));
-        reader.push(fault.hint("remove it: the deployment says it for all"));
+        let fault = mark.fault(format!("{} cannot be set by one scenario", quoted(OF_DEPLOYMENT)));
+        reader.push(fault.hint("remove it: the deployment sets it for all scenarios"));
         return ErrorPolicy::default();
     }
     match ErrorPolicy::read(spot.node) {
@@ -48,7 +48,6 @@ fn warn_of_idle_policies(
             quoted(policy),
             quoted(scenario)
         ));
-        reader
-            .warn(warning.hint("leave `scenarios` out: what a scenario brings along is for its own orders"));
+        reader.warn(warning.hint("remove `scenarios`: the rules of a scenario apply only to its own orders"));
     }
 }

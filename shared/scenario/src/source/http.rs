@@ -73,7 +73,7 @@ fn read_parts(
     if let (Some(spot), Some(_)) = (fields.get("url"), &certificate)
         && spot.node.as_str().is_some_and(|url| url.to_ascii_lowercase().starts_with("http://"))
     {
-        let fault = spot.fault("a certificate is shown over TLS only");
+        let fault = spot.fault("a certificate can be presented only over TLS");
         reader.push(fault.hint("write `https://`, or remove `auth: {certificate: …}`"));
     }
     reader.is_sent = false;
@@ -193,7 +193,7 @@ fn url(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Template> {
     let parts = literal_parts(&template);
     let has_gap = |text: &&str| text.contains(|c: char| c.is_whitespace() || c.is_control());
     if parts.iter().flatten().any(has_gap) {
-        let fault = spot.fault("a URL has no spaces and no line breaks");
+        let fault = spot.fault("a URL may not contain spaces or line breaks");
         reader.push(fault.hint("write a space as `%20`"));
         return None;
     }
@@ -213,13 +213,13 @@ fn check_address(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, first: &str, 
     });
     let Some(scheme) = scheme else {
         let fault = spot.fault("a URL begins with `http://` or `https://`");
-        reader.push(fault.hint("write it so, or begin with a constant: `${config.NAME}/path`"));
+        reader.push(fault.hint("write it so, or start with a constant: `${config.NAME}/path`"));
         return false;
     };
     let rest = &flat[scheme.len()..];
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest);
     if authority.contains('@') {
-        let fault = spot.fault("a URL holds no user and no password");
+        let fault = spot.fault("a URL may not contain a user or a password");
         reader.push(fault.hint("write `auth: {username: …, password: …}`"));
         return false;
     }
@@ -258,10 +258,10 @@ fn headers(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>) -> Vec<NamedTem
             let fault = mark.fault(format!("the header field {shown} is written by the engine"));
             reader.push(fault.hint("remove it"));
         } else if lower == "authorization" && fields.get("auth").is_some() {
-            let fault = mark.fault(format!("{shown} and `auth` say the same"));
+            let fault = mark.fault(format!("{shown} and `auth` set the same header"));
             reader.push(fault.hint("remove one of the two"));
         } else if seen.contains(&lower) {
-            let fault = mark.fault(format!("the header field {shown} stands here twice"));
+            let fault = mark.fault(format!("the header field {shown} is given twice"));
             reader.push(fault.hint("remove one of the two: upper and lower case are the same"));
         }
         // Comparing many with many would take long, and no real request has them.
@@ -270,7 +270,7 @@ fn headers(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>) -> Vec<NamedTem
         }
         let is_bad = |c: char| c.is_control() && c != '\t';
         if literal_parts(value).iter().flatten().any(|text| text.contains(is_bad)) {
-            let fault = mark.fault(format!("the value of {shown} has a line break in it"));
+            let fault = mark.fault(format!("the value of {shown} contains a line break"));
             reader.push(fault.hint("write it on one line; use `>-` for a long text"));
         }
     }
@@ -352,7 +352,7 @@ fn certificate(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<Strin
     let name = reader.text(spot)?;
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if name.is_empty() || name.starts_with('.') || !name.bytes().all(is_allowed) {
-        let fault = spot.fault(format!("{} is no name of a certificate", quoted(name)));
+        let fault = spot.fault(format!("{} is not a name of a certificate", quoted(name)));
         reader.push(fault.hint("write letters, digits, `-`, `_` and `.`"));
         return None;
     }

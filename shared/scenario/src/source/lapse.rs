@@ -33,7 +33,7 @@ pub(super) fn duration_template(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>
     if let Template::Text(_) = &template
         && literal_is_no_duration(&template)
     {
-        let fault = spot.fault("no value of the expression makes this a duration");
+        let fault = spot.fault("this is not a duration, whatever the expression yields");
         reader.push(fault.hint("write it like `${params.days}d`"));
         return None;
     }

@@ -63,7 +63,7 @@ fn parts(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Vec<OperationPart>
     match spot.node.as_list() {
         None => {
             let fault = spot.must_be("a list of actions");
-            reader.push(fault.hint("begin each action with `- `"));
+            reader.push(fault.hint("start each action with `- `"));
         }
         Some([]) => {
             let fault = spot.fault("an operation without actions does nothing");
@@ -126,7 +126,7 @@ fn begin_at_savepoint(
         return;
     }
     if parts.iter().any(|part| part.name == name) {
-        let fault = spot.fault(format!("the savepoint {} stands here twice", quoted(name)));
+        let fault = spot.fault(format!("the savepoint {} is given twice", quoted(name)));
         reader.push(fault.hint("give each a name of its own"));
         return;
     }
@@ -142,14 +142,15 @@ fn begin_at_savepoint(
 fn check_nested(reader: &mut ScenarioReader<'_>, draft: &DraftAction) -> bool {
     let mut good = true;
     for event in &draft.raises {
-        let fault = event.mark.fault("an operation knows no events of its own");
+        let fault = event.mark.fault("an operation cannot raise events");
         reader.push(fault.hint("write a workflow, whose states lead them somewhere"));
         good = false;
     }
     for action in draft.branches.iter().flat_map(|branch| &branch.actions) {
         if action.branches.is_empty() && action.effect.ends.is_some() {
-            let fault = action.mark.fault("an operation rests between its actions, not inside a `choose`");
-            reader.push(fault.hint("move it behind the `choose`, or write a workflow"));
+            let fault =
+                action.mark.fault("an operation may suspend between its actions, not inside a `choose`");
+            reader.push(fault.hint("move it after the `choose`, or write a workflow"));
             good = false;
         }
         good &= check_nested(reader, action);

@@ -93,12 +93,12 @@ fn too_much(spot: &Spot<'_>, why: &TooMuch) -> Fault {
                         `anyOf`, `oneOf` or `$ref` multiplies what it leads to";
             spot.fault(message).hint(hint)
         }
-        TooMuch::Endless => spot.fault("the schema refers to itself without an end").hint(
-            "let a reference to itself stand under `properties` or `items`, and chains be shorter than 256",
-        ),
-        TooMuch::Large => spot
-            .fault("the schema is too large to be counted")
-            .hint("describe fewer parameters, or less of them"),
+        TooMuch::Endless => spot
+            .fault("the schema refers to itself endlessly")
+            .hint("put references to itself under `properties` or `items`, and keep chains shorter than 256"),
+        TooMuch::Large => {
+            spot.fault("the schema is too large to check").hint("describe fewer parameters, or less of them")
+        }
     }
 }
 
@@ -127,7 +127,7 @@ fn check_references(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) {
         }
         match (member.label.as_str(), text) {
             ("$ref" | "$dynamicRef", Some(target)) if !target.starts_with('#') => {
-                let message = format!("{} leads out of the schema", quoted(target));
+                let message = format!("{} points outside the schema", quoted(target));
                 let fault = member.fault(message);
                 reader.push(fault.hint("put it under `$defs`, and write `$ref: \"#/$defs/NAME\"`"));
             }
@@ -155,7 +155,7 @@ fn fault_of(spot: &Spot<'_>, error: &jsonschema::ValidationError<'_>) -> Fault {
     if keyword == "pattern" {
         return fault.hint("patterns have no look-around and no references back");
     }
-    fault.hint("write it as JSON Schema 2020-12 has it")
+    fault.hint("write it as in JSON Schema 2020-12")
 }
 
 /// The value at a JSON pointer.
@@ -175,9 +175,9 @@ pub(super) fn check_numbers(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, in
     if !in_schema && spot.node.changed_by_typing() {
         let source = spot.node.source_text().unwrap_or_default();
         let shown = quoted(source);
-        let fault = spot.fault(format!("{shown} is read as a number, which loses its form"));
+        let fault = spot.fault(format!("{shown} is read as a number and loses its format"));
         let in_quotes = shortened(source, 64);
-        reader.push(fault.hint(format!("keep it by quotes: \"{in_quotes}\"")));
+        reader.push(fault.hint(format!("put it in quotes: \"{in_quotes}\"")));
     }
     for item in spot.items() {
         check_numbers(reader, &item, in_schema);

@@ -169,7 +169,7 @@ impl ScenarioReader<'_> {
     pub(super) fn into_faults(mut self) -> Vec<Fault> {
         self.faults.sort_by_key(|fault| fault.at);
         if self.left_out > 0 {
-            let message = format!("{} more faults are left out", self.left_out);
+            let message = format!("{} more faults are not listed", self.left_out);
             self.faults.push(Fault::placed(None, "", message));
         }
         self.faults
@@ -214,7 +214,7 @@ impl ScenarioReader<'_> {
                 self.push(if self.fault_count() >= HINTED {
                     fault
                 } else if RETRIES.contains(&name) {
-                    fault.hint("what is repeated, and how often, is said by rules: those of the scenario under `errors`, and those of the deployment; see docs/guides/errors.md")
+                    fault.hint("retries are set by rules: those of the scenario under `errors`, and those of the deployment; see docs/guides/errors.md")
                 } else {
                     with_nearest(fault, name, keys.names())
                 });
@@ -288,7 +288,7 @@ impl ScenarioReader<'_> {
         };
         let label = quoted(&spot.label);
         let fault = match parse_duration(text) {
-            Ok(duration) if duration.is_zero() => spot.fault(format!("{label} must be longer than nothing")),
+            Ok(duration) if duration.is_zero() => spot.fault(format!("{label} must be longer than zero")),
             Ok(duration) if duration > longest => {
                 let fault = spot.fault(format!("{} is too long for {label}", quoted(text)));
                 fault.hint(format!("write at most `{}`", in_largest_unit(longest)))

@@ -25,11 +25,11 @@ pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, mask: &Mask
         let path = text.strip_prefix("params.").filter(|path| path.split('.').all(|part| !part.is_empty()));
         match path {
             None => {
-                let message = format!("{} is no path of a parameter", quoted(text));
+                let message = format!("{} is not a path of a parameter", quoted(text));
                 reader.push(member.fault(message).hint(HINT));
             }
             Some(path) if mask.hides_param(path) => {
-                let message = format!("{} is masked: nobody may find it by its value", quoted(text));
+                let message = format!("{} is masked, so no order can be found by it", quoted(text));
                 reader.push(member.fault(message));
             }
             Some(path) if is_name => {

@@ -11,13 +11,13 @@ const HINT: &str = "write it like `sequential: \"${params.msisdn}\"`, or `\"sim-
 pub(super) fn read(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, mask: &Mask) -> Option<QueueTemplate> {
     let template = reader.text_template(spot)?;
     let Some(pieces) = pieces(&template) else {
-        let message = format!("{} takes more than parameters", quoted(reader.text(spot)?));
+        let message = format!("{} uses more than parameters", quoted(reader.text(spot)?));
         reader.push(spot.fault(message).hint(HINT));
         return None;
     };
     let queue = QueueTemplate::new(pieces);
     if let Some(path) = queue.params().find(|path| mask.hides_param(path)) {
-        let message = format!("`params.{path}` is masked, and everybody sees the names of queues");
+        let message = format!("`params.{path}` is masked, but the names of queues are visible to everybody");
         reader.push(spot.fault(message).hint("name the queue by another parameter"));
         return None;
     }

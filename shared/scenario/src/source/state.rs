@@ -18,13 +18,13 @@ pub(super) const STATES: Form =
 #[rustfmt::skip]
 static KEYS: Keys = Keys::with_rules(
     &[
-        key("kind", Form::Words(kinds), "What the state is; left out, `plain`."),
-        key("entryPoint", Form::Flag, "A restart, or a repeat of what failed while waiting, begins at the last such state."),
+        key("kind", Form::Words(kinds), "What the state is; default: `plain`."),
+        key("entryPoint", Form::Flag, "A restart, or an asynchronous retry, starts at the last such state."),
         key("actions", list(&Form::Named(&action::ACTION)), "What is done, from top to bottom."),
         key("on", ON, "The events, each with the state that follows."),
-        key("outcome", Form::Words(outcomes), "Of a terminal state: status of the order; left out, `success`."),
-        key("poll", Form::Fields(&POLL), "The rhythm of a polling state."),
-        key("retryFailedOnly", Form::Flag, "An asynchronous retry sends only those requests again whose answers failed or did not come."),
+        key("outcome", Form::Words(outcomes), "Of a terminal state: status of the order; default: `success`."),
+        key("poll", Form::Fields(&POLL), "How often a polling state polls."),
+        key("retryFailedOnly", Form::Flag, "An asynchronous retry repeats only requests whose answers failed or did not come."),
     ],
     &[
         KeyRule::Where { key: "kind", word: "plain", is_default: true, needs: &[], refuses: &["outcome", "poll"] },
@@ -48,17 +48,17 @@ const ON: Form = Form::Open {
 };
 
 static TRANSITIONS: Keys = Keys::new(&[
-    key("success", Form::Text, "All actions went through, or a script called `success()`."),
+    key("success", Form::Text, "All actions succeeded, or a script called `success()`."),
     key("fail", Form::Text, "An action failed and is not retried, or a script called `fail(…)`."),
     key("sleep", Form::Text, "The action `sleep` was reached; leads to a sleeping state."),
     key("wait", Form::Text, "The action `wait` was reached; leads to a waiting state."),
-    key("callback", Form::Text, "Of a waiting state: the answers to all requests are in."),
-    key("timeout", Form::Text, "Of a waiting, sleeping or polling state: the time is over."),
+    key("callback", Form::Text, "Of a waiting state: all requests are answered."),
+    key("timeout", Form::Text, "Of a waiting, sleeping or polling state: the time has passed."),
     key("timeout:process", Form::Text, "The order outlived its process time-out here."),
 ]);
 
 static POLL: Keys = Keys::new(&[
-    key("delay", Form::LapseOrZero, "The time before the first attempt; left out, none."),
+    key("delay", Form::LapseOrZero, "The time before the first attempt; default: none."),
     required("interval", Form::Lapse, "The time between attempts."),
     required("timeout", Form::Lapse, "The time for all attempts, from the entry of the state."),
 ]);
@@ -201,7 +201,7 @@ fn read_actions(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>, state: &mu
     state.actions_mark = Some(mark.clone());
     if spot.node.as_list().is_none() {
         let fault = spot.must_be("a list of actions");
-        reader.push(fault.hint("begin each action with `- `"));
+        reader.push(fault.hint("start each action with `- `"));
         return false;
     }
     let mut understood = true;
@@ -301,11 +301,10 @@ fn event(
     match (event, word) {
         (Some(_), _) => {}
         (None, "poll") => {
-            let fault =
-                mark.fault("`poll` is no transition: the state stays, and tries again after its interval");
-            reader.push(
-                fault.hint("remove it; `timeout` says what follows when the time of the polling is over"),
+            let fault = mark.fault(
+                "`poll` is not a transition: the order stays in the state and tries again after the interval",
             );
+            reader.push(fault.hint("remove it; `timeout` says what follows when polling takes too long"));
         }
         (None, word) => {
             let fault = mark.fault(format!("there is no event {}", quoted(word)));

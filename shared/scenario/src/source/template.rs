@@ -86,8 +86,8 @@ impl ScenarioReader<'_> {
     fn text_of_template(&mut self, spot: &Spot<'_>, text: &str) -> Option<Template> {
         let secret = names_a_secret(text);
         if secret && !self.is_sent {
-            let fault = spot.fault("a secret has no place here");
-            self.push(fault.hint("name it in what an `http` or `amqp` action sends, and nowhere else"));
+            let fault = spot.fault("a secret is not allowed here");
+            self.push(fault.hint("name it only in what an `http` or `amqp` action sends"));
             return None;
         }
         match Template::compile_with(text, self.scripting, &self.locals) {
@@ -99,7 +99,7 @@ impl ScenarioReader<'_> {
                 Some(template)
             }
             Err(_) if secret => {
-                let fault = spot.fault("a secret stands alone between the braces");
+                let fault = spot.fault("a secret must stand alone between the braces");
                 self.push(
                     fault.hint("write `${secret.NAME}`, with letters, digits, `_` and `-` in its name"),
                 );

@@ -88,10 +88,10 @@ fn rec_13_attributes_are_names_for_parameters_that_are_not_masked() {
     let many = format!("{{{}}}", many.join(", "));
     for (bad, text) in [
         ("[a]", "must be a mapping of names to paths"),
-        ("{a: customer.id}", "is no path of a parameter"),
-        ("{a: params.}", "is no path of a parameter"),
+        ("{a: customer.id}", "is not a path of a parameter"),
+        ("{a: params.}", "is not a path of a parameter"),
         ("{'a b': params.a}", "not a name for an attribute"),
-        ("{a: params.card.number}", "is masked: nobody may find it by its value"),
+        ("{a: params.card.number}", "is masked, so no order can be found by it"),
         (many.as_str(), "a scenario has 10 attributes at most"),
     ] {
         let faults = with(bad).unwrap_err();

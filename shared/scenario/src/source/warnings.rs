@@ -162,7 +162,7 @@ impl ScenarioReader<'_> {
     pub(super) fn note_template(&mut self, spot: &Spot<'_>, text: &str, template: &Template) {
         let Some(noted) = self.noted.as_mut() else { return };
         if text.find("{{").is_some_and(|at| text[at..].contains("}}")) {
-            let warning = spot.fault("`{{…}}` means nothing here and stays as it stands");
+            let warning = spot.fault("`{{…}}` has no meaning here and stays as it is");
             noted.warnings.push(warning.hint("write `${…}` for a value"));
         }
         template.each_expression(&mut |expression| match expression {
@@ -213,12 +213,12 @@ impl ScenarioReader<'_> {
     pub(super) fn warn_unanswered_request(&mut self, request: &Named) {
         let Some(noted) = self.noted.as_mut() else { return };
         let warning = request.mark.fault(format!(
-            "nothing that is sent tells where to answer the request {}",
+            "nothing that is sent says where to answer the request {}",
             quoted(&request.name)
         ));
-        noted
-            .warnings
-            .push(warning.hint("send `${request.url}`, or `${request.id}` to one who answers over AMQP"));
+        noted.warnings.push(
+            warning.hint("send `${request.url}`, or `${request.id}` to a system that answers over AMQP"),
+        );
     }
 
     /// Warns of keywords of a schema that JSON Schema does not have, and that would check nothing.
@@ -232,7 +232,7 @@ impl ScenarioReader<'_> {
         let near = nearest(keyword, KEYWORDS.iter().copied());
         noted.warnings.push(match near {
             Some(near) => warning.hint(format!("did you mean `{near}`?")),
-            None => warning.hint("remove it, or begin its name with `x-` where it is a note of yours"),
+            None => warning.hint("remove it, or start its name with `x-` if it is a note of your own"),
         });
     }
 
@@ -247,7 +247,7 @@ impl ScenarioReader<'_> {
             && is(queue, "queue")
         {
             let warning = spot.fault(
-                "the child would stand in the queue behind this order, which waits for it: it is refused",
+                "the child would wait in the queue behind this order, which waits for the child: it will be refused",
             );
             noted.held_queue(
                 warning.hint("start it `parallel`, `release` the queue first, or do not wait for it"),
@@ -258,7 +258,7 @@ impl ScenarioReader<'_> {
             && after.iter().filter_map(|one| one.member("order")).any(|order| is(order, "id"))
         {
             let warning =
-                spot.fault("the child would wait for this order, which waits for it: it is refused");
+                spot.fault("the child and this order would wait for each other: the child will be refused");
             self.warn(warning.hint("remove the order from `after`, or do not wait for the child"));
         }
     }

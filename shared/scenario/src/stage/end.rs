@@ -22,7 +22,7 @@ use super::step::StepMade;
 /// Move from state to state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Transition {
-    /// The state that was left.
+    /// State that the order left.
     pub from: String,
     /// Cause of the move: an event, or `call:NAME`.
     pub event: Cow<'static, str>,

@@ -85,7 +85,7 @@ pub struct Callback {
     pub name: String,
     /// Value that scenarios see: `body`, `headers`, `stepStatus`, `receivedAt`.
     pub value: Folded,
-    /// Time at which it came.
+    /// Time at which it arrived.
     pub received_at: Option<Timestamp>,
     /// The body as text, for the rules.
     pub body: String,

@@ -81,7 +81,7 @@ pub struct StoredCall {
     pub answer: Option<Value>,
     /// Why there is no answer.
     pub error: Option<OrderError>,
-    /// Time at which it came.
+    /// Time at which it arrived.
     pub received_at: Timestamp,
     /// Time at which it was answered.
     pub answered_at: Option<Timestamp>,

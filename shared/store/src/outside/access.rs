@@ -114,7 +114,7 @@ pub struct KnownOwner {
     pub is_unchecked: bool,
 }
 
-/// Owner of a token; none if it is unknown, revoked or over.
+/// Owner of a token; none if it is unknown, revoked or expired.
 ///
 /// # Errors
 /// The database fails, or holds a word that is not known.

@@ -24,7 +24,7 @@ pub(super) fn read(url: &str) -> Result<(tokio_postgres::Config, ClientTls), Str
     let (rest, options) = taken_out(url, ["sslmode", "sslrootcert", certificate, key])?;
     let [mode, issuers, certificate, key] = options;
     let mut config: tokio_postgres::Config = rest.parse().map_err(|_| {
-        "is no URL of a database, such as `postgres://USER:PASSWORD@HOST:5432/NAME`".to_owned()
+        "is not a URL of a database, such as `postgres://USER:PASSWORD@HOST:5432/NAME`".to_owned()
     })?;
     let (mode, check) = match mode.as_deref() {
         None | Some("disable") => (SslMode::Disable, CertificateCheck::Nothing),
@@ -113,7 +113,7 @@ mod tests {
         for (query, says) in [
             ("?sslmode=allow", "none of disable, prefer"),
             ("?sslmode=require&sslcert=/c.pem", "both are needed"),
-            ("?sslmode=require&nonsense=1", "is no URL of a database"),
+            ("?sslmode=require&nonsense=1", "is not a URL of a database"),
         ] {
             let refused = found(query).err().unwrap_or_default();
             assert!(refused.contains(says) && !refused.contains("secret"), "{query}: {refused}");

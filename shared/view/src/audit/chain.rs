@@ -23,9 +23,9 @@ const ROWS: i64 = 500;
 /// Query of a page of the chain.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AuditChainQuery {
-    /// Position behind which the page begins: `next` of the page before; left out: the oldest link.
+    /// Position after which the page starts: `next` of the previous page; default: the oldest link.
     after: Option<String>,
-    /// Links of the page; left out: 500.
+    /// Links of the page; default: 500.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
 }

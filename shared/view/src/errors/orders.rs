@@ -28,7 +28,7 @@ const ROWS: i64 = 2000;
 /// Query of the orders of a group.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ErrorOrdersQuery {
-    /// Status: `fail` or `retry`; left out: `fail`.
+    /// Status: `fail` or `retry`; default: `fail`.
     status: Option<String>,
     /// Only orders that failed by this class; `unclassified` stands for those without one.
     class: Option<String>,
@@ -36,13 +36,13 @@ pub struct ErrorOrdersQuery {
     scenario: Option<String>,
     /// Only orders whose error arose in this state.
     state: Option<String>,
-    /// Only orders that are in this state: of failed ones the terminal state.
+    /// Only orders in this state; for failed orders, their terminal state.
     step: Option<String>,
     /// Only orders that failed by this called system.
     system: Option<String>,
-    /// Only orders that failed then or later: a time, or a duration back from now; left out: a day, at most 31 days.
+    /// Only orders that failed then or later: a time, or a duration back from now; default: a day, at most 31 days.
     since: Option<String>,
-    /// Orders of the page; left out: 100.
+    /// Orders of the page; default: 100.
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     limit: Option<String>,
     /// Word `next` of the page before.
@@ -73,7 +73,7 @@ impl ParsedErrorOrdersQuery {
         let status = match query.status.as_deref() {
             None | Some("fail") => Status::Fail,
             Some("retry") => Status::Retry,
-            Some(_) => return Err(invalid("/status", "status is fail or retry")),
+            Some(_) => return Err(invalid("/status", "status must be fail or retry")),
         };
         Ok(Self {
             status,

@@ -35,8 +35,8 @@ impl Views {
             return Ok(None);
         }
         let clause = format!(
-            "; its task is one of {queued} in the queue of actor `{actor}`, to which {consumers} programs are connected: they have \
-             others in hand, or take none (`pagurus actors show {actor}`)"
+            "; its task is one of {queued} in the queue of actor `{actor}`; {consumers} programs are connected to it, but they work \
+             on other tasks, or take none (`pagurus actors show {actor}`)"
         );
         Ok(Some((WaitReason::ActorBusy, clause)))
     }

@@ -70,7 +70,7 @@ impl CapacityConditions {
         let full = !self.share.admits(self.capacity, places, mode, self.of_flow) && places > 0;
         full.then(|| {
             format!(
-                "its flow `{flow}` has {} stages in progress, which is as much as one flow may have \
+                "its flow `{flow}` has {} stages in progress, the most that one flow may have \
                  (`distribution.flows.max_share_percentage`: {})",
                 self.of_flow[0].saturating_add(self.of_flow[1]),
                 self.share.percentage
@@ -80,7 +80,7 @@ impl CapacityConditions {
 
     fn nobody_leads(&self) -> Option<String> {
         match self.leader {
-            None => Some("there is no active dispatcher, and never was one: start one".to_owned()),
+            None => Some("there is no active dispatcher, and there never was one: start one".to_owned()),
             Some(Leader { is_held: true, .. }) => None,
             Some(Leader { until, .. }) => Some(format!(
                 "there is no active dispatcher (the lease of the last one ended at {until:.3}): start one"
@@ -99,7 +99,7 @@ impl CapacityConditions {
         let none = self.takers().next().is_none();
         none.then(|| {
             format!(
-                "of {alive} living workers none takes new stages: they are starting, stopping, or out of service \
+                "none of the {alive} living workers takes new stages: they are starting, stopping, or out of service \
                  (`pagurus nodes list`)"
             )
         })
@@ -181,7 +181,10 @@ mod tests {
     fn ord_28_what_keeps_a_ready_stage_from_a_worker_is_named_with_its_figures() {
         assert_eq!(hindrance_of(|_| {}), None);
         let cases: [(Change, &str); 9] = [
-            (|scene| scene.leader = None, "there is no active dispatcher, and never was one: start one"),
+            (
+                |scene| scene.leader = None,
+                "there is no active dispatcher, and there never was one: start one",
+            ),
             (
                 |scene| scene.leader = Some(Leader { until: at(60), is_held: false }),
                 "there is no active dispatcher (the lease of the last one ended at 1970-01-01T00:01:00.000Z): start one",
@@ -193,7 +196,7 @@ mod tests {
             ),
             (
                 |scene| scene.workers[0].takes = false,
-                "of 1 living workers none takes new stages: they are starting, stopping, or out of service (`pagurus nodes list`)",
+                "none of the 1 living workers takes new stages: they are starting, stopping, or out of service (`pagurus nodes list`)",
             ),
             (
                 |scene| scene.capacity.parallel = 2,
@@ -213,7 +216,7 @@ mod tests {
                     scene.workers[0].concurrency = 5;
                     scene.of_flow = [3, 1];
                 },
-                "its flow `f` has 4 stages in progress, which is as much as one flow may have \
+                "its flow `f` has 4 stages in progress, the most that one flow may have \
                  (`distribution.flows.max_share_percentage`: 80)",
             ),
         ];

@@ -136,7 +136,7 @@ pub(super) async fn of(
     });
     let still = |since| {
         format!(
-            "; nothing of its flow has ended since {since:.3}, which is longer than it was expected to wait: see `doctor`"
+            "; no stage of its flow has ended since {since:.3}, longer than it was expected to wait: see `pagurus doctor`"
         )
     };
     Ok((eta, outlook.still_since.map(still)))

@@ -47,7 +47,7 @@ pub(super) async fn hindrance(
 
 fn in_window(open: &OpenWindowView, start: &str) -> String {
     let OpenWindowView { window, from, until, reason } = open;
-    format!("{start} by maintenance window {window} since {from:.3} until {until:.3}: {reason}")
+    format!("{start} by maintenance window {window} from {from:.3} until {until:.3}: {reason}")
 }
 
 fn stopped_by_hand(stop: &StoredStop, flow: &str, whose: &str) -> String {
@@ -55,7 +55,7 @@ fn stopped_by_hand(stop: &StoredStop, flow: &str, whose: &str) -> String {
         Some(until) => format!("until {until:.3}"),
         None => format!("until stop {} is lifted", stop.rule.no),
     };
-    format!("{whose} `{flow}` is stopped by hand since {:.3} {until}: {}", stop.rule.from, stop.reason)
+    format!("{whose} `{flow}` is stopped by hand from {:.3} {until}: {}", stop.rule.from, stop.reason)
 }
 
 fn held_back(record: &FlowRecord, whose: &str) -> Option<WaitSentence> {
@@ -67,10 +67,11 @@ fn held_back(record: &FlowRecord, whose: &str) -> Option<WaitSentence> {
     let since = record.stopped_since.or(decided.map(|decision| decision.at));
     let since = since.map_or_else(String::new, |at| format!(" since {at:.3}"));
     match record.state {
-        FlowState::Stopped => Some((FlowStopped, format!("{whose} `{flow}` is stopped{since}{why}"))),
+        FlowState::Stopped => Some((FlowStopped, format!("{whose} `{flow}` has been stopped{since}{why}"))),
         FlowState::Probing => {
-            let text =
-                format!("a few of the oldest orders of {whose} `{flow}` try whether its system is back{why}");
+            let text = format!(
+                "a few of the oldest orders of {whose} `{flow}` test whether its system is back{why}"
+            );
             Some((FlowStopped, text))
         }
         FlowState::Limited => {
@@ -124,7 +125,7 @@ mod tests {
         );
         assert_eq!(
             text(&record(FlowState::Stopped, 0, None)).as_deref(),
-            Some("its flow `f` is stopped since 1970-01-01T00:00:00.000Z: slower")
+            Some("its flow `f` has been stopped since 1970-01-01T00:00:00.000Z: slower")
         );
         let open = OpenWindowView {
             window: 4,
@@ -134,7 +135,7 @@ mod tests {
         };
         assert_eq!(
             in_window(&open, "its flow `f` is stopped"),
-            "its flow `f` is stopped by maintenance window 4 since 1970-01-01T00:00:00.000Z until 1970-01-01T00:00:00.000Z: works"
+            "its flow `f` is stopped by maintenance window 4 from 1970-01-01T00:00:00.000Z until 1970-01-01T00:00:00.000Z: works"
         );
         let stop = StoredStop {
             rule: FlowStop { no: 3, keyword: "f".into(), from: Timestamp::UNIX_EPOCH, until: None },
@@ -146,7 +147,7 @@ mod tests {
         };
         assert_eq!(
             stopped_by_hand(&stop, "f", "its flow"),
-            "its flow `f` is stopped by hand since 1970-01-01T00:00:00.000Z until stop 3 is lifted: works"
+            "its flow `f` is stopped by hand from 1970-01-01T00:00:00.000Z until stop 3 is lifted: works"
         );
     }
 }

@@ -78,12 +78,12 @@ impl Explainer<'_> {
                     let reasons = self.waiting(client, row).await?;
                     let text = later.map_or_else(
                         || reasons.clone(),
-                        |at| format!("{reasons}; and it is not to start before {at:.3}"),
+                        |at| format!("{reasons}; it does not start before {at:.3}"),
                     );
                     (WaitReason::Dependent, text)
                 }
                 (None, None) => {
-                    let text = "it has neither a place among what may run nor a timer; the consistency check finds and repairs that";
+                    let text = "it is not ready, and no timer is set for it; the consistency check will find and repair this";
                     (WaitReason::Nowhere, text.into())
                 }
             },
@@ -100,8 +100,8 @@ impl Explainer<'_> {
                 let id = if holder.has(&id) { id.as_str() } else { MASKED };
                 let place = format!("number {} in queue `{queue}`", before + 1);
                 let place = match since {
-                    Some(since) => format!("{place}, which order `{id}` holds since {since:.3}"),
-                    None => format!("{place}, of which order `{id}` is the next"),
+                    Some(since) => format!("{place}, held by order `{id}` since {since:.3}"),
+                    None => format!("{place}, where order `{id}` is next"),
                 };
                 // Whatever its own flow is: the queue does not move before its head does.
                 let held = flow::hindrance(client, &flow, "the flow of that order").await?;
@@ -114,11 +114,10 @@ impl Explainer<'_> {
             hindrance => hindrance,
         };
         Ok(match hindrance {
-            Some((reason, hindrance)) => (reason, format!("it may run since {since:.3}, and {hindrance}")),
+            Some((reason, hindrance)) => (reason, format!("ready since {since:.3}; {hindrance}")),
             None => {
-                let text = format!(
-                    "it may run since {since:.3} and waits for the dispatcher to hand it to a worker"
-                );
+                let text =
+                    format!("ready since {since:.3}; it waits for the dispatcher to hand it to a worker");
                 (WaitReason::Worker, text)
             }
         })
@@ -136,9 +135,11 @@ impl Explainer<'_> {
             .collect();
         let more = reasons.len().saturating_sub(MAX_REASONS);
         Ok(match (reasons.is_empty(), more) {
-            (true, _) => "all that it waited for has come; the activator is about to start it".to_owned(),
+            (true, _) => {
+                "all orders that it waited for have ended; the activator is about to start it".to_owned()
+            }
             (false, 0) => reasons.join("; "),
-            (false, more) => format!("{}; and for {more} more", reasons[..MAX_REASONS].join("; ")),
+            (false, more) => format!("{}; and for {more} more orders", reasons[..MAX_REASONS].join("; ")),
         })
     }
 
@@ -174,10 +175,10 @@ impl Explainer<'_> {
                     .as_ref()
                     .map_or_else(String::new, |view| format!(", {}", retry::summary(view)));
                 let text =
-                    format!("waits to repeat after `{class}` ({message}); next attempt at {due:.3}{cycle}");
+                    format!("waits to retry after `{class}` ({message}); next attempt at {due:.3}{cycle}");
                 (WaitReason::Retry, text)
             }
-            Status::Postponed => (WaitReason::Postponed, format!("it is not to start before {due}")),
+            Status::Postponed => (WaitReason::Postponed, format!("it does not start before {due}")),
             _ => (WaitReason::Sleep, format!("it sleeps until {due:.3}")),
         })
     }
@@ -187,7 +188,7 @@ impl Explainer<'_> {
 fn waits_for_answer(asking: &AskingView) -> String {
     let again = if asking.attempt > 1 { format!(", attempt {}", asking.attempt) } else { String::new() };
     format!(
-        "; in state `{}` it waits for the answer of {} since {:.3}{again}",
+        "; in state `{}`, it has waited for the answer of {} since {:.3}{again}",
         asking.state, asking.target, asking.since
     )
 }
@@ -229,16 +230,16 @@ fn reason(edge: &Edge, terms: &Expectation, node: Option<&Node>) -> String {
     }
     let then = match terms.otherwise {
         Otherwise::Wait if transition::next(node.status, Cause::Restarted).is_ok() => {
-            "a restart of that order may still satisfy it"
+            "a restart of that order may still satisfy the condition"
         }
         Otherwise::Wait => {
-            "no restart leads out of that, so it can never be met: cancel this order, or clone it, which leaves \
-             the condition out"
+            "it cannot be restarted, so the condition can never be met: cancel this order, or clone it, which drops \
+             the condition"
         }
-        Otherwise::Fail => "it is about to fail by that",
-        Otherwise::Cancel => "it is about to be canceled by that",
+        Otherwise::Fail => "this order is about to fail for that reason",
+        Otherwise::Cancel => "this order is about to be canceled for that reason",
     };
-    format!("waits for order `{order}` to end in: {states}; that ended `{}`{step}: {then}", node.status)
+    format!("waits for order `{order}` to end in: {states}; that order ended `{}`{step}: {then}", node.status)
 }
 
 /// Names what an order waits for: answers to requests; decisions of actors, which are requests to the engine; and ends of

@@ -88,27 +88,27 @@ impl Closure {
         let why_of = |why: &str| if why.is_empty() { String::new() } else { format!(" ({why})") };
         match self {
             Self::ByOperator { since, until: Some(until), reason } => format!(
-                "which an operator keeps stopped since {since:.3} until {until:.3}: {reason} \
-                 (`pagurus systems clear {system}` lets it be called before)"
+                "which an operator stopped from {since:.3} until {until:.3}: {reason} \
+                 (`pagurus systems clear {system}` ends this now)"
             ),
             Self::ByOperator { since, until: None, reason } => format!(
-                "which an operator keeps stopped since {since:.3}, until `pagurus systems clear {system}`: {reason}"
+                "which an operator stopped at {since:.3}: {reason} (`pagurus systems clear {system}` ends this)"
             ),
             Self::InWindow(OpenWindowView { window, from, until, reason }) => format!(
-                "which is left alone by maintenance window {window} since {from:.3} until {until:.3}: {reason} \
+                "which is in maintenance window {window} from {from:.3} until {until:.3}: {reason} \
                  (`pagurus windows end {window}` ends it now)"
             ),
             Self::Stopped { since, until, why } => {
                 let from = until.map_or_else(String::new, |at| format!(" from {at:.3} on"));
                 format!(
-                    "which is stopped{}{}: a few orders try it{from}, and all go on once it answers \
-                     (see to the system; `pagurus systems open {system}` if it is well)",
+                    "which has been stopped{}{}: a few orders try it{from}, and all continue once it answers \
+                     (check the system; if it is well, run `pagurus systems open {system}`)",
                     since_of(since),
                     why_of(why)
                 )
             }
             Self::Probing { since, why } => format!(
-                "which was stopped{}{}: a few orders try it now, and all go on once it answers (see to the system)",
+                "which has been stopped{}{}: a few orders try it now, and all continue once it answers (check the system)",
                 since_of(since),
                 why_of(why)
             ),
@@ -141,17 +141,17 @@ fn resting(
     system: Option<(&str, Option<&str>)>,
     due: Timestamp,
 ) -> String {
-    let whose = call.map_or_else(|| "it rests".to_owned(), |call| format!("its call `{call}` rests"));
+    let whose = call.map_or_else(|| "it is held".to_owned(), |call| format!("its call `{call}` is held"));
     let state = state.map_or_else(String::new, |state| format!(" in state `{state}`"));
-    let counted = "no attempt and no time of a retry is counted";
+    let counted = "this uses up no attempt and no retry time";
     match system {
-        None => format!("{whose}{state} between two stages, and goes on at {due:.3}"),
+        None => format!("{whose}{state} between two stages, and continues at {due:.3}"),
         Some((system, Some(closed))) => format!(
-            "{whose}{state} before it calls the system `{system}`, {closed}; it looks again at {due:.3}, and {counted}"
+            "{whose}{state} before it calls the system `{system}`, {closed}; it checks again at {due:.3}; {counted}"
         ),
         Some((system, None)) => format!(
-            "{whose}{state} before it calls the system `{system}`, which was left alone and may be called again: \
-             it goes on at {due:.3}, and {counted}"
+            "{whose}{state} before it calls the system `{system}`, which may be called again: \
+             it continues at {due:.3}; {counted}"
         ),
     }
 }
@@ -220,16 +220,16 @@ mod tests {
             (
                 |stand| stand.record = Some(record(SystemState::Stopped)),
                 Some(
-                    "which is stopped since 1970-01-01T00:00:10.000Z (5 of 5 calls failed): a few orders try it from \
-                     1970-01-01T00:00:40.000Z on, and all go on once it answers (see to the system; `pagurus systems open \
-                     billing` if it is well)",
+                    "which has been stopped since 1970-01-01T00:00:10.000Z (5 of 5 calls failed): a few orders try it from \
+                     1970-01-01T00:00:40.000Z on, and all continue once it answers (check the system; if it is well, run \
+                     `pagurus systems open billing`)",
                 ),
             ),
             (
                 |stand| stand.record = Some(record(SystemState::Probing)),
                 Some(
-                    "which was stopped since 1970-01-01T00:00:10.000Z (5 of 5 calls failed): a few orders try it now, and \
-                     all go on once it answers (see to the system)",
+                    "which has been stopped since 1970-01-01T00:00:10.000Z (5 of 5 calls failed): a few orders try it now, and \
+                     all continue once it answers (check the system)",
                 ),
             ),
             (
@@ -242,7 +242,7 @@ mod tests {
                     stand.record = Some(known);
                 },
                 Some(
-                    "which was stopped: a few orders try it now, and all go on once it answers (see to the system)",
+                    "which has been stopped: a few orders try it now, and all continue once it answers (check the system)",
                 ),
             ),
         ]);
@@ -258,15 +258,15 @@ mod tests {
                     stand.window = window(30);
                 },
                 Some(
-                    "which an operator keeps stopped since 1970-01-01T00:00:20.000Z, until `pagurus systems clear billing`: \
-                     works",
+                    "which an operator stopped at 1970-01-01T00:00:20.000Z: works (`pagurus systems clear billing` ends \
+                     this)",
                 ),
             ),
             (
                 |stand| stand.order = order(SystemOrder::KeepStopped, Some(at(60))),
                 Some(
-                    "which an operator keeps stopped since 1970-01-01T00:00:20.000Z until 1970-01-01T00:01:00.000Z: works \
-                     (`pagurus systems clear billing` lets it be called before)",
+                    "which an operator stopped from 1970-01-01T00:00:20.000Z until 1970-01-01T00:01:00.000Z: works \
+                     (`pagurus systems clear billing` ends this now)",
                 ),
             ),
             (
@@ -275,7 +275,7 @@ mod tests {
                     stand.order = order(SystemOrder::ForceOpen, None);
                 },
                 Some(
-                    "which is left alone by maintenance window 4 since 1970-01-01T00:00:30.000Z until 1970-01-01T00:01:30.000Z: \
+                    "which is in maintenance window 4 from 1970-01-01T00:00:30.000Z until 1970-01-01T00:01:30.000Z: \
                      weekly (`pagurus windows end 4` ends it now)",
                 ),
             ),
@@ -301,16 +301,16 @@ mod tests {
         let due = at(60);
         assert_eq!(
             resting(Some("pay"), None, Some(("billing", Some("which is stopped"))), due),
-            "it rests in state `pay` before it calls the system `billing`, which is stopped; it looks again at \
-             1970-01-01T00:01:00.000Z, and no attempt and no time of a retry is counted"
+            "it is held in state `pay` before it calls the system `billing`, which is stopped; it checks again at \
+             1970-01-01T00:01:00.000Z; this uses up no attempt and no retry time"
         );
         assert!(
             resting(None, Some("ask"), Some(("billing", None)), due)
-                .starts_with("its call `ask` rests before")
+                .starts_with("its call `ask` is held before")
         );
         assert_eq!(
             resting(Some("pay"), None, None, due),
-            "it rests in state `pay` between two stages, and goes on at 1970-01-01T00:01:00.000Z"
+            "it is held in state `pay` between two stages, and continues at 1970-01-01T00:01:00.000Z"
         );
     }
 }

@@ -50,13 +50,13 @@ pub struct LedgerFields {
     pub conditions: SearchQuery,
     /// Name of a saved search, in place of conditions.
     pub saved: Option<String>,
-    /// Start of the range: a time, or a duration back from now; left out: an hour before its end.
+    /// Start of the range: a time, or a duration back from now; default: an hour before its end.
     pub from: Option<String>,
-    /// End of the range, likewise; left out: now.
+    /// End of the range, in the same form; default: now.
     pub until: Option<String>,
-    /// Sums for each `flow` or `scenario`, beside those of all.
+    /// Sums for each `flow` or `scenario`, besides those of all orders.
     pub by: Option<String>,
-    /// Orders that are summed at most, of all that were found; left out: 500.
+    /// Orders that are summed at most, of all that were found; default: 500.
     #[schemars(range(min = 1, max = 2000))]
     pub sample: Option<u32>,
 }
@@ -98,7 +98,7 @@ impl LedgerQuery {
         let until = time("until", now)?.min(now);
         let from = time("from", until.saturating_sub(USUAL_RANGE).unwrap_or(until))?;
         if from >= until {
-            return Err(invalid("/from", "from must lie before until, and before now"));
+            return Err(invalid("/from", "from must be before until, and before now"));
         }
         let by = own("by").map(str::parse).transpose();
         let sample = own("sample").map_or(Ok(USUAL_SAMPLE), str::parse).ok();
@@ -132,7 +132,7 @@ impl Views {
     pub async fn ledger_sums(&self, query: LedgerQuery) -> Result<LedgerSumsView, Problem> {
         let search = self.searched(&query.selection).await?;
         if search.reads_payloads() {
-            let message = "values of parameters and variables are looked for in lists only";
+            let message = "conditions on values of parameters and variables work only in lists";
             return Err(invalid("/params", message));
         }
         let summed = async {

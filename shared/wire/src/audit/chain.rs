@@ -20,7 +20,7 @@ pub struct AuditLinkView {
     pub no: i64,
     /// SHA-256 over the link before and the entry, in base 16.
     pub hash: String,
-    /// The entry; left out where it is not there any more.
+    /// The entry; absent if it no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<AuditedEntry>,
 }
@@ -31,7 +31,7 @@ pub struct AuditLinkView {
 pub struct AuditedEntry {
     /// Transaction that wrote it.
     pub transaction: i64,
-    /// Time of the action, to the microsecond; a number of microseconds since 1970 where no calendar has that time.
+    /// Time of the action, to the microsecond; or a number of microseconds since 1970 if no calendar has that time.
     pub at: String,
     /// Name of the action.
     pub action: String,
@@ -39,9 +39,9 @@ pub struct AuditedEntry {
     pub kind: String,
     /// Name of what it was done to.
     pub subject: String,
-    /// Way by which the request came in.
+    /// Door by which the request arrived.
     pub door: String,
-    /// Name that somebody has vouched for.
+    /// Name of the person or program, as it was authenticated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Address of the client, or exchange of the message.
@@ -74,7 +74,7 @@ pub struct ChainPointView {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditChainView {
-    /// The last link that retention has removed; position 0 where it has removed none.
+    /// The last link that retention has removed; position 0 if it has removed none.
     pub anchor: ChainPointView,
     /// Entries that were removed with the links up to the anchor.
     pub forgotten: i64,
@@ -93,7 +93,7 @@ pub struct AuditChainView {
     /// Age of the oldest of them, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsealed_seconds: Option<f64>,
-    /// Position behind which the next page begins; left out on the last one.
+    /// Position after which the next page starts; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<i64>,
 }

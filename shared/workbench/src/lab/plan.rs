@@ -164,7 +164,7 @@ pub struct RateSwing {
 /// A change of the capacity of a system.
 #[derive(Clone, Debug)]
 pub struct LabChange {
-    /// Time at which it begins.
+    /// Time at which it starts.
     pub at: Duration,
     /// Time at which it is complete; between the two it goes on evenly.
     pub until: Duration,

@@ -59,7 +59,7 @@ impl LabReader {
         let news = self.inner(&part, "news", &empty, &["delay", "lost_samples", "lost", "take_overs"]);
         let duration = self.duration(&part, "duration").unwrap_or(Duration::from_secs(60));
         if duration > LONGEST || duration.is_zero() {
-            self.fault(&part, "duration", "must be longer than nothing, and a week at most");
+            self.fault(&part, "duration", "must be longer than zero, and a week at most");
         }
         let mut plan = LabPlan {
             title: self.text(&part, "title").unwrap_or_default(),

@@ -5,12 +5,12 @@ import { partsOf } from "./said-parts";
 const brief = (sentence: string) => partsOf(sentence).map((part) => `${part.kind}:${part.text}`);
 
 test("times, orders and words stand apart from the text around them", () => {
-    assert.deepEqual(brief("number 2 in queue `q`, which order `A-1` holds since 2026-11-26T20:40:28.512Z"), [
+    assert.deepEqual(brief("number 2 in queue `q`, held by order `A-1` since 2026-11-26T20:40:28.512Z"), [
         "text:number 2 in queue ",
         "word:q",
-        "text:, which order ",
+        "text:, held by order ",
         "order:A-1",
-        "text: holds since ",
+        "text: since ",
         "time:2026-11-26T20:40:28.512Z",
     ]);
 });

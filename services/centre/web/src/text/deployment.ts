@@ -14,7 +14,7 @@ export const text = dictionary(
         expired: "over",
         gap_activator: "No activator is active: nobody is woken, and no lost node is noticed.",
         gap_dispatcher: "No dispatcher is active: nothing begins.",
-        gap_intake: "No intake is active: no order is taken.",
+        gap_intake: "No intake is active: no order is accepted.",
         gap_notifier: "No notifier is active: notifications wait.",
         gap_worker: "No worker is active: nothing runs.",
         holder: "Holder",

@@ -47,7 +47,7 @@ export const text = dictionary(
         outcomes_chart: "Outcomes",
         outcomes_unit: "lives per step of {step}",
         per_second: "{rate}/s",
-        promise_intro: "Orders that will probably be late for what their clients were promised.",
+        promise_intro: "Orders that will probably miss their promise.",
         promise_fine: "No order is in jeopardy of its promise.",
         promise_more: "All orders in jeopardy",
         range: "Time looked back over",

@@ -62,14 +62,14 @@ fn operations(page: &mut String, document: &Value, group: &Value) {
                     escaped(path),
                     text(&operation["summary"])
                 );
-                one(page, operation);
+                one(page, document, operation);
                 page.push_str("</details>");
             }
         }
     }
 }
 
-fn one(page: &mut String, operation: &Value) {
+fn one(page: &mut String, document: &Value, operation: &Value) {
     let _ = write!(page, "<p>{}</p>", text(&operation["description"]));
     let parameters = operation["parameters"].as_array().map_or(&[][..], Vec::as_slice);
     if !parameters.is_empty() {
@@ -91,6 +91,9 @@ fn one(page: &mut String, operation: &Value) {
     }
     page.push_str("<table><tr><th>Status<th><th>Answer");
     for (status, answer) in members(&operation["responses"]) {
+        let shared =
+            answer["$ref"].as_str().and_then(|reference| document.pointer(reference.strip_prefix('#')?));
+        let answer = shared.unwrap_or(answer);
         let contents = members(&answer["content"]);
         let contents: Vec<String> = contents
             .map(|(media, content)| format!("<code>{}</code>: {}", escaped(media), kind(&content["schema"])))

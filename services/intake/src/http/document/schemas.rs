@@ -18,6 +18,7 @@ impl Schemas {
             settings.definitions_path = "/components/schemas".into();
             settings.meta_schema = None;
             settings.transforms.push(Box::new(any_as_object()));
+            settings.transforms.push(Box::new(RecursiveTransform(forget_unsigned)));
         });
         let mut asked = settings.clone().for_deserialize();
         asked.transforms.push(Box::new(RecursiveTransform(forget_object)));
@@ -38,7 +39,9 @@ impl Schemas {
 
     /// Returns the fields of a query, as parameters.
     pub(super) fn of_query<T: JsonSchema>(&mut self) -> Vec<Value> {
-        let schema = T::json_schema(&mut self.asked).to_value();
+        let mut schema = T::json_schema(&mut self.asked);
+        RecursiveTransform(forget_unsigned).transform(&mut schema);
+        let schema = schema.to_value();
         let required = schema["required"].as_array().cloned().unwrap_or_default();
         let fields = schema["properties"].as_object().cloned().unwrap_or_default();
         fields
@@ -81,8 +84,16 @@ fn forget_default(schema: &mut Schema) {
     schema.remove("default");
 }
 
+/// Removes the format of an unsigned number, which generators of clients do not know; its bounds stay.
+fn forget_unsigned(schema: &mut Schema) {
+    if schema.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("uint")) {
+        schema.remove("format");
+    }
+}
+
 fn readable(mut schema: Schema) -> Value {
     any_as_object().transform(&mut schema);
+    RecursiveTransform(forget_unsigned).transform(&mut schema);
     schema.ensure_object();
     schema.to_value()
 }

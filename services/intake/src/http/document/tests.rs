@@ -164,3 +164,44 @@ fn http_the_page_of_the_document_asks_for_nothing_from_elsewhere() {
         assert!(!page.contains(word), "{word}");
     }
 }
+
+#[test]
+fn http_every_operation_names_its_credentials_and_its_usual_problems() {
+    let document = crate::openapi();
+    let schemes = document["components"]["securitySchemes"].as_object().unwrap();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let place = format!("{method} {path}");
+            let security = operation["security"].as_array().unwrap_or_else(|| panic!("{place}"));
+            let mut names = security.iter().flat_map(|one| one.as_object().unwrap().keys());
+            assert!(names.all(|name| schemes.contains_key(name)), "{place}: {security:?}");
+            let is_free = operation["x-role"] == "anyone";
+            assert_eq!(is_free, security.is_empty(), "{place}");
+            let is_optional = security.contains(&json!({}));
+            assert_eq!(is_optional, operation["x-role"] == "system", "{place}");
+            let answers = &operation["responses"];
+            let has = |status: &str| answers[status]["$ref"].is_string();
+            assert!(has("default") && has("429") && has("503"), "{place}");
+            assert_eq!((has("401"), has("403")), (!is_free, !is_free), "{place}");
+            assert_eq!(has("404"), path.contains('{'), "{place}");
+            assert!(has("422") || operation["requestBody"].is_null(), "{place}");
+        }
+    }
+}
+
+#[test]
+fn http_the_document_has_no_format_and_no_reference_that_only_we_know() {
+    let text = crate::openapi().to_string();
+    assert!(!text.contains("\"format\":\"uint"), "formats of unsigned numbers");
+    assert!(!text.contains("[`"), "a link to an item of the code");
+    let is_requirement = |word: &&str| {
+        word.split_once('-').is_some_and(|(kind, number)| {
+            let is_kind = kind.len() == 3 && kind.bytes().all(|sign| sign.is_ascii_uppercase());
+            let is_number = !number.is_empty() && number.bytes().all(|sign| sign.is_ascii_digit());
+            is_kind && is_number && !["SHA", "UTF"].contains(&kind)
+        })
+    };
+    let words = text.split(|sign: char| !sign.is_ascii_alphanumeric() && sign != '-');
+    let found: Vec<&str> = words.filter(is_requirement).collect();
+    assert!(found.is_empty(), "numbers of requirements: {found:?}");
+}

@@ -52,7 +52,7 @@ pub(in crate::http) async fn test(
         let file = trial::read(&tests).map_err(|faults| refused("/tests", faults))?;
         Ok(try_all(&intake, &Arc::new(scenario), &file))
     });
-    let failed = || ProblemResponse(Problem::new(Type::Internal, "the engine failed; its log says more"));
+    let failed = || ProblemResponse(Problem::new(Type::Internal, "the engine failed; its log has details"));
     let outcomes: Vec<Tried> = tried.await.unwrap_or_else(|| Err(failed()))?;
     let passed = outcomes.iter().all(Tried::passed);
     Ok(Json(TriedView { passed, tests: outcomes.iter().map(Tried::to_value).collect() }))

@@ -33,7 +33,7 @@ pub(super) fn of_database(facts: &DatabaseFacts, findings: &mut InstallationFind
             "database",
             Error,
             "the database is a standby: it takes no writes",
-            "let `database.url` lead to the primary, or promote this server",
+            "point `database.url` to the primary, or promote this server",
         );
     }
     let setting =
@@ -66,10 +66,10 @@ pub(super) fn of_database(facts: &DatabaseFacts, findings: &mut InstallationFind
             "database.schema",
             Warning,
             format!(
-                "the schema is at version {}, and this program knows {}: it is older",
+                "the schema is at version {}, and this program, which is older, knows {}",
                 facts.schema, facts.known_schema
             ),
-            "finish the upgrade: bring all nodes to the newer version",
+            "finish the upgrade: start the newer version on all nodes",
         );
     }
     sessions(facts, setting("max_connections"), findings);
@@ -80,12 +80,12 @@ pub(super) fn of_database(facts: &DatabaseFacts, findings: &mut InstallationFind
         findings.add("database.locks", Warning,
             format!("session {} (`{}`) has waited for a lock for {}; it is held by session {holders}",
                 blocked.pid, blocked.application, Shown(blocked.time)),
-            format!("look what session {holders} does (`pg_stat_activity`), and end it with `SELECT pg_terminate_backend({holders})` if nobody needs it"));
+            format!("check what session {holders} does (`pg_stat_activity`); if nobody needs it, end it with `SELECT pg_terminate_backend({holders})`"));
     }
     if facts.clock_ahead.abs() > CLOCKS_APART {
         findings.add("database.clock", Warning,
             format!("the clocks of the database and of this node are {:.1} s apart", facts.clock_ahead.abs()),
-            "let both be set by the same source (NTP); times that are compared are the database's, but what people read differs");
+            "set both from the same source (NTP); the engine compares only times of the database, but the times that people read differ");
     }
 }
 
@@ -94,14 +94,14 @@ fn sessions(facts: &DatabaseFacts, most: Option<&str>, findings: &mut Installati
         && facts.sessions * 100 >= most * MANY_SESSIONS
     {
         findings.add("database.sessions", Warning, format!("{} of {most} sessions are in use", facts.sessions),
-            "raise `max_connections`, or lower `database.*_connections` of the nodes, before one more node starts");
+            "raise `max_connections`, or lower `database.*_connections` of the nodes, before you start another node");
     }
     if facts.transactions_until_frozen >= NEARLY_WRAPPED {
         findings.add(
             "database.sessions",
             Error,
             format!(
-                "{} transactions since the oldest row was frozen: the server will soon take no more writes",
+                "{} transactions since the oldest row was frozen: the server will soon refuse writes",
                 facts.transactions_until_frozen
             ),
             "end what holds old snapshots, and run `VACUUM (FREEZE)` on the oldest tables",
@@ -114,19 +114,19 @@ fn snapshots(facts: &DatabaseFacts, findings: &mut InstallationFindings) {
     for holder in old.take(NAMED) {
         let severity = if holder.age >= HARMFUL_SNAPSHOT { Error } else { Warning };
         findings.add("database.snapshots", severity,
-            format!("session {} (`{}`, {}) has held a snapshot for {}: rows that died since cannot be removed, and all work becomes slower",
+            format!("session {} (`{}`, {}) has held a snapshot for {}: rows that have died since cannot be removed, and all work becomes slower",
                 holder.pid, holder.application, holder.state, Shown(holder.age)),
-            format!("end it with `SELECT pg_terminate_backend({})`; let reports read from a replica", holder.pid));
+            format!("end it with `SELECT pg_terminate_backend({})`; run reports on a replica", holder.pid));
     }
     if facts.unseen_sessions > 0 {
         findings.add(
             "database.snapshots",
             Warning,
             format!(
-                "{} sessions of other users show neither their snapshots nor their locks to the user of the engine",
+                "the user of the engine cannot see the snapshots and locks of {} sessions of other users",
                 facts.unseen_sessions
             ),
-            "`GRANT pg_monitor TO` the user that `database.url` names; until then an old snapshot may stay unnoticed",
+            "`GRANT pg_monitor TO` the user in `database.url`; until then, an old snapshot may go unnoticed",
         );
     }
     if let Some((count, age)) = facts.prepared.filter(|(_, age)| *age >= OLD_SNAPSHOT) {
@@ -137,12 +137,12 @@ fn snapshots(facts: &DatabaseFacts, findings: &mut InstallationFindings) {
                 "{count} prepared transactions are open, the oldest for {}; the engine prepares none",
                 Shown(age)
             ),
-            "find them in `pg_prepared_xacts`, and commit them or roll them back",
+            "find them in `pg_prepared_xacts`, and commit or roll back each",
         );
     }
     if !facts.idle_slots.is_empty() {
         findings.add("database.snapshots", Warning,
-            format!("nobody reads the replication slots {}: the server keeps its log for them, and the disk fills", facts.idle_slots.join(", ")),
+            format!("nobody reads the replication slots {}: the server keeps its log for them, and its disk fills up", facts.idle_slots.join(", ")),
             "bring the replica back, or drop the slot with `pg_drop_replication_slot`");
     }
 }

@@ -225,7 +225,6 @@ fn dsp_14_flows_that_do_not_work_and_systems_that_are_left_alone_are_named() {
     let facts = BacklogFacts { stopped_flows: all, ..BacklogFacts::default() };
     let findings = diagnose(&InstallationFacts { backlog: Ok(facts), ..well() });
     let message = &findings[0].message;
-    let first =
-        "5 flows do not work: `a` is `probing` since 2026-01-02T03:04:05.000Z (12 of 12 calls failed); `b`";
+    let first = "5 flows are stopped: `a` has been `probing` since 2026-01-02T03:04:05.000Z (12 of 12 calls failed); `b`";
     assert!(message.starts_with(first) && message.ends_with("; and 2 more"), "{message}");
 }

@@ -167,7 +167,7 @@ pub struct Moved<'a> {
     pub scenario: &'a str,
     /// Version of the scenario.
     pub scenario_version: i32,
-    /// The state that was left.
+    /// State that the order left.
     pub from: &'a str,
     /// Event that moved the order.
     pub event: &'a str,

@@ -16,7 +16,7 @@ pub struct EndNotice<'a> {
     pub correlation_id: Option<&'a str>,
     /// Id of the business transaction.
     pub transaction_id: Option<&'a str>,
-    /// Labels that the client chose; left out where there are none.
+    /// Labels that the client chose; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<&'a Labels>,
     /// Name of the scenario.
@@ -50,10 +50,10 @@ pub struct EndNotice<'a> {
     pub stages: i32,
     /// Stages of this life that repeated another after a classified error.
     pub retries: i32,
-    /// Need of a person; none where the notification is of an end.
+    /// Need of a person; none if the notification reports an end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<NoticeParked>,
-    /// Jeopardy of the order; none where the notification is of an end.
+    /// Jeopardy of the order; none if the notification reports an end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jeopardy: Option<NoticeJeopardy<'a>>,
 }
@@ -76,7 +76,7 @@ pub struct NoticeJeopardy<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoticeError<'a> {
-    /// Class; none where no rule gave one.
+    /// Class; none if no rule assigned one.
     pub class: Option<&'a str>,
     /// Words for people.
     pub message: &'a str,
@@ -102,7 +102,7 @@ pub struct MoveNotice<'a> {
     pub correlation_id: Option<&'a str>,
     /// Id of the business transaction.
     pub transaction_id: Option<&'a str>,
-    /// Labels that the client chose; left out where there are none.
+    /// Labels that the client chose; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<&'a Labels>,
     /// Name of the scenario.
@@ -119,7 +119,7 @@ pub struct MoveNotice<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoticeMove<'a> {
-    /// State that was left.
+    /// State that the order left.
     pub from: &'a str,
     /// Event that moved the order.
     pub event: &'a str,

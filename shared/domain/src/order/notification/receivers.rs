@@ -42,10 +42,10 @@ impl Receivers {
         };
         let mut faults = Vec::new();
         match items.len() {
-            0 => faults.push(fault("/notify", "names no receiver: leave it out")),
+            0 => faults.push(fault("/notify", "names no receiver: remove it")),
             count if count > MOST_RECEIVERS => {
                 // The rest is not read: it can be as long as a message.
-                let message = format!("names {count} receivers; there may be {MOST_RECEIVERS}");
+                let message = format!("names {count} receivers; at most {MOST_RECEIVERS} are allowed");
                 let hint = "let a subscription, or an exchange that several read, notify the others";
                 faults.push(fault("/notify", message).hint(hint));
             }
@@ -115,10 +115,8 @@ impl Receivers {
                 key(other) == key(one) && other.on.iter().any(|occasion| one.on.contains(occasion))
             };
             let Some(first) = self.list[..place].iter().position(|other| is_double(&other)) else { continue };
-            let message = format!(
-                "is the receiver at {} again, with an occasion that that one asks for",
-                self.at(first, "")
-            );
+            let message =
+                format!("repeats the receiver at {} with one of the same occasions", self.at(first, ""));
             let hint =
                 "name each occasion once for a `url`, or give them different values of `correlationId`";
             faults.push(fault(&self.at(place, ""), message).hint(hint));

@@ -45,7 +45,7 @@ impl Target {
     /// The fault of the URL.
     pub fn stored(url: &str) -> Result<Self, String> {
         match url.strip_prefix(CALLBACK) {
-            Some(id) => id.parse().map(Self::Callback).map_err(|_| format!("`{id}` is no request")),
+            Some(id) => id.parse().map(Self::Callback).map_err(|_| format!("`{id}` is not a request")),
             None => Self::parse(url),
         }
     }

@@ -22,7 +22,7 @@ impl WebhookUrl {
     /// # Errors
     /// The fault of the URL.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let url = Url::parse(text).map_err(|error| format!("is no URL: {error}"))?;
+        let url = Url::parse(text).map_err(|error| format!("is not a URL: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
             return Err("must name a host, like https://hooks.example/orders".to_owned());
         }
@@ -30,7 +30,7 @@ impl WebhookUrl {
             return Err("must not name a user: notifications are signed, see `notify.allow`".to_owned());
         }
         if url.fragment().is_some() {
-            return Err("must not have a part behind `#`: it is never sent".to_owned());
+            return Err("must not have a part after `#`: it is never sent".to_owned());
         }
         Ok(Self(url))
     }
@@ -120,7 +120,7 @@ impl WebhookPattern {
         let is_port = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if is_port(port) => {
-                (host, Some(port.parse().map_err(|_| refused("has a port that is none"))?))
+                (host, Some(port.parse().map_err(|_| refused("has an invalid port"))?))
             }
             Some((host, "*")) => (host, None),
             _ => (authority, Some(usual)),
@@ -131,7 +131,7 @@ impl WebhookPattern {
             None => c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '*'),
         };
         if host.is_empty() || !host.chars().all(allowed) {
-            return Err(refused("has no host as a URL writes it"));
+            return Err(refused("has no valid host"));
         }
         if host.chars().all(|c| matches!(c, '*' | '.')) {
             return Err(refused("would let an order choose any host"));

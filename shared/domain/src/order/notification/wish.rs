@@ -91,7 +91,10 @@ impl NotifyRequest {
         if let Some(name) = &timezone
             && TimeZone::get(name).is_err()
         {
-            faults.push(fault(&place("timezone"), "is no time zone; write an IANA name like Europe/Moscow"));
+            faults.push(fault(
+                &place("timezone"),
+                "is not a time zone; write an IANA name such as Europe/Moscow",
+            ));
         }
         let target = url.as_deref().map(Target::parse).transpose().unwrap_or_else(|message| {
             faults.push(fault(&place("url"), message));
@@ -146,7 +149,7 @@ pub(super) fn occasions(value: Option<&Value>, at: &str, faults: &mut Vec<Fault>
         }
     };
     if list.is_empty() {
-        faults.push(fault(at, "names no occasion: leave it out for the end of each life"));
+        faults.push(fault(at, "names no occasion: remove it to be notified of the end of each life"));
     }
     let mut occasions = Vec::new();
     for (index, item) in list.iter().enumerate() {

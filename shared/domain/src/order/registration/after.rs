@@ -31,9 +31,9 @@ pub(super) fn read(value: &Value, id: Option<&str>) -> Result<Vec<Precondition>,
         let at = format!("{AT}/{index}");
         let Some(precondition) = read_one(item, &at, &mut faults) else { continue };
         if id == Some(precondition.order.as_str()) {
-            faults.push(fault(&format!("{at}/order"), "is this order itself, which would wait for ever"));
+            faults.push(fault(&format!("{at}/order"), "is this order itself, which would wait forever"));
         } else if !named.insert(precondition.order.clone()) {
-            let message = "is named twice: put all states that would do into one entry";
+            let message = "is named twice: put all states that satisfy the wait into one entry";
             faults.push(fault(&format!("{at}/order"), message));
         }
         after.push(precondition);

@@ -70,7 +70,7 @@ impl RegistrationReader<'_> {
         if let (Some(start), Some(promise)) = (start_at, promise_at)
             && promise <= start
         {
-            self.fault("/lifecycle/promiseAt", "must lie behind `startAt`: nobody is served before");
+            self.fault("/lifecycle/promiseAt", "must be after `startAt`, before which nobody is served");
         }
         let after = lifecycle.get("after").filter(|value| !value.is_null()).map_or_else(Vec::new, |value| {
             let id = self.map.get("id").and_then(Value::as_str);

@@ -27,11 +27,11 @@ impl Request {
         let Some(of_scenario) = of_scenario else {
             return match (self.mode.unwrap_or(Mode::Parallel), said) {
                 (Mode::Sequential, None) => {
-                    Err(fault("/queue", "is missing: a sequential order names its queue"))
+                    Err(fault("/queue", "is missing: a sequential order must name its queue"))
                 }
                 (Mode::Parallel, Some(_)) => {
                     let message =
-                        "belongs to sequential orders: add `\"mode\": \"sequential\"` or leave it out";
+                        "is only for sequential orders: add `\"mode\": \"sequential\"`, or remove it";
                     Err(fault("/queue", message))
                 }
                 (mode, queue) => Ok((mode, queue.map(str::to_owned))),
@@ -39,14 +39,13 @@ impl Request {
         };
         let queue = of_scenario?;
         if self.mode == Some(Mode::Parallel) {
-            let message =
-                format!("scenario `{}` makes its orders sequential: leave `mode` out", self.scenario);
+            let message = format!("scenario `{}` makes its orders sequential: remove `mode`", self.scenario);
             return Err(fault("/mode", message));
         }
         match said {
             Some(said) if said != queue => {
                 let message = format!(
-                    "scenario `{}` gives this order the queue `{queue}`: leave `queue` out",
+                    "scenario `{}` gives this order the queue `{queue}`: remove `queue`",
                     self.scenario
                 );
                 Err(fault("/queue", message))

@@ -49,7 +49,7 @@ impl<'a> RegistrationReader<'a> {
         let value = self.get("scenarioVersion")?;
         let version = value.as_i64().and_then(|version| i32::try_from(version).ok());
         if version.is_none_or(|version| version < 1) {
-            self.fault("/scenarioVersion", "must be a whole number from 1 up");
+            self.fault("/scenarioVersion", "must be a whole number of at least 1");
         }
         version
     }

@@ -5,7 +5,7 @@ use super::{RetryReader, may_be_mapping};
 use crate::document::{DocumentNode, Fault};
 use crate::retry::ErrorClass;
 use crate::retry::classify::{
-    Alternatives, Class, ClassificationRule, ExceptionCondition, RequestMask, ResponseCondition,
+    Alternatives, Class, ClassificationRule, ExceptionCondition, RequestMask, ResponseCondition, StatusSpan,
 };
 use crate::retry::mask::{Glob, PathMask};
 
@@ -112,7 +112,7 @@ fn classes(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Vec<
         if entries.is_empty() {
             let fault =
                 Fault::placed(Some(key.at), &at, "the class has neither `responses` nor `exceptions`");
-            reader.faults.push(fault.hint("say what it takes: `responses: [{status_codes: [503]}]`"));
+            reader.faults.push(fault.hint("say what belongs to it: `responses: [{status_codes: [503]}]`"));
         }
         for (key, value, at) in entries {
             if key.name == "responses" {
@@ -140,7 +140,7 @@ fn response(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Opt
             }
             _ => {
                 for (item, at) in reader.filled_list(value, &at) {
-                    condition.status_codes.extend(status_code(reader, item, &at));
+                    condition.status_codes.extend(status_span(reader, item, &at));
                 }
             }
         }
@@ -154,19 +154,37 @@ fn response(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Opt
     Some(condition)
 }
 
-fn status_code(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Option<u16> {
+/// A status, or a class of statuses: `503`, `5xx`.
+fn status_span(reader: &mut RetryReader, node: &DocumentNode, pointer: &str) -> Option<StatusSpan> {
     let code = node.as_i64().and_then(|code| u16::try_from(code).ok());
-    match code {
-        Some(code @ (200..300 | 400..600)) => Some(code),
-        Some(code @ (100..200 | 300..400)) => {
-            let message = format!("{code} always counts as success (1xx and 3xx do)");
+    let hundreds = node.as_str().and_then(|text| match text {
+        "1xx" => Some(100),
+        "2xx" => Some(200),
+        "3xx" => Some(300),
+        "4xx" => Some(400),
+        "5xx" => Some(500),
+        _ => None,
+    });
+    match code.or(hundreds) {
+        Some(first @ (200..300 | 400..600)) => {
+            Some(StatusSpan { first, last: hundreds.map_or(first, |first| first + 99) })
+        }
+        Some(100..200 | 300..400) => {
+            let found =
+                code.map_or_else(|| node.as_str().unwrap_or_default().to_owned(), |code| code.to_string());
+            let message = format!("{found} always counts as success (1xx and 3xx do)");
             reader.fault_with_hint(node, pointer, message, "leave it out");
             None
         }
         _ => {
             let found = code.map_or_else(|| node.kind().to_owned(), |code| code.to_string());
             let message = format!("expected an HTTP status from 200 to 599, found {found}");
-            reader.fault_with_hint(node, pointer, message, "write it like `503`");
+            reader.fault_with_hint(
+                node,
+                pointer,
+                message,
+                "write it like `503`, or `5xx` for all of a class",
+            );
             None
         }
     }

@@ -81,18 +81,18 @@ fn err_14_the_answer_says_what_was_tried() {
     assert_eq!(
         explained.why,
         [
-            "rule `shop.items.rule` takes the request by its mask `/ps/v1/shop/tasks/*/items/*/state/*`",
-            "rule `shop.rule` is not asked: its mask `/ps/v1/shop/**` is less specific",
-            "rule `any.errors.rule` is not asked: its mask `/**` is less specific",
+            "rule `shop.items.rule` matches the request by its mask `/ps/v1/shop/tasks/*/items/*/state/*`",
+            "rule `shop.rule` is not used: its mask `/ps/v1/shop/**` is less specific",
+            "rule `any.errors.rule` is not used: its mask `/**` is less specific",
             "class `shop.others` does not fit",
             "class `shop.unavailable` fits",
-            "policy `shop` retries it: 20 attempts, the first after 5s, each next one 2 times later, at most 600s apart",
+            "policy `shop` retries it: 20 attempts, the first after 5s, then after waits that grow by a factor of 2, up to 600s",
         ]
     );
     let nothing = explain(&read("{}").unwrap(), &Question { status: Some(500), ..question }).unwrap();
     assert_eq!(
         nothing.why,
-        ["no rule takes such a request", "it has no class and goes to the scenario as a failure"]
+        ["no rule matches such a request", "it has no class and goes to the scenario as a failure"]
     );
     let off = both();
     let off = ErrorPolicy { retries: Retries { mode: RetryMode::None, ..off.retries.clone() }, ..off };

@@ -14,7 +14,7 @@ sync:
       r:
         requests: [{host: x}, {path: no-slash}]
         classes:
-          c: {responses: [{body_keywords: [flat]}, {status_codes: [302, 99, "x"]}]}
+          c: {responses: [{body_keywords: [flat]}, {status_codes: [302, 99, "x", 3xx]}]}
           d: {}
           e: {exceptions: [{}]}
   retry:
@@ -30,16 +30,17 @@ retry_duration_control: {mode: totally}
     let expected = [
         "3:9: `sometimes` is not one of `retry`, `none`",
         "4:3: unknown key `clasification`; did you mean `classification`?",
-        "7:7: the rule has no `requests`; a rule has `requests` that it takes and `classes` that it gives",
-        "7:7: the rule has no `classes`; a rule has `requests` that it takes and `classes` that it gives",
+        "7:7: the rule has no `requests`; a rule needs `requests` to which it applies and `classes` that it assigns",
+        "7:7: the rule has no `classes`; a rule needs `requests` to which it applies and `classes` that it assigns",
         "9:20: the request has no `path`; write `path: \"/**\"` for every path",
         "9:38: the mask `no-slash` must begin with `/`; the host has a key of its own, `host`",
         "11:44: expected a list of substrings, found a text; put it in brackets: `[[\"text\"]]`",
         "11:27: the condition has no `status_codes`; write `status_codes: [500, 503]`",
         "11:68: 302 always counts as success (1xx and 3xx do); leave it out",
-        "11:73: expected an HTTP status from 200 to 599, found 99; write it like `503`",
-        "11:77: expected an HTTP status from 200 to 599, found a text; write it like `503`",
-        "12:11: the class has neither `responses` nor `exceptions`; say what it takes: `responses: [{status_codes: [503]}]`",
+        "11:73: expected an HTTP status from 200 to 599, found 99; write it like `503`, or `5xx` for all of a class",
+        "11:77: expected an HTTP status from 200 to 599, found a text; write it like `503`, or `5xx` for all of a class",
+        "11:82: 3xx always counts as success (1xx and 3xx do); leave it out",
+        "12:11: the class has neither `responses` nor `exceptions`; say what belongs to it: `responses: [{status_codes: [503]}]`",
         "13:28: the condition has neither `name_keyword` nor `message_keywords`; write `name_keyword: Exception` for every failure without an answer",
         "15:25: `5` is not a duration; write it like `500ms`, `5s`, `1h30m`, `2d`",
         "17:7: the policy has no `error_classes`; name the classes that it retries: `error_classes: [shop.unavailable]`",
@@ -48,7 +49,7 @@ retry_duration_control: {mode: totally}
         "18:25: unknown key `nam`; did you mean `name`?",
         "19:34: 0.5 is not between 1 and 1000",
         "19:47: 2 is not between 0 and 1",
-        "19:64: expected a whole number from 1 up",
+        "19:64: expected a whole number of at least 1",
         "19:21: `initial_interval` is longer than `max_interval`; make `max_interval` the longest wait that you want",
         "21:32: `totally` is not one of `total`, `run_and_suspending_durations`",
     ];
@@ -85,7 +86,7 @@ fn err_6_faults_of_rules_for_callbacks() {
 "#,
     );
     let form = "write it like `/vhost?exchange=orders&key=shop.*`, the virtual host `/` as `%2F`";
-    let rule = "a rule has `requests` that it takes and `classes` that it gives";
+    let rule = "a rule needs `requests` to which it applies and `classes` that it assigns";
     let words = "callbacks have `timeout: true`, `step_status_keywords` and `body_keywords`";
     let expected = [
         format!("4:7: the rule has no `requests`; {rule}"),
@@ -135,7 +136,8 @@ fn err_1_every_fault_has_a_place_and_says_what_to_write() {
         class("{responses: [500]}"),
         class("{responses: [~]}"),
         class("{responses: [{status_codes: 500}]}"),
-        class("{responses: [{status_codes: [5xx]}]}"),
+        class("{responses: [{status_codes: [5x]}]}"),
+        class("{responses: [{status_codes: [6xx]}]}"),
         class("{responses: [{status_codes: [500], body_keywords: busy}]}"),
         class("{responses: [{status_codes: [500], body_keywords: [[]]}]}"),
         class("{exceptions: [ConnectError]}"),

@@ -112,7 +112,7 @@ fn err_15_a_class_may_come_from_one_layer_and_the_policy_from_the_other_and_it_i
     assert_eq!((explained.rule.as_deref(), explained.policy.as_deref()), (Some("o"), Some("own")));
     let why = explained.why.join("; ");
     assert!(
-        why.contains("those of the scenario are asked") && why.contains("the policy is the scenario's own"),
+        why.contains("those of the scenario apply") && why.contains("the policy is the scenario's own"),
         "{why}"
     );
     let alone = super::super::explain(&deployment, &question).unwrap();
@@ -140,6 +140,12 @@ fn err_15_a_class_that_the_deployment_overrules_is_found() {
         ["status 500", "status 503", "`ConnectError`"]
             .map(|outcome| format!("stock.unavailable system.unavailable {outcome}"))
     );
+    let any_failure = read(
+        "sync: {classification: {rules: {r: {requests: [{path: '/**'}], classes: {own: {responses: [{status_codes: [5xx]}]}}}}}}",
+    );
+    let found = any_failure.unwrap().overruled_by(&all, &interaction);
+    let shown: Vec<&str> = found.iter().map(|one| one.outcome.as_str()).collect();
+    assert_eq!(shown, ["status 500"], "once for all of a class");
     assert_eq!(own.overruled_by(&own, &interaction), []);
     assert_eq!(own.overruled_by(&ErrorPolicy::default(), &interaction), []);
     assert_eq!(ErrorPolicy::default().overruled_by(&all, &interaction), []);

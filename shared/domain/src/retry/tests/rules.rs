@@ -105,6 +105,35 @@ fn err_2_status_and_body_must_both_hold() {
 }
 
 #[test]
+fn err_2_a_class_of_statuses_takes_each_of_them_in_the_order_of_the_file() {
+    let text = "sync: {classification: {rules: {r: {requests: [{path: /**}], classes: {
+      busy: {responses: [{status_codes: [503]}]},
+      away: {responses: [{status_codes: [5xx]}]},
+      wrong: {responses: [{status_codes: [404, '4xx']}]}}}}}}";
+    let errors = read(text).unwrap();
+    for (status, expected) in [
+        (399, None),
+        (400, Some("wrong")),
+        (404, Some("wrong")),
+        (499, Some("wrong")),
+        (500, Some("away")),
+        (503, Some("busy")),
+        (599, Some("away")),
+        (200, None),
+    ] {
+        assert_eq!(class_of(&errors, "/a", &answer(status, "")).as_deref(), expected, "{status}");
+    }
+}
+
+#[test]
+fn err_1_double_star_may_not_take_the_class_of_successes() {
+    let text = rules(&[("a", "{path: /a/**}")]).replace("[500]", "[2xx]");
+    assert!(faults(&text)[0].contains("a rule that classifies 2xx answers may not use `**`"));
+    let errors = read(&rules(&[("a", "{path: /a/*}")]).replace("[500]", "[2xx]")).unwrap();
+    assert_eq!(class_of(&errors, "/a/b", &answer(204, "")).as_deref(), Some("a"));
+}
+
+#[test]
 fn err_2_a_rule_may_find_a_fault_inside_a_200() {
     let text = rules(&[("business", "{path: /pay}")])
         .replace("status_codes: [500]", "status_codes: [200], body_keywords: [[declined]]");

@@ -22,9 +22,8 @@ impl MonthDays {
             if let Some(distance) = upper.strip_prefix('L') {
                 days.from_last.join(FieldValues::only(distance_of(distance, &item)?));
             } else if upper.ends_with('W') {
-                let hint =
-                    "name the days of the week in the last field, and dates to leave out as `exceptions`";
-                return Err(CronFault::new(item.at, "the nearest working day is not known here", hint));
+                let hint = "name the days of the week in the last field, and dates to skip as `exceptions`";
+                return Err(CronFault::new(item.at, "the nearest working day (`W`) is not supported", hint));
             } else {
                 days.days.join(read_item(&DAY, &item)?);
             }
@@ -51,7 +50,7 @@ fn distance_of(text: &str, item: &FieldText) -> Result<i8, CronFault> {
     let days = text.strip_prefix('-').filter(|days| days.chars().all(|letter| letter.is_ascii_digit()));
     let days = days.and_then(|days| days.parse().ok()).filter(|days| (1..=30).contains(days));
     days.ok_or_else(|| {
-        let message = format!("`{}` is no day counted from the last", cut(&item.text));
+        let message = format!("`{}` is not a day counted from the last", cut(&item.text));
         CronFault::new(item.at, message, "write `L` for the last day, `L-2` for the second before it")
     })
 }
@@ -79,7 +78,7 @@ impl WeekDays {
                     .filter(|nth| (1..=5).contains(nth) && nth.to_string().len() == 1);
                 let Some(index) = index else {
                     let at = item.at + item.text.chars().take_while(|letter| *letter != '#').count() + 1;
-                    let message = format!("`{}` is no place of a weekday in a month", cut(nth));
+                    let message = format!("`{}` is not a position of a weekday in a month", cut(nth));
                     return Err(CronFault::new(
                         at,
                         message,

@@ -114,8 +114,8 @@ pub(super) fn read(kind: &FieldKind, field: &FieldText) -> Result<FieldValues, C
 /// Reads one part of a list.
 pub(super) fn read_item(kind: &FieldKind, item: &FieldText) -> Result<FieldValues, CronFault> {
     if item.text.is_empty() {
-        let message = format!("nothing stands here, where {} should", kind.name);
-        return Err(CronFault::new(item.at, message, "leave the comma out"));
+        let message = format!("{} is missing here", kind.name);
+        return Err(CronFault::new(item.at, message, "remove the comma"));
     }
     let (range, step) = item.split_at('/');
     let step = step.map(|step| read_step(kind, &step)).transpose()?;
@@ -144,9 +144,9 @@ fn read_step(kind: &FieldKind, step: &FieldText) -> Result<i8, CronFault> {
     let read =
         step.text.parse::<i8>().ok().filter(|step| (1..=count).contains(step) && is_plain(&step.to_string()));
     read.filter(|_| is_plain(&step.text)).ok_or_else(|| {
-        let message = format!("`{}` is no step of {}: a step is 1 to {count}", cut(&step.text), kind.name);
+        let message = format!("`{}` is not a step of {}: a step is 1 to {count}", cut(&step.text), kind.name);
         let hint =
-            "for an interval that the field does not hold leave `cron` out and write `every`, like `90m`";
+            "for an interval that does not fit the field, remove `cron` and write `every`, such as `90m`";
         CronFault::new(step.at, message, hint)
     })
 }

@@ -40,7 +40,7 @@ impl SettingsBuilder {
                 self.values.push(NAMED, Fault::new(&item, "", BAD_NAME));
             }
             if of_http == mask.exchange.is_some() {
-                let message = "an entry has `host` or `path` or both, or `exchange`";
+                let message = "an entry needs `host` or `path` or both, or `exchange`";
                 self.values.push(NAMED, Fault::new(&item, "", message));
             }
             masks.push(mask);
@@ -149,7 +149,7 @@ impl SettingsBuilder {
                 for class in &classes {
                     if !pairs.insert((class.to_string(), scenario.clone())) {
                         let message =
-                            format!("the class `{class}` of the scenario `{scenario}` stands here twice");
+                            format!("the class `{class}` of the scenario `{scenario}` is given twice");
                         self.values.push(ERRORS, Fault::new(&policy, &pointer, message));
                     }
                 }
@@ -235,8 +235,10 @@ impl SettingsBuilder {
         let list = policy.get(name).and_then(DocumentNode::as_list).unwrap_or_default();
         if list.is_empty() {
             let at = policy.get(name).unwrap_or(policy);
-            self.values
-                .push(path, Fault::new(at, &place, format!("`{name}` must be a list with at least one")));
+            self.values.push(
+                path,
+                Fault::new(at, &place, format!("`{name}` must be a list with at least one entry")),
+            );
         }
         let items = list.iter().enumerate();
         items.map(|(index, item)| (item.clone(), pointer_to(&place, &index.to_string()))).collect()

@@ -24,7 +24,7 @@ const fn policies(of: &'static Form) -> Form {
 }
 
 pub(super) static STEP: Keys =
-    Keys::new(&[required("step", Form::NotEmpty, "The name of a terminal state; case does not count.")]);
+    Keys::new(&[required("step", Form::NotEmpty, "The name of a terminal state; case does not matter.")]);
 
 const EXCHANGE: Key = key("exchange", Form::NotEmpty, "The exchange, with `*` for any letters.");
 const ROUTING_KEY: Key = key("key", Form::NotEmpty, "The routing key, with `*` for any letters.");
@@ -42,7 +42,7 @@ pub(super) static NOTIFY: Keys = Keys::with_rules(
         ROUTING_KEY,
         QUEUE,
         key("url", Form::NotEmpty, "Of webhooks: `https://HOST[:PORT][/PATH]`, with `*` in host and path."),
-        key("secret", Form::Written("^[A-Za-z0-9_-]{1,64}$"), "The name of the secret by which webhooks are signed."),
+        key("secret", Form::Written("^[A-Za-z0-9_-]{1,64}$"), "The name of the secret that signs webhooks."),
     ],
     &[KeyRule::OneOf(&[&["exchange"], &["exchange", "key"], &["queue"], &["url", "secret"]])],
 );
@@ -58,7 +58,7 @@ pub(super) static SYSTEM: Keys = Keys::with_rules(
 );
 
 pub(super) static TENANT: Keys = Keys::new(&[
-    required("name", NAME, "The name of the tenant, as tokens and pages say it."),
+    required("name", NAME, "The name of the tenant, as in tokens and on pages."),
     key("groups", OWNED, "Groups of people, as the directory names them."),
     key("flows", OWNED, "The flows that it owns, with `*` for any letters."),
     key("queues", OWNED, "The queues that it owns, with `*` for any letters."),
@@ -71,16 +71,16 @@ const NAME: Form = Form::Written("^.{1,64}$");
 
 pub(super) static LIMIT: Keys = Keys::new(&[
     required("scenarios", SCENARIOS, "The scenarios."),
-    key("params", Form::Fields(&PARAMS), "What holds for their flows."),
+    key("params", Form::Fields(&PARAMS), "What applies to their flows."),
 ]);
 
 pub(super) static PARAMS: Keys = Keys::new(&[
     key("mode", Form::Word(&["stopped_flows", "limited_flows"]), "How their capacity is controlled."),
-    key("max_limit", Form::Whole { least: 1, most: u32::MAX as u64 }, "Stages in progress at most."),
+    key("max_limit", Form::Whole { least: 1, most: u32::MAX as u64 }, "Most stages in progress."),
     key(
         "weight",
         Form::Whole { least: 1, most: MOST_WEIGHT as u64 },
-        "Their part, beside flows of weight 1, of the limit of a called system and of the time of workers.",
+        "Their share, compared with flows of weight 1, of the limit of a called system and of the time of workers.",
     ),
 ]);
 

@@ -32,7 +32,7 @@ impl SettingsBuilder {
 fn of_encryption(ldap: &LdapSettings, server: &LdapServer, sets_start_tls: bool) -> Option<KeyFault> {
     let is_plain = !server.is_ldaps && !ldap.start_tls;
     if server.is_ldaps && ldap.start_tls && sets_start_tls {
-        let message = "goes with `ldap://` only: `ldaps://` is encrypted from the start";
+        let message = "applies only to `ldap://`: `ldaps://` is encrypted from the start";
         return Some(("access.ldap.start_tls", message));
     }
     let message = "passwords would be sent without encryption: use `ldaps://` or StartTLS, or set \
@@ -50,7 +50,7 @@ fn of_account(ldap: &LdapSettings) -> Option<KeyFault> {
             ("access.ldap.url", message)
         }
         (Some(_), Some(_), _) => {
-            let message = "goes without `access.ldap.bind_template`: people are found by one of the two";
+            let message = "cannot be combined with `access.ldap.bind_template`";
             ("access.ldap.bind_name", message)
         }
         (_, Some(_), None) => ("access.ldap.bind_name", "needs `access.ldap.bind_password`"),
@@ -103,15 +103,13 @@ fn of_template(text: &str, known: &[&str], is_filter: bool) -> Option<String> {
     let named = || text.split('{').skip(1).map(|rest| rest.split_once('}').map(|(name, _)| name));
     let listed = known.iter().map(|name| format!("`{{{name}}}`")).collect::<Vec<_>>().join(" or ");
     if named().any(|name| name.is_none_or(|name| !known.contains(&name))) {
-        return Some(format!("has braces around something else than {listed}"));
+        return Some(format!("has braces around something other than {listed}"));
     }
     if named().next().is_none() {
         return Some(format!("has no {listed}: it would be the same for everybody"));
     }
     if is_filter && !is_balanced(text) {
-        return Some(
-            "is no filter: it must stand in parentheses, each closed, as `(uid={name})` does".into(),
-        );
+        return Some("is not a filter: write it in balanced parentheses, such as `(uid={name})`".into());
     }
     None
 }

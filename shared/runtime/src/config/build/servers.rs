@@ -32,8 +32,11 @@ impl SettingsBuilder {
         } else if let Some(word) = settings.log.level.split(',').map(str::trim).find(|word| is_no_level(word))
         {
             let near = nearest(word, LEVELS.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
-            let message =
-                format!("`{word}` is no level; there are: {}{}", LEVELS.join(", "), near.unwrap_or_default());
+            let message = format!(
+                "`{word}` is not a level; there are: {}{}",
+                LEVELS.join(", "),
+                near.unwrap_or_default()
+            );
             self.values.fault("log.level", message);
         }
     }

@@ -68,7 +68,7 @@ impl SettingsBuilder {
             tenant.own(kind, &pattern);
         }
         if tenant.is_empty() {
-            let message = "the tenant owns nothing: name `flows`, `queues` or `scenarios`";
+            let message = "the tenant owns nothing: add `flows`, `queues` or `scenarios`";
             self.values.push(PATH, Fault::new(item, pointer, message));
         }
         Some(tenant)
@@ -79,8 +79,9 @@ impl SettingsBuilder {
         let name = kind::text(value).and_then(|name| {
             let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
             let is_name = name.len() <= MAX_NAME && name.chars().all(fits);
-            let message =
-                || format!("`{name}` is no name: letters, digits, `-`, `_` and `.`, {MAX_NAME} at most");
+            let message = || {
+                format!("`{name}` is not a name: use letters, digits, `-`, `_` and `.`, at most {MAX_NAME}")
+            };
             if is_name { Ok(name) } else { Err(message()) }
         });
         name.map_err(|message| self.values.push(PATH, Fault::new(value, place, message))).ok()

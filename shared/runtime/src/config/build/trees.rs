@@ -96,7 +96,7 @@ impl SettingsBuilder {
             if pattern.exchange.is_some() == pattern.queue.is_some()
                 || (pattern.queue.is_some() && pattern.key.is_some())
             {
-                let message = "an entry has `queue`, or `exchange` with or without `key`";
+                let message = "an entry needs `queue`, or `exchange` with or without `key`";
                 self.values.push(path, Fault::new(&item, "", message));
             }
             list.patterns.push(pattern);
@@ -115,9 +115,11 @@ impl SettingsBuilder {
             |wanted: &str| entries.iter().find(|(name, _)| *name == wanted).map(|(_, text)| text.as_str());
         let read = match (text("url"), text("secret")) {
             (Some(url), Some(secret)) if entries.len() == 2 => secret_name(secret)
-                .ok_or_else(|| format!("`{secret}` is no name of a secret: letters, digits, `-` and `_`"))
+                .ok_or_else(|| {
+                    format!("`{secret}` is not a name of a secret: use letters, digits, `-` and `_`")
+                })
                 .and_then(|secret| WebhookPattern::parse(url, secret)),
-            _ => Err("an entry for webhooks has `url` and `secret`, and nothing else".to_owned()),
+            _ => Err("an entry for webhooks needs `url` and `secret`, and nothing else".to_owned()),
         };
         match read {
             Ok(webhook) => Some(Pattern { webhook: Some(webhook), ..Pattern::default() }),
@@ -143,7 +145,8 @@ impl SettingsBuilder {
         for (key, list) in entries {
             let pointer = pointer_to("", &key.name);
             if secret_name(&key.name).is_none() {
-                let message = format!("`{}` is no name of a secret: letters, digits, `-` and `_`", key.name);
+                let message =
+                    format!("`{}` is not a name of a secret: use letters, digits, `-` and `_`", key.name);
                 self.values.push(path, Fault::new(list, pointer, message));
                 continue;
             }

@@ -68,7 +68,7 @@ fn dsp_9_what_contradicts_itself_among_policies_is_refused_with_its_place() {
     };
     let long = "n".repeat(65);
     let cases = [
-        (limits("policies: {p: {scenarios: []}}"), "`scenarios` must be a list with at least one"),
+        (limits("policies: {p: {scenarios: []}}"), "`scenarios` must be a list with at least one entry"),
         (limits("policies: {p: {scenarios: [s]}}"), "expected `name: SCENARIO`"),
         (
             limits("policies: {p: {scenarios: [{name: s}], params: {mode: rated_flows}}}"),
@@ -83,14 +83,14 @@ fn dsp_9_what_contradicts_itself_among_policies_is_refused_with_its_place() {
         (limits(&format!("policies: {{p: {{scenarios: [{{name: {long}}}]}}}}")), "1 to 64 characters"),
         (limits(&limiting(&long, "s")), "1 to 64 characters"),
         (limits(&limiting("c", &long)), "1 to 64 characters"),
-        (limits(&limiting("async.timeout, crab.async.timeout", "s")), "stands here twice"),
+        (limits(&limiting("async.timeout, crab.async.timeout", "s")), "is given twice"),
         (limits("policies: {p: {scenarios: [{name: s}], parms: {}}}"), "did you mean `params`?"),
         (
             limits(
                 "error_handling: {policies: {p: {error_classes: [c], scenarios: [{name: s}]}, \
                  q: {error_classes: [c], scenarios: [{name: s}]}}}",
             ),
-            "the class `c` of the scenario `s` stands here twice",
+            "the class `c` of the scenario `s` is given twice",
         ),
         (
             "distribution: {mode: simple, flows: {limits: {policies: {p: {scenarios: [{name: s}], params: {mode: stopped_flows}}}}}}"
@@ -119,7 +119,9 @@ fn act_3_wake_ups_without_a_repeat_are_refused_together_with_flow_limits() {
             let checked = check(&text, std::iter::empty());
             let found = checked.iter().find(|fault| fault.pointer == "/activation/mode");
             assert_eq!(found.is_some(), is_refused, "{activation} with {mode}: {checked:?}");
-            assert!(found.is_none_or(|fault| fault.message.contains("`distribution.mode: simple` only")));
+            assert!(
+                found.is_none_or(|fault| fault.message.contains("only with `distribution.mode: simple`"))
+            );
         }
     }
 }

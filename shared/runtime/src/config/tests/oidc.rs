@@ -64,8 +64,11 @@ fn qlt_15_what_a_start_refuses_of_a_provider_is_found_by_the_check() {
         faults.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     for (line, expected) in [
-        ("issuer: 'https://id.example'", "2:18: `access.oidc.issuer` goes with `access.oidc.client_id`"),
-        ("client_id: pagurus", "2:21: `access.oidc.issuer` goes with `access.oidc.client_id`"),
+        (
+            "issuer: 'https://id.example'",
+            "2:18: `access.oidc.issuer` and `access.oidc.client_id` belong together",
+        ),
+        ("client_id: pagurus", "2:21: `access.oidc.issuer` and `access.oidc.client_id` belong together"),
         (&format!("{KNOWN}, issuers: /nowhere.pem"), "no certificate can be read from `/nowhere.pem`"),
     ] {
         let found = found(line);

@@ -21,8 +21,8 @@ use crate::{Action, EachAction};
 #[rustfmt::skip]
 pub(super) static KEYS: Keys = Keys::new(&[
     required("in", LIST, "The list: an expression, or the list itself."),
-    key("as", Form::Matching(ELEMENT), "The name of the element in `actions` and `save`; left out, `item`. `index` is its place, from 0."),
-    key("atOnce", Form::Whole { least: 1, most: MOST_AT_ONCE as u64 }, "How many elements are at work at the same time, 1 to 20; left out, 10."),
+    key("as", Form::Matching(ELEMENT), "The name of the element in `actions` and `save`; default: `item`. `index` is its place, from 0."),
+    key("atOnce", Form::Whole { least: 1, most: MOST_AT_ONCE as u64 }, "How many elements are at work at the same time, 1 to 20; default: 10."),
     required("actions", ACTIONS, "What is done for one element: `http` without `name` and `save`, `amqp`, `script`, `order`."),
     key("save", http::SAVE, "Variables, each set to a list: what the expression is for each element when its actions are over."),
     key("onError", Form::Word(&ON_ERROR), "`fail`: an element that fails ends the action. `collect`: its place in the lists has the failure."),

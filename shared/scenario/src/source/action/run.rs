@@ -21,7 +21,7 @@ const LAST_VERSION: i64 = i32::MAX as i64;
 #[rustfmt::skip]
 pub(super) static KEYS: Keys = Keys::new(&[
     required("operation", Form::Matching("^[A-Za-z0-9._-]{1,64}$"), "The operation: a scenario of `kind: operation`."),
-    key("version", Form::Whole { least: 1, most: LAST_VERSION as u64 }, "Its version; left out, the newest one when this scenario is applied."),
+    key("version", Form::Whole { least: 1, most: LAST_VERSION as u64 }, "Its version; default: the newest one when this scenario is applied."),
     key("params", PARAMS, "Its parameters: a mapping of names to values, or an expression that is one."),
     key("save", http::SAVE, "Variables to set when it is over, from `result`: what it said by `result(…)`."),
 ]);

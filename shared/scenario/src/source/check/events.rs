@@ -140,8 +140,10 @@ fn check_polling(state: &DraftState, kind: StateKind, report: FaultSink<'_>) {
             let effect = action.effect;
             let suspends = effect.waits || effect.sleeps || effect.suspends || action.request.is_some();
             if action.branches.is_empty() && suspends {
-                let fault = action.mark.fault("a polling state asks and is answered at once");
-                report(fault.hint("move what suspends the order to a plain state before or after it"));
+                let fault = action.mark.fault("a polling state makes only calls that are answered at once");
+                report(
+                    fault.hint("move the action that suspends the order to a plain state before or after it"),
+                );
             }
         });
     }
@@ -154,22 +156,26 @@ pub(super) fn check_call(call: &DraftCall, report: FaultSink<'_>) {
         action.each(&mut |action| {
             let effect = action.effect;
             if action.operation.is_some() {
-                let fault = action.mark.fault("the handling of a call runs no operation");
-                report(fault.hint("lead to a state that does it: `on: {call:NAME: STATE}`"));
+                let fault = action.mark.fault("a call cannot run an operation");
+                report(fault.hint("use a transition to a state that does it: `on: {call:NAME: STATE}`"));
                 return;
             }
             let suspends = effect.waits || effect.sleeps || effect.suspends || action.request.is_some();
             if action.branches.is_empty() && suspends {
-                let fault = action.mark.fault("the handling of a call must not suspend the order");
-                report(fault.hint("lead to a state that does it: `on: {call:NAME: STATE}`"));
+                let fault = action.mark.fault("a call must not suspend the order");
+                report(fault.hint("use a transition to a state that does it: `on: {call:NAME: STATE}`"));
             }
             if action.branches.is_empty() && effect.polls {
                 let fault = action.mark.fault("`poll()` is called in a call, which does not poll");
                 report(fault.hint("remove it"));
             }
             for event in &action.raises {
-                let fault = event.mark.fault("an event is raised in a call, which does not move the order");
-                report(fault.hint("lead to a state whose script raises it: `on: {call:NAME: STATE}`"));
+                let fault =
+                    event.mark.fault("a call cannot raise events, because it does not move the order");
+                report(
+                    fault
+                        .hint("use a transition to a state whose script raises it: `on: {call:NAME: STATE}`"),
+                );
             }
         });
     }
@@ -177,10 +183,12 @@ pub(super) fn check_call(call: &DraftCall, report: FaultSink<'_>) {
 
 fn remedy(event: Event, kind: StateKind) -> String {
     match (kind, event) {
-        (StateKind::Sleeping, _) => "a sleeping state knows `timeout` only".into(),
-        (StateKind::Waiting, _) => "a waiting state knows `callback`, `timeout` and `fail`".into(),
+        (StateKind::Sleeping, _) => "a sleeping state has only the event `timeout`".into(),
+        (StateKind::Waiting, _) => {
+            "a waiting state has only the events `callback`, `timeout` and `fail`".into()
+        }
         (_, Event::Callback | Event::Timeout) => {
-            format!("remove it: `{event}` ends the rest of waiting and sleeping states")
+            format!("remove it: `{event}` occurs only in waiting and sleeping states")
         }
         (_, Event::Wait | Event::Sleep) => {
             format!("remove it, or end the actions with `{event}`")

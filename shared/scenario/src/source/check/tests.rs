@@ -61,7 +61,7 @@ fn scn_1_names_and_kinds_have_their_form() {
         ),
         (
             "  a: {actions: release, on: {success: d}}\n  d: {kind: terminal}\n",
-            "4:16: `actions` must be a list of actions, not a text; begin each action with `- `",
+            "4:16: `actions` must be a list of actions, not a text; start each action with `- `",
         ),
         ("  a: {on: d}\n  d: {kind: terminal}\n", "4:11: `on` must be a mapping of events to states"),
         ("  a: {om: {success: d}}\n  d: {kind: terminal}\n", "4:7: unknown key `om`; did you mean `on`?"),
@@ -103,7 +103,7 @@ fn scn_8_polling_states_are_checked() {
             &format!(
                 "  a: {{kind: polling, poll: {{interval: 1s, timeout: 1m}}, {polls}, on: {{success: d, fail: d, timeout: d, poll: a}}}}\n{ends}"
             ),
-            "4:126: `poll` is no transition: the state stays, and tries again",
+            "4:126: `poll` is not a transition: the order stays in the state and tries again",
         ),
         (
             &format!("  a: {{{polls}, on: {{success: d, fail: d}}}}\n{ends}"),
@@ -113,7 +113,7 @@ fn scn_8_polling_states_are_checked() {
             &format!(
                 "  a: {{kind: polling, poll: {{interval: 1s, timeout: 1m}}, actions: [{{script: 'poll()'}}, {{sleep: {{for: 1m}}}}], on: {{fail: d, timeout: d, sleep: z}}}}\n  z: {{kind: sleeping, on: {{timeout: d}}}}\n{ends}"
             ),
-            "4:87: a polling state asks and is answered at once; move what suspends",
+            "4:87: a polling state makes only calls that are answered at once; move the action that suspends",
         ),
     ]);
 }
@@ -140,14 +140,8 @@ fn scn_9_calls_are_checked() {
         )
     };
     check_table(&[
-        (
-            &call("{sleep: {for: 1m}}"),
-            "2:23: the handling of a call must not suspend the order; lead to a state",
-        ),
-        (
-            &call("{amqp: {exchange: e, key: k, request: r}}"),
-            "2:23: the handling of a call must not suspend the order",
-        ),
+        (&call("{sleep: {for: 1m}}"), "2:23: a call must not suspend the order; use a transition to a state"),
+        (&call("{amqp: {exchange: e, key: k, request: r}}"), "2:23: a call must not suspend the order"),
         (&call("{script: 'poll()'}"), "2:23: `poll()` is called in a call, which does not poll"),
     ]);
 }
@@ -159,13 +153,10 @@ fn scn_10_operations_are_checked() {
         (&operation("[]"), "3:10: an operation without actions does nothing"),
         (&operation("[{savepoint: 'a b'}]"), "3:23: `a b` is not a name for a savepoint"),
         (&operation("[{savepoint: done}]"), "3:23: `done` is a step of every operation"),
-        (
-            &operation("[{log: a}, {savepoint: x}, {savepoint: x}]"),
-            "3:49: the savepoint `x` stands here twice",
-        ),
+        (&operation("[{log: a}, {savepoint: x}, {savepoint: x}]"), "3:49: the savepoint `x` is given twice"),
         (
             &operation("[{choose: [{when: 'params.a', actions: [{sleep: {for: 1m}}]}]}]"),
-            "3:50: an operation rests between its actions, not inside a `choose`",
+            "3:50: an operation may suspend between its actions, not inside a `choose`",
         ),
         ("scenario: s\nkind: operation\n", "1:1: `actions` is missing"),
     ]);
@@ -199,27 +190,27 @@ fn scn_1_every_kind_of_state_has_its_own_keys() {
             &format!(
                 "{waiting}  w: {{kind: waiting, actions: [], on: {{callback: d, timeout: d}}}}\n  d: {{kind: terminal}}\n"
             ),
-            "5:22: a waiting state holds no actions; move them to a plain state",
+            "5:22: a waiting state cannot have actions; move them to a plain state",
         ),
         (
             &format!("{sleeping}  z: {{kind: sleeping, actions: [release], on: {{timeout: d}}}}\n"),
-            "6:23: a sleeping state holds no actions",
+            "6:23: a sleeping state cannot have actions",
         ),
         (
             "  a: {on: {success: d}}\n  d: {kind: terminal, actions: [release]}\n",
-            "5:23: a terminal state holds no actions",
+            "5:23: a terminal state cannot have actions",
         ),
         (
             "  a: {on: {success: d}}\n  d: {kind: terminal, on: {success: a}}\n",
-            "5:23: a terminal state has no transitions; remove `on`, or `kind: terminal`",
+            "5:23: a terminal state cannot have transitions; remove `on`, or `kind: terminal`",
         ),
         (
             "  a: {outcome: fail, on: {success: d}}\n  d: {kind: terminal}\n",
-            "4:7: a plain state has no outcome; write `outcome` in the terminal state",
+            "4:7: a plain state cannot have an outcome; write `outcome` in the terminal state",
         ),
         (
             &format!("{sleeping}  z: {{kind: sleeping, entryPoint: true, on: {{timeout: d}}}}\n"),
-            "6:23: a sleeping state is no entry point",
+            "6:23: a sleeping state cannot be an entry point",
         ),
     ]);
 }
@@ -293,7 +284,7 @@ fn scn_1_no_transition_waits_for_an_event_that_cannot_arise() {
         ),
         (
             &format!("{sleeping}  z: {{kind: sleeping, on: {{timeout: d, callback: d}}}}\n"),
-            "6:40: the event `callback` cannot arise in `z`; a sleeping state knows `timeout` only",
+            "6:40: the event `callback` cannot arise in `z`; a sleeping state has only the event `timeout`",
         ),
     ]);
 }
@@ -320,7 +311,7 @@ fn scn_1_states_of_rest_are_entered_by_their_event_only() {
     check(&[
         (
             &format!("  a: {{on: {{success: z}}}}\n{sleeping}"),
-            "4:21: `success` must not lead to `z`, which is sleeping; lead to a plain state with the action `sleep`",
+            "4:21: `success` must not lead to `z`, which is sleeping; use a plain state with the action `sleep`",
         ),
         (
             &format!("  a: {{actions: [{{sleep: {{for: 1m}}}}], on: {{sleep: d}}}}\n{sleeping}")
@@ -330,7 +321,7 @@ fn scn_1_states_of_rest_are_entered_by_their_event_only() {
     ]);
     check_table(&[(
         "scenario: s\ninitialState: z\nstates:\n  z: {kind: sleeping, on: {timeout: d}}\n  d: {kind: terminal}\n",
-        "2:15: the initial state `z` is sleeping; begin with a plain state",
+        "2:15: the initial state `z` is sleeping; start with a plain state",
     )]);
 }
 
@@ -339,7 +330,7 @@ fn scn_1_every_state_is_reached_and_can_end() {
     check(&[
         (
             "  a: {on: {success: d}}\n  b: {on: {success: d}}\n  d: {kind: terminal}\n",
-            "5:3: `b` cannot be reached from the initial state; lead a transition to it",
+            "5:3: `b` cannot be reached from the initial state; add a transition to it",
         ),
         ("  a: {on: {success: a}}\n", "4:3: there is no terminal state; add `done: {kind: terminal}`"),
     ]);
@@ -359,7 +350,7 @@ fn scn_2_targets_are_terminal() {
     let with_targets = |targets: &str| format!("targetStates: {targets}\n{HEAD}{PLAIN}");
     check_table(&[
         (&with_targets("[a]"), "1:16: the target state `a` is plain; name terminal states only"),
-        (&with_targets("[d, d]"), "1:19: the target state `d` stands here twice"),
+        (&with_targets("[d, d]"), "1:19: the target state `d` is given twice"),
         (&with_targets("[5]"), "1:16: `targetStates` must be a text, not a whole number"),
     ]);
 }

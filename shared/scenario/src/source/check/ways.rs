@@ -17,7 +17,7 @@ pub(super) fn check(graph: &DraftGraph<'_>, report: FaultSink<'_>) {
         for (state, _) in states.iter().zip(reached).filter(|(_, reached)| !reached) {
             let message = format!("{} cannot be reached from the initial state", quoted(&state.name.name));
             let fault = state.name.mark.fault(message);
-            report(fault.hint("lead a transition to it, or remove it"));
+            report(fault.hint("add a transition to it, or remove it"));
         }
     }
     let terminal = |at: &usize| states[*at].kind.is_none_or(|kind| kind == StateKind::Terminal);
@@ -25,7 +25,7 @@ pub(super) fn check(graph: &DraftGraph<'_>, report: FaultSink<'_>) {
     if ends.is_empty() {
         if !states.is_empty() {
             let fault = graph.draft.states_mark.fault("there is no terminal state");
-            report(fault.hint("add `done: {kind: terminal}`, and lead a transition to it"));
+            report(fault.hint("add `done: {kind: terminal}`, and a transition to it"));
         }
         return;
     }
@@ -44,7 +44,7 @@ pub(super) fn check(graph: &DraftGraph<'_>, report: FaultSink<'_>) {
     for (state, _) in endless.filter(|(state, _)| !state.on.is_empty()) {
         let message = format!("no terminal state can be reached from {}", quoted(&state.name.name));
         let fault = state.name.mark.fault(message);
-        report(fault.hint("lead one of its transitions towards a terminal state"));
+        report(fault.hint("add a transition towards a terminal state"));
     }
 }
 

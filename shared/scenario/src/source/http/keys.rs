@@ -6,7 +6,7 @@ use super::super::reader::{IDENTIFIER, NAMED};
 use crate::Method;
 
 #[rustfmt::skip]
-const METHOD: Key = key("method", Form::Words(methods), "The method; left out, `POST` with a body, else `GET`.");
+const METHOD: Key = key("method", Form::Words(methods), "The method; default: `POST` with a body, else `GET`.");
 #[rustfmt::skip]
 const ADDRESS: Key = required("url", Form::Matching(URL), "`http://` or `https://`, or a constant in front: `${config.NAME}/path`. What comes from the order is percent-encoded.");
 #[rustfmt::skip]
@@ -28,9 +28,9 @@ const SOAP_ACTION: Key = key("soapAction", Form::Text, "The action of a SOAP cal
 #[rustfmt::skip]
 const SOAP_HEADER: Key = key("soapHeader", Form::Text, "Content of the header of the envelope, as XML.");
 #[rustfmt::skip]
-const TIMEOUT: Key = key("timeout", Form::Lapse, "The whole call with its answer, at most 5 minutes; left out, `worker.http.timeout`.");
+const TIMEOUT: Key = key("timeout", Form::Lapse, "Time-out for the whole call with its answer, at most 5 minutes; default: `worker.http.timeout`.");
 #[rustfmt::skip]
-const EXPECTED: Key = key("expect", EXPECT, "Statuses that are no error: `404`, `\"4xx\"`, `\"400-404\"`, or a list of them.");
+const EXPECTED: Key = key("expect", EXPECT, "Statuses that are not errors: `404`, `\"4xx\"`, `\"400-404\"`, or a list of them.");
 #[rustfmt::skip]
 const CREDENTIALS: Key = key("auth", Form::Fields(&AUTH), "`{bearer: …}`, or `{username: …, password: …}`; beside them, or alone, `{certificate: NAME}`.");
 
@@ -53,7 +53,7 @@ pub(super) static KEYS: Keys = keys_of_a_call![
     key("save", SAVE, "Variables to set from the answer."),
     key("name", Form::Matching(IDENTIFIER), "Keeps the answer as `responses.NAME`, too."),
     CREDENTIALS,
-    key("request", Form::Matching(IDENTIFIER), "Registers an asynchronous request of this name, which a `wait` awaits."),
+    key("request", Form::Matching(IDENTIFIER), "Registers an asynchronous request of this name, for which a `wait` waits."),
     GIVEN_UP,
 ];
 

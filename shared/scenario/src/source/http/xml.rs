@@ -46,7 +46,7 @@ pub(super) fn namespaces(reader: &mut ScenarioReader<'_>, fields: &Fields<'_>) -
             || uri.len() > LONGEST_NAMESPACE
             || uri.contains(|c: char| c.is_control() || c == ' ')
         {
-            let fault = member.fault(format!("{} is no namespace", quoted(uri)));
+            let fault = member.fault(format!("{} is not a namespace", quoted(uri)));
             reader.push(fault.hint("write the text that the other side declares, to the letter"));
         } else if uri.starts_with("http://www.w3.org/2000/xmlns")
             || uri.starts_with("http://www.w3.org/XML/1998")

@@ -17,13 +17,13 @@ fn scn_1_actions_are_distinguished_by_their_word() {
         ("- htpp: {url: 'http://h'}", "6:7: there is no action `htpp`; did you mean `http`?"),
         ("- explode: {}", "6:7: there is no action `explode`; there are: http, amqp, script"),
         ("- relase", "6:7: there is no action `relase`; did you mean `release`?"),
-        ("- sleep", "6:7: the action `sleep` says nothing of what to do; write it like"),
-        ("- log:", "6:7: the action `log` says nothing of what to do; write it like `log: "),
+        ("- sleep", "6:7: the action `sleep` does not say what to do; write it like"),
+        ("- log:", "6:7: the action `log` does not say what to do; write it like `log: "),
         ("- 5", "6:7: an action is not a whole number; write it like"),
-        ("- {}", "6:7: an action without a word; there are: http"),
+        ("- {}", "6:7: the action is empty; there are: http"),
         ("- release: 5", "6:16: `release` takes no settings; write `- release`"),
         ("- log: x\n  save: {a: 1}", "7:7: `save` stands beside `log`; indent it further"),
-        ("- log: x\n  release: true", "7:7: `release` stands beside `log`; begin the next action"),
+        ("- log: x\n  release: true", "7:7: `release` stands beside `log`; start the next action"),
     ]);
 }
 
@@ -35,7 +35,7 @@ fn scn_16_events_of_scripts_are_checked() {
         ("- script: event(\"a b\")", "6:15: `a b` is not a name for an event; write a letter"),
         (
             "- script: |\n    let to = \"x\";\n    event(to)",
-            "8:9: an event is raised by a name that only a run can tell; write the name as a text",
+            "8:9: the name of the event is known only at run time; write the name as a text",
         ),
         ("- script: event()", "6:15: `event` takes 1 argument, not 0"),
         (
@@ -63,11 +63,11 @@ fn scn_16_events_of_scripts_are_checked() {
         ),
         (
             "scenario: s\nkind: operation\nactions: [{script: 'event(\"big\")'}]\n",
-            "3:21: an operation knows no events of its own; write a workflow",
+            "3:21: an operation cannot raise events; write a workflow",
         ),
         (
             "scenario: s\ninitialState: a\ncalls: {c: {actions: [{script: 'event(\"x\")'}]}}\nstates:\n  a: {on: {success: done}}\n  done: {kind: terminal}\n",
-            "3:33: an event is raised in a call, which does not move the order; lead to a state whose script",
+            "3:33: a call cannot raise events, because it does not move the order; use a transition to a state whose script",
         ),
     ]);
     let sound = outcome(&state("{success: done, fail: done, big: done}")).unwrap();
@@ -79,13 +79,10 @@ fn scn_11_actors_are_checked() {
     check_actions(&[
         ("- actor: {}", "6:14: `name` is missing; write `name: scoring`"),
         ("- actor: {name: 'a b'}", "6:21: `a b` is not a name for an actor; write letters"),
-        ("- actor: {name: a, workTimeout: 0s}", "6:37: `workTimeout` must be longer than nothing"),
+        ("- actor: {name: a, workTimeout: 0s}", "6:37: `workTimeout` must be longer than zero"),
         ("- actor: {name: a, acceptFirst: 1}", "6:37: `acceptFirst` must be `true` or `false`"),
         ("- actor: {name: a, timeout: 1m}", "6:24: unknown key `timeout`; there are: name, body"),
-        (
-            "- actor",
-            "6:7: the action `actor` says nothing of what to do; write it like `actor: {name: scoring",
-        ),
+        ("- actor", "6:7: the action `actor` does not say what to do; write it like `actor: {name: scoring"),
     ]);
 }
 
@@ -93,8 +90,11 @@ fn scn_11_actors_are_checked() {
 fn scn_1_child_orders_are_checked() {
     check_actions(&[
         ("- order: {}", "6:14: `scenario` is missing; write `scenario: NAME`"),
-        ("- order: {scenario: s, request: r}", "6:28: nobody awaits the end of this order; add `wait: true`"),
-        ("- order: {scenario: s, timeout: 1m}", "6:28: nobody awaits the end of this order"),
+        (
+            "- order: {scenario: s, request: r}",
+            "6:28: no action waits for the end of this order; add `wait: true`",
+        ),
+        ("- order: {scenario: s, timeout: 1m}", "6:28: no action waits for the end of this order"),
         ("- order: {scenario: s, notify: {}}", "6:28: unknown key `notify`"),
     ]);
 }
@@ -141,11 +141,14 @@ fn scn_1_steps_at_once_are_checked() {
 #[test]
 fn scn_15_secrets_stand_only_in_what_is_sent() {
     check_actions(&[
-        ("- log: '${secret.KEY}'", "6:12: a secret has no place here; name it in what an `http` or `amqp`"),
-        ("- http: {url: 'http://h', save: {a: '${secret.KEY}'}}", "6:41: a secret has no place here"),
-        ("- http: {url: 'http://h', headers: {A: '${secret.KEY + 1}'}}", "6:44: a secret stands alone"),
-        ("- savepoint: x", "6:7: a savepoint stands between the actions of an operation, and nowhere else"),
-        ("- savepoint", "6:7: a savepoint stands between the actions of an operation"),
+        (
+            "- log: '${secret.KEY}'",
+            "6:12: a secret is not allowed here; name it only in what an `http` or `amqp`",
+        ),
+        ("- http: {url: 'http://h', save: {a: '${secret.KEY}'}}", "6:41: a secret is not allowed here"),
+        ("- http: {url: 'http://h', headers: {A: '${secret.KEY + 1}'}}", "6:44: a secret must stand alone"),
+        ("- savepoint: x", "6:7: a savepoint may stand only between the actions of an operation"),
+        ("- savepoint", "6:7: a savepoint may stand only between the actions of an operation"),
         ("- http: {url: 'http://h', mask: [a]}", "6:31: unknown key `mask`"),
     ]);
 }
@@ -160,11 +163,11 @@ fn scn_1_http_actions_are_checked_where_they_are_constant() {
         ("- http: {urll: 'http://h', url: 'http://h'}", "6:14: unknown key `urll`; did you mean `url`?"),
         ("- http: {url: 'ftp://h'}", "6:19: a URL begins with `http://` or `https://`; write it so"),
         ("- http: {url: '/path'}", "6:19: a URL begins with `http://` or `https://`"),
-        ("- http: {url: 'http://u:p@h/'}", "6:19: a URL holds no user and no password; write `auth:"),
-        ("- http: {url: 'http://${params.u}@h/'}", "6:19: a URL holds no user and no password"),
+        ("- http: {url: 'http://u:p@h/'}", "6:19: a URL may not contain a user or a password; write `auth:"),
+        ("- http: {url: 'http://${params.u}@h/'}", "6:19: a URL may not contain a user or a password"),
         ("- http: {url: 'http:///x'}", "6:19: the URL names no host; write `http://HOST/path`"),
-        ("- http: {url: 'http://h/a b'}", "6:19: a URL has no spaces and no line breaks"),
-        ("- http: {url: '${config.a}/ b'}", "6:19: a URL has no spaces and no line breaks"),
+        ("- http: {url: 'http://h/a b'}", "6:19: a URL may not contain spaces or line breaks"),
+        ("- http: {url: '${config.a}/ b'}", "6:19: a URL may not contain spaces or line breaks"),
         ("- http: {url: 'http://h', method: post}", "6:39: `post` is not a method; did you mean `POST`?"),
         (
             "- http: {url: 'http://h', body: {}, text: x}",
@@ -182,7 +185,7 @@ fn scn_1_settings_of_http_actions_have_their_form() {
             "6:40: `timeout` must be a duration, not a whole number; add the unit",
         ),
         ("- http: {url: 'http://h', timeout: 5 s}", "6:40: `5 s` is not a duration; write it like"),
-        ("- http: {url: 'http://h', timeout: 0s}", "6:40: `timeout` must be longer than nothing"),
+        ("- http: {url: 'http://h', timeout: 0s}", "6:40: `timeout` must be longer than zero"),
         (
             "- http: {url: 'http://h', timeout: 6m}",
             "6:40: `6m` is too long for `timeout`; write at most `5m`",
@@ -216,9 +219,9 @@ fn scn_1_header_fields_and_credentials_are_checked() {
         ),
         (
             "- http: {url: 'http://h', headers: {A: \"b\\r\\nC: d\"}}",
-            "6:41: the value of `A` has a line break in it",
+            "6:41: the value of `A` contains a line break",
         ),
-        ("- http: {url: 'http://h', headers: {A: 1, a: 2}}", "6:47: the header field `a` stands here twice"),
+        ("- http: {url: 'http://h', headers: {A: 1, a: 2}}", "6:47: the header field `a` is given twice"),
         (
             "- http: {url: 'http://h', headers: {Content-Length: 2}}",
             "6:41: the header field `Content-Length` is written by the engine; remove it",
@@ -230,7 +233,7 @@ fn scn_1_header_fields_and_credentials_are_checked() {
         ),
         (
             "- http: {url: 'http://h', auth: {bearer: t}, headers: {authorization: x}}",
-            "6:60: `authorization` and `auth` say the same",
+            "6:60: `authorization` and `auth` set the same header",
         ),
         (
             "- http: {url: 'http://h', auth: {username: u}}",
@@ -238,11 +241,11 @@ fn scn_1_header_fields_and_credentials_are_checked() {
         ),
         (
             "- http: {url: 'http://h', auth: {certificate: bank}}",
-            "6:19: a certificate is shown over TLS only; write `https://`, or remove",
+            "6:19: a certificate can be presented only over TLS; write `https://`, or remove",
         ),
         (
             "- http: {url: 'https://h', auth: {certificate: ../bank}}",
-            "6:52: `../bank` is no name of a certificate; write letters, digits",
+            "6:52: `../bank` is not a name of a certificate; write letters, digits",
         ),
         (
             "- http: {url: 'http://h', auth: {token: u}}",
@@ -256,7 +259,7 @@ fn scn_1_amqp_actions_are_checked_where_they_are_constant() {
     check_actions(&[
         ("- amqp: {key: k}", "6:13: `exchange` is missing; write `exchange: NAME`"),
         ("- amqp: {exchange: e}", "6:13: `key` is missing"),
-        ("- amqp: {exchange: '', key: k}", "6:24: the default exchange is not published to"),
+        ("- amqp: {exchange: '', key: k}", "6:24: messages cannot be published to the default exchange"),
         ("- amqp: {exchange: amq.topic, key: k}", "6:24: `amq.topic` belongs to the broker"),
         ("- amqp: {exchange: e, key: k, headers: {'': x}}", "6:45: `` is not a name of a header field"),
         ("- amqp: {exchange: e, key: 5}", "6:32: `key` must be a text, not a whole number"),
@@ -281,7 +284,7 @@ fn scn_6_sleeps_are_checked_where_they_are_constant() {
         ("{for: 1w}", "5:29: `1w` is not a duration"),
         ("{for: 20}", "5:29: `for` must be a duration, not a whole number"),
         ("{for: 4000d}", "5:29: `4000d` is too long for `for`; write at most `3650d`"),
-        ("{until: tomorrow}", "5:31: `tomorrow` is not a time with its offset; write it like"),
+        ("{until: tomorrow}", "5:31: `tomorrow` is not a time with an offset; write it like"),
         ("{until: \"2030-12-31T08:00:00\"}", "5:31: `2030-12-31T08:00:00` is not a time"),
         ("{until: \"2030-13-31T08:00:00Z\"}", "5:31: `2030-13-31T08:00:00Z` is not a time"),
         ("{unti: x}", "5:24: unknown key `unti`; did you mean `until`?"),
@@ -296,7 +299,7 @@ fn scn_6_sleeps_are_checked_where_they_are_constant() {
     let failing = case("{for: '${params.d}d'}").replace("sleep: b}", "sleep: b, fail: done}");
     assert_eq!(faults(&failing), Vec::<String>::new());
     let nonsense = failing.replace("}d'", "} days'");
-    assert!(faults(&nonsense)[0].starts_with("5:29: no value of the expression makes this"));
+    assert!(faults(&nonsense)[0].starts_with("5:29: whatever the expression yields makes this"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn scn_17_each_is_checked() {
             "- each: {actions: [{script: 'item = 1;'}]}".into(),
             "6:13: `in` is missing; write `in: \"${params.items}\"`",
         ),
-        ("- each".into(), "6:7: the action `each` says nothing of what to do; write it like `each: {in: "),
+        ("- each".into(), "6:7: the action `each` does not say what to do; write it like `each: {in: "),
         (
             format!("- each: {{in: 'x ${{params.n}}', actions: [{get}]}}"),
             "6:18: `in` can never be a list; write an expression",

@@ -20,7 +20,7 @@ fn scn_1_rules_of_the_whole_file() {
     ]);
     let many: String = (0..1100).map(|n| format!("key{n}: 1\n")).collect();
     let found = faults(&format!("scenario: s\n{many}"));
-    assert!(found.last().unwrap().contains("more faults are left out"), "{:?}", found.last());
+    assert!(found.last().unwrap().contains("more faults are not listed"), "{:?}", found.last());
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn scn_1_rules_of_states() {
         ),
         (
             "  a: {kind: polling, poll: {interval: 1s, timeout: 1m}, actions: [{script: 'poll()'}], on: {success: done, fail: done, timeout: done, poll: a}}\n",
-            "4:135: `poll` is no transition: the state stays, and tries again after its interval; remove it; `timeout` says",
+            "4:135: `poll` is not a transition: the order stays in the state and tries again after the interval; remove it; `timeout` says",
         ),
         (
             "  a: {on: {success: b}}\n  b: {actions: [{sleep: {for: '${params.n}s'}}], on: {fail: done}}\n",
@@ -42,7 +42,7 @@ fn scn_1_rules_of_states() {
         ),
         (
             "  a: {on: {success: done, callback: done}}\n",
-            "4:27: the event `callback` cannot arise in `a`; remove it: `callback` ends the rest of waiting",
+            "4:27: the event `callback` cannot arise in `a`; remove it: `callback` occurs only in waiting",
         ),
         (
             "  a: {on: {success: done, sleep: s}}\n  s: {kind: sleeping, on: {timeout: done}}\n",
@@ -71,7 +71,7 @@ fn scn_1_rules_of_actions() {
         ),
         (
             "- http: {url: \"http://h/${secret.a + 1}\"}",
-            "6:19: a secret stands alone between the braces; write `${secret.NAME}`",
+            "6:19: a secret must stand alone between the braces; write `${secret.NAME}`",
         ),
     ]);
     // An action that rests ends its state, so that it stands last.
@@ -79,7 +79,7 @@ fn scn_1_rules_of_actions() {
                   s: {kind: sleeping, on: {timeout: done}}\n  done: {kind: terminal}\n";
     check_table(&[(
         sleeps,
-        "4:31: no value of the expression makes this a duration; write it like `${params.days}d`",
+        "4:31: this is not a duration, whatever the expression yields; write it like `${params.days}d`",
     )]);
 }
 

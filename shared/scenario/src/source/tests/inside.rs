@@ -114,7 +114,7 @@ fn scn_19_what_is_known_of_the_parameters_is_held_against_the_schema() {
         (
             "- do: {operation: pay, params: {amount: '${secret.x}'}}",
             &[PAY],
-            "6:45: a secret has no place here",
+            "6:45: a secret is not allowed here",
         ),
         (
             "- do: {operation: pay, params: {amount: 1}, save: {a: '${resulted.id}'}}",
@@ -144,11 +144,11 @@ fn scn_19_neither_a_call_nor_a_polling_runs_what_rests() {
     let called =
         with_actions("- log: a") + "calls: {ask: {actions: [{do: {operation: pay, params: {amount: 1}}}]}}\n";
     let faults = read_by(&called, &library).unwrap_err();
-    assert!(faults[0].contains("the handling of a call runs no operation"), "{faults:?}");
+    assert!(faults[0].contains("a call cannot run an operation"), "{faults:?}");
     let polls = "scenario: s\ninitialState: a\nstates:\n  a:\n    kind: polling\n    poll: {interval: 1s, timeout: 1m}\n    actions: \
                  [{do: {operation: pay, params: {amount: 1}}}, {script: 'poll();'}]\n    on: {success: done, fail: done, timeout: done}\n  done: {kind: terminal}\n";
     let faults = read_by(polls, &library).unwrap_err();
-    assert!(faults[0].contains("a polling state asks and is answered at once"), "{faults:?}");
+    assert!(faults[0].contains("a polling state makes only calls that are answered at once"), "{faults:?}");
 }
 
 #[test]

@@ -75,11 +75,11 @@ fn scn_21_the_queue_of_a_scenario_is_made_of_parameters() {
     assert!(outcome(&text("sequential: 'sim-${params.a.b}'")).unwrap().queue.is_some());
     assert!(outcome(&text("sequential: one-at-a-time")).unwrap().queue.is_some());
     check_table(&[
-        (&text("sequential: '${vars.x}'"), "3:13: `${vars.x}` takes more than parameters"),
-        (&text("sequential: '${params.a + 1}'"), "3:13: `${params.a + 1}` takes more than parameters"),
+        (&text("sequential: '${vars.x}'"), "3:13: `${vars.x}` uses more than parameters"),
+        (&text("sequential: '${params.a + 1}'"), "3:13: `${params.a + 1}` uses more than parameters"),
         (
             &text("mask: [params.pin]\nsequential: '${params.pin}'"),
-            "4:13: `params.pin` is masked, and everybody sees the names of queues",
+            "4:13: `params.pin` is masked, but the names of queues are visible to everybody",
         ),
     ]);
 }
@@ -96,7 +96,7 @@ fn err_15_rules_that_a_scenario_brings_along_are_read_and_checked() {
         (&text("  sync: {mood: retry}\n"), "4:10: unknown key `mood`; did you mean `mode`?"),
         (
             &text("  retry_duration_control: {mode: total}\n"),
-            "4:3: `retry_duration_control` is no matter of one scenario; remove it: the deployment says it for all",
+            "4:3: `retry_duration_control` cannot be set by one scenario; remove it: the deployment sets it for all scenarios",
         ),
         (
             &text("  sync: {retry: {policies: {a: {error_classes: [x]}, b: {error_classes: [x]}}}}\n"),
@@ -176,7 +176,7 @@ fn scn_1_the_keys_at_the_top_are_checked() {
         ("scenario: s\nmask: params.pin", "2:7: `mask` must be a list of paths, not a text"),
         ("scenario: s\nmask: [vars.pin]", "2:8: `vars.pin` is no path that can be masked; write it like"),
         ("scenario: s\nretention: 1 day", "2:12: `1 day` is not a duration; write it like"),
-        ("scenario: s\ntimeouts: {work: 0s}", "2:18: `work` must be longer than nothing"),
+        ("scenario: s\ntimeouts: {work: 0s}", "2:18: `work` must be longer than zero"),
         ("scenario: s\ntimeouts: {wrk: 1s}", "2:12: unknown key `wrk`; did you mean `work`?"),
         ("scenario: s\ndescription: [a]", "2:14: `description` must be a text, not a list"),
         ("scenario: s\ntargetStates: done", "2:15: `targetStates` must be a list of names"),
@@ -208,16 +208,16 @@ fn scn_1_params_are_a_schema_that_fetches_nothing() {
         ("params: {required: a}", "2:20: in the schema: "),
         (
             "params: {$ref: 'https://h/s.json'}",
-            "2:16: `https://h/s.json` leads out of the schema; put it under `$defs`",
+            "2:16: `https://h/s.json` points outside the schema; put it under `$defs`",
         ),
-        ("params: {items: {$ref: 'file:///etc/passwd'}}", "2:24: `file:///etc/passwd` leads out"),
-        ("params: {$ref: '#'}", "2:9: the schema refers to itself without an end; let a reference"),
+        ("params: {items: {$ref: 'file:///etc/passwd'}}", "2:24: `file:///etc/passwd` points outside"),
+        ("params: {$ref: '#'}", "2:9: the schema refers to itself endlessly; put references"),
         (
             &doubling,
             "2:9: the schema asks for over a billion evaluations of one value, at most 10000 are made",
         ),
-        (&large, "2:9: the schema is too large to be counted; describe fewer"),
-        ("params: {$ref: other.json}", "2:16: `other.json` leads out of the schema"),
+        (&large, "2:9: the schema is too large to check; describe fewer"),
+        ("params: {$ref: other.json}", "2:16: `other.json` points outside the schema"),
         ("params: {$ref: '#/$defs/a'}", "2:9: in the schema: "),
         (
             "params: {$schema: 'http://json-schema.org/draft-07/schema#'}",
@@ -238,7 +238,7 @@ fn numbers_that_lose_their_text_ask_for_quotes() {
     check_table(&[
         (
             &body("{msisdn: 079}"),
-            "6:46: `079` is read as a number, which loses its form; keep it by quotes: \"079\"",
+            "6:46: `079` is read as a number and loses its format; put it in quotes: \"079\"",
         ),
         (&body("[1.50]"), "6:38: `1.50` is read as a number"),
         (

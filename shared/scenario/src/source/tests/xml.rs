@@ -18,7 +18,7 @@ fn scn_20_what_is_said_of_xml_and_soap_is_checked() {
         ("body: {xml: {a: 1}}", "`xml` must be a text of XML, not a mapping; write it like `xml: <order>"),
         ("namespaces: {xmlns: 'urn:a'}", "`xmlns` is no prefix; write a letter or `_`"),
         ("namespaces: {'a:b': 'urn:a'}", "`a:b` is no prefix"),
-        ("namespaces: {a: ''}", "`` is no namespace"),
+        ("namespaces: {a: ''}", "`` is not a namespace"),
         ("namespaces: {a: 'http://www.w3.org/2000/xmlns/'}", "belongs to XML"),
         ("namespaces: [a]", "`namespaces` must be a mapping of prefixes to namespaces"),
         ("soap: '1.3'", "`soap` is the version of SOAP; write `soap: \"1.1\"` or `soap: \"1.2\"`"),

@@ -11,7 +11,8 @@ impl Noted {
         let read = self.mentions.iter().filter(|(path, _)| path[0] == "response");
         let gone = read.filter(|(_, mark)| self.is_gone(&mark.pointer, scenario));
         gone.map(|(_, mark)| {
-            let warning = mark.fault("no call has left a `response` here: it is gone when the order rests");
+            let warning =
+                mark.fault("no call has left a `response` here: it is lost when the order is suspended");
             warning.hint("put what is needed later into `vars`, or take it from `callbacks.NAME`")
         })
         .collect()

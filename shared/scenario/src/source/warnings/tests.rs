@@ -23,7 +23,7 @@ fn err_15_a_policy_for_other_scenarios_is_noted() {
     assert_eq!(
         warnings,
         [
-            "4:3: the policy `p` never applies: it is for other scenarios than `s`; leave `scenarios` out: what a scenario brings along is for its own orders"
+            "4:3: the policy `p` never applies: it is for other scenarios than `s`; remove `scenarios`: the rules of a scenario apply only to its own orders"
         ]
     );
 }
@@ -46,7 +46,7 @@ fn scn_1_names_that_nothing_gives_a_value_to_are_warned_of() {
         ),
         (
             "- log: '{{params.a}}'",
-            "7:12: `{{…}}` means nothing here and stays as it stands; write `${…}` for a value",
+            "7:12: `{{…}}` has no meaning here and stays as it is; write `${…}` for a value",
         ),
     ];
     for (action, expected) in cases {
@@ -111,7 +111,7 @@ fn scn_5_an_answer_that_is_read_after_a_rest_is_warned_of() {
     let found = warnings(&with("{log: 'x ${response.status}'}"));
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
-        found[0].contains("no call has left a `response` here: it is gone when the order rests; put what is needed later into `vars`"),
+        found[0].contains("no call has left a `response` here: it is lost when the order is suspended; put what is needed later into `vars`"),
         "{found:?}"
     );
     for fine in [
@@ -164,10 +164,7 @@ fn scn_1_a_request_that_nobody_learns_of_is_warned_of() {
     };
     let found = asks("body: {a: 1}");
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(
-        found[0].contains("nothing that is sent tells where to answer the request `answer`"),
-        "{found:?}"
-    );
+    assert!(found[0].contains("nothing that is sent says where to answer the request `answer`"), "{found:?}");
     for body in [
         "body: {a: '${request.id}'}",
         "headers: {X-Reply: '${request[\"url\"]}'}",
@@ -198,14 +195,14 @@ fn ord_13_14_a_child_that_would_wait_for_the_order_that_awaits_it_is_warned_of()
     assert_eq!(
         found,
         [
-            "6:57: the child would stand in the queue behind this order, which waits for it: it is refused; start it `parallel`, `release` the queue first, or do not wait for it"
+            "6:57: the child would wait in the queue behind this order, which waits for the child: it will be refused; start it `parallel`, `release` the queue first, or do not wait for it"
         ]
     );
     let after = "lifecycle: {after: [{order: x, states: [done]}, {order: '${order.id}', states: [done]}]}";
     let found = starts(&format!("{after}, wait: true"));
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
-        found[0].contains("the child would wait for this order, which waits for it: it is refused"),
+        found[0].contains("the child and this order would wait for each other: the child will be refused"),
         "{found:?}"
     );
     for fine in [

@@ -16,7 +16,7 @@ pub enum Destination {
     Http {
         /// The method.
         method: String,
-        /// The host, with the port where the URL has one.
+        /// The host, with the port if the URL has one.
         host: String,
         /// The path, without the query.
         path: String,

@@ -35,7 +35,7 @@
 //! operations have none of them: `soap` and `given_up` have examples.
 //!
 //! 1. Savepoints are those of operations, and operations have no states that could poll.
-//! 2. From one state to the next only: a polling state asks and is answered at once.
+//! 2. From one state to the next only: a polling state makes only calls that are answered at once.
 
 use pagurus_domain::classes::ORDER_FAILED;
 
@@ -251,6 +251,9 @@ fn scn_8_scn_10_an_operation_does_not_poll_and_who_polls_does_not_rest_for_anyth
         let text = refused(&format!(
             "scenario: s\ninitialState: a\nstates:\n  a: {{kind: polling, poll: {{interval: 1h, timeout: 2h}}, actions: [{{{rests}}}, {{script: 'poll()'}}], on: {{success: done, fail: done, timeout: done}}}}\n  done: {{kind: terminal}}\n"
         ));
-        assert!(text.contains("a polling state asks and is answered at once"), "{rests}: {text}");
+        assert!(
+            text.contains("a polling state makes only calls that are answered at once"),
+            "{rests}: {text}"
+        );
     }
 }

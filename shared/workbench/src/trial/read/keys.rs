@@ -36,7 +36,7 @@ pub(super) static TRIAL: Keys = Keys::new(&[
     key("params", MAPPING, "The parameters of the order."),
     key("config", MAPPING, "What `${config.NAME}` reads."),
     key("secrets", TEXTS, "What `${secret.NAME}` reads."),
-    key("now", Form::Matching(r"^\d{4}-\d\d-\d\d"), "When the test begins; left out, `2026-03-01T10:00:00Z`."),
+    key("now", Form::Matching(r"^\d{4}-\d\d-\d\d"), "When the test begins; default: `2026-03-01T10:00:00Z`."),
     key("answers", list(&Form::Fields(&ANSWER)), "What requests are answered: the first line that fits counts."),
     key("calls", list(&Form::Fields(&CALL)), "Calls from outside."),
     key("errors", retry::RULES_OF_DEPLOYMENT, "Rules and policies in place of those of the deployment."),
@@ -44,7 +44,7 @@ pub(super) static TRIAL: Keys = Keys::new(&[
 ]);
 
 pub(super) static ORDER: Keys = Keys::new(&[
-    key("id", Form::AsWritten, "The id; left out, `order-1`."),
+    key("id", Form::AsWritten, "The id; default: `order-1`."),
     key("transactionId", Form::AsWritten, "The transaction."),
     key("labels", TEXTS, "The labels."),
     key("queue", Form::AsWritten, "The queue; makes the order sequential."),
@@ -68,13 +68,13 @@ pub(super) static ANSWER: Keys = Keys::with_rules(
         key("headers", TEXTS, "Header fields of the answer."),
         key("body", Form::Anything, "The body of the answer."),
         key("fails", Form::Words(failures), "How the request fails without an answer."),
-        key("decision", Form::Word(&["success", "fail", "none"]), "What the actor decides; left out, `success`."),
+        key("decision", Form::Word(&["success", "fail", "none"]), "What the actor decides; default: `success`."),
         key("result", Form::Anything, "What the actor or the child order brings back."),
         key("error", Form::Anything, "Why the actor or the child order failed."),
         key("message", Form::AsWritten, "What the child order says of its end."),
         key("step", Form::AsWritten, "The step in which the child order ends."),
         key("after", DURATION, "Virtual time until the answer."),
-        key("times", Form::Whole { least: 1, most: 1_000_000 }, "How often the line is used; left out, any number of times."),
+        key("times", Form::Whole { least: 1, most: 1_000_000 }, "How often the line is used; default: any number of times."),
         key("callback", Form::Either(&[Form::Word(&["none"]), Form::Fields(&CALLBACK)]), "The answer that comes later, to the request that the call registered."),
     ],
     &[KeyRule::OneOf(&[&["http"], &["amqp"], &["actor"], &["order"]])],
@@ -84,7 +84,7 @@ pub(super) static ANSWER: Keys = Keys::with_rules(
 const ENDS: &[&str] = &["success", "fail", "interrupted", "canceled", "none"];
 
 pub(super) static HTTP: Keys = Keys::new(&[
-    key("method", Form::Words(methods), "The method; left out, any."),
+    key("method", Form::Words(methods), "The method; default: any."),
     required("url", Form::AsWritten, "The URL, with `*` for any letters."),
     key("body", Form::Anything, "What the body must hold."),
 ]);

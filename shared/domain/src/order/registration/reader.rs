@@ -117,6 +117,7 @@ impl<'a> RegistrationReader<'a> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use proptest::prelude::*;
     use serde_json::json;
@@ -150,7 +151,7 @@ mod tests {
                 }
                 Ok(request) => {
                     let text = body.to_string();
-                    let again = Request::read(serde_json::from_str(&text).expect("JSON"));
+                    let again = Request::read(serde_json::from_str(&text).unwrap());
                     prop_assert_eq!(again.map(|again| (again.id, again.params)), Ok((request.id, request.params)));
                 }
             }

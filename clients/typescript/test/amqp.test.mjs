@@ -81,6 +81,30 @@ test("a sender that lost its connection sends again", engine, async () => {
   await way.close();
 });
 
+test("an order whose receipt is lost is sent again, as the same message", engine, async () => {
+  const mute = `${prefix}.mute`;
+  const connection = await amqplib.connect(url);
+  const channel = await connection.createChannel();
+  await channel.assertExchange(`${mute}.orders`, "topic", { durable: false, autoDelete: true });
+  const { queue } = await channel.assertQueue("", { exclusive: true });
+  await channel.bindQueue(queue, `${mute}.orders`, "order.*");
+  const messages = [];
+  const answer = ({ properties, content, fields }) => {
+    messages.push([fields.routingKey, properties.messageId, properties.correlationId, properties.deliveryMode, properties.timestamp, String(content)]);
+    if (messages.length < 2) return;
+    const receipt = Buffer.from(JSON.stringify({ id: "a", status: "accepted" }));
+    channel.sendToQueue(properties.replyTo, receipt, { correlationId: properties.correlationId });
+  };
+  await channel.consume(queue, answer, { noAck: true });
+  const sender = new AmqpSender({ prefix: mute });
+  assert.equal((await sender.register({ id: "a", scenario: "greet" })).status, "accepted");
+  assert.equal(messages.length, 2);
+  assert.deepEqual(messages[0], messages[1]);
+  assert.deepEqual([messages[0][0], messages[0][1], messages[0][3]], ["order.create", "a", 2]);
+  await sender.close();
+  await connection.close();
+});
+
 test("notifications come until they are taken, and after a lost connection", engine, async () => {
   const way = await proxy(url);
   const queue = `${prefix}.test.notices`;

@@ -11,6 +11,8 @@ import type { BrokerOptions } from "./options.js";
 
 /** Queue from which the broker hands out receipts, without there being one. */
 const DIRECT_REPLY = "amq.rabbitmq.reply-to";
+/** Longest time for the first receipt, in milliseconds; it doubles with each try. A receipt is lost if broker or engine die at that moment. */
+const RECEIPT_TIMEOUT = 5_000;
 
 export interface SenderOptions extends BrokerOptions {
   /** Seconds for which a message is repeated, and its receipt awaited; 60 if left out. */
@@ -57,14 +59,18 @@ export class AmqpSender {
 
   private async ask({ key, id, body, headers }: Message): Promise<Receipt> {
     const patience = new Patience(this.patience);
+    const until = Date.now() + this.patience;
     const timestamp = Math.floor(Date.now() / 1000);
     const json = JSON.stringify(body);
+    const properties = { messageId: id, correlationId: crypto.randomUUID(), timestamp, headers };
+    let timeout = RECEIPT_TIMEOUT;
     for (;;) {
       let failure: Failure | undefined;
       try {
-        const receipt = await this.askOnce(key, json, { messageId: id, timestamp, headers });
+        const receipt = await this.askOnce(key, json, properties, Math.min(timeout, until - Date.now()));
+        if (receipt === undefined) timeout *= 2;
         failure = failureOf(receipt);
-        if (failure === undefined) return receipt;
+        if (receipt !== undefined && failure === undefined) return receipt;
       } catch (lost) {
         failure = new Unreachable(`${key}: ${lost instanceof Error ? lost.message : lost}`);
       }
@@ -72,13 +78,12 @@ export class AmqpSender {
     }
   }
 
-  private async askOnce(key: string, json: string, properties: Omit<Properties, "correlationId">): Promise<Receipt> {
-    const correlationId = crypto.randomUUID();
-    const asked = this.session().then((session) => session.ask(key, json, { ...properties, correlationId }));
-    const receipt = await within(this.patience, asked);
-    if (receipt !== undefined) return receipt;
+  /** Returns nothing if there is no receipt in time, in milliseconds. */
+  private async askOnce(key: string, json: string, properties: Properties, timeout: number): Promise<Receipt | undefined> {
+    const asked = this.session().then((session) => session.ask(key, json, properties));
+    // It may fail after the time.
     asked.catch(() => {});
-    throw new Error("there was no receipt in time");
+    return within(timeout, asked);
   }
 
   private async session(): Promise<Session> {
@@ -97,9 +102,15 @@ export class AmqpSender {
   }
 }
 
+/** Who waits for a receipt. */
+interface Waits {
+  resolve(receipt: Receipt): void;
+  reject(reason: Error): void;
+}
+
 /** A channel, with the receipts that are awaited, by the correlation ID of their message. */
 class Session {
-  private readonly waiting = new Map<string, { resolve: (receipt: Receipt) => void; reject: (reason: Error) => void }>();
+  private readonly waiting = new Map<string, Waits>();
 
   private constructor(
     private readonly channel: Channel,
@@ -132,14 +143,19 @@ class Session {
 
   async ask(key: string, json: string, properties: Properties): Promise<Receipt> {
     const { correlationId } = properties;
-    const receipt = new Promise<Receipt>((resolve, reject) => this.waiting.set(correlationId, { resolve, reject }));
+    let waits: Waits;
+    const receipt = new Promise<Receipt>((resolve, reject) => {
+      waits = { resolve, reject };
+      // An earlier try waits no more: its receipt is that of this one, too.
+      this.waiting.set(correlationId, waits);
+    });
     // It may fail before it is awaited.
     receipt.catch(() => {});
     try {
       await this.channel.publish(this.exchange, key, json, { ...properties, replyTo: DIRECT_REPLY });
       return await receipt;
     } finally {
-      this.waiting.delete(correlationId);
+      if (this.waiting.get(correlationId) === waits!) this.waiting.delete(correlationId);
     }
   }
 
@@ -154,7 +170,8 @@ class Session {
 }
 
 /** What a receipt says in place of the answer. */
-function failureOf(receipt: Receipt): Failure | undefined {
+function failureOf(receipt: Receipt | undefined): Failure | undefined {
+  if (receipt === undefined) return new Unreachable("there was no receipt in time");
   if (receipt.status === "unavailable") return new Unreachable("whether it was done is not known");
   return receipt.error ? problem(receipt.error) : undefined;
 }

@@ -70,14 +70,14 @@ fn line(parked: ParkedNotification) -> NotificationLine {
 }
 
 /// Place of a notification in the list: order, life and kind.
-type Place = (OrderNo, Life, String);
+type NotificationPlace = (OrderNo, Life, String);
 
-fn place_of(one: &ParkedNotification) -> Place {
+fn place_of(one: &ParkedNotification) -> NotificationPlace {
     let unsent = &one.line.notification;
     (one.no, Life(unsent.life), unsent.kind.clone())
 }
 
-fn cursor_of((no, life, kind): &Place) -> String {
+fn cursor_of((no, life, kind): &NotificationPlace) -> String {
     format!("{no}.{}.{kind}", life.0)
 }
 

@@ -25,7 +25,7 @@ use crate::installation::{Installation, LOG, PATIENCE, until};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// What an item leaves out.
+    /// Values for items that leave them out.
     #[serde(default)]
     usual: Item,
     /// The body that the items change.
@@ -178,7 +178,7 @@ struct Senders<'a> {
 }
 
 impl Senders<'_> {
-    /// Sends, and says what came of it, in the words of [`Item::expect`] with the reason behind them.
+    /// Sends, and returns the outcome in the words of [`Item::expect`] with the reason behind them.
     async fn send(&mut self, item: &Item, id: &str, usual: &Item, base: &Value) -> String {
         let to = item.to.as_ref().or(usual.to.as_ref()).map_or("orders", String::as_str);
         let exchange = format!("{}.{to}", self.engine.env().prefix());

@@ -111,7 +111,7 @@ fn ord_39_every_fault_of_a_rule_is_reported_with_its_place() {
     }
     assert!(
         faults(json!({"every": "1h", "catchUp": {"policy": "skip", "within": "1h"}}))[0]
-            .contains("no meaning")
+            .contains("has no effect")
     );
 }
 

@@ -1,6 +1,7 @@
 //! Trials of trials: what a test of a scenario sees, what it refuses, and that it can fail.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod changed;
 mod children;
 mod coverage;
 mod likeness;
@@ -387,23 +388,4 @@ fn scn_10_an_operation_is_tried_like_a_workflow() {
     let operation = "scenario: s\nkind: operation\nactions:\n  - http: {method: POST, url: 'http://h/sms', timeout: 3s}\n  - savepoint: sent\n  - amqp: {exchange: audit, key: sent}\n";
     let tests = "tests: [{test: t, answers: [{http: 'http://h/sms'}, {amqp: {exchange: audit}}], expect: {status: success, path: [start, sent, done]}}]";
     assert_eq!(faults(operation, tests), Vec::<String>::new());
-}
-
-proptest::proptest! {
-    #[test]
-    fn scn_13_qlt_8_no_change_of_a_file_of_tests_breaks_its_reader(
-        at in proptest::arbitrary::any::<proptest::sample::Index>(), dropped in 0_usize..12,
-        piece in "[\\[\\]{}:,&*!|>'\"#\n\t a-z0-9.-]{0,4}",
-    ) {
-        let mut letters: Vec<char> = TEAM_TESTS.chars().collect();
-        let at = at.index(letters.len());
-        let end = (at + dropped).min(letters.len());
-        letters.splice(at..end, piece.chars());
-        let text: String = letters.into_iter().collect();
-        if let Err(faults) = read(&text) {
-            let lines = text.matches(['\n', '\r']).count() + 1;
-            proptest::prop_assert!(!faults.is_empty());
-            proptest::prop_assert!(faults.iter().all(|fault| fault.at.is_none_or(|at| at.line as usize <= lines)));
-        }
-    }
 }

@@ -44,6 +44,7 @@ fn other(setting: &super::super::section::Setting) -> Option<String> {
              {down: {responses: [{status_codes: [503]}]}}}}}}}"
         }
         "notify.allow" | "reply.allow" => "[{queue: inbox}]",
+        "access.tenants" => "[{name: bank, scenarios: [loan]}]",
         "secrets.for" => "{token: [billing.example]}",
         "config" => "{a: 1}",
         "access.ldap.bind_password" => "s3cret",

@@ -299,7 +299,7 @@ fn scn_6_sleeps_are_checked_where_they_are_constant() {
     let failing = case("{for: '${params.d}d'}").replace("sleep: b}", "sleep: b, fail: done}");
     assert_eq!(faults(&failing), Vec::<String>::new());
     let nonsense = failing.replace("}d'", "} days'");
-    assert!(faults(&nonsense)[0].starts_with("5:29: whatever the expression yields makes this"));
+    assert!(faults(&nonsense)[0].starts_with("5:29: this is not a duration, whatever the expression yields"));
 }
 
 #[test]

@@ -21,7 +21,7 @@ const MISSED: &[&str] = &["fail"];
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// What an item leaves out.
+    /// Fields of all items that leave them out.
     #[serde(default)]
     usual: Item,
     /// The document that the items change.
@@ -60,7 +60,7 @@ pub(super) struct Item {
     expect: String,
     /// Words that the answer has.
     says: Option<String>,
-    /// Where an order that was accepted stands at the end: `success` unless it says otherwise.
+    /// Status of an accepted order at the end; left out: `success`.
     then: Option<String>,
 }
 
@@ -80,12 +80,12 @@ struct Field {
     /// True where the text is a key.
     #[serde(default)]
     is_key: bool,
-    /// Where the document goes, if elsewhere than usual.
+    /// Method and path, if they are other than usual.
     #[serde(default)]
     method: Option<String>,
     #[serde(default)]
     path: Option<Piece>,
-    /// What else the document needs.
+    /// Further values that the document needs.
     #[serde(default)]
     set: Map<String, Value>,
     /// Answer to a text that the field takes.

@@ -25,7 +25,7 @@ use crate::installation::{Installation, LOG, PATIENCE, until};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// Values for items that leave them out.
+    /// Fields of all items that leave them out.
     #[serde(default)]
     usual: Item,
     /// The body that the items change.

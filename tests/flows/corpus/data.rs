@@ -18,7 +18,7 @@ const NUMBER: &str = "<n>";
 pub enum Piece {
     /// A text; `<id>` in it stands for an id of the item's own.
     Text(String),
-    /// Pieces one after the other.
+    /// Several, one after the other.
     All(Vec<Piece>),
     /// Bytes in hexadecimal digits.
     Hex { hex: String },

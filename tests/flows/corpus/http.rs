@@ -21,7 +21,7 @@ const MISSED: &[&str] = &["fail"];
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// Values for items that leave them out.
+    /// Fields of all items that leave them out.
     #[serde(default)]
     usual: Item,
     /// The document that the items change.
@@ -60,7 +60,7 @@ pub(super) struct Item {
     expect: String,
     /// Words that the answer has.
     says: Option<String>,
-    /// Status at the end of an order that was accepted; left out: `success`.
+    /// Status of an accepted order at the end; left out: `success`.
     then: Option<String>,
 }
 
@@ -80,12 +80,12 @@ struct Field {
     /// True where the text is a key.
     #[serde(default)]
     is_key: bool,
-    /// Path of the document, if it is not the usual one.
+    /// Method and path, if they are other than usual.
     #[serde(default)]
     method: Option<String>,
     #[serde(default)]
     path: Option<Piece>,
-    /// Further fields that the document needs.
+    /// Further values that the document needs.
     #[serde(default)]
     set: Map<String, Value>,
     /// Answer to a text that the field takes.

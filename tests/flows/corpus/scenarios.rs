@@ -58,7 +58,7 @@ impl Item {
         self.text.as_ref().map_or_else(|| change.of(base, id).to_string().into_bytes(), |text| text.bytes(id))
     }
 
-    /// Difference between what is said of the text and what is demanded.
+    /// Returns the faults that the text has, where they are other than demanded.
     fn fault(&self, bytes: Vec<u8>, scripting: &Scripting) -> Option<String> {
         let Ok(text) = String::from_utf8(bytes) else {
             return (self.expect != "malformed").then(|| "it is no UTF-8".to_owned());

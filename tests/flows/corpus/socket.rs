@@ -24,7 +24,7 @@ pub struct Sent {
     pub is_head: bool,
 }
 
-/// Answer that came back.
+/// Reply to what was sent.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// The connection ended without an answer.

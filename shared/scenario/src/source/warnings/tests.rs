@@ -216,3 +216,20 @@ fn ord_13_14_a_child_that_would_wait_for_the_order_that_awaits_it_is_warned_of()
     let released = format!("- release\n- order: {{scenario: other, {queue}, wait: true}}");
     assert_eq!(warnings(&with_actions(&released)), [""; 0]);
 }
+
+#[test]
+fn scn_1_a_constant_place_that_no_call_can_reach_is_warned_of() {
+    let said = |url: &str| {
+        warnings(&format!(
+            "scenario: s\ninitialState: a\nstates:\n  a: {{actions: [{{http: {{url: '{url}'}}}}], on: {{success: d, fail: d}}}}\n  \
+             d: {{kind: terminal}}\n"
+        ))
+    };
+    for url in ["http://h:70000/x", "http://[::1/x", "http://h:0/"] {
+        let found = said(url);
+        assert!(found.iter().any(|one| one.contains("no system can be called at")), "{url}: {found:?}");
+    }
+    for url in ["http://h:8080/x", "http://[::1]:80/", "http://${config.h}:${config.p}/"] {
+        assert!(!said(url).iter().any(|found| found.contains("no system")), "{url}");
+    }
+}

@@ -127,13 +127,13 @@ impl<'a> Watch<'a> {
         let session = self.engine.database().await;
         let rows = session.query("SELECT id FROM orders", &[]).await.unwrap();
         let known: HashSet<&str> = self.accepted.iter().map(|(id, _)| id.as_str()).collect();
-        // Those of the neighbours have told their end.
+        // The orders of the neighbours have reported their end.
         let is_canary =
             |id: &str| id.strip_prefix("canary-").is_some_and(|number| number.parse::<usize>().is_ok());
         for row in &rows {
             let id: &str = row.get(0);
             if !known.contains(id) && !is_canary(id) {
-                self.wrong.push(format!("order {id:?} was registered, and nobody was told so"));
+                self.wrong.push(format!("order {id:?} was registered, and its sender got no receipt"));
             }
         }
     }

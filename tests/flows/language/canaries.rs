@@ -31,18 +31,18 @@ states:
           auth: {bearer: "${secret.k0}"}
           headers: {X-Key: "${secret.k1}", X-File: "${secret.f0}", X-Constant: "${config.partner_token}", X-Api: "${config.billing_api_key}"}
           body: {a: ["${secret.k2}", "${secret.k8}", "${secret.k9}"], b: ["${secret.f1}", "${secret.f5}", "${secret.f6}", "${secret.f7}", "${secret.f8}"], c: "${config.shop_password} ${config.legacy_secret}"}
-          save: {told: "${response.body}"}
+          save: {said: "${response.body}"}
       - http: {url: "${config.demo}/form", method: POST, form: {a: "${secret.k3}", b: "${secret.f2}"}, expect: ["4xx"]}
       - http: {url: "${config.demo}/basic", auth: {username: u, password: "${secret.k4}"}}
-      - amqp: {exchange: "${params.exchange}", key: told, headers: {x-key: "${secret.f3}"}, body: {a: "${secret.f4}"}}
-      - script: 'log(`${vars.told}`); message(`${vars.told}`); result(#{told: vars.told, constant: config.mail_passphrase})'
+      - amqp: {exchange: "${params.exchange}", key: said, headers: {x-key: "${secret.f3}"}, body: {a: "${secret.f4}"}}
+      - script: 'log(`${vars.said}`); message(`${vars.said}`); result(#{said: vars.said, constant: config.mail_passphrase})'
       - http: {url: "${config.demo}/ask", method: POST, headers: {X-Callback-Url: "${request.url}", X-Key: "${secret.k5}"}, request: back}
       - wait: {timeout: 1m}
     on: {wait: w, fail: failed}
   w: {kind: waiting, on: {callback: c, timeout: failed}}
   c:
     actions:
-      - script: 'fail(`${vars.told} ${config.crm_credential} ${callbacks.back.body}`, "shop.closed")'
+      - script: 'fail(`${vars.said} ${config.crm_credential} ${callbacks.back.body}`, "shop.closed")'
     on: {success: done, fail: failed}
   done: {kind: terminal}
   failed: {kind: terminal, outcome: fail}

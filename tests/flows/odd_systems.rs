@@ -121,7 +121,7 @@ async fn qlt_3_a_compressed_answer_is_asked_for_by_nobody_and_unfolds_nowhere() 
     let request = engine.env().http().post(format!("{}/v1/orders", engine.base()));
     let request = request.header("content-type", "application/json").header("content-encoding", "gzip");
     let answer = request.body(bomb).send().await.unwrap();
-    assert_eq!(answer.status().as_u16(), 400);
+    assert_eq!(answer.status().as_u16(), 415);
     let after = most_megabytes(&engine, Role::Intake);
     assert!(after < before + 64, "the intake held {after} MB, and {before} before");
 }

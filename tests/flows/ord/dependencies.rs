@@ -141,7 +141,7 @@ async fn ord_15_what_ends_otherwise_leaves_the_order_waiting_for_a_restart_or_do
     assert_eq!(canceled["error"], Value::Null, "{canceled}");
     assert_eq!(engine.order("waits").await.unwrap()["status"], "postponed");
     let text = explanation(&engine, "waits").await;
-    assert!(text.contains("that ended `fail` in state `failed`: a restart"), "{text}");
+    assert!(text.contains("that order ended `fail` in state `failed`: a restart"), "{text}");
     assert_eq!(engine.act("p", "restart", &json!({})).await.status, 200);
     engine.reach("waits", "success").await;
     // A restart asks again: what was not met may have been by now.

@@ -43,7 +43,7 @@ async fn ord_28_of_a_pre_condition_that_was_given_up_no_restart_is_promised() {
     }
     let open = explanation(&engine, "after%20waits").await;
     assert!(
-        open.contains("`waits`, now `wait`") && open.contains("not to start before 2099-01-01"),
+        open.contains("`waits`, now `wait`") && open.contains("does not start before 2099-01-01"),
         "{open}"
     );
     assert_eq!(reason(&engine, "after%20waits").await, "dependent");
@@ -145,10 +145,7 @@ async fn ord_28_of_a_ready_order_it_is_reported_that_the_workers_are_full() {
     engine.calls("/hang", 1).await;
     engine.accepted(json!({"id": "b", "scenario": "hangs"})).await;
     let words = explanation(&engine, "b").await;
-    assert!(
-        words.ends_with("and 1 of 1 places of the 1 workers are taken (`worker.concurrency`)"),
-        "{words}"
-    );
+    assert!(words.ends_with("; 1 of 1 places of the 1 workers are taken (`worker.concurrency`)"), "{words}");
     assert_eq!(
         (reason(&engine, "a").await, reason(&engine, "b").await),
         ("running".into(), "capacity".into())

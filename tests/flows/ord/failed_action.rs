@@ -98,7 +98,7 @@ async fn ord_23_only_the_failed_element_is_done_again_though_its_worker_dies() {
         "the repeat after the death has the same key: {keys:?}"
     );
     let log = engine.part("o", "log").await.to_string();
-    assert!(log.contains("goes on from the failed action 1 of state `charge`"), "{log}");
+    assert!(log.contains("continues from the failed action 1 of state `charge`"), "{log}");
     let moves = engine.part("o", "transitions").await;
     assert!(moves.as_array().unwrap().iter().any(|one| one["event"] == "repair" && one["to"] == "charge"));
 }

@@ -54,7 +54,7 @@ async fn ord_28_of_a_pre_condition_that_was_given_up_no_restart_is_promised() {
     for (before, restart) in [("stopped", false), ("canceled", false), ("failed", true)] {
         let id = format!("after%20{before}");
         until("its pre-condition is settled", PATIENCE, async || {
-            explanation(&engine, &id).await.contains("that ended")
+            explanation(&engine, &id).await.contains("that order ended")
         })
         .await;
         let words = explanation(&engine, &id).await;

@@ -14,7 +14,7 @@ use crate::http::ProblemResponse;
 
 /// Mark of a field that holds a payload.
 const MARK: &str = "x-payload";
-/// Longest answer that is read again to hide its payloads; the longest page of any list is shorter.
+/// Longest answer that is read again to hide its payloads, in bytes. A longer one is refused: nothing goes out unread.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// Schemas of all answers that may hold payloads.

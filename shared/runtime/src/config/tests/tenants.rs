@@ -40,6 +40,7 @@ fn qlt_9_mistakes_of_tenants_have_their_place() {
         ("[{groups: [a], flows: [b]}]", "/access/tenants/0", "has no `name`"),
         ("[{name: 'a b', flows: [b]}]", "/access/tenants/0/name", "is not a name"),
         ("[{name: '*', flows: [b]}]", "/access/tenants/0/name", "is not a name"),
+        ("[{name: '', flows: [b]}]", "/access/tenants/0/name", "the text is empty"),
         ("[{name: a, groups: [b]}]", "/access/tenants/0", "owns nothing"),
         ("[{name: a, flow: [b]}]", "/access/tenants/0/flow", "did you mean `flows`?"),
         ("[{name: a, flows: b}]", "/access/tenants/0/flows", "expected a list of texts"),

@@ -242,7 +242,9 @@ impl Commands {
         let tried = async |commands: &Self| {
             let mut client = commands.host.store.operations().await?;
             let tx = client.transaction().await?;
-            let Some(stored) = schedules::lock(&tx, name).await? else { return Ok(Err(no_schedule(name))) };
+            let Some(stored) = schedules::lock(&tx, name).await? else {
+                return Ok(Err(Problem::no_schedule(name)));
+            };
             let (change, stored) = if stored.paused.is_some() == paused {
                 ("unchanged", stored)
             } else {
@@ -280,7 +282,9 @@ impl Commands {
             let mut client = commands.host.store.operations().await?;
             commands.catalogue.refresh(&client).await?;
             let tx = client.transaction().await?;
-            let Some(stored) = schedules::lock(&tx, name).await? else { return Ok(Err(no_schedule(name))) };
+            let Some(stored) = schedules::lock(&tx, name).await? else {
+                return Ok(Err(Problem::no_schedule(name)));
+            };
             let tag = stored.tag();
             if !expected.allows(Some(&tag)) {
                 return Ok(Err(unexpected(name, Some(&tag))));
@@ -377,11 +381,6 @@ fn problem_below_order(mut problem: Problem) -> Problem {
     }
     problem.pointer = problem.pointer.map(|pointer| format!("/order{pointer}"));
     problem
-}
-
-pub(super) fn no_schedule(name: &str) -> Problem {
-    let name: String = name.chars().take(200).collect();
-    Problem::new(Type::NotFound, format!("there is no schedule `{name}`"))
 }
 
 fn unexpected(name: &str, tag: Option<&str>) -> Problem {

@@ -14,7 +14,6 @@ use serde_json::Value;
 
 use crate::Views;
 use crate::query::{cursor, invalid, limit, page};
-use crate::scoped::no_flow;
 use crate::windows::{open_window, parsed};
 
 /// Rows of a page, as usual and at most.
@@ -91,7 +90,7 @@ impl Views {
             Ok::<_, Error>((flows::one(&client, flow).await?, windows::held(&client).await?))
         };
         let (found, held) = read.await.map_err(self.failed("flows"))?;
-        found.map(|flow| flow_view(flow, &held)).ok_or_else(|| no_flow(flow))
+        found.map(|flow| flow_view(flow, &held)).ok_or_else(|| Problem::no_flow(flow))
     }
 
     /// Stops by hand, the newest first.

@@ -72,7 +72,7 @@ pub use query::{ListQuery, moment};
 pub use queues::QueueQuery;
 pub use refused::refused_view;
 pub use schedules::{ScheduleRunsQuery, ScheduleTimesQuery};
-pub use scoped::{ScopedKind, admit_names, no_such_scenario};
+pub use scoped::{ScopedKind, admit_names};
 pub use searches::SearchesQuery;
 pub use stats::StatsQuery;
 pub use windows::WindowsQuery;

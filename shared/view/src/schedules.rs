@@ -10,7 +10,7 @@ use pagurus_store::upkeep::schedules::runs::{self, ShownRun};
 use pagurus_store::upkeep::schedules::{self, StoredSchedule};
 use pagurus_store::{Client, Error};
 use pagurus_wire::order::Page;
-use pagurus_wire::problem::{Problem, Type};
+use pagurus_wire::problem::Problem;
 use pagurus_wire::schedules::{
     ScheduleCounts, ScheduleProblem, ScheduleRunView, ScheduleTimesView, ScheduleView,
 };
@@ -78,7 +78,7 @@ impl Views {
                 None => Ok(None),
             }
         };
-        read.await.map_err(self.failed("schedules"))?.ok_or_else(|| no_schedule(name))
+        read.await.map_err(self.failed("schedules"))?.ok_or_else(|| Problem::no_schedule(name))
     }
 
     /// The next times of a schedule.
@@ -95,7 +95,8 @@ impl Views {
         });
         let after = after.transpose()?;
         let stored = async { schedules::find(&self.host.store.api().await?, name).await };
-        let stored = stored.await.map_err(self.failed("schedules"))?.ok_or_else(|| no_schedule(name))?;
+        let stored =
+            stored.await.map_err(self.failed("schedules"))?.ok_or_else(|| Problem::no_schedule(name))?;
         let schedule = read_rule(&stored).and_then(|rule| Schedule::read(&rule).ok());
         let times = schedule.map(|schedule| {
             let after = after.unwrap_or_else(|| stored.decided_until.max(stored.now));
@@ -121,7 +122,7 @@ impl Views {
             }
             runs::page(&client, name, before, saturated(limit)).await.map(Some)
         };
-        let rows = read.await.map_err(self.failed("schedules"))?.ok_or_else(|| no_schedule(name))?;
+        let rows = read.await.map_err(self.failed("schedules"))?.ok_or_else(|| Problem::no_schedule(name))?;
         Ok(page(rows, limit, |row| time::shown(row.run.due_at), run_view))
     }
 
@@ -212,9 +213,4 @@ fn run_view(shown: ShownRun) -> ScheduleRunView {
         missed_from: run.missed.map(|(_, from)| from),
         decided_at,
     }
-}
-
-pub(crate) fn no_schedule(name: &str) -> Problem {
-    let name: String = name.chars().take(200).collect();
-    Problem::new(Type::NotFound, format!("there is no schedule `{name}`"))
 }

@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::Views;
 use crate::history::parsed;
-use crate::schedules::no_schedule;
 
 /// Kind of a thing that an address names, and that belongs to a flow, a queue or a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,18 +46,15 @@ impl Views {
                 if is_seen { Ok(()) } else { Err(Problem::no_order(name)) }
             }
             ScopedKind::Owned(OwnedKind::Flow) if self.has_flow(name) => Ok(()),
-            ScopedKind::Owned(OwnedKind::Flow) => Err(no_flow(name)),
+            ScopedKind::Owned(OwnedKind::Flow) => Err(Problem::no_flow(name)),
             ScopedKind::Owned(kind) if self.scope.has(kind, name) => Ok(()),
             ScopedKind::Owned(OwnedKind::Scenario) => Err(Problem::no_scenario(name, None)),
-            ScopedKind::Owned(OwnedKind::Queue) => {
-                let name: String = name.chars().take(200).collect();
-                Err(Problem::new(Type::NotFound, format!("there is no queue `{name}`")))
-            }
+            ScopedKind::Owned(OwnedKind::Queue) => Err(Problem::no_queue(name)),
             ScopedKind::Schedule => {
                 let found = async { schedules::find(&self.host.store.api().await?, name).await };
                 let found = found.await.map_err(self.failed("schedules"))?;
                 let is_seen = found.is_none_or(|found| self.has_template(&parsed(&found.template)));
-                if is_seen { Ok(()) } else { Err(no_schedule(name)) }
+                if is_seen { Ok(()) } else { Err(Problem::no_schedule(name)) }
             }
             ScopedKind::Operation => {
                 // A text that is no number is refused by who reads it.
@@ -108,7 +104,7 @@ pub fn admit_names(
     queue: Option<&str>,
 ) -> Result<(), Problem> {
     if !scope.has(OwnedKind::Scenario, scenario) {
-        return Err(no_such_scenario(scenario));
+        return Err(Problem::unknown_scenario(scenario));
     }
     for (kind, name) in [(OwnedKind::Flow, flow), (OwnedKind::Queue, queue)] {
         if name.is_some_and(|name| !scope.has(kind, name)) {
@@ -117,17 +113,4 @@ pub fn admit_names(
         }
     }
     Ok(())
-}
-
-/// The problem of a registration whose scenario is not there, without the name of another one.
-#[must_use]
-pub fn no_such_scenario(name: &str) -> Problem {
-    let name: String = name.chars().take(200).collect();
-    let text = format!("there is no scenario `{name}`; apply it first");
-    Problem::new(Type::UnknownScenario, text).at("/scenario")
-}
-
-/// The problem of a flow that is not there.
-pub(crate) fn no_flow(name: &str) -> Problem {
-    Problem::new(Type::NotFound, format!("the dispatcher knows of no flow `{name}`"))
 }

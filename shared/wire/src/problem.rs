@@ -1,5 +1,7 @@
 //! Errors as RFC 9457 describes them, each type with a page of its own under `docs/errors/`.
 
+mod missing;
+
 use pagurus_domain::document::Fault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -137,9 +139,6 @@ impl Type {
 pub const MAX_ERRORS: usize = 100;
 /// Longest text of one fault, in bytes: a pointer holds names that a client chose.
 const MAX_TEXT_BYTES: usize = 1000;
-/// Longest id of an order, and longest name of a scenario, in the detail of a problem, in bytes.
-const MAX_ID_BYTES: usize = 255;
-const MAX_NAME_BYTES: usize = 64;
 
 /// A fault, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -238,12 +237,6 @@ impl Problem {
         Type::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// The problem of a request for an order that is not there.
-    #[must_use]
-    pub fn no_order(id: &str) -> Self {
-        Self::new(Type::NotFound, format!("there is no order `{}`", cut(id, MAX_ID_BYTES)))
-    }
-
     /// The problem of a search by a payload, of somebody from whom payloads are hidden.
     #[must_use]
     pub fn payloads_are_hidden(condition: &str) -> Self {
@@ -251,35 +244,6 @@ impl Problem {
             "`{condition}` searches payloads, which your role does not see (`access.payloads`): search by something else"
         );
         Self::new(Type::Forbidden, detail).at(format!("/{condition}"))
-    }
-
-    /// The problem of a request for a saved search that is not there.
-    #[must_use]
-    pub fn no_search(name: &str) -> Self {
-        Self::new(Type::NotFound, format!("there is no saved search `{}`", cut(name, MAX_ID_BYTES)))
-    }
-
-    /// The problem of a request for a subscription that is not there.
-    #[must_use]
-    pub fn no_subscription(name: &str) -> Self {
-        Self::new(Type::NotFound, format!("there is no subscription `{}`", cut(name, MAX_ID_BYTES)))
-    }
-
-    /// The problem of a request for a bulk operation that is not there.
-    #[must_use]
-    pub fn no_operation(no: i64) -> Self {
-        Self::new(Type::NotFound, format!("there is no operation {no}"))
-    }
-
-    /// The problem of a request for a scenario that is not there, or has no such version.
-    #[must_use]
-    pub fn no_scenario(name: &str, version: Option<i32>) -> Self {
-        let name = cut(name, MAX_NAME_BYTES);
-        let detail = match version {
-            None => format!("there is no scenario `{name}`"),
-            Some(version) => format!("scenario `{name}` has no version {version}"),
-        };
-        Self::new(Type::NotFound, detail)
     }
 
     /// Adds a pointer to the field at fault.

@@ -10,7 +10,7 @@ use pagurus_domain::order::registration::{Request, flow_marker};
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_scenario::value::percent_encode;
-use pagurus_view::{ScopedKind, admit_names, no_such_scenario};
+use pagurus_view::{ScopedKind, admit_names};
 use pagurus_wire::order::RegisteredView;
 use pagurus_wire::problem::{Problem, Type};
 
@@ -104,7 +104,7 @@ pub(super) async fn shown_in(
     match outcome {
         outcome if scope.has_every_name() => Ok(outcome),
         Registration::Rejected(problem) if problem.kind() == Some(Type::UnknownScenario) => {
-            Ok(Registration::Rejected(no_such_scenario(scenario)))
+            Ok(Registration::Rejected(Problem::unknown_scenario(scenario)))
         }
         Registration::Conflict(status) => {
             let views = intake.whole_views().seen_in(scope.clone());

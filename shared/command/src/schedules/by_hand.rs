@@ -19,7 +19,7 @@ use pagurus_wire::schedules::{ScheduleRunOutcome, ScheduleRunRequest};
 use serde_json::json;
 
 use super::turn::{note_origin, refusal};
-use super::{MAX_TEXT, below_order, no_schedule, problem_below_order, stored_parts};
+use super::{MAX_TEXT, below_order, problem_below_order, stored_parts};
 use crate::Commands;
 use crate::texts::checked;
 use crate::tries::Tries;
@@ -68,7 +68,9 @@ impl Commands {
         let mut client = self.host.store.operations().await?;
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
-        let Some(stored) = schedules::lock(&tx, name).await? else { return Ok(Err(no_schedule(name))) };
+        let Some(stored) = schedules::lock(&tx, name).await? else {
+            return Ok(Err(Problem::no_schedule(name)));
+        };
         let (schedule, template) = match stored_parts(&stored) {
             Ok(parts) => parts,
             Err(why) => return Ok(Err(Problem::new(Type::Refused, format!("schedule `{name}`: {why}")))),

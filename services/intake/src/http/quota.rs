@@ -28,6 +28,10 @@ use crate::Intake;
 /// Clients that are remembered at most: more than connections by default, in some ten megabytes.
 const REMEMBERED: usize = 1 << 16;
 
+/// Time after which a refusal is answered. A client that sends again at once, as many do in a loop, has as many requests refused as
+/// it has connections in this time, instead of as many as the machine can refuse.
+const REFUSED_AFTER: Duration = Duration::from_millis(200);
+
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LEFT: HeaderName = HeaderName::from_static("ratelimit");
 
@@ -62,6 +66,7 @@ pub(super) async fn limit(State(intake): State<Intake>, request: Request, next: 
             Ok(begun) => begun,
             Err(refusal) => {
                 intake.host.metrics.count(Count::ClientsLimited, refusal.exceeded.measure.as_str(), 1);
+                tokio::time::sleep(REFUSED_AFTER).await;
                 return refusal.answer(&limits);
             }
         };

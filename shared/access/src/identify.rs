@@ -11,6 +11,7 @@ use pagurus_store::outside::access::{self as stored, KnownOwner};
 use pagurus_wire::problem::Problem;
 
 use crate::ldap::is_same_dn;
+use crate::local::local_subject;
 use crate::{Access, lock};
 
 /// Secret that a request carries, by its digest.
@@ -95,8 +96,8 @@ impl Access {
             LoginMethod::Public => false,
             LoginMethod::Token => return Some(owner.role),
             LoginMethod::Local => {
-                let is_local = access.local_name.as_ref() == Some(&owner.name);
-                return is_local.then_some(owner.role);
+                let is_present = local_subject(access).as_ref() == Some(&owner.subject);
+                return is_present.then_some(owner.role);
             }
             LoginMethod::Ldap => access.mode == AccessMode::Ldap,
             LoginMethod::Oidc => access.mode == AccessMode::Oidc,

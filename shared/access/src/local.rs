@@ -3,6 +3,8 @@
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _};
+use pagurus_domain::access::token::{digest, hex};
+use pagurus_runtime::config::AccessSettings;
 use tokio::sync::Semaphore;
 
 /// Checks of a password at a time: each takes some 20 MiB and some 20 ms of a processor, on purpose.
@@ -27,6 +29,13 @@ impl LocalAdministrator {
         };
         tokio::task::spawn_blocking(check).await.is_ok_and(|right| right.is_some())
     }
+}
+
+/// Text that identifies the local administrator of these settings in a session. It changes with the password, so that sessions which
+/// were opened with the former one end.
+pub(crate) fn local_subject(access: &AccessSettings) -> Option<String> {
+    let (name, hash) = (access.local_name.as_ref()?, access.local_password.as_ref()?);
+    Some(format!("{name} {}", hex(&digest(hash)[..8])))
 }
 
 /// Hash of a password, for `access.local.password_hash`: Argon2id with the parameters that OWASP recommends.

@@ -14,6 +14,7 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
+use crate::local::local_subject;
 use crate::{Access, LoginFailure, Person, SessionSecret, lock};
 
 /// Shortest time in which a login fails, so that it does not tell whether the name is known.
@@ -109,13 +110,14 @@ impl Access {
         let settings = self.0.host.settings();
         let access = &settings.access;
         if let (Some(local), Some(hash)) = (&access.local_name, &access.local_password)
+            && let Some(subject) = local_subject(access)
             && *local == name
         {
             if !self.0.local.knows(hash.clone(), password).await {
                 return Err(LoginFailure::Refused("the password of the local administrator is wrong".into()));
             }
             tracing::warn!(name, "the local administrator logs in");
-            let person = Person { subject: name.clone(), name, groups: Vec::new() };
+            let person = Person { subject, name, groups: Vec::new() };
             let role = Some(AccessRole::Admin);
             let method = LoginMethod::Local;
             return Ok(Proved { person, role, method, login: None, provider_session: None });

@@ -5,7 +5,8 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{Caller, Proof, ROOT, guarded, log_in, root, token};
-use crate::installation::{PATIENCE, until};
+use crate::installation::{Installation, PATIENCE, until};
+use crate::reload::hang_up;
 
 #[tokio::test]
 async fn ui_1_a_wrong_name_and_a_wrong_password_look_alike_and_a_blank_one_is_none() {
@@ -129,4 +130,28 @@ async fn ui_1_a_session_is_stored_as_a_digest_ends_after_its_longest_time_and_ea
     assert_eq!(caller.status(Method::GET, "/v1/orders", None).await, 200);
     database.batch_execute("UPDATE sessions SET ends_at = now()").await.unwrap();
     until("it is over", PATIENCE, async || caller.status(Method::GET, "/v1/orders", None).await == 401).await;
+}
+
+#[tokio::test]
+async fn ui_1_a_new_password_of_the_local_administrator_ends_the_sessions_of_the_former_one() {
+    let file = |password: &str| {
+        let hash = pagurus_access::hash_password(password).unwrap();
+        format!("access: {{mode: token, local: {{name: {}, password_hash: '{hash}'}}}}\n", ROOT.0)
+    };
+    let engine = Installation::configured("access_password", &file(ROOT.1)).await;
+    let proof = root(&engine).await;
+    let former = Caller::of(&engine, proof.clone());
+    let reads = async || former.status(Method::GET, "/v1/orders", None).await;
+    assert_eq!(reads().await, 200);
+    let (_, program) = token(&engine, &proof, "reports", "viewer").await;
+    engine.env().configure(&file("another battery")).unwrap();
+    hang_up(&engine);
+    until("the session has ended", PATIENCE, async || reads().await == 401).await;
+    assert_eq!(log_in(&engine, ROOT.0, ROOT.1).await.0.status, 401);
+    let (answer, present) = log_in(&engine, ROOT.0, "another battery").await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    // What a session has made stays, and so do the sessions of the new password.
+    for proof in [present, program] {
+        assert_eq!(Caller::of(&engine, proof).status(Method::GET, "/v1/orders", None).await, 200);
+    }
 }

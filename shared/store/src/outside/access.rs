@@ -20,7 +20,7 @@ statements! {
         RETURNING id, name, role, coalesce(tenants, '{}') AS tenants, made_by, made_at, ends_at, used_at, revoked_at";
     REVOKE_TOKEN = "UPDATE tokens SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL RETURNING name, role";
     TOKEN = "
-        SELECT name, role, coalesce(tenants, '{}') AS groups, used_at IS NULL OR used_at < now() - interval '1 minute' AS is_stale FROM tokens
+        SELECT id AS subject, name, role, coalesce(tenants, '{}') AS groups, used_at IS NULL OR used_at < now() - interval '1 minute' AS is_stale FROM tokens
          WHERE digest = $1 AND revoked_at IS NULL AND (ends_at IS NULL OR ends_at > now())";
     TOUCH_TOKEN = "
         UPDATE tokens SET used_at = now()
@@ -36,7 +36,7 @@ statements! {
         DELETE FROM sessions WHERE id IN (
             SELECT id FROM sessions WHERE subject = $1 AND method = $2 ORDER BY made_at DESC, id OFFSET $3)";
     SESSION = "
-        SELECT name, role, method, groups, used_at < now() - least(interval '1 minute', make_interval(secs => $2::float8 / 4)) AS is_stale,
+        SELECT subject, name, role, method, groups, used_at < now() - least(interval '1 minute', make_interval(secs => $2::float8 / 4)) AS is_stale,
                checked_at < now() - make_interval(secs => $3) AS is_unchecked
           FROM sessions
          WHERE digest = $1 AND ends_at > now() AND used_at > now() - make_interval(secs => $2)";
@@ -100,6 +100,8 @@ pub async fn revoke_token(tx: &Tx<'_>, id: &str) -> Result<Option<(String, Strin
 /// Owner of a secret that counts.
 #[derive(Clone, Debug)]
 pub struct KnownOwner {
+    /// Text that identifies the person for ever; of a token its id.
+    pub subject: String,
     /// Name.
     pub name: String,
     /// Role.
@@ -122,7 +124,7 @@ pub async fn token(client: &Client, digest: &SecretDigest) -> Result<Option<Know
     let row = client.query_opt(&client.prepare_cached(TOKEN).await?, &[&&digest[..]]).await?;
     let read = |row: &Row| {
         Ok(read!(row => KnownOwner {
-            name, groups, is_stale;
+            subject, name, groups, is_stale;
             role: word(row, "role", "tokens.role")?,
             method: LoginMethod::Token,
             is_unchecked: false
@@ -147,7 +149,7 @@ pub async fn session(
     let row = client.query_opt(&statement, &[&&digest[..], &times.0, &times.1]).await?;
     let read = |row: &Row| {
         Ok(read!(row => KnownOwner {
-            name, groups, is_stale, is_unchecked;
+            subject, name, groups, is_stale, is_unchecked;
             role: word(row, "role", "sessions.role")?,
             method: word(row, "method", "sessions.method")?
         }))

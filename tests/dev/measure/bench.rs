@@ -4,6 +4,7 @@
 mod chart;
 mod copies;
 mod cpu;
+mod flood;
 mod http;
 mod installation;
 mod intake;
@@ -81,6 +82,10 @@ pub enum Work {
     OneProcess,
     /// Durable acceptance alone, over AMQP and over HTTP
     Intake,
+    /// Durable acceptance of one order a request, with and without tokens
+    Tokens,
+    /// Durable acceptance at a steady pace, with and without another client at and beyond its limit
+    Flood,
     /// Many sleeping orders beside running ones
     Sleepers,
     /// An HTTP call per order, with millions of ended orders in the tables
@@ -173,11 +178,12 @@ fn name(work: Work) -> String {
 
 fn chosen(options: &Options) -> Vec<Work> {
     use Work::{
-        All, History, Idle, Intake, Limit, Memory, OneAction, OneProcess, Operation, Pinned, Queues, Search,
-        Sequential, Sleepers, Straight, TakeOver, ThreeStage,
+        All, Flood, History, Idle, Intake, Limit, Memory, OneAction, OneProcess, Operation, Pinned, Queues,
+        Search, Sequential, Sleepers, Straight, TakeOver, ThreeStage, Tokens,
     };
     let daily = [Limit, OneAction, Straight, ThreeStage, Sequential, Idle, Intake];
-    let long = [OneProcess, Queues, Pinned, Sleepers, History, TakeOver, Operation, Search, Memory];
+    let long =
+        [Tokens, Flood, OneProcess, Queues, Pinned, Sleepers, History, TakeOver, Operation, Search, Memory];
     match &options.profile {
         Some(work) => vec![*work],
         None if options.works.is_empty() => daily.to_vec(),
@@ -198,6 +204,8 @@ async fn run(works: &mut Works<'_>, work: Work) -> Result<Vec<Row>> {
         Work::OneProcess if works.extent.profile => vec![works.one_process().await?],
         Work::OneProcess => vec![works.one_process().await?, works.one_process_idle().await?],
         Work::Intake => vec![works.intake_amqp().await?, works.intake_http().await?],
+        Work::Tokens => vec![works.single().await?, works.single_with_token().await?],
+        Work::Flood => works.flood().await?,
         Work::Sleepers => vec![works.sleepers().await?],
         Work::History => vec![works.with_history().await?],
         Work::Queues => works.queues().await?,

@@ -86,6 +86,8 @@ pub async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<Option
 #[derive(Debug)]
 pub struct Caller {
     address: String,
+    /// Header line that proves who calls, with its end; empty for nobody.
+    credential: String,
     idle: Mutex<Vec<TcpStream>>,
     permits: Semaphore,
 }
@@ -93,15 +95,27 @@ pub struct Caller {
 impl Caller {
     /// A caller of `host:port` with at most this number of connections.
     pub fn new(address: &str, connections: usize) -> Self {
-        Self { address: address.to_owned(), idle: Mutex::default(), permits: Semaphore::new(connections) }
+        Self {
+            address: address.to_owned(),
+            credential: String::new(),
+            idle: Mutex::default(),
+            permits: Semaphore::new(connections),
+        }
+    }
+
+    /// The same, with this token in each request.
+    #[must_use]
+    pub fn with_token(self, token: &str) -> Self {
+        Self { credential: format!("authorization: Bearer {token}\r\n"), ..self }
     }
 
     /// Posts a body and waits for the answer.
     pub async fn post(&self, path: &str, content_type: &str, body: &[u8]) -> Result<Message> {
         let _permit = self.permits.acquire().await?;
         let mut bytes = format!(
-            "POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n",
+            "POST {path} HTTP/1.1\r\nhost: {}\r\n{}content-type: {content_type}\r\ncontent-length: {}\r\n\r\n",
             self.address,
+            self.credential,
             body.len()
         )
         .into_bytes();

@@ -147,7 +147,7 @@ impl Installation {
     /// The same with all five services in one process.
     pub async fn renew_in_one_process(&mut self) -> Result<()> {
         self.clear().await?;
-        self.start_process(Role::ALL[0], &Role::ALL[1..])?;
+        self.start_process(Role::ALL[0], &Role::ALL[1..], &[])?;
         self.ready().await?;
         self.put_scenarios().await
     }
@@ -188,17 +188,21 @@ impl Installation {
     }
 
     fn start_node(&mut self, role: Role) -> Result<()> {
-        self.start_process(role, &[])
+        self.start_process(role, &[], &[])
     }
 
-    fn start_process(&mut self, role: Role, also: &[Role]) -> Result<()> {
-        let own = std::env::vars().filter(|(name, _)| name.starts_with("PAGURUS__"));
-        let mut environment: BTreeMap<String, String> = own.collect();
+    /// Starts one process with these roles. `own` are its own settings, beside those of all.
+    fn start_process(&mut self, role: Role, also: &[Role], own: &[(&str, String)]) -> Result<()> {
+        let given = std::env::vars().filter(|(name, _)| name.starts_with("PAGURUS__"));
+        let mut environment: BTreeMap<String, String> = given.collect();
         let mut set = |name: &str, value: String| environment.insert(format!("PAGURUS__{name}"), value);
         set("DATABASE__URL", self.postgres.url(DATABASE));
         set("BROKER__URL", self.rabbit.url());
         set("CONFIG__STUB", format!("http://127.0.0.1:{}", self.stub_port()));
         set("INTAKE__PUBLIC_URL", format!("http://{}", self.intake()));
+        for (name, value) in own {
+            set(name, value.clone());
+        }
         let place = Role::ALL.iter().position(|&other| other == role).unwrap_or_default();
         let node = Node::start(NodeSpec {
             role,
@@ -226,6 +230,26 @@ impl Installation {
     pub async fn start_role(&mut self, role: Role) -> Result<()> {
         self.start_node(role)?;
         self.ready().await
+    }
+
+    /// Starts intake again, with an API that asks who calls and limits each caller to these requests a second (0: to none).
+    /// Returns a token for each of these senders of orders.
+    pub async fn guard<const N: usize>(&mut self, requests: u32, senders: [&str; N]) -> Result<[String; N]> {
+        let api = Api::new(self.http.clone(), format!("http://{}", self.intake()));
+        let mut tokens = senders.map(str::to_owned);
+        for token in &mut tokens {
+            let asked = serde_json::json!({"name": token.as_str(), "role": "client"});
+            let made = api.post("/v1/access/tokens", &asked).await?.success()?;
+            *token = made["token"].as_str().context("the answer has no token")?.to_owned();
+        }
+        self.stop_role(Role::Intake).await?;
+        let own = [
+            ("ACCESS__MODE", "token".to_owned()),
+            ("INTAKE__LIMITS__REQUESTS_PER_SECOND", requests.to_string()),
+        ];
+        self.start_process(Role::Intake, &[], &own)?;
+        self.ready().await?;
+        Ok(tokens)
     }
 
     /// Sum of a metric of the node of one role, over all its labels.

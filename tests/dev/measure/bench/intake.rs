@@ -1,4 +1,4 @@
-//! Durable acceptance alone: orders over AMQP and in batches over HTTP, with no worker to run them.
+//! Durable acceptance alone: orders over AMQP, and over HTTP in batches or one a request, with no worker to run them.
 //! Never counts an order before it is committed.
 
 use std::sync::Arc;
@@ -18,9 +18,34 @@ use super::works::{ENGINE, ONE_ACTION, Row, Works};
 /// Orders that are published and not yet committed, at most.
 const OPEN: u64 = 5000;
 const PUBLISHED_TOGETHER: u64 = 500;
-/// Orders of one HTTP request, and requests at a time.
-const BATCH: u64 = 500;
-const REQUESTS: u64 = 4;
+/// HTTP requests of a load.
+struct Requests {
+    at_a_time: usize,
+    /// Orders of one request.
+    orders: u64,
+    path: &'static str,
+    content_type: &'static str,
+    /// Status of the answer, and the text that stands in it once for each order that was accepted.
+    status: u16,
+    accepted: &'static str,
+}
+
+const BATCHES: Requests = Requests {
+    at_a_time: 4,
+    orders: 500,
+    path: "/v1/orders/batch",
+    content_type: "application/x-ndjson",
+    status: 200,
+    accepted: "\"accepted\"",
+};
+const SINGLE: Requests = Requests {
+    at_a_time: 64,
+    orders: 1,
+    path: "/v1/orders",
+    content_type: "application/json",
+    status: 201,
+    accepted: "\"id\"",
+};
 /// Factor by which intake needs more orders than the rest for a window of the same length, since it is faster.
 const MORE: u64 = 4;
 /// Interval at which the database is asked how many there are.
@@ -31,8 +56,7 @@ const REGISTERED: &str = "SELECT last_value FROM orders_no_seq";
 impl Works<'_> {
     /// Acceptance over AMQP.
     pub async fn intake_amqp(&mut self) -> Result<Row> {
-        self.installation.renew().await?;
-        self.installation.stop_role(Role::Worker).await?;
+        self.accepting().await?;
         let connection =
             Connection::connect(&self.installation.amqp_url(), ConnectionProperties::default()).await?;
         let channel = connection.create_channel().await?;
@@ -77,17 +101,50 @@ impl Works<'_> {
 
     /// Acceptance in batches over HTTP.
     pub async fn intake_http(&mut self) -> Result<Row> {
+        self.accepting().await?;
+        let caller = Caller::new(&self.installation.intake(), BATCHES.at_a_time);
+        self.accepted("intake, HTTP", caller, &BATCHES, MORE * self.extent.orders).await
+    }
+
+    /// Acceptance of one order a request, by an API that asks nobody who calls.
+    pub async fn single(&mut self) -> Result<Row> {
+        self.accepting().await?;
+        // A process that was started a moment ago, as that with a token.
+        self.installation.stop_role(Role::Intake).await?;
+        self.installation.start_role(Role::Intake).await?;
+        let caller = Caller::new(&self.installation.intake(), SINGLE.at_a_time);
+        self.accepted("one a request", caller, &SINGLE, self.extent.orders).await
+    }
+
+    /// The same by an API that asks for a token.
+    pub async fn single_with_token(&mut self) -> Result<Row> {
+        self.accepting().await?;
+        let [token] = self.installation.guard(0, ["bench"]).await?;
+        let caller = Caller::new(&self.installation.intake(), SINGLE.at_a_time).with_token(&token);
+        self.accepted("with a token", caller, &SINGLE, self.extent.orders).await
+    }
+
+    /// Services that accept orders and run none.
+    pub async fn accepting(&mut self) -> Result<()> {
         self.installation.renew().await?;
-        self.installation.stop_role(Role::Worker).await?;
+        self.installation.stop_role(Role::Worker).await
+    }
+
+    async fn accepted(
+        &mut self,
+        work: &'static str,
+        caller: Caller,
+        requests: &'static Requests,
+        orders: u64,
+    ) -> Result<Row> {
         let meter = self.installation.meter()?;
-        let caller = Arc::new(Caller::new(&self.installation.intake(), usize::try_from(REQUESTS)?));
-        let next = Arc::new(AtomicU64::new(0));
-        submit(&caller, &next, self.extent.orders / 4).await?;
+        let (caller, next) = (Arc::new(caller), Arc::new(AtomicU64::new(0)));
+        submit(&caller, &next, requests, self.extent.orders / 4).await?;
         let (begun, before, first) = (Instant::now(), meter.read()?, next.load(Ordering::Relaxed));
-        submit(&caller, &next, first + MORE * self.extent.orders).await?;
+        submit(&caller, &next, requests, first + orders).await?;
         let orders = next.load(Ordering::Relaxed) - first;
         Ok(Row {
-            work: "intake, HTTP",
+            work,
             orders,
             rate: Some(orders as f64 / begun.elapsed().as_secs_f64()),
             cpu: before.until(&meter.read()?),
@@ -98,36 +155,43 @@ impl Works<'_> {
     }
 }
 
-/// Sends several requests at a time, until order number `until`.
-async fn submit(caller: &Arc<Caller>, next: &Arc<AtomicU64>, until: u64) -> Result<()> {
+/// Sends requests until order number `until`.
+async fn submit(
+    caller: &Arc<Caller>,
+    next: &Arc<AtomicU64>,
+    requests: &'static Requests,
+    until: u64,
+) -> Result<()> {
     let tag = tag();
-    let lanes = (0..REQUESTS).map(|_| {
+    let senders = (0..requests.at_a_time).map(|_| {
         let (caller, next, tag) = (Arc::clone(caller), Arc::clone(next), tag.clone());
         async move {
             loop {
-                let first = next.fetch_add(BATCH, Ordering::Relaxed);
+                let first = next.fetch_add(requests.orders, Ordering::Relaxed);
                 if first >= until {
-                    next.fetch_sub(BATCH, Ordering::Relaxed);
+                    next.fetch_sub(requests.orders, Ordering::Relaxed);
                     return anyhow::Ok(());
                 }
-                let lines: Vec<String> =
-                    (first..first + BATCH).map(|number| body(&tag, number, ONE_ACTION, None)).collect();
-                let lines = lines.join("\n");
+                let lines: Vec<String> = (first..first + requests.orders)
+                    .map(|number| body(&tag, number, ONE_ACTION, None))
+                    .collect();
                 let answer =
-                    caller.post("/v1/orders/batch", "application/x-ndjson", lines.as_bytes()).await?;
+                    caller.post(requests.path, requests.content_type, lines.join("\n").as_bytes()).await?;
                 let text = String::from_utf8_lossy(&answer.body);
-                let accepted = text.matches("\"accepted\"").count() as u64;
-                if answer.status() != Some(200) || accepted != BATCH {
+                if answer.status() != Some(requests.status)
+                    || text.matches(requests.accepted).count() as u64 != requests.orders
+                {
                     let start: String = text.chars().take(300).collect();
-                    bail!("only {accepted} of {BATCH} orders were accepted: {start}");
+                    bail!("not all of {} orders were accepted: {} {start}", requests.orders, answer.head);
                 }
             }
         }
     });
-    try_join_all(lanes).await?;
+    try_join_all(senders).await?;
     Ok(())
 }
 
-fn tag() -> String {
+/// The start of the ids of a load.
+pub fn tag() -> String {
     uuid::Uuid::new_v4().simple().to_string()[..8].to_owned()
 }

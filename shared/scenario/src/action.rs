@@ -380,3 +380,10 @@ pub struct EachAction {
     /// Variables to set to the list of what each element has for them in the end.
     pub save: Vec<(String, Template)>,
 }
+
+/// True for a name that a certificate may have: it names files of a folder, and leads nowhere else.
+#[must_use]
+pub fn is_certificate_name(name: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_allowed)
+}

@@ -44,7 +44,7 @@ use serde_json::Value;
 
 pub use action::{
     Action, ActorAction, AmqpAction, Auth, Body, Branch, EachAction, HttpAction, Lapse, Method, OrderAction,
-    SleepUntil, Soap, StatusRange,
+    SleepUntil, Soap, StatusRange, is_certificate_name,
 };
 pub use conceal::{Concealed, holds_credentials};
 pub use library::{Library, LibraryEntry, LibraryNo, OperationUse};

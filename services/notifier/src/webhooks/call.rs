@@ -6,7 +6,9 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, Method};
 use pagurus_domain::number::saturated;
-use pagurus_domain::order::notification::{ReceiverAnswer, SigningSecrets, Target, WebhookUrl};
+use pagurus_domain::order::notification::{
+    ReceiverAnswer, SigningSecrets, Target, WebhookPattern, WebhookUrl,
+};
 use pagurus_domain::trace::TraceContext;
 use pagurus_http::{Broken, HttpReply};
 use pagurus_runtime::config::Settings;
@@ -77,7 +79,7 @@ impl Webhooks {
 
     async fn try_call(&self, notification: &Notification, span: &mut TraceSpan) -> WebhookOutcome {
         let settings = self.host.settings();
-        let (url, signing, secrets) = match self.permitted(&settings, notification) {
+        let (url, entry, signing, secrets) = match self.permitted(&settings, notification) {
             Ok(permitted) => permitted,
             Err(outcome) => return outcome,
         };
@@ -88,7 +90,7 @@ impl Webhooks {
         };
         let timeout = settings.notify.webhook.timeout;
         let answered =
-            tokio::time::timeout(timeout, self.send(&url, signing, headers, form.body.into(), span));
+            tokio::time::timeout(timeout, self.send(&url, entry, signing, headers, form.body.into(), span));
         match answered.await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(Broken::Forbidden(error) | Broken::Secret(error))) => {
@@ -101,19 +103,19 @@ impl Webhooks {
         }
     }
 
-    /// Returns the address, the name of what a call is signed with, and the secrets of that name. Checked again at each call: the
-    /// configuration may have become stricter since the order was registered.
-    fn permitted(
+    /// Returns the address, the entry that permits it, the name of what a call is signed with, and the secrets of that name. Checked
+    /// again at each call: the configuration may have become stricter since the order was registered.
+    fn permitted<'s>(
         &self,
-        settings: &Settings,
+        settings: &'s Settings,
         notification: &Notification,
-    ) -> Result<(WebhookUrl, String, SigningSecrets), WebhookOutcome> {
+    ) -> Result<(WebhookUrl, &'s WebhookPattern, String, SigningSecrets), WebhookOutcome> {
         let not_allowed = |error: String| WebhookOutcome::Parked("not_allowed", error);
         let Target::Webhook(url) = Target::stored(&notification.target).map_err(not_allowed)? else {
             return Err(not_allowed("it is no webhook".to_owned()));
         };
-        let usual = settings.notify.allow.secret_of(&url).map_err(not_allowed)?;
-        let name = notification.secret.as_deref().unwrap_or(usual);
+        let entry = settings.notify.allow.webhook(&url).map_err(not_allowed)?;
+        let name = notification.secret.as_deref().unwrap_or(&entry.secret);
         let Some(text) = self.secrets.secret(name) else {
             return Err(WebhookOutcome::Ours(format!(
                 "the secret `{name}` is not there: see `secrets.folder`, or PAGURUS_SECRET_…"
@@ -122,12 +124,13 @@ impl Webhooks {
         let secrets =
             SigningSecrets::parse(&text).map_err(|why| WebhookOutcome::Ours(format!("`{name}`: {why}")))?;
         let name = name.to_owned();
-        Ok((url, name, secrets))
+        Ok((url, entry, name, secrets))
     }
 
     async fn send(
         &self,
         url: &WebhookUrl,
+        entry: &WebhookPattern,
         signing: String,
         headers: HeaderMap,
         body: Bytes,
@@ -136,6 +139,7 @@ impl Webhooks {
         let client = self.present_client();
         // What is signed with a secret is a use of it, which is tied to its hosts as the secret itself.
         let address = client.address(url.as_str())?.holding([signing].into());
+        let address = address.showing(entry.certificate.clone())?;
         traced::addressed(span, &address);
         let reply = client.send(address, Method::POST, headers, body).await?;
         let retry_after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());

@@ -14,7 +14,7 @@ use super::reader::{Fields, LONGEST_CALL, ScenarioReader, Spot, quoted, with_nea
 use super::template::{NamedTemplate, literal_parts, names_request, without_marks};
 use crate::value::{Expression, Template};
 use crate::xml::Namespaces;
-use crate::{Action, Auth, Body, HttpAction, Method, StatusRange};
+use crate::{Action, Auth, Body, HttpAction, Method, StatusRange, is_certificate_name};
 use keys::{AUTH, KEYS};
 pub(super) use keys::{GIVEN_UP, HTTP, SAVE};
 
@@ -350,8 +350,7 @@ fn auth(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> (Option<Auth>, Opti
 
 fn certificate(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>) -> Option<String> {
     let name = reader.text(spot)?;
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    if name.is_empty() || name.starts_with('.') || !name.bytes().all(is_allowed) {
+    if !is_certificate_name(name) {
         let fault = spot.fault(format!("{} is not a name of a certificate", quoted(name)));
         reader.push(fault.hint("write letters, digits, `-`, `_` and `.`"));
         return None;

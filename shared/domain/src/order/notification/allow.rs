@@ -29,14 +29,13 @@ pub struct AllowList {
 }
 
 impl AllowList {
-    /// The name of the secret with which notifications to this webhook are signed.
+    /// The entry that names this webhook.
     ///
     /// # Errors
     /// No entry names the URL.
-    pub fn secret_of(&self, url: &WebhookUrl) -> Result<&str, String> {
+    pub fn webhook(&self, url: &WebhookUrl) -> Result<&WebhookPattern, String> {
         let mut webhooks = self.patterns.iter().filter_map(|pattern| pattern.webhook.as_ref());
-        let found = webhooks.find(|pattern| pattern.takes(url));
-        found.map(|pattern| pattern.secret.as_str()).ok_or_else(|| {
+        webhooks.find(|pattern| pattern.takes(url)).ok_or_else(|| {
             format!(
                 "{} is not allowed here; `notify.allow` lists what is, with `url` and `secret` for webhooks",
                 url.place()
@@ -52,7 +51,7 @@ impl AllowList {
         let refused = || Err(format!("{target} is not allowed here; `notify.allow` lists what is"));
         match target {
             Target::Callback(_) => Ok(()),
-            Target::Webhook(url) => self.secret_of(url).map(|_| ()),
+            Target::Webhook(url) => self.webhook(url).map(|_| ()),
             Target::Queue(queue) => {
                 let own = format!("{}.", self.prefix);
                 if queue.starts_with("amq.")
@@ -171,12 +170,17 @@ mod tests {
                 webhook("https://hooks.example", "second"),
             ],
         };
-        let secret = |url: &str| list.secret_of(&WebhookUrl::parse(url).unwrap()).map(str::to_owned);
+        let secret =
+            |url: &str| list.webhook(&WebhookUrl::parse(url).unwrap()).map(|pattern| pattern.secret.clone());
         assert_eq!(secret("https://hooks.example/a/b"), Ok("first".to_owned()));
         assert_eq!(secret("https://hooks.example/b"), Ok("second".to_owned()));
         let refused = secret("https://other.example/b?token=t").unwrap_err();
         assert!(refused.contains("notify.allow") && !refused.contains("token"), "{refused}");
         assert!(list.permits(&Target::parse("https://other.example/").unwrap()).is_err());
         assert!(list.permits(&Target::parse("https://hooks.example/").unwrap()).is_ok());
+        let shown = WebhookPattern::parse("https://bank.example", "s").unwrap().showing("bank").unwrap();
+        assert_eq!(shown.certificate.as_deref(), Some("bank"));
+        let plain = WebhookPattern::parse("http://bank.example", "s").unwrap().showing("bank").unwrap_err();
+        assert!(plain.contains("only over TLS"), "{plain}");
     }
 }

@@ -99,6 +99,8 @@ pub struct WebhookPattern {
     path: Option<String>,
     /// The name of the secret with which notifications are signed.
     pub secret: String,
+    /// Name of the certificate that is shown to the receiver.
+    pub certificate: Option<String>,
 }
 
 impl WebhookPattern {
@@ -136,7 +138,21 @@ impl WebhookPattern {
         if host.chars().all(|c| matches!(c, '*' | '.')) {
             return Err(refused("would let an order choose any host"));
         }
-        Ok(Self { scheme, host: host.to_ascii_lowercase(), port, path, secret: secret.to_owned() })
+        let host = host.to_ascii_lowercase();
+        Ok(Self { scheme, host, port, path, secret: secret.to_owned(), certificate: None })
+    }
+
+    /// The same for receivers that are shown this certificate.
+    ///
+    /// # Errors
+    /// They are called without TLS.
+    pub fn showing(self, certificate: &str) -> Result<Self, String> {
+        if self.scheme != "https" {
+            return Err(
+                "a certificate can be presented only over TLS: begin `url` with `https://`".to_owned()
+            );
+        }
+        Ok(Self { certificate: Some(certificate.to_owned()), ..self })
     }
 
     /// True if the entry names this URL.

@@ -43,8 +43,9 @@ pub(super) static NOTIFY: Keys = Keys::with_rules(
         QUEUE,
         key("url", Form::NotEmpty, "Of webhooks: `https://HOST[:PORT][/PATH]`, with `*` in host and path."),
         key("secret", Form::Written("^[A-Za-z0-9_-]{1,64}$"), "The name of the secret that signs webhooks."),
+        key("certificate", Form::Written("^[A-Za-z0-9_-][A-Za-z0-9._-]*$"), "The name of the certificate in `worker.http.certificates` that is shown to receivers of webhooks."),
     ],
-    &[KeyRule::OneOf(&[&["exchange"], &["exchange", "key"], &["queue"], &["url", "secret"]])],
+    &[KeyRule::OneOf(&[&["exchange"], &["exchange", "key"], &["queue"], &["url", "secret"], &["url", "secret", "certificate"]])],
 );
 
 pub(super) static SYSTEM: Keys = Keys::with_rules(

@@ -6,6 +6,7 @@ use pagurus_domain::document::form::Keys;
 use pagurus_domain::document::{DocumentNode, Fault, pointer_to};
 use pagurus_domain::order::notification::{AllowList, Pattern, WebhookPattern};
 use pagurus_domain::retry::{DurationControl, ErrorPolicy};
+use pagurus_scenario::is_certificate_name;
 
 use super::super::kind;
 use super::keys;
@@ -80,7 +81,7 @@ impl SettingsBuilder {
         // Only notifications go over HTTP.
         let known = if path == "notify.allow" { &keys::NOTIFY } else { &keys::REPLY };
         for (item, entries) in self.mappings(path, &tree, known) {
-            if entries.iter().any(|(name, _)| matches!(*name, "url" | "secret")) {
+            if entries.iter().any(|(name, _)| matches!(*name, "url" | "secret" | "certificate")) {
                 list.patterns.extend(self.webhook(path, &item, &entries));
                 continue;
             }
@@ -104,7 +105,7 @@ impl SettingsBuilder {
         Ok(list)
     }
 
-    /// An entry for webhooks: a URL, and the name of the secret with which what goes there is signed.
+    /// An entry for webhooks: a URL, the name of the secret with which what goes there is signed, and the certificate that is shown.
     fn webhook(
         &mut self,
         path: &'static str,
@@ -113,13 +114,13 @@ impl SettingsBuilder {
     ) -> Option<Pattern> {
         let text =
             |wanted: &str| entries.iter().find(|(name, _)| *name == wanted).map(|(_, text)| text.as_str());
+        let certificate = text("certificate");
         let read = match (text("url"), text("secret")) {
-            (Some(url), Some(secret)) if entries.len() == 2 => secret_name(secret)
-                .ok_or_else(|| {
-                    format!("`{secret}` is not a name of a secret: use letters, digits, `-` and `_`")
-                })
-                .and_then(|secret| WebhookPattern::parse(url, secret)),
-            _ => Err("an entry for webhooks needs `url` and `secret`, and nothing else".to_owned()),
+            (Some(url), Some(secret)) if entries.len() == 2 + usize::from(certificate.is_some()) => {
+                webhook_entry(url, secret, certificate)
+            }
+            _ => Err("an entry for webhooks needs `url` and `secret`, may have `certificate`, and has nothing else"
+                .to_owned()),
         };
         match read {
             Ok(webhook) => Some(Pattern { webhook: Some(webhook), ..Pattern::default() }),
@@ -221,6 +222,21 @@ impl SettingsBuilder {
 }
 
 /// The name of a secret, which is that of a file: nothing in it may lead elsewhere.
+/// An entry of `notify.allow` for webhooks.
+fn webhook_entry(url: &str, secret: &str, certificate: Option<&str>) -> Result<WebhookPattern, String> {
+    if secret_name(secret).is_none() {
+        return Err(format!("`{secret}` is not a name of a secret: use letters, digits, `-` and `_`"));
+    }
+    let entry = WebhookPattern::parse(url, secret)?;
+    match certificate {
+        None => Ok(entry),
+        Some(name) if is_certificate_name(name) => entry.showing(name),
+        Some(name) => {
+            Err(format!("`{name}` is not a name of a certificate: use letters, digits, `-`, `_` and `.`"))
+        }
+    }
+}
+
 fn secret_name(text: &str) -> Option<&str> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     (text.len() <= 64 && text.chars().all(allowed)).then_some(text)

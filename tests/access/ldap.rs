@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod domain;
+mod exchanged;
 mod failing;
 mod openldap;
 

@@ -1,7 +1,7 @@
 //! The audit log beyond its list: verified from outside, on its way to receivers, and with what was before and after.
 
 mod changes;
-mod receivers;
+pub(crate) mod receivers;
 
 use pagurus_harness::nodes::{Node, Role};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::installation::{Installation, PATIENCE, until};
 const ROLES: [Role; 3] = [Role::Intake, Role::Dispatcher, Role::Activator];
 
 /// Stops a flow by hand: an entry of the log.
-async fn stop(engine: &Installation, keyword: &str) {
+pub(crate) async fn stop(engine: &Installation, keyword: &str) {
     let body = json!({"keyword": keyword, "reason": "works"});
     engine.post("/v1/flows/stop", &body).await.unwrap().success().unwrap();
 }

@@ -2,6 +2,7 @@
 
 mod calls;
 mod handshake;
+mod receivers;
 mod served;
 
 use std::path::PathBuf;

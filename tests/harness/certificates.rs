@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::Result;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
@@ -17,6 +18,9 @@ use tokio_rustls::TlsAcceptor;
 
 /// Years in which a certificate is valid now.
 pub const NOW: (i32, i32) = (2020, 2100);
+
+/// Time after which a file that was changed counts for every new connection: files are looked at twice a second.
+pub const READ_AGAIN: Duration = Duration::from_millis(600);
 
 /// An issuer of certificates.
 #[derive(Debug)]
@@ -140,6 +144,27 @@ impl TlsFront {
     pub fn cut(&self) {
         self.epoch.send_modify(|epoch| *epoch += 1);
     }
+}
+
+/// Exchanges the certificates of these fronts for ones of another issuer while they are used, without a moment at which their
+/// clients mistrust them: `trust` writes the issuers that the clients trust, `shown` makes what each front shows.
+///
+/// # Errors
+/// A certificate cannot be shown.
+pub async fn exchange(
+    [old, new]: [&TestIssuer; 2],
+    fronts: &[&TlsFront],
+    trust: impl Fn(&str),
+    shown: impl Fn() -> Result<ServerConfig>,
+) -> Result<()> {
+    trust(&format!("{}{}", old.pem, new.pem));
+    tokio::time::sleep(READ_AGAIN).await;
+    for front in fronts {
+        front.exchange(shown()?);
+    }
+    trust(&new.pem);
+    tokio::time::sleep(READ_AGAIN).await;
+    Ok(())
 }
 
 impl Drop for TlsFront {

@@ -23,6 +23,7 @@ pub mod news;
 pub mod node;
 pub mod offline;
 pub mod order_log;
+pub mod reloading_client;
 pub mod scenarios;
 pub mod search;
 pub mod secrets;

@@ -9,7 +9,7 @@ use pagurus_domain::id::Role;
 
 use pagurus_tls::{CertificateCheck, ClientTls, TlsFiles};
 
-use crate::config::{self, CallRules, Settings};
+use crate::config::{self, AuditReceiver, CallRules, Settings};
 use crate::traces;
 
 /// Process that is to start, as far as its faults depend on it.
@@ -82,10 +82,15 @@ pub fn check(
 /// Files of certificates that cannot be used on this host now.
 fn unusable_files(settings: &Settings, role: Role) -> Vec<Fault> {
     let ldap = (role == Role::Intake).then(|| settings.ldap.tls()).flatten();
+    let syslog = match settings.records.audit_receiver() {
+        Some(AuditReceiver::Syslog(address)) if role == Role::Activator => address.tls_fault(),
+        _ => None,
+    };
     let of_servers = [
         ("/database/url", pagurus_store::tls_fault(&settings.database.url)),
         ("/broker/url", pagurus_broker::tls_fault(&settings.broker.url)),
         ("/access/ldap/issuers", ldap.as_ref().and_then(fault_of)),
+        ("/audit/export/syslog", syslog),
     ];
     let calls = matches!(role, Role::Worker | Role::Notifier).then_some(&settings.worker.calls);
     // A machine that trusts nobody may call systems without TLS.

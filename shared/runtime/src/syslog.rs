@@ -87,6 +87,13 @@ impl SyslogAddress {
         Ok(Self { transport, host, port })
     }
 
+    /// Fault of the files of certificates as they are now.
+    #[must_use]
+    pub fn tls_fault(&self) -> Option<String> {
+        let SyslogTransport::Tls(tls) = &self.transport else { return None };
+        tls.config().err().map(|fault| fault.to_string())
+    }
+
     /// Sends messages in their order. Over UDP nobody says whether they arrive.
     ///
     /// # Errors

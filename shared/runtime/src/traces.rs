@@ -75,7 +75,7 @@ pub(crate) fn refused(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Option<Fault> {
     let collector = export::collector(settings, environment)?;
-    let error = export::exporter(&collector.url, settings.timeout).err()?;
+    let error = export::exporter(&collector, settings.timeout).err()?;
     Some(Fault::placed(None, collector.named_by, format!("no span can be sent: {error:#}")))
 }
 
@@ -92,7 +92,7 @@ impl Traces {
         let Some(collector) = export::collector(settings, &own_variable) else {
             return Ok(Self::default());
         };
-        let exporter = export::Exporter::new(&collector.url, settings.timeout, metrics)
+        let exporter = export::Exporter::new(&collector, settings.timeout, metrics)
             .with_context(|| collector.named_by)?;
         let bounds = BatchConfigBuilder::default()
             .with_max_queue_size(settings.queue_size)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pagurus_access::LoginFailure;
-use pagurus_harness::certificates::{NOW, TestIssuer, TlsFront, server_config};
+use pagurus_harness::certificates::{NOW, TestIssuer, TlsFront, exchange, server_config};
 use tokio::task::JoinSet;
 
 use super::liar::{DOCUMENT, KEYS, Liar, Manner, TOKEN, USERINFO};
@@ -82,6 +82,45 @@ async fn qlt_15_a_provider_is_known_by_its_certificate() {
     std::fs::remove_file(&file).unwrap();
     let text = text_of(login(&provider(&liar.issuer(), &issuers)).await);
     assert!(text.contains("no certificate can be read"), "{text}");
+}
+
+#[tokio::test]
+async fn qlt_15_the_certificate_of_the_provider_is_exchanged_while_people_log_in() {
+    let liar = Liar::start().await;
+    let (old, new) = (TestIssuer::new("old").unwrap(), TestIssuer::new("new").unwrap());
+    let shown = |issuer: &TestIssuer| server_config(&issuer.issue("localhost", NOW).unwrap(), &[]);
+    let front = TlsFront::start(liar.address(), shown(&old).unwrap()).await.unwrap();
+    *liar.issuer.lock().unwrap() = format!("https://localhost:{}", front.port());
+    let file = std::env::temp_dir().join(format!("pagurus-exchanged-{:016x}.pem", rand::random::<u64>()));
+    let trust = |text: &str| {
+        let draft = file.with_extension("draft");
+        std::fs::write(&draft, text).unwrap();
+        std::fs::rename(&draft, &file).unwrap();
+    };
+    trust(&old.pem);
+    let provider = std::sync::Arc::new(provider(&liar.issuer(), &[("ISSUERS", file.to_str().unwrap())]));
+    let mut people = JoinSet::new();
+    for _ in 0..4 {
+        let provider = std::sync::Arc::clone(&provider);
+        people.spawn(async move {
+            loop {
+                login(&provider).await.unwrap();
+            }
+        });
+    }
+    exchange([&old, &new], &[&front], trust, || shown(&new)).await.unwrap();
+    let before = liar.asked(TOKEN);
+    while liar.asked(TOKEN) < before + 20 {
+        // One that ends has failed.
+        assert!(people.try_join_next().is_none());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // No connection is that of before the exchange: the client was made again.
+    front.exchange(shown(&old).unwrap());
+    front.cut();
+    let failed = people.join_next().await.unwrap().unwrap_err();
+    std::fs::remove_file(&file).unwrap();
+    assert!(failed.is_panic());
 }
 
 #[tokio::test]

@@ -21,14 +21,14 @@ use crate::installation::{Installation, PATIENCE, until};
 const LAG: &str = "pagurus_audit_export_lag_rows";
 
 /// A receiver of syslog.
-struct Receiver {
+pub(crate) struct Receiver {
     messages: Arc<Mutex<Vec<String>>>,
-    address: std::net::SocketAddr,
+    pub(crate) address: std::net::SocketAddr,
     _task: AbortOnDropHandle<()>,
 }
 
 impl Receiver {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let messages = Arc::new(Mutex::new(Vec::new()));
@@ -44,7 +44,8 @@ impl Receiver {
         Self { messages, address, _task: AbortOnDropHandle::new(task) }
     }
 
-    fn positions(&self) -> Vec<i64> {
+    /// Places in the log of the entries that came, in their order.
+    pub(crate) fn positions(&self) -> Vec<i64> {
         let position = |message: &String| {
             let (_, rest) = message.split_once("position=\"").unwrap();
             rest.split('"').next().unwrap().parse().unwrap()

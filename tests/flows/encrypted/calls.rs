@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Folder;
 use crate::installation::{Installation, PATIENCE, until};
 
-fn address(url: &str) -> SocketAddr {
+pub(super) fn address(url: &str) -> SocketAddr {
     let host = url.split_once("://").unwrap().1;
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
     host.split('/').next().unwrap().parse().unwrap()

@@ -1,15 +1,11 @@
 //! Requests to the provider: over TLS, to nobody else, and bounded in number, time and size.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
 use openidconnect::http::{StatusCode, response};
 use openidconnect::{HttpRequest, HttpResponse};
 use pagurus_runtime::config::OidcSettings;
-use pagurus_tls::{ReloadingTls, explained};
-use reqwest::redirect::Policy;
-use reqwest::{Client, Response};
-use rustls::ClientConfig;
+use pagurus_runtime::reloading_client::ReloadingClient;
+use pagurus_tls::explained;
+use reqwest::Response;
 use thiserror::Error;
 use tokio::sync::Semaphore;
 
@@ -17,8 +13,6 @@ use tokio::sync::Semaphore;
 const PLACES: usize = 8;
 /// Longest answer that is read, in bytes. A person in a thousand groups has some 100 KiB.
 const MAX_ANSWER: usize = 1024 * 1024;
-/// Longest time until a connection stands.
-const CONNECT: Duration = Duration::from_secs(3);
 
 /// Lack of an answer that could be used. The texts have addresses without their queries, and nothing of what was sent.
 #[derive(Debug, Error)]
@@ -39,23 +33,14 @@ pub(super) enum NoAnswer {
 
 /// Client for one provider.
 pub(super) struct ProviderClient {
-    /// `None` for a provider on this host that is asked without TLS.
-    tls: Option<ReloadingTls>,
-    timeout: Duration,
-    made: Mutex<Option<MadeClient>>,
+    http: ReloadingClient,
     places: Semaphore,
 }
 
-/// A client with the settings of TLS that it was made with.
-type MadeClient = (Option<Arc<ClientConfig>>, Client);
-
 impl ProviderClient {
     pub(super) fn new(settings: &OidcSettings, issuer: &str) -> Self {
-        // The first caller sets the provider of the process; others find it set.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let tls = issuer.starts_with("https://").then(|| ReloadingTls::new(settings.tls()));
-        let timeout = settings.timeout;
-        Self { tls, timeout, made: Mutex::default(), places: Semaphore::new(PLACES) }
+        let http = ReloadingClient::new(issuer, settings.tls(), settings.timeout);
+        Self { http, places: Semaphore::new(PLACES) }
     }
 
     /// Sends a request, and returns an answer with one of these statuses.
@@ -66,7 +51,7 @@ impl ProviderClient {
     ) -> Result<HttpResponse, NoAnswer> {
         let place = place_of(&request);
         let _place = self.places.acquire().await.map_err(|error| NoAnswer::Unasked(error.to_string()))?;
-        let client = self.client()?;
+        let client = self.http.client().map_err(|fault| NoAnswer::Unasked(fault.to_string()))?;
         let request = request.try_into().map_err(|error: reqwest::Error| failed(&place, error))?;
         let response = client.execute(request).await.map_err(|error| failed(&place, error))?;
         let status = response.status();
@@ -77,33 +62,6 @@ impl ProviderClient {
             return Err(NoAnswer::Status { place, status: status.as_u16() });
         }
         read(response, place).await
-    }
-
-    /// The client for the certificates as they are now. Connections stay with it until they change.
-    fn client(&self) -> Result<Client, NoAnswer> {
-        let config = self.tls.as_ref().map(ReloadingTls::config).transpose();
-        let config = config.map_err(|fault| NoAnswer::Unasked(fault.to_string()))?;
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((with, client)) = &*made
-            && with.as_ref().map(Arc::as_ptr) == config.as_ref().map(Arc::as_ptr)
-        {
-            return Ok(client.clone());
-        }
-        let builder = Client::builder()
-            .redirect(Policy::none())
-            .no_proxy()
-            .referer(false)
-            .connect_timeout(CONNECT.min(self.timeout))
-            .timeout(self.timeout)
-            .user_agent(concat!("pagurus/", env!("CARGO_PKG_VERSION")));
-        let builder = match &config {
-            Some(config) => builder.tls_backend_preconfigured(ClientConfig::clone(config)),
-            // Without certificates of the system, which a small container does not have.
-            None => builder.tls_certs_only([]),
-        };
-        let client = builder.build().map_err(|error| NoAnswer::Unasked(error.to_string()))?;
-        *made = Some((config, client.clone()));
-        Ok(client)
     }
 }
 

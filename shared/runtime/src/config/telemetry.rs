@@ -13,6 +13,9 @@ section! {
     pub struct TelemetrySettings;
 
     endpoint: Option<String> = ("telemetry.otlp.endpoint", OptionalText, "~", Restart, "Base URL of a collector that accepts OTLP over HTTP, such as `http://127.0.0.1:4318`; traces go to `/v1/traces` under it. Default: `OTEL_EXPORTER_OTLP_ENDPOINT`; without either, no spans are recorded.");
+    issuers: Option<String> = ("telemetry.otlp.issuers", OptionalText, "~", Restart, "File with certificates of issuers, in PEM, that are trusted for the collector. Default: `OTEL_EXPORTER_OTLP_CERTIFICATE`; without either, those that this machine trusts. A changed file is read again within a second.");
+    certificate: Option<String> = ("telemetry.otlp.certificate", OptionalText, "~", Restart, "File with the certificate that is shown to the collector, in PEM. Default: `OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE`; without either, none.");
+    key: Option<String> = ("telemetry.otlp.key", OptionalText, "~", Restart, "File with the private key of `telemetry.otlp.certificate`, in PEM. Default: `OTEL_EXPORTER_OTLP_CLIENT_KEY`.");
     timeout: Duration = ("telemetry.otlp.timeout", Duration, "5s", Restart, "Longest time of one request to the collector.");
     queue_size: usize = ("telemetry.otlp.queue_size", Count { least: 1, most: 1_000_000 }, "8192", Restart, "Most spans that wait to be sent, about 1 KiB each; further ones are dropped and counted.");
     sample_ratio: f64 = ratio("telemetry.traces.sample_percentage", Count { least: 0, most: 100 }, "100", Restart, "Percentage of orders whose traces are recorded, unless their client sends `traceparent`, which then decides.");

@@ -1,9 +1,8 @@
 //! The way of spans to a collector: OTLP over HTTP, in protobuf.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use async_trait::async_trait;
 use opentelemetry::KeyValue;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
@@ -11,12 +10,14 @@ use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttp
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::SpanData;
+use pagurus_tls::{CertificateFiles, ClientTls};
 use tokio::runtime::Handle;
 
 use super::Recorder;
 use crate::Metrics;
 use crate::config::{NO_COLLECTOR, TelemetrySettings, is_collector};
 use crate::metrics::Count;
+use crate::reloading_client::ReloadingClient;
 
 /// Between two lines of the log about a collector that does not answer.
 const SAY_EVERY: Duration = Duration::from_secs(60);
@@ -24,6 +25,10 @@ const SAY_EVERY: Duration = Duration::from_secs(60);
 /// Variables that name a collector: of traces alone, and of everything.
 const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+/// Variables that name files of certificates begin with one of these. The first that is set counts.
+const OF_TRACES_AND_ALL: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"];
+/// Keys of the certificate that is shown, and of its key.
+const CERTIFICATE: [&str; 2] = ["telemetry.otlp.certificate", "telemetry.otlp.key"];
 
 /// Target of spans, and the setting that names it.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,6 +37,18 @@ pub(super) struct Collector {
     pub url: String,
     /// The key, as a pointer, or the variable that names it.
     pub named_by: &'static str,
+    /// File of the issuers that are trusted; `None` for those that this machine trusts.
+    issuers: Option<String>,
+    /// Files of the certificate that is shown, and of its key.
+    certificate: [Option<String>; 2],
+}
+
+impl Collector {
+    fn tls(&self) -> anyhow::Result<ClientTls> {
+        let certificate = CertificateFiles::of_options(self.certificate.clone(), CERTIFICATE);
+        let certificate = certificate.map_err(|why| anyhow::anyhow!("the configuration {why}"))?;
+        Ok(ClientTls { issuers: self.issuers.clone().map(Into::into), certificate, ..ClientTls::default() })
+    }
 }
 
 /// The collector, by the key or by the variables of OpenTelemetry; none where nobody names one, or where
@@ -47,7 +64,21 @@ pub(super) fn collector(
         return None;
     }
     let traces_of = |base: String| format!("{}/v1/traces", base.trim_end_matches('/'));
-    let by = |named_by| move |url| Collector { url, named_by };
+    let file = |key: &Option<String>, variable: &str| {
+        let of_environment = || OF_TRACES_AND_ALL.iter().find_map(|start| set(&format!("{start}{variable}")));
+        key.clone().or_else(of_environment)
+    };
+    let by = |named_by| {
+        move |url| Collector {
+            url,
+            named_by,
+            issuers: file(&settings.issuers, "CERTIFICATE"),
+            certificate: [
+                file(&settings.certificate, "CLIENT_CERTIFICATE"),
+                file(&settings.key, "CLIENT_KEY"),
+            ],
+        }
+    };
     let named = settings.endpoint.clone().map(traces_of).map(by("/telemetry/otlp/endpoint"));
     let named = named.or_else(|| set(TRACES_ENDPOINT).map(by(TRACES_ENDPOINT)));
     named.or_else(|| set(ENDPOINT).map(traces_of).map(by(ENDPOINT)))
@@ -77,8 +108,8 @@ pub(super) struct Exporter {
 }
 
 impl Exporter {
-    pub fn new(endpoint: &str, timeout: Duration, metrics: &Metrics) -> anyhow::Result<Self> {
-        Ok(Self { exporter: exporter(endpoint, timeout)?, metrics: metrics.clone(), said: Mutex::default() })
+    pub fn new(collector: &Collector, timeout: Duration, metrics: &Metrics) -> anyhow::Result<Self> {
+        Ok(Self { exporter: exporter(collector, timeout)?, metrics: metrics.clone(), said: Mutex::default() })
     }
 
     fn tell(&self, error: &dyn std::fmt::Display) {
@@ -91,21 +122,16 @@ impl Exporter {
 }
 
 /// The exporter of the library, with all that it makes of the environment. Asks nobody whether the collector is there.
-pub(super) fn exporter(endpoint: &str, timeout: Duration) -> anyhow::Result<SpanExporter> {
-    anyhow::ensure!(is_collector(endpoint), NO_COLLECTOR);
-    // The first caller sets the provider of the process; others find it set.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut client = reqwest::Client::builder().timeout(timeout).no_proxy();
-    if !endpoint.starts_with("https://") {
-        // Without certificates of the system, which a small container does not have.
-        client = client.tls_certs_only([]);
-    }
-    let client = client.build().context("the HTTP client cannot be made")?;
+pub(super) fn exporter(collector: &Collector, timeout: Duration) -> anyhow::Result<SpanExporter> {
+    anyhow::ensure!(is_collector(&collector.url), NO_COLLECTOR);
+    let client = Arc::new(ReloadingClient::new(&collector.url, collector.tls()?, timeout));
+    // Files that cannot be used are a fault of the configuration, and not of the first request.
+    client.client()?;
     let exporter = SpanExporter::builder()
         .with_http()
         .with_http_client(OnRuntime { client, runtime: Handle::current() })
         .with_protocol(Protocol::HttpBinary)
-        .with_endpoint(endpoint)
+        .with_endpoint(&collector.url)
         .with_timeout(timeout)
         .build()?;
     Ok(exporter)
@@ -132,7 +158,7 @@ impl opentelemetry_sdk::trace::SpanExporter for Exporter {
 /// The client of the exporter, whose thread is none of the runtime that connections need.
 #[derive(Debug)]
 struct OnRuntime {
-    client: reqwest::Client,
+    client: Arc<ReloadingClient>,
     runtime: Handle,
 }
 
@@ -140,7 +166,7 @@ struct OnRuntime {
 impl HttpClient for OnRuntime {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let request = reqwest::Request::try_from(request)?;
-        let client = self.client.clone();
+        let client = self.client.client()?;
         let answered = self.runtime.spawn(async move {
             // Its timer begins with the call, and must find the runtime.
             let answer = client.execute(request).await?;
@@ -157,11 +183,16 @@ impl HttpClient for OnRuntime {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
     use super::*;
 
     fn settings(endpoint: Option<&str>) -> TelemetrySettings {
         TelemetrySettings {
             endpoint: endpoint.map(str::to_owned),
+            issuers: None,
+            certificate: None,
+            key: None,
             timeout: Duration::from_secs(1),
             queue_size: 16,
             metric_labels: Vec::new(),
@@ -190,5 +221,36 @@ mod tests {
         );
         assert_eq!(url_of(Some("http://k"), &[("OTEL_SDK_DISABLED", "TRUE")]), None);
         assert_eq!(url_of(None, &[general, ("OTEL_TRACES_EXPORTER", "none")]), None);
+    }
+
+    #[test]
+    fn qlt_15_certificates_are_those_of_the_keys_or_else_of_the_environment() {
+        let tls = |settings: &TelemetrySettings, variables: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            collector(settings, &variable).unwrap().tls()
+        };
+        let variables = [
+            ("OTEL_EXPORTER_OTLP_CERTIFICATE", "all.pem"),
+            ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "traces.pem"),
+            ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "own.crt"),
+            ("OTEL_EXPORTER_OTLP_CLIENT_KEY", "own.key"),
+        ];
+        let mut settings = settings(Some("https://c"));
+        let own = |name: &str| {
+            let file = |kind: &str| format!("{name}.{kind}").into();
+            Some(CertificateFiles { certificate: file("crt"), key: file("key") })
+        };
+        let found = tls(&settings, &variables).unwrap();
+        assert_eq!((found.issuers, found.certificate), (Some("traces.pem".into()), own("own")));
+        settings.issuers = Some("key.pem".to_owned());
+        settings.certificate = Some("mine.crt".to_owned());
+        let why = tls(&settings, &[]).unwrap_err().to_string();
+        assert!(why.contains("`telemetry.otlp.certificate` and `telemetry.otlp.key`"), "{why}");
+        settings.key = Some("mine.key".to_owned());
+        let found = tls(&settings, &variables).unwrap();
+        assert_eq!((found.issuers, found.certificate), (Some("key.pem".into()), own("mine")));
     }
 }

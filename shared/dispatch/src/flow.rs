@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::order::{Mode, Priority};
 
+use super::backlog::FlowBacklog;
 use super::control::{Bounds, Control, Rule};
 use super::cost::RequestCost;
 use super::event::StageMeasured;
@@ -92,6 +93,8 @@ pub(super) struct FlowMeasurements {
     pub(super) ended: Rate,
     /// The same, of the last moments.
     present: Rate,
+    /// Stages that are ready or in progress.
+    backlog: FlowBacklog,
     /// Waits in queues.
     pub(super) queue_waits: QueueWaits,
     /// Stages that ended with an error, by class.
@@ -111,6 +114,11 @@ impl FlowMeasurements {
     /// Stages that end in a second, as it is reckoned with.
     pub(super) fn pace(&self) -> f64 {
         self.present.instead_of(self.ended)
+    }
+
+    /// Forecasts the seconds until stages that are ready have gone; `None` while their number does not become less.
+    pub(super) fn seconds_to_empty(&self, ready: u32) -> Option<f64> {
+        self.backlog.seconds_to_empty(ready)
     }
 
     /// Returns the expected time of a stage, in microseconds.
@@ -136,8 +144,9 @@ impl FlowMeasurements {
         }
     }
 
-    fn settle(&mut self, now: Timestamp) {
+    fn settle(&mut self, now: Timestamp, work: u32) {
         let passed = between(self.settled_at, now);
+        self.backlog.settle(work, self.ended.unsettled(), passed);
         self.settled_at = now;
         self.stages.settle(passed);
         self.successes.settle(passed);
@@ -318,7 +327,8 @@ impl Flows {
         let flows = &mut self.flows;
         self.unsettled.retain(|index| {
             let Some(flow) = flows.get_mut(*index) else { return false };
-            flow.known.settle(now);
+            let work = flow.waiting.iter().sum::<u32>() + flow.stages_in_progress();
+            flow.known.settle(now, work);
             flow.is_unsettled = flow.known.ended.per_second() > 0.0;
             flow.is_unsettled
         });

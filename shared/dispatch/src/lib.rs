@@ -35,6 +35,7 @@
 //! is over or was never taken. Where there is none, the permit stays taken until the tables have
 //! been read: a capacity unused for a moment is cheaper than one exceeded.
 
+mod backlog;
 mod control;
 mod cost;
 mod decided;

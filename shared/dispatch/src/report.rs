@@ -115,7 +115,7 @@ impl Dispatcher {
             waits: flow.known.waits.short().quantiles(),
             pace: flow.known.pace(),
             queue_pace: flow.known.queue_waits.pace(),
-            seconds_to_empty: goes.then(|| f64::from(ready.sum()) / throughput),
+            seconds_to_empty: goes.then(|| flow.known.seconds_to_empty(ready.sum())).flatten(),
             errors: counts(&flow.known.errors),
             systems: systems.map(|system| system.name.to_string()).collect(),
             decisions: last_decisions(flow.control.decisions(), flow_word),

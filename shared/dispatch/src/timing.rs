@@ -74,16 +74,47 @@ impl Timing {
     }
 }
 
+/// Average of a figure over all time, faded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Average {
+    average: f64,
+    /// The part of the time that was looked at: the time before would count as nothing.
+    known: f64,
+}
+
+impl Average {
+    /// Follows what the figure was for this many seconds, with this delay.
+    pub(super) fn follow(&mut self, present: f64, seconds: f64, delay: f64) {
+        let part = 1.0 - (-seconds / delay).exp();
+        self.average += (present - self.average) * part;
+        self.known += (1.0 - self.known) * part;
+    }
+
+    /// An average with this delay that was looked at for as long as one with another delay looks back.
+    pub(super) fn over(average: f64, looks_back: f64, delay: f64) -> Self {
+        let known = 1.0 - (-2.0 * looks_back / delay).exp();
+        Self { average: average * known, known }
+    }
+
+    /// The average; 0 while nothing is known.
+    pub(super) fn value(self) -> f64 {
+        if self.known > 0.0 { self.average / self.known } else { 0.0 }
+    }
+}
+
 /// Number of times that a thing happens, in a second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rate {
     unsettled: u32,
-    /// Average over all time, faded; `known` is the part of it that was looked at: the time before would count as nothing.
-    average: f64,
-    known: f64,
+    average: Average,
 }
 
 impl Rate {
+    /// Number of times that it happened since it was settled last.
+    pub(super) const fn unsettled(self) -> u32 {
+        self.unsettled
+    }
+
     /// Notes that it happened this often.
     pub(super) const fn note(&mut self, count: u32) {
         self.unsettled = self.unsettled.saturating_add(count);
@@ -110,25 +141,22 @@ impl Rate {
     fn settle_over(&mut self, passed: Duration, delay: f64) {
         let seconds = passed.as_secs_f64();
         if seconds > 0.0 {
-            let present = f64::from(self.unsettled) / seconds;
-            let part = 1.0 - (-seconds / delay).exp();
-            self.average += (present - self.average) * part;
-            self.known += (1.0 - self.known) * part;
+            self.average.follow(f64::from(self.unsettled) / seconds, seconds, delay);
             self.unsettled = 0;
         }
-        if self.average < 1e-3 {
-            (self.average, self.known) = (0.0, 0.0);
+        if self.average.average < 1e-3 {
+            self.average = Average::default();
         }
     }
 
     /// The rate.
     pub(super) fn per_second(self) -> f64 {
-        if self.known > 0.0 { self.average / self.known } else { 0.0 }
+        self.average.value()
     }
 
     /// Restores a rate from its stored form.
     pub(super) const fn of(per_second: f64) -> Self {
-        Self { unsettled: 0, average: per_second, known: 1.0 }
+        Self { unsettled: 0, average: Average { average: per_second, known: 1.0 } }
     }
 }
 

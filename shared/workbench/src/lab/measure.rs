@@ -70,6 +70,9 @@ pub(super) fn measure(plan: &LabPlan, bound: &LabBound, trace: &Trace, dwells: D
             let together = p99(&dwells.together[*flow], &window)?;
             Some(together / p99(dwells.alone?, &window)?)
         }),
+        (Measure::Forecast, None) => {
+            flows.first().and_then(|flow| forecast(&trace.flows[*flow], (from, until)))
+        }
         _ => None,
     };
     LabFigure { bound: bound.clone(), value }
@@ -142,6 +145,20 @@ fn fairness(plan: &LabPlan, trace: &Trace, flows: &[usize], (from, until): (f64,
     let times: Vec<f64> = flows.iter().map(worked).collect();
     let squares: f64 = times.iter().map(|time| time * time).sum();
     (squares > 0.0).then(|| times.iter().sum::<f64>().powi(2) / (times.len() as f64 * squares))
+}
+
+/// The part of the seconds with a backlog in which the forecast of its end is right within a tenth, or within the second between two
+/// looks. The backlog has gone when no more is ready than ends in a second.
+fn forecast(looks: &[FlowLook], (from, until): (f64, f64)) -> Option<f64> {
+    let is_gone = |pair: &[FlowLook]| pair[1].ready <= pair[1].ended - pair[0].ended;
+    let start = from.round() as usize;
+    let gone = looks.windows(2).skip(start).position(is_gone)? + start + 1;
+    let end = gone.min(until.round() as usize);
+    let is_right = |second: &usize| {
+        let left = (gone - second) as f64;
+        looks[*second].to_empty.is_some_and(|forecast| (forecast - left).abs() <= (left / 10.0).max(1.0))
+    };
+    (end > start).then(|| (start..end).filter(is_right).count() as f64 / (end - start) as f64)
 }
 
 fn p99(dwells: &[(u64, f32)], window: &std::ops::Range<u64>) -> Option<f64> {

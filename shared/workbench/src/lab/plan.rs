@@ -249,6 +249,8 @@ pub enum Measure {
     Starved,
     /// Moves of a limit, at most.
     Moves,
+    /// Part of the seconds with a backlog in which the forecast of its end is right within a tenth, at least.
+    Forecast,
 }
 
 pagurus_domain::id::spelled!(Measure {
@@ -262,20 +264,21 @@ pagurus_domain::id::spelled!(Measure {
     Wait => "wait",
     Starved => "starved",
     Moves => "moves",
+    Forecast => "forecast",
 });
 
 impl Measure {
     /// True where more is better.
     #[must_use]
     pub const fn is_least(self) -> bool {
-        matches!(self, Self::Share | Self::Fairness)
+        matches!(self, Self::Share | Self::Fairness | Self::Forecast)
     }
 
     /// Figures that are no further apart than this count as equally good.
     #[must_use]
     pub const fn tie(self) -> f64 {
         match self {
-            Self::Share => 0.02,
+            Self::Share | Self::Forecast => 0.02,
             Self::Refused | Self::Fairness => 0.01,
             Self::Back => 1.0,
             Self::Trip => 10.0,

@@ -282,3 +282,21 @@ proptest::proptest! {
         }
     }
 }
+
+/// Two minutes away at four fifths of the load: eight minutes of a backlog that becomes less by a fifth of what ends.
+#[test]
+fn dsp_18_the_end_of_a_backlog_is_forecast_after_an_outage() {
+    let plan = read(
+        "title: A drain
+duration: 900s
+systems:
+  stock: {servers: 20, queue: 20, takes: 100ms, changes: [{at: 60s, outage: refuses}, {at: 180s, outage: none}]}
+flows:
+  orders: {calls: stock, rate: 160}
+bounds:
+  - {measure: forecast, of: orders, from: 190s, until: 880s, bound: 0.7}
+",
+    );
+    let figures = run(&plan.unwrap()).figures;
+    assert!(figures[0].holds(), "{figures:?}");
+}

@@ -51,6 +51,8 @@ pub struct FlowLook {
     pub ready: u32,
     /// Limit; `None` without one.
     pub limit: Option<u32>,
+    /// Forecast of the seconds until those that are ready have gone.
+    pub to_empty: Option<f64>,
 }
 
 /// All that was seen.
@@ -100,12 +102,14 @@ impl Trace {
             self.flows = vec![Vec::new(); instances.len()];
         }
         for (instance, looks) in instances.iter().zip(&mut self.flows) {
+            let record = records.get(&*instance.name);
             looks.push(FlowLook {
                 worked: instance.worked as f32,
                 ended: instance.ended as u32,
                 came: instance.came as u32,
                 ready: instance.ready.iter().sum(),
-                limit: records.get(&*instance.name).and_then(|record| record.limit),
+                limit: record.and_then(|record| record.limit),
+                to_empty: record.and_then(|record| record.seconds_to_empty),
             });
         }
     }

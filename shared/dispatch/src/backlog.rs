@@ -1,0 +1,114 @@
+//! How fast the work of a flow becomes less, so that the end of its backlog can be forecast (DSP-18). Must never decide anything.
+//!
+//! What matters is the small difference between two rates, of stages that end and of stages that become ready, and chance moves it far.
+//! So each is averaged since it changed last, for minutes where it does not: an outage changes what ends, and not what comes.
+
+use std::time::Duration;
+
+use super::timing::Average;
+
+/// Delay of a rate in which a change shows, in seconds.
+const RECENT: f64 = 5.0;
+/// Delay of the rate of what becomes ready while it does not change.
+const CAME: f64 = 300.0;
+/// The same of what ends: after an outage the limit grows for a while, and that is soon to be forgotten.
+const ENDED: f64 = 60.0;
+/// Standard deviations by which chance makes the two differ, at most.
+const CHANCE: f64 = 4.0;
+/// Part of a rate by which a limit moves it while it is searched for: no change.
+const SEARCH: f64 = 0.12;
+
+/// A rate, averaged since it changed last.
+#[derive(Clone, Copy, Debug, Default)]
+struct SteadyRate {
+    recent: Average,
+    steady: Average,
+}
+
+impl SteadyRate {
+    /// Follows what the rate was for this many seconds, with this delay.
+    fn follow(&mut self, present: f64, seconds: f64, delay: f64) {
+        self.recent.follow(present, seconds, RECENT);
+        self.steady.follow(present, seconds, delay);
+        let (recent, steady) = (self.recent.value(), self.steady.value());
+        // An average that fades looks back on twice its delay.
+        let chance = CHANCE * (recent.max(steady).max(0.0) / (2.0 * RECENT)).sqrt();
+        if (recent - steady).abs() > chance.max(SEARCH * steady) {
+            self.steady = Average::over(recent, RECENT, delay);
+        }
+    }
+}
+
+/// The work of a flow: stages that are ready or in progress.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FlowBacklog {
+    work: Option<u32>,
+    /// Stages that became ready.
+    came: SteadyRate,
+    /// Stages that ended.
+    ended: SteadyRate,
+}
+
+impl FlowBacklog {
+    /// Takes in how much work there is after this time, in which this many stages have ended.
+    pub(super) fn settle(&mut self, work: u32, ended: u32, passed: Duration) {
+        let seconds = passed.as_secs_f64();
+        if seconds > 0.0
+            && let Some(before) = self.work.replace(work)
+        {
+            let ended = f64::from(ended);
+            let came = f64::from(work) - f64::from(before) + ended;
+            self.came.follow(came / seconds, seconds, CAME);
+            self.ended.follow(ended / seconds, seconds, ENDED);
+        }
+    }
+
+    /// Forecasts the seconds until no more stages are ready than end in a second, as ever. `None` while the backlog does not become
+    /// less.
+    pub(super) fn seconds_to_empty(&self, ready: u32) -> Option<f64> {
+        let (ready, ended) = (f64::from(ready), self.ended.steady.value());
+        if ready <= ended {
+            return (ended > 0.0).then(|| ready / ended);
+        }
+        let shrink = ended - self.came.steady.value();
+        (shrink > 0.0).then(|| (ready - ended) / shrink + 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Lets so much end and come in each of these seconds.
+    fn pass(backlog: &mut FlowBacklog, work: &mut u32, seconds: u32, [ended, came]: [u32; 2]) {
+        for _ in 0..seconds {
+            *work = *work + came - ended;
+            backlog.settle(*work, ended, SECOND);
+        }
+    }
+
+    #[test]
+    fn dsp_18_the_end_of_a_backlog_follows_from_what_ends_and_what_comes() {
+        let (mut backlog, mut work) = (FlowBacklog::default(), 10_000);
+        pass(&mut backlog, &mut work, 60, [100, 80]);
+        // By what ends alone it would be gone in a fifth of the time.
+        let seconds = backlog.seconds_to_empty(8800).unwrap_or_default();
+        assert!((435.0..437.0).contains(&seconds), "{seconds}");
+        let always = backlog.seconds_to_empty(50).unwrap_or_default();
+        assert!((0.49..0.51).contains(&always), "what always waits: {always}");
+    }
+
+    #[test]
+    fn dsp_18_a_backlog_that_grows_has_no_end_and_a_change_shows_within_a_minute() {
+        let (mut backlog, mut work) = (FlowBacklog::default(), 10_000);
+        pass(&mut backlog, &mut work, 200, [0, 80]);
+        assert_eq!(backlog.seconds_to_empty(26_000), None, "nothing ends");
+        pass(&mut backlog, &mut work, 200, [60, 80]);
+        assert_eq!(backlog.seconds_to_empty(30_000), None, "it grows");
+        pass(&mut backlog, &mut work, 60, [100, 80]);
+        let seconds = backlog.seconds_to_empty(30_000).unwrap_or_default();
+        assert!((1490.0..1750.0).contains(&seconds), "{seconds}");
+    }
+}

@@ -5,7 +5,8 @@ use thiserror::Error;
 /// A person who has proved who they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
-    /// Text that identifies the person for ever: the distinguished name, or issuer and subject.
+    /// Text that identifies the person for ever: the distinguished name, or issuer and subject; of the local administrator the name, with
+    /// a digest of the hash of the password.
     pub subject: String,
     /// Name that is shown and audited.
     pub name: String,

@@ -1,4 +1,4 @@
-//! How fast the work of a flow becomes less, so that the end of its backlog can be forecast (DSP-18). Must never decide anything.
+//! How fast the backlog of a flow shrinks, so that its end can be forecast (DSP-18). Must never decide anything.
 //!
 //! What matters is the small difference between two rates, of stages that end and of stages that become ready, and chance moves it far.
 //! So each is averaged since it changed last, for minutes where it does not: an outage changes what ends, and not what comes.
@@ -17,6 +17,9 @@ const ENDED: f64 = 60.0;
 const CHANCE: f64 = 4.0;
 /// Part of a rate by which a limit moves it while it is searched for: no change.
 const SEARCH: f64 = 0.12;
+
+/// Standard deviations that a difference of the two rates must have to be one.
+const SURE: f64 = 2.0;
 
 /// A rate, averaged since it changed last.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,20 +61,24 @@ impl FlowBacklog {
         {
             let ended = f64::from(ended);
             let came = f64::from(work) - f64::from(before) + ended;
-            self.came.follow(came / seconds, seconds, CAME);
+            // Where many are removed at once, such as those of canceled orders, nobody knows what came.
+            if came >= 0.0 {
+                self.came.follow(came / seconds, seconds, CAME);
+            }
             self.ended.follow(ended / seconds, seconds, ENDED);
         }
     }
 
-    /// Forecasts the seconds until no more stages are ready than end in a second, as ever. `None` while the backlog does not become
-    /// less.
+    /// Forecasts the seconds until the backlog is gone: no more stages are ready than end in a second. `None` while it does not shrink by
+    /// more than chance.
     pub(super) fn seconds_to_empty(&self, ready: u32) -> Option<f64> {
         let (ready, ended) = (f64::from(ready), self.ended.steady.value());
         if ready <= ended {
             return (ended > 0.0).then(|| ready / ended);
         }
-        let shrink = ended - self.came.steady.value();
-        (shrink > 0.0).then(|| (ready - ended) / shrink + 1.0)
+        let came = self.came.steady.value();
+        let (shrink, doubt) = (ended - came, (ended / (2.0 * ENDED) + came / (2.0 * CAME)).sqrt());
+        (shrink > SURE * doubt).then(|| (ready - ended) / shrink + 1.0)
     }
 }
 
@@ -105,10 +112,18 @@ mod tests {
         let (mut backlog, mut work) = (FlowBacklog::default(), 10_000);
         pass(&mut backlog, &mut work, 200, [0, 80]);
         assert_eq!(backlog.seconds_to_empty(26_000), None, "nothing ends");
+        let mut balanced = backlog;
+        pass(&mut balanced, &mut work.clone(), 600, [100, 99]);
+        assert_eq!(balanced.seconds_to_empty(10_000), None, "what chance may be");
         pass(&mut backlog, &mut work, 200, [60, 80]);
         assert_eq!(backlog.seconds_to_empty(30_000), None, "it grows");
         pass(&mut backlog, &mut work, 60, [100, 80]);
         let seconds = backlog.seconds_to_empty(30_000).unwrap_or_default();
         assert!((1490.0..1750.0).contains(&seconds), "{seconds}");
+        // Ten thousand are canceled at once.
+        work -= 10_000;
+        pass(&mut backlog, &mut work, 1, [100, 80]);
+        let seconds = backlog.seconds_to_empty(20_000).unwrap_or_default();
+        assert!((900.0..1200.0).contains(&seconds), "{seconds}");
     }
 }

@@ -116,7 +116,7 @@ impl FlowMeasurements {
         self.present.instead_of(self.ended)
     }
 
-    /// Forecasts the seconds until stages that are ready have gone; `None` while their number does not become less.
+    /// Forecasts the seconds until the backlog is gone, with this many stages ready; `None` while it does not shrink.
     pub(super) fn seconds_to_empty(&self, ready: u32) -> Option<f64> {
         self.backlog.seconds_to_empty(ready)
     }

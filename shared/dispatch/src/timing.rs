@@ -90,7 +90,7 @@ impl Average {
         self.known += (1.0 - self.known) * part;
     }
 
-    /// An average with this delay that was looked at for as long as one with another delay looks back.
+    /// An average with this delay that starts with this value, known for twice `looks_back`.
     pub(super) fn over(average: f64, looks_back: f64, delay: f64) -> Self {
         let known = 1.0 - (-2.0 * looks_back / delay).exp();
         Self { average: average * known, known }

@@ -157,7 +157,7 @@ impl Connector {
         certificate: Option<&str>,
         stream: TcpStream,
     ) -> Result<TlsStream<TcpStream>, Broken> {
-        let config = self.tls(certificate)?.config().map_err(|fault| Broken::Tls(fault.to_string()))?;
+        let config = self.tls(certificate)?.config().map_err(|fault| Broken::Files(fault.to_string()))?;
         let name = ServerName::try_from(authority.host.to_string())
             .map_err(|error| Broken::Tls(format!("{}: {error}", authority.host)))?;
         let connected = TlsConnector::from(config).connect(name, stream).await;
@@ -175,7 +175,7 @@ impl Connector {
         }
         let files = certificate.map(|name| {
             self.rules.certificate(name).ok_or_else(|| {
-                Broken::Tls(format!(
+                Broken::Files(format!(
                     "the certificate `{name}` is asked for, and `worker.http.certificates` is not set"
                 ))
             })

@@ -30,6 +30,9 @@ pub enum Broken {
     /// The connection was refused, or there is no way to the system.
     #[error("{0}")]
     Connect(io::Error),
+    /// Files of certificates on this side cannot be used.
+    #[error("{0}")]
+    Files(String),
     /// The two sides found no common TLS.
     #[error("{0}")]
     Tls(String),
@@ -68,7 +71,7 @@ impl Broken {
                 &["HttpError", "ConnectError", "ConnectionRefused"]
             }
             Self::Connect(_) => &["HttpError", "ConnectError"],
-            Self::Tls(_) => &["HttpError", "ConnectError", "TlsError"],
+            Self::Tls(_) | Self::Files(_) => &["HttpError", "ConnectError", "TlsError"],
             Self::Head(error) | Self::Body(error) if was_reset(error) => &["HttpError", "ConnectionReset"],
             Self::Body(_) => &["HttpError", "BodyError"],
             Self::Head(error) if error.is_parse() => &["HttpError", "ProtocolError"],

@@ -109,7 +109,26 @@ fn unusable_files(settings: &Settings, role: Role) -> Vec<Fault> {
     let of_provider = (role == Role::Intake && settings.oidc.issuers.is_some()).then(|| settings.oidc.tls());
     let of_provider = of_provider.as_ref().and_then(fault_of);
     let all = all.chain([("/node/certificate", own), ("/access/oidc/issuers", of_provider)]);
-    all.filter_map(|(place, fault)| Some(Fault::placed(None, place, fault?))).collect()
+    let of_webhooks =
+        unusable_webhook_certificates(settings, role).into_iter().map(|fault| ("/notify/allow", Some(fault)));
+    all.chain(of_webhooks).filter_map(|(place, fault)| Some(Fault::placed(None, place, fault?))).collect()
+}
+
+/// Faults of the certificates that entries of `notify.allow` name.
+fn unusable_webhook_certificates(settings: &Settings, role: Role) -> Vec<String> {
+    if role != Role::Notifier {
+        return Vec::new();
+    }
+    let fault = |name: &str| {
+        let Some(files) = settings.worker.calls.certificate(name) else {
+            return Some(format!(
+                "the certificate `{name}` is named, and `worker.http.certificates` is not set"
+            ));
+        };
+        let check = CertificateCheck::Nothing;
+        fault_of(&ClientTls { check, certificate: Some(files), ..ClientTls::default() })
+    };
+    settings.notify.allow.certificates().filter_map(fault).collect()
 }
 
 fn fault_of(tls: &impl TlsFiles) -> Option<String> {

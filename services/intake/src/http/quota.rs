@@ -19,7 +19,7 @@ use pagurus_access::Credential;
 use pagurus_domain::number::saturated;
 use pagurus_domain::quota::{QuotaExceeded, QuotaLeft, QuotaLimits, QuotaMeasure, QuotaRate, Quotas};
 use pagurus_runtime::metrics::Count;
-use pagurus_runtime::{ClientAddress, Peer, answer_of};
+use pagurus_runtime::{ClientAddress, Connection, Peer, answer_of};
 use pagurus_wire::problem::{Problem, Type};
 
 use super::identity::credential_of;
@@ -61,12 +61,18 @@ pub(super) async fn limit(State(intake): State<Intake>, request: Request, next: 
     if limits.is_unlimited() || is_free(request.uri().path()) {
         return next.run(request).await;
     }
+    let connection = request.extensions().get::<Connection>().cloned();
     let (request, turn) =
         match intake.quotas.begin(request, limits, |credential| intake.access.is_known(credential)) {
             Ok(begun) => begun,
             Err(refusal) => {
                 intake.host.metrics.count(Count::ClientsLimited, refusal.exceeded.measure.as_str(), 1);
-                tokio::time::sleep(REFUSED_AFTER).await;
+                let pause = tokio::time::sleep(REFUSED_AFTER);
+                match connection {
+                    // It makes room meanwhile, as one that rests.
+                    Some(connection) => drop(connection.wait(pause).await),
+                    None => pause.await,
+                }
                 return refusal.answer(&limits);
             }
         };

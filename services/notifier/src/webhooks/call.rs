@@ -96,6 +96,7 @@ impl Webhooks {
             Ok(Err(Broken::Forbidden(error) | Broken::Secret(error))) => {
                 WebhookOutcome::Parked("not_allowed", error)
             }
+            Ok(Err(Broken::Files(error))) => WebhookOutcome::Ours(error),
             Ok(Err(broken)) => WebhookOutcome::Trouble { error: broken.to_string(), retry_after: None },
             Err(_) => {
                 WebhookOutcome::Trouble { error: format!("no answer within {timeout:?}"), retry_after: None }

@@ -167,7 +167,7 @@ pub struct FlowRecord {
     /// Recent waits in its queues; `null` while too few were seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_pace: Option<QueuePace>,
-    /// Forecast of the seconds until all that is ready has gone, from what ends and what becomes ready; none while it does not become less.
+    /// Forecast of the seconds until the backlog is gone: no more stages are ready than end in a second. None while it does not shrink.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds_to_empty: Option<f64>,
     /// Stages that ended with an error recently, by its class.

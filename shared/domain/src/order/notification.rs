@@ -23,7 +23,7 @@ pub use lane::{Lanes, ReceiverBounds, delay};
 pub use notices::{EndNotice, MoveNotice, NoticeError, NoticeJeopardy, NoticeMove, NoticeParked};
 pub use part::{PARTS, parts_of};
 pub use receivers::{MOST_RECEIVERS, Receivers};
-pub use signature::SigningSecrets;
+pub use signature::{SigningSecrets, UnusableSecret};
 pub use stored::{Recipient, StoredNotify, apart, as_given, hide_queries, shown, with_whole_url};
 pub use target::Target;
 pub use webhook::{ReceiverAnswer, WebhookPattern, WebhookUrl, shown_url, whole_url};

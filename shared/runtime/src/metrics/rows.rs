@@ -132,8 +132,8 @@ metrics! {
     FlowWait: "flow_wait_seconds" ["flow", "quantile"]
         = "Time from ready to claimed for stages of a flow, recently; NaN while none was measured";
     FlowToEmpty: "flow_to_empty_seconds" ["flow"]
-        = "Forecast of the time until no backlog of a flow is left, from what ends and what becomes ready; NaN while it does \
-           not become less";
+        = "Forecast of the time until the backlog of a flow is gone: no more stages are ready than end in a second; NaN \
+           while it does not shrink";
     FlowOpenRequests: "flow_open_requests" ["flow"]
         = "Requests of a flow that were sent and whose callback has not arrived";
     SystemLimit: "system_limit" ["system"]

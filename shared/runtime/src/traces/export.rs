@@ -64,19 +64,18 @@ pub(super) fn collector(
         return None;
     }
     let traces_of = |base: String| format!("{}/v1/traces", base.trim_end_matches('/'));
-    let file = |key: &Option<String>, variable: &str| {
-        let of_environment = || OF_TRACES_AND_ALL.iter().find_map(|start| set(&format!("{start}{variable}")));
-        key.clone().or_else(of_environment)
-    };
     let by = |named_by| {
-        move |url| Collector {
-            url,
-            named_by,
-            issuers: file(&settings.issuers, "CERTIFICATE"),
-            certificate: [
-                file(&settings.certificate, "CLIENT_CERTIFICATE"),
-                file(&settings.key, "CLIENT_KEY"),
-            ],
+        move |url: String| {
+            // What the environment names for another program is no fault of a collector that is asked without TLS.
+            let is_asked = url.starts_with("https://");
+            let named = |end: &str| OF_TRACES_AND_ALL.iter().find_map(|start| set(&format!("{start}{end}")));
+            let of_environment = |end: &str| is_asked.then(|| named(end)).flatten();
+            let issuers = settings.issuers.clone().or_else(|| of_environment("CERTIFICATE"));
+            let certificate = match (&settings.certificate, &settings.key) {
+                (None, None) => ["CLIENT_CERTIFICATE", "CLIENT_KEY"].map(of_environment),
+                (certificate, key) => [certificate.clone(), key.clone()],
+            };
+            Collector { url, named_by, issuers, certificate }
         }
     };
     let named = settings.endpoint.clone().map(traces_of).map(by("/telemetry/otlp/endpoint"));
@@ -249,8 +248,13 @@ mod tests {
         settings.certificate = Some("mine.crt".to_owned());
         let why = tls(&settings, &[]).unwrap_err().to_string();
         assert!(why.contains("`telemetry.otlp.certificate` and `telemetry.otlp.key`"), "{why}");
+        let why = tls(&settings, &variables).unwrap_err().to_string();
+        assert!(why.contains("both are needed"), "one of ours is no pair with one of theirs: {why}");
         settings.key = Some("mine.key".to_owned());
         let found = tls(&settings, &variables).unwrap();
         assert_eq!((found.issuers, found.certificate), (Some("key.pem".into()), own("mine")));
+        let plain = TelemetrySettings { certificate: None, key: None, issuers: None, ..settings };
+        let plain = TelemetrySettings { endpoint: Some("http://c".to_owned()), ..plain };
+        assert_eq!(tls(&plain, &variables[2..3]).unwrap(), ClientTls::default());
     }
 }

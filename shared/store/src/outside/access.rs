@@ -100,7 +100,8 @@ pub async fn revoke_token(tx: &Tx<'_>, id: &str) -> Result<Option<(String, Strin
 /// Owner of a secret that counts.
 #[derive(Clone, Debug)]
 pub struct KnownOwner {
-    /// Text that identifies the person for ever; of a token its id.
+    /// Text that identifies the person for ever; of the local administrator the name, with a digest of the hash of the password; of a token
+    /// its id.
     pub subject: String,
     /// Name.
     pub name: String,

@@ -152,7 +152,7 @@ fn fairness(plan: &LabPlan, trace: &Trace, flows: &[usize], (from, until): (f64,
 fn forecast(looks: &[FlowLook], (from, until): (f64, f64)) -> Option<f64> {
     let is_gone = |pair: &[FlowLook]| pair[1].ready <= pair[1].ended - pair[0].ended;
     let start = from.round() as usize;
-    let gone = looks.windows(2).skip(start).position(is_gone)? + start + 1;
+    let gone = looks.windows(2).skip(start).position(is_gone).filter(|after| *after > 0)? + start + 1;
     let end = gone.min(until.round() as usize);
     let is_right = |second: &usize| {
         let left = (gone - second) as f64;

@@ -1,5 +1,5 @@
 //! Acceptance at a steady pace: alone, beside a client at its limit, and beside the flood of that client.
-//! Never waits with the next order for the answer to the last one: a slow answer delays no other.
+//! The steady client never waits with an order for the answer to the one before it; the flood does while all its connections wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use super::works::{ONE_ACTION, Row, Works};
 const LIMIT: u32 = 200;
 /// Requests a second of the steady client.
 const STEADY: u32 = 100;
-/// Requests a second of the flood.
+/// Requests a second that the flood has to send, if its connections let it.
 const FLOOD: u32 = 2000;
 /// Connections of a client.
 const CONNECTIONS: usize = 64;
@@ -45,12 +45,12 @@ impl Works<'_> {
         let mut rows = vec![self.steady("steady, alone", &steady).await?];
         for (work, rate) in [("steady, beside one at its limit", LIMIT), ("steady, beside its flood", FLOOD)]
         {
-            let before = other.answered();
             let sending = tokio::spawn({
                 let other = Arc::clone(&other);
                 async move { other.send(rate, Duration::MAX).await }
             });
             tokio::time::sleep(WARM_UP).await;
+            let before = other.answered();
             let mut row = self.steady(work, &steady).await?;
             ensure!(!sending.is_finished(), "the other client has failed: {:?}", sending.await);
             sending.abort();

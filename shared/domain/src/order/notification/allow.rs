@@ -43,6 +43,12 @@ impl AllowList {
         })
     }
 
+    /// Names of the certificates that are shown to receivers of webhooks.
+    pub fn certificates(&self) -> impl Iterator<Item = &str> {
+        let webhooks = self.patterns.iter().filter_map(|pattern| pattern.webhook.as_ref());
+        webhooks.filter_map(|webhook| webhook.certificate.as_deref())
+    }
+
     /// True if a message may go there. The engine's own names and `amq.*` never may.
     ///
     /// # Errors

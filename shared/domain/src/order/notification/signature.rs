@@ -15,8 +15,10 @@ const PREFIX: &str = "whsec_";
 /// Why a text has no secrets to sign with. It holds nothing of the text, so that no message shows a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnusableSecret {
+    /// Text behind the prefix of a coded secret that is not base64.
     #[error("what follows `{PREFIX}` in a signing secret must be base64")]
     NotBase64,
+    /// Secret that is too short, or none at all.
     #[error("a signing secret must have {SHORTEST} bytes or more")]
     TooShort,
 }

@@ -221,7 +221,6 @@ impl SettingsBuilder {
     }
 }
 
-/// The name of a secret, which is that of a file: nothing in it may lead elsewhere.
 /// An entry of `notify.allow` for webhooks.
 fn webhook_entry(url: &str, secret: &str, certificate: Option<&str>) -> Result<WebhookPattern, String> {
     if secret_name(secret).is_none() {
@@ -237,6 +236,7 @@ fn webhook_entry(url: &str, secret: &str, certificate: Option<&str>) -> Result<W
     }
 }
 
+/// The name of a secret, which is that of a file: nothing in it may lead elsewhere.
 fn secret_name(text: &str) -> Option<&str> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     (text.len() <= 64 && text.chars().all(allowed)).then_some(text)

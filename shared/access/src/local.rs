@@ -32,7 +32,7 @@ impl LocalAdministrator {
 }
 
 /// Text that identifies the local administrator of these settings in a session. It changes with the password, so that sessions which
-/// were opened with the former one end.
+/// were opened with the former one count no more.
 pub(crate) fn local_subject(access: &AccessSettings) -> Option<String> {
     let (name, hash) = (access.local_name.as_ref()?, access.local_password.as_ref()?);
     Some(format!("{name} {}", hex(&digest(hash)[..8])))

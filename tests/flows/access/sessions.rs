@@ -150,7 +150,7 @@ async fn ui_1_a_new_password_of_the_local_administrator_ends_the_sessions_of_the
     assert_eq!(log_in(&engine, ROOT.0, ROOT.1).await.0.status, 401);
     let (answer, present) = log_in(&engine, ROOT.0, "another battery").await;
     assert_eq!(answer.status, 200, "{answer:?}");
-    // What a session has made stays, and so do the sessions of the new password.
+    // Tokens that a session has made stay, and so do the sessions of the new password.
     for proof in [present, program] {
         assert_eq!(Caller::of(&engine, proof).status(Method::GET, "/v1/orders", None).await, 200);
     }

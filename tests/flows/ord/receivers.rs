@@ -90,7 +90,7 @@ async fn ord_38_19_every_life_is_reported_to_all_receivers_and_a_dead_notifier_l
     .await;
     assert_eq!(engine.act("a", "cancel", &json!({})).await.status, 200);
     engine.add(Role::Notifier, "notifier-2").await;
-    // What the dead one had just taken is kept for it for three quarters of a minute.
+    // Notifications that the dead one had just taken are kept for it for three quarters of a minute.
     until("all is delivered", 3 * PATIENCE, async || unsent(&engine, "a").await.is_empty()).await;
     let seen = |key: &str| -> BTreeSet<(i64, String)> {
         let of = inbox.messages().into_iter().filter(|message| message.key == key);

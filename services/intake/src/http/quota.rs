@@ -69,7 +69,7 @@ pub(super) async fn limit(State(intake): State<Intake>, request: Request, next: 
                 intake.host.metrics.count(Count::ClientsLimited, refusal.exceeded.measure.as_str(), 1);
                 let pause = tokio::time::sleep(REFUSED_AFTER);
                 match connection {
-                    // It makes room meanwhile, as one that rests.
+                    // The connection makes room meanwhile, as one that rests.
                     Some(connection) => drop(connection.wait(pause).await),
                     None => pause.await,
                 }

@@ -66,7 +66,7 @@ pub(super) fn collector(
     let traces_of = |base: String| format!("{}/v1/traces", base.trim_end_matches('/'));
     let by = |named_by| {
         move |url: String| {
-            // What the environment names for another program is no fault of a collector that is asked without TLS.
+            // Variables that name files for another program are no fault of a collector that is asked without TLS.
             let is_asked = url.starts_with("https://");
             let named = |end: &str| OF_TRACES_AND_ALL.iter().find_map(|start| set(&format!("{start}{end}")));
             let of_environment = |end: &str| is_asked.then(|| named(end)).flatten();

@@ -75,7 +75,13 @@ impl Access {
             }
         };
         let Some(owner) = found else { return Ok(None) };
-        let Some(role) = self.present_role(&owner, &settings.access) else { return Ok(None) };
+        let Some(role) = self.present_role(&owner, &settings.access) else {
+            if owner.method == LoginMethod::Local {
+                // It would count again if the former password came back.
+                self.end_without_role(credential.digest(), "settings").await?;
+            }
+            return Ok(None);
+        };
         if owner.is_stale && is_use {
             stored::touch(&client, credential.digest(), owner.method).await?;
         }
@@ -132,7 +138,7 @@ impl Access {
                 let client = self.0.host.store.api().await?;
                 stored::change_session(&client, digest, role, &groups).await?;
             }
-            None => self.end_without_role(digest).await?,
+            None => self.end_without_role(digest, "directory").await?,
         }
         lock(&self.0.owners).forget(digest);
         Ok(())

@@ -56,9 +56,9 @@ impl Access {
         Ok(ended)
     }
 
-    /// Ends the session of somebody whose groups give no role any more.
-    pub(crate) async fn end_without_role(&self, digest: &SecretDigest) -> Result<(), Error> {
-        let by = Principal::http(Some("directory".to_owned()), None);
+    /// Ends the session of somebody to whom the directory or the settings give no role any more.
+    pub(crate) async fn end_without_role(&self, digest: &SecretDigest, by: &str) -> Result<(), Error> {
+        let by = Principal::http(Some(by.to_owned()), None);
         self.end(SessionsToEnd::OfCookie(digest), "end", &by).await?;
         Ok(())
     }

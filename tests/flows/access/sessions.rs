@@ -147,6 +147,9 @@ async fn ui_1_a_new_password_of_the_local_administrator_ends_the_sessions_of_the
     engine.env().configure(&file("another battery")).unwrap();
     hang_up(&engine);
     until("the session has ended", PATIENCE, async || reads().await == 401).await;
+    let ended = "SELECT count(*) FROM audit WHERE kind = 'session' AND action = 'end' AND name = 'settings'";
+    let ended: i64 = engine.database().await.query_one(ended, &[]).await.unwrap().get(0);
+    assert_eq!(ended, 1, "it is gone, so that the former password cannot bring it back");
     assert_eq!(log_in(&engine, ROOT.0, ROOT.1).await.0.status, 401);
     let (answer, present) = log_in(&engine, ROOT.0, "another battery").await;
     assert_eq!(answer.status, 200, "{answer:?}");

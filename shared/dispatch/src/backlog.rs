@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::timing::Average;
+use super::timing::{Average, chance_of};
 
 /// Delay of a rate in which a change shows, in seconds.
 const RECENT: f64 = 5.0;
@@ -13,8 +13,6 @@ const RECENT: f64 = 5.0;
 const CAME: f64 = 300.0;
 /// The same of what ends: after an outage the limit grows for a while, and that is soon to be forgotten.
 const ENDED: f64 = 60.0;
-/// Standard deviations by which chance makes the two differ, at most.
-const CHANCE: f64 = 4.0;
 /// Part of a rate by which a limit moves it while it is searched for: no change.
 const SEARCH: f64 = 0.12;
 
@@ -34,9 +32,7 @@ impl SteadyRate {
         self.recent.follow(present, seconds, RECENT);
         self.steady.follow(present, seconds, delay);
         let (recent, steady) = (self.recent.value(), self.steady.value());
-        // An average that fades looks back on twice its delay.
-        let chance = CHANCE * (recent.max(steady).max(0.0) / (2.0 * RECENT)).sqrt();
-        if (recent - steady).abs() > chance.max(SEARCH * steady) {
+        if (recent - steady).abs() > chance_of([recent, steady], RECENT).max(SEARCH * steady) {
             self.steady = Average::over(recent, RECENT, delay);
         }
     }

@@ -21,6 +21,12 @@ const QUICK_DELAY: f64 = 2.0;
 /// Standard deviations by which chance makes a quick rate differ from a slow one, at most.
 const CHANCE: f64 = 4.0;
 
+/// Returns the difference that chance makes at most between two averages of one rate, the quicker of which has this delay.
+pub(super) fn chance_of(rates: [f64; 2], delay: f64) -> f64 {
+    // An average that fades looks back on twice its delay.
+    CHANCE * (rates[0].max(rates[1]).max(0.0) / (2.0 * delay)).sqrt()
+}
+
 /// Times of one kind, short-term and long-term.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timing {
@@ -133,8 +139,7 @@ impl Rate {
     /// Returns this rate of the last moments where it differs from the usual one by more than chance, else the usual one.
     pub(super) fn instead_of(self, usual: Self) -> f64 {
         let (present, usual) = (self.per_second(), usual.per_second());
-        // An average that fades looks back on twice its delay.
-        let chance = CHANCE * (usual.max(present) / (2.0 * QUICK_DELAY)).sqrt();
+        let chance = chance_of([present, usual], QUICK_DELAY);
         if (present - usual).abs() > chance { present } else { usual }
     }
 

@@ -299,7 +299,7 @@ fn unknown_scenario(request: &Request, catalogue: &Catalogue) -> Problem {
     let text = match (request.scenario_version, near) {
         (Some(version), Some(near)) if near == *name => format!("scenario `{name}` has no version {version}"),
         (_, Some(near)) => format!("there is no scenario `{name}`; did you mean `{near}`?"),
-        (_, None) => format!("there is no scenario `{name}`; apply it first"),
+        (_, None) => return Problem::unknown_scenario(name),
     };
     Problem::new(Type::UnknownScenario, text).at("/scenario")
 }

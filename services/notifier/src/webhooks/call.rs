@@ -59,6 +59,17 @@ impl WebhookOutcome {
     }
 }
 
+/// Call of a receiver that the settings permit.
+struct PermittedCall<'s> {
+    url: WebhookUrl,
+    /// Entry of `notify.allow` that permits it.
+    entry: &'s WebhookPattern,
+    /// Name of what it is signed with.
+    signing: String,
+    /// Secrets of that name.
+    secrets: SigningSecrets,
+}
+
 impl Webhooks {
     /// Calls a receiver, and shows it as a span.
     pub(super) async fn call(&self, notification: &Notification) -> WebhookOutcome {
@@ -79,19 +90,18 @@ impl Webhooks {
 
     async fn try_call(&self, notification: &Notification, span: &mut TraceSpan) -> WebhookOutcome {
         let settings = self.host.settings();
-        let (url, entry, signing, secrets) = match self.permitted(&settings, notification) {
+        let permitted = match self.permitted(&settings, notification) {
             Ok(permitted) => permitted,
             Err(outcome) => return outcome,
         };
         let form = EncodedNotification::of(notification, &settings.notify.source, span.context());
-        let headers = match fields(notification, &form, &secrets, seconds_now(), span.context()) {
+        let headers = match fields(notification, &form, &permitted.secrets, seconds_now(), span.context()) {
             Ok(headers) => headers,
             Err(error) => return WebhookOutcome::Parked("unsendable", error),
         };
         let timeout = settings.notify.webhook.timeout;
-        let answered =
-            tokio::time::timeout(timeout, self.send(&url, entry, signing, headers, form.body.into(), span));
-        match answered.await {
+        let answered = self.send(&permitted, headers, form.body.into(), span);
+        match tokio::time::timeout(timeout, answered).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(Broken::Forbidden(error) | Broken::Secret(error))) => {
                 WebhookOutcome::Parked("not_allowed", error)
@@ -104,13 +114,13 @@ impl Webhooks {
         }
     }
 
-    /// Returns the address, the entry that permits it, the name of what a call is signed with, and the secrets of that name. Checked
-    /// again at each call: the configuration may have become stricter since the order was registered.
+    /// Returns what a call of the receiver needs. Checked again at each call: the configuration may have become stricter since the order
+    /// was registered.
     fn permitted<'s>(
         &self,
         settings: &'s Settings,
         notification: &Notification,
-    ) -> Result<(WebhookUrl, &'s WebhookPattern, String, SigningSecrets), WebhookOutcome> {
+    ) -> Result<PermittedCall<'s>, WebhookOutcome> {
         let not_allowed = |error: String| WebhookOutcome::Parked("not_allowed", error);
         let Target::Webhook(url) = Target::stored(&notification.target).map_err(not_allowed)? else {
             return Err(not_allowed("it is no webhook".to_owned()));
@@ -124,23 +134,21 @@ impl Webhooks {
         };
         let secrets =
             SigningSecrets::parse(&text).map_err(|why| WebhookOutcome::Ours(format!("`{name}`: {why}")))?;
-        let name = name.to_owned();
-        Ok((url, entry, name, secrets))
+        let signing = name.to_owned();
+        Ok(PermittedCall { url, entry, signing, secrets })
     }
 
     async fn send(
         &self,
-        url: &WebhookUrl,
-        entry: &WebhookPattern,
-        signing: String,
+        permitted: &PermittedCall<'_>,
         headers: HeaderMap,
         body: Bytes,
         span: &mut TraceSpan,
     ) -> Result<WebhookOutcome, Broken> {
         let client = self.present_client();
         // What is signed with a secret is a use of it, which is tied to its hosts as the secret itself.
-        let address = client.address(url.as_str())?.holding([signing].into());
-        let address = address.showing(entry.certificate.clone())?;
+        let address = client.address(permitted.url.as_str())?.holding([permitted.signing.clone()].into());
+        let address = address.showing(permitted.entry.certificate.clone())?;
         traced::addressed(span, &address);
         let reply = client.send(address, Method::POST, headers, body).await?;
         let retry_after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());

@@ -60,6 +60,22 @@ pub struct Usage {
     pub others: f64,
 }
 
+impl Usage {
+    /// Usage of several turns of the same length.
+    pub fn of_turns(turns: &[Self]) -> Self {
+        let mut all = Self::default();
+        let share = 1.0 / turns.len() as f64;
+        for turn in turns {
+            for (&part, seconds) in &turn.used {
+                *all.used.entry(part).or_default() += seconds;
+            }
+            all.idle += share * turn.idle;
+            all.others += share * turn.others;
+        }
+        all
+    }
+}
+
 impl Reading {
     /// Usage from this reading to the other.
     pub fn until(&self, later: &Self) -> Usage {

@@ -9,6 +9,7 @@ use anyhow::{Result, bail, ensure};
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
+use super::cpu::Usage;
 use super::http::Caller;
 use super::intake::tag;
 use super::load::{Latencies, body};
@@ -23,12 +24,32 @@ const FLOOD: u32 = 2000;
 /// Connections of a client.
 const CONNECTIONS: usize = 64;
 const WARM_UP: Duration = Duration::from_secs(5);
+/// Length of a turn, and of what the other client sends before and after it.
+const TURN: Duration = Duration::from_secs(5);
+const SETTLE: Duration = Duration::from_secs(1);
 
 const ACCEPTED: u16 = 201;
 const REFUSED: u16 = 429;
 
+/// Situations of the steady client, each with the requests a second of the other one.
+const SITUATIONS: [(&str, Option<u32>); 3] = [
+    ("steady, alone", None),
+    ("steady, beside one at its limit", Some(LIMIT)),
+    ("steady, beside its flood", Some(FLOOD)),
+];
+
+/// Measurements in a situation, in all of its turns.
+#[derive(Default)]
+struct Measured {
+    microseconds: Vec<u32>,
+    usage: Vec<Usage>,
+    /// Requests of the other client that were accepted and refused.
+    answered: [u64; 2],
+}
+
 impl Works<'_> {
-    /// Times from sending to acceptance of the steady client: alone, beside a client at its limit, and beside its flood.
+    /// Times from sending to acceptance of the steady client: alone, beside a client at its limit, and beside its flood. The three take
+    /// short turns, so that what else happens on the machine meets all of them alike.
     pub async fn flood(&mut self) -> Result<Vec<Row>> {
         self.accepting().await?;
         let tokens = self.installation.guard(LIMIT, ["steady", "flood"]).await?;
@@ -42,41 +63,54 @@ impl Works<'_> {
         };
         let [steady, other] = tokens.each_ref().map(|token| Arc::new(client(token)));
         steady.send(STEADY, WARM_UP).await?;
-        let mut rows = vec![self.steady("steady, alone", &steady).await?];
-        for (work, rate) in [("steady, beside one at its limit", LIMIT), ("steady, beside its flood", FLOOD)]
-        {
-            let sending = tokio::spawn({
-                let other = Arc::clone(&other);
-                async move { other.send(rate, Duration::MAX).await }
-            });
-            tokio::time::sleep(WARM_UP).await;
-            let before = other.answered();
-            let mut row = self.steady(work, &steady).await?;
-            ensure!(!sending.is_finished(), "the other client has failed: {:?}", sending.await);
-            sending.abort();
-            let [accepted, refused] = other.answered();
-            let (accepted, refused) = (accepted - before[0], refused - before[1]);
-            row.notes
-                .push(format!("{accepted} requests of the other client were accepted, {refused} refused"));
-            rows.push(row);
+        let mut measured: [Measured; 3] = std::array::from_fn(|_| Measured::default());
+        for _ in 0..self.extent.longest.as_secs().div_ceil(TURN.as_secs()) {
+            for ((_, rate), measured) in SITUATIONS.into_iter().zip(&mut measured) {
+                self.turn([&steady, &other], rate, measured).await?;
+            }
         }
-        Ok(rows)
+        ensure!(steady.answered()[1] == 0, "the steady client was refused");
+        Ok(SITUATIONS.into_iter().zip(measured).map(|((work, _), measured)| measured.row(work)).collect())
     }
 
-    async fn steady(&self, work: &'static str, client: &Arc<Client>) -> Result<Row> {
+    async fn turn(
+        &self,
+        [steady, other]: [&Arc<Client>; 2],
+        rate: Option<u32>,
+        measured: &mut Measured,
+    ) -> Result<()> {
+        let sending = rate.map(|rate| {
+            let other = Arc::clone(other);
+            tokio::spawn(async move { other.send(rate, SETTLE + TURN + SETTLE).await })
+        });
+        tokio::time::sleep(SETTLE).await;
         let meter = self.installation.meter()?;
-        let before = meter.read()?;
-        let microseconds = client.send(STEADY, self.extent.longest).await?;
-        ensure!(client.answered()[1] == 0, "the steady client was refused");
-        Ok(Row {
+        let (reading, before) = (meter.read()?, other.answered());
+        measured.microseconds.extend(steady.send(STEADY, TURN).await?);
+        measured.usage.push(reading.until(&meter.read()?));
+        for ((sum, before), after) in measured.answered.iter_mut().zip(before).zip(other.answered()) {
+            *sum += after - before;
+        }
+        if let Some(sending) = sending {
+            ensure!(!sending.is_finished(), "the other client has failed: {:?}", sending.await);
+            sending.await??;
+        }
+        Ok(())
+    }
+}
+
+impl Measured {
+    fn row(self, work: &'static str) -> Row {
+        let [accepted, refused] = self.answered;
+        Row {
             work,
-            orders: microseconds.len() as u64,
+            orders: self.microseconds.len() as u64,
             rate: None,
-            cpu: before.until(&meter.read()?),
-            latencies: Latencies::of(microseconds),
+            cpu: Usage::of_turns(&self.usage),
+            latencies: Latencies::of(self.microseconds),
             memory: None,
-            notes: Vec::new(),
-        })
+            notes: vec![format!("{accepted} requests of the other client were accepted, {refused} refused")],
+        }
     }
 }
 

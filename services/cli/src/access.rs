@@ -10,7 +10,7 @@ use pagurus_access::hash_password;
 use pagurus_domain::access::AccessRole;
 
 use pagurus_wire::access::{
-    AccessExplanation, LoginRequest, NewTokenView, PersonSessionView, SessionView, TokenRequest, TokenView,
+    AccessExplanation, IssuedTokenView, LoginRequest, PersonSessionView, SessionView, TokenRequest, TokenView,
 };
 
 use crate::client::ApiClient;
@@ -199,7 +199,7 @@ async fn make_token(make: Make, client: &ApiClient, screen: &Screen) -> Result<(
             reply?
         }
     };
-    reply.show(screen, |made: &NewTokenView| made.token.clone())
+    reply.show(screen, |made: &IssuedTokenView| made.token.clone())
 }
 
 async fn remove(path: &str, client: &ApiClient) -> Result<(), CliError> {

@@ -10,7 +10,7 @@ use pagurus_domain::order::principal::Principal;
 use pagurus_store::Error;
 use pagurus_store::lists::audit::AuditEntry;
 use pagurus_store::outside::access::{self as stored, NewToken};
-use pagurus_wire::access::{NewTokenView, TokenRequest, TokenView};
+use pagurus_wire::access::{IssuedTokenView, TokenRequest, TokenView};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
@@ -29,7 +29,11 @@ impl Access {
     ///
     /// # Errors
     /// The problem to answer with: a field is wrong, or the database does not answer.
-    pub async fn make_token(&self, request: &TokenRequest, by: &Principal) -> Result<NewTokenView, Problem> {
+    pub async fn make_token(
+        &self,
+        request: &TokenRequest,
+        by: &Principal,
+    ) -> Result<IssuedTokenView, Problem> {
         let role: AccessRole = request
             .role
             .parse()
@@ -71,7 +75,7 @@ impl Access {
         request: &TokenRequest,
         role: AccessRole,
         by: &Principal,
-    ) -> Result<Option<NewTokenView>, Error> {
+    ) -> Result<Option<IssuedTokenView>, Error> {
         let token = secret::new_token();
         let made_by = by.to_value().to_string();
         let new = NewToken {
@@ -93,7 +97,7 @@ impl Access {
         });
         entry.with(&detail).record(&tx).await?;
         tx.commit().await?;
-        Ok(Some(NewTokenView { token: token.reveal().to_owned(), kept }))
+        Ok(Some(IssuedTokenView { token: token.reveal().to_owned(), kept }))
     }
 
     /// Revokes a token. Other nodes refuse it within a second.

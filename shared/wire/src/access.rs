@@ -64,7 +64,7 @@ pub struct TokenRequest {
 /// A token that was made. It is shown this once.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct NewTokenView {
+pub struct IssuedTokenView {
     /// The token, for the header `Authorization: Bearer …`.
     pub token: String,
     /// The part of it that is kept.

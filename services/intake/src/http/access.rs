@@ -11,7 +11,7 @@ use pagurus_domain::access::{Identity, LoginMethod};
 use pagurus_runtime::Peer;
 use pagurus_view::ListQuery;
 use pagurus_wire::access::{
-    AccessExplanation, LoginRequest, NewTokenView, PersonSessionView, SessionView, TokenRequest, TokenView,
+    AccessExplanation, IssuedTokenView, LoginRequest, PersonSessionView, SessionView, TokenRequest, TokenView,
 };
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
@@ -75,7 +75,7 @@ pub(super) fn routes(table: Table) -> Table {
             make_token,
             admin("Makes a token; it is shown only once.")
                 .takes::<TokenRequest>()
-                .gives::<NewTokenView>(201, "Made."),
+                .gives::<IssuedTokenView>(201, "Made."),
         )
         .delete(
             "/v1/access/tokens/{id}",

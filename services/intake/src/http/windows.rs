@@ -17,7 +17,7 @@ use crate::Intake;
 pub(super) fn routes(table: Table) -> Table {
     table
         .of(
-            "Maintenance windows",
+            "Maintenance",
             "Planned times, once or by a calendar, at which flows are stopped or a called system is paused.",
         )
         .get("/v1/windows", list, viewer("Maintenance windows, the newest first."))

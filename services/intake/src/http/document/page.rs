@@ -110,6 +110,16 @@ fn fields(page: &mut String, schema: &Value) {
         let _ = write!(page, "<p>{}", kind(schema));
         return;
     }
+    if let (Some(words), Some(descriptions)) =
+        (schema["enum"].as_array(), schema["x-enum-descriptions"].as_array())
+    {
+        page.push_str("<table><tr><th>Word<th>");
+        for (word, description) in words.iter().zip(descriptions) {
+            let _ = write!(page, "<tr><td><code>{}</code><td>{}", text(word), text(description));
+        }
+        page.push_str("</table>");
+        return;
+    }
     if schema["properties"].is_null() {
         let _ = write!(page, "<pre>{}</pre>", escaped(&format!("{schema:#}")));
         return;

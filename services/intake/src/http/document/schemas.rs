@@ -19,6 +19,7 @@ impl Schemas {
             settings.meta_schema = None;
             settings.transforms.push(Box::new(any_as_object()));
             settings.transforms.push(Box::new(RecursiveTransform(forget_unsigned)));
+            settings.transforms.push(Box::new(RecursiveTransform(words_as_enum)));
         });
         let mut asked = settings.clone().for_deserialize();
         asked.transforms.push(Box::new(RecursiveTransform(forget_object)));
@@ -70,6 +71,21 @@ fn any_as_object() -> ReplaceBoolSchemas {
     let mut transform = ReplaceBoolSchemas::default();
     transform.skip_additional_properties = true;
     transform
+}
+
+/// Writes words that have a description each as one `enum`, of which every generator of clients makes a type, and their descriptions beside
+/// it, where generators look for them.
+fn words_as_enum(schema: &mut Schema) {
+    let Some(each) = schema.get("oneOf").and_then(Value::as_array) else { return };
+    let word = |one: &Value| Some((one.get("const")?.as_str()?.into(), one.get("description")?.clone()));
+    let Some((words, descriptions)) = each.iter().map(word).collect::<Option<(Vec<Value>, Vec<Value>)>>()
+    else {
+        return;
+    };
+    schema.remove("oneOf");
+    schema.insert("type".into(), "string".into());
+    schema.insert("enum".into(), words.into());
+    schema.insert("x-enum-descriptions".into(), descriptions.into());
 }
 
 /// Removes a default that is an object: generators of clients write it as text of their language, and not well.

@@ -6,7 +6,7 @@ import { text } from "../../text/access";
 import { endOf, ROLES, tenantsOf, VALIDITIES, type Role, type Validity } from "./token";
 
 interface Props {
-    onDone: (made: Schemas["NewTokenView"]) => void;
+    onDone: (made: Schemas["IssuedTokenView"]) => void;
     onClose: () => void;
 }
 

@@ -7,7 +7,7 @@ import { text } from "../../text/access";
 import { common } from "../../text/common";
 
 /** A new token, shown this once. It takes two steps to close the window before the token was copied. */
-export function Secret({ made, onClose }: { made: Schemas["NewTokenView"]; onClose: () => void }) {
+export function Secret({ made, onClose }: { made: Schemas["IssuedTokenView"]; onClose: () => void }) {
     const [copied, setCopied] = useState(false);
     const [warned, setWarned] = useState(false);
     const close = () => (copied || warned ? onClose() : setWarned(true));

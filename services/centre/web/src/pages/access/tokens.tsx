@@ -19,7 +19,7 @@ import { Secret } from "./secret";
 import { makerOf, stateOf } from "./token";
 
 type Token = Schemas["TokenView"];
-type Shown = { readonly kind: "make" } | { readonly kind: "secret"; readonly made: Schemas["NewTokenView"] } | { readonly kind: "revoke"; readonly token: Token };
+type Shown = { readonly kind: "make" } | { readonly kind: "secret"; readonly made: Schemas["IssuedTokenView"] } | { readonly kind: "revoke"; readonly token: Token };
 
 export function Tokens({ lead, tabs }: { lead: ComponentChildren; tabs: ComponentChildren }) {
     const cursor = query.value.get("cursor");

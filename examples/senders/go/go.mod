@@ -1,0 +1,3 @@
+module example.org/send-order
+
+go 1.19

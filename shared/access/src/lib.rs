@@ -12,6 +12,7 @@ pub mod oidc;
 mod person;
 mod provider;
 mod recent;
+mod refusals;
 mod secret;
 mod sessions;
 mod tokens;
@@ -29,6 +30,7 @@ use pagurus_wire::problem::Problem;
 use directory::Directory;
 use local::LocalAdministrator;
 use recent::RecentOwners;
+use refusals::RecentRefusals;
 
 pub use identify::Credential;
 pub use ldap::{LdapDirectory, LdapExplanation, canonical_dn, is_same_dn};
@@ -36,6 +38,7 @@ pub use local::hash_password;
 pub use login::OpenedSession;
 pub use person::{LoginFailure, Person};
 pub use provider::{LoginAtProvider, PROVIDER_PATH};
+pub use refusals::RefusedChange;
 pub use secret::{SessionSecret, csrf_token};
 pub use sessions::WhichSession;
 
@@ -47,6 +50,7 @@ struct AccessParts {
     host: Host,
     owners: Mutex<RecentOwners>,
     throttle: Mutex<LoginThrottle>,
+    refusals: Mutex<RecentRefusals>,
     directory: Directory,
     local: LocalAdministrator,
 }
@@ -59,6 +63,7 @@ impl Access {
         Self(Arc::new(AccessParts {
             owners: Mutex::default(),
             throttle: Mutex::default(),
+            refusals: Mutex::default(),
             directory,
             local: LocalAdministrator::default(),
             host,

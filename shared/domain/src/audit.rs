@@ -38,6 +38,8 @@ pub enum AuditKind {
     Token,
     /// A session, by its id; a login that failed, by the name that was used.
     Session,
+    /// A request of the API, by its method and path.
+    Request,
     /// The engine as a whole.
     Engine,
 }
@@ -58,5 +60,6 @@ spelled!(AuditKind {
     Message => "message",
     Token => "token",
     Session => "session",
+    Request => "request",
     Engine => "engine",
 });

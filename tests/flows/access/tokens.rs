@@ -4,7 +4,7 @@ use pagurus_harness::nodes::Role;
 use pagurus_harness::ports::{Owner, Ports};
 use pagurus_harness::world::program::{CallBack, Program};
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Caller, Proof, ROOT, guarded, root, token};
 use crate::installation::{PATIENCE, asking, until};
@@ -134,4 +134,29 @@ async fn ui_1_the_address_for_called_systems_leads_to_nothing_else() {
     for address in [&systems, &clients] {
         assert_eq!(at(address, Method::GET, "/healthz").await, 200, "{address}");
     }
+}
+
+#[tokio::test]
+async fn ord_24_a_change_that_is_refused_for_want_of_a_right_is_audited_once_a_minute() {
+    let engine = guarded("access_refused", &[Role::Intake], &[]).await;
+    let admin = Caller::of(&engine, root(&engine).await);
+    let viewer = Caller::of(&engine, token(&engine, &admin.proof, "reports", "viewer").await.1);
+    let reason = json!({"reason": "because"});
+    let stop = json!({"flow": "sms", "reason": "because"});
+    for number in 0..5 {
+        // Odd on purpose: a path is shown as it was sent.
+        let kill = format!("/v1/orders/o%20{number}%0A/kill");
+        assert_eq!(viewer.status(Method::POST, &kill, Some(&reason)).await, 403);
+        assert_eq!(viewer.status(Method::POST, "/v1/flows/stop", Some(&stop)).await, 403);
+        // Nothing would change by it.
+        assert_eq!(viewer.status(Method::GET, "/v1/audit", None).await, 403);
+    }
+    let listed = admin.ask(Method::GET, "/v1/audit?kind=request", None).await.success().unwrap();
+    let shown =
+        |entry: &Value| ["/action", "/subject", "/by/name"].map(|at| entry.pointer(at).unwrap().clone());
+    let entries: Vec<_> = listed["items"].as_array().unwrap().iter().map(shown).collect();
+    let expected = ["POST /v1/flows/stop", "POST /v1/orders/o%200%0A/kill"];
+    assert_eq!(entries, expected.map(|subject| ["refused", subject, "token:reports"].map(Value::from)));
+    assert_eq!(listed["items"][0]["detail"]["role"], "viewer", "{listed}");
+    assert!(listed["items"][0]["by"]["from"].is_string(), "{listed}");
 }

@@ -7,15 +7,15 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::{FromRequestParts as _, RawPathParams, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, Response, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse as _;
 use futures_util::StreamExt as _;
-use pagurus_access::{Access, Credential, SessionSecret, csrf_token};
+use pagurus_access::{Access, Credential, RefusedChange, SessionSecret, csrf_token};
 use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::access::token::ProgramToken;
 use pagurus_domain::access::{AccessRole, CallbackProof, Identity};
-use pagurus_runtime::Entrance;
+use pagurus_runtime::{Entrance, Peer};
 use pagurus_wire::problem::{Problem, Type};
 
 use super::ProblemResponse;
@@ -156,17 +156,35 @@ fn has_csrf_token(headers: &HeaderMap, secret: &SessionSecret) -> bool {
     headers.get(CSRF).is_some_and(|sent| sent.as_bytes() == csrf_token(secret).as_bytes())
 }
 
-/// Lets through who may, and ends what lasts when they may no more.
+/// Lets through who may, and ends what lasts when they may no more. The audit log has the changes that were refused.
 pub(super) async fn authorize(rule: RouteRule, request: Request, next: Next) -> Response<Body> {
-    let needs = rule.needs;
-    let Some(RequestFacts { intake, sender }) = request.extensions().get::<RequestFacts>().cloned() else {
+    let Some(facts) = request.extensions().get::<RequestFacts>().cloned() else {
         // A router without `identify` in front of it: a defect, which must not open the API.
         return ProblemResponse(Problem::new(Type::Internal, "the sender was not identified"))
             .into_response();
     };
+    let (method, uri) = (request.method().clone(), request.uri().clone());
+    let peer = request.extensions().get::<Peer>().copied();
+    let answer = answer(rule, &facts, request, next).await;
+    if let (StatusCode::FORBIDDEN, false, Sender::Known(identity, _)) =
+        (answer.status(), method.is_safe(), &facts.sender)
+    {
+        let refused = RefusedChange {
+            identity,
+            from: peer.map(|peer| peer.0.to_string()),
+            operation: format!("{method} {}", rule.path),
+            request: format!("{method} {}", uri.path()),
+        };
+        facts.intake.access.note_refusal(refused).await;
+    }
+    answer
+}
+
+async fn answer(rule: RouteRule, facts: &RequestFacts, request: Request, next: Next) -> Response<Body> {
+    let (needs, RequestFacts { intake, sender }) = (rule.needs, facts);
     let reads = request.method().is_safe();
     let entrance = request.extensions().get::<Entrance>().copied().unwrap_or_default();
-    let judged = judge(needs, reads, entrance, &sender, intake.host.settings().access.callbacks);
+    let judged = judge(needs, reads, entrance, sender, intake.host.settings().access.callbacks);
     if let Err(problem) = judged {
         let challenge = (problem.kind() == Some(Type::Unauthenticated))
             .then_some((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"pagurus\"")));
@@ -177,7 +195,7 @@ pub(super) async fn authorize(rule: RouteRule, request: Request, next: Next) -> 
     let (Sender::Known(identity, credential), Needs::Role(role)) = (sender, needs) else {
         return next.run(request).await;
     };
-    let (request, admitted) = admit(&intake, rule, &identity.scope, request).await;
+    let (request, admitted) = admit(intake, rule, &identity.scope, request).await;
     if let Err(problem) = admitted {
         return ProblemResponse(problem).into_response();
     }
@@ -315,7 +333,7 @@ fn body_is_short(body: &Body) -> bool {
 
 /// Address of the sender of a request, for logs and the audit.
 pub(super) fn address_of(parts: &Parts) -> Option<String> {
-    parts.extensions.get::<pagurus_runtime::Peer>().map(|peer| peer.0.to_string())
+    parts.extensions.get::<Peer>().map(|peer| peer.0.to_string())
 }
 
 #[cfg(test)]

@@ -9,12 +9,13 @@ use super::timing::{Average, chance_of};
 
 /// Delay of a rate in which a change shows, in seconds.
 const RECENT: f64 = 5.0;
-/// Delay of the rate of what becomes ready while it does not change.
-const CAME: f64 = 300.0;
-/// The same of what ends: after an outage the limit grows for a while, and that is soon to be forgotten.
-const ENDED: f64 = 60.0;
+/// Longest delay of a rate, while it does not change.
+const LONGEST: f64 = 300.0;
+/// Part of the time since a rate changed that is the delay of its average: what it was at first, such as while a limit grows after an
+/// outage, is soon forgotten, by a power of the time (polynomial-decay averaging; Shamir and Zhang, 2013).
+const SHARE: f64 = 1.0 / 3.0;
 /// Part of a rate by which a limit moves it while it is searched for: no change.
-const SEARCH: f64 = 0.12;
+const SEARCH: f64 = 0.3;
 
 /// Standard deviations that a difference of the two rates must have to be one.
 const SURE: f64 = 2.0;
@@ -24,16 +25,25 @@ const SURE: f64 = 2.0;
 struct SteadyRate {
     recent: Average,
     steady: Average,
+    /// Seconds since it changed last.
+    age: f64,
 }
 
 impl SteadyRate {
-    /// Follows what the rate was for this many seconds, with this delay.
-    fn follow(&mut self, present: f64, seconds: f64, delay: f64) {
+    /// Delay of its average.
+    fn delay(&self) -> f64 {
+        (SHARE * self.age).clamp(RECENT, LONGEST)
+    }
+
+    /// Follows what the rate was for this many seconds.
+    fn follow(&mut self, present: f64, seconds: f64) {
+        self.age += seconds;
         self.recent.follow(present, seconds, RECENT);
-        self.steady.follow(present, seconds, delay);
+        self.steady.follow(present, seconds, self.delay());
         let (recent, steady) = (self.recent.value(), self.steady.value());
         if (recent - steady).abs() > chance_of([recent, steady], RECENT).max(SEARCH * steady) {
-            self.steady = Average::over(recent, RECENT, delay);
+            self.steady = self.recent;
+            self.age = RECENT;
         }
     }
 }
@@ -59,9 +69,9 @@ impl FlowBacklog {
             let came = f64::from(work) - f64::from(before) + ended;
             // Where many are removed at once, such as those of canceled orders, nobody knows what came.
             if came >= 0.0 {
-                self.came.follow(came / seconds, seconds, CAME);
+                self.came.follow(came / seconds, seconds);
             }
-            self.ended.follow(ended / seconds, seconds, ENDED);
+            self.ended.follow(ended / seconds, seconds);
         }
     }
 
@@ -73,7 +83,8 @@ impl FlowBacklog {
             return (ended > 0.0).then(|| ready / ended);
         }
         let came = self.came.steady.value();
-        let (shrink, doubt) = (ended - came, (ended / (2.0 * ENDED) + came / (2.0 * CAME)).sqrt());
+        let (shrink, doubt) =
+            (ended - came, (ended / (2.0 * self.ended.delay()) + came / (2.0 * self.came.delay())).sqrt());
         (shrink > SURE * doubt).then(|| (ready - ended) / shrink + 1.0)
     }
 }

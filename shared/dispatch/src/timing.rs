@@ -96,12 +96,6 @@ impl Average {
         self.known += (1.0 - self.known) * part;
     }
 
-    /// An average with this delay that starts with this value, known for twice `looks_back`.
-    pub(super) fn over(average: f64, looks_back: f64, delay: f64) -> Self {
-        let known = 1.0 - (-2.0 * looks_back / delay).exp();
-        Self { average: average * known, known }
-    }
-
     /// The average; 0 while nothing is known.
     pub(super) fn value(self) -> f64 {
         if self.known > 0.0 { self.average / self.known } else { 0.0 }

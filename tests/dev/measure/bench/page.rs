@@ -100,7 +100,7 @@ fn meaning(in_flight: usize) -> String {
          persistent and confirmed. An order has 300 bytes. The generator publishes over AMQP with confirms and keeps at \
          most {in_flight} orders in flight; a work is measured over a window after thousands of orders of warm-up, on \
          fresh services and an empty database. Times are from publishing an order to the arrival of its notification; \
-         under full load they are the length of the line, not of the work.\n\n\
+         under full load they are mostly the wait in the queue.\n\n\
          - **limit**: the same order written by hand in one process, with the least row writes and messages for the same \
          durability (`tests/dev/measure/bench/limit.rs` says what it leaves out). Its CPU stands under `worker`.\n\
          - **one process**: all services in one process (`pagurus serve`); its CPU stands under `worker`, too.\n\

@@ -77,7 +77,7 @@ impl Access {
         let Some(owner) = found else { return Ok(None) };
         let Some(role) = self.present_role(&owner, &settings.access) else {
             if owner.method == LoginMethod::Local {
-                // It would count again if the former password came back.
+                // A session that is only refused would count again if the former password came back.
                 self.end_without_role(credential.digest(), "settings").await?;
             }
             return Ok(None);

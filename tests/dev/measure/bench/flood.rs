@@ -93,7 +93,7 @@ impl Works<'_> {
         }
         if let Some(sending) = sending {
             ensure!(!sending.is_finished(), "the other client has failed: {:?}", sending.await);
-            // What waits for its connections would go on into the next turn.
+            // Requests that wait for a connection would go on into the next turn.
             sending.abort();
         }
         Ok(())

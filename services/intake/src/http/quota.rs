@@ -4,6 +4,7 @@
 //! Callbacks are free: a called system that answers cannot slow down, and many send their answer once. Probes and metrics
 //! belong to the server, and never come here.
 
+use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -28,9 +29,11 @@ use crate::Intake;
 /// Clients that are remembered at most: more than connections by default, in some ten megabytes.
 const REMEMBERED: usize = 1 << 16;
 
-/// Time after which a refusal is answered. A client that sends again at once, as many do in a loop, has as many requests refused as
-/// it has connections in this time, instead of as many as the machine can refuse.
-const REFUSED_AFTER: Duration = Duration::from_millis(200);
+/// Shortest and longest time after which a refusal is answered, drawn at random. A client that sends again at once, as many do in a
+/// loop, has as many requests refused as it has connections in this time, instead of as many as the machine can refuse. Connections
+/// that were refused together come back one by one: together they would take in one burst what has become free meanwhile, and all
+/// other clients would wait behind it.
+const REFUSED_AFTER: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_millis(300);
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LEFT: HeaderName = HeaderName::from_static("ratelimit");
@@ -67,7 +70,7 @@ pub(super) async fn limit(State(intake): State<Intake>, request: Request, next: 
             Ok(begun) => begun,
             Err(refusal) => {
                 intake.host.metrics.count(Count::ClientsLimited, refusal.exceeded.measure.as_str(), 1);
-                let pause = tokio::time::sleep(REFUSED_AFTER);
+                let pause = tokio::time::sleep(rand::random_range(REFUSED_AFTER));
                 match connection {
                     // The connection makes room meanwhile, as one that rests.
                     Some(connection) => drop(connection.wait(pause).await),

@@ -41,7 +41,8 @@ const SITUATIONS: [(&str, Option<u32>); 3] = [
 /// Measurements in a situation, in all of its turns.
 #[derive(Default)]
 struct Measured {
-    microseconds: Vec<u32>,
+    /// Microseconds to each answer, turn by turn.
+    turns: Vec<Vec<u32>>,
     usage: Vec<Usage>,
     /// Requests of the other client that were accepted and refused.
     answered: [u64; 2],
@@ -86,7 +87,7 @@ impl Works<'_> {
         tokio::time::sleep(SETTLE).await;
         let meter = self.installation.meter()?;
         let (reading, before) = (meter.read()?, other.answered());
-        measured.microseconds.extend(steady.send(STEADY, TURN).await?);
+        measured.turns.push(steady.send(STEADY, TURN).await?);
         measured.usage.push(reading.until(&meter.read()?));
         for ((sum, before), after) in measured.answered.iter_mut().zip(before).zip(other.answered()) {
             *sum += after - before;
@@ -103,16 +104,31 @@ impl Works<'_> {
 impl Measured {
     fn row(self, work: &'static str) -> Row {
         let [accepted, refused] = self.answered;
+        let typical = typical_p99(&self.turns).map_or_else(String::new, |p99| {
+            format!("; p99 of a turn, median of {}: {p99:.1} ms", self.turns.len())
+        });
+        let latencies = Latencies::of(self.turns.concat());
         Row {
             work,
-            orders: self.microseconds.len() as u64,
+            orders: self.turns.iter().map(|turn| turn.len() as u64).sum(),
             rate: None,
             cpu: Usage::of_turns(&self.usage),
-            latencies: Latencies::of(self.microseconds),
+            latencies,
             memory: None,
-            notes: vec![format!("{accepted} requests of the other client were accepted, {refused} refused")],
+            notes: vec![format!(
+                "{accepted} requests of the other client were accepted, {refused} refused{typical}"
+            )],
         }
     }
+}
+
+/// The median of the p99 of each turn, in milliseconds. A disk that hangs for a second delays a hundred requests at once: it decides the
+/// p99 of all turns together, and of one turn only here.
+fn typical_p99(turns: &[Vec<u32>]) -> Option<f64> {
+    let mut of_turns: Vec<f64> =
+        turns.iter().filter_map(|turn| Latencies::of(turn.clone()).percentile(0.99)).collect();
+    of_turns.sort_by(f64::total_cmp);
+    of_turns.get(of_turns.len() / 2).copied()
 }
 
 /// A sender of orders.

@@ -5,12 +5,12 @@ mod list;
 
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
-use pagurus_domain::classes::UNCLASSIFIED;
 use pagurus_domain::number::saturated;
 use pagurus_wire::errors::{ErrorGroup, ErrorGroups, ErrorHour};
 
 use crate::client::ApiClient;
 use crate::failure::CliError;
+use crate::list::shown_key;
 use crate::screen::{Screen, bars, time};
 
 /// Cells of the picture of counts over time.
@@ -183,8 +183,7 @@ fn listed(groups: &ErrorGroups, now: Timestamp, screen: &Screen) -> String {
 }
 
 fn name(group: &ErrorGroup, by: &str) -> String {
-    let none = if by == "class" { UNCLASSIFIED } else { "(none)" };
-    let key = group.key.as_deref().unwrap_or(none);
+    let key = shown_key(by, group.key.as_deref().unwrap_or_default());
     group.scenario.as_ref().map_or_else(|| key.to_owned(), |scenario| format!("{scenario}: {key}"))
 }
 

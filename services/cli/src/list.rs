@@ -2,6 +2,7 @@
 //!
 //! A new list is a constant of this kind. Its arguments are its query: they go to the server under their own names.
 
+use pagurus_domain::classes::UNCLASSIFIED;
 use pagurus_wire::order::Page;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -110,6 +111,16 @@ impl<T: DeserializeOwned + Serialize> List<T> {
 /// Name of the one who did something, or else the address; nothing where neither is known.
 pub(crate) fn who(by: &Value) -> Option<String> {
     by["name"].as_str().or_else(|| by["from"].as_str()).map(str::to_owned)
+}
+
+/// Key of a group of orders as tables show it; an empty one stands for the orders without a value. A class is shown by the word
+/// that selects it.
+pub(crate) fn shown_key<'a>(by: &str, key: &'a str) -> &'a str {
+    match (key, by) {
+        ("", "class") => UNCLASSIFIED,
+        ("", _) => "(none)",
+        _ => key,
+    }
 }
 
 /// A text that may be missing, as a cell.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::client::ApiClient;
 use crate::failure::CliError;
 use crate::input::{parse_pair, text_of};
-use crate::list::List;
+use crate::list::{List, shown_key};
 use crate::screen::{Screen, time};
 
 /// Id of the flag for a file of ids.
@@ -220,8 +220,7 @@ fn counted(counts: &OrderCounts, screen: &Screen) -> String {
         .items
         .iter()
         .map(|count| {
-            let keys =
-                count.key.iter().map(|key| if key.is_empty() { "(none)".to_owned() } else { key.clone() });
+            let keys = counts.by.iter().zip(&count.key).map(|(by, key)| shown_key(by, key).to_owned());
             keys.chain([count.orders.to_string(), count.newest.clone().unwrap_or_default()]).collect()
         })
         .collect();
@@ -363,10 +362,10 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "CLASS     STATE  ORDERS  NEWEST",
-                "http.5xx  pay    10      o-9",
-                "(none)    pay    2       o-9",
-                "all              12"
+                "CLASS         STATE  ORDERS  NEWEST",
+                "http.5xx      pay    10      o-9",
+                "unclassified  pay    2       o-9",
+                "all                  12"
             ]
         );
     }

@@ -9,6 +9,7 @@ use pagurus_wire::nodes::NodeView;
 use pagurus_wire::stats::{NamedCount, StatsCount, StatsStep, StatsView};
 
 use super::Sight;
+use crate::list::shown_key;
 use crate::screen::{Paint, Screen, bars, harmless, time};
 use crate::systems::{millis, share};
 
@@ -76,10 +77,11 @@ fn figures(stats: &StatsView, screen: &Screen) -> String {
         .map(|(name, count)| screen.paint(Paint::Under, &format!("{name} {}", number(count))))
         .collect();
     let statuses: Vec<String> = now.statuses.iter().map(named).collect();
-    let errors = stats.errors.iter().take(CLASSES).map(|one| {
-        let class = if one.class.is_empty() { "(unclassified)" } else { &one.class };
-        format!("{} {}", harmless(class), one.count)
-    });
+    let errors = stats
+        .errors
+        .iter()
+        .take(CLASSES)
+        .map(|one| format!("{} {}", harmless(shown_key("class", &one.class)), one.count));
     let errors: Vec<String> = errors.collect();
     let check = now.consistency_check.map(|check| {
         let last =
@@ -250,7 +252,7 @@ mod tests {
             "open       requests 4  notifications 1  parked 2",
             "orders     success ~7000",
             "20 minutes registered ···················█  ended ···················█",
-            "errors     (unclassified) 3",
+            "errors     unclassified 3",
             "check      42 % of round 7 (the last one ended 2026-01-01T12:00:00.000Z)",
             "held  stopped  1            1      0     0.0",
             "worker/w-1  active  3 / 1000  0.1.0",

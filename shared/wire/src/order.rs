@@ -212,7 +212,7 @@ pub struct OrderView {
     pub mode: String,
     /// The queue of a sequential order.
     pub queue: Option<String>,
-    /// Place in the queue, while it is a member.
+    /// Place in the queue of a member: the millisecond since 1970 in which it joined, or one soon after it. Lower ones come first.
     pub position: Option<i64>,
     /// Urgency.
     pub priority: String,

@@ -44,5 +44,7 @@ pub(super) async fn run(
     }
     let part = format!("requests/{}/answer", percent_encode(&arguments.request));
     let reply = client.post(&order_path(&arguments.id, &part), &asked).await?;
-    reply.show(screen, |view: &StatusView| standing(&view.id, &view.status, screen))
+    reply.show(screen, |view: &StatusView| {
+        format!("answer accepted; {}", standing(&view.id, &view.status, screen))
+    })
 }

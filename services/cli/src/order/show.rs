@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use pagurus_wire::foresight::PromiseView;
 use pagurus_wire::order::{
     ConditionView, DependencyGraph, EventView, FailedActionView, GraphNode, OrderLine, OrderView,
@@ -68,8 +69,10 @@ const UNSENT: &[Column<UnsentView>] = &[
 /// Returns one order with everything that is worth knowing about it.
 pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
     let status = format!("{} ({})", view.status, view.scenario_status);
-    let mode = match (&view.queue, view.position) {
-        (Some(queue), Some(position)) => format!("{}, queue {queue}, position {position}", view.mode),
+    // A position is the millisecond in which the order joined, or one soon after it.
+    let joined = view.position.and_then(|position| Timestamp::from_millisecond(position).ok());
+    let mode = match (&view.queue, joined) {
+        (Some(queue), Some(joined)) => format!("{}, queue {queue} since {}", view.mode, time(joined)),
         (Some(queue), None) => format!("{}, queue {queue}", view.mode),
         (None, _) => view.mode.clone(),
     };
@@ -275,7 +278,7 @@ pub(super) mod tests {
             "at": "2026-01-01T00:00:02.5Z", "handOut": 1, "node": "worker-1",
         });
         let view = sample(json!({
-            "queue": "q", "position": 3, "mode": "sequential", "transitions": [transition],
+            "queue": "q", "position": 1_767_225_600_123_i64, "mode": "sequential", "transitions": [transition],
             "error": {"class": null, "message": "no\u{1b}[2J"},
         }));
         let shown = order(&view, &Screen::plain());
@@ -283,7 +286,7 @@ pub(super) mod tests {
             "scenario     one-action version 2",
             "status       running (on_target)",
             "progress     50 %",
-            "mode         sequential, queue q, position 3",
+            "mode         sequential, queue q since 2026-01-01T00:00:00.123Z",
             "params       {\"a\":1}",
             "error        unclassified: no\u{fffd}[2J",
             "1  1     2026-01-01T00:00:02.500Z  call  success  done  worker-1",

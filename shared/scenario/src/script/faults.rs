@@ -30,6 +30,10 @@ pub(super) fn compile_error(
     let Position { line, column } = written(at, shifts);
     let hint = match why {
         ParseErrorType::VariableUndefined(name) => remedy(name, code),
+        ParseErrorType::Reserved(word) => Some(format!(
+            "the script language keeps `{word}` for itself: read a part of this name by `[\"{word}\"]` instead of `.{word}`; call a \
+             variable something else"
+        )),
         _ => None,
     };
     CompileError { message: why.to_string(), hint, line, column }

@@ -109,6 +109,18 @@ fn scn_1_the_words_of_scripts_are_all_named_in_hints() {
 }
 
 #[test]
+fn scn_1_a_word_of_the_language_as_a_name_is_refused_with_the_way_to_read_it() {
+    let help = "the script language keeps `call` for itself: read a part of this name by `[\"call\"]` instead of `.call`; \
+                call a variable something else";
+    assert_eq!(
+        script("let x = callbacks.call.body;"),
+        [format!("1:19: 'call' is a reserved keyword; {help}")]
+    );
+    assert_eq!(script("let call = 1;"), [format!("1:5: 'call' is a reserved keyword; {help}")]);
+    assert_eq!(script("let x = callbacks[\"call\"].body;"), Vec::<String>::new());
+}
+
+#[test]
 fn scn_1_calls_that_can_never_run_are_reported() {
     let all = "there are success, fail, poll, event, result, message, answer, log, those of the language, and your own";
     let cases: &[(&str, &[&str])] = &[

@@ -196,6 +196,9 @@ fn sentences(outcome: &StopOutcome, dry_run: bool, done: &str) -> Vec<String> {
         let later = if done == "stopped" { "; flows that appear later are" } else { "" };
         lines.push(format!("no known flow {is}{done}{later}"));
     }
+    if dry_run && !outcome.flows.is_empty() {
+        lines.push(format!("stages ready to run in them: {}", outcome.ready));
+    }
     if let Some(shift) = &outcome.shift {
         lines.push(match shift.shift {
             Some(no) => format!("{} orders were moved past the end by shift {no}", shift.orders),
@@ -324,7 +327,8 @@ mod tests {
                 "stop 7 is lifted; no dispatcher has confirmed it yet: is one active?",
             ]
         );
-        let dry = StopOutcome { flows: vec!["a".into()], ..StopOutcome::default() };
-        assert_eq!(sentences(&dry, true, "stopped"), ["would be stopped: a"]);
+        let dry = StopOutcome { flows: vec!["a".into()], ready: 12, ..StopOutcome::default() };
+        let would_be = ["would be stopped: a", "stages ready to run in them: 12"];
+        assert_eq!(sentences(&dry, true, "stopped"), would_be);
     }
 }

@@ -269,11 +269,11 @@ impl Commands {
     pub(crate) async fn hit_by(&self, keyword: &str) -> Result<StopOutcome, Problem> {
         let names =
             async { flows::names(&self.host.store.operations().await?, keyword, MAX_NAMES + 1).await };
-        let mut flows = names.await.map_err(self.failed("flows"))?;
+        let (mut flows, ready) = names.await.map_err(self.failed("flows"))?;
         let most = saturated::<usize>(MAX_NAMES);
         let more_flows = flows.len() > most;
         flows.truncate(most);
-        Ok(StopOutcome { flows, more_flows, ..StopOutcome::default() })
+        Ok(StopOutcome { flows, more_flows, ready, ..StopOutcome::default() })
     }
 
     /// Waits until the active dispatcher goes by this revision of the rules.

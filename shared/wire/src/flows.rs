@@ -159,6 +159,9 @@ pub struct StopOutcome {
     /// True if there are more flows than are listed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more_flows: bool,
+    /// Stages of these flows, also of those that are not listed, that were ready to run a moment ago.
+    #[serde(default)]
+    pub ready: i64,
     /// Move of the orders that are due while the flows are stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<ShiftOutcome>,

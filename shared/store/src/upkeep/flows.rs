@@ -40,7 +40,8 @@ statements! {
          WHERE flow > $1 AND strpos(flow, $2) > 0 AND ($3::text IS NULL OR state = $3) ORDER BY flow LIMIT $4";
     FLOW = "SELECT record, written_at FROM flow_states WHERE flow = $1";
     RECORDS_OF = "SELECT flow, record FROM flow_states WHERE flow = ANY($1::text[])";
-    NAMES_WITH = "SELECT flow FROM flow_states WHERE strpos(flow, $1) > 0 ORDER BY flow LIMIT $2";
+    NAMES_WITH = "
+        SELECT flow, (sum(ready) OVER ())::bigint AS ready FROM flow_states WHERE strpos(flow, $1) > 0 ORDER BY flow LIMIT $2";
     SYSTEMS_PAGE = "SELECT record, written_at FROM system_states WHERE system > $1 ORDER BY system LIMIT $2";
     SYSTEM = "SELECT record, written_at FROM system_states WHERE system = $1";
     READY_BEFORE = "
@@ -155,10 +156,12 @@ pub async fn one(client: &Client, flow: &str) -> Result<Option<Written<FlowRecor
     client.query_opt(&statement, &[&flow]).await?.map(|row| read_written(&row, "flow_states")).transpose()
 }
 
-/// The names of the flows that contain a keyword.
-pub async fn names(client: &Client, keyword: &str, limit: i64) -> Result<Vec<String>> {
+/// The names of the flows that contain a keyword, and how many stages of all of them were ready to run when they were last written.
+pub async fn names(client: &Client, keyword: &str, limit: i64) -> Result<(Vec<String>, i64)> {
     let statement = client.prepare_cached(NAMES_WITH).await?;
-    Ok(client.query(&statement, &[&keyword, &limit]).await?.iter().map(|row| row.get("flow")).collect())
+    let rows = client.query(&statement, &[&keyword, &limit]).await?;
+    let ready = rows.first().map_or(0, |row| row.get("ready"));
+    Ok((rows.iter().map(|row| row.get("flow")).collect(), ready))
 }
 
 /// The called systems by name, after this one.

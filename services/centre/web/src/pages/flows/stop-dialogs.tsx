@@ -83,6 +83,7 @@ function Hit({ preview, later }: { preview: Answered<StopOutcome>; later?: boole
             {busy && <p>{text("preview_busy")}</p>}
             {failure && <PreviewFailure failure={failure} />}
             {answer && <HitFlows names={answer.flows} more={answer.moreFlows} later={later} />}
+            {answer && answer.flows.length > 0 && <p>{text("hit_ready", { n: answer.ready ?? 0 })}</p>}
             {answer?.shift && <p>{text(answer.shift.more ? "preview_shift_more" : "preview_shift", { n: answer.shift.orders })}</p>}
         </section>
     );

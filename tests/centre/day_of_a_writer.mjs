@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
-import { api, open, SERVER, settled, statusOf, until, withPage } from "./support.mjs";
+import { api, open, SERVER, settled, statusOf, until, waitForStatus, withPage } from "./support.mjs";
 
 const NAME = `write-${Date.now().toString(36)}`;
 
@@ -102,4 +102,40 @@ test("ui_6_a_scenario_goes_from_an_empty_page_to_live_with_its_test_in_the_workb
         assert.equal((await api("GET", `/v1/orders/${id}`)).vars.number, "42");
     });
     assert.equal(asked, 1);
+});
+
+/** Orders of the first kind sleep in a state that the new text may name otherwise, the others in one that stays. */
+function sleeping(state) {
+    return `scenario: ${NAME}-naps
+initialState: begin
+targetStates: [done]
+states:
+  begin: {actions: [{script: "if params.long { success() }"}, {sleep: {for: 1h}}], on: {success: long, sleep: short, fail: failed}}
+  short: {kind: sleeping, on: {timeout: done}}
+  long: {actions: [{sleep: {for: 2h}}], on: {sleep: ${state}}}
+  ${state}: {kind: sleeping, on: {timeout: done}}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+`;
+}
+
+test("ui_6_before_a_version_is_applied_it_says_which_live_orders_could_move_to_it", async () => {
+    await api("PUT", `/v1/scenarios/${NAME}-naps`, sleeping("resting"), "application/yaml");
+    for (const [id, long] of [["stays", true], ["moves", false]]) {
+        await api("POST", "/v1/orders", { id: `${NAME}-${id}`, scenario: `${NAME}-naps`, params: { long } });
+        await waitForStatus(`${NAME}-${id}`, "sleep");
+    }
+    await withPage({}, async (page) => {
+        await open(page, `/workbench/${NAME}-naps`);
+        await page.getByText("resting").first().waitFor();
+        await write(page, sleeping("dozing"));
+        await page.getByText("Sound").first().waitFor();
+        await page.getByRole("button", { name: "Apply", exact: true }).first().click();
+        const preview = page.getByRole("dialog").getByRole("region", { name: "Live orders of version 1 under this text" });
+        await preview.getByText("1 order would move; 1 order would stay.").waitFor();
+        await preview.getByText(/the new version has no state `resting`/).waitFor();
+        assert.equal(await preview.getByRole("link").innerText(), `${NAME}-stays`);
+        assert.equal(await preview.getByRole("button").count(), 0, "nothing can be moved to a text that is not applied");
+    });
+    assert.equal((await api("GET", `/v1/orders/${NAME}-moves`)).scenarioVersion, 1);
 });

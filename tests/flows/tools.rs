@@ -58,6 +58,29 @@ async fn scn_13_live_orders_move_to_another_version_where_their_state_is_the_sam
     assert_eq!(report["reasons"][0]["examples"], json!(["naps"]));
     assert_eq!(version(&engine, "waits").await, 1, "a dry run changes nothing");
 
+    // The same of a text that is not applied, before it is.
+    let third = format!("scenario: moves\n{}", second.replace("asked", "questioned"));
+    let preview = async |path: &str| {
+        let request = engine.env().http().post(format!("{}/v1/scenarios/migration{path}", engine.base()));
+        let answer =
+            request.header("content-type", "application/yaml").body(third.clone()).send().await.unwrap();
+        (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
+    };
+    let (status, report) = preview("?from=1").await;
+    assert_eq!(
+        (status, &report["from"], &report["to"], &report["applied"]),
+        (200, &json!(1), &json!(3), &json!(false)),
+        "{report}"
+    );
+    assert_eq!((&report["moved"], &report["left"]), (&json!(1), &json!(3)), "{report}");
+    let (_, report) = preview("").await;
+    assert_eq!(
+        (&report["from"], &report["moved"], &report["left"]),
+        (&json!(2), &json!(0), &json!(0)),
+        "{report}"
+    );
+    assert_eq!((preview("?from=7").await.0, preview("?after=x").await.0), (404, 422));
+
     let report =
         migrate(&engine, &json!({"from": 1, "to": 2, "apply": true, "reason": "a new address"})).await;
     assert_eq!(

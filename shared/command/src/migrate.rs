@@ -86,12 +86,21 @@ impl Migration {
         let reason = body.as_object().map_or(Ok(None), |map| text_of(map, "reason"));
         let reason = reason.map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;
         let after = match body.get("after") {
-            None | Some(Value::Null) => Some(0),
-            Some(after) => after.as_str().and_then(|after| after.parse().ok()),
+            None | Some(Value::Null) => OrderNo(0),
+            Some(after) => behind(after.as_str().unwrap_or_default())?,
         };
-        let after = after.ok_or_else(|| invalid("/after", "must be what `next` of an answer says"))?;
-        Ok(Self { from, to, apply, reason, after: OrderNo(after) })
+        Ok(Self { from, to, apply, reason, after })
     }
+}
+
+/// The order behind which a migration continues, from the word `next` of an answer.
+///
+/// # Errors
+/// The problem to answer with: it is another word.
+pub fn behind(next: &str) -> Result<OrderNo, Problem> {
+    let no =
+        next.parse().map_err(|_| Problem::of_field("/after", "must be what `next` of an answer says"))?;
+    Ok(OrderNo(no))
 }
 
 /// The outcome of a migration, or of a look at what it would do.
@@ -124,12 +133,16 @@ impl Migrated {
     }
 }
 
-/// Both versions, ready to be compared, and the event of an order that is moved.
-struct MigrationVersions<'a> {
+/// Both versions, ready to be compared.
+struct MigrationVersions {
     from: ScenarioNo,
-    to: ScenarioNo,
     old: Arc<Scenario>,
     new: Arc<Scenario>,
+}
+
+/// Version that orders are moved to, and the event of an order that is moved.
+struct MigrationTarget<'a> {
+    to: ScenarioNo,
     /// Name of the scenario.
     name: &'a str,
     asked: &'a Migration,
@@ -149,29 +162,59 @@ impl Commands {
         self.catalogue.refresh(&client).await.map_err(failed)?;
         let (from, old) = self.readable_version(&client, name, asked.from).await?;
         let (to, new) = self.readable_version(&client, name, asked.to).await?;
+        let versions = MigrationVersions { from, old, new };
         let detail = json!({"from": asked.from, "to": asked.to, "reason": asked.reason});
         let detail = caused(detail, by).to_string();
-        let versions = MigrationVersions { from, to, old, new, name, asked, by, detail };
+        let target = asked.apply.then_some(MigrationTarget { to, name, asked, by, detail });
+        self.walk(&mut client, &versions, asked.after, target.as_ref()).await
+    }
+
+    /// Tells which live orders of a version could be moved to a scenario that is not stored.
+    ///
+    /// # Errors
+    /// The problem to answer with: no such version, one that cannot be read, or the database is away.
+    pub async fn preview_migration(
+        &self,
+        new: Scenario,
+        from: i32,
+        after: OrderNo,
+    ) -> Result<Migrated, Problem> {
+        let failed = |error| store_problem(&self.host, "migrate", &error);
+        let mut client = self.host.store.operations().await.map_err(failed)?;
+        self.catalogue.refresh(&client).await.map_err(failed)?;
+        let (from, old) = self.readable_version(&client, &new.name, from).await?;
+        self.walk(&mut client, &MigrationVersions { from, old, new: Arc::new(new) }, after, None).await
+    }
+
+    /// Looks at the live orders behind one, batch by batch, and moves them if there is a target.
+    async fn walk(
+        &self,
+        client: &mut Client,
+        versions: &MigrationVersions,
+        mut after: OrderNo,
+        target: Option<&MigrationTarget<'_>>,
+    ) -> Result<Migrated, Problem> {
         let mut migrated = Migrated::default();
-        let mut after = asked.after;
         for _ in 0..LOOKED_AT / BATCH {
-            let page = scenarios::live(&client, from, after, BATCH).await.map_err(failed)?;
+            let page = scenarios::live(client, versions.from, after, BATCH).await;
+            let page = page.map_err(|error| store_problem(&self.host, "migrate", &error))?;
             let Some(last) = page.last else { return Ok(migrated) };
             after = last;
             let mut fit = Vec::new();
             for order in page.orders {
-                match judge(&versions, &order) {
+                match judge(versions, &order) {
                     Ok(()) => fit.push(order),
                     Err(why) => migrated.leave(&order.id, &why),
                 }
             }
-            if !asked.apply {
-                migrated.moved += fit.len() as u64;
-            } else if !fit.is_empty() {
-                let moved = self.move_orders(&mut client, &versions, &fit, &mut migrated).await?;
-                migrated.moved += moved as u64;
-                self.note("migrated", by.door, moved);
-            }
+            migrated.moved += match target {
+                Some(target) if !fit.is_empty() => {
+                    let moved = self.move_orders(client, versions, target, &fit, &mut migrated).await?;
+                    self.note("migrated", target.by.door, moved);
+                    moved as u64
+                }
+                _ => fit.len() as u64,
+            };
         }
         Ok(Migrated { next: Some(after), ..migrated })
     }
@@ -195,13 +238,14 @@ impl Commands {
     async fn move_orders(
         &self,
         client: &mut Client,
-        versions: &MigrationVersions<'_>,
+        versions: &MigrationVersions,
+        target: &MigrationTarget<'_>,
         fit: &[Live],
         migrated: &mut Migrated,
     ) -> Result<usize, Problem> {
         let mut tries = Tries::default();
         let MigratedBatch { count, left, stages } = loop {
-            let outcome = move_at_once(client, versions, fit).await.map(Ok);
+            let outcome = move_at_once(client, versions, target, fit).await.map(Ok);
             if let Some(moved) = tries.judge(&self.host, "migrate", outcome).await {
                 break moved?;
             }
@@ -223,7 +267,8 @@ struct MigratedBatch<'a> {
 
 async fn move_at_once<'a>(
     client: &mut Client,
-    versions: &MigrationVersions<'_>,
+    versions: &MigrationVersions,
+    target: &MigrationTarget<'_>,
     fit: &'a [Live],
 ) -> Result<MigratedBatch<'a>, Error> {
     let nos: Vec<i64> = fit.iter().map(|order| order.no.0).collect();
@@ -244,13 +289,13 @@ async fn move_at_once<'a>(
     };
     let states = versions.new.states.iter().filter(|state| state.entry_point || !marked(&state.name));
     let entry_points: Vec<&str> = states.map(|state| state.name.as_str()).collect();
-    let MigrationVersions { to, by, detail, .. } = versions;
+    let MigrationTarget { to, name, asked, by, detail } = target;
     let stages = scenarios::migrate(&tx, &moving, *to, &entry_points, by.source(), detail).await?;
-    AuditEntry::new("migrate", (AuditKind::Scenario, versions.name), by, versions.asked.reason.as_deref())
+    AuditEntry::new("migrate", (AuditKind::Scenario, name), by, asked.reason.as_deref())
         .changed(
-            json!({"version": versions.asked.from}),
-            json!({"version": versions.asked.to}),
-            json!({"from": versions.asked.from, "to": versions.asked.to, "orders": moving.len()}),
+            json!({"version": asked.from}),
+            json!({"version": asked.to}),
+            json!({"from": asked.from, "to": asked.to, "orders": moving.len()}),
         )
         .record(&tx)
         .await?;
@@ -258,7 +303,7 @@ async fn move_at_once<'a>(
     Ok(MigratedBatch { count: moving.len(), left, stages })
 }
 
-fn judge(versions: &MigrationVersions<'_>, order: &Live) -> Result<(), Hindrance> {
+fn judge(versions: &MigrationVersions, order: &Live) -> Result<(), Hindrance> {
     if order.status == Status::Fail {
         return restart_under(&versions.new, order.entry_point.as_deref());
     }

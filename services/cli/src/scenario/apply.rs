@@ -147,7 +147,7 @@ fn refused(file: &str, text: &str, faults: &[Fault], screen: &Screen) -> CliErro
 
 /// The name that a text gives itself. Only that: the rest is the server's to judge, whose bounds
 /// may be others than ours.
-fn scenario_name(text: &str) -> Result<String, Vec<Fault>> {
+pub(super) fn scenario_name(text: &str) -> Result<String, Vec<Fault>> {
     let tree = document::parse(text, &DocumentLimits::default())?;
     let name = tree.get("scenario").and_then(|name| name.as_str()).filter(|name| !name.is_empty());
     if let Some(name) = name {

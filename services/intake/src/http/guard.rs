@@ -90,6 +90,10 @@ fn with_port(scheme: &str, host: &str) -> String {
 /// Media type that curl and libraries write by default: it says nothing about the body.
 const UNSAID: &str = "application/x-www-form-urlencoded";
 
+/// Paths beside those that store a scenario whose body is its text.
+const TEXTS_OF_SCENARIOS: [&str; 3] =
+    ["/v1/scenarios/check", "/v1/scenarios/graph", "/v1/scenarios/migration"];
+
 /// Refuses a body of a media type or a coding that the path does not read: it would be taken for JSON, and called broken or,
 /// worse, taken.
 fn readable(request: &Request) -> Option<Problem> {
@@ -108,8 +112,8 @@ fn readable(request: &Request) -> Option<Problem> {
     let sent = request.headers().get(header::CONTENT_TYPE)?.to_str().unwrap_or("(not ASCII)");
     let kind = sent.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is = |known: &[&str]| known.contains(&&*kind);
-    let scenario = path.starts_with("/v1/scenarios/")
-        && (*request.method() == Method::PUT || path.ends_with("/check") || path == "/v1/scenarios/graph");
+    let scenario = *request.method() == Method::PUT && path.starts_with("/v1/scenarios/")
+        || TEXTS_OF_SCENARIOS.contains(&path);
     let batch = path == "/v1/orders/batch";
     let read = is(&[UNSAID, "application/json", "text/json"])
         || kind.ends_with("+json")
@@ -220,6 +224,7 @@ mod tests {
             ("POST", "/v1/orders/batch", "application/x-ndjson"),
             ("PUT", "/v1/scenarios/a", "application/yaml"),
             ("POST", "/v1/scenarios/check", "text/yaml"),
+            ("POST", "/v1/scenarios/migration", "application/yaml"),
             ("POST", "/v1/callbacks/r-1", "text/xml"),
             ("POST", "/v1/callbacks/r-1", "application/x-www-form-urlencoded"),
             ("GET", "/v1/orders", "text/plain"),

@@ -1,6 +1,7 @@
-//! Scenarios: check, apply, migrate, and try in a file of its own.
+//! Scenarios: check, apply, list, draw; try, complete and migrate in files of their own.
 
 mod completion;
+mod migration;
 pub(super) mod trial;
 
 use axum::Json;
@@ -8,7 +9,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
-use pagurus_command::migrate::{Migrated, Migration};
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::trouble::store_problem;
@@ -20,16 +20,14 @@ use pagurus_view::{ListQuery, Views};
 use pagurus_wire::bodies::{MigrationBody, TrialBody};
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
-use pagurus_wire::scenarios::{
-    AppliedView, CheckedView, LeftView, MigratedView, PinnedOperationView, ScenarioLine, VersionLine,
-};
+use pagurus_wire::scenarios::{AppliedView, CheckedView, PinnedOperationView, ScenarioLine, VersionLine};
 use pagurus_workbench::graph as drawing;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::HttpResult;
-use super::body::{self, read_json};
+use super::body;
 use super::caller::{Caller, ScopedViews};
 use super::document::{Table, admin, viewer};
 use super::preconditions::expected;
@@ -71,6 +69,13 @@ pub(super) fn routes(table: Table) -> Table {
                 .takes::<Map<String, Value>>()
                 .gives_text(SVG, "The picture."),
         )
+        .post(
+            "/v1/scenarios/migration",
+            migration::preview,
+            admin("Shows which live orders could be moved to a scenario that is not applied.")
+                .takes_text(YAML)
+                .takes::<Map<String, Value>>(),
+        )
         .put(
             "/v1/scenarios/{name}",
             apply,
@@ -100,7 +105,7 @@ pub(super) fn routes(table: Table) -> Table {
         )
         .post(
             "/v1/scenarios/{name}/migrate",
-            migrate,
+            migration::migrate,
             admin("Moves live orders to another version, or shows which ones could be moved.")
                 .takes::<MigrationBody>(),
         )
@@ -204,31 +209,6 @@ async fn store(
     tx.commit().await?;
     intake.catalogue.refresh(&client).await?;
     Ok(applied)
-}
-
-/// `POST /v1/scenarios/{name}/migrate`
-async fn migrate(
-    State(intake): State<Intake>,
-    Path(name): Path<String>,
-    Caller(by): Caller,
-    body: Body,
-) -> HttpResult<Json<MigratedView>> {
-    let asked = Migration::read(&*read_json(&intake, body).await?)?;
-    let Migrated { moved, left, next } = intake.commands.migrate(&name, &asked, &by).await?;
-    let count: u64 = left.values().map(|left| left.orders).sum();
-    let reasons = left.into_iter();
-    let reasons =
-        reasons.map(|(reason, left)| LeftView { reason, orders: left.orders, examples: left.examples });
-    Ok(Json(MigratedView {
-        scenario: name,
-        from: asked.from,
-        to: asked.to,
-        applied: asked.apply,
-        moved,
-        left: count,
-        reasons: reasons.collect(),
-        next: next.map(|next| next.0.to_string()),
-    }))
 }
 
 /// `GET /v1/scenarios`

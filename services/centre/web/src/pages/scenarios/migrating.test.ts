@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { added, partRequest, type Migrated } from "./migrating";
+import { added, migration, migrationPreview, type Migrated } from "./migrating";
 
 const part = (moved: number, left: [string, number][]): Migrated => ({
     scenario: "a",
@@ -21,8 +21,14 @@ test("parts add up, and reasons stand together", () => {
 });
 
 test("only an applied migration says so, with its reason", () => {
-    assert.deepEqual(partRequest({ name: "a b", from: 1, to: 2, apply: false }).body, { from: 1, to: 2 });
-    const applied = partRequest({ name: "a b", from: 1, to: 2, apply: true, reason: "r" }, "n");
+    assert.deepEqual(migration({ name: "a b", from: 1, to: 2, apply: false })().body, { from: 1, to: 2 });
+    const applied = migration({ name: "a b", from: 1, to: 2, apply: true, reason: "r" })("n");
     assert.deepEqual(applied.body, { from: 1, to: 2, apply: true, reason: "r", after: "n" });
     assert.equal(applied.url, "/v1/scenarios/a%20b/migrate");
+});
+
+test("a text that is not applied is sent as it is, with each part", () => {
+    const first = migrationPreview(3, "scenario: a")();
+    assert.deepEqual([first.url, first.body, first.mediaType], ["/v1/scenarios/migration?from=3", "scenario: a", "application/yaml"]);
+    assert.equal(migrationPreview(3, "scenario: a")("7").url, "/v1/scenarios/migration?from=3&after=7");
 });

@@ -12,10 +12,20 @@ export interface Migrating {
     readonly reason?: string;
 }
 
-/** Request for one part, behind the word `next` of the part before. */
-export function partRequest({ name, from, to, apply, reason }: Migrating, after?: string | null): ApiRequest {
-    const body = { from, to, ...(apply ? { apply } : {}), ...(reason ? { reason } : {}), ...(after ? { after } : {}) };
-    return change("POST", "/v1/scenarios/{name}/migrate", { name }, body);
+/** Makes the request for one part, behind the word `next` of the part before. */
+export type PartRequest = (after?: string | null) => ApiRequest;
+
+/** Moves the live orders of a version to another, or only looks at them. */
+export function migration({ name, from, to, apply, reason }: Migrating): PartRequest {
+    return (after) => {
+        const body = { from, to, ...(apply ? { apply } : {}), ...(reason ? { reason } : {}), ...(after ? { after } : {}) };
+        return change("POST", "/v1/scenarios/{name}/migrate", { name }, body);
+    };
+}
+
+/** The same for a text that is not applied, which moves nothing. */
+export function migrationPreview(from: number, body: string): PartRequest {
+    return (after) => ({ ...change("POST", "/v1/scenarios/migration", {}, body, { from, after }), mediaType: "application/yaml" });
 }
 
 /** Sum of two parts; orders that stay for the same reason stand together. */
@@ -30,13 +40,13 @@ export function added(one: Migrated | undefined, other: Migrated): Migrated {
 }
 
 /** Asks part after part, and says what is known after each. */
-export async function migrateAll(what: Migrating, known: (sum: Migrated) => void, signal: AbortSignal): Promise<Migrated> {
+export async function migrateAll(part: PartRequest, known: (sum: Migrated) => void, signal: AbortSignal): Promise<Migrated> {
     let sum: Migrated | undefined;
     let after: string | null | undefined;
     do {
-        const part = await json<Migrated>(partRequest(what, after), signal);
-        sum = added(sum, part);
-        after = part.next;
+        const answer = await json<Migrated>(part(after), signal);
+        sum = added(sum, answer);
+        after = answer.next;
         known(sum);
     } while (after);
     return sum;

@@ -10,8 +10,8 @@ import { Field } from "../../parts/field";
 import { common } from "../../text/common";
 import { reasonText } from "../../text/reason";
 import { scenarios as text } from "../../text/scenarios";
-import { migrateAll, type Migrated } from "./migrating";
-import { PairChoice, pairOf, type Pair } from "./pair";
+import { migrateAll, migration, migrationPreview, type Migrated, type PartRequest } from "./migrating";
+import { PairChoice, pairOf } from "./pair";
 import "../../style/workbench.css";
 
 interface State {
@@ -20,33 +20,36 @@ interface State {
     readonly failure?: string;
 }
 
-/** Migration of a pair of versions. It ends with the component: what was not looked at by then is left. */
-function useMigration(name: string, pair: Pair) {
+/** Migration between what the key names. It ends with the component: what was not looked at by then is left. */
+function useMigration(key: string) {
     const [state, setState] = useState<State>({ busy: false });
     const asking = useRef<AbortController | undefined>(undefined);
-    const key = `${pair.from} ${pair.to}`;
     useEffect(() => {
         setState({ busy: false });
         return () => asking.current?.abort();
     }, [key]);
-    const run = async (apply: boolean, reason?: string) => {
+    const run = async (part: PartRequest) => {
         const own = new AbortController();
         asking.current = own;
         setState({ busy: true });
         try {
-            const sum = await migrateAll({ name, ...pair, apply, ...(reason ? { reason } : {}) }, (sum) => setState({ busy: true, sum }), own.signal);
+            const sum = await migrateAll(part, (sum) => setState({ busy: true, sum }), own.signal);
             setState({ busy: false, sum });
-            announce(common("done"));
         } catch (error) {
             if (!own.signal.aborted) setState((before) => ({ ...before, busy: false, failure: reasonText(error) }));
+            return false;
         }
+        return true;
     };
     return { state, run };
 }
 
 export function Migration({ name, versions }: { name: string; versions: readonly Schemas["VersionLine"][] }) {
     const pair = pairOf(versions);
-    const { state, run } = useMigration(name, pair);
+    const { state, run } = useMigration(`${pair.from} ${pair.to}`);
+    const go = async (apply: boolean, reason?: string) => {
+        if (await run(migration({ name, ...pair, apply, ...(reason ? { reason } : {}) }))) announce(common("done"));
+    };
     const [asked, setAsked] = useState(false);
     if (versions.length < 2) return <p class="panel nothing">{text("migrate_one")}</p>;
     const same = pair.from === pair.to;
@@ -56,17 +59,12 @@ export function Migration({ name, versions }: { name: string; versions: readonly
             <p class="soft">{text("migrate_hint")}</p>
             <div class="row">
                 <PairChoice versions={versions} pair={pair} from={text("migrate_from")} to={text("migrate_to")} />
-                <Button needs="admin" kind="primary" disabled={same} busy={state.busy} title={same ? text("migrate_same") : text("migrate_dry_hint")} onClick={() => void run(false)}>
+                <Button needs="admin" kind="primary" disabled={same} busy={state.busy} title={same ? text("migrate_same") : text("migrate_dry_hint")} onClick={() => void go(false)}>
                     {text("migrate_dry")}
                 </Button>
             </div>
             {same && <p class="hint">{text("migrate_same")}</p>}
-            {state.failure && (
-                <p class="problem" role="alert">
-                    {state.failure}
-                </p>
-            )}
-            {state.busy && <p role="status">{text("migrate_looked", { n: (sum?.moved ?? 0) + (sum?.left ?? 0) })}</p>}
+            <Progress state={state} />
             {sum && !state.busy && <Outcome sum={sum} onMove={() => setAsked(true)} />}
             {asked && sum && (
                 <Sure
@@ -75,7 +73,7 @@ export function Migration({ name, versions }: { name: string; versions: readonly
                     onClose={() => setAsked(false)}
                     onMove={(reason) => {
                         setAsked(false);
-                        void run(true, reason);
+                        void go(true, reason);
                     }}
                 />
             )}
@@ -83,13 +81,39 @@ export function Migration({ name, versions }: { name: string; versions: readonly
     );
 }
 
-function Outcome({ sum, onMove }: { sum: Migrated; onMove: () => void }) {
+/** What would happen to the live orders of a version under a text that is not applied. */
+export function MigrationPreview({ from, body }: { from: number; body: string }) {
+    const { state, run } = useMigration(`${from} ${body}`);
+    useEffect(() => void run(migrationPreview(from, body)), [from, body]);
+    return (
+        <section class="preview" aria-label={text("migrate_preview", { from })} aria-busy={state.busy}>
+            <h3>{text("migrate_preview", { from })}</h3>
+            <Progress state={state} />
+            {state.sum && !state.busy && <Outcome sum={state.sum} />}
+        </section>
+    );
+}
+
+function Progress({ state: { busy, sum, failure } }: { state: State }) {
+    return (
+        <>
+            {failure && (
+                <p class="problem" role="alert">
+                    {failure}
+                </p>
+            )}
+            {busy && <p role="status">{text("migrate_looked", { n: (sum?.moved ?? 0) + (sum?.left ?? 0) })}</p>}
+        </>
+    );
+}
+
+function Outcome({ sum, onMove }: { sum: Migrated; onMove?: () => void }) {
     if (sum.moved + sum.left === 0) return <p class="nothing">{text("migrate_nothing", { from: sum.from })}</p>;
     return (
         <div class="outcome">
             <p class={sum.applied ? "note good" : "note plain"}>
                 {text(sum.applied ? "migrate_moved_done" : "migrate_moved", { n: sum.moved })}; {text(sum.applied ? "migrate_left_done" : "migrate_left", { n: sum.left })}.{" "}
-                {!sum.applied && text("migrate_dry_hint")}
+                {onMove && !sum.applied && text("migrate_dry_hint")}
             </p>
             <ul class="reasons">
                 {sum.reasons.map((left) => (
@@ -103,7 +127,7 @@ function Outcome({ sum, onMove }: { sum: Migrated; onMove: () => void }) {
                     </li>
                 ))}
             </ul>
-            {!sum.applied && sum.moved > 0 && (
+            {onMove && !sum.applied && sum.moved > 0 && (
                 <Button needs="admin" kind="danger" onClick={onMove}>
                     {text("migrate_apply", { n: sum.moved })}
                 </Button>

@@ -5,6 +5,7 @@ import { change, Failure, json, read, type ApiRequest, type Schemas } from "../.
 import { useResource } from "../../api/resource";
 import { announce } from "../../app/announce";
 import { toWith } from "../../app/router";
+import { may } from "../../app/session";
 import { Button } from "../../parts/button";
 import { Dialog } from "../../parts/dialog";
 import { LineDiff } from "../../parts/line-diff-view";
@@ -15,6 +16,7 @@ import { common } from "../../text/common";
 import { reasonText } from "../../text/reason";
 import { workbench as text } from "../../text/workbench";
 import { byState, grouped } from "../scenarios/live";
+import { MigrationPreview } from "../scenarios/migration";
 import type { Base, Bench } from "./bench";
 import { loadBase } from "./opening";
 
@@ -76,6 +78,7 @@ export function ApplyDialog({ bench, onClose }: { bench: Bench; onClose: () => v
                 {bench.base.value && !stored && <p class="note">{text("apply_renamed")}</p>}
                 <p class="soft">{base ? text("apply_hint") : text("apply_first", { name })}</p>
                 {base && <LostStates name={name} states={states} />}
+                {base && base.text !== mine && may("admin") && <MigrationPreview from={base.version} body={mine} />}
                 <LineDiff before={base?.text ?? ""} after={mine} />
                 {failure && !faster && (
                     <p class="problem" role="alert">

@@ -1,7 +1,9 @@
 //! Operations as tables and sentences.
 
 use pagurus_wire::operations::{OperationOrderView, OperationOutcome, OperationView};
+use serde_json::Value;
 
+use crate::list::who;
 use crate::screen::{Screen, harmless, time};
 
 /// Operations in a table.
@@ -43,10 +45,12 @@ pub(super) fn shown(one: &OperationView, screen: &Screen) -> String {
         ("action", Some(with(one))),
         (
             "orders",
-            Some(one.again.map_or_else(|| one.search.to_string(), |no| format!("those of {no} that failed"))),
+            Some(
+                one.again.map_or_else(|| conditions(&one.search), |no| format!("those of {no} that failed")),
+            ),
         ),
         ("reason", Some(one.reason.clone())),
-        ("by", Some(one.by.to_string())),
+        ("by", who(&one.by)),
         ("since", Some(time(one.made_at))),
         ("urgency", Some(one.urgency.clone())),
         ("rate", one.rate.map(|rate| format!("{rate} orders a second"))),
@@ -141,6 +145,17 @@ fn with(one: &OperationView) -> String {
     }
 }
 
+/// Conditions of a search: `status fail, interrupted; flow billing`.
+fn conditions(search: &Value) -> String {
+    let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let written = |value: &Value| match value {
+        Value::Array(all) => all.iter().map(word).collect::<Vec<_>>().join(", "),
+        one => word(one),
+    };
+    let all = search.as_object().into_iter().flatten();
+    all.map(|(name, value)| format!("{name} {}", written(value))).collect::<Vec<_>>().join("; ")
+}
+
 fn share(one: &OperationView) -> String {
     let of = if one.selecting { format!("{}+", one.total) } else { one.total.to_string() };
     format!("{} of {of}", one.done)
@@ -164,8 +179,8 @@ mod tests {
 
     fn operation() -> OperationView {
         serde_json::from_str(
-            r#"{"no": 7, "action": "restart", "with": {"from": "pay"}, "search": {"status": ["fail"]}, "reason": "mended",
-                "by": {}, "madeAt": "2026-01-02T11:05:00Z", "urgency": "normal", "state": "paused", "because": "too many failed",
+            r#"{"no": 7, "action": "restart", "with": {"from": "pay"}, "search": {"status": ["fail", "interrupted"], "flow": "billing", "no": 7}, "reason": "mended",
+                "by": {"door": "http", "name": "ann", "from": "10.0.0.7:41000"}, "madeAt": "2026-01-02T11:05:00Z", "urgency": "normal", "state": "paused", "because": "too many failed",
                 "selecting": false, "total": 5, "done": 2, "skipped": 1, "failed": 2, "speed": 0.0,
                 "aftermath": {"succeeded": 1, "failedAgain": 1, "failedOtherwise": 0, "left": 0, "open": 0},
                 "reasons": [{"outcome": "failed", "reason": "`x` is no state", "orders": 2, "example": "o-9"}]}"#,
@@ -180,9 +195,14 @@ mod tests {
             "restart: 2 of 5 orders done, 1 passed over, 2 failed; it is paused: too many failed\n- 2 orders: `x` is no state"
         );
         let shown = shown(&operation(), &Screen::plain());
-        for part in
-            ["restart {\"from\":\"pay\"}", "1 succeeded, 1 failed again", "paused: too many failed", "o-9"]
-        {
+        for part in [
+            "restart {\"from\":\"pay\"}",
+            "1 succeeded, 1 failed again",
+            "paused: too many failed",
+            "o-9",
+            "flow billing; no 7; status fail, interrupted\n",
+            " ann\n",
+        ] {
             assert!(shown.contains(part), "{part}: {shown}");
         }
         let table = listed(&[operation()], &Screen::plain());

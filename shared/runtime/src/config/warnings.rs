@@ -1,6 +1,7 @@
-//! Settings that can be used, and hardly are what was meant: limits of flows that can never act (DSP-14), constants that
-//! nothing is filled into.
+//! Settings that can be used, and hardly are what was meant: limits of flows that can never act (DSP-14), an installation that
+//! nobody can enter, constants that nothing is filled into.
 
+use pagurus_domain::access::AccessMode;
 use pagurus_domain::flow::DistributionMode;
 use pagurus_domain::retry::UnknownName;
 
@@ -49,6 +50,13 @@ pub(super) fn of(settings: &Settings) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if settings.access.mode == AccessMode::Token && settings.access.local_name.is_none() {
+        warnings.push(
+            "`access.mode: token`: there is no local administrator, and nobody else can make the first token: set \
+             `access.local.name` and `access.local.password_hash`, at least until there is a token of an administrator"
+                .to_owned(),
+        );
+    }
     let filled = settings.constants.as_object().into_iter().flatten();
     let filled = filled.filter(|(_, value)| value.as_str().is_some_and(|text| text.contains("${")));
     warnings.extend(filled.map(|(name, _)| {
@@ -87,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn dsp_14_a_mode_that_can_never_act_is_warned_of() {
+    fn dsp_14_what_can_never_act_is_warned_of() {
         let limiting = "flows: {limits: {error_handling: {policies: {p: {error_classes: [CLASS], scenarios: [{name: s}]}}}}}";
         let with = |mode: &str, class: &str| {
             format!("distribution: {{mode: {mode}, {}}}", limiting.replace("CLASS", class))
@@ -108,6 +116,7 @@ mod tests {
             (with("simple", "async.timeout"), Some("have no effect in this mode")),
             ("distribution: {mode: nonsense}".to_owned(), None),
             ("config: {a: '${env.X}'}".to_owned(), Some("`PAGURUS__CONFIG__A`")),
+            ("access: {mode: token}".to_owned(), Some("nobody else can make the first token")),
         ];
         for (text, expected) in cases {
             let found = warnings(&text, std::iter::empty());
